@@ -1,7 +1,7 @@
 # The commands of this house. They need Python 3.11+ and make; the tests also install the servers they need.
 PYTHON ?= python3
 PYTEST_ARGS ?=
-# Tests that run at the same time. Each of these processes has servers of its own; half of the time they wait.
+# Processes that run tests at the same time, each with its own servers. Half of the time they wait.
 WORKERS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ TEST_STAMP := $(VENV)/.test-installed
 DEMO_STAMP := $(VENV)/.demo-installed
 DIST_STAMP := $(VENV)/.dist-installed
 
-# The tests start the runner some hundred times; where Python may keep its bytecode, each start takes a third less.
+# The tests start the runner hundreds of times; cached bytecode makes each start a third faster.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: test test-languages languages servers demo lint docs screenshots bench-peers soak dist release clean
@@ -17,16 +17,16 @@ export PYTHONDONTWRITEBYTECODE :=
 test: $(TEST_STAMP) servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
-# The clients in examples/ for other languages, which the table in tests/languages/languages.py lists. A language that is
-# not there is skipped, and pytest says so. About five minutes with two processors.
+# The clients in examples/ for other languages, listed in tests/languages/languages.py. A language that is
+# missing is skipped, and pytest reports it. About five minutes with two processors.
 test-languages: $(TEST_STAMP) servers languages
 	$(BIN)/pytest tests/languages -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
-# Compilers, drivers and formatters: Debian's packages, where they are missing. npm's drivers come with the tests.
+# Compilers, drivers and formatters: installs missing Debian packages. The tests install npm's drivers.
 languages: | $(BIN)/python
 	@$(BIN)/python tests/languages/languages.py
 
-# Programs only: the packages' own services are neither started nor needed. MariaDB, MySQL and Firebird are unpacked
+# Only programs: the packages' services are not needed. MariaDB, MySQL and Firebird are unpacked
 # under .servers/, several versions side by side, without root.
 servers: | $(BIN)/python
 	@missing=""; \
@@ -54,7 +54,7 @@ lint: $(TEST_STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The reference from the contract, then the site in build/site. A warning, such as a link that leads nowhere, is an error.
+# The reference from the contract, then the site in build/site. A warning, such as a broken link, is an error.
 docs: $(TEST_STAMP)
 	$(BIN)/python docs/build.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
@@ -67,7 +67,7 @@ dist: $(DIST_STAMP)
 	done
 	$(BIN)/pip wheel -q --disable-pip-version-check --no-deps --wheel-dir dist .
 
-# The version in pyproject.toml as a release, all of it in dist/: docs/background/contributing.md says what comes before
+# A release of the version in pyproject.toml, in dist/. docs/background/contributing.md has the steps before
 # and after. Nothing is pushed or uploaded.
 release: $(TEST_STAMP)
 	$(BIN)/python releases/release.py --check
@@ -75,20 +75,20 @@ release: $(TEST_STAMP)
 	$(BIN)/pytest -q tests/static
 	$(BIN)/python releases/release.py
 
-# docs/images, seen by Debian's Chromium.
+# The screenshots in docs/images, with Debian's Chromium.
 screenshots: $(TEST_STAMP)
 	$(BIN)/python docs/screenshots.py
 
-# rowqueue beside other queues, each with its own worker: benchmarks/PEERS.md. About 40 minutes with two processors;
-# PEERS_ARGS=--quick: three minutes, and PEERS.md stays as it is. They go to .peers/, from PyPI and npm; Laravel's and
-# Rails' are Debian's: apt-get install php-cli php-mysql php-illuminate-queue php-illuminate-database
+# rowqueue compared with other queues, each with its own worker: benchmarks/PEERS.md. About 40 minutes with two processors;
+# PEERS_ARGS=--quick: three minutes, PEERS.md unchanged. Peers from PyPI and npm go to .peers/; Laravel's and
+# Rails' are Debian packages: apt-get install php-cli php-mysql php-illuminate-queue php-illuminate-database
 # ruby-delayed-job-active-record ruby-mysql2.
 PEERS_ARGS ?=
 bench-peers: $(TEST_STAMP) servers
 	$(BIN)/python benchmarks/peers/run.py --install $(PEERS_ARGS)
 
-# Hours of mixed work on one engine; ends with an error when something grows or slows. build/soak-ENGINE.svg shows the run,
-# build/soak-ENGINE.csv has its figures. benchmarks/README.md says what is done and by which rules it is judged.
+# Hours of mixed work on one engine; fails when something grows or slows down. build/soak-ENGINE.svg shows the run,
+# build/soak-ENGINE.csv has its figures. benchmarks/README.md describes the work and the rules.
 HOURS ?= 1
 ENGINE ?= postgresql-15
 RATE ?= 100

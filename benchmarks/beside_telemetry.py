@@ -1,4 +1,4 @@
-"""The same handler in a process that has loaded OpenTelemetry's API, and no SDK."""
+"""The same handler in a process that has imported OpenTelemetry's API but no SDK."""
 
 import opentelemetry.metrics
 import opentelemetry.trace

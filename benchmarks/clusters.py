@@ -1,6 +1,6 @@
-"""What a cluster does on one node and on all of its nodes at once: python benchmarks/clusters.py galera|group
+"""Throughput of a cluster on one node and on all nodes at once: python benchmarks/clusters.py galera|group
 
-Six processes work for a few seconds, all on the first node, then two on each; in turns, on the same machine.
+Six processes work for a few seconds: all on the first node, then two on each node. Both setups alternate.
 """
 
 import multiprocessing
@@ -39,7 +39,7 @@ def take(session: Session, type: str) -> int:
     return len(session.call("take_batch", type, 20))
 
 
-# name: what a session does, how many messages are there before, in an ordered queue or not
+# name: the work of a session, the number of messages before it, and whether the queue is ordered
 LINES: dict[str, tuple[Callable[[Session, str], int], int, int]] = {
     "send": (send, 0, 0),
     "send_batch of 100": (send_list, 0, 0),
@@ -50,7 +50,7 @@ LINES: dict[str, tuple[Callable[[Session, str], int], int, int]] = {
 
 
 def work(url: str, type: str, name: str, barrier: Any, results: Any) -> None:
-    """One process: how many messages, and how many conflicts."""
+    """The work of one process; reports its number of messages and of conflicts."""
     session = open_database(url).connect("bench")
     barrier.wait()
     until, count, conflicts = time.monotonic() + SECONDS, 0, 0

@@ -1,6 +1,6 @@
-"""What a feed costs the writers of its table: python benchmarks/feeds.py [--server NAME]
+"""The cost of a feed for the writers of its table: python benchmarks/feeds.py [--server NAME]
 
-Prints one Markdown table; benchmarks/README.md says what each line is. What is compared runs in turns on one table, and
+Prints one Markdown table; benchmarks/README.md explains each line. Compared variants alternate on one table, and
 each figure is a median.
 """
 
@@ -23,8 +23,8 @@ from rowqueue import install
 from rowqueue.databases import Conflict, open_database
 
 WRITERS = 4
-ROWS = 2_000  # a writer's own
-ALONE, PUBLISHED, COUNTED = "nobody publishes", "a publisher of 500 beside them", "each takes a number from a counter"
+ROWS = 2_000  # per writer
+ALONE, PUBLISHED, COUNTED = "no publisher", "with a publisher, batches of 500", "each takes a number from a counter"
 
 
 def write(member: Member, table: str, seconds: float, way: str) -> int:
@@ -41,14 +41,14 @@ def write(member: Member, table: str, seconds: float, way: str) -> int:
                     number = str(member.session.call("advance_sequence", table)[0]["last"])
                 connection.cursor().execute(f"UPDATE {table} SET v = 'v{count}', sync = {number} WHERE id = {id}")
             count += 1
-        except Exception as error:  # the row is just being published, or the counter is held: do it again
+        except Exception as error:  # the row is being published, or the counter is locked: repeat
             if not isinstance(error, Conflict) and "lock" not in str(error):
                 raise
     return count
 
 
 def publish(member: Member, feed: str) -> int:
-    """Publish as `runner feed publish` does: at once while batches are full, else after a rest."""
+    """Publish as `runner feed publish` does: at once while batches are full, otherwise after a pause."""
     total = 0
     while not member.stopped():
         try:
@@ -62,7 +62,7 @@ def publish(member: Member, feed: str) -> int:
 
 
 def measure(feed: Feed, url: str, way: str, seconds: float) -> tuple[float, float]:
-    """Changes a second, and rows published a second."""
+    """Changes per second, and rows published per second."""
     while feed.publish(10_000):
         pass
     with crowd_of(url) as crowd:
@@ -74,7 +74,7 @@ def measure(feed: Feed, url: str, way: str, seconds: float) -> tuple[float, floa
 
 
 def read_rate(feed: Feed) -> float:
-    """Rows a second through fetch_feed and advance_feed, 500 a call."""
+    """Rows per second through fetch_feed and advance_feed, 500 per call."""
     count, begun = 0, time.monotonic()
     while rows := feed.fetch("bench", 500):
         feed.advance(rows[-1]["position"], "bench")
@@ -108,16 +108,16 @@ def run(server: servers.Server, repetitions: int, seconds: float) -> None:
                 rate, published = measure(feed, url, way, seconds)
                 found.append(rate)
                 given += [published] if way == PUBLISHED else []
-        print(f"| {WRITERS} writers, changes a second | rate | beside nobody |\n| --- | --- | --- |")
+        print(f"| {WRITERS} writers, changes per second | rate | relative to no publisher |\n| --- | --- | --- |")
         for way, found in rates.items():
             ratio = statistics.median(a / b for a, b in zip(found, rates[ALONE], strict=True))
             print(f"| {way} | {statistics.median(found):,.0f}/s | {ratio:.2f} |")
         print(
-            f"\nPublished meanwhile {statistics.median(given):,.0f} rows/s; by itself, 500 a call, {alone:,.0f} rows/s;"
+            f"\nPublished meanwhile {statistics.median(given):,.0f} rows/s; alone, 500 per call, {alone:,.0f} rows/s;"
         )
         while feed.publish(10_000):
             pass
-        print(f"read by a consumer, 500 a call, {read_rate(feed):,.0f} rows/s.")
+        print(f"read by a consumer, 500 per call, {read_rate(feed):,.0f} rows/s.")
         session.close()
     server.drop_database(url)
 

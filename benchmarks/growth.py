@@ -1,8 +1,8 @@
-"""What rowqueue costs when something grows, beside the same with few: python benchmarks/growth.py
+"""How the cost of rowqueue grows with the amount of data: python benchmarks/growth.py
 
 100,000 types, 1,000,000 groups, 65,536 priorities, 10,000,000 ready messages, 1,000,000 dead letters. Prints one
-Markdown table; benchmarks/README.md says what each line is. Starts a server of its own, or uses one of yours. Few and
-many are two databases of one server, whose calls run in turns (A B A B); each figure is a median.
+Markdown table; benchmarks/README.md explains each line. Starts its own server, or uses the one that you name. Few and
+many are two databases of one server, whose calls alternate (A B A B); each figure is a median.
 """
 
 import argparse
@@ -22,29 +22,29 @@ import postgresql
 from lines import KEY, TYPE, Bench, Client, servers
 
 KINDS: tuple[type[Client], ...] = (postgresql.Client, mysql.Client, on_firebird.Client)
-SIDE = "side"  # the queue that calls use up, as big with few as with many
-READY = 10_000  # messages in the queue that is measured, where they are not what grows
-LIMIT = 1.5  # the target: many beside few
-WARM_UP = 8  # calls before the clock: from the sixth on PostgreSQL may plan for any argument
+SIDE = "side"  # the queue that calls consume, of the same size with few and with many
+READY = 10_000  # messages in the measured queue, unless their number is what grows
+LIMIT = 1.5  # the target for the ratio of many to few
+WARM_UP = 8  # untimed calls: from the sixth on, PostgreSQL may use a generic plan
 
 
 @dataclass
 class Clock:
-    """What calls have taken, in seconds: of the wall clock, and of the processors in the server's process."""
+    """The time of calls in seconds: wall-clock time, and processor time of the server's process."""
 
     process: int | None
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
 
     def _used(self) -> int:
-        """Nanoseconds of all threads; those of a server on another machine are not to be had."""
+        """Nanoseconds of all threads; not available for a server on another machine."""
         if self.process is None:
             return 0
         return sum(int(task.read_text().split()[0]) for task in Path(f"/proc/{self.process}/task").glob("*/schedstat"))
 
     @contextmanager
     def running(self, count: int = 1) -> Iterator[None]:
-        """Time what is inside, divided by `count`."""
+        """Time the block, divided by `count`."""
         used = self._used()
         started = time.perf_counter()
         yield
@@ -52,7 +52,7 @@ class Clock:
         self.cpu.append((self._used() - used) / 1e9 / count)
 
 
-# ---- the calls: each puts things in place, runs the clock, and leaves as much as there was ---------------------------
+# ---- the calls: each prepares, is timed, and leaves the same amount of data ------------------------------------------
 
 Call = Callable[[Client, Clock], None]
 
@@ -68,7 +68,7 @@ def claim(size: int) -> Call:
 
 
 def ask(procedure: str, *arguments: Any, size: int = 0) -> Call:
-    """A call that only reads, or sends; `size`: so many rows come back."""
+    """A call that only reads, or sends. `size`: the number of returned rows."""
 
     def call(client: Client, clock: Clock) -> None:
         with clock.running():
@@ -79,7 +79,7 @@ def ask(procedure: str, *arguments: Any, size: int = 0) -> Call:
 
 
 def each(procedure: str) -> Call:
-    """What a row costs of a call that has one for each type."""
+    """The time per row of a call that returns one per queue."""
 
     def call(client: Client, clock: Clock) -> None:
         started = Clock(clock.process)
@@ -92,7 +92,7 @@ def each(procedure: str) -> Call:
 
 
 def find(client: Client, clock: Clock) -> None:
-    """By its number a message from the middle; the queue's front may be in use."""
+    """Find a message from the middle by id; the first ones may be in use."""
     [(last, *_)] = client.run(f"SELECT MAX(id) FROM {client.prefix}message")
     with clock.running():
         rows = client.call("find_messages", None, last // 2)
@@ -135,17 +135,17 @@ def redrive(client: Client, clock: Clock) -> None:
 
 
 def redrive_among(client: Client, clock: Clock) -> None:
-    """10,000 of the queue that has many."""
+    """10,000 messages of the queue that has many."""
     with clock.running():
         [(count, *_)] = client.call("redrive", TYPE)
     assert count == 10_000
-    # Those of the many were sent before all others.
+    # The messages of the many were sent before all others.
     [(last, *_)] = client.run(f"SELECT MAX(id) FROM {client.prefix}dead WHERE type = '{TYPE}'")
     bury(client, f"id <= {last}")
 
 
 def purge_among(state: str) -> Call:
-    """10,000 of the queue that has many."""
+    """10,000 messages of the queue that has many."""
 
     def call(client: Client, clock: Clock) -> None:
         with clock.running():
@@ -183,7 +183,7 @@ def send(client: Client, count: int) -> None:
 
 
 def bury(client: Client, condition: str) -> None:
-    """Make ready messages dead."""
+    """Turn ready messages into dead letters."""
     mq, where = client.prefix, f"type = '{TYPE}' AND {condition}"
     client.run(
         f"INSERT INTO {mq}dead (id, died_at, attempts, type, reader, error)"
@@ -193,7 +193,7 @@ def bury(client: Client, condition: str) -> None:
 
 
 def make_ready(client: Client) -> None:
-    """Every message, at its place."""
+    """Make every message ready, at its place in the order."""
     mq = client.prefix
     client.run(f"DELETE FROM {mq}ready")
     client.run(
@@ -209,7 +209,7 @@ POLICY = (
 
 
 def grow_types(client: Client, count: int) -> None:
-    """So many types, each with a message, a policy and a low-water mark, beside the one that is measured."""
+    """`count` more queues, each with a message, a policy and a low-water mark."""
     mq = client.prefix
     client.call("set_queue", TYPE, 30)
     send(client, count)
@@ -227,7 +227,7 @@ def grow_types(client: Client, count: int) -> None:
 
 
 def grow_groups(client: Client, count: int) -> None:
-    """An ordered queue with so many groups of one message."""
+    """An ordered queue with `count` groups of one message."""
     mq = client.prefix
     client.call("set_queue", TYPE, None, None, None, None, None, 1)
     send(client, count)
@@ -239,7 +239,7 @@ def grow_groups(client: Client, count: int) -> None:
 
 
 def grow_priorities(client: Client, count: int) -> None:
-    """Ten messages in each of so many priorities; with few as many messages in all."""
+    """Ten messages in each of `count` priorities; the total is the same with few."""
     send(client, 10 * 65_536 // 10_000 * 10_000)
     client.run(f"UPDATE {client.prefix}message SET priority = MOD(id, {count}) - {count // 2}")
     make_ready(client)
@@ -253,7 +253,7 @@ def grow_dead(client: Client, count: int) -> None:
 
 @dataclass(frozen=True)
 class Growth:
-    """What grows, from how many to how many, and the calls that only it has."""
+    """What grows, the numbers of few and of many, and its special calls."""
 
     few: int
     many: int
@@ -286,7 +286,7 @@ GROWTHS = {
 
 @dataclass(frozen=True)
 class Run:
-    """What the command line says."""
+    """The options of the command line."""
 
     bench: Bench
     scale: float
@@ -294,7 +294,7 @@ class Run:
     local: bool
 
     def size(self, count: int, scales: bool = True) -> int:
-        """In whole batches of those that the queue is filled with."""
+        """A multiple of the batches with which the queue is filled."""
         if not scales:
             return count
         size = int(count * self.scale)
@@ -302,7 +302,7 @@ class Run:
 
     @contextmanager
     def filled(self, growth: Growth, count: int) -> Iterator[Client]:
-        """A connection to a database of its own with so many."""
+        """A connection to a database of its own with `count` of them."""
         with self.bench.database() as url, self.bench.connect(url) as client:
             if self.stale:
                 client.keep_statistics()
@@ -325,7 +325,7 @@ def measure(run: Run, name: str) -> None:
     growth = GROWTHS[name]
     few, many = growth.few, run.size(growth.many, growth.scales)
     with run.filled(growth, few) as small, run.filled(growth, many) as big:
-        print(f"| **{many:,} {name}** beside {few:,} | | | | | |", flush=True)
+        print(f"| **{many:,} {name}** compared with {few:,} | | | | | |", flush=True)
         for label, (calls, call) in (CALLS | growth.more).items():
             clocks = [Clock(client.process() if run.local else None) for client in (small, big)]
             for number in range(run.bench.repeat):
@@ -341,7 +341,7 @@ def measure(run: Run, name: str) -> None:
 
 
 def measure_order(run: Run) -> None:
-    """An ordered queue with as many groups as messages, beside one without order."""
+    """An ordered queue with as many groups as messages, compared with an unordered one."""
     count = run.size(100_000)
     plain = Growth(count, count, send)
     ordered = Growth(count, count, grow_groups)
@@ -359,7 +359,7 @@ def measure_order(run: Run) -> None:
                     clock.process = client.process() if run.local else None
                     with clock.running(count):
                         send(client, count)
-    print(f"| **an ordered queue, {count:,} groups of 1** beside one without order | | | | | |")
+    print(f"| **an ordered queue, {count:,} groups of 1** compared with an unordered one | | | | | |")
     for name, (few, many) in clocks.items():
         rates = [1 / statistics.median(clock.wall) for clock in (few, many)]
         ratio = statistics.median(a / b for a, b in zip(few.wall, many.wall, strict=True))
@@ -370,13 +370,13 @@ def measure_order(run: Run) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", default="postgresql-15", choices=servers.names(), help="which to start")
-    parser.add_argument("--database", metavar="URL", help="a server of yours, of an account that may create databases")
-    parser.add_argument("--scale", type=float, default=1.0, help="how much of the many: 0.1 is a tenth")
-    parser.add_argument("--repeat", type=int, default=3, help="rounds of the calls on few and on many")
+    parser.add_argument("--server", default="postgresql-15", choices=servers.names(), help="the server to start")
     parser.add_argument(
-        "--stale", action="store_true", help="with the statistics of empty tables, as after a quiet night"
+        "--database", metavar="URL", help="your own server; the account must be allowed to create databases"
     )
+    parser.add_argument("--scale", type=float, default=1.0, help="a factor for the large numbers, such as 0.1")
+    parser.add_argument("--repeat", type=int, default=3, help="the number of rounds with few and many")
+    parser.add_argument("--stale", action="store_true", help="use the statistics of empty tables")
     parser.add_argument("--only", choices=[*GROWTHS, "order"], action="append", help="these only")
     options = parser.parse_args()
     server = servers.external(options.database) if options.database else servers.make(options.server)

@@ -10,7 +10,7 @@ from rowqueue import Discard, Message, Retry
 
 
 class _Seen:
-    """When handlers were called, and what they were given after the first call."""
+    """When handlers were called, and how many messages they received after the first call."""
 
     calls = messages = 0
     first = last = processor = 0.0
@@ -28,12 +28,12 @@ _seen = _Seen()
 
 
 def empty(messages: list[Message]) -> None:
-    """Do nothing, but note when each batch came."""
+    """Do nothing but note the time of each batch."""
     _seen.note(len(messages))
 
 
 def each(message: Message) -> None:
-    """Do nothing, but note when each message came."""
+    """Do nothing but note the time of each message."""
     _seen.note(1)
 
 
@@ -45,7 +45,7 @@ def stamp(message: Message) -> None:
 
 
 def mixed(message: Message) -> None:
-    """The first attempt of one of twenty fails; one of a hundred becomes a dead letter, and is done when redriven."""
+    """One in twenty fails its first attempt; one in a hundred becomes a dead letter and is done after a redrive."""
     number = int(message.body.split()[0])
     if number % 20 == 1 and message.attempt == 1:
         raise Retry("try again", after=1)
@@ -55,11 +55,11 @@ def mixed(message: Message) -> None:
 
 @atexit.register
 def _report() -> None:
-    """What came after the first call: messages, when the first and the last were, seconds of processor time, and the
-    peak memory in kB.
+    """Report the number of messages after the first call, the times of the first and the last, the processor time in
+    seconds, and the peak memory in kB.
     """
     if _seen.calls > 1:
-        # Not ru_maxrss, which a new process takes over from the one that started it.
+        # Not ru_maxrss, which a new process inherits from its parent.
         status = Path("/proc/self/status").read_text().splitlines()
         peak = next(line.split()[1] for line in status if line.startswith("VmHWM:"))
         Path(os.environ["BENCHMARK_FILE"]).write_text(

@@ -1,6 +1,6 @@
-"""What the benchmarks of all databases share: the lines of the table, and how they are measured.
+"""Shared by the benchmarks of all databases: the lines of the table, and measuring them.
 
-A database's own module says how its driver calls a procedure and what the floor's plainest statements are: a Client.
+Each database's module has a Client, which calls procedures and runs the statements of the baseline.
 """
 
 import argparse
@@ -33,24 +33,24 @@ import servers  # noqa: E402  (it is no package that is installed)
 
 TYPE = "bench"
 BATCH = 100
-KEY = 10  # the column of a claim that holds the batch key
+KEY = 10  # the index of the batch key in the columns of a claim
 Rows = Sequence[Sequence[Any]]
 Case = tuple[int, int, int, int]  # length of body, consumers, batch, messages
 
 
 class Client(ABC):
-    """One connection through the driver that the runner uses, in autocommit; queue and floor are driven alike."""
+    """One connection with the runner's driver, in autocommit; queue and baseline are driven in the same way."""
 
-    server: ClassVar[str]  # which one is started when none is named
+    server: ClassVar[str]  # the default server to start
     products: ClassVar[tuple[str, ...]]
     targets: ClassVar[Mapping[str, str]]
     take_cases: ClassVar[Sequence[Case]]
     finish_cases: ClassVar[Sequence[Case]]
     send_size: ClassVar[int]
     prefix: ClassVar[str] = "mq_"  # of the queue's own tables
-    joined: ClassVar[str] = "'{}' || {}"  # the expression for a word and a value, joined to one text
+    joined: ClassVar[str] = "'{}' || {}"  # the expression that joins a word and a value
     mark_columns: ClassVar[str]  # of a low-water mark, without its type
-    # The floor of finish_batch is a plain take, which gives no lease, and not a claim on the wide table.
+    # Whether the baseline of finish_batch is a plain take without a lease, not a claim on the wide table.
     finish_beside_take: ClassVar[bool] = False
     send_one_cases: ClassVar[Sequence[tuple[int, int]]] = ()  # senders, messages
 
@@ -69,19 +69,19 @@ class Client(ABC):
 
     @abstractmethod
     def create_floor(self) -> None:
-        """Make the tables of the floor in a database where the queue is installed."""
+        """Create the tables of the baseline in a database with the queue."""
 
     @abstractmethod
     def empty(self) -> None:
-        """Make the tables of queue and floor as if they were new."""
+        """Make the tables of queue and baseline like new."""
 
     @abstractmethod
     def call(self, procedure: str, *arguments: Any) -> Rows:
-        """Call a procedure of the contract; arguments may be left out at the end."""
+        """Call a procedure; trailing arguments may be left out."""
 
     @abstractmethod
     def run(self, text: str) -> Rows:
-        """Run one statement, committed at once; its rows, if it has any."""
+        """Run one statement and commit; returns its rows, if any."""
 
     @abstractmethod
     def process(self) -> int:
@@ -97,7 +97,7 @@ class Client(ABC):
 
     @abstractmethod
     def floor_ring(self, after_id: int, batch: int) -> Rows:
-        """Claim the next of the wide table behind an id, and from the lowest on: ORDER BY id <= after_id, id."""
+        """Claim from the wide table the messages after an id, wrapping around: ORDER BY id <= after_id, id."""
 
     @abstractmethod
     def floor_fill(self, bodies: Sequence[str]) -> None:
@@ -105,10 +105,10 @@ class Client(ABC):
 
     @abstractmethod
     def floor_send(self, bodies: Sequence[str]) -> Callable[[], None]:
-        """The plainest INSERT of so many messages, ready to be run again and again."""
+        """A plain INSERT of these messages, prepared to run repeatedly."""
 
     def floor_send_one(self, body: str) -> None:
-        """The plainest INSERT of one message; only where there are send_one_cases."""
+        """A plain INSERT of one message; only for send_one_cases."""
         raise NotImplementedError
 
     @classmethod
@@ -118,19 +118,19 @@ class Client(ABC):
 
     @abstractmethod
     def delay(self, count: int) -> None:
-        """Put so many urgent messages into the queue that are due tomorrow."""
+        """Put `count` urgent messages into the queue that are due tomorrow."""
 
     @abstractmethod
     def settle(self) -> None:
-        """Let the server have done what it would do at leisure."""
+        """Let the server finish its background work."""
 
     @abstractmethod
     def keep_statistics(self) -> None:
-        """The planner's statistics shall stay those of the tables as they are now."""
+        """Keep the planner's statistics as they are now."""
 
     @abstractmethod
     def hold_snapshot(self) -> None:
-        """Begin a transaction that sees the database as it is now, and leave it open."""
+        """Open a transaction with a snapshot, and leave it open."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Line:
         return f"| {self.name} | {self.ours} | {self.floor} | {ratio} | {self.target} |"
 
 
-# ---- the work that is compared: each drains its table and returns how many messages it had ------------------
+# ---- the compared work: each drains its table and returns its number of messages ----------------------------
 
 
 def floor_take(client: Client, batch: int) -> int:
@@ -210,7 +210,7 @@ class Bench:
         self.repeat = repeat
 
     def size(self, messages: int) -> int:
-        """So many messages, or a tenth of them in a quick run."""
+        """The number of messages, or a tenth of it in a quick run."""
         return messages // 10 if self.quick else messages
 
     @contextlib.contextmanager
@@ -227,12 +227,12 @@ class Bench:
 
     @contextlib.contextmanager
     def connect(self, url: str) -> Iterator[Client]:
-        """A connection for a while."""
+        """A connection, closed after the block."""
         with contextlib.closing(self.kind.connect(url)) as client:
             yield client
 
     def fill(self, url: str, messages: int, length: int = 100, wide: bool = False) -> None:
-        """Leave so many messages in the queue or in the wide table and nothing else, and the server settled."""
+        """Fill the queue or the wide table with exactly `messages`, and let the server settle."""
         with self.connect(url) as client:
             client.empty()
             for some in chunks(bodies(length, min(messages, 5000)), messages):
@@ -249,7 +249,7 @@ def bodies(length: int, count: int) -> list[str]:
 
 
 def chunks(some: list[str], messages: int) -> Iterator[list[str]]:
-    """The same bodies again and again, until there are so many."""
+    """The same bodies repeated, up to `messages` in all."""
     for _ in range(messages // len(some) if some else 0):
         yield some
 
@@ -267,7 +267,7 @@ def _consume(kind: type[Client], url: str, work: Work, batch: int, barrier: Barr
 
 
 def rate(bench: Bench, url: str, work: Work, batch: int, consumers: int, messages: int) -> float:
-    """Messages a second when so many processes drain the queue at the same time."""
+    """Messages per second when `consumers` processes drain the queue at the same time."""
     fork = multiprocessing.get_context("fork")
     barrier, result = fork.Barrier(consumers), fork.Queue()
     arguments = (bench.kind, url, work, batch, barrier, result)
@@ -282,12 +282,12 @@ def rate(bench: Bench, url: str, work: Work, batch: int, consumers: int, message
     for process in processes:
         process.join()
     count = sum(count for count, _, _ in done)
-    assert count == messages, f"{count} messages came of {messages}"
+    assert count == messages, f"{count} of {messages} messages were handled"
     return messages / (max(end for _, _, end in done) - min(start for _, start, _ in done))
 
 
 def pair(bench: Bench, url: str, ours: Work, floor: Work, case: Case) -> tuple[float, float]:
-    """The rates of a procedure and of its floor, each on fresh data, one after the other."""
+    """The rates of a procedure and of its baseline, each on fresh data, one after the other."""
     length, consumers, batch, messages = case
     rates = []
     for work, wide in ((floor, True), (ours, False)):
@@ -299,7 +299,7 @@ def pair(bench: Bench, url: str, ours: Work, floor: Work, case: Case) -> tuple[f
 def against_floor(
     bench: Bench, name: str, ours: Work, floor: Work, target: Callable[[int], str], cases: Sequence[Case]
 ) -> Iterator[Line]:
-    """Lines of a procedure beside its floor, and of more consumers beside one."""
+    """Lines that compare a procedure with its baseline, and several consumers with one."""
     found: dict[tuple[int, int, int], float] = {}
     for case in cases:
         length, consumers, batch, _ = case
@@ -316,7 +316,7 @@ def against_floor(
     for (length, batch, consumers), many in found.items():
         if consumers > 1 and (one := found.get((length, batch, 1))):
             yield Line(
-                f"`{name}`, {consumers} consumers beside 1, batch {batch}, {length:,} bytes",
+                f"`{name}`, {consumers} consumers compared with 1, batch {batch}, {length:,} bytes",
                 f"{many:,.0f}/s",
                 f"{one:,.0f}/s",
                 many / one,
@@ -336,7 +336,7 @@ def finish_lines(bench: Bench) -> Iterator[Line]:
 
 
 def send_lines(bench: Bench) -> Iterator[Line]:
-    """send_batch beside one INSERT of as many rows."""
+    """send_batch compared with one INSERT of the same number of rows."""
     messages = bench.size(100_000)
     some = bodies(100, min(bench.kind.send_size, messages))
     text = "\n".join(some)
@@ -353,7 +353,7 @@ def send_lines(bench: Bench) -> Iterator[Line]:
                 seconds.append(time.monotonic() - started)
             rates.append([messages / s for s in seconds])
     yield Line(
-        f"`send_batch`, {len(some):,} a call, 100 bytes",
+        f"`send_batch`, {len(some):,} per call, 100 bytes",
         f"{statistics.median(r[1] for r in rates):,.0f}/s",
         f"{statistics.median(r[0] for r in rates):,.0f}/s",
         statistics.median(r[1] / r[0] for r in rates),
@@ -362,7 +362,7 @@ def send_lines(bench: Bench) -> Iterator[Line]:
 
 
 def send_one_lines(bench: Bench) -> Iterator[Line]:
-    """`send`, one message at a time, beside one INSERT each."""
+    """`send`, one message at a time, compared with one INSERT per message."""
     for senders, messages in bench.kind.send_one_cases:
         count = bench.size(messages)
         rates: list[list[float]] = []
@@ -382,11 +382,11 @@ def send_one_lines(bench: Bench) -> Iterator[Line]:
         )
 
 
-# ---- big backlogs --------------------------------------------------------------------------------
+# ---- large backlogs ------------------------------------------------------------------------------
 
 
 def claim_times(client: Client, calls: int) -> list[float]:
-    """Milliseconds of claims of 10; what they claim is completed outside the clock."""
+    """Milliseconds of claims of 10; completing the messages is not timed."""
     times = []
     for _ in range(calls):
         started = time.perf_counter()
@@ -398,7 +398,7 @@ def claim_times(client: Client, calls: int) -> list[float]:
 
 
 def latency_lines(bench: Bench) -> Iterator[Line]:
-    """The median time of a claim with a big backlog beside that with 1,000 ready messages."""
+    """The median time of a claim with a large backlog, compared with 1,000 ready messages."""
     many = bench.size(1_000_000)
     calls = 50
     with bench.database() as small, bench.database() as big, bench.database() as delayed:
@@ -416,7 +416,7 @@ def latency_lines(bench: Bench) -> Iterator[Line]:
                     times[url].append(claim_times(client, calls))
                     client.call("send_batch", TYPE, "\n".join(bodies(100, 10 * (calls + 5))))
     medians = {url: [statistics.median(t) for t in found] for url, found in times.items()}
-    for url, what in ((big, f"{many:,} ready"), (delayed, f"{many:,} delayed, more urgent, in front of 1,000")):
+    for url, what in ((big, f"{many:,} ready"), (delayed, f"{many:,} delayed more urgent ones and 1,000 ready")):
         yield Line(
             f"a claim of 10 with {what}",
             f"{statistics.median(medians[url]):.2f} ms",
@@ -430,14 +430,14 @@ def latency_lines(bench: Bench) -> Iterator[Line]:
 
 
 def ring_lines(bench: Bench) -> Iterator[Line]:
-    """The median time of a claim round a ring beside that of the plain query, which sorts all that is ready."""
+    """The median time of a round-robin claim, compared with the plain query, which sorts all ready messages."""
     messages = bench.size(100_000)
     times: dict[bool, list[list[float]]] = {False: [], True: []}
     with bench.database() as url:
         for wide in [False, True] * bench.repeat:
             bench.fill(url, messages, wide=wide)
             with bench.connect(url) as client:
-                # The first claims of a ring may still move what was sent before it was one.
+                # The first claims of a ring may still move messages that were sent before.
                 found = list(ring_times(client, wide, 5 if wide else 80))
                 times[wide].append(found[-20:])
     ours, floor = ([statistics.median(t) for t in times[wide]] for wide in (False, True))
@@ -451,7 +451,7 @@ def ring_lines(bench: Bench) -> Iterator[Line]:
 
 
 def ring_times(client: Client, wide: bool, calls: int) -> Iterator[float]:
-    """Milliseconds of claims of 10 round a ring."""
+    """Milliseconds of round-robin claims of 10."""
     after = 0
     for _ in range(calls):
         started = time.perf_counter()
@@ -463,9 +463,9 @@ def ring_times(client: Client, wide: bool, calls: int) -> Iterator[float]:
             client.call("complete_batch", rows[0][KEY])
 
 
-# ---- a held snapshot -----------------------------------------------------------------------------
+# ---- an open snapshot ----------------------------------------------------------------------------
 
-FEW = 20  # messages a call: what a held snapshot costs is paid by the call
+FEW = 20  # messages per call: an open snapshot adds a cost per call
 
 
 def snapshot_take(client: Client) -> Iterator[float]:
@@ -500,7 +500,7 @@ def snapshot_finish(client: Client) -> Iterator[float]:
 
 
 def snapshot_lines(bench: Bench) -> Iterator[Line]:
-    """The time of the last claims beside that of the first ones, while another session holds a snapshot open."""
+    """The time of the last claims compared with the first ones, while another session has a snapshot open."""
     messages = bench.size(300_000)
     calls = bench.size(10_000) // FEW
     procedures = {
@@ -520,7 +520,7 @@ def snapshot_lines(bench: Bench) -> Iterator[Line]:
             found[name].append((statistics.mean(times[:calls]) * 1000, statistics.mean(times[-calls:]) * 1000))
     for name, pairs in found.items():
         yield Line(
-            f"`{name}` of {FEW}, snapshot held: the last {calls * FEW:,} of {messages:,} beside the first",
+            f"`{name}` of {FEW}, with an open snapshot: last {calls * FEW:,} of {messages:,} compared with the first",
             f"{statistics.median(last for _, last in pairs):.2f} ms",
             f"{statistics.median(first for first, _ in pairs):.2f} ms",
             statistics.median(last / first for first, last in pairs),
@@ -540,15 +540,15 @@ def runner(url: str, *options: str, file: Path) -> subprocess.Popen[bytes]:
 
 @dataclass(frozen=True)
 class Drained:
-    """What it took to drain the queue, from the first batch on: messages a second, processor time, peak memory."""
+    """The cost of draining the queue, from the first batch on: messages per second, processor time, peak memory."""
 
     rate: float
-    processor_us: float  # a message
+    processor_us: float  # per message
     peak_mb: float
 
 
 def drain(url: str, *options: str, processes: int = 1) -> Drained:
-    """Let runners drain the queue."""
+    """Drain the queue with runners."""
     options = options if {"--handler", "--worker"} & set(options) else ("--handler", "handlers:empty", *options)
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / str(n) for n in range(processes)]
@@ -556,7 +556,7 @@ def drain(url: str, *options: str, processes: int = 1) -> Drained:
         for process in running:
             status = process.wait()
             assert status == 0, f"runner consume ended with {status}"
-        # One that came too late for more than a batch has no report.
+        # A process that got at most one batch has no report.
         found = [list(map(float, file.read_text().split())) for file in files if file.exists()]
     counts, firsts, lasts, processor, peaks = zip(*found, strict=True)
     count = sum(counts)
@@ -564,7 +564,7 @@ def drain(url: str, *options: str, processes: int = 1) -> Drained:
 
 
 def runner_lines(bench: Bench) -> Iterator[Line]:
-    """`runner consume` beside the same procedure called from SQL, and its memory with a small and a big backlog."""
+    """`runner consume` compared with the same procedure in SQL; its memory with a small and a large backlog."""
     messages = bench.size(100_000)
     rates: list[tuple[float, float]] = []
     with bench.database() as url:
@@ -587,7 +587,7 @@ def runner_lines(bench: Bench) -> Iterator[Line]:
             memory.append((backlog, drain(url).peak_mb))
     (few, low), (many, high) = memory
     yield Line(
-        f"memory of `runner consume`, {many:,} ready beside {few:,}",
+        f"memory of `runner consume`, {many:,} ready compared with {few:,}",
         f"{high:.0f} MB",
         f"{low:.0f} MB",
         high / low,
@@ -595,13 +595,13 @@ def runner_lines(bench: Bench) -> Iterator[Line]:
     )
 
 
-# What a way to consume is beside, and its target. RAW: receiving and finishing in one statement on the wide table.
+# The baseline and the target of each way to consume. RAW: receive and finish in one statement on the wide table.
 RAW = "the wide table, 1 consumer"
 EACH = ("--handler", "handlers:each")
 WAYS: dict[str, tuple[int, tuple[str, ...], str, str]] = {
     "lists": (1, (), RAW, "≥ 1"),
     "one by one": (1, EACH, "lists", "≥ 0.8"),
-    "one by one, OpenTelemetry's API loaded": (1, ("--handler", "beside_telemetry:each"), "one by one", "≥ 0.97"),
+    "one by one, OpenTelemetry's API imported": (1, ("--handler", "beside_telemetry:each"), "one by one", "≥ 0.97"),
     "lists, --concurrency 2": (1, ("--concurrency", "2"), "lists", ""),
     "lists, --transaction": (1, ("--transaction",), "lists", "≥ 1"),
     "lists, 4 processes": (4, (), "lists", "≥ 1"),
@@ -609,7 +609,7 @@ WAYS: dict[str, tuple[int, tuple[str, ...], str, str]] = {
 
 
 def consume_lines(bench: Bench) -> Iterator[Line]:
-    """`runner consume` with empty handlers in several ways, beside the wide table and each other, in turns."""
+    """`runner consume` with empty handlers in several ways, compared with the wide table and with each other."""
     messages = bench.size(200_000)
     rates: dict[str, list[float]] = {name: [] for name in (RAW, *WAYS)}
     with bench.database() as url:
@@ -621,7 +621,7 @@ def consume_lines(bench: Bench) -> Iterator[Line]:
                 rates[name].append(drain(url, *options, processes=processes).rate)
     for name, (_, _, floor, target) in WAYS.items():
         yield Line(
-            f"`runner consume`, batch 100, {name}; beside {floor}",
+            f"`runner consume`, batch 100, {name}; compared with {floor}",
             f"{statistics.median(rates[name]):,.0f}/s",
             f"{statistics.median(rates[floor]):,.0f}/s",
             statistics.median(ours / beside for ours, beside in zip(rates[name], rates[floor], strict=True)),
@@ -630,7 +630,7 @@ def consume_lines(bench: Bench) -> Iterator[Line]:
 
 
 def report_lines(bench: Bench) -> Iterator[Line]:
-    """Processor time of `runner consume` that reports what it does, beside one that does not, in turns."""
+    """Processor time of `runner consume` with reports, compared with none."""
     messages = bench.size(500_000)
     times: dict[str, list[float]] = {"10": [], "0": []}
     with bench.database() as url:
@@ -638,7 +638,7 @@ def report_lines(bench: Bench) -> Iterator[Line]:
             bench.fill(url, messages)
             times[every].append(drain(url, "--report", every).processor_us)
     yield Line(
-        f"processor time of `runner consume`, {messages:,} messages, with --report 10; beside --report 0",
+        f"processor time of `runner consume`, {messages:,} messages, with --report 10; compared with --report 0",
         f"{statistics.median(times['10']):.2f} µs",
         f"{statistics.median(times['0']):.2f} µs",
         statistics.median(on / off for on, off in zip(times["10"], times["0"], strict=True)),
@@ -647,7 +647,7 @@ def report_lines(bench: Bench) -> Iterator[Line]:
 
 
 def worker_lines(bench: Bench) -> Iterator[Line]:
-    """`runner consume` with an empty worker in other processes, beside its empty batch handler."""
+    """`runner consume` with an empty worker process, compared with its empty batch handler."""
     messages = bench.size(100_000)
     workers = {"Python": f"{sys.executable} empty_worker.py", "Node": "node empty_worker.js"}
     with bench.database() as url:
@@ -661,7 +661,7 @@ def worker_lines(bench: Bench) -> Iterator[Line]:
                 bench.fill(url, messages)
                 rates.append((drain(url, "--worker", worker).rate, handler))
             yield Line(
-                f"`runner consume --worker`, empty, {language}, batch 100; beside its handler in Python",
+                f"`runner consume --worker`, empty, {language}, batch 100; compared with its handler in Python",
                 f"{statistics.median(ours for ours, _ in rates):,.0f}/s",
                 f"{statistics.median(handler for _, handler in rates):,.0f}/s",
                 statistics.median(ours / handler for ours, handler in rates),
@@ -670,7 +670,7 @@ def worker_lines(bench: Bench) -> Iterator[Line]:
 
 
 def idle_lines(bench: Bench) -> Iterator[Line]:
-    """From the call of send to the start of the handler, on a queue where nothing else happens."""
+    """The time from the call of send to the start of the handler, on an otherwise idle queue."""
     sends = 20 if bench.quick else 60
     with bench.database() as url, tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "stamps"
@@ -693,7 +693,7 @@ def idle_lines(bench: Bench) -> Iterator[Line]:
     median, late = statistics.median(times), times[int(len(times) * 0.95)]
     target = bench.kind.targets["idle"]
     yield Line("from `send` to the start of an idle runner's handler", f"{median:.1f} ms", "", None, target)
-    yield Line("the same, 95 of 100", f"{late:.1f} ms", "", None, "")
+    yield Line("the same, 95th percentile", f"{late:.1f} ms", "", None, "")
 
 
 Lines = Callable[[Bench], Iterator[Line]]
@@ -714,15 +714,17 @@ LINES: dict[str, Lines] = {
 
 
 def main(kind: type[Client], description: str, **more: Lines) -> None:
-    """Parse the command line, start the server, print the table line by line; `more`: the database's own lines."""
+    """Parse the command line, start the server, print the table line by line. `more`: lines of this database only."""
     all_lines = LINES | more
     known = [name for name in servers.names() if servers.product(name) in kind.products]
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", default=kind.server, choices=known, help="which to start")
-    parser.add_argument("--database", metavar="URL", help="a server of yours, of an account that may create databases")
+    parser.add_argument("--server", default=kind.server, choices=known, help="the server to start")
+    parser.add_argument(
+        "--database", metavar="URL", help="your own server; the account must be allowed to create databases"
+    )
     parser.add_argument("--quick", action="store_true", help="a tenth of the messages, one repetition")
     parser.add_argument("--repeat", type=int, help="repetitions; 3, or 1 with --quick")
-    parser.add_argument("--only", choices=all_lines, action="append", help="these lines only")
+    parser.add_argument("--only", choices=all_lines, action="append", help="only these lines")
     options = parser.parse_args()
     try:
         server = servers.external(options.database) if options.database else servers.make(options.server)
@@ -733,7 +735,7 @@ def main(kind: type[Client], description: str, **more: Lines) -> None:
         bench = Bench(server, kind, options.quick, options.repeat or (1 if options.quick else 3))
         with bench.connect(server.url) as client:
             print(f"{client.describe()}, {os.cpu_count()} processors\n")
-        print("| line | rowqueue | floor | ratio | target |\n| --- | --- | --- | --- | --- |")
+        print("| line | rowqueue | baseline | ratio | target |\n| --- | --- | --- | --- | --- |")
         for name in options.only or all_lines:
             for line in all_lines[name](bench):
                 print(line, flush=True)

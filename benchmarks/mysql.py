@@ -1,7 +1,7 @@
-"""What rowqueue costs on MySQL and MariaDB, beside floors measured in the same run: python benchmarks/mysql.py
+"""rowqueue on MySQL and MariaDB, compared with baselines measured in the same run: python benchmarks/mysql.py
 
-Prints one Markdown table; benchmarks/README.md says what each line is. Starts a server of its own, durable and with a
-binary log, or uses one of yours. What is compared runs in turns (A B A B), each on fresh data, and each figure is a
+Prints one Markdown table; benchmarks/README.md explains each line. Starts its own server, durable and with a
+binary log, or uses the one that you name. Compared work alternates (A B A B), each on fresh data. Each figure is a
 median.
 """
 
@@ -17,7 +17,7 @@ from pymysql.err import OperationalError
 from rowqueue import contract
 from rowqueue.databases.mysql import MySQL
 
-# The floor: one wide table with a state column, as it is usually built; and the INSERTs of a message by hand.
+# The baseline: one wide table with a state column, as usually built, and INSERTs of messages by hand.
 NAME = "varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 WIDE = (
     f"""
@@ -64,7 +64,7 @@ SEND_READY = """
     SELECT type, priority, run_at, id, 0 FROM floor_message WHERE id >= LAST_INSERT_ID()
 """
 
-# The rows of the stripes, all pairs of them, stand for a list of numbers.
+# All pairs of the stripes' rows serve as a list of numbers.
 DELAYED = (
     """
     INSERT INTO mq_message (run_at, created_at, priority, type, body)
@@ -75,7 +75,7 @@ DELAYED = (
     INSERT INTO mq_delayed (type, run_at, id, priority, attempts)
     SELECT type, run_at, id, priority, 0 FROM mq_message WHERE type = %s AND priority = -10""",
 )
-DEADLOCK = 1213  # the floor has them, the queue must not
+DEADLOCK = 1213  # occurs in the baseline, must not occur in the queue
 
 
 class Client(lines.Client):
@@ -108,7 +108,7 @@ class Client(lines.Client):
 
     @contextmanager
     def _transaction(self) -> Iterator[list[OperationalError]]:
-        """A transaction; yields a list that is not empty afterwards when a deadlock has undone it."""
+        """A transaction; yields a list that is not empty afterwards if a deadlock rolled it back."""
         again: list[OperationalError] = []
         self._run("START TRANSACTION")
         try:

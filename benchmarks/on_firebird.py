@@ -1,8 +1,8 @@
-"""What rowqueue costs on Firebird, beside floors measured in the same run: python benchmarks/on_firebird.py
+"""rowqueue on Firebird, compared with baselines measured in the same run: python benchmarks/on_firebird.py
 
-Prints one Markdown table; benchmarks/README.md says what each line is. Starts a server of its own with its default
-settings, writes forced, or uses one of yours. What is compared runs in turns (A B A B), each on fresh data, and each
-figure is a median. (Not firebird.py: that is the name of the driver's package.)
+Prints one Markdown table; benchmarks/README.md explains each line. Starts its own server with default
+settings and forced writes, or uses the one that you name. Compared work alternates (A B A B), each on fresh data. Each
+figure is a median. The file is not named firebird.py, because that is the driver's package.
 """
 
 import statistics
@@ -21,7 +21,7 @@ from rowqueue.databases import Conflict
 from rowqueue.databases.firebird import Firebird
 from rowqueue.databases.firebird.errors import translate
 
-# The floor: one wide table with a state column, as it is usually built.
+# The baseline: one wide table with a state column, as usually built.
 WIDE = (
     """
     CREATE TABLE wide (
@@ -36,7 +36,7 @@ WIDE = (
 )
 TABLES = ("wide", "mq_message", "mq_ready", "mq_delayed", "mq_batch", "mq_claimed", "mq_mark", "mq_ring")
 
-# As the runner asks: this driver takes 0.2 ms for a BLOB, however short, and 17 µs for a TIMESTAMP.
+# As in the runner: this driver takes 0.2 ms for a BLOB of any length, and 17 µs for a TIMESTAMP.
 LONG = "CASE WHEN OCTET_LENGTH(body) > 2000 THEN body END"
 TIME = "DATEDIFF(MILLISECOND FROM TIMESTAMP '1970-01-01' TO {})".format
 EXPRESSIONS = {
@@ -49,7 +49,7 @@ EXPRESSIONS = {
 
 
 def columns(procedure: str) -> str:
-    """What is fetched of a procedure's result; a body comes in two columns, of which the second is the last."""
+    """The fetched columns of a procedure's result. A body has two columns; the second one is the last."""
     names = [column.name for column in contract.load().procedures[procedure].columns]
     return ", ".join([EXPRESSIONS.get(name, name) for name in names] + [LONG] * ("body" in names))
 
@@ -57,7 +57,7 @@ def columns(procedure: str) -> str:
 COLUMNS = columns("claim_batch")
 READY = "type = {} AND state = 'N' PLAN (wide ORDER wide_ready) ORDER BY type, state, priority, run_at, id".format
 TAKE = f"DELETE FROM wide WHERE {READY('?')} ROWS ? SKIP LOCKED RETURNING {COLUMNS}"
-# A row at a time: where there is no SKIP LOCKED, and for every claim, because UPDATE … SKIP LOCKED of several consumers
+# One row at a time: without SKIP LOCKED, and for every claim, because UPDATE … SKIP LOCKED of several consumers
 # ends in `no current record for fetch operation` (5.0.4).
 BLOCK = f"""
     EXECUTE BLOCK (p_type mq_name = ?, p_size integer = ?, p_key mq_key = ?)
@@ -101,11 +101,11 @@ SEND = f"""
 """.format
 SEND_SIZE = 100  # rows of one block: its parameters may have 64 KB
 
-# The plain loops.
+# The plain loops of polling programs.
 MARK = f"UPDATE wide SET state = 'A' WHERE {READY('?')} ROWS 1 RETURNING {COLUMNS}"
 ANY = f"SELECT FIRST 1 {COLUMNS} FROM wide WHERE type = ? AND state = 'N' ORDER BY RAND() WITH LOCK"
 DELETE = "DELETE FROM wide WHERE id = ?"
-# The ring: sorted, and then what was found is marked.
+# The ring: sort, then mark the found rows.
 RING = f"SELECT {COLUMNS} FROM wide WHERE type = ? AND state = 'N' ORDER BY IIF(id <= ?, 1, 0), id ROWS ?"
 MARK_MANY = "UPDATE wide SET state = 'A', batch_key = ? WHERE id IN ({})".format
 
@@ -128,7 +128,7 @@ DELAYED = """
         END
     END
 """
-# A server whose sessions share one cache has threads that write it and collect its garbage.
+# A server with a shared cache has threads that write it and collect garbage.
 DESCRIBE = """
     SELECT RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION'), d.mon$forced_writes,
         (SELECT COUNT(*) FROM mon$attachments WHERE mon$user = 'Cache Writer')
@@ -220,7 +220,7 @@ class Client(lines.Client):
         return int(self._run(query)[0][0])
 
     def _floor(self, statements: Sequence[tuple[Any, ...]]) -> Rows:
-        """Run statements in one transaction until no other is in its way; the rows of the last."""
+        """Run statements in one transaction, repeated after a conflict; returns the rows of the last."""
         while True:
             try:
                 with self._transaction():
@@ -266,18 +266,18 @@ class Client(lines.Client):
                 self._execute(text, *group)
 
     def mark_and_delete(self) -> bool:
-        """One row: mark it, do nothing, delete it. False when there was none."""
+        """Mark a row, do nothing, delete it. False if there was none."""
         rows = self._run(MARK, TYPE)
-        # Up to 4.0 one row comes always, of NULLs when there is none.
+        # Up to 4.0 there is always a row; of NULLs if none was found.
         if not rows or rows[0][0] is None:
             return False
         self._run(DELETE, rows[0][0])
         return True
 
     def lock_any(self) -> int | None:
-        """One row: pick it at random, do nothing, delete it. Returns how many were deleted; None when there was none.
+        """Pick a row at random, do nothing, delete it. Returns how many were deleted; None if there was none.
 
-        With several workers a row may be picked that another has just deleted.
+        With several workers, the row may just have been deleted by another.
         """
         try:
             with self._transaction():
@@ -295,19 +295,19 @@ class Client(lines.Client):
         self._run(DELAYED, TYPE, count)
 
     def settle(self) -> None:
-        """Whoever reads all rows clears away what nobody needs any more."""
+        """A full scan removes record versions that are no longer needed."""
         for table in TABLES:
             self._run(f"SELECT COUNT(*) FROM {table}")
 
     def keep_statistics(self) -> None:
-        """Nothing to do: those of an index stay until they are asked for."""
+        """Nothing to do: index statistics change only on request."""
 
     def hold_snapshot(self) -> None:
         self._connection.begin(tpb(Isolation.SNAPSHOT))
         self._execute("SELECT COUNT(*) FROM mq_queue")
 
 
-# ---- plain loops as they are often written, a row at a time ------------------------------------------
+# ---- plain loops as often written, one row at a time -------------------------------------------------
 
 
 def mark_and_delete(client: lines.Client, _: int) -> int:
@@ -317,13 +317,13 @@ def mark_and_delete(client: lines.Client, _: int) -> int:
 
 
 def lock_any(client: lines.Client, _: int) -> int:
-    """Several workers, each with a row under lock while it works; who meets another's tries again."""
+    """Several workers, each with a locked row while it works; after a conflict, a worker tries again."""
     assert isinstance(client, Client)
     return sum(iter(client.lock_any, None))
 
 
 def take_one(client: lines.Client, _: int) -> int:
-    """One worker, a message a call: each call is a transaction."""
+    """One worker, one message per call: each call is a transaction."""
     return lines.take(client, 1)
 
 
@@ -352,12 +352,12 @@ FIVE = Loop("`finish_batch`, 5 consumers, batch 50", lines.finish, 5, 20_000, Fa
 MARKED = Loop("1 worker that marks a row, then deletes it", mark_and_delete, 1, 4_000, True)
 TAKEN = Loop("`take_batch`, 1 consumer, batch 1", take_one, 1, 4_000, False)
 GOTTEN = Loop("`get_message` and `complete`, 1 consumer", get_and_complete, 1, 4_000, False)
-# Each pick sorts all rows: of more it would be slower.
+# Each pick sorts all rows: with more rows it would be slower.
 PICKED = Loop("5 workers that lock a row by `ORDER BY RAND()`", lock_any, 5, 4_000, True)
 
 
 def loop_lines(bench: Bench) -> Iterator[Line]:
-    """The queue with batches of 50 and with single messages beside such loops, and its five consumers beside one."""
+    """The queue with batches of 50 and single messages compared with such loops; five consumers compared with one."""
     rates: dict[Loop, list[float]] = {ONE: [], MARKED: [], TAKEN: [], GOTTEN: [], FIVE: [], PICKED: []}
     with bench.database() as url:
         for loop in [*rates] * bench.repeat:
@@ -369,7 +369,7 @@ def loop_lines(bench: Bench) -> Iterator[Line]:
         *((TAKEN, MARKED, "≥ 1"), (GOTTEN, MARKED, "≥ 1")),
     ):
         yield Line(
-            f"{ours.name}, beside {floor.name.removeprefix('`finish_batch`, ')}",
+            f"{ours.name}, compared with {floor.name.removeprefix('`finish_batch`, ')}",
             f"{statistics.median(rates[ours]):,.0f}/s",
             f"{statistics.median(rates[floor]):,.0f}/s",
             statistics.median(a / b for a, b in zip(rates[ours], rates[floor], strict=True)),

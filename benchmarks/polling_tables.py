@@ -1,8 +1,8 @@
-"""What claiming rows of an adopted table costs, beside the naive way: python benchmarks/polling_tables.py
+"""Claiming rows of a polling table, compared with naive polling: python benchmarks/polling_tables.py
 
-A table with a key and a status of one letter is worked off by one process: by claim_rows and finish_rows, 100 a batch,
-and by SELECT … WHERE status = 'N' ORDER BY id LIMIT n with an UPDATE and a commit for each row. In turns, each time
-on a fresh table; the ratio is the median of the turns'. Prints one Markdown table.
+One process handles a table with a key and a one-letter status: with claim_rows and finish_rows, 100 per batch,
+and with SELECT … WHERE status = 'N' ORDER BY id LIMIT n, an UPDATE and a commit per row. Both alternate, each time
+on a fresh table; the ratio is the median of all turns. Prints one Markdown table.
 """
 
 import argparse
@@ -27,7 +27,7 @@ BATCH = 100
 
 
 def filled(database: Database, session: Session, server: servers.Server, rows: int) -> Polled:
-    """A table of shape a with so many ready rows, adopted."""
+    """An adopted table of shape a with `rows` ready rows."""
     can: Capabilities = BY_DATABASE[database.name]
     table = Polled(
         f"p{uuid.uuid4().hex[:12]}", session, lambda text, *p: server.query(database.url, text, *p), can, SHAPES["a"]
@@ -45,7 +45,7 @@ def filled(database: Database, session: Session, server: servers.Server, rows: i
 
 
 def by_batches(table: Polled) -> int:
-    """Rows worked off through the queue."""
+    """Handle all rows through the queue; returns how many."""
     count = 0
     while rows := table.claim(BATCH):
         count += table.finish(rows[0]["batch_key"])[0]
@@ -53,7 +53,7 @@ def by_batches(table: Polled) -> int:
 
 
 def naive(table: Polled) -> int:
-    """Rows worked off as programs often do, which with a second worker would do each row twice."""
+    """Handle all rows by naive polling, which with a second worker would handle each row twice."""
     count = 0
     limit = f"FETCH FIRST {BATCH} ROWS ONLY" if table.can.fold("x") == "X" else f"LIMIT {BATCH}"
     while True:

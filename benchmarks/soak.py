@@ -1,8 +1,8 @@
 """Hours of mixed work on one engine: python benchmarks/soak.py --server postgresql-15
 
-Senders, consumers, an open snapshot that comes and goes, retries, dead letters, delayed and ordered messages,
-dedup_keys, a ring, a watched table, schedules and housekeeping. Writes what it sees to a CSV file and a picture, and
-ends with status 1 when something grows or slows: benchmarks/README.md says what is shown and by which rules.
+Senders, consumers, snapshots that are open for a while, retries, dead letters, delayed and ordered messages,
+dedup_keys, a ring, a watched table, schedules and housekeeping. Writes its samples to a CSV file and a picture, and
+ends with status 1 when something grows or slows down. benchmarks/README.md has the figures and the rules.
 """
 
 import argparse
@@ -31,12 +31,12 @@ from lines import HERE, servers
 from rowqueue import install
 from rowqueue.databases import Conflict, Session, open_database
 
-KEEP = 60  # seconds that the archive keeps, and that dead letters wait for housekeeping
-SAMPLES = 240  # of a run, at least a second apart
+KEEP = 60  # seconds that archived messages and dead letters are kept
+SAMPLES = 240  # per run, at least a second apart
 GROUPS = 200
 RUNNERS_TYPES = ("plain", "delayed", "dedup", "archived")
 TABLE = "soak_order"
-# Of the queue's tables and of their indexes, in bytes; InnoDB's files do not shrink, and hold both.
+# Sizes of the queue's tables and indexes in bytes; InnoDB's files contain both and do not shrink.
 SIZES = {
     "postgresql": "SELECT coalesce(sum(pg_table_size(c.oid)), 0), coalesce(sum(pg_indexes_size(c.oid)), 0)"
     " FROM pg_class AS c WHERE c.relnamespace = 'mq'::regnamespace AND c.relkind = 'r'",
@@ -44,7 +44,7 @@ SIZES = {
     " WHERE table_schema = DATABASE() AND table_name LIKE 'mq\\_%'",
     "firebird": "SELECT mon$pages * mon$page_size, 0 FROM mon$database",
 }
-# Tables that are empty when every message is done; what others hold does not grow with the messages.
+# Tables that are empty when every message is done; other tables do not grow with the messages.
 EMPTY = {
     "postgresql": ("message", "ready", "delayed", "batch", "dead", "grouped", "group_lock", "result"),
     "mysql": ("message", "dedup", "ready", "delayed", "batch", "dead", "grouped", "group_lock", "result"),
@@ -63,14 +63,14 @@ class Meter:
         self._times: dict[str, list[float]] = defaultdict(list)
 
     def add(self, what: str, count: int = 1, seconds: float | None = None) -> None:
-        """So many messages; `seconds`: how long the call took."""
+        """Count messages. `seconds`: the duration of the call."""
         with self._lock:
             self._counts[what] += count
             if seconds is not None:
                 self._times[what].append(seconds * 1000)
 
     def take(self) -> tuple[Counter[str], dict[str, list[float]]]:
-        """All that has come since the last time."""
+        """Counts and times since the last call."""
         with self._lock:
             found = self._counts, self._times
             self._counts, self._times = Counter(), defaultdict(list)
@@ -79,7 +79,7 @@ class Meter:
 
 @dataclass
 class Soak:
-    """One run: what all threads share."""
+    """One run: the state that all threads share."""
 
     url: str
     kind: type[lines.Client]
@@ -90,7 +90,7 @@ class Soak:
     errors: list[str]
 
     def thread(self, work: Callable[["Soak", Session], None]) -> threading.Thread:
-        """A thread with a session of its own, whose error ends the run."""
+        """A thread with its own session; its error ends the run."""
 
         def run() -> None:
             session = open_database(self.url).connect(f"soak-{work.__name__}")
@@ -106,13 +106,13 @@ class Soak:
         return thread
 
     def fail(self, error: str) -> None:
-        """End the run before its time."""
+        """End the run early with an error."""
         self.errors.append(error)
         self.stop.set()
         self.end.set()
 
     def call(self, session: Session, procedure: str, *arguments: Any) -> list[dict[str, Any]]:
-        """A call that is tried again after a conflict, as the runner does."""
+        """A call that is repeated after a conflict, as in the runner."""
         while True:
             try:
                 started = time.perf_counter()
@@ -123,7 +123,7 @@ class Soak:
                 self.meter.add("conflict")
 
     def paced(self, per_second: float) -> Iterator[int]:
-        """1, 2, 3 … at that rate, until the run ends; what could not keep up goes on from now."""
+        """1, 2, 3 … at that rate until the run ends; lost time is not made up."""
         number, at = 0, time.monotonic()
         while not self.stop.is_set():
             number += 1
@@ -132,11 +132,11 @@ class Soak:
             self.stop.wait(max(at - time.monotonic(), 0))
 
 
-# ---- the work: each has a thread ------------------------------------------------------------------------------------
+# ---- the work: a thread for each ------------------------------------------------------------------------------------
 
 
 def send_batches(soak: Soak, session: Session) -> None:
-    """Four tenths of the messages, ten a call."""
+    """40 % of the messages, ten per call."""
     for n in soak.paced(soak.rate * 0.4 / 10):
         bodies = "\n".join(f"{n * 10 + i} {'x' * 100}" for i in range(10))
         soak.call(session, "send_batch", "plain", bodies)
@@ -144,7 +144,7 @@ def send_batches(soak: Soak, session: Session) -> None:
 
 
 def send_singles(soak: Soak, session: Session) -> None:
-    """The others, one a call: delayed, urgent, ordered, with a dedup_key, archived, for the ring."""
+    """The others, one per call: delayed, urgent, ordered, with a dedup_key, archived, for the ring."""
     for n in soak.paced(soak.rate * 0.6):
         body, choice = f"{n} {'x' * 100}", n % 6
         if choice == 0:
@@ -164,7 +164,7 @@ def send_singles(soak: Soak, session: Session) -> None:
 
 
 def change_table(soak: Soak, session: Session) -> None:
-    """Rows of a watched table come, change and go: three messages each."""
+    """Insert, update and delete rows of a watched table: three messages per row."""
     for n in soak.paced(max(soak.rate / 100, 1)):
         for statement in (
             f"INSERT INTO {TABLE} (id, name) VALUES ({n}, 'first')",
@@ -177,7 +177,7 @@ def change_table(soak: Soak, session: Session) -> None:
 
 
 def _consume(soak: Soak, session: Session, type: str, procedure: str) -> None:
-    """Claim, fail one of fifty, finish and claim the next."""
+    """Claim, fail one in fifty, finish and claim the next."""
     while not soak.end.is_set():
         rows = soak.call(session, procedure, type, 20, "soak", 60)
         while rows:
@@ -196,7 +196,7 @@ def consume_ring(soak: Soak, session: Session) -> None:
 
 
 def take(soak: Soak, session: Session) -> None:
-    """The messages of the watched table, received and finished in one."""
+    """Take the messages of the watched table."""
     while not soak.end.is_set():
         if rows := soak.call(session, "take_batch", "changed", 20):
             soak.meter.add("done", len(rows))
@@ -205,7 +205,7 @@ def take(soak: Soak, session: Session) -> None:
 
 
 def probe(soak: Soak, session: Session) -> None:
-    """A queue of its own, where no other consumer changes what a call takes."""
+    """A queue of its own, where other consumers do not affect the time of a call."""
     for _ in soak.paced(5):
         soak.call(session, "send_batch", "probe", "\n".join("x" * 100 for _ in range(10)))
         started = time.perf_counter()
@@ -214,8 +214,8 @@ def probe(soak: Soak, session: Session) -> None:
         started = time.perf_counter()
         session.call("finish_batch", rows[0]["batch_key"], None, 0)
         soak.meter.add("finish", 0, time.perf_counter() - started)
-    # A claim in the queue before this one in the index may for a moment have locked a message of ours, which ours
-    # passed over: InnoDB reads one row further than it needs. From then on one is always left for the next claim.
+    # A claim in the queue before this one in the index may briefly lock one of our messages, which our claim then
+    # skips: InnoDB reads one row more than needed. From then on, one message is always left for the next claim.
     while rows := session.call("claim_batch", "probe", 10, "probe"):
         session.call("complete_batch", rows[0]["batch_key"])
 
@@ -230,7 +230,7 @@ def hold_snapshots(soak: Soak, session: Session) -> None:
 
 
 def keep_house(soak: Soak, session: Session) -> None:
-    """What an operator does: look, redrive or purge dead letters, purge the archive."""
+    """An operator's work: monitor, redrive or purge dead letters, purge the archive."""
     while not soak.end.wait(5):
         for type in RUNNERS_TYPES:
             soak.call(session, "list_errors", type)
@@ -254,7 +254,7 @@ WORK = (
 
 
 def start_runners(url: str) -> list[subprocess.Popen[bytes]]:
-    """Two consumers of the queues that nobody else consumes; each reports to the queue."""
+    """Two consumers of the queues that no thread consumes; both send reports."""
     command = [sys.executable, "-m", "rowqueue.cli", "consume", "--handler", "handlers:mixed", "--batch", "20"]
     types = [word for type in RUNNERS_TYPES for word in ("--type", type)]
     environment = os.environ | {"RUNNER_DATABASE": url}
@@ -267,7 +267,7 @@ def start_runners(url: str) -> list[subprocess.Popen[bytes]]:
 
 
 def memory(process: int) -> float:
-    """Megabytes that a process and its children have for themselves."""
+    """The private memory of a process and its children, in MB."""
     total = 0.0
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
@@ -279,7 +279,7 @@ def memory(process: int) -> float:
     return total
 
 
-# ---- looking ---------------------------------------------------------------------------------------------------------
+# ---- sampling --------------------------------------------------------------------------------------------------------
 
 FIGURES = {
     "sent": "messages sent per second",
@@ -318,7 +318,7 @@ class Observer:
         stats = self._session.call("queue_stats")
         tables, indexes = (float(size or 0) / 2**20 for size in self._client.run(SIZES[self._engine])[0])
         messages = sum(row["ready"] + row["delayed"] + row["active"] + row["dead"] for row in stats)
-        # What was sent and is no longer there, was taken out.
+        # Messages that were sent and no longer exist were taken out.
         sent = counts["sent"]
         before, self._held = self._held, messages
         middle = {name: statistics.median(found) for name, found in times.items() if found}
@@ -347,7 +347,7 @@ class Observer:
 
 @dataclass(frozen=True)
 class Rule:
-    """The median of the last quarter beside that of the second: at most `most` times as much, and `more` besides."""
+    """The median of the last quarter may be at most `most` times that of the second, plus `more`."""
 
     most: float
     more: float = 0.0
@@ -364,11 +364,11 @@ RULES = {
     "runner": Rule(1.1, 4),
     "server": Rule(1.2, 16),
 }
-SLOWEST = 0.9  # of the rate: what is done in the last quarter beside the second one
+SLOWEST = 0.9  # the least rate of the last quarter, relative to the second
 
 
 def judge(samples: Sequence[Mapping[str, float]]) -> list[str]:
-    """What has grown or slowed, a sentence each."""
+    """What has grown or slowed down, one sentence each."""
     quarter = len(samples) // 4
     second, last = samples[quarter : 2 * quarter], samples[-quarter:]
 
@@ -388,7 +388,7 @@ def judge(samples: Sequence[Mapping[str, float]]) -> list[str]:
 
 
 def drained(soak: Soak, engine: str, seconds: float) -> list[str]:
-    """Let the consumers finish what there is: what is left then is lost, or left behind by what is done."""
+    """Let the consumers finish; rows that are left then are lost messages or leftovers."""
     until = time.monotonic() + seconds
     client = soak.kind.connect(soak.url)
     session = open_database(soak.url).connect("soak-drain")
@@ -427,7 +427,7 @@ def prepare(server: servers.Server, url: str, engine: str) -> None:
 
 
 def draw(samples: Sequence[Mapping[str, float]], title: str, path: Path) -> None:
-    """One chart under the other in one picture."""
+    """Draw the charts below each other in one picture."""
     width, height = 900, 180
     ElementTree.register_namespace("", "http://www.w3.org/2000/svg")
     sheet = ElementTree.Element(
@@ -467,7 +467,7 @@ def draw(samples: Sequence[Mapping[str, float]], title: str, path: Path) -> None
 def watch(
     observer: Observer, soak: Soak, runners: Sequence[subprocess.Popen[bytes]], seconds: float, file: Path
 ) -> list[dict[str, float]]:
-    """Sample until the time is up; the figures are in the file at once."""
+    """Sample until the time is over; each sample is written to the file at once."""
     samples: list[dict[str, float]] = []
     started = time.monotonic()
     pause = max(seconds / SAMPLES, 1)
@@ -489,7 +489,7 @@ def watch(
 
 
 def run(server: servers.Server, kind: type[lines.Client], options: argparse.Namespace) -> list[str]:
-    """The whole of it; returns what was wrong."""
+    """Do the run; returns what was wrong."""
     engine = open_database(server.url).name
     url = server.create_database()
     install.apply(open_database(url))
@@ -523,8 +523,10 @@ def run(server: servers.Server, kind: type[lines.Client], options: argparse.Name
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", default="postgresql-15", choices=servers.names(), help="which to start")
-    parser.add_argument("--database", metavar="URL", help="a server of yours, of an account that may create databases")
+    parser.add_argument("--server", default="postgresql-15", choices=servers.names(), help="the server to start")
+    parser.add_argument(
+        "--database", metavar="URL", help="your own server; the account must be allowed to create databases"
+    )
     parser.add_argument("--hours", type=float, default=1.0)
     parser.add_argument(
         "--rate", type=float, default=100, help="messages per second; 100 leaves most of two cores idle"
@@ -544,7 +546,7 @@ def main() -> None:
         server.close()
     for sentence in wrong:
         print(sentence)
-    print("something grew or slowed" if wrong else "nothing grew, nothing slowed")
+    print("something grew or slowed down" if wrong else "nothing grew or slowed down")
     sys.exit(bool(wrong))
 
 

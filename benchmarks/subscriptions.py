@@ -1,8 +1,8 @@
-"""What it costs to watch a table: python benchmarks/subscriptions.py --server postgresql-15
+"""The cost of watching a table: python benchmarks/subscriptions.py --server postgresql-15
 
-The rate of one writer that inserts, updates and deletes rows: in a bare table, in one with the trigger that people
-write by hand (a row in a log table for each change), in a watched one without subscription and with 1, 2 and 4. They
-take turns on one server; a figure is a median, a ratio the median of the repetitions' ratios to the bare table.
+The rate of one writer that inserts, updates and deletes rows: in a bare table, in one with a trigger as usually
+written by hand, which logs each change in a table, and in watched ones with 0, 1, 2 and 4 subscriptions. They
+alternate on one server. A figure is a median; a ratio is the median of all repetitions' ratios to the bare table.
 """
 
 import argparse
@@ -21,12 +21,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import servers
 
-ROWS = 1_000  # of a statement that changes many
+ROWS = 1_000  # per statement that changes many
 TYPE = "bench.{}".format
 LOG = "CREATE TABLE log (id {}, action CHAR(1) NOT NULL, row_id INTEGER NOT NULL)"
 ACTIONS = {"insert": ("I", "NEW"), "update": ("U", "NEW"), "delete": ("D", "OLD")}
 
-# The trigger by hand, as each engine's manual shows it: for each row, on SQL Server for each statement.
+# The hand-written trigger, as in each engine's manual: per row, on SQL Server per statement.
 NAIVE = {
     "postgresql": [
         LOG.format("bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
@@ -73,7 +73,7 @@ TABLES = {
 
 
 def single(session: Session, table: str, count: int) -> int:
-    """A statement a row and a transaction a statement."""
+    """One statement per row, one transaction per statement."""
     for statement in _each(table, count):
         with session.transaction() as connection:
             connection.cursor().execute(statement)
@@ -81,7 +81,7 @@ def single(session: Session, table: str, count: int) -> int:
 
 
 def together(session: Session, table: str, count: int) -> int:
-    """A statement a row, a hundred in a transaction."""
+    """One statement per row, a hundred per transaction."""
     statements = list(_each(table, count))
     for start in range(0, len(statements), 100):
         with session.transaction() as connection:
@@ -92,7 +92,7 @@ def together(session: Session, table: str, count: int) -> int:
 
 
 def many(session: Session, table: str, count: int) -> int:
-    """A thousand rows a statement."""
+    """A thousand rows per statement."""
     for _ in range(count // ROWS):
         for statement in (
             f"INSERT INTO {table} (id, name) SELECT n, 'a name of some length' FROM numbers",
@@ -113,7 +113,7 @@ def _each(table: str, count: int) -> Iterator[str]:
 
 CASES: dict[str, tuple[Callable[[Session, str, int], int], int]] = {
     "1 row a transaction": (single, 1_000),
-    "1 row a statement, 100 a transaction": (together, 3_000),
+    "1 row per statement, 100 per transaction": (together, 3_000),
     "1,000 rows a statement": (many, 20_000),
 }
 
@@ -164,7 +164,7 @@ def measure(server: servers.Server, repetitions: int, scale: float) -> Iterator[
         for name, (work, count) in CASES.items():
             rates: dict[str, list[float]] = {table: [] for table in TABLES}
             size = int(count * scale)
-            for table in TABLES:  # once for the caches
+            for table in TABLES:  # once to warm the caches
                 work(session, table, ROWS if work is many else 50)
             for _ in range(repetitions):
                 for table in TABLES:
@@ -180,7 +180,7 @@ def measure(server: servers.Server, repetitions: int, scale: float) -> Iterator[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What it costs to watch a table.")
+    parser = argparse.ArgumentParser(description="The cost of watching a table.")
     parser.add_argument("--server", default="postgresql-15", choices=servers.names())
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="a quarter of the rows, one repetition")

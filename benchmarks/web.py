@@ -1,7 +1,7 @@
-"""How long the pages of `runner web` take with 1,000,000 messages behind them: python benchmarks/web.py
+"""The response times of `runner web` with 1,000,000 messages: python benchmarks/web.py
 
 PostgreSQL with 100 queues: one with half of the messages, 20,000 dead letters of 30 errors and 10,000 active ones; in
-another, archived ones. Each page is asked for over HTTP, one request at a time. Prints one Markdown table, and ends
+another, archived ones. Each page is requested over HTTP, one request at a time. Prints one Markdown table, and ends
 with 1 when the median of a page is over 200 ms.
 """
 
@@ -25,12 +25,12 @@ import servers  # noqa: E402  (no package that is installed)
 
 LIMIT = 200  # milliseconds
 QUEUES = 100
-ALL_QUEUES = "search, dedup_key in all queues"  # a call for each of them: the limit is not for it
+ALL_QUEUES = "search, dedup_key in all queues"  # one call per queue: no limit
 TOKEN = "token-of-the-benchmark"
 
 
 def fill(session: Session, messages: int) -> dict[str, str]:
-    """The messages; returns the pages to ask for, by what the table calls them."""
+    """Send the messages; returns the pages to request, by their names in the table."""
     bodies = [f'{{"to": "user{n}@example.com", "subject": "Your invoice", "number": {n}}}' for n in range(10_000)]
     for _ in range(messages // 2 // 10_000):
         session.call("send_batch", "big", "\n".join(bodies))

@@ -1,8 +1,8 @@
 """Write the reference from procedures/contract.toml and the example calls in the procedures' SQL files.
 
-Each page begins with a text written by hand: docs/procedures.head.md for docs/procedures.md,
+Each page begins with a hand-written text: docs/procedures.head.md for docs/procedures.md,
 docs/reference/AREA.head.md for docs/reference/AREA.md. `make docs` runs it;
-tests/static/test_docs.py fails when a page is not what it would write.
+tests/static/test_docs.py fails when a page differs from its output.
 """
 
 import json
@@ -20,12 +20,12 @@ DOCS = Path(__file__).resolve().parent
 REFERENCE = DOCS / "reference"
 # Columns that several procedures return; the page of their area defines them once.
 MESSAGE_ROW = "The message row"
-# Results with more columns than this are shown upright.
+# Results with more columns than this are shown with one column per line.
 _WIDE = 6
 
 
 def pages() -> dict[Path, str]:
-    """The text of each page that is written."""
+    """The text of each generated page."""
     areas = _areas()
     written = {DOCS / "procedures.md": _index(areas), REFERENCE / "errors.md": _numbers()}
     for area, procedures in areas.items():
@@ -134,7 +134,7 @@ def _examples(procedure: Procedure) -> str:
 
 
 def _output(procedure: Procedure) -> Iterator[str]:
-    """What a call returned on a real database; see docs/outputs.py. Wide rows stand upright, the first one only."""
+    """The result of a call on a real database; see docs/outputs.py. Of wide rows only the first, a column per line."""
     result = _outputs().get(procedure.name)
     if result is None or not procedure.columns:
         return
@@ -169,7 +169,7 @@ def _limit(argument: Argument) -> str:
 
 
 def _rows(rows: str) -> str:
-    return "1 row" if rows == "1" else f"{rows} rows"
+    return "1 row" if rows == "1" else rows if "row" in rows else f"{rows} rows"
 
 
 def _columns(columns: Sequence[Column]) -> str:

@@ -1,7 +1,7 @@
-"""What mkdocs does with the pages besides: tabs per engine, and links to files that are not in docs/.
+"""Hooks for mkdocs: tabs per engine, and links to files that are not in docs/.
 
 README.md is the home page. The pages of examples/ and benchmarks/ and the changelog are part of the site; any other
-file that a page links to is copied to source/, so that the site needs nothing from elsewhere.
+file that a page links to is copied to source/, to keep the site self-contained.
 """
 
 import posixpath
@@ -16,7 +16,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-# Pages outside docs/, by their place on the site.
+# Pages outside docs/, by their path on the site.
 OUTSIDE = {
     "index.md": ROOT / "README.md",
     "background/benchmarks.md": ROOT / "benchmarks" / "README.md",
@@ -30,7 +30,7 @@ _FENCE = re.compile(r"^( *```.*?^ *```$)", re.M | re.S)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Each document of docs/decisions gets into the navigation, under its title."""
+    """Add each document of docs/decisions to the navigation, under its title."""
     pages = sorted((DOCS / "decisions").glob("*.md"))
     for section in config.nav or []:
         for entry in next(iter(section.values())):
@@ -58,7 +58,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def _source(path: Path) -> str:
-    """Where a file of the repository that is no page stands on the site."""
+    """The path on the site of a repository file that is not a page."""
     name = path.relative_to(ROOT).as_posix()
     return f"source/{name}" + ("" if path.suffix else ".txt")
 
@@ -82,13 +82,13 @@ def _resolve(file: Path, target: str) -> Path | None:
 
 
 def _relink(markdown: str, file: Path, place: str) -> str:
-    """Links as they lead on the site. A link to a folder becomes its text: a folder is no page."""
+    """Change links to their targets on the site. A link to a folder becomes its text: a folder is not a page."""
 
     def changed(link: re.Match[str]) -> str:
         text, target = link.groups()
         path = _resolve(file, target)
         if path is None or not path.exists():
-            return link[0]  # what is missing is reported by mkdocs
+            return link[0]  # mkdocs reports missing targets
         if path.is_dir():
             if (path / "README.md") not in _PLACES:
                 return text[1:-1]

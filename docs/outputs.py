@@ -1,7 +1,7 @@
-"""What the calls of the reference return: one scenario on a real database, with the same results on all of them.
+"""Results of the reference's calls: one scenario on a real database, with the same results on every engine.
 
-`python docs/outputs.py URL`, with the URL of a database that has the queue and no messages, writes docs/outputs.json.
-docs/build.py takes the tables from it. tests/guides/test_outputs.py does the scenario on every engine and compares.
+`python docs/outputs.py URL` writes docs/outputs.json; URL names a database with the queue and no messages.
+docs/build.py uses it. tests/guides/test_outputs.py runs the scenario on every engine and compares.
 """
 
 import json
@@ -21,15 +21,15 @@ N = None
 
 
 class _Key:
-    """Stands for the batch key of the last claim."""
+    """A placeholder for the batch key of the last claim."""
 
     def __repr__(self) -> str:
         return f"'{KEY}'"
 
 
 K = _Key()
-# SQL that every database reads, or (procedure, arguments). What is shown is the first call of each procedure. Sends of
-# several messages come last, because MySQL and MariaDB leave out numbers after them.
+# SQL for every database, or (procedure, arguments). The pages show the first call of each procedure. Sends of
+# several messages are last, because MySQL and MariaDB leave gaps in ids after them.
 SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("send", ["email", '{"to":"ada@example.org"}']),
     ("send", ["email", '{"to":"alan@example.org"}']),
@@ -105,7 +105,7 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
 
 
 def run(session: Session, execute: Callable[[str], Any]) -> dict[str, dict[str, Any]]:
-    """Do the scenario: for each procedure its call and its rows, without what differs from run to run."""
+    """Run the scenario; returns each procedure's call and rows, without values that differ between runs."""
     key: Any = None
     results: dict[str, dict[str, Any]] = {}
     for step in SCENARIO:
@@ -135,7 +135,7 @@ def _literal(argument: Any) -> str:
 
 
 def _plain(column: str, type: str, value: Any) -> str | None:
-    """The value as the reference shows it: the same on every database, and each time."""
+    """The value as the reference shows it: the same on every database and in every run."""
     if value is None or (column == "source" and value != "shop"):
         return None
     if type == "key":

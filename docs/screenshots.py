@@ -1,4 +1,4 @@
-"""Makes the screenshots in docs/images, on an embedded PostgreSQL with queues for the picture.
+"""Makes the screenshots in docs/images, with an embedded PostgreSQL and example queues.
 
 `runner web` as Debian's Chromium shows it, and `runner top` as Textual draws it. The other pictures there are drawings.
 
@@ -31,7 +31,7 @@ RATES = (("mail-1", "email", 410), ("mail-2", "email", 380), ("shop-1", "orders"
 
 
 def fill(session: Session) -> int:
-    """Queues as a shop might have them; returns the number of a dead letter."""
+    """Queues as in a shop; returns the id of a dead letter."""
     session.call("set_queue", "invoices", 30, 5, 10, 600, "archive", None, None, 20, 100, 60)
     session.call("set_queue", "orders", 30, 5, 10, 600, "delete", 1, None)
     mails = [json.dumps({"to": f"user{n}@example.com", "subject": "Your invoice", "invoice": n}) for n in range(900)]
@@ -63,7 +63,7 @@ def dead(session: Session, count: int, error: str) -> None:
 
 
 def history(session: Session, now: datetime, reader: str, type: str, rate: int) -> None:
-    """The hour before. A report is of now, so what would have been reported is written into the table."""
+    """The last hour. Reports have the current time, so earlier ones are written directly into the table."""
     with session.transaction() as connection:
         for back in range(1, 60):
             completed = rate * (100 + back * 37 % 50) // 120 if not 20 < back < 27 else rate // 5
@@ -98,7 +98,7 @@ def shoot(base: str, letter: int) -> None:
 
 
 def shoot_top(database: Database) -> None:
-    """`runner top` as a drawing. Textual would load its font from elsewhere; the reader's own does."""
+    """`runner top` as an SVG drawing, with the reader's own font: Textual would load one from the network."""
     watched = Watched("top", database, "screenshots")
 
     async def show() -> str:
@@ -117,14 +117,14 @@ def shoot_top(database: Database) -> None:
     finally:
         watched.close()
     drawing = re.sub(r"@font-face \{.*?\}\s*", "", drawing, flags=re.S)
-    # A size, too: without one, a browser makes an image of 300 pixels.
+    # Set a size: without one, a browser shows the image 300 pixels wide.
     drawing = re.sub(r'viewBox="0 0 (\S+) (\S+)"', r'viewBox="0 0 \1 \2" width="\1" height="\2"', drawing, count=1)
     (FOLDER / "top.svg").write_text(drawing, "utf-8")
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="rowqueue-screenshots-") as folder:
-        Path(folder).chmod(0o755)  # as root, the server is another user's
+        Path(folder).chmod(0o755)  # as root, the server runs as another user
         with open_embedded(Path(folder) / "data") as database:
             install.apply(database)
             session = database.connect("screenshots")

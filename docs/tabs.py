@@ -1,6 +1,6 @@
 """Tabs per engine in plain Markdown, readable without the site.
 
-A group of tabs stands between two comments, and each tab begins with a bold name on a line of its own:
+A group of tabs is between two comments, and each tab begins with a bold name on its own line:
 
     <!-- tabs -->
     **PostgreSQL**
@@ -18,7 +18,7 @@ the tests read what a page says about one engine.
 
 import re
 
-# What a page calls an engine, by the name of its folder in procedures/.
+# The name of an engine on a page, by its folder in procedures/.
 ENGINES = {
     "postgresql": "PostgreSQL",
     "mysql": "MySQL and MariaDB",
@@ -32,10 +32,10 @@ _TAB = re.compile(rf"^\*\*({_NAME}(?:, {_NAME})*)\*\*\n", re.M)
 
 
 def _tabs(group: str) -> list[tuple[str, str]]:
-    """The tabs of a group: (name, text). Raises ValueError when something stands before the first."""
+    """The tabs of a group: (name, text). Raises ValueError for text before the first one."""
     before, *rest = _TAB.split(group)
     if before.strip() or not rest:
-        raise ValueError(f"a group of tabs begins with the name of an engine: {group[:80]!r}")
+        raise ValueError(f"a group of tabs must begin with the name of an engine: {group[:80]!r}")
     return list(zip(rest[::2], rest[1::2], strict=True))
 
 
@@ -47,7 +47,7 @@ def _check(page: str) -> str:
 
 
 def for_engine(page: str, engine: str) -> str:
-    """The page as a user of one engine reads it: shared text, and the tabs of that engine."""
+    """The page for users of one engine: the shared text and the tabs of that engine."""
     name = ENGINES[engine]
 
     def choose(group: re.Match[str]) -> str:
@@ -57,7 +57,7 @@ def for_engine(page: str, engine: str) -> str:
 
 
 def for_site(page: str) -> str:
-    """The page with the tabs of pymdownx, whose text is indented."""
+    """The page with tabs in the syntax of pymdownx, with indented text."""
 
     def tabbed(group: re.Match[str]) -> str:
         parts = []

@@ -1,7 +1,7 @@
-"""What a release has promised to its callers, and which of it a later contract breaks.
+"""The contract of a release, and which changes in a later contract break its callers.
 
-releases/VERSION/ holds contract.toml as it was released. A procedure's arguments and result columns are final: no
-engine's callers survive every addition, see ARGUMENT and COLUMN. New procedures, errors and roles break nobody.
+releases/VERSION/ has contract.toml as it was released. A procedure's arguments and result columns are final: no
+engine's callers survive every addition, see ARGUMENT and COLUMN. New procedures, errors and roles break no caller.
 """
 
 import re
@@ -23,9 +23,9 @@ COLUMN = {
 
 
 def number(version: str) -> tuple[int, ...]:
-    """A version to compare with others. Raises ValueError when it is not X.Y.Z."""
+    """A version as a comparable tuple. Raises ValueError when it is not X.Y.Z."""
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
-        raise ValueError(f"version {version!r} is not of the form 1.2.3")
+        raise ValueError(f"version {version!r} must have the form 1.2.3")
     return tuple(map(int, version.split(".")))
 
 
@@ -35,9 +35,9 @@ def released(folder: Path) -> list[Path]:
 
 
 def refused(folder: Path, version: str, now: Contract) -> list[str]:
-    """What of the last release's contract `now` breaks. A new major version may break anything.
+    """The breaking changes in `now` since the last release; [] for a new major version.
 
-    `folder`: the one of all releases. `version`: the one that `now` is for.
+    `folder`: that of all releases. `version`: the version of `now`.
     """
     if not (all_released := released(folder)):
         return []
@@ -48,7 +48,7 @@ def refused(folder: Path, version: str, now: Contract) -> list[str]:
 
 
 def breaks(old: Contract, new: Contract) -> list[str]:
-    """What callers of the old contract would trip over: one sentence each, and what to do about it."""
+    """The changes that break callers of the old contract: one sentence each, with what to do."""
     shared = [*_errors(old, new), *_types(old, new)]
     found = [f"{change}; restore it, or release a new major version" for change in shared]
     for name, procedure in old.every.items():
@@ -106,7 +106,7 @@ def _names(
     reasons: dict[str, str],
     engines: set[str],
 ) -> Iterator[str]:
-    """What became of the names and their order. Callers pass arguments, and some read columns, by position."""
+    """Changes of names and their order. Callers pass arguments, and some read columns, by position."""
     old, new = [each.name for each in before], [each.name for each in after]
     for name, there in zip_longest(old, new[: len(old)]):
         if name not in new:
@@ -118,8 +118,8 @@ def _names(
         yield f"{what} {added} was added before others"
     for name in new[len(old) :]:
         if name not in old and (broken := sorted(engines & reasons.keys())):
-            told = "; ".join(f"{engine}: {reasons[engine]}" for engine in broken)
-            yield f"{what} {name} was added, which breaks callers ({told})"
+            why = "; ".join(f"{engine}: {reasons[engine]}" for engine in broken)
+            yield f"{what} {name} was added, which breaks callers ({why})"
 
 
 def _argument(old: Contract, before: Argument, new: Contract, after: Argument) -> Iterator[str]:
@@ -135,13 +135,13 @@ def _argument(old: Contract, before: Argument, new: Contract, after: Argument) -
 
 
 def _default(argument: Argument) -> str:
-    """What the contract says that NULL means: the default itself is NULL on every engine."""
+    """The meaning of NULL in the contract; the default itself is NULL on every engine."""
     found = re.search(r"(?:NULL:|at first) ([^;]+)", argument.meaning)
     return found[1].strip() if found else ""
 
 
 def _holds(wide: str, narrow: str) -> bool:
-    """Whether one limit, as the contract has it, allows all that another one does. What has no numbers does not."""
+    """Whether one limit of the contract allows every value that another allows. False for a limit without numbers."""
     spans = []
     for text in (wide, narrow):
         numbers = [int(digits.replace(",", "")) for digits in re.findall(r"-?\d[\d,]*", text)]

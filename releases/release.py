@@ -2,7 +2,7 @@
 
 The SQL scripts, the wheel, the source archive and their checksums. It also cuts CHANGELOG.md, and keeps the contract
 and the scripts in releases/VERSION: tests compare later versions with them. It uses no network, commits nothing, and
-ends with what a person does next. `--check` only says whether it can begin.
+ends with the next steps to do by hand. `--check` only checks whether a release can be made.
 """
 
 import argparse
@@ -42,9 +42,9 @@ def version(root: Path) -> str:
 
 
 def notes(changelog: str) -> str:
-    """What the changelog has under Unreleased. Raises Refused when it has no such heading."""
+    """The notes under Unreleased in the changelog. Raises Refused without such a heading."""
     if _UNRELEASED not in changelog:
-        raise Refused(f"CHANGELOG.md: no line {_UNRELEASED.strip()!r}; write it above the notes of this release")
+        raise Refused(f"CHANGELOG.md: no line {_UNRELEASED.strip()!r}; add it above the notes of this release")
     return changelog.partition(_UNRELEASED)[2].partition("\n## ")[0].strip()
 
 
@@ -74,7 +74,7 @@ def check(root: Path) -> None:
 
 
 def write(root: Path, day: date) -> list[Path]:
-    """Make the release; returns the files of dist/. After an error the tree is as before."""
+    """Make the release; returns the files in dist/. After an error the tree is unchanged."""
     check(root)
     changelog, kept = root / "CHANGELOG.md", root / "releases" / version(root)
     before = changelog.read_text("utf-8")
@@ -86,7 +86,7 @@ def write(root: Path, day: date) -> list[Path]:
             _build(root, made)
             _sums(made)
             shutil.rmtree(root / "dist", ignore_errors=True)
-            (root / "dist").mkdir()  # the temporary folder is for its owner only
+            (root / "dist").mkdir()  # the temporary folder is private to its owner
             for path in made.iterdir():
                 shutil.copy(path, root / "dist")
     except BaseException:
@@ -97,7 +97,7 @@ def write(root: Path, day: date) -> list[Path]:
 
 
 def _freeze(root: Path, kept: Path, made: Path) -> None:
-    """The contract and the SQL scripts, as they are released. Those that are kept are the same bytes at every run."""
+    """Keep the contract and the SQL scripts of the release. Every run writes the same bytes."""
     kept.mkdir()
     shutil.copy(root / "procedures" / "contract.toml", kept)
     for engine in ENGINES:
@@ -108,7 +108,7 @@ def _freeze(root: Path, kept: Path, made: Path) -> None:
 
 
 def _build(root: Path, made: Path) -> None:
-    """The source archive, and the wheel that is built from it. It must be the one that the tree gives."""
+    """Build the source archive, and the wheel from it. The wheel must equal the one built from the tree."""
     with TemporaryDirectory() as other:
         for arguments in ([made], [other, "--wheel"]):
             command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", *map(str, arguments), str(root)]
@@ -117,7 +117,9 @@ def _build(root: Path, made: Path) -> None:
                 raise Refused(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
         [wheel] = made.glob("*.whl")
         if wheel.read_bytes() != (Path(other) / wheel.name).read_bytes():
-            raise Refused("the source archive gives another wheel than the tree; see [tool.hatch] in pyproject.toml")
+            raise Refused(
+                "the wheel from the source archive differs from the tree's; see [tool.hatch] in pyproject.toml"
+            )
 
 
 def _sums(made: Path) -> None:
@@ -135,7 +137,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="only say whether a release can be made")
+    parser.add_argument("--check", action="store_true", help="only check whether a release can be made")
     only_check = parser.parse_args().check
     try:
         if only_check:

@@ -1,4 +1,4 @@
-"""Fixtures that every suite shares. Tests ask for `database` and never know which server is behind it."""
+"""Fixtures for all suites. Tests use `database` and do not know which server it is on."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
 from servers.clock import Clock
 
-# What databases and stand-ins can do is asked by every suite.
+# capabilities.py, which every suite uses.
 sys.path.append(str(Path(__file__).parent / "contract"))
 # tabs.py, which reads a page of the documentation for one engine.
 sys.path.append(str(Path(__file__).parents[1] / "docs"))
@@ -46,20 +46,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-# Servers that keep their files in memory write as durably as the tests can tell, which kill processes and never the
-# machine, and the contract suite takes a quarter less time. All servers of three workers have taken 3 GB at most.
+# Files in memory are durable enough for the tests, which kill processes and never the
+# machine. They make the contract suite a quarter faster. All servers of three workers took at most 3 GB.
 _MEMORY = Path("/dev/shm")
 _MEMORY_BYTES = 8 << 30
 
 
 def _keep_files_in_memory() -> None:
-    """Where there is room for it, and the user has not named a folder himself."""
+    """Only if there is room for it and the user has not set a folder."""
     if "TMPDIR" in os.environ or not _MEMORY.is_dir() or shutil.disk_usage(_MEMORY).free < _MEMORY_BYTES:
         return
     available = re.search(r"MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text())
     if available and int(available[1]) << 10 >= _MEMORY_BYTES:
         os.environ["TMPDIR"] = str(_MEMORY)
-        tempfile.tempdir = None  # asked for anew
+        tempfile.tempdir = None  # computed again
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -91,9 +91,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Each test that asks for a server runs once on every one that it may be for; see the markers."""
+    """Run each test with a server once per server that it is for; see the markers."""
     if "server_name" in metafunc.fixturenames:
-        # Twice as many would be made only to be left out below.
+        # Otherwise twice as many items would be created only to be deselected below.
         names = [name for name in servers.names() if _may_be_for(metafunc, name)]
         metafunc.parametrize("server_name", names, scope="session")
 
@@ -102,7 +102,7 @@ def _may_be_for(metafunc: pytest.Metafunc, name: str) -> bool:
     test, config = metafunc.definition, metafunc.config
     every = config.getoption("--only-rest") or config.getoption("--every-version")
     product = test.get_closest_marker("product")
-    # The values of a parameter may have nearer marks than the test.
+    # Marks on the values of a parameter take precedence over those of the test.
     has_values = test.get_closest_marker("parametrize") is not None
     return (product is None or servers.product(name) in product.args) and (
         has_values or name in _on(test, every, servers.newest(servers.engine))
@@ -110,7 +110,7 @@ def _may_be_for(metafunc: pytest.Metafunc, name: str) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the servers that a test is not for; see the markers."""
+    """Deselect the servers that a test is not for; see the markers."""
     rest = config.getoption("--only-rest")
     every = rest or config.getoption("--every-version")
     heavy = config.getoption("--heavy")
@@ -130,7 +130,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _not_in_sample(items: list[pytest.Item], sample: str) -> set[pytest.Item]:
-    """Of the items that differ in their server only, all but one."""
+    """Of items that differ only in their server, all except one."""
     same: dict[str, list[pytest.Item]] = {}
     for item in items:
         if name := _server_name(item):
@@ -148,7 +148,7 @@ def _runs(item: pytest.Item, every: bool, heavy: bool) -> bool:
 
 
 def _is_heavy(item: pytest.Item, name: str | None) -> bool:
-    """Marked so, or on the one of several products of an engine whose turn it is not: another one from test to test."""
+    """Whether an item is marked so, or on a product of the engine whose turn it is not; turns change per test."""
     if item.get_closest_marker("heavy") is not None:
         return True
     takes_no_turns = item.get_closest_marker("language") is not None or _nearest(item) in ("one_engine", "any_engine")
@@ -159,15 +159,15 @@ def _is_heavy(item: pytest.Item, name: str | None) -> bool:
     return name in same and same[turn] != name
 
 
-# The parts that each has of the tests for any engine: on Firebird they take three times as long as on PostgreSQL.
+# Each engine's share of the tests for any engine: on Firebird they take three times as long as on PostgreSQL.
 _SHARES = {"postgresql": 4, "mysql": 3, "firebird": 2}
 
 
 def _is_for(item: pytest.Item, name: str, every: bool) -> bool:
-    if name not in servers.names():  # there is no server of that product
+    if name not in servers.names():  # no server of that product is available
         return False
     newest = servers.newest(servers.engine)
-    # Always the same one.
+    # Always the same server.
     others = item.name.replace(name, "")
     shared = [other for other in newest for _ in range(_SHARES.get(servers.engine(other), 1))]
     any_engine = [shared[zlib.crc32(others.encode()) % len(shared)]]
@@ -176,7 +176,7 @@ def _is_for(item: pytest.Item, name: str, every: bool) -> bool:
 
 
 def _on(test: pytest.Item, every: bool, any_engine: Sequence[str]) -> Sequence[str]:
-    """The servers that a short run, or one of every version, has a test on: the mark nearest to it decides."""
+    """The servers for a test in a short run or in one of every version; the nearest mark decides."""
     nearest = _nearest(test)
     if nearest == "any_engine":
         return servers.newest(servers.engine) if every else any_engine
@@ -197,7 +197,7 @@ def _server_name(item: pytest.Item) -> str | None:
 
 
 def unavailable(config: pytest.Config, reason: object) -> None:
-    """Skip the test that asks, or fail it under --require-databases."""
+    """Skip the current test, or fail it under --require-databases."""
     if config.getoption("--require-databases"):
         pytest.fail(str(reason), pytrace=False)
     pytest.skip(str(reason))
@@ -205,7 +205,7 @@ def unavailable(config: pytest.Config, reason: object) -> None:
 
 @pytest.fixture(scope="session")
 def share(server_name: str) -> tuple[int, int]:
-    """For random tests that the versions of one product divide: which one this is, counted from 0, of how many."""
+    """For random tests that are divided among a product's versions: the index of this version, and their number."""
     versions = [name for name in servers.names() if servers.product(name) == servers.product(server_name)]
     return versions.index(server_name), len(versions)
 
@@ -229,7 +229,7 @@ def server(server_name: str, pytestconfig: pytest.Config) -> Iterator[servers.Se
 
 @pytest.fixture(autouse=True)
 def _possible(request: pytest.FixtureRequest) -> None:
-    """Skip what a stand-in for the product cannot do."""
+    """Skip tests that a stand-in for the product cannot run."""
     if "server" in request.fixturenames:
         from capabilities import lack
 
@@ -251,7 +251,7 @@ def private_server(server_name: str, pytestconfig: pytest.Config) -> Iterator[se
 def clock(private_server: servers.Server, pytestconfig: pytest.Config) -> Iterator[Clock]:
     """The clock of a running server for one test: clock.set(-30) sets it half a minute back.
 
-    The queue is installed at `clock.url`; before, because under such a clock MySQL takes many times as long for it.
+    The queue is installed at `clock.url` before the clock is replaced, which makes installing on MySQL much slower.
     """
     url = private_server.create_database()
     install.apply(open_database(url))
@@ -273,7 +273,7 @@ def database(server: servers.Server) -> Iterator[Database]:
     url = server.create_database()
     database = open_database(url)
     install.apply(database)
-    # Firebird forgets a database that nobody is attached to: the next connection takes twice as long.
+    # Firebird closes a database without attachments, and the next connection then takes twice as long.
     with closing(database.connect("the tests")):
         yield database
     server.drop_database(url)
@@ -289,7 +289,7 @@ def empty_database(server: servers.Server) -> Iterator[Database]:
 
 @pytest.fixture(scope="session")
 def template(server: servers.Server) -> Iterator[str | None]:
-    """An installed database to copy, which is quicker than an installation; None where none can be copied."""
+    """An installed database to copy, which is faster than an installation; None if it cannot be copied."""
     if not server.copies:
         yield None
         return
@@ -331,13 +331,13 @@ def session(connect: Callable[..., Session]) -> Session:
     return connect()
 
 
-# What begins otherwise may leave a setting or a transaction in its connection.
+# A statement that begins with another word may leave a setting or a transaction in the connection.
 _LEAVES_NO_TRACE = ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "GRANT", "REVOKE", "ANALYZE")
 
 
 @pytest.fixture(scope="session")
 def _kept(database: Database) -> Iterator[list[Any]]:
-    """Connections with all rights that tests have left as they were: to connect costs as much as a short test."""
+    """Reusable connections with all rights: connecting costs as much as a short test."""
     kept: list[Any] = []
     yield kept
     for connection in kept:
@@ -346,11 +346,11 @@ def _kept(database: Database) -> Iterator[list[Any]]:
 
 @pytest.fixture
 def sql(server: servers.Server, database: Database, _kept: list[Any]) -> Iterator[Callable[..., list[dict[str, Any]]]]:
-    """Looks into the database with all rights: sql("SELECT ... %s", value) -> rows as dicts."""
+    """Runs a statement with all rights: sql("SELECT ... %s", value) -> rows as dicts."""
     connection = _kept.pop() if _kept else server.client(database.url)
     try:
         connection.execute(f"SELECT COUNT(*) FROM {server.table('queue')} WHERE type = 'none'")
-    except Exception:  # a test has ended it from elsewhere
+    except Exception:  # the test has ended the connection
         connection = server.client(database.url)
     as_it_was = True
 
@@ -373,5 +373,5 @@ def sql(server: servers.Server, database: Database, _kept: list[Any]) -> Iterato
 
 @pytest.fixture
 def queue() -> str:
-    """A type that no other test uses."""
+    """The name of a queue that no other test uses."""
     return f"test.{uuid.uuid4().hex[:16]}"

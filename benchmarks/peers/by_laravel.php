@@ -1,6 +1,6 @@
 <?php
-// Laravel's database queue with Laravel's worker, from Debian's php-illuminate-queue; what an application's
-// config/queue.php says stands here.
+// Laravel's database queue with Laravel's worker, from Debian's php-illuminate-queue; the settings of an application's
+// config/queue.php are here.
 //
 // php by_laravel.php laravel URL install | send PER_CALL COUNT | work SETTING | pace COUNT
 
@@ -148,7 +148,7 @@ if ($mode === 'install') {
         if ($per_call === 1) {
             $queue->push('Job', $some[$start % 1000]);
         } else {
-            // bulk() gives one set of data to many jobs; the statement is the same, an INSERT of many rows.
+            // bulk() gives the same data to many jobs; the statement is also one INSERT of many rows.
             $queue->bulk(array_fill(0, $per_call, 'Job'), $some[$start % 1000]);
         }
     }

@@ -1,4 +1,4 @@
-// graphile-worker and pg-boss, with their own workers: run by the Node.js of the peers' folder, PEERS_FOLDER.
+// graphile-worker and pg-boss with their own workers. Runs with the Node.js of the peers' folder, PEERS_FOLDER.
 //
 // node by_node.mjs CONTENDER URL install | send PER_CALL COUNT | work SETTING | pace COUNT
 import { createRequire } from "node:module";
@@ -40,7 +40,7 @@ async function ready() {
   setInterval(report, 20).unref();
 }
 
-// concurrentJobs, localQueue and the delays are those of its page on performance; setting: the size of the local queue.
+// concurrentJobs, localQueue and the delays are from its page on performance; setting: the size of the local queue.
 function graphile() {
   const { run, makeWorkerUtils, Logger } = require("graphile-worker");
   const logger = new Logger(() => () => {});

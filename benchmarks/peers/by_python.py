@@ -1,4 +1,4 @@
-"""PgQueuer and procrastinate, with their own workers: run by the Python of the peers' folder.
+"""PgQueuer and procrastinate with their own workers. Runs with the Python of the peers' folder.
 
 python by_python.py CONTENDER URL install | send PER_CALL COUNT | work SETTING | pace COUNT
 """
@@ -17,7 +17,7 @@ class Peer(ABC):
 
     @abstractmethod
     async def open(self) -> None:
-        """Connect to send."""
+        """Connect as a sender."""
 
     @abstractmethod
     async def install(self) -> None:
@@ -29,7 +29,7 @@ class Peer(ABC):
 
     @abstractmethod
     async def work(self, setting: int) -> None:
-        """Run the peer's worker until this process is ended."""
+        """Run the peer's worker until this process ends."""
 
 
 class PgQueuer(Peer):

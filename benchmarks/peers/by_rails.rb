@@ -80,7 +80,7 @@ when "send"
   Tally.first = seconds
   if per_call == 1
     total.times { |number| Delayed::Job.enqueue(Empty.new(body(number % 1000))) }
-  else # it has no call for many: as many in one transaction
+  else # it has no call for several jobs: one transaction for all
     (total / per_call).times do
       Delayed::Job.transaction { per_call.times { |number| Delayed::Job.enqueue(Empty.new(body(number))) } }
     end

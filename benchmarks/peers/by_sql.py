@@ -1,4 +1,4 @@
-"""What is no more than SQL: the plain tables, rowqueue's procedures, pgmq's functions.
+"""Contenders in plain SQL: wide tables, rowqueue's procedures, pgmq's functions.
 
 python by_sql.py CONTENDER URL install | send PER_CALL COUNT | work BATCH | cycles COUNT | pace COUNT
 """
@@ -23,7 +23,7 @@ from rowqueue.databases import open_database
 
 
 def connect(url: str) -> lines.Client:
-    """The connection of the project's own benchmarks, with its driver and its settings."""
+    """The connection of our own benchmarks, with its driver and settings."""
     if url.startswith("postgresql"):
         import postgresql
 
@@ -34,7 +34,7 @@ def connect(url: str) -> lines.Client:
 
 
 class Contender(ABC):
-    """One connection. What `receive` returned is finished when `receive` is called again, or before."""
+    """One connection. The messages of `receive` are finished by the next `receive` at the latest."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -52,14 +52,14 @@ class Contender(ABC):
 
     @abstractmethod
     def sender(self, bodies: list[str]) -> Callable[[], object]:
-        """One call that sends these bodies, prepared as well as it can be."""
+        """A prepared call that sends these bodies."""
 
     @abstractmethod
     def receive(self, size: int) -> list[str]:
         """The bodies of the next messages."""
 
     def wait(self) -> None:
-        """Nothing was ready."""
+        """Wait after nothing was ready."""
         time.sleep(0.05)
 
 
@@ -75,7 +75,7 @@ class Raw(Contender):
         head = "INSERT INTO wide (type, body, source)"
         if len(bodies) == 1:
             return lambda: self.execute(f"{head} VALUES (%s, %s, 'bench')", TYPE, bodies[0])
-        text = "\n".join(bodies)  # one parameter: faster than an array of as many
+        text = "\n".join(bodies)  # one parameter: faster than an array
         statement = f"{head} SELECT %s, b, 'bench' FROM string_to_table(%s, E'\\n') AS b"
         return lambda: self.execute(statement, TYPE, text)
 
@@ -166,7 +166,7 @@ class Pgmq(PgmqPop):
         return [row[1] for row in rows]
 
     def wait(self) -> None:
-        """The read has waited."""
+        """Nothing: the read has already waited."""
 
 
 POSTGRESQL: dict[str, type[Contender]] = {
@@ -208,7 +208,7 @@ def work(contender: Contender, size: int) -> None:
 
 
 def cycles(contender: Contender, count: int) -> None:
-    """The median milliseconds of the first and of the last cycles of 20, with bigger ones between them."""
+    """The median milliseconds of the first and the last cycles of 20, with larger cycles between them."""
 
     def some() -> float:
         times = []

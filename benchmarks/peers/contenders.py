@@ -1,4 +1,4 @@
-"""Who is measured, with which settings and why those; where their programs are, and what is missing."""
+"""The contenders, their settings with the reasons, their programs, and what is missing."""
 
 import os
 import shutil
@@ -11,17 +11,17 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDER = Path(os.environ.get("PEERS_FOLDER") or ROOT / ".peers")
-LARAVEL = Path("/usr/share/php/Illuminate/Queue/autoload.php")  # where Debian's packages put them
+LARAVEL = Path("/usr/share/php/Illuminate/Queue/autoload.php")  # the path of Debian's packages
 GEMS = Path("/usr/share/rubygems-integration/all/gems")
 Command = Sequence[str]
 
 
 @dataclass(frozen=True)
 class Contender:
-    """One way to send and to receive. `program` has the modes of by_*.py; `work` is what follows the mode `work`.
+    """One way to send and receive. `program` has the modes of by_*.py; `work`: the arguments of the mode `work`.
 
-    `options`: those of `runner consume`, which works in the program's place. `share`: of a case's messages, so that a
-    slow one takes about as long as a fast one.
+    `options`: those of `runner consume`, which replaces the program. `share`: the part of a case's messages that
+    a slow contender gets, to take about as long as a fast one.
     """
 
     key: str
@@ -76,7 +76,7 @@ RUNNER = _runner("runner", "`runner consume`", "watched")
 SENDER = Contender("rowqueue", "rowqueue `send`, `send_batch`", "sql", "take")
 PLAIN_ONE = Contender("plain-one", "plain loop, one at a time", "sql", "raw", ("1",), share=0.04)
 
-# By engine and section: who takes part.
+# The contenders by engine and section.
 PARTS: dict[str, dict[str, tuple[Contender, ...]]] = {
     "postgresql": {
         "sql": (RAW, TAKE, FINISH, PGMQ, POP),
@@ -93,7 +93,7 @@ PARTS: dict[str, dict[str, tuple[Contender, ...]]] = {
         "pick-up": (RUNNER, LARAVEL_QUEUE, DELAYED_JOB),
     },
 }
-# Of the runner's ways, those that are run in four processes too.
+# The runner's modes that also run in four processes.
 IN_FOUR = (
     "raw",
     "plain-one",
@@ -107,7 +107,7 @@ IN_FOUR = (
     "delayed-job",
 )
 
-# What stands in the report: settings, and where the peer's own documentation asks for them.
+# For the report: settings, and where the peer's documentation recommends them.
 SETTINGS: dict[str, dict[str, tuple[str, str]]] = {
     "postgresql": {
         "raw": (
@@ -193,7 +193,7 @@ ABSENT = {
 
 
 def pgmq_sql() -> str:
-    """The SQL of pgmq: the file that PGMQ_SQL names, or that of the package on PyPI. Raises FileNotFoundError."""
+    """The SQL file of pgmq: the one that PGMQ_SQL names, or that of the PyPI package. Raises FileNotFoundError."""
     if named := os.environ.get("PGMQ_SQL"):
         return Path(named).read_text()
     [*found] = FOLDER.glob("venv/lib/python3*/site-packages/pgmq/sql/pgmq.sql")
@@ -223,7 +223,7 @@ def program(contender: Contender) -> Command:
 
 
 def missing(contender: Contender) -> str | None:
-    """What has to be installed before this contender can be measured; None: nothing."""
+    """What must be installed before this contender can be measured; None if nothing."""
     if contender.program == "python" and not _python().exists():
         return f"{contender.label}: not installed under {FOLDER}; run with --install, which uses pip"
     if contender.program == "node" and not _node().exists():
@@ -245,7 +245,7 @@ def missing(contender: Contender) -> str | None:
 
 
 def install() -> None:
-    """Put the peers of PyPI and npm into a folder of their own. Raises RuntimeError when npm or pip fails."""
+    """Install the peers from PyPI and npm into their own folder. Raises RuntimeError when npm or pip fails."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     if not _python().exists():
         _run([sys.executable, "-m", "venv", str(FOLDER / "venv")])
@@ -254,7 +254,7 @@ def install() -> None:
     if shutil.which("npm") is None:
         raise RuntimeError("npm is not on this machine (apt-get install npm): no graphile-worker, no pg-boss")
     shutil.copy(HERE / "package.json", FOLDER)
-    # The Node.js that they ask for comes with them, so what npm itself runs on does not matter.
+    # The packages include the Node.js that they need, so npm's own version does not matter.
     _run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error", "--ignore-scripts"])
 
 

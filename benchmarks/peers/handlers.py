@@ -1,4 +1,4 @@
-"""Empty handlers for `runner consume`, which count what they are given."""
+"""Empty handlers for `runner consume`, which count their messages."""
 
 import tally
 from rowqueue import Message

@@ -16,7 +16,7 @@ from contenders import ABSENT, FOLDER, HERE, PARTS, RAW, SETTINGS, Contender
 
 RESULTS = HERE / "results.json"
 PAGE = HERE.parent / "PEERS.md"
-_KEPT = 3  # the last repetitions of a case, of which a figure is the median
+_KEPT = 3  # a figure is the median of this many last repetitions
 _PRODUCTS = {"postgresql": "postgresql", "mysql": "mysql", "mariadb": "mysql"}
 Run = dict[str, Any]
 
@@ -58,7 +58,7 @@ TEXTS = {
 
 
 def write() -> Path:
-    """Make the page of all results that there are; returns its path."""
+    """Write the page from all results; returns its path."""
     PAGE.write_text("\n".join(_page(json.loads(RESULTS.read_text()))) + "\n")
     return PAGE
 
@@ -95,7 +95,7 @@ def _machine() -> str:
 
 
 def _clients() -> Iterator[str]:
-    """The versions of what was installed, as far as this machine has it."""
+    """The versions of the peers that this machine has."""
     pinned: dict[str, str] = json.loads((HERE / "package.json").read_text())["dependencies"]
     lines = (HERE / "requirements.txt").read_text().splitlines()
     pinned |= dict(line.split("==") for line in lines if "==" in line)
@@ -136,7 +136,7 @@ def _section(section: str, contenders: tuple[Contender, ...], some: list[Run]) -
 
 
 def _best(contenders: tuple[Contender, ...], some: list[Run], case: str, place: int = 0) -> str:
-    """The key of the fastest, `raw` left out."""
+    """The key of the fastest contender, without `raw`."""
     medians = {
         one.key: statistics.median(found)
         for one in contenders
@@ -183,7 +183,7 @@ def _times(section: str, contenders: tuple[Contender, ...], some: list[Run], cas
 
 
 def _measured(some: list[Run], cases: list[str]) -> str:
-    """When, and with how many messages; `note` is what somebody has written beside a result by hand."""
+    """The date and the numbers of messages. `note`: a remark that was added to a result by hand."""
     dates = sorted({run["date"] for run in some})
     counts = []
     for case in cases:
@@ -200,7 +200,7 @@ def _measured(some: list[Run], cases: list[str]) -> str:
 
 
 def _winners(engine: str, mine: list[Run]) -> Iterator[str]:
-    """Where the best of the peers is ahead of the best of rowqueue's ways, and by how much."""
+    """Where the best peer is faster than the best mode of rowqueue, and by how much."""
     won = []
     for section, contenders in PARTS[engine].items():
         some = [run for run in mine if run["section"] == section]

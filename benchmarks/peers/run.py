@@ -1,8 +1,8 @@
-"""rowqueue beside its peers, each with its own worker: make bench-peers, or python benchmarks/peers/run.py
+"""rowqueue compared with other queues, each with its own worker: make bench-peers, or python benchmarks/peers/run.py
 
-Starts a server of its own on fresh data, fsync on. What is compared runs in turns (A B C A B C), each in a database of
-its own; a figure is a median. Results go to results.json, one entry for each repetition of a case, so a long run can be
-made in pieces: --missing goes on where the last piece ended, --seconds ends it. benchmarks/PEERS.md is made of them.
+Starts its own server on fresh data, fsync on. Contenders alternate (A B C A B C), each in its own database.
+A figure is a median. Results go to results.json, one entry per repetition of a case, so a long run can be
+split: --missing continues where the last run ended, --seconds ends a run. benchmarks/PEERS.md is made from them.
 """
 
 import contextlib
@@ -31,14 +31,14 @@ sys.path.insert(0, str(ROOT / "tests"))
 import servers
 
 console = Console(highlight=False)
-_PATIENCE_SECONDS = 60  # without a message handled
-_SNAPSHOT_SECONDS = 40  # as long a worker is watched while a snapshot is held
-_SNAPSHOT_PART = 10_000  # messages at the begin and at the end
+_PATIENCE_SECONDS = 60  # the longest time without a handled message
+_SNAPSHOT_SECONDS = 40  # how long a worker is measured with an open snapshot
+_SNAPSHOT_PART = 10_000  # messages at the beginning and at the end
 
 
 @dataclass(frozen=True)
 class Case:
-    """One column of a table: so many messages by so many processes. `size`: a batch, or what one call sends."""
+    """One column of a table: numbers of messages and processes. `size`: of a batch, or of one sending call."""
 
     section: str
     name: str
@@ -67,10 +67,10 @@ def cases() -> list[Case]:
 
 @dataclass
 class Heard:
-    """What the programs of one measurement have said so far."""
+    """The output of the programs of one measurement so far."""
 
     done: dict[int, tuple[int, float, float]] = field(default_factory=dict)  # process: messages, first, last
-    samples: list[tuple[float, int]] = field(default_factory=list)  # when so many were done
+    samples: list[tuple[float, int]] = field(default_factory=list)  # (time, messages done)
     seen: dict[int, float] = field(default_factory=dict)
     sent: dict[int, float] = field(default_factory=dict)
     cycles: list[float] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Heard:
         return sum(count for count, _, _ in [*self.done.values()])
 
     def rate(self) -> float:
-        """Messages a second from the first to the last of all processes."""
+        """Messages per second from the first to the last of all processes."""
         worked = [done for done in self.done.values() if done[0]]
         return self.count / (max(last for _, _, last in worked) - min(first for _, first, _ in worked))
 
@@ -95,7 +95,7 @@ class Heard:
 
 
 class Programs:
-    """Processes that begin together and say on stdout what they do; all have ended when the context is left."""
+    """Processes that begin together and report on stdout; all have ended when the context is left."""
 
     def __init__(self, commands: list[list[str]], environment: dict[str, str]) -> None:
         self.heard = Heard()
@@ -119,7 +119,7 @@ class Programs:
         ]
 
     def __enter__(self) -> "Programs":
-        """Let them begin when all are ready."""
+        """Start the work when all are ready."""
         for process in self._processes:
             assert process.stdin and process.stdout
             if not any(line.strip() == "ready" for line in process.stdout):
@@ -158,9 +158,9 @@ class Programs:
         return any(thread.is_alive() for thread in self._threads)
 
     def wait(self, messages: int, seconds: float = 1e9) -> None:
-        """Until so many messages are done, all programs have ended, or the time is over.
+        """Wait until all messages are done, all programs have ended, or the time is over.
 
-        Raises RuntimeError when nothing is done for a minute, or more than there is.
+        Raises RuntimeError when nothing is done for a minute, or when more messages are handled than exist.
         """
         began = moved = time.monotonic()
         count = 0
@@ -184,8 +184,8 @@ class Bench:
         self._server = server
         self._engine = servers.engine(server.name)
         self._quick = quick
-        self._templates: dict[tuple[str, str], str] = {}  # by program and name: a database
-        self._empty: dict[tuple[str, str], list[str]] = {}  # its tables without rows, where databases are not copied
+        self._templates: dict[tuple[str, str], str] = {}  # by program and name: a database to copy
+        self._empty: dict[tuple[str, str], list[str]] = {}  # its empty tables, if databases cannot be copied
 
     def version(self) -> str:
         """The server's version. Raises AssertionError when a commit is not flushed."""
@@ -201,7 +201,7 @@ class Bench:
         return f"{product} {str(row['v']).partition('-')[0]}"
 
     def run(self, contender: Contender, mode: str, url: str, *numbers: int) -> None:
-        """Let a contender's program do something to its end. Raises RuntimeError when it fails."""
+        """Run a contender's program to its end. Raises RuntimeError when it fails."""
         done = subprocess.run(
             [*program(contender), url, mode, *map(str, numbers)],
             input="go\n",
@@ -215,7 +215,7 @@ class Bench:
 
     @contextlib.contextmanager
     def database(self, contender: Contender) -> Iterator[str]:
-        """A database with the tables of a contender as if they were new: a copy, or else the same, emptied."""
+        """A database with a contender's tables like new: a copy, or the same database, emptied."""
         key = contender.program, "take" if contender.is_ours else contender.name.removesuffix("-pop")
         if key not in self._templates:
             self._templates[key] = self._server.create_database()
@@ -245,7 +245,7 @@ class Bench:
         return int(row["n"])
 
     def settle(self, url: str) -> None:
-        """Let the server have done what it would do at leisure."""
+        """Let the server finish its background work."""
         if self._engine == "postgresql":
             self._server.query(url, "VACUUM ANALYZE")
             self._server.query(url, "CHECKPOINT")
@@ -253,7 +253,7 @@ class Bench:
             self._server.query(url, f"ANALYZE TABLE {', '.join(f'`{name}`' for name in self._tables(url))}")
 
     def messages(self, contender: Contender, case: Case) -> int:
-        """How many messages a contender gets in a case: a round number that its processes and calls divide."""
+        """The messages of a contender in a case: a round number, divisible by its processes and calls."""
         share = contender.send_share if case.section == "send" else contender.share
         if case.section not in ("workers", "send"):
             share = 1.0
@@ -318,7 +318,7 @@ class Bench:
         return [statistics.median(times), times[int(len(times) * 0.95)]]
 
     def _snapshot(self, contender: Contender, case: Case, url: str) -> list[float]:
-        """Milliseconds for 20 messages at the begin and at the end, and how many there were, while one is held."""
+        """With an open snapshot: milliseconds for 20 messages at the beginning and the end, and the total."""
         messages = self.messages(contender, case)
         with self._held(url):
             if not contender.options and contender.program == "sql":
@@ -342,7 +342,7 @@ class Bench:
 
     @contextlib.contextmanager
     def _held(self, url: str) -> Iterator[None]:
-        """Meanwhile another session holds a snapshot of the database."""
+        """Another session has a snapshot open inside the block."""
         with self._server.client(url) as holder:
             if self._engine == "postgresql":
                 holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
@@ -363,18 +363,20 @@ def main(
         "postgresql-15"
     ),
     section: Annotated[list[str] | None, typer.Option(help="sql, workers, snapshot, send, pick-up only.")] = None,
-    contender: Annotated[list[str] | None, typer.Option(help="Only this one, and the raw one beside it.")] = None,
+    contender: Annotated[list[str] | None, typer.Option(help="Only this one, and the raw one to compare.")] = None,
     case: Annotated[str, typer.Option(help="Only cases with this text in their name.")] = "",
     repeat: Annotated[int, typer.Option(help="Repetitions; 1 with --quick.", min=1)] = 3,
     quick: Annotated[
         bool, typer.Option("--quick", help="A tenth of the messages, once, fewer cases; nothing is kept.")
     ] = False,
     go_on: Annotated[bool, typer.Option("--missing", help="Only repetitions that results.json lacks.")] = False,
-    seconds: Annotated[float, typer.Option(help="Begin no further repetition after so long.", min=0)] = 1e9,
+    seconds: Annotated[
+        float, typer.Option(help="Begin no further repetition after this time, in seconds.", min=0)
+    ] = 1e9,
     install_first: Annotated[bool, typer.Option("--install", help="Install the peers from PyPI and npm.")] = False,
     report: Annotated[bool, typer.Option("--report", help="Only write PEERS.md from results.json.")] = False,
 ) -> None:
-    """rowqueue beside its peers: fills benchmarks/peers/results.json and benchmarks/PEERS.md."""
+    """Compare rowqueue with other queues: writes benchmarks/peers/results.json and benchmarks/PEERS.md."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server is stopped, and its data removed
     if install_first:
         try:
@@ -390,7 +392,7 @@ def main(
 def _measure(
     name: str, sections: list[str], keys: list[str], text: str, repeat: int, quick: bool, go_on: bool, seconds: float
 ) -> None:
-    """Run what is asked for, repetition by repetition, and keep each."""
+    """Run the selected cases, repetition by repetition, and store each result."""
     try:
         server = servers.make(name)
         parts = PARTS[servers.engine(name)]
@@ -422,7 +424,7 @@ def _measure(
 
 
 def _keep(bench: Bench, name: str, version: str, case: Case, some: list[Contender], quick: bool) -> None:
-    """Measure one repetition of a case, one contender after the other, and add it to the results, cut short or not."""
+    """Measure one repetition of a case, one contender after the other, and store the results, even if interrupted."""
     found: dict[str, Any] = {}
     try:
         for one in some:
@@ -442,13 +444,13 @@ def _keep(bench: Bench, name: str, version: str, case: Case, some: list[Contende
 
 
 def _commit() -> str:
-    """Which rowqueue is measured; empty outside of git."""
+    """The measured commit of rowqueue; empty without git."""
     command = ["git", "-C", str(ROOT), "rev-parse", "--short=7", "HEAD"]
     return subprocess.run(command, capture_output=True, text=True).stdout.strip() if shutil.which("git") else ""
 
 
 def _repetitions(name: str, case: Case, contender: Contender) -> int:
-    """How many there are already."""
+    """The number of stored repetitions."""
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     key = [name, case.section, case.name]
     return sum(contender.key in run["found"] for run in results if [run["server"], run["section"], run["case"]] == key)

@@ -1,7 +1,7 @@
-"""What every Python program of this folder tells the one that measures: lines on stdout, times on the monotonic clock.
+"""The protocol between the Python programs of this folder and run.py: lines on stdout, times on the monotonic clock.
 
 `ready` and then a wait for a line on stdin; `done COUNT FIRST LAST` while messages are handled; in a process with
-PEERS_WATCH, `seen NUMBER TIME` for each message, and `sent NUMBER TIME` by who sends. The other languages do the same.
+PEERS_WATCH, `seen NUMBER TIME` for each message, and `sent NUMBER TIME` by senders. Other languages do the same.
 """
 
 import json
@@ -20,7 +20,7 @@ _first = _last = 0.0
 
 
 def body(number: int) -> str:
-    """A JSON text of 100 bytes that holds its number."""
+    """A JSON text of 100 bytes with its number."""
     return json.dumps({"n": f"{number:010}" + "abcdefghij" * 8 + "x"})
 
 
@@ -29,25 +29,25 @@ def bodies(count: int) -> list[str]:
 
 
 def say(*words: object) -> None:
-    sys.stdout.write(" ".join(map(str, words)) + "\n")  # in one piece: two threads may write
+    sys.stdout.write(" ".join(map(str, words)) + "\n")  # in one write, because two threads may write
     sys.stdout.flush()
 
 
 def ready() -> None:
-    """Wait until everybody may begin."""
+    """Wait for the common start."""
     say("ready")
     sys.stdin.readline()
     threading.Thread(target=_report, daemon=True).start()
 
 
 def begin() -> None:
-    """Count the time from now on, not from the first message: for a program that is connected before `ready`."""
+    """Start the clock now, not at the first message: for a program that connects before `ready`."""
     global _first
     _first = time.monotonic()
 
 
 def add(count: int) -> None:
-    """So many messages were handled just now."""
+    """Count messages that were just handled."""
     global _count, _first, _last
     with _lock:
         _last = time.monotonic()
@@ -56,7 +56,7 @@ def add(count: int) -> None:
 
 
 def handled(some: list[str]) -> None:
-    """These bodies were handled just now."""
+    """Count these bodies, which were just handled."""
     if WATCHING:
         now = time.monotonic()
         for text in some:
@@ -65,7 +65,7 @@ def handled(some: list[str]) -> None:
 
 
 def finish() -> None:
-    """Report what came to the end."""
+    """Report the last messages."""
     say("done", _count, _first, _last)
 
 
@@ -79,12 +79,12 @@ def _report() -> None:
 
 
 def pauses(count: int) -> list[float]:
-    """How long to wait before each message of a sender that is watched."""
+    """The pauses before the messages of a watched sender, in seconds."""
     return [random.uniform(0.15, 0.35) for _ in range(count)]
 
 
 def pace(send: Callable[[str], object], count: int) -> None:
-    """Send a message now and then, each in a transaction, and note when its commit came back."""
+    """Send messages with pauses, each in a transaction, and note when its commit returned."""
     for number, pause in enumerate(pauses(count)):
         time.sleep(pause)
         send(body(number))

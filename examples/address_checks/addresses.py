@@ -1,7 +1,7 @@
 """A handler for `runner consume`: ask a service whether an address exists.
 
-A message is {"id": 17, "address": "1 Main Street"}. The service takes a few requests at a time, and so many per second;
-the queue's limits see to it that it need not refuse any. ADDRESS_SERVICE is its URL.
+A message is {"id": 17, "address": "1 Main Street"}. The service accepts a few requests at a time and per second;
+the queue's limits keep the consumers below that. ADDRESS_SERVICE is its URL.
 """
 
 import json
@@ -12,11 +12,11 @@ from urllib.request import urlopen
 
 from rowqueue import Discard, Message
 
-SECONDS = 10  # that an answer may take
+SECONDS = 10  # the longest wait for an answer
 
 
 def check(message: Message) -> str:
-    """Ask the service about one address; what is returned is the message's result."""
+    """Ask the service about one address; the return value is the message's result."""
     try:
         question = json.loads(message.body)
         query = urlencode({"q": question["address"]})

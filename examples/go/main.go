@@ -85,7 +85,7 @@ func open(address string) (*queue, error) {
 	config.Net, config.Addr, config.DBName = "tcp", u.Host, strings.TrimPrefix(u.Path, "/")
 	config.User = u.User.Username()
 	config.Passwd, _ = u.User.Password()
-	config.InterpolateParams = true // one round trip a call, no prepared statement
+	config.InterpolateParams = true // one round trip per call, no prepared statement
 	if u.Port() == "" {
 		config.Addr += ":3306"
 	}
@@ -157,7 +157,7 @@ func translated(err error) error {
 	return err
 }
 
-// repeated does again what a conflict has rolled back.
+// repeated runs a function again after a conflict rolled it back.
 func repeated(work func() error) (err error) {
 	for try := 1; try <= 10; try++ {
 		if err = work(); !errors.Is(err, errConflict) {

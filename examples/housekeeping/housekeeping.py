@@ -1,4 +1,4 @@
-"""A handler for `runner consume`: delete files that have been there for too long.
+"""A handler for `runner consume`: delete old files.
 
 A message is {"folder": "exports", "days": 30}. Deleting twice does no harm, so the handler may run again after a crash.
 """
@@ -13,7 +13,7 @@ DAY = 86_400  # seconds
 
 
 def clean(message: Message) -> None:
-    """Delete the files of the folder whose last change is older than so many days."""
+    """Delete the files in the folder that were last changed more than `days` ago."""
     try:
         order = json.loads(message.body)
         folder, days = Path(order["folder"]), float(order["days"])

@@ -1,14 +1,14 @@
 #!/bin/sh
-# The life of three messages by hand: sent, claimed, finished, failed, looked at, sent round again.
+# The life of three messages by hand: send, claim, finish, fail, peek, redrive.
 #
 # Usage: by_hand.sh DATABASE [TYPE]     needs Firebird's isql, and the queue in the database (runner apply)
-# DATABASE is host:alias or host:/path/of/file.fdb; ISC_USER and ISC_PASSWORD say who calls.
+# DATABASE is host:alias or host:/path/of/file.fdb; ISC_USER and ISC_PASSWORD are the login.
 set -eu
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
     echo "usage: by_hand.sh DATABASE [TYPE]" >&2
     exit 2
 fi
-isql=$(command -v isql-fb || echo isql) # on Debian isql is another program
+isql=$(command -v isql-fb || echo isql) # on Debian, isql is another program
 type=$(printf %s "${2:-by.hand}" | sed "s/'/''/g")
 
 exec "$isql" -quiet -bail -charset UTF8 "$1" <<SQL
@@ -23,11 +23,11 @@ SELECT "COUNT" FROM mq_send_batch('$type', 'two
 "thr\\u0065e"');
 COMMIT;
 
-SHELL echo 'Claim two of them for a minute. The batch key is the proof of who holds them.';
+SHELL echo 'Claim two of them for a minute. The batch key proves who holds them.';
 SELECT id, CAST(body AS VARCHAR(200)) AS body, attempt, batch_key, lease_until FROM mq_claim_batch('$type', 2, 'by hand', 60);
 COMMIT;
 
-SHELL echo 'The first is done. The second failed and shall not be tried again.';
+SHELL echo 'The first is done. The second failed and must not be retried.';
 SELECT c."COUNT" FROM mq_peek('$type', 'A', 1) AS m LEFT JOIN mq_complete(m.id, m.batch_key) AS c ON 1 = 1;
 SELECT f.state FROM mq_peek('$type', 'A', 1) AS m LEFT JOIN mq_fail(m.id, m.batch_key, 'no such customer', -1) AS f ON 1 = 1;
 COMMIT;
@@ -36,7 +36,7 @@ SHELL echo 'One is ready, one is dead.';
 SELECT type, ready, active, dead FROM mq_queue_stats('$type');
 SELECT id, CAST(body AS VARCHAR(200)) AS body, attempts, error FROM mq_peek('$type', 'E');
 
-SHELL echo 'Repaired: the dead one goes round again. Take both and be done with them in one transaction.';
+SHELL echo 'Redrive the dead letter after a repair. Take both messages in one transaction.';
 SELECT * FROM mq_redrive('$type');
 COMMIT;
 SELECT id, CAST(body AS VARCHAR(200)) AS body, attempt FROM mq_take_batch('$type', 10);

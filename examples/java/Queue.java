@@ -111,7 +111,7 @@ class Queue {
     T read(ResultSet row) throws SQLException;
   }
 
-  /** One connection: a thread at a time. */
+  /** One connection, for one thread at a time. */
   abstract static class Database {
     final Connection connection;
 
@@ -174,7 +174,7 @@ class Queue {
           : new QueueException(Integer.parseInt(number), text(error), error);
     }
 
-    /** Does again what a deadlock, a lock timeout or a serialization failure has rolled back. */
+    /** Repeats work that a deadlock, a lock timeout or a serialization failure rolled back. */
     <T> T repeated(Callable<T> work) throws Exception {
       for (int attempt = 1; ; attempt++) {
         try {
@@ -264,7 +264,7 @@ class Queue {
   static class MySql extends Database {
     MySql(Connection connection) throws SQLException {
       super(connection);
-      // For claims in transactions of yours.
+      // For claims in your own transactions.
       connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
     }
 
@@ -325,7 +325,7 @@ class Queue {
           batch = database.batch("finish_batch", key, failures, stopping ? 0 : SIZE);
         } catch (LeaseLostException error) {
           log(error);
-          batch = List.of(); // others have its messages
+          batch = List.of(); // other consumers have its messages
         }
       }
     }
@@ -367,7 +367,7 @@ class Queue {
     }
   }
 
-  /** As a JSON string, for it may hold line feeds. Jackson or Gson can do this too. */
+  /** As a JSON string, since it may have line feeds. Jackson or Gson can do this too. */
   static String quoted(String text) {
     // Without what PostgreSQL cannot store: NUL, and halves of characters.
     var storable = new String(text.replace("\0", "").getBytes(UTF_8), UTF_8);

@@ -1,7 +1,7 @@
-"""Two handlers for `runner consume`: what happens when somebody adds a language.
+"""Two handlers for `runner consume`: they react to a new language.
 
-Messages come from a subscription: {"table": "languages", "action": "I", "key": {"code": "de"}}. They say which row was
-added and no more: a handler that needs the rest of it reads the row, which may have changed since.
+Messages come from a subscription: {"table": "languages", "action": "I", "key": {"code": "de"}}. They name the new
+row only by its key. A handler that needs more reads the row, which may have changed since.
 
 SMTP_SERVER names the mail server (host:port, localhost:25 if not set), BELL_MAIL_TO and BELL_MAIL_FROM the addresses.
 """
@@ -27,7 +27,7 @@ def ring(message: Message) -> None:
 
 
 def mail(message: Message) -> None:
-    """Tell the translators. At least once: the Message-ID lets the receiver know a mail that comes again."""
+    """Mail the translators. Delivery is at least once: the receiver recognises a repeated mail by its Message-ID."""
     letter = EmailMessage(policy=SMTP)
     letter["From"], letter["To"] = SENDER, RECIPIENT
     letter["Subject"] = f"New language: {code(message)}"
@@ -42,7 +42,7 @@ def mail(message: Message) -> None:
 
 
 def code(message: Message) -> str:
-    """The key of the new row, whatever the database makes of its column's name."""
+    """The key of the new row; databases store the column's name in different cases."""
     try:
         [value] = json.loads(message.body)["key"].values()
     except (ValueError, TypeError, KeyError, AttributeError) as error:

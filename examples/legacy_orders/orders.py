@@ -1,4 +1,4 @@
-"""Works off the table legacy_orders: a confirmation for each new order, appended to a file.
+"""Handles the table legacy_orders: appends a confirmation for each new order to a file.
 
 runner table consume orders --handler orders:confirm
 """
@@ -12,7 +12,7 @@ OUTBOX = Path(os.environ.get("ORDERS_OUTBOX", "confirmations.txt"))
 
 
 def confirm(message: RowMessage) -> None:
-    """One order: the row, its columns named as the database folds them."""
+    """Handle one order. The columns of the row are named as the database folds them."""
     order = {name.lower(): value for name, value in message.row.items()}
     if not order["email"]:
         raise Discard("no address")

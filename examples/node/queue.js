@@ -53,7 +53,7 @@ const transactions = query => ({
 const waitFor = (bell, event, call) => async (type, signal) => {
   const done = new AbortController()
   const either = { signal: AbortSignal.any([signal, done.signal]) }
-  const notified = once(bell, event, either).catch(() => {}) // before the question: none is missed
+  const notified = once(bell, event, either).catch(() => {}) // before the query, to miss none
   const [{ ready }] = await call('wait_for_message', type, 0)
   if (!ready) await Promise.race([notified, sleep(IDLE_SECONDS * 1000, null, either).catch(() => {})])
   done.abort()
@@ -79,8 +79,8 @@ async function connectMySQL (url) {
   const client = await mysql.createConnection({ uri: url.replace(/^mariadb:/, 'mysql:'), timezone: 'Z', charset: 'utf8mb4' })
   client.on('error', () => {})
   const query = async (sql, values) => (await client.query(sql, values))[0]
-  await query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED') // for claims in transactions of a handler's
-  // A call has one result with rows and then its end; the driver reads both, and throws what comes late.
+  await query('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED') // for claims in a handler's transaction
+  // A call has one result with rows and then its end; the driver reads both and throws a late error.
   const call = async (name, ...values) => (await query(`CALL mq_${name}(${values.map(() => '?').join(', ')})`, values))[0]
   const wait = type => call('wait_for_message', type, IDLE_SECONDS)
   return { query, call, ...transactions(query), listen: async () => {}, wait, end: () => client.end() }
@@ -93,14 +93,14 @@ async function connectFirebird (url) {
   const client = await pool.getAsync()
   // READ COMMITTED RECORD_VERSION NO WAIT: what claims need. The driver's READ_COMMITTED is without RECORD_VERSION.
   const options = { isolation: firebird.ISOLATION_READ_UNCOMMITTED, wait: false }
-  let open // the transaction that `begin` has begun; without one each statement has its own
+  let open // the transaction of `begin`; without it each statement has its own
   const query = (sql, values) =>
     open ? open.queryAsync(sql, values) : client.withTransaction(own => own.queryAsync(sql, values), options)
   const call = (name, ...values) => query(`SELECT * FROM mq_${name}(${values.map(() => '?').join(', ')})`, values)
   const begin = async () => { open = await client.transactionAsync(options) }
   const close = how => open[how]().then(() => { open = undefined })
-  // Events come to a second port of the server. Where a firewall hides it, the server answers nothing on the connection that asks
-  // for them: so that is another one, nobody awaits it, and the poll finds the messages.
+  // Events use a second port of the server. If a firewall blocks it, the server never answers on the connection that asks for
+  // them: so it is a separate connection, nothing waits for it, and the poll finds the messages.
   const bell = new EventEmitter()
   const listen = async type => {
     const complain = error => error && console.error(`no events: ${error.message}`)
@@ -124,7 +124,7 @@ function translate (error) {
   throw Object.assign(new QueueError(text, { cause: error }), { number, name: text.split(':')[0] })
 }
 
-// Deadlocks and conflicts undo the transaction: `work` is done again, all of it.
+// Deadlocks and conflicts roll the transaction back: the whole `work` is repeated.
 async function repeat (work) {
   for (let tries = 1; ; tries++) {
     try {
@@ -182,7 +182,7 @@ async function consume (db, type, signal) {
         batch = await call('finish_batch', key, failures.join('\n') || null, signal.aborted ? 0 : SIZE)
       } catch (error) {
         if (error.number !== 50008) throw error
-        console.error(`50008 ${error.message}`) // the lease was lost: others have its messages
+        console.error(`50008 ${error.message}`) // the lease was lost: other consumers have its messages
         batch = []
       }
     }

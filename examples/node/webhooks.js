@@ -1,9 +1,9 @@
-// Delivers webhooks from the queue: a consumer in another language, on the same procedures.
+// Delivers webhooks from the queue: a consumer in another language, with the same procedures.
 //
 // Usage:  npm install && RUNNER_DATABASE=postgresql://… node webhooks.js [--drain]
 // Send:   SELECT mq.send('webhook', '{"url": "https://…", "payload": {…}}');     on MySQL and MariaDB: CALL mq_send(…);
 //
-// 2xx: done. 4xx, or a message that is no webhook: dead at once. Anything else: again after the queue's backoff.
+// 2xx: done. 4xx, or a message that is not a webhook: dead at once. Anything else: retried after the queue's backoff.
 // SIGTERM and SIGINT finish the batch at hand. --drain ends when nothing is ready.
 const TYPE = 'webhook'
 const SIZE = 20
@@ -64,14 +64,14 @@ async function connectMySQL (url, name) {
   await client.query('SET @mq_application = ?', [name])
   const call = async (procedure, ...values) => {
     const places = values.map(() => '?').join(', ')
-    // A call has one result with rows and then its end; the driver reads both, and throws what comes late.
+    // A call has one result with rows and then its end; the driver reads both and throws a late error.
     const [[rows]] = await client.query(`CALL mq_${procedure}(${places})`, values)
     return rows
   }
   return { call, end: () => client.end() }
 }
 
-// The next batch; none when this one was lost: its lease has run out, and others have its messages.
+// The next batch; none when this one was lost: its lease ended, and other consumers have its messages.
 async function finish (call, batch, failures, size) {
   try {
     return await call('finish_batch', batch[0].batch_key, failures.join('\n') || null, size)

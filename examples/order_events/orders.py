@@ -1,4 +1,4 @@
-"""Two handlers for `runner consume`: of the same event each does its own part."""
+"""Two handlers for `runner consume`: each does its part for the same event."""
 
 import json
 
@@ -16,5 +16,5 @@ def invoice(message: Message) -> None:
 
 
 def count(message: Message) -> None:
-    """Note the topic of whatever has happened."""
+    """Note the topic of any event."""
     print(json.loads(message.headers or "{}").get("topic", "no topic"), flush=True)

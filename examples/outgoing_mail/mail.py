@@ -1,11 +1,11 @@
 """A handler for `runner consume` that hands mails to an SMTP server.
 
-A message is {"sender": …, "recipient": …, "message": …}: one recipient, because the server answers for each one
-alone. Were all recipients of a mail in one message and one of them refused for now, trying again would send the mail
-twice to the others.
+A message is {"sender": …, "recipient": …, "message": …}, with one recipient: the server accepts or refuses each
+recipient separately. With several recipients in a message and one of them deferred, a retry would send the mail
+to the others twice.
 
-SMTP_SERVER names the server (host:port, localhost:25 if not set), MAIL_RETRY_SECONDS the delay before a mail is
-offered again that the server did not want now (300).
+SMTP_SERVER names the server (host:port, localhost:25 if not set). MAIL_RETRY_SECONDS is the delay before a deferred
+mail is retried (300).
 """
 
 import json
@@ -22,11 +22,11 @@ RETRY_SECONDS = float(os.environ.get("MAIL_RETRY_SECONDS", "300"))
 TIMEOUT = 20  # seconds for an answer; below the lease of the queue
 IDLE_SECONDS = 10
 
-_thread = threading.local()  # smtplib's connections are not for sharing: one a thread, kept open
+_thread = threading.local()  # threads cannot share smtplib's connections: one per thread, kept open
 
 
 def send(message: Message) -> None:
-    """Send one mail. Refused for good (5xx): a dead letter with the server's words; not now (4xx): tried again."""
+    """Send one mail. Refused for good (5xx): a dead letter with the server's answer. Deferred (4xx): retried."""
     sender, recipient, mail = envelope(message.body)
     try:
         connection().sendmail(sender, [recipient], mail)
@@ -42,7 +42,7 @@ def send(message: Message) -> None:
 
 
 def envelope(body: str) -> tuple[str, str, bytes]:
-    """The three parts of a message; what is none can never be sent."""
+    """The three parts of a message. Raises Discard for an invalid one."""
     try:
         parts = json.loads(body)
         return parts["sender"], parts["recipient"], parts["message"].encode("ascii")
@@ -51,13 +51,13 @@ def envelope(body: str) -> tuple[str, str, bytes]:
 
 
 def refusal(code: int, text: bytes | str) -> Exception:
-    """What the server's answer means for the message."""
+    """The exception that the server's answer means for the message."""
     answer = f"{code} {text.decode('utf-8', 'replace') if isinstance(text, bytes) else text}"
     return Discard(answer) if code >= 500 else Retry(answer, after=RETRY_SECONDS)
 
 
 def connection() -> smtplib.SMTP:
-    """This thread's connection, made anew when there is none or the server has closed it."""
+    """This thread's connection; opened again if there is none or the server has closed it."""
     smtp: smtplib.SMTP | None = getattr(_thread, "smtp", None)
     if smtp is not None and time.monotonic() - _thread.used > IDLE_SECONDS and not answers(smtp):
         close()
@@ -69,7 +69,7 @@ def connection() -> smtplib.SMTP:
 
 
 def answers(smtp: smtplib.SMTP) -> bool:
-    """Servers close what has been idle for long."""
+    """Whether the connection still works: servers close idle ones."""
     try:
         return smtp.noop()[0] == 250
     except (smtplib.SMTPException, OSError):
@@ -77,7 +77,7 @@ def answers(smtp: smtplib.SMTP) -> bool:
 
 
 def close() -> None:
-    """Drop this thread's connection: what state it is in is not known."""
+    """Drop this thread's connection, because its state is unknown."""
     if (smtp := getattr(_thread, "smtp", None)) is not None:
         smtp.close()
         _thread.smtp = None

@@ -1,10 +1,10 @@
-"""A small SMTP server that puts what it gets into a Maildir. It refuses some recipients, as real servers do.
+"""A small SMTP server that delivers to a Maildir. It refuses some recipients, as real servers do.
 
 Usage:  python smtp_server.py [--port 2525] [--maildir ./mail]
 
-Addresses at gone.example do not exist (550). To addresses at greylist.example, a sender must come a second time (451 at
-first). Each pair of Message-ID and recipient is delivered once; when it comes again it is thanked for and dropped. That
-is the receiver's half of exactly-once: a sender that did not hear the answer has to send again.
+Addresses at gone.example do not exist (550). For addresses at greylist.example, a sender must try twice (451 at
+first). Each pair of Message-ID and recipient is delivered once; a repeated one is accepted and dropped. That
+is the receiver's part of exactly-once: a sender that got no answer has to send again.
 """
 
 import argparse
@@ -51,7 +51,7 @@ class Mailbox:
         return "250 2.1.5 OK"
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
-        """Answer to the end of DATA: the mail is in the Maildir by then."""
+        """Answer to the end of DATA, after the mail is in the Maildir."""
         assert isinstance(envelope.content, bytes)
         for recipient in envelope.rcpt_tos:
             new = self._deliver(envelope.mail_from or "", recipient, envelope.content)
@@ -59,14 +59,14 @@ class Mailbox:
         return "250 2.0.0 OK"
 
     def _deliver(self, sender: str, recipient: str, content: bytes) -> bool:
-        """Put a mail into the Maildir unless it is there; whole or not at all, also when two connections bring it."""
+        """Put a mail into the Maildir unless it exists; completely or not at all, even if two connections bring it."""
         identity = message_from_bytes(content)["Message-ID"] or hashlib.sha256(content).hexdigest()
         name = hashlib.sha256(f"{identity}\n{recipient}".encode()).hexdigest()[:40]
         written = self._maildir / "tmp" / f"{name}.{os.getpid()}.{threading.get_ident()}"
         envelope = f"Return-Path: <{sender}>\nDelivered-To: {recipient}\n".encode()
         written.write_bytes(envelope + content.replace(b"\r\n", b"\n"))
         try:
-            os.link(written, self._maildir / "new" / name)  # fails when the name is taken, as a rename would not
+            os.link(written, self._maildir / "new" / name)  # fails if the name exists; a rename would not
         except FileExistsError:
             return False
         finally:
@@ -76,7 +76,7 @@ class Mailbox:
 
 @contextmanager
 def serving(mailbox: Mailbox, port: int = 0) -> Iterator[int]:
-    """Serve 127.0.0.1 in a thread; yields the port, which is a free one for 0. Raises OSError when it is taken."""
+    """Serve 127.0.0.1 in a thread; yields the port. 0: any free port. Raises OSError when the port is taken."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="smtp", daemon=True)
     thread.start()
@@ -98,7 +98,7 @@ async def _listen(mailbox: Mailbox, port: int) -> asyncio.Server:
 
 
 async def _end(server: asyncio.Server) -> None:
-    """Listen no more and drop the connections that are open."""
+    """Stop listening and drop open connections."""
     server.close()
     connections = asyncio.all_tasks() - {asyncio.current_task()}
     for connection in connections:
@@ -109,7 +109,7 @@ async def _end(server: asyncio.Server) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Receive mails by SMTP into a Maildir.")
     parser.add_argument("--port", type=int, default=2525, help="0 to 65,535; 0: a free one (2525)")
-    parser.add_argument("--maildir", type=Path, default=Path("mail"), help="made if needed (./mail)")
+    parser.add_argument("--maildir", type=Path, default=Path("mail"), help="created if needed (./mail)")
     options = parser.parse_args()
     if not 0 <= options.port <= 65_535:
         parser.error("--port: must be 0 to 65,535")

@@ -42,7 +42,7 @@ sub connect_to {
     my $dsn = $postgresql ? 'dbi:Pg:dbname=' : $firebird ? 'dbi:Firebird:ib_charset=UTF8;dbname=' : 'dbi:MariaDB:database=';
     $dsn .= "$name;host=$host";
     $dsn .= ";port=$port" if $port;
-    $dsn .= ";ib_role=$1" if $url =~ /[?&]role=(\w+)/;    # on Firebird a session has the one role that it asks for
+    $dsn .= ";ib_role=$1" if $url =~ /[?&]role=(\w+)/;    # on Firebird a session has only the role that it names
     my %options = (RaiseError => 1, PrintError => 0, AutoCommit => 1, FetchHashKeyName => 'NAME_lc');
     %options = (%options, ib_enable_utf8 => 1, LongReadLen => 16 << 20) if $firebird;    # a body has up to 16 MiB
     my $dbh = DBI->connect($dsn, $user, $password, \%options);
@@ -60,7 +60,7 @@ sub call {
     my $places = join ', ', ('?') x @values;
     my $statement = $postgresql ? "SELECT * FROM mq.$procedure($places)" : "CALL mq_$procedure($places)";
     if ($firebird) {
-        # The driver sends a long text with EXECUTE PROCEDURE only, which returns one row.
+        # The driver sends a long text only with EXECUTE PROCEDURE, which returns one row.
         my $has_text = $procedure eq 'send' || $procedure eq 'finish_batch' && defined $values[1];
         $statement = $has_text ? "EXECUTE PROCEDURE mq_$procedure($places)" : "SELECT * FROM mq_$procedure($places)";
         defined and utf8::upgrade($_) for @values;    # other characters below 256 would be sent as Latin-1

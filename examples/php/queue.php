@@ -70,14 +70,14 @@ class Queue
         $dsn = match ($this->engine) {
             'pgsql' => "pgsql:host=$part[host];port=$port;dbname=$name",
             'mysql' => "mysql:host=$part[host];port=$port;dbname=$name;charset=utf8mb4",
-            // A session has the one role that it asks for.
+            // A session has only the role that it names.
             'firebird' => "firebird:dbname=$part[host]/$port:$name;charset=UTF8;role=" . ($query['role'] ?? ''),
         };
         // The driver for Firebird would commit after each statement, also in a transaction.
         $options = $this->engine === 'firebird' ? [PDO::ATTR_AUTOCOMMIT => 0, PDO::ATTR_CASE => PDO::CASE_LOWER] : [];
         $this->db = new PDO($dsn, $part['user'] ?? null, $part['pass'] ?? null, $options); // it throws, since PHP 8
         if ($this->engine === 'mysql') {
-            // For claims in transactions of a handler's.
+            // For claims in a handler's transaction.
             $this->db->exec('SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED');
         }
     }
@@ -98,7 +98,7 @@ class Queue
             $call->execute($arguments);
             $rows = $call->fetchAll(PDO::FETCH_ASSOC);
             while ($this->engine === 'mysql' && $call->nextRowset()) {
-                // An error that comes late shows only here.
+                // A late error is reported only here.
             }
         } catch (PDOException $error) {
             throw $this->translated($error);
@@ -124,7 +124,7 @@ class Queue
         return new QueueError(preg_replace(['/^ERROR: +/', '/\nCONTEXT:.*/s'], '', $text), (int) $number, $error);
     }
 
-    /** Deadlocks and conflicts undo the transaction: `work` is done again, all of it. */
+    /** Deadlocks and conflicts roll the transaction back: the whole `work` is repeated. */
     public function repeat(callable $work): mixed
     {
         for ($tries = 1;; $tries++) {
@@ -177,7 +177,7 @@ class Queue
         }
     }
 
-    /** Returns when there may be a message or the time is up. */
+    /** Returns when there may be a message or the time is over. */
     public function wait(string $type): void
     {
         if ($this->engine === 'firebird') {
@@ -222,7 +222,7 @@ class Heartbeat
         }
     }
 
-    /** Of this batch from now on; '' is none. */
+    /** Extends the lease of this batch from now on; '': of none. */
     public function hold(string $key): void
     {
         if (!@fwrite($this->socket, "$key\n")) {
@@ -285,7 +285,7 @@ function consume(string $url, string $type): void
                 if ($error->getCode() !== 50008) {
                     throw $error;
                 }
-                fwrite(STDERR, "50008 {$error->getMessage()}\n"); // the lease was lost: others have its messages
+                fwrite(STDERR, "50008 {$error->getMessage()}\n"); // the lease was lost: other consumers have its messages
                 $batch = [];
             }
         }
@@ -301,7 +301,7 @@ if (!$url || $type === '' || !($command === 'consume' || ($command === 'send' &&
 }
 try {
     $command === 'send' ? send(new Queue($url), $type, $bodies) : consume($url, $type);
-} catch (RuntimeException $error) { // PDO's are such, too
+} catch (RuntimeException $error) { // PDO's exceptions too
     $number = $error instanceof QueueError ? $error->getCode() . ' ' : '';
     fwrite(STDERR, "queue.php: $number{$error->getMessage()}\n");
     exit(1);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The life of three messages by hand: sent, claimed, finished, failed, looked at, sent round again.
+# The life of three messages by hand: send, claim, finish, fail, peek, redrive.
 #
 # Usage: by_hand.sh URL [TYPE]     needs psql, and the queue in the database (runner apply)
 set -eu
@@ -13,12 +13,12 @@ exec psql "$1" --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --set=type="${2:-by.han
 SELECT * FROM mq.send(:'type', 'one');
 SELECT * FROM mq.send_batch(:'type', E'two\n"thr\\u0065e"');
 
-\echo Claim two of them for a minute. The batch key is the proof of who holds them.
+\echo Claim two of them for a minute. The batch key proves who holds them.
 SELECT id, body, attempt, lease_until FROM mq.claim_batch(:'type', 2, 'by hand', 60);
 SELECT DISTINCT batch_key FROM mq.peek(:'type', 'A') WHERE reader = 'by hand' \gset
 SELECT min(id) AS first, max(id) AS second FROM mq.peek(:'type', 'A') WHERE batch_key = :'batch_key' \gset
 
-\echo The first is done. The second failed and shall not be tried again.
+\echo The first is done. The second failed and must not be retried.
 SELECT * FROM mq.complete(:first, :'batch_key');
 SELECT * FROM mq.fail(:second, :'batch_key', 'no such customer', -1);
 
@@ -26,7 +26,7 @@ SELECT * FROM mq.fail(:second, :'batch_key', 'no such customer', -1);
 SELECT type, ready, active, dead FROM mq.queue_stats(:'type');
 SELECT id, body, attempts, error FROM mq.peek(:'type', 'E');
 
-\echo Repaired: the dead one goes round again. Take both and be done with them in one transaction.
+\echo Redrive the dead letter after a repair. Take both messages in one transaction.
 SELECT * FROM mq.redrive(:'type');
 BEGIN;
 SELECT id, body, attempt FROM mq.take_batch(:'type', 10);

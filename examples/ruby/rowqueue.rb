@@ -25,10 +25,10 @@ end
 LeaseLost = Class.new(QueueError)
 # A handler raises it to dead-letter its message.
 Dead = Class.new(StandardError)
-# A deadlock, a lock timeout or a serialization failure: the transaction is rolled back and is to be done again.
+# A deadlock, a lock timeout or a serialization failure: the transaction was rolled back and must be repeated.
 Conflict = Class.new(StandardError)
 
-# What both databases have in common. `call` returns the rows of a procedure, whose arguments are all given.
+# Common to both databases. `call` returns the rows of a procedure; all its arguments are given.
 class Database
   def self.connect(url)
     uri = URI(url)

@@ -3,8 +3,8 @@
     runner feed consume articles --consumer search --handler index:update
     python index.py WORD...
 
-A row of the feed is an article as it is now: its old entry goes, and the new one is written unless it is deleted.
-Doing the same row twice changes nothing, which is all that at least once asks for.
+A row of the feed is an article in its current version: its old entry is replaced, or removed if it is deleted.
+Handling a row twice changes nothing, as at-least-once delivery requires.
 """
 
 import os
@@ -16,14 +16,14 @@ from rowqueue import Record
 
 
 def opened() -> sqlite3.Connection:
-    """The index, made when it is not there."""
+    """The index, created if it does not exist."""
     index = sqlite3.connect(os.environ.get("SEARCH_INDEX", "search.db"))
     index.execute("CREATE VIRTUAL TABLE IF NOT EXISTS article USING fts5 (title, body)")
     return index
 
 
 def update(records: list[Record]) -> None:
-    """Bring the index up to a batch of rows, in one transaction of its own."""
+    """Update the index with a batch of rows, in one transaction."""
     index = opened()
     with index:
         for record in records:

@@ -1,7 +1,7 @@
--- The life of three messages by hand: sent, claimed, finished, failed, looked at, sent round again.
+-- The life of three messages by hand: send, claim, finish, fail, peek, redrive.
 --
 -- Usage: sqlcmd -S SERVER -d DATABASE -b -f 65001 -i by_hand.sql     needs the queue in the database (runner apply)
--- A query window does too. The transaction at the end shows how the work and the end of a message are one.
+-- A query window works too. The transaction at the end commits the work and the completion of a message together.
 
 PRINT 'Send one message, then a list of two.';
 EXEC mq.send 'by.hand', 'one';
@@ -9,11 +9,11 @@ EXEC mq.send_batch 'by.hand', N'two
 "thr\u0065e"';
 GO
 
-PRINT 'Claim two of them for a minute. The batch key is the proof of who holds them.';
+PRINT 'Claim two of them for a minute. The batch key proves who holds them.';
 EXEC mq.claim_batch 'by.hand', 2, 'by hand', 60;
 GO
 
-PRINT 'The first is done. The second failed and shall not be tried again.';
+PRINT 'The first is done. The second failed and must not be retried.';
 DECLARE @first bigint, @second bigint, @batch_key uniqueidentifier;
 SELECT TOP (1) @batch_key = batch_key FROM mq.message_state WHERE type = 'by.hand' AND reader = 'by hand';
 SELECT @first = MIN(id), @second = MAX(id) FROM mq.message_state WHERE type = 'by.hand' AND batch_key = @batch_key;
@@ -26,7 +26,7 @@ EXEC mq.queue_stats 'by.hand';
 EXEC mq.peek 'by.hand', @state = 'E';
 GO
 
-PRINT 'Repaired: the dead one goes round again. Take both and be done with them in one transaction.';
+PRINT 'Redrive the dead letter after a repair. Take both messages in one transaction.';
 EXEC mq.redrive 'by.hand';
 BEGIN TRANSACTION;
 EXEC mq.take_batch 'by.hand', 10;

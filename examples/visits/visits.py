@@ -1,11 +1,10 @@
-"""Visits web addresses in turn, for ever, and says how each one is: a health check with any number of workers.
+"""Visits web addresses in turn, forever, and prints their status: a health check with any number of workers.
 
 Usage:  visits.py [--type visit] [--name worker-1] [--size 10] [--batches N]
 
-A message's body is an address, and stays in the queue: it is claimed round the ring, visited and released, which costs
-no attempt, so that it comes again when all others had their turn. An address that answers 410 (gone) is done with.
-Each worker has a name; one that is started again under its name goes on where it stopped. RUNNER_DATABASE names the
-database.
+A message's body is an address. It stays in the queue: it is claimed round-robin, visited and released, which costs
+no attempt. It is claimed again after all others had their turn. An address that answers 410 (gone) is completed.
+Each worker has a name; started again with its name, it continues where it stopped. RUNNER_DATABASE names the database.
 """
 
 import argparse
@@ -18,11 +17,11 @@ from urllib.request import urlopen
 from rowqueue.databases import Session, open_database
 
 TIMEOUT = 5  # seconds for an answer
-PAUSE = 1  # seconds, when all addresses are with others
+PAUSE = 1  # seconds, when other workers have all addresses
 
 
 def visit(address: str) -> int | str:
-    """The status of the answer, or why there was none."""
+    """The status of the answer, or the reason why there was none."""
     try:
         with urlopen(address, timeout=TIMEOUT) as answer:
             return int(answer.status)
@@ -52,7 +51,7 @@ def main() -> None:
     parser.add_argument("--type", default="visit")
     parser.add_argument("--name", default="worker-1")
     parser.add_argument("--size", type=int, default=10)
-    parser.add_argument("--batches", type=int, help="end after so many; default: go on for ever")
+    parser.add_argument("--batches", type=int, help="end after this many; default: run forever")
     options = parser.parse_args()
     if not (url := os.environ.get("RUNNER_DATABASE")):
         parser.error("RUNNER_DATABASE: must be set to the URL of the database")

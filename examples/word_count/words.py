@@ -1,10 +1,10 @@
-"""A handler for `runner consume --keep-results`: what it returns is kept with the message."""
+"""A handler for `runner consume --keep-results`: its return value is stored with the message."""
 
 from rowqueue import Discard, Message
 
 
 def count(message: Message) -> dict[str, int]:
-    """How many words a text has."""
+    """The number of words in a text."""
     words = message.body.split()
     if not words:
         raise Discard("no words")

@@ -5,7 +5,7 @@ import sys
 
 
 def handle(message: dict) -> dict:
-    """Say what became of a message: nothing more when it is done."""
+    """The answer to a message; an empty one when it is done."""
     if message["body"].startswith("dead"):
         return {"error": "can never succeed", "dead": True}
     if message["body"].startswith("fail"):

@@ -1,12 +1,13 @@
--- grants: who may call what. Roles are given procedures and no table; the procedures themselves what they work with.
--- Arguments:   none; it is run after every change of a procedure
+-- grants: which role may call which procedure. Roles get no right on tables; the procedures get theirs.
+-- Arguments:   none; run after every change of a procedure
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: each statement one; the rights are there when it commits
+-- Transaction: one per statement; the rights take effect when it commits
 -- Example:     GRANT mq_producer TO shop;
 --
--- A procedure has the rights of its caller and its own besides: so nobody who calls it needs to be given a table. Only what the
--- owner of mq_message has made counts as ours, whatever else has a name like it. It is long because it is mostly lists.
+-- A procedure has its own rights in addition to those of its caller, so callers need no right on tables. Only objects of
+-- the owner of mq_message are treated as the queue's, even if others have similar names. It is long because it is mostly
+-- lists.
 
 SET TERM ^ ;
 
@@ -34,8 +35,8 @@ DECLARE v_users varchar(8000) CHARACTER SET UTF8;
 DECLARE v_right varchar(400) CHARACTER SET UTF8;
 BEGIN
     SELECT rdb$owner_name FROM rdb$relations WHERE rdb$relation_name = 'MQ_MESSAGE' INTO v_owner;
-    -- What each procedure names and no more: all rights for all of them would be thirty times as many. A statement made of text has the
-    -- rights of the caller.
+    -- Each procedure gets rights only on the objects that it names: all rights for all procedures would be thirty times
+    -- as many. A dynamic statement has the rights of the caller.
     FOR
         SELECT o.rights || o.name, LIST(u.kind || u.name, ', ')
         FROM (
@@ -80,9 +81,9 @@ BEGIN
         INTO v_right
     DO
         EXECUTE STATEMENT 'GRANT ' || v_right || ' TO VIEW mq_message_state';
-    -- What everybody may, and what our roles may by an earlier release or by hand; where there is nothing, REVOKE would give a
-    -- warning. What another user has granted is his to revoke, or an administrator's: from everyone else the engine refuses it,
-    -- and runner doctor goes on to name what should not be there.
+    -- Rights of PUBLIC, and rights of the queue's roles from an earlier release or granted by hand. Only existing rights
+    -- are revoked, because REVOKE of others gives a warning. Only the grantor or an administrator can revoke a grant;
+    -- runner doctor reports grants that remain.
     FOR
         SELECT DISTINCT TRIM(IIF(p.rdb$privilege = 'X', 'EXECUTE', IIF(p.rdb$privilege = 'G', 'USAGE', 'ALL'))) || ' ON '
             || TRIM(CASE p.rdb$object_type
@@ -101,7 +102,8 @@ BEGIN
         EXECUTE STATEMENT 'REVOKE ' || v_right;
 END^
 
--- Rights on tables of users were given to a procedure once, which nobody needs any more; they go with it.
+-- An earlier release granted rights on users' tables to this procedure, which is no longer needed. Dropping it drops the
+-- grants.
 EXECUTE BLOCK
 AS
 BEGIN
@@ -112,13 +114,13 @@ END^
 
 SET TERM ; ^
 
--- Statements on tables of users have the rights of their caller, and call these with them: they read and write nothing.
+-- Statements on users' tables run with the caller's rights and call these functions, which read and write no data.
 GRANT EXECUTE ON FUNCTION mq_escape_json TO mq_consumer, mq_operator;
 GRANT EXECUTE ON FUNCTION mq_number_text TO mq_consumer, mq_operator;
 GRANT EXECUTE ON FUNCTION mq_base64 TO mq_consumer, mq_operator;
 GRANT EXECUTE ON FUNCTION mq_utf8_bytes TO mq_consumer, mq_operator;
 
--- For times that are to come: DATEADD(1 HOUR TO mq_utc_now()).
+-- For future times: DATEADD(1 HOUR TO mq_utc_now()).
 GRANT EXECUTE ON FUNCTION mq_utc_now TO mq_producer, mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_send TO mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_send_message TO mq_producer;

@@ -1,14 +1,14 @@
--- grants: what each role may call. Roles get procedures and no table; mq_owner, whose rights the procedures have, gets what they
--- need.
--- Arguments:   none; it is run after every change of a procedure, because DROP PROCEDURE takes the rights with it
+-- grants: which role may call which procedure. mq_owner gets the rights that the procedures need.
+-- Arguments:   none; run after every change of a procedure, because DROP PROCEDURE also drops its grants
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: each statement commits
 -- Example:     GRANT mq_producer TO shop;
 --
--- Long because MySQL grants procedures one by one, and because the runner compares what is granted with this list, line by line.
+-- It is long because MySQL grants procedures one by one, and because the runner compares the grants with this list line
+-- by line.
 
--- A dump has no accounts: this needs CREATE USER where they are missing.
+-- A dump contains no accounts: if they are missing, this needs CREATE USER.
 CREATE USER IF NOT EXISTS 'mq_owner'@'localhost' /*!80000 IDENTIFIED WITH caching_sha2_password
     AS '$A$005$THISISACOMBINATIONOFINVALIDSALTANDPASSWORDTHATMUSTNEVERBRBEUSED' */ ACCOUNT LOCK;
 CREATE ROLE IF NOT EXISTS mq_producer;
@@ -49,9 +49,9 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_report TO 'mq_owner'@'localhost';
 GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
 GRANT SELECT, SHOW VIEW ON mq_error_group TO 'mq_owner'@'localhost';
 
--- Which accounts may use a user's table is read from the server's own tables of rights: names and rights, no passwords. The
--- account that installs may be unable to grant this: then an adopted table or a feed serves only the user name that has made it,
--- see the guide.
+-- The procedures read from the server's grant tables which accounts may use a user's table: names and rights, no
+-- passwords. If the installing account cannot grant this, a polling table or a feed works only for the user name that
+-- created it; see the guide.
 DROP PROCEDURE IF EXISTS mq_grant_more;
 
 DELIMITER //
@@ -62,7 +62,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_grant text CHARACTER SET utf8mb4;
     DECLARE v_end tinyint DEFAULT 0;
-    -- The triggers of watched tables, which a dump brings along.
+    -- For the triggers of watched tables, which a dump contains.
     DECLARE c_watched CURSOR FOR
         SELECT DISTINCT CONCAT('GRANT SELECT, TRIGGER ON `', REPLACE(event_object_schema, '`', '``'), '`.`',
             REPLACE(event_object_table, '`', '``'), '` TO ''mq_owner''@''localhost''')
@@ -85,7 +85,7 @@ BEGIN
     GRANT SELECT (host, db, user, table_name, table_priv) ON mysql.tables_priv TO 'mq_owner'@'localhost';
     /*M! GRANT SELECT (host, user, role) ON mysql.roles_mapping TO 'mq_owner'@'localhost'; */
     /*!80000 GRANT SELECT (from_host, from_user, to_host, to_user) ON mysql.role_edges TO 'mq_owner'@'localhost'; */
-    -- Where transaction_level sees what SET TRANSACTION has set for one transaction.
+    -- For transaction_level, which reads the isolation level of one transaction there.
     /*M! GRANT PROCESS ON *.* TO 'mq_owner'@'localhost'; */
     /*!80016 GRANT SELECT ON performance_schema.events_transactions_current TO 'mq_owner'@'localhost'; */
 END//
@@ -95,8 +95,8 @@ DELIMITER ;
 CALL mq_grant_more();
 DROP PROCEDURE mq_grant_more;
 
--- MySQL asks even the definer of a procedure for the right to call it. The caller must also be
--- allowed to call what a procedure with the caller's rights calls: such procedures check themselves what the account may do.
+-- On MySQL even the definer of a procedure needs the right to call it. A caller also needs the right on each procedure
+-- that is called with the caller's rights; these procedures check the account's rights themselves.
 GRANT EXECUTE ON PROCEDURE mq_raise_error TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_require_name TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_require_range TO 'mq_owner'@'localhost', mq_consumer, mq_operator;

@@ -1,12 +1,11 @@
--- grants: who may call what. Roles are given functions, and two views that show what the caller may see of tables anyway;
--- nobody else is given anything.
--- Arguments:   none; it is run after every change of a procedure
+-- grants: which role may call which function. Two views show the roles only rows that they can see anyway.
+-- Arguments:   none; run after every change of a procedure
 -- Returns:     nothing; a notice when this user may not create the roles
 -- Errors:      none
--- Transaction: one with the procedures it is about
+-- Transaction: the same as for the procedures that changed
 -- Example:     GRANT mq_producer TO shop;
 
--- What was restored by somebody else, or made in a hurry, gets the owner of the schema.
+-- Objects with another owner, for example after a restore, get the owner of the schema.
 DO $$
 DECLARE
     v_statement text;
@@ -28,13 +27,13 @@ BEGIN
 END
 $$;
 
--- After a restore tables have other numbers: those that their names stand for now are the adopted ones.
+-- After a restore tables have new oids: find the polling tables by their names.
 UPDATE mq.polled
 SET table_id = coalesce(mq.relation_of(table_schema, table_name), table_id), queue_id = 'mq.polled'::regclass
 WHERE queue_id <> 'mq.polled'::regclass;
 
--- Watched tables keep the expression of their key: that of an earlier release, which was slow, as plain_json makes it now. It
--- depends on no more than the names and types of the columns.
+-- Watched tables store the expression of their key. Replace the slow one of an earlier release by that of plain_json,
+-- which depends only on the names and types of the columns.
 UPDATE mq.watched AS w
 SET key_json = mq.plain_json(c.oid, w.key_names::text[], 'r')
 FROM pg_class AS c
@@ -59,7 +58,8 @@ DECLARE
     v_public text[] := '{}';
     v_call text;
     v_statement text;
-    -- What runs with its caller's rights calls these: they do nothing with a table on which the caller has no right.
+    -- Functions that run with the caller's rights call these, which do nothing with a table on which the caller has no
+    -- right.
     c_helpers CONSTANT text[] := ARRAY['raise_error', 'require_name', 'require_range', 'reader_name', 'read_failures', 'split_names',
         'find_table', 'find_columns', 'find_one_column', 'row_json', 'relation_of', 'operator_of', 'polled_need', 'require_rights',
         'require_index', 'polled_settings', 'open_polled', 'polled_shape', 'lock_polled', 'drop_polled_batch', 'find_rows',
@@ -104,7 +104,7 @@ BEGIN
                     v_role, current_user;
                 CONTINUE;
             WHEN duplicate_object OR unique_violation THEN
-                NULL;  -- roles belong to the whole server: another of its databases was installing at this moment
+                NULL;  -- roles belong to the whole server: an installation in another database has just created it
         END;
         EXECUTE format('GRANT USAGE ON SCHEMA mq TO %I', v_role);
         EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mq FROM %I', v_role);
@@ -119,7 +119,7 @@ BEGIN
             EXECUTE format('GRANT SELECT ON mq.my_pass, mq.my_polled_row TO %I', v_role);
         END IF;
     END LOOP;
-    -- What is granted of the procedures to roles of the user's own stays; the queue's own steps are for nobody else.
+    -- The user's own roles keep their grants on the contract's functions; grants on internal functions are revoked.
     FOR v_statement IN
         SELECT DISTINCT format('REVOKE ALL ON FUNCTION %s FROM %s CASCADE', p.oid::regprocedure, g.grantee::regrole)
         FROM pg_proc AS p

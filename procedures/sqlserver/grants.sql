@@ -1,6 +1,5 @@
--- grants: the roles and the procedures that each may call. They get no right on tables: the tables have the procedures' owner, so
---         the caller needs none.
--- Arguments:   none; it is run after every change of a procedure
+-- grants: which role may call which procedure. Roles need no right on tables, which have the procedures' owner.
+-- Arguments:   none; run after every change of a procedure
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -13,8 +12,8 @@ IF NOT EXISTS (SELECT * FROM sys.database_principals WHERE name = N'mq_consumer'
 IF NOT EXISTS (SELECT * FROM sys.database_principals WHERE name = N'mq_operator')
     CREATE ROLE mq_operator;
 
--- First all rights of public, guest and the three roles in the schema are revoked, also those that were granted by hand. Rights of
--- other users and roles stay.
+-- First revoke all rights of public, guest and the three roles in the schema, including those granted by hand. Other
+-- users and roles keep their rights.
 DECLARE @revoke nvarchar(max), @n int = 0;
 DECLARE @wrong TABLE (n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, statement nvarchar(1000) NOT NULL);
 INSERT INTO @wrong (statement)
@@ -104,12 +103,12 @@ GRANT EXECUTE ON OBJECT::mq.report_consumer TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.list_consumers TO mq_operator, mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.throughput TO mq_operator, mq_consumer;
 GO
--- What mq.installed_files and mq.queue_health compare: the text of the procedures, and no row of a table.
+-- mq.installed_files and mq.queue_health compare the text of the procedures; this right shows no row of a table.
 GRANT VIEW DEFINITION ON SCHEMA::mq TO mq_producer, mq_consumer, mq_operator;
 GO
--- To call a procedure that declares a variable of one of these types, a user needs the right to use the type; it shows and changes
--- nothing. Triggers of watched tables that have another owner than the queue run as mq_reporter, which has no login. The statements
--- are texts, because Babelfish, which needs no such right, cannot read them.
+-- To call a procedure that declares a variable of one of these types, a user needs a right on the type, which gives no
+-- access to data. If a watched table and the queue have different owners, the trigger runs as mq_reporter, which has no
+-- login. The statements are dynamic, because Babelfish cannot parse them; it does not need these rights.
 IF SERVERPROPERTY('BabelfishVersion') IS NULL
 BEGIN
     IF USER_ID(N'mq_reporter') IS NULL
@@ -120,7 +119,7 @@ BEGIN
     EXEC (N'GRANT EXECUTE ON TYPE::mq.pieces TO mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.places TO mq_producer, mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.failures TO mq_consumer, mq_operator');
-    -- The trigger of a watched table declares one, and every writer runs it.
+    -- The trigger of a watched table declares a variable of this type, and every writer runs the trigger.
     EXEC (N'GRANT EXECUTE ON TYPE::mq.events TO public');
 END;
 GO

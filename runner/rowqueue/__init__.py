@@ -1,4 +1,7 @@
-"""rowqueue: a message queue in the database you already run. The logic is in the SQL; this package calls it."""
+"""rowqueue: a message queue in the database you already run.
+
+The queue's logic is in stored procedures; the functions of this package call them.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +44,7 @@ __all__ = [
     "testing",
 ]
 
-# Loaded when first asked for: a handler's module needs none of them, and no driver is loaded before a call.
+# Imported on first use: a handler's module needs none of these, and no driver is loaded before the first call.
 _MODULES = {
     "calling": (
         *("claim", "complete", "extend_lease", "fail", "finish", "get_result", "publish", "send", "send_batch", "take"),

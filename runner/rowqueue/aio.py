@@ -1,6 +1,7 @@
-"""The functions of `rowqueue` for async connections, under the same names: `await rowqueue.aio.send(connection, …)`.
+"""The functions of `rowqueue` for async connections: `await rowqueue.aio.send(connection, …)`.
 
-`connection` is an async driver's own, or an AsyncConnection or AsyncSession of SQLAlchemy; see docs/python.md.
+Names, arguments, results and errors are those of `rowqueue`. `connection` is a connection of an async driver, or an
+AsyncConnection or AsyncSession of SQLAlchemy. docs/python.md lists the drivers.
 """
 
 import inspect

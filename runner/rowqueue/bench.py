@@ -1,4 +1,4 @@
-"""`runner bench`: what this queue does on this database, in a queue of its own that is removed afterwards."""
+"""`runner bench`: measures the queue on this database, with a queue of its own that is removed afterwards."""
 
 import statistics
 import time
@@ -13,19 +13,19 @@ SINGLE = 200  # messages of the test that measures one at a time
 
 
 def run(database: Database, messages: int, batch: int) -> Iterator[dict[str, Any]]:
-    """Measure and yield one row a test: name, messages, seconds, messages per second, milliseconds a call (median).
+    """Measure, and yield a row per test: name, messages, seconds, messages per second, median milliseconds per call.
 
-    `messages` are sent and worked off in batches of `batch`; at most 10,000 a call.
+    `messages`: how many each test sends and handles. `batch`: messages per call, at most 10,000.
     """
     type = f"bench-{uuid.uuid4().hex[:12]}"
     session = database.connect("runner bench")
     try:
-        yield _measure(f"send_batch, {batch} a call", _send(session, type, messages, batch))
-        yield _measure(f"finish_batch, {batch} a call", _finish(session, type, batch))
+        yield _measure(f"send_batch, {batch} per call", _send(session, type, messages, batch))
+        yield _measure(f"finish_batch, {batch} per call", _finish(session, type, batch))
         _exhaust(_send(session, type, messages, batch))
-        yield _measure(f"take_batch, {batch} a call", _take(session, type, batch))
+        yield _measure(f"take_batch, {batch} per call", _take(session, type, batch))
         _exhaust(_send(session, type, SINGLE, SINGLE))
-        yield _measure("finish_batch, 1 a call", _finish(session, type, 1))
+        yield _measure("finish_batch, 1 per call", _finish(session, type, 1))
         yield _measure("send, claim_batch, complete_batch: 1 message", _round_trips(session, type))
     finally:
         _clean_up(session, type)
@@ -33,7 +33,7 @@ def run(database: Database, messages: int, batch: int) -> Iterator[dict[str, Any
 
 
 def _measure(name: str, calls: Iterator[int]) -> dict[str, Any]:
-    """Time an iterator that makes one call a step and yields how many messages it moved."""
+    """Time an iterator that makes one call per step and yields the call's number of messages."""
     started = last = time.perf_counter()
     times, count = [], 0
     for moved in calls:
@@ -84,7 +84,7 @@ def _round_trips(session: Session, type: str) -> Iterator[int]:
 
 
 def _clean_up(session: Session, type: str) -> None:
-    """Leave nothing behind, also after an interruption between a claim and its finish."""
+    """Remove everything, even after an interruption between a claim and its finish."""
     for row in session.call("peek", type, "A", 10_000):
         session.call("release_batch", row["batch_key"])
     while session.call("purge", type, "N")[0]["count"]:

@@ -1,8 +1,8 @@
-"""The queue for an application: one function, one call, on a connection of its own, in its transaction.
+"""The functions that an application calls: each makes one procedure call, in the transaction of its connection.
 
-`connection` is a driver's own, a Connection or Session of SQLAlchemy, or Django's `connection`; see docs/python.md.
-Nothing is committed or rolled back, and no setting of the connection is changed. Raises QueueError, Conflict,
-Disconnected and the other exceptions of `rowqueue`.
+`connection` is a driver's connection, a Connection or Session of SQLAlchemy, or Django's `connection`. docs/python.md
+lists the drivers. The functions never commit, never roll back, and change no setting of the connection. They raise
+QueueError, Conflict, Disconnected and the other exceptions of `rowqueue`, and TypeError for an unknown connection.
 """
 
 import inspect
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def with_connection(function: Callable[..., Any], request: Callable[..., Any], returns: Any) -> None:
-    """Give a function the signature of its request, after the connection."""
+    """Give `function` the signature of `request`, with the connection as its first parameter."""
     signature = inspect.signature(request)
     connection = inspect.Parameter("connection", inspect.Parameter.POSITIONAL_ONLY, annotation=Any)
     parameters = [connection, *signature.parameters.values()]
@@ -29,7 +29,7 @@ def with_connection(function: Callable[..., Any], request: Callable[..., Any], r
 
 
 def note(span: tracing.Sending, result: object) -> None:
-    """Tell the span of a call what became of it: the message that was sent, or how many were."""
+    """Record the result of a call in its span: the id of the sent message, or how many were sent."""
     if isinstance(result, Sent):
         span.id = result.id
     elif isinstance(result, int):

@@ -1,8 +1,8 @@
-"""What Prometheus is told of queues: a collector of prometheus_client for any registry, over several databases.
+"""A prometheus_client collector for the queues of several databases; it works with any registry.
 
-Figures are read when somebody asks for them, and kept for a few seconds, so that two Prometheus servers cost a database
-no more than one. Each database has a thread and a connection of its own: one that is away or slow keeps nobody else's
-figures back. docs/metrics.md lists the names; `figures` has them and how they come from rows.
+Figures are read on request and kept for a few seconds: two Prometheus servers cost a database no more than one. Each
+database has its own thread and connection: one that is unreachable or slow does not delay the others. docs/metrics.md
+lists the names; `figures` defines them and computes them from rows.
 """
 
 import logging
@@ -26,16 +26,16 @@ from .link import Link, Outage
 log = logging.getLogger("rowqueue")
 
 CACHE_SECONDS = 5.0
-TIMEOUT_SECONDS = 5.0  # Prometheus's own limit is 10 s where it is not told another
+TIMEOUT_SECONDS = 5.0  # less than Prometheus's default limit of 10 s
 MAX_NAMES = 500
-# queue_health compares every procedure with what was installed: up to 0.2 s where all else takes 0.02.
+# queue_health compares every procedure with its installed text: up to 0.2 s, while all other calls take 0.02 s.
 KEEP_SECONDS = {"queue_health": 60.0}
-ASK_AGAIN_SECONDS = 600.0  # a procedure that this user may not call is asked for so seldom: each time is an error there
+ASK_AGAIN_SECONDS = 600.0  # between calls of a procedure without EXECUTE: each one is an error in the server's log
 
 
 @dataclass
 class Answer:
-    """What one database has said: samples, none when it is away, and the monotonic time of that."""
+    """The answer of one database: its samples, none when it is down, and the monotonic time of the answer."""
 
     samples: list[Sample]
     is_up: bool
@@ -46,9 +46,9 @@ class Answer:
 class QueueCollector(Collector):
     """Collects the figures of queues in several databases.
 
-    `databases`: a name for the label `database`, and the database. `cache_seconds`: so long an answer is given again.
-    `timeout_seconds`: a database that takes longer is reported as down. `max_names`: of so many queues, feeds and
-    polling tables of each database is told; those that were there first stay. May be asked from any thread.
+    `databases`: pairs of a name, for the label `database`, and the database. `cache_seconds`: how long an answer is
+    reused. `timeout_seconds`: a database that takes longer is reported as down. `max_names`: report at most this many
+    queues, feeds and polling tables per database; those reported first stay. Any thread may call the methods.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class QueueCollector(Collector):
         self._timeout = timeout_seconds
 
     def describe(self) -> Iterator[Metric]:
-        """All metrics without samples: a registry then finds double names without asking a database."""
+        """All metrics without samples: a registry checks for duplicate names without asking a database."""
         return iter(_families().values())
 
     def collect(self) -> Iterator[Metric]:
-        """What is known now, or was a moment ago. Never raises, and never lasts much longer than the time limit."""
+        """The current figures, or cached ones. Never raises, and takes little longer than `timeout_seconds`."""
         families = _families()
         for target, answer in self._answers():
             up = Sample("rowqueue_up", (), float(answer.is_up))
@@ -76,11 +76,11 @@ class QueueCollector(Collector):
         return (family for family in families.values() if family.samples)
 
     def is_ready(self) -> bool:
-        """Whether some database answers."""
+        """Whether at least one database answers."""
         return any(answer.is_up for _, answer in self._answers())
 
     def close(self) -> None:
-        """Close the connections, as soon as what runs on them is over."""
+        """Close the connections as soon as running calls have ended."""
         for target in self._targets:
             target.close()
 
@@ -101,7 +101,7 @@ def _families() -> dict[str, Any]:
 
 
 class _Target:
-    """One database, with the thread that asks it and the answer it gave last."""
+    """One database, the thread that asks it, and its last answer."""
 
     def __init__(self, name: str, database: Database, cache_seconds: float, max_names: int) -> None:
         self.name = name
@@ -114,14 +114,14 @@ class _Target:
         self._is_late = False
 
     def ask(self) -> Future[Answer]:
-        """The answer that is still fresh, the one that is under way, or a new one."""
+        """The last answer if it is fresh, or a pending answer, or a new request."""
         with self._lock:
             future = self._future
             if future is not None and (not future.done() or self._is_fresh(future.result())):
                 return future
             self._future = future = Future()
             if self._thread is None:
-                # A daemon: the process need not wait at its end for a server that does not answer.
+                # A daemon: at its end, the process does not wait for a server that does not answer.
                 self._thread = threading.Thread(target=self._work, name=f"collect {self.name}", daemon=True)
                 self._thread.start()
             self._inbox.put(future)
@@ -131,13 +131,13 @@ class _Target:
         return time.monotonic() - answer.at < self._cache_seconds
 
     def answer(self, future: Future[Answer], deadline: float) -> Answer:
-        """The answer, or that there is none in time. What comes late is old by the time somebody asks again."""
+        """The answer, or an answer that says down when none comes by `deadline`. Late answers are not used."""
         asked_at = time.monotonic()
         try:
             answer = future.result(max(0.0, deadline - asked_at))
         except NotYet:
             if not self._is_late:
-                log.warning("%s: no answer in time; reported as down until there is one", self.name)
+                log.warning("%s: no answer in time; reported as down until it answers", self.name)
             self._is_late = True
             return Answer([], False, time.monotonic() - asked_at)
         self._is_late = False
@@ -153,7 +153,7 @@ class _Target:
 
 
 class _Reading:
-    """The connection to one database and the calls on it; only the thread of its target uses it."""
+    """The connection to one database and its calls; only the thread of its target uses it."""
 
     def __init__(self, name: str, database: Database, max_names: int) -> None:
         self._name = name
@@ -161,22 +161,22 @@ class _Reading:
         self._link = Link(database, "runner exporter", self._outage)
         self._limits = {kind: Limit(name, kind, max_names) for kind in KINDS}
         self._totals = Totals()
-        self._refused: dict[str, float] = {}  # procedures that may not be called or are not there: when to ask again
-        self._kept: dict[str, tuple[float, list[Sample]]] = {}  # what is dear to ask for, and until when it is good
+        self._refused: dict[str, float] = {}  # procedures that are missing or not granted: when to call them again
+        self._kept: dict[str, tuple[float, list[Sample]]] = {}  # answers of slow procedures, and until when to use them
         self._said = ""
 
     def read(self) -> Answer:
-        """Ask for everything. Never raises."""
+        """Call all procedures. Never raises."""
         began = time.monotonic()
         try:
             try:
                 samples = self._link.once(self._samples)
-            except Disconnected:  # the connection was lost since the last time; the server may be there
+            except Disconnected:  # the connection was lost since the last call; the server may answer a new one
                 samples = self._link.once(self._samples)
             return Answer(samples, True, time.monotonic() - began)
-        except Exception as error:  # a driver's, too: the next look may find it mended
+        except Exception as error:  # also a driver's: the next request may succeed
             self._kept.clear()
-            if not isinstance(error, Disconnected):  # that one is told by the link
+            if not isinstance(error, Disconnected):  # the link logs that one
                 self._say(f"{type(error).__name__}: {error}" if not isinstance(error, DatabaseError) else str(error))
             return Answer([], False, time.monotonic() - began)
 
@@ -184,7 +184,7 @@ class _Reading:
         self._link.close()
 
     def _samples(self, session: Session) -> list[Sample]:
-        """What all procedures say that this user may call. Raises DatabaseError or QueueError when none may be."""
+        """The samples of all procedures that this user may call. Raises DatabaseError or QueueError if all fail."""
         samples: list[Sample] = []
         errors: dict[str, Exception] = {}
         now = time.monotonic()
@@ -197,7 +197,7 @@ class _Reading:
             except (DatabaseError, QueueError) as error:
                 errors[procedure] = error
         if len(errors) == len(asked):
-            self._refused.clear()  # with an installation or a grant to come, all of them may be there the next time
+            self._refused.clear()  # after an installation or a grant, all may succeed the next time
             raise next(iter(errors.values()))
         self._note(errors)
         samples += [Sample("rowqueue_left_out", (kind,), limit.left_out) for kind, limit in self._limits.items()]
@@ -212,7 +212,7 @@ class _Reading:
         return samples
 
     def _note(self, errors: dict[str, Exception]) -> None:
-        """Say once what is left out, and remember it for a while; a conflict passes by itself."""
+        """Log once what is left out, and call it less often. Conflicts are ignored: they pass."""
         lasting = {name: error for name, error in errors.items() if not isinstance(error, Conflict)}
         self._refused |= dict.fromkeys(lasting, time.monotonic() + ASK_AGAIN_SECONDS)
         if lasting:

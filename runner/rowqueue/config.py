@@ -1,4 +1,4 @@
-"""Defaults from [tool.rowqueue] of ./pyproject.toml, or from ./rowqueue.toml, which goes first."""
+"""Defaults from ./rowqueue.toml, or else from [tool.rowqueue] in ./pyproject.toml."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ FILES = ("rowqueue.toml", "pyproject.toml")
 
 
 class ConfigError(Expected):
-    """A configuration file that cannot be used; the message names it."""
+    """A configuration file with an error; the message names the file."""
 
     exit_code = 2
 
@@ -20,7 +20,7 @@ def read(folder: Path) -> tuple[str, dict[str, Any]]:
         path = folder / name
         if not path.is_file():
             continue
-        import tomllib  # few have such a file
+        import tomllib  # only if there is a file
 
         try:
             data = tomllib.loads(path.read_text("utf-8"))
@@ -33,10 +33,10 @@ def read(folder: Path) -> tuple[str, dict[str, Any]]:
 
 
 def defaults(name: str, settings: dict[str, Any], commands: dict[str, Any]) -> dict[str, Any]:
-    """Defaults by command, in the form of a default_map: `database` for all commands, and a table a command.
+    """Defaults by command, as a default_map: `database` for all commands, and a table per command.
 
-    `commands` holds for each command its options, and whether one may be given several times; for a group, such a dict.
-    Raises ConfigError for an unknown name.
+    `commands`: for each command, its options and whether each may be repeated; for a group, such a dict. Raises
+    ConfigError for an unknown name.
     """
     tables = {key: value for key, value in settings.items() if key != "database"}
     if unknown := tables.keys() - commands.keys():

@@ -1,4 +1,4 @@
-"""The contract as data: what procedures/contract.toml says, read once."""
+"""The contract as data: procedures/contract.toml, read once."""
 
 import tomllib
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ AREAS = (
 
 
 def sql_root() -> Path:
-    """The folder that holds migrations/ and procedures/: inside an installed wheel, else the checkout."""
+    """The folder with migrations/ and procedures/: in an installed wheel, or in the checkout."""
     packaged = Path(__file__).parent / "sql"
     return packaged if packaged.is_dir() else Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a procedure; `limit` names an entry of the contract's limits."""
+    """One argument of a procedure. `limit`: a name in the contract's limits."""
 
     name: str
     type: str
@@ -40,7 +40,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a procedure's result."""
+    """One result column of a procedure."""
 
     name: str
     type: str
@@ -49,9 +49,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Procedure:
-    """One procedure of the contract: what a caller passes, gets back, and may be refused with.
+    """One procedure: its arguments, result columns and errors.
 
-    `databases`: empty when all have it.
+    `databases`: those that have it; empty when all have it.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Procedure:
 
 @dataclass(frozen=True)
 class Internal:
-    """A helper or a view that procedures need. `databases`: empty when all have it; `public`: a user may query it."""
+    """A helper or view that procedures need. `databases`: as for a Procedure. `public`: users may query it."""
 
     name: str
     area: str
@@ -89,9 +89,9 @@ class Error:
 
 @dataclass(frozen=True)
 class Contract:
-    """The whole contract, in the order of installation.
+    """The whole contract in the order of installation.
 
-    `procedures` are on every database; `extras` only on those that they name.
+    `procedures`: those that every database has. `extras`: those that only some have.
     """
 
     procedures: dict[str, Procedure]
@@ -102,22 +102,22 @@ class Contract:
     types: dict[str, dict[str, str]]
 
     def objects(self, database: str) -> tuple[str, ...]:
-        """Names of all procedure files of a database's folder but grants.sql, in the order of installation."""
+        """Names of a database's procedure files, without grants.sql, in the order of installation."""
         own = [name for name, entry in self.internals.items() if not entry.databases or database in entry.databases]
         return (*own, *self.procedures_of(database))
 
     @property
     def every(self) -> dict[str, Procedure]:
-        """All procedures, with those that only some databases have."""
+        """All procedures, including those that only some databases have."""
         return self.procedures | self.extras
 
     def procedures_of(self, database: str) -> dict[str, Procedure]:
-        """What a user of a database may call."""
+        """The procedures that users of a database may call."""
         extras = {name: entry for name, entry in self.extras.items() if database in entry.databases}
         return self.procedures | extras
 
     def file(self, database: str, name: str) -> Path:
-        """The SQL file of an object; `grants` stands above the areas."""
+        """The SQL file of an object; `grants` is in the folder above the areas."""
         folder = sql_root() / "procedures" / database
         if name == GRANTS:
             return folder / f"{name}.sql"

@@ -1,7 +1,7 @@
 """`runner demo`: sends the mails of examples/outgoing_mail and delivers them to an SMTP server in this process.
 
-Sending and delivering are done by `runner send` and `runner consume`, as a user would; the demo prints the commands,
-watches the queue, and compares the Maildir with what was sent. It leaves queues in every state, to be looked at.
+The demo runs `runner send` and `runner consume` as a user would and prints these commands. It watches the queue and
+compares the Maildir with the mails that were sent. It leaves messages in every state for the reader to explore.
 """
 
 import json
@@ -26,15 +26,15 @@ from . import contract, install, output
 from .databases import Database, Row, Session
 from .messages import Failure
 
-# No names that a user's own queues would have: what is in them is deleted.
+# The demo deletes the messages of these queues, so they have names that no user's queue has.
 TYPE, WEBHOOKS, REMINDERS, REPORTS = QUEUES = ("demo.email", "demo.webhook", "demo.reminder", "demo.report")
 MAILS = 1_000
 STALL_SECONDS = 30
 _MARK = ".made-by-runner-demo"
 _CONSUME = f"--type {TYPE} --handler mail:send --batch 20 --concurrency 4 --lease 10 --idle-timeout 15"
 
-# What became of the webhooks that are left for the reader to look at: an error each, or none; in a quarter of an hour
-# another attempt, or none.
+# The webhooks that the demo leaves for the reader: an error or none for each, and a retry in a quarter of an hour or
+# none.
 _DEAD, _LATER = -1, 900
 _WEBHOOKS = [
     *[(f"HTTP 410 Gone from https://hooks.example/shop/{n}", _DEAD) for n in range(101, 107)],
@@ -47,7 +47,7 @@ _WAITING = 4
 
 
 class DemoError(Exception):
-    """The demo cannot run, or did not do what it should have done."""
+    """The demo cannot run, or its result is wrong."""
 
     def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)
@@ -55,9 +55,9 @@ class DemoError(Exception):
 
 
 def run(database: Database, maildir: Path, option: str = "") -> int:
-    """Run the demo, delivering to `maildir`, which must be new, empty or an earlier demo's; returns the exit code.
+    """Run the demo and return its exit code. `maildir`: the folder for the mails: new, empty or an earlier demo's.
 
-    `option`: the --database that the commands need which are printed at the end, if they need one.
+    `option`: the --database option for the commands that are printed at the end; "" if they need none.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
@@ -70,7 +70,7 @@ def run(database: Database, maildir: Path, option: str = "") -> int:
 
 
 def _leave(number: int, _frame: object) -> None:
-    print("runner: demo: stopped; the next one clears what this one left", file=sys.stderr)
+    print("runner: demo: stopped; the next run deletes what this one left", file=sys.stderr)
     sys.exit(128 + number)
 
 
@@ -110,7 +110,7 @@ def _say(text: str) -> None:
 
 
 def _prepare(maildir: Path) -> None:
-    """Empty an earlier demo's Maildir; anybody else's folder is left alone."""
+    """Empty an earlier demo's Maildir; refuse any other folder that is not empty."""
     mark = maildir / _MARK
     if maildir.exists() and not maildir.is_dir():
         raise DemoError(f"--maildir: {maildir} is not a folder", 2)
@@ -123,7 +123,7 @@ def _prepare(maildir: Path) -> None:
 
 
 def _clear(session: Session) -> None:
-    """Delete what an earlier demo left in its queues; what a killed one still holds is given back first."""
+    """Delete the messages of an earlier demo, after releasing those that a killed one still holds."""
     session.call("drop_schedule", REPORTS)
     deleted = 0
     for type in QUEUES:
@@ -138,7 +138,7 @@ def _clear(session: Session) -> None:
 
 
 def _leave_something_to_see(session: Session) -> None:
-    """Dead letters of several errors, retries, delayed and ready messages, and a schedule, in queues of their own."""
+    """Create dead letters with several errors, retries, delayed and ready messages, and a schedule."""
     orders = range(1001, 1001 + len(_WEBHOOKS) + _WAITING)
     bodies = [json.dumps({"order": order, "event": "paid"}) for order in orders]
     session.call("send_batch", WEBHOOKS, "\n".join(bodies))
@@ -166,7 +166,7 @@ def _send(folder: Path, environment: dict[str, str], mails: Path) -> None:
 
 
 def _deliver(session: Session, folder: Path, environment: dict[str, str], log: Path, total: int) -> float:
-    """Consume until nothing is left to deliver or to try again; returns the seconds it took."""
+    """Consume until no mail is left to deliver or retry; returns the seconds it took."""
     _say(f"$ runner consume {_CONSUME}")
     started = time.monotonic()
     console = Console(stderr=True)
@@ -184,14 +184,14 @@ def _deliver(session: Session, folder: Path, environment: dict[str, str], log: P
             left = now
             progress.update(task, completed=total - left)
             if consumer.poll() is not None or time.monotonic() - changed_at > STALL_SECONDS:
-                last = (log.read_text().strip().splitlines() or ["it said nothing"])[-1]
+                last = (log.read_text().strip().splitlines() or ["no output"])[-1]
                 raise DemoError(f"runner consume stopped with {left:,} mails left: {last}")
         return time.monotonic() - started
 
 
 @contextmanager
 def _consuming(folder: Path, environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """`runner consume` in its own session: Ctrl-C is for us, who then stop it once and wait for it."""
+    """`runner consume` in its own session: Ctrl-C reaches only the demo, which then stops it and waits."""
     with log.open("wb") as stderr:
         consumer = subprocess.Popen(
             _runner("consume", *_CONSUME.split()), cwd=folder, env=environment, stderr=stderr, start_new_session=True
@@ -204,7 +204,7 @@ def _consuming(folder: Path, environment: dict[str, str], log: Path) -> Iterator
 
 
 def _left(session: Session) -> int:
-    """Messages that are neither delivered nor dead."""
+    """How many messages are neither delivered nor dead."""
     rows = session.call("queue_stats", TYPE)
     return sum(row[column] for row in rows for column in ("ready", "delayed", "active", "expired"))
 
@@ -212,7 +212,7 @@ def _left(session: Session) -> int:
 def _report(
     sent: list[dict[str, str]], dead: list[Row], maildir: Path, answers: Counter[str], seconds: float, option: str
 ) -> None:
-    """Print the table, the comparison with the Maildir, and how to see what is left. Raises DemoError."""
+    """Print the table, the comparison with the Maildir, and commands to try next. Raises DemoError."""
     files = sum(1 for part in ("new", "cur") for _ in (maildir / part).iterdir())
     row = {
         "sent": len(sent),
@@ -226,7 +226,7 @@ def _report(
     print()
     check(sent, dead, maildir)
     print(f"{maildir} holds each of the {files:,} mails once, byte for byte.")
-    print(f"{answers['deferred']:,} were refused for now and tried again; {len(dead):,} were refused for good:")
+    print(f"{answers['deferred']:,} were deferred and retried; {len(dead):,} were refused for good:")
     print(f"  {_command()} dead list {TYPE}{option}")
     print(
         f"The queues {WEBHOOKS}, {REMINDERS} and {REPORTS} hold dead letters, retries, delayed messages and a schedule."
@@ -242,13 +242,13 @@ def check(sent: list[dict[str, str]], dead: list[Row], maildir: Path) -> None:
     delivered = Counter(_delivered(path) for part in ("new", "cur") for path in (maildir / part).iterdir())
     if delivered != expected:
         missing, extra = (expected - delivered).total(), (delivered - expected).total()
-        raise DemoError(f"{maildir}: {missing} mails are missing and {extra} are there that should not be")
+        raise DemoError(f"{maildir}: {missing} mails are missing and {extra} are unexpected")
     if strange := [letter["error"] for letter in dead if not letter["error"].startswith("550 ")]:
-        raise DemoError(f"{len(strange)} mails are dead that the server did not refuse: {strange[0]}")
+        raise DemoError(f"{len(strange)} dead letters were not refused by the server: {strange[0]}")
 
 
 def _command() -> str:
-    """How this program was called, for a user whose PATH does not lead to it."""
+    """How this program was started, for a user whose PATH does not include it."""
     own, found = Path(sys.argv[0]), shutil.which("runner")
     return "runner" if own.stem != "runner" or (found and own.samefile(found)) else str(own)
 
@@ -258,6 +258,6 @@ def _identity(mail: dict[str, str]) -> tuple[str, str, bytes]:
 
 
 def _delivered(path: Path) -> tuple[str, str, bytes]:
-    """What _identity says of the mail that a file of the Maildir holds."""
+    """The _identity of the mail in a file of the Maildir."""
     sender, recipient, message = path.read_bytes().split(b"\n", 2)
     return sender.decode()[len("Return-Path: <") : -1], recipient.decode()[len("Delivered-To: ") :], message

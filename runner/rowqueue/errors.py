@@ -1,9 +1,9 @@
-"""What can be expected to go wrong: the runner tells it in one line."""
+"""Errors that a user can act on: the command line prints them as one line, without a traceback."""
 
 from typing import ClassVar
 
 
 class Expected(Exception):
-    """The base of errors whose message says all that a user needs. `exit_code`: what the runner ends with."""
+    """The base of errors whose message says all that a user needs. `exit_code`: that of the command."""
 
     exit_code: ClassVar[int] = 1

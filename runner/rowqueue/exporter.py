@@ -19,9 +19,9 @@ LONGEST_NAME = 100
 
 
 def named(texts: Iterable[str]) -> list[tuple[str, Database]]:
-    """The databases of `--database`: NAME=URL, or a URL, whose name is then that of its database.
+    """The databases of `--database`: NAME=URL, or a URL, which is named after its database.
 
-    Raises ValueError for a URL that cannot be used, and for two of one name. No message tells a password.
+    Raises ValueError for a URL that is not valid and for a name used twice. No message contains a password.
     """
     found: dict[str, Database] = {}
     for text in texts:
@@ -30,7 +30,7 @@ def named(texts: Iterable[str]) -> list[tuple[str, Database]]:
         database = open_database(url)
         name = match[1] if match else _database_name(url)
         if not (1 <= len(name) <= LONGEST_NAME and name.isprintable()):
-            raise ValueError(f"a database's name has 1 to {LONGEST_NAME} characters: write NAME=URL")
+            raise ValueError(f"a database's name must have 1 to {LONGEST_NAME} characters: write NAME=URL")
         if name in found:
             raise ValueError(f"two databases have the name {name!r}: write NAME=URL")
         found[name] = database
@@ -38,7 +38,7 @@ def named(texts: Iterable[str]) -> list[tuple[str, Database]]:
 
 
 def _database_name(url: str) -> str:
-    """What a URL calls its database, without host, user and password; else its scheme."""
+    """The name of the database in a URL, without host, user and password; else the scheme."""
     parts = urlsplit(url)
     return unquote(parts.path).strip("/") or parts.scheme
 
@@ -51,7 +51,7 @@ def serve(
     timeout_seconds: float,
     max_names: int,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; from the main thread only. Raises OSError when the port cannot be had."""
+    """Serve until SIGTERM or SIGINT; from the main thread only. Raises OSError when the port cannot be opened."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

@@ -1,7 +1,7 @@
-"""Feeds: a publisher that numbers rows in a loop, and a consumer that handles them one after the other.
+"""Feeds: a publisher that numbers new rows, and a consumer that handles them in order.
 
-The order of a feed is kept: a consumer handles one row at a time, its position moves behind what it has handled and
-never past a row that failed, and a row that fails is tried again until it succeeds or its handler discards it.
+A consumer handles one row at a time and moves its position after it. A row that fails is retried until it succeeds or
+its handler raises Discard; the position never moves past it before.
 """
 
 import json
@@ -27,12 +27,12 @@ SHORTEST_POLL = 0.05
 LONGEST_POLL = 1.0
 FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 60.0
-PUBLISHER_SHUTDOWN = 30.0  # seconds for a call that runs
+PUBLISHER_SHUTDOWN = 30.0  # seconds that a running call may take after a signal
 
 
 @dataclass(frozen=True)
 class Options:
-    """What `runner feed consume` was asked for; seconds everywhere, None for no limit."""
+    """The options of `runner feed consume`. Times are in seconds; None means no limit."""
 
     feed: str
     consumer: str
@@ -46,7 +46,7 @@ class Options:
 
 
 class _Loop:
-    """What both have: one connection, adaptive sleep, and an end by SIGTERM or SIGINT that finishes what runs."""
+    """Common to both: one connection, adaptive sleep, and an end at SIGTERM or SIGINT that finishes running work."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class _Loop:
         return self._link.call(self._stop, procedure, *arguments)
 
     def _rest(self, at_most: float = LONGEST_POLL) -> None:
-        """Sleep: longer each time, until `_pause` is set back."""
+        """Sleep; longer each time until `_pause` is reset."""
         self._stop.wait(min(self._pause * random.uniform(0.5, 1), at_most))
         self._pause = min(self._pause * 1.5, LONGEST_POLL)
 
@@ -82,7 +82,7 @@ class _Loop:
 
 @contextmanager
 def suppress_when(condition: threading.Event, *errors: type[Exception]) -> Iterator[None]:
-    """Swallow these errors once the event is set: then nobody tries again."""
+    """Suppress these errors once the event is set: the work is not repeated then."""
     try:
         yield
     except errors:
@@ -91,7 +91,7 @@ def suppress_when(condition: threading.Event, *errors: type[Exception]) -> Itera
 
 
 class Publisher(_Loop):
-    """Publishes batches of one feed until told to stop; `run` is called once, from the main thread."""
+    """Publishes batches of one feed until stopped. Call `run` once, from the main thread."""
 
     def __init__(
         self, database: Database, feed: str, size: int, once: bool, connect_timeout: float | None = None
@@ -101,7 +101,7 @@ class Publisher(_Loop):
         self.published = 0
 
     def run(self) -> None:
-        """Publish; with `once` until nothing is left."""
+        """Publish until stopped; with `once`, until nothing is left."""
         with self._running():
             while not self._stop.is_set():
                 count = self._call("publish_feed", self._feed, self._size)[0]["count"]
@@ -115,7 +115,7 @@ class Publisher(_Loop):
 
 
 class Consumer(_Loop):
-    """Handles one feed with one handler until told to stop; `run` is called once, from the main thread."""
+    """Handles one feed with one handler until done or stopped. Call `run` once, from the main thread."""
 
     def __init__(self, database: Database, handler: Handler, options: Options) -> None:
         outage = Outage(options.connect_timeout, not (options.drain or options.once))
@@ -125,7 +125,7 @@ class Consumer(_Loop):
         self._handler, self._options = handler, options
         self.totals: Counter[str] = Counter()
         self._left = options.max_messages
-        self._failing = (0, 0)  # the position of the row that failed last, and how often
+        self._failing = (0, 0)  # the position of the row that failed last, and how often it failed
 
     def run(self) -> None:
         """Consume until done or stopped. Raises HandlerError when the handler ends the process."""
@@ -164,10 +164,10 @@ class Consumer(_Loop):
         return timeout is not None and time.monotonic() - self._idle_since >= timeout
 
     def _handle(self, rows: Sequence[Row]) -> None:
-        """Handle rows up to the first that fails, and move the position behind what is done."""
+        """Handle rows up to the first that fails, and move the position after the last that is done."""
         records = [self._record(row) for row in rows]
         handled = Handled()
-        # Never two at once: handlers of messages may run side by side, here the order counts.
+        # One row at a time, unlike messages: the order counts.
         self._handler.run(records, handled, lambda: not (self._stop.is_set() or self._fails(handled)))
         stopped_at = {record.id for record in handled.unstarted}
         stopped_at |= {failure.id for failure in handled.failures if failure.retry_after != -1}
@@ -200,12 +200,12 @@ class Consumer(_Loop):
         return any(failure.retry_after != -1 for failure in handled.failures)
 
     def _advance(self, position: int) -> None:
-        """Also when we are to stop: what is handled shall not come again."""
+        """Move the position, even after a stop: handled rows must not be fetched again."""
         with suppress_when(self._stop, Disconnected, Conflict):
             self._link.call(self._stop, "advance_feed", self._options.feed, self._options.consumer, position)
 
     def _back_off(self, handled: Handled, first: int, records: Sequence[Record]) -> None:
-        """Say what failed, and wait before it is tried again: nothing behind it goes before it."""
+        """Log the failure and wait before the retry. No later row is handled first."""
         failed = records[first]
         failure = next(failure for failure in handled.failures if failure.id == failed.id)
         self._failing = (failed.position, failed.attempt)

@@ -1,8 +1,8 @@
-"""The figures of queues that Prometheus is told: their names, and how the rows of a procedure become samples.
+"""The Prometheus metrics of queues: their names, and how the rows of procedures become samples.
 
-What the database counts per minute becomes counters here, which only grow. A gauge per minute could not be summed or
-averaged over a range, and a scrape that is missed would lose its minutes. A restart sets the counters back to zero,
-which rate() and increase() take for what it is.
+The database counts per minute; here the counts become counters, which only grow. A gauge per minute could not be summed
+over a range, and a missed scrape would lose its minutes. A restart resets the counters to zero; rate() and increase()
+handle that.
 """
 
 import logging
@@ -21,7 +21,7 @@ _VERDICTS = {"ok": 0, "warn": 1, "bad": 2}
 
 @dataclass(frozen=True)
 class Described:
-    """One metric: its name, its help, and its labels after `database`. What ends in _total is a counter."""
+    """One metric: its name, its help, and its labels after `database`. A name that ends in _total is a counter."""
 
     name: str
     help: str
@@ -29,47 +29,47 @@ class Described:
 
 
 _TYPE, _FEED, _CONSUMER, _TABLE = ("type",), ("feed",), ("feed", "consumer"), ("table",)
-# How far back a minute's figures may still change and be counted. Attempts are in the minute of their report; messages
-# in the minute in which they were sent, which is told when they are claimed.
+# How far back a minute's figures may still change and be counted. Attempts are counted in the minute of their report;
+# messages in the minute in which they were sent, and only when they are claimed.
 WINDOW = timedelta(minutes=10)
-FORGET_SECONDS = 86_400.0  # a counter that nothing was added to for so long goes
+FORGET_SECONDS = 86_400.0  # a counter that has not grown for this long is removed
 
 METRICS = (
-    Described("rowqueue_up", "1 when the database has answered, else 0."),
+    Described("rowqueue_up", "1 if the database answered, else 0."),
     Described("rowqueue_collect_duration_seconds", "How long the database took to answer."),
-    Described("rowqueue_left_out", "Names above the limit of a kind, which are not reported.", ("kind",)),
+    Described("rowqueue_left_out", "Names that are not reported because of --max-names.", ("kind",)),
     Described("rowqueue_ready_messages", "Messages that can be claimed now; counted up to 10,000.", _TYPE),
     Described("rowqueue_delayed_messages", "Messages that are not due yet; counted up to 10,000.", _TYPE),
-    Described("rowqueue_active_messages", "Messages claimed, the lease running; counted up to 10,000.", _TYPE),
-    Described("rowqueue_expired_messages", "Messages claimed, the lease over, not rescued yet.", _TYPE),
+    Described("rowqueue_active_messages", "Messages claimed, within their lease; counted up to 10,000.", _TYPE),
+    Described("rowqueue_expired_messages", "Messages claimed, after their lease, not rescued yet.", _TYPE),
     Described("rowqueue_dead_messages", "Dead letters; counted up to 10,000.", _TYPE),
     Described("rowqueue_oldest_ready_seconds", "How long the first message in claim order has been due.", _TYPE),
-    Described("rowqueue_counts_capped", "1 when a number of the queue is larger than told.", _TYPE),
-    Described("rowqueue_paused", "1 when claims return nothing.", _TYPE),
-    Described("rowqueue_health_verdict", "What queue_health says of a check: 0 ok, 1 warn, 2 bad.", ("check",)),
-    Described("rowqueue_health_value", "What queue_health has measured, in its own unit.", ("check", "unit")),
-    Described("rowqueue_feed_unpublished_rows", "Rows that wait for their number; counted up to 10,000.", _FEED),
-    Described("rowqueue_feed_last_position", "The number that a feed gave last.", _FEED),
-    Described("rowqueue_feed_behind_positions", "Numbers between a consumer and the end of its feed.", _CONSUMER),
-    Described("rowqueue_feed_moved_timestamp_seconds", "When a consumer of a feed has moved last.", _CONSUMER),
+    Described("rowqueue_counts_capped", "1 if a count of the queue is larger than reported.", _TYPE),
+    Described("rowqueue_paused", "1 if the queue is paused: claims return nothing.", _TYPE),
+    Described("rowqueue_health_verdict", "The verdict of a check of queue_health: 0 ok, 1 warn, 2 bad.", ("check",)),
+    Described("rowqueue_health_value", "The value that a check of queue_health measured.", ("check", "unit")),
+    Described("rowqueue_feed_unpublished_rows", "Rows not published yet; counted up to 10,000.", _FEED),
+    Described("rowqueue_feed_last_position", "The last position that a feed assigned.", _FEED),
+    Described("rowqueue_feed_behind_positions", "Positions between a consumer and the end of its feed.", _CONSUMER),
+    Described("rowqueue_feed_moved_timestamp_seconds", "When the consumer's position last moved.", _CONSUMER),
     Described("rowqueue_table_active_rows", "Rows of a polling table that are claimed; counted up to 10,000.", _TABLE),
-    Described("rowqueue_table_waiting_rows", "Rows that wait for another attempt; counted up to 10,000.", _TABLE),
-    Described("rowqueue_table_dead_rows", "Rows that are dead; counted up to 10,000.", _TABLE),
+    Described("rowqueue_table_waiting_rows", "Rows that wait for a retry; counted up to 10,000.", _TABLE),
+    Described("rowqueue_table_dead_rows", "Dead rows; counted up to 10,000.", _TABLE),
     Described(
         "rowqueue_consumers", "Consumers: working, silent (its report is overdue) or stopped.", ("type", "status")
     ),
-    Described("rowqueue_messages_sent_total", "Messages sent, of those claimed within ten minutes.", _TYPE),
+    Described("rowqueue_messages_sent_total", "Messages sent, if they were claimed within ten minutes.", _TYPE),
     Described("rowqueue_messages_completed_total", "Messages completed.", _TYPE),
-    Described("rowqueue_attempts_failed_total", "Attempts failed, those that made a dead letter included.", _TYPE),
+    Described("rowqueue_attempts_failed_total", "Failed attempts, including those that made a dead letter.", _TYPE),
     Described("rowqueue_messages_dead_lettered_total", "Messages that became dead letters.", _TYPE),
-    Described("rowqueue_waited_seconds_total", "Time from sending to the first attempt, over all messages.", _TYPE),
-    Described("rowqueue_busy_seconds_total", "Time in handlers, over all consumers.", _TYPE),
+    Described("rowqueue_waited_seconds_total", "Time from sending to the first attempt, sum of all messages.", _TYPE),
+    Described("rowqueue_busy_seconds_total", "Time in handlers, sum of all consumers.", _TYPE),
 )
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A value of one of METRICS; the labels are those after `database`."""
+    """A value of one of METRICS, with the labels after `database`."""
 
     name: str
     labels: tuple[str, ...]
@@ -77,7 +77,7 @@ class Sample:
 
 
 class Limit:
-    """Keeps the number of label values bounded. Names that are told stay told as long as they are there."""
+    """Limits the number of label values. A name that is reported stays reported as long as it exists."""
 
     def __init__(self, database: str, kind: str, at_most: int) -> None:
         self._database, self._kind, self._at_most = database, kind, at_most
@@ -85,14 +85,14 @@ class Limit:
         self.left_out = 0
 
     def keep(self, names: Iterable[str]) -> set[str]:
-        """These names, without those above the limit."""
+        """The names to report, at most the limit."""
         found = set(names)
         kept = self._kept & found
         kept |= set(sorted(found - kept)[: self._at_most - len(kept)])
         left_out = len(found) - len(kept)
         if left_out and not self.left_out:
             log.warning(
-                "%s: more than %d names of kind %s; the others are not reported (--max-names)",
+                "%s: more than %d names of kind %s; the others are not reported: raise --max-names",
                 self._database,
                 self._at_most,
                 self._kind,
@@ -117,17 +117,17 @@ _FIGURES = {
 
 
 class Totals:
-    """Counters made of the figures that the database has per minute: each look adds what a minute has gained."""
+    """Counters from the figures that the database has per minute: each call adds the growth of each minute."""
 
     def __init__(self) -> None:
-        self._minutes: dict[tuple[str, datetime], list[int]] = {}  # the figures, when last looked at
+        self._minutes: dict[tuple[str, datetime], list[int]] = {}  # the figures of the last call
         self._sums: dict[str, list[int]] = {}
-        self._moved: dict[str, float] = {}  # when something was added
+        self._moved: dict[str, float] = {}  # when a counter last grew
         self._has_looked = False
-        self.since: datetime | None = None  # from when on to look; None: as far as the procedure does by itself
+        self.since: datetime | None = None  # the first minute to ask for; None: the procedure's default
 
     def add(self, rows: Sequence[Row]) -> dict[str, list[int]]:
-        """The sums of each queue after these rows. What was there at the first look counts as nothing."""
+        """Add these rows and return the sums of each queue. The figures of the first call count as zero."""
         now = time.monotonic()
         minutes: dict[tuple[str, datetime], list[int]] = {}
         for row in rows:

@@ -1,4 +1,4 @@
-"""Installs the SQL: versioned migrations through yoyo, then the procedure files that changed, then the grants."""
+"""Installs the SQL: versioned migrations through yoyo, then changed procedure files, then the grants."""
 
 import hashlib
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from .databases.migrations import migrate
 
 @dataclass(frozen=True)
 class FileStatus:
-    """How one file stands to the database.
+    """One file compared with the database.
 
-    `state` is `ok`; `missing`: never installed; `pending`: the file was changed since; `drifted`: the object in the
-    database was changed or removed by somebody else; `edited`: a migration was changed after it had been applied;
-    `newer`: the database has a migration that this release does not know.
+    `state`: `ok`; `missing`: never installed; `pending`: this release has a changed file; `drifted`: the object in the
+    database was changed or dropped by hand; `edited`: a migration was changed after it was applied; `newer`: the
+    database has a migration that this release does not know.
     """
 
     kind: str
@@ -27,7 +27,7 @@ class FileStatus:
 
 @dataclass
 class Applied:
-    """What an `apply` did: names of migrations and procedure files, wrong rights that it found, and warnings."""
+    """What `apply` did: the migrations and procedure files it ran, the wrong rights it repaired, and warnings."""
 
     migrations: list[str] = field(default_factory=list)
     procedures: list[str] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Applied:
 
 
 def files(database: str) -> list[SqlFile]:
-    """All SQL files of a database in the order of installation. LookupError if none."""
+    """All SQL files of an engine in the order of installation. Raises LookupError for an unknown engine."""
     root = contract.sql_root()
     migrations = sorted((root / "migrations" / database).glob("*.sql"))
     if not migrations:
@@ -53,17 +53,17 @@ def _file(kind: str, path: Path) -> SqlFile:
 
 
 def known(database: Database) -> list[SqlFile]:
-    """All SQL files of a database in the order of installation, with the texts that its server is to have."""
+    """All SQL files in the order of installation, with the texts for this database's server version."""
     return database.fitted(files(database.name))
 
 
 def script(database: str) -> Iterator[str]:
-    """The whole installation as a plain script for the database's own client, in parts. LookupError if unknown."""
+    """The installation as a script for the engine's own client, in parts. Raises LookupError for an unknown engine."""
     return open_database(f"{database}://").script(files(database))
 
 
 def status(database: Database) -> list[FileStatus]:
-    """Every file and how it stands to the database. Raises Forbidden for a role that may not look."""
+    """The status of every file. Raises Forbidden for a user who may not read it."""
     installed = database.installed() or {}
     released = known(database)
     names = {file.name for file in released}
@@ -81,7 +81,7 @@ def _state(file: SqlFile, entry: Installed | None) -> str:
 
 
 def pending(database: Database) -> list[FileStatus]:
-    """What `apply` would have to see to; empty also for a role that has no right to look."""
+    """The files that are not `ok`; [] also for a user who may not read the status."""
     try:
         return [file for file in status(database) if file.state != "ok"]
     except Forbidden:
@@ -89,16 +89,16 @@ def pending(database: Database) -> list[FileStatus]:
 
 
 def rights_problems(database: Database) -> list[str]:
-    """What is wrong with the rights of an installed queue; empty also where nothing is installed."""
+    """What is wrong with the rights of an installed queue; [] also when nothing is installed."""
     return database.rights_problems() if database.installed() is not None else []
 
 
 def apply(database: Database, break_lock: bool = False) -> Applied:
-    """Bring the database to this release, with its owners and grants; a second call does nothing and needs no right.
+    """Install this release or upgrade to it, with owners and grants. If nothing is to do, it needs no privilege.
 
-    `break_lock` removes the lock row that a crashed `yoyo apply` left. Raises InstallError when a migration was edited
-    after its release, when the database is newer than this release or when yoyo's lock is held; DatabaseError when the
-    database refuses a statement.
+    `break_lock`: remove the lock row that a killed `yoyo apply` left. Raises InstallError when a migration was edited
+    after its release, when the database is newer than this release, or when yoyo's lock is held. Raises DatabaseError
+    when the database refuses a statement.
     """
     if not break_lock and _is_done(database):
         return Applied()
@@ -109,9 +109,9 @@ def apply(database: Database, break_lock: bool = False) -> Applied:
         changed = {file.name for file in status(database) if file.state != "ok"}
         applied.mended = [] if changed else rights_problems(database)
         if changed or applied.mended:
-            changed.add(contract.GRANTS)  # a migration's new tables want theirs too
+            changed.add(contract.GRANTS)  # a migration's new tables need grants too
         _run(database, changed, applied)
-        # What grants alone do not mend, such as a wrong owner, a new object does.
+        # Grants alone do not repair everything: a wrong owner needs the object created again.
         if changed and (wrong := rights_problems(database)):
             applied.mended = applied.mended or wrong
             _run(database, {file.name for file in known(database) if file.kind == "procedure"}, applied)
@@ -122,7 +122,7 @@ def apply(database: Database, break_lock: bool = False) -> Applied:
 
 
 def _run(database: Database, names: set[str], applied: Applied) -> None:
-    """Run the procedure files of these names, and record them and the migrations among them."""
+    """Run the procedure files with these names; record them, and also the migrations among the names."""
     chosen = [file for file in known(database) if file.name in names]
     if chosen:
         applied.notices += database.run_files([f if f.kind == "procedure" else replace(f, text="") for f in chosen])
@@ -131,15 +131,15 @@ def _run(database: Database, names: set[str], applied: Applied) -> None:
 
 
 def uninstall(database: Database, force: bool = False, cascade: bool = False) -> list[str]:
-    """Remove the queue, all its messages included; returns the names of the adopted tables that were released first.
+    """Remove the queue and all its messages; returns the names of the adopted tables that were released first.
 
-    `force`: leave the rows that are claimed in tables that cannot be released as they are. `cascade`: let users'
-    objects that are made of the queue's go with it, or break. Raises InstallError where that is not allowed.
+    `force`: continue if a table cannot be released; its claimed rows stay unchanged. `cascade`: also drop or break
+    users' objects that use the queue's. Without these, such a table or object raises InstallError.
     """
     if not (cascade and database.cascades) and (found := database.dependents()):
-        remedy = "drop them first" + (", or say --cascade" if database.cascades else "")
+        remedy = "drop them first" + (", or use --cascade" if database.cascades else "")
         raise InstallError(
-            f"users' objects are made of the queue's, and would go with them or break: {remedy}: {', '.join(found)}"
+            f"users' objects use the queue's and would be dropped or broken: {remedy}: {', '.join(found)}"
         )
     names = database.adopted_tables()
     released = []
@@ -152,8 +152,8 @@ def uninstall(database: Database, force: bool = False, cascade: bool = False) ->
             except (QueueError, DatabaseError) as error:
                 if not force:
                     raise InstallError(
-                        f"adopted table {name!r} cannot be released, and rows that are claimed would stay so: {error};"
-                        " --force leaves them"
+                        f"adopted table {name!r} cannot be released, and its claimed rows would stay claimed: {error};"
+                        " --force leaves them so"
                     ) from error
     finally:
         session.close()
@@ -167,6 +167,6 @@ def _is_done(database: Database) -> bool:
 
 def _refuse(found: list[FileStatus]) -> None:
     if edited := [file.name for file in found if file.state == "edited"]:
-        raise InstallError(f"migration {edited[0]} was edited after it had been applied; restore the released file")
+        raise InstallError(f"migration {edited[0]} was edited after it was applied; restore the released file")
     if newer := [file.name for file in found if file.state == "newer"]:
         raise InstallError(f"the database is newer than this release: it has migration {newer[0]}; upgrade rowqueue")

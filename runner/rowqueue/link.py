@@ -1,4 +1,4 @@
-"""Connections that come back: one session a thread, made anew when it is lost, and one log line for all of them."""
+"""Connections that are opened again when lost: one session per thread, and one log line for all of them."""
 
 import logging
 import signal
@@ -20,27 +20,27 @@ from .databases import (
     Session,
 )
 
-if TYPE_CHECKING:  # it loads asyncio, and is needed only after a call that failed
+if TYPE_CHECKING:  # it imports asyncio and is needed only after a failed call
     from tenacity import RetryCallState, Retrying
 
 log = logging.getLogger("rowqueue")
 T = TypeVar("T")
 
-UPGRADE_SECONDS = 60.0  # how long a procedure that was there may be missing while an upgrade replaces it
-# Between two attempts, at most: so long does a server that is back wait for the last of its consumers.
+UPGRADE_SECONDS = 60.0  # how long a procedure may be missing while an upgrade replaces it
+# The longest pause between two attempts to connect: all consumers are back this soon after the server is.
 LONGEST_PAUSE = 1.0
 
 
 class GaveUp(DatabaseError):
-    """The database was away for as long as the user would wait; nothing is tried again."""
+    """The database was unreachable for longer than the user wants to wait."""
 
 
 class Outage:
-    """Which connections are lost; says so once when the first one goes and once when the last one is back.
+    """The set of lost connections. Logs once when the first is lost, and once when all work again.
 
-    `longest`: seconds after which nothing is tried again, None for no limit. `awaits_writer`: a server that takes no
-    changes is waited for as well, since it may become the primary. `reconnected` is called for each connection that
-    works again. `name`: what the log calls the database.
+    `longest`: seconds after which retrying ends, None for no limit. `awaits_writer`: also wait for a server that takes
+    no changes, since it may become the primary. `reconnected`: called for each connection that works again. `name`:
+    the database's name in the log.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class Outage:
         self._links: set[object] = set()
         self._since = 0.0
         self._is_read_only = False
-        self.has_worked = False  # some call has been answered
-        self.renewed_at = 0.0  # of the monotonic clock: when a lost connection was last made anew
+        self.has_worked = False  # a call has been answered
+        self.renewed_at = 0.0  # on the monotonic clock: when a lost connection was last opened again
 
     def begin(self, link: object, error: Exception) -> None:
         """Note that a connection is lost."""
@@ -70,7 +70,7 @@ class Outage:
             if isinstance(error, ReadOnly) and (is_first or not self._is_read_only):
                 log.warning("%s takes no changes (%s); trying again until it does", self._name, error)
             elif is_first:
-                log.warning("%s is gone (%s); trying again until it is back", self._name, error)
+                log.warning("%s is unreachable (%s); trying again until it answers", self._name, error)
             self._is_read_only = isinstance(error, ReadOnly) or (self._is_read_only and not is_first)
             self._links.add(link)
 
@@ -83,23 +83,23 @@ class Outage:
             self.renewed_at = time.monotonic()
             self._reconnected()
             if not self._links:
-                log.warning("%s is back after %.1f s", self._name, time.monotonic() - self._since)
+                log.warning("%s is reachable again after %.1f s", self._name, time.monotonic() - self._since)
 
     def is_hopeless(self, error: BaseException) -> bool:
-        """Whether the user would wait no longer."""
+        """Whether to stop retrying after this error."""
         if isinstance(error, ReadOnly) and not self._awaits_writer and not self.has_worked:
             return True
         return self._longest is not None and self.is_on() and time.monotonic() - self._since >= self._longest
 
     def is_on(self) -> bool:
-        """Is any connection lost?"""
+        """Whether any connection is lost."""
         return bool(self._links)
 
 
 class Link:
-    """One thread's session, connected when first used and made anew when lost.
+    """One thread's session, opened on first use and again after it is lost.
 
-    `is_over`: whether to stop trying although nobody asked for it, such as after the time to be idle.
+    `is_over`: returns true when retrying must end for a reason of the caller's, such as its idle timeout.
     """
 
     def __init__(
@@ -118,12 +118,12 @@ class Link:
         self._session: Session | None = None
         self._worked_at = 0.0
         self._missing_since = self._missing_last = float("-inf")
-        self.is_woken = False  # the database tells us when there is something to do
+        self.is_woken = False  # the database sends wake-ups
 
     def run(self, work: Callable[[Session], T], give_up: threading.Event) -> T:
-        """Do some calls, again after a lost connection or a conflict, until it works or `give_up` is set.
+        """Run `work`; repeat it after a lost connection or a conflict until it succeeds or `give_up` is set.
 
-        Raises GaveUp when the outage has lasted too long.
+        Raises GaveUp when the outage lasts too long.
         """
         try:
             return self.once(work)
@@ -153,16 +153,16 @@ class Link:
         return self.run(lambda session: session.fetch(procedure, *arguments), give_up)
 
     def once(self, work: Callable[[Session], T]) -> T:
-        """Do some calls, and drop the session when it is lost."""
+        """Run `work` once; close the session if the connection is lost."""
         try:
             if self._worked_at < self._outage.renewed_at:
-                self.close()  # not used since another one was lost: it is lost too, and that is no further outage
+                self.close()  # unused since another connection was lost: probably lost too, which is not a new outage
             if self._session is None:
                 self._session = self._database.connect(self._name)
                 if self._listen_to:
                     self.is_woken = self._session.listen(self._listen_to)
             result = work(self._session)
-            # Not before a call has worked: a standby takes connections too.
+            # Only after a call has succeeded: a standby accepts connections too.
             self._outage.end(self)
             self._outage.has_worked = True
             self._worked_at = time.monotonic()
@@ -177,18 +177,18 @@ class Link:
             raise Conflict(f"an upgrade may be replacing it: {error}") from error
 
     def _may_pass(self) -> bool:
-        """A procedure is missing, or nothing is granted on it: is it for the moment of an upgrade only?"""
+        """Whether a missing procedure or grant may be due to an upgrade in progress."""
         if self._database.swaps_at_once or not self._outage.has_worked:
             return False
         now = time.monotonic()
         if now - self._missing_last > UPGRADE_SECONDS:
             self._missing_since = now
-            log.warning("a procedure is missing: an upgrade may be replacing it; trying for %g s", UPGRADE_SECONDS)
+            log.warning("a procedure is missing: an upgrade may be replacing it; retrying for %g s", UPGRADE_SECONDS)
         self._missing_last = now
         return now - self._missing_since < UPGRADE_SECONDS
 
     def wait(self, seconds: float, interrupt: int) -> bool:
-        """Sleep until woken; a connection lost meanwhile is left to the next call."""
+        """Sleep until woken. A lost connection is left for the next call to open again."""
         try:
             return self.once(lambda session: session.wait(seconds, interrupt))
         except Disconnected:
@@ -202,7 +202,7 @@ class Link:
 
 
 def _retrying(stop: "Callable[[RetryCallState], bool]", sleep: Callable[[float], None]) -> "Retrying":
-    """Tries again what a lost connection or a conflict has ended, in random pauses that grow, until `stop` says so."""
+    """Repeats work after a lost connection or a conflict, with growing random pauses, until `stop` returns true."""
     from tenacity import Retrying, retry_if_exception_type, wait_random_exponential
 
     return Retrying(
@@ -227,7 +227,7 @@ def _give_up(error: Exception) -> NoReturn:
 
 
 def when_there(check: Callable[[], T], longest: float | None) -> T:
-    """As `once_there`. SIGTERM and SIGINT end the process meanwhile: nothing has begun. Only for the main thread."""
+    """As `once_there`. During the wait, SIGTERM and SIGINT end the process. Only for the main thread."""
     numbers = (signal.SIGTERM, signal.SIGINT)
     before = {number: signal.signal(number, _leave) for number in numbers}
     try:
@@ -238,9 +238,9 @@ def when_there(check: Callable[[], T], longest: float | None) -> T:
 
 
 def once_there(check: Callable[[], T], longest: float | None, stop: threading.Event) -> T:
-    """The result of `check`, which is repeated for at most `longest` seconds until the database answers; None: forever.
+    """The result of `check`, repeated until the database answers, for at most `longest` seconds; None for no limit.
 
-    Raises the last error when the time is over or `stop` is set.
+    Raises the last error after that time, or when `stop` is set.
     """
     outage = Outage(longest)
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""What a handler gets, what it may raise, and what becomes of a failed attempt."""
+"""What a handler receives, what it may raise, and how a failed attempt is recorded."""
 
 import json
 import math
@@ -12,7 +12,7 @@ _LINE_ENDS = {"\x85", "\u2028", "\u2029"}
 
 
 class Item(Protocol):
-    """What messages, rows of polling tables and records of feeds have in common: all that running a handler needs."""
+    """What running a handler needs: common to messages, rows of polling tables and records of feeds."""
 
     @property
     def id(self) -> int: ...
@@ -30,7 +30,7 @@ class Item(Protocol):
 
 
 class Held(Item, Protocol):
-    """What a claim holds with a lease: messages and rows of polling tables."""
+    """An item that a claim holds under a lease: a message or a row of a polling table."""
 
     @property
     def batch_key(self) -> Any: ...
@@ -41,7 +41,11 @@ class Held(Item, Protocol):
 
 @dataclass(slots=True)
 class Message:
-    """One message as a handler gets it; times are UTC. `connection` is the driver's own under --transaction."""
+    """One message as a handler receives it. Times are in UTC.
+
+    `attempt`: 1 for the first. `batch_key` and `lease_until`: of the claim that holds it. `connection`: the driver's
+    connection in a consumer with `transaction`, else None.
+    """
 
     id: int
     type: str
@@ -58,7 +62,7 @@ class Message:
     connection: Any = None
 
     def as_json(self, headers: str | None = None) -> str:
-        """The message as one line of JSON; times are ISO 8601 in UTC. `headers`: JSON to stand for the text."""
+        """The message as one line of JSON; times are ISO 8601 in UTC. `headers`: JSON to write in place of the text."""
         values = {name: getattr(self, name) for name in _JSON_FIELDS}
         if headers is None:
             return json.dumps(values, ensure_ascii=False, default=plain)
@@ -71,9 +75,9 @@ _JSON_FIELDS = [f.name for f in fields(Message) if f.name not in ("batch_key", "
 
 @dataclass(slots=True)
 class RowMessage:
-    """One row of a polling table as a handler gets it. `table` is the name under which the table is adopted.
+    """One row of a polling table as a handler receives it. `table`: the name under which the table is adopted.
 
-    `id` numbers the claim of the row. `key` and `row` are the JSON in `key_text` and `row_text` as objects.
+    `id`: of the row's claim. `key`, `row`: its key and all its columns, parsed from the JSON in `key_text`, `row_text`.
     """
 
     id: int
@@ -103,16 +107,16 @@ class RowMessage:
         return row
 
     def as_json(self) -> str:
-        """One line of JSON: id, table, attempt, key and row (objects), with all the digits that the database wrote."""
+        """One line of JSON: id, table, attempt, and key and row as objects. Numbers keep all their digits."""
         return _row_line({"id": self.id, "table": self.table, "attempt": self.attempt}, self.key_text, self.row_text)
 
 
 @dataclass(slots=True)
 class Record:
-    """One row of a feed as a handler gets it: `key` and `row` are read from the JSON in `key_text` and `row_text`.
+    """One row of a feed as a handler receives it.
 
-    `position` is its number in the feed; `id` is the same, and `type` the feed, as a message has them. `attempt` counts
-    in this process.
+    `position`: its number in the feed; `id` is the same number. `type`: the feed, as `feed`. `key`, `row`: its key and
+    its columns, parsed from the JSON in `key_text` and `row_text`. `attempt`: counted by this process only.
     """
 
     feed: str
@@ -136,66 +140,66 @@ class Record:
         return None
 
     def as_json(self) -> str:
-        """The record as one line of JSON, the row with all the digits that the database has written."""
+        """The record as one line of JSON. Numbers keep all their digits."""
         head = {"feed": self.feed, "position": self.position, "attempt": self.attempt}
         return _row_line(head, self.key_text, self.row_text)
 
 
 def worker_line(item: Item) -> str:
-    """An item as a worker process gets it: the line of `as_json`, with headers as an object, and always an id."""
+    """An item as a worker process receives it: the line of `as_json`, with headers as an object and always an id."""
     if isinstance(item, Message):
         line = item.as_json(_object(item.headers))
     elif isinstance(item, Record):
         line = f'{{"id": {item.id}, {item.as_json()[1:]}'
     else:
         line = item.as_json()
-    # Some languages end a line at these, too. In JSON they stand inside of strings only, where an escape is the same.
+    # Some languages also end a line at these. In JSON they occur only inside strings, where an escape means the same.
     for end in _LINE_ENDS & set(line):
         line = line.replace(end, f"\\u{ord(end):04x}")
     return line
 
 
 def _object(headers: str | None) -> str | None:
-    """Headers as the JSON object that they are, with all its digits; None when they are none or something else."""
+    """Headers that are a JSON object, as one line with all digits; None for anything else."""
     try:
         if headers and isinstance(json.loads(headers, parse_constant=_no_number), dict):
-            return headers.replace("\n", " ").replace("\r", " ")  # only between its values
+            return headers.replace("\n", " ").replace("\r", " ")  # JSON has them only between values
     except (ValueError, RecursionError):
         pass
     return None
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 def _row_line(head: dict[str, Any], key: str, row: str) -> str:
-    """One line of JSON: a head, and the key and the row as the database wrote them."""
+    """One line of JSON: the fields of `head`, then the key and the row as the database wrote them."""
     line = f'{json.dumps(head, ensure_ascii=False)[:-1]}, "key": {key}, "row": {row}}}'
-    # Inside a string they are escaped; a column of JSON may have them between its values.
+    # Strings have them escaped; a JSON column may have them between its values.
     return line.replace("\n", " ").replace("\r", " ")
 
 
 class Retry(Exception):
-    """Raised by a handler: try this message again, after `after` seconds (None: the queue's backoff).
+    """Raised by a handler to retry this message after `after` seconds; None for the queue's backoff.
 
-    Raises ValueError for a negative `after`; more than ten years are ten years.
+    `reason` is recorded as the error. Raises ValueError for a negative `after`. The longest delay is ten years.
     """
 
     def __init__(self, reason: str = "", after: float | None = None) -> None:
         super().__init__(reason)
         if after is not None and not after >= 0:
-            raise ValueError(f"Retry: after is {after!r}; it must be 0 or more seconds")
+            raise ValueError(f"Retry: after is {after!r}; it must be 0 seconds or more")
         self.after = after
 
 
 class Discard(Exception):
-    """Raised by a handler: this message can never succeed; make it a dead letter now, with `reason` as its error."""
+    """Raised by a handler to dead-letter a message that can never succeed; `reason` is recorded as its error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One failed attempt: `retry_after` in seconds, None for the queue's backoff, -1 for dead now."""
+    """One failed attempt. `retry_after`: seconds; None for the queue's backoff, -1 for a dead letter."""
 
     id: int
     retry_after: int | None
@@ -203,12 +207,12 @@ class Failure:
 
     @classmethod
     def of(cls, item: Item, error: BaseException) -> "Failure":
-        """What an exception of a handler means for its message."""
+        """The failure that a handler's exception means for its message."""
         return cls.of_id(item.id, error)
 
     @classmethod
     def of_id(cls, id: int, error: BaseException) -> "Failure":
-        """What an exception means for the message of that number."""
+        """The failure that an exception means for the message with this id."""
         retry_after: int | None = None
         text = str(error)
         if isinstance(error, Discard):
@@ -221,24 +225,24 @@ class Failure:
         return cls(id, retry_after, clean(text or type(error).__name__))
 
     def line(self) -> str:
-        """The failure as a line of finish_batch's list."""
+        """The failure as a line of the list that finish_batch takes."""
         return f"{self.id},{'' if self.retry_after is None else self.retry_after},{line_of(self.error)}"
 
 
 def line_of(text: str, empty: bool = False) -> str:
-    """A text as a line of a procedure's list. `empty`: an empty one is a line too, not one that is passed over."""
+    """A text as a line of a procedure's list. `empty`: write an empty text as a line that is not skipped."""
     if "\n" in text or text.startswith('"') or (empty and not text):
         return json.dumps(text, ensure_ascii=False)
     return text
 
 
 def clean(text: str) -> str:
-    """An error as every database can keep it: no NUL, no lone surrogates, at most 4,000 characters."""
+    """An error text that every database can store: no NUL, no lone surrogates, at most 4,000 characters."""
     return text[:ERROR_LENGTH].replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
 def plain(value: Any) -> str:
-    """A value that JSON has no word for: times as ISO 8601 in UTC with Z, anything else as its text."""
+    """A value that JSON has no type for: a time as ISO 8601 in UTC with Z, any other value as its text."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     return str(value)

@@ -1,4 +1,4 @@
-"""What --health-port and `runner exporter` serve: /live, /ready and /metrics for Prometheus."""
+"""The HTTP server of --health-port and `runner exporter`: /live, /ready and /metrics for Prometheus."""
 
 import socket
 import threading
@@ -14,13 +14,13 @@ _SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300, 1_800)
 
 
 class Metrics:
-    """The consumer's figures, counted once a batch; a registry of their own keeps a handler's metrics apart."""
+    """The consumer's metrics, counted once per batch. Their own registry keeps a handler's metrics apart."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.messages = Counter(
             "rowqueue_messages",
-            "Messages by what became of them: completed, failed, discarded, released or lost.",
+            "Messages by outcome: completed, failed, discarded, released or lost.",
             ["type", "outcome"],
             registry=self.registry,
         )
@@ -34,18 +34,18 @@ class Metrics:
         self.sizes = Histogram(
             "rowqueue_batch_size", "Messages in one claim.", ["type"], buckets=_SIZES, registry=self.registry
         )
-        # Not rowqueue_active_messages: so the exporter calls those of all consumers, and a sum would count them twice.
+        # Not rowqueue_active_messages: that is the exporter's name for all consumers, and a sum would count them twice.
         self.active = Gauge(
             "rowqueue_consumer_active_messages", "Messages claimed and not finished.", registry=self.registry
         )
-        self.reconnects = Counter("rowqueue_reconnects", "Connections made anew.", registry=self.registry)
-        self.lost = Counter("rowqueue_lost_leases", "Batches lost to others.", registry=self.registry)
+        self.reconnects = Counter("rowqueue_reconnects", "Lost connections opened again.", registry=self.registry)
+        self.lost = Counter("rowqueue_lost_leases", "Batches whose lease was lost.", registry=self.registry)
 
 
 class Server:
-    """The HTTP server in a thread of its own. Raises OSError when the host and port cannot be had.
+    """The HTTP server, in its own thread. Raises OSError when host and port cannot be opened.
 
-    `ready` tells what /ready answers; /live answers as long as the process runs.
+    `ready` decides the answer of /ready; /live answers as long as the process runs.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Server:
             return 404, "text/plain", b"/live, /ready and /metrics are here\n"
 
         class Pages(BaseHTTPRequestHandler):
-            timeout = 30  # seconds for a client that has connected and says nothing
+            timeout = 30  # seconds that a client may connect without sending
 
             def do_GET(self) -> None:
                 status, content_type, body = page(self.path.partition("?")[0], self.headers.get("Accept", ""))
@@ -73,7 +73,7 @@ class Server:
                 self.wfile.write(body)
 
             def log_message(self, *_: Any) -> None:
-                """Probes are no news."""
+                """Do not log probes."""
 
         class Listener(ThreadingHTTPServer):
             address_family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -1,4 +1,4 @@
-"""How the runner prints: tables on a terminal, tab-separated text in a pipe, JSON lines where asked for."""
+"""Output of the runner: tables on a terminal, tab-separated text in a pipe, JSON lines with --json."""
 
 import json
 import re
@@ -10,10 +10,10 @@ from typing import Any
 
 from .messages import plain
 
-CELL = 300  # characters of a long text that a table shows at most
+CELL = 300  # the most characters of a text that a table shows
 _GAP = 2  # spaces between two columns
 
-# The least that a column of a narrow terminal keeps. Columns that are named nowhere are shown whole.
+# The least width of a column on a narrow terminal. Columns that are not listed are shown whole.
 _TEXTS = {"body": 16, "error": 16, "headers": 12, "key": 12, "row": 12, "result": 12, "detail": 24, "value": 24}
 _NAMES = (
     "type",
@@ -30,10 +30,10 @@ _NAMES = (
     "status_column",
 )
 _NAME = 12
-_USUAL = 40  # a longer name waits until the texts have got theirs
+_USUAL = 40  # a longer name gets more width only after the texts
 _TINY = 6
-_WRAPPED = {"detail"}  # advice is of no use when it is cut
-# What a narrow terminal can do without, the first to go first.
+_WRAPPED = {"detail"}  # advice must not be cut
+# Columns to drop on a narrow terminal, in this order.
 _DISPENSABLE = (
     *("priority", "state", "last_id", "headers", "unit", "waited_ms", "busy_ms", "started_at", "first_at"),
     *("created_at", "moved_at", "last_at", "time_zone", "reported_at", "run_at", "reader", "changed_at"),
@@ -46,11 +46,11 @@ _WORDS = {
     "status": {"working": _GOOD, "silent": _BAD, "stopped": _QUIET},
     "paused": {"paused": _WARN},
 }
-_COUNTS = {"dead": "red", "expired": _WARN, "failed": _WARN}  # when they are not 0
+_COUNTS = {"dead": "red", "expired": _WARN, "failed": _WARN}  # if they are not 0
 
 
 def rows(found: Iterable[dict[str, Any]], columns: Sequence[str], as_json: bool) -> None:
-    """Print rows: all their fields with --json, else the named columns."""
+    """Print rows: all fields with --json, otherwise the named columns."""
     if as_json:
         for row in found:
             print(json.dumps(row, ensure_ascii=False, default=plain))
@@ -63,7 +63,7 @@ def rows(found: Iterable[dict[str, Any]], columns: Sequence[str], as_json: bool)
 
 
 def style(column: str, text: str) -> str:
-    """How Rich shall show a text of a column: '' for no colour. For whoever draws tables of his own."""
+    """The Rich style for a text of a column; '' for none. Also for other code that draws tables."""
     if column in _COUNTS:
         return "" if text in ("", "0") else _COUNTS[column]
     return _WORDS.get(column, {}).get(text, "")
@@ -71,7 +71,7 @@ def style(column: str, text: str) -> str:
 
 @dataclass
 class _Column:
-    """One column on its way to fit: its cells, and the width that it needs and gets."""
+    """One column while the table is fitted: its cells, and the width that it needs and gets."""
 
     name: str
     header: str
@@ -82,7 +82,7 @@ class _Column:
 
 
 def _table(found: list[dict[str, Any]], columns: Sequence[str]) -> None:
-    from rich.console import Console  # it takes long to load, and pipes have no need of it
+    from rich.console import Console  # slow to import, and not needed for pipes
     from rich.table import Table
     from rich.text import Text
 
@@ -110,7 +110,7 @@ def _table(found: list[dict[str, Any]], columns: Sequence[str]) -> None:
 
 
 def _fitted(columns: list[_Column], found: list[dict[str, Any]], width: int) -> list[_Column]:
-    """The columns that are shown, with widths: as they are where there is room, else narrower step by step."""
+    """The columns to show, with widths: full width if there is room, else narrower step by step."""
     for narrower in (lambda columns: columns, *_steps(columns, found)):
         columns = narrower(columns)
         _measure(columns)
@@ -124,7 +124,7 @@ def _fitted(columns: list[_Column], found: list[dict[str, Any]], width: int) -> 
 
 
 def _steps(columns: list[_Column], found: list[dict[str, Any]]) -> Iterator[Callable[[list[_Column]], list[_Column]]]:
-    """What makes a table narrower, from what costs least."""
+    """The steps that make a table narrower, beginning with the one that loses least."""
 
     def short_times(columns: list[_Column]) -> list[_Column]:
         for column in columns:
@@ -139,7 +139,7 @@ def _steps(columns: list[_Column], found: list[dict[str, Any]]) -> Iterator[Call
     def without(name: str) -> Callable[[list[_Column]], list[_Column]]:
         return lambda columns: columns[:1] + [column for column in columns[1:] if column.name != name]
 
-    for column in columns[1:]:  # the first one says what a row is of
+    for column in columns[1:]:  # the first one identifies the row
         if found and not any(column.cells):
             yield without(column.name)
     yield short_times
@@ -149,7 +149,7 @@ def _steps(columns: list[_Column], found: list[dict[str, Any]]) -> Iterator[Call
 
 
 def _measure(columns: list[_Column]) -> None:
-    """What each column would like to have, and the least that it can do with."""
+    """Set each column's full width and its least width."""
     from rich.cells import cell_len
 
     for column in columns:
@@ -160,7 +160,7 @@ def _measure(columns: list[_Column]) -> None:
 
 
 def _share_out(columns: list[_Column], room: int) -> None:
-    """Give each column its least, then what is left: to names of a usual length, to texts, to longer names."""
+    """Give each column its least width, then the rest to names up to _USUAL, to texts, and to longer names."""
     for column in columns:
         column.width = column.least
     texts = [column for column in columns if column.name in _TEXTS]
@@ -175,14 +175,14 @@ def _share_out(columns: list[_Column], room: int) -> None:
 
 
 def _broken(header: str, needed: int) -> str:
-    """A header that is longer than `needed` on two lines, broken where the longer one is shortest."""
+    """A header that is longer than `needed`, broken into two lines of similar length."""
     places = [place.end() for place in re.finditer("_", header)] if len(header) > needed else []
     halves = [f"{header[:at]}\n{header[at:]}" for at in places]
     return min(halves, key=lambda halves: max(map(len, halves.split("\n"))), default=header)
 
 
 def _cell(value: Any, short: bool = False) -> str:
-    """A value in a table for people: times to the second, `short` without a year that is this one; texts are cut."""
+    """A value in a table for people: times to the second, texts cut. `short`: leave out the current year."""
     if isinstance(value, datetime):
         moment = value.astimezone(UTC)
         this_year = short and moment.year == datetime.now(UTC).year
@@ -192,7 +192,7 @@ def _cell(value: Any, short: bool = False) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value on one line: characters that would break the line or steer the terminal are escaped as in JSON."""
+    """A value on one line: line breaks and control characters are escaped as in JSON."""
     if value is None:
         return ""
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""Polling tables as a source of batches: the calls for rows of an adopted table."""
+"""Polling tables as a source of batches: the calls that claim and finish rows."""
 
 import threading
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ class TableSource(Source):
     wakes = False
     keeps_whole = True  # only a whole batch can be given back
     reports = False
-    longest_blind_poll = 1.0  # nobody tells that a row has come, and each look reads a table of the user's
+    longest_blind_poll = 1.0  # no wake-ups, and each poll reads a user's table
 
     def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> Rows:
         return link.fetch(stop, "claim_rows", type, size, self._options.reader, self._options.lease)

@@ -1,4 +1,4 @@
-"""What an application asks of the queue: one call of a procedure each, with what its rows mean."""
+"""The calls that an application makes: for each one its procedure, its arguments, and how its rows become a result."""
 
 import json
 import math
@@ -15,14 +15,13 @@ from .messages import Failure, Message, clean, line_of
 T = TypeVar("T")
 
 OnConflict = Literal["keep", "replace", "postpone"]
-# A message that failed: its id, what went wrong, and seconds until the next attempt. None: the queue's backoff; -1:
-# no further one.
+# A failed message: its id, the error, and seconds until the retry. None: the queue's backoff. -1: a dead letter.
 Failed = tuple[int, str | Exception] | tuple[int, str | Exception, float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Request(Generic[T]):
-    """A call that has yet to be made; `read` makes its result of the rows."""
+    """A call that has not been made yet; `read` turns its rows into the result."""
 
     procedure: str
     arguments: tuple[Any, ...]
@@ -30,7 +29,11 @@ class Request(Generic[T]):
 
 
 class Sent(NamedTuple):
-    """What `send` has done: created is False when a live message has the dedup_key; changed tells of on_conflict."""
+    """The result of `send`.
+
+    `id`: the message. `created`: False when a live message already had the dedup_key; `id` is then that message.
+    `changed`: True when on_conflict changed that message.
+    """
 
     id: int
     created: bool
@@ -38,7 +41,7 @@ class Sent(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What became of a message: its state (N, A, C or E), the result that was kept, and the last error."""
+    """The state of a message (N new, A active, C completed, E dead letter), its stored result, and its last error."""
 
     state: str
     result: str | None
@@ -59,7 +62,14 @@ def send(
     source: str | None = None,
     on_conflict: OnConflict | None = None,
 ) -> Request[Sent]:
-    """Send a message, in the transaction that the connection is in. Calls `send_message`."""
+    """Send one message in the transaction of the connection; returns a Sent. Calls `send_message`.
+
+    `type`: the queue. `body`: the text, such as JSON. `run_at` (with a time zone) or `delay_seconds`: not claimed
+    earlier. `priority`: a smaller number is claimed first; None is 0. `group_key`: the group, for ordered queues and
+    limits per group. `dedup_key`: a queue has at most one live message with it. `on_conflict`: if there is one already,
+    "keep" it (default), "replace" its body, or "postpone" it. `max_attempts`: None for the queue's. `headers`: a
+    mapping, stored as JSON. `source`: the sender's name. Raises QueueError for an argument that is not allowed.
+    """
     options = (_aware(run_at), priority, group_key, dedup_key, max_attempts, _headers(headers), source)
     arguments = (type, _text("body", body), *options, delay_seconds, on_conflict)
 
@@ -71,7 +81,10 @@ def send(
 
 
 def send_batch(type: str, bodies: Iterable[str]) -> Request[int]:
-    """Send up to 10,000 messages in one call; returns how many. All are sent or none. Calls `send_batch`."""
+    """Send up to 10,000 messages in one call; returns how many. Either all are sent or none. Calls `send_batch`.
+
+    `type`: the queue. `bodies`: one text per message. Raises QueueError for a body that is not allowed.
+    """
     lines = "\n".join(line_of(_text("bodies", body), empty=True) for body in bodies)
     return Request("send_batch", (type, lines), _count)
 
@@ -90,7 +103,10 @@ def publish(
     source: str | None = None,
     on_conflict: OnConflict | None = None,
 ) -> Request[int]:
-    """Send a message to each queue that is bound to the topic; returns how many. Calls `publish`."""
+    """Send a message to each queue that is bound to the topic; returns how many. Calls `publish`.
+
+    `topic`: words separated by dots. The other arguments and the errors are those of `send`.
+    """
     options = (_aware(run_at), priority, group_key, dedup_key, max_attempts, _headers(headers), source)
     return Request("publish", (topic, _text("body", body), *options, delay_seconds, on_conflict), _count)
 
@@ -98,28 +114,35 @@ def publish(
 def claim(
     type: str, size: int = 1, *, reader: str | None = None, lease_seconds: int | None = None
 ) -> Request[list[Message]]:
-    """Claim up to `size` messages; each has the batch key, by which `finish` ends the batch. Calls `claim_batch`."""
+    """Claim up to `size` messages of the queue `type`; returns them, [] when none is ready. Calls `claim_batch`.
+
+    All have the same batch key; pass it to `finish`. `size`: 1 to 10,000. `reader`: the consumer's name.
+    `lease_seconds`: how long you hold them; None for the queue's lease.
+    """
     return Request("claim_batch", (type, size, reader, lease_seconds), _messages)
 
 
 def finish(batch_key: Any, failures: Iterable[Failed] = (), next_size: int = 0) -> Request[list[Message]]:
-    """Complete a batch but for its failures, and claim the next one, of up to `next_size`. Calls `finish_batch`.
+    """Complete a batch except for its failures, claim the next batch, and return it. Calls `finish_batch`.
 
-    A failure is `(id, error)` or `(id, error, retry_after)`; an exception is written as the runner writes it.
+    A failure is `(id, error)` or `(id, error, retry_after)`. `error`: a text or an exception. `retry_after`: seconds
+    until the retry; None for the queue's backoff, -1 for a dead letter. `next_size`: up to how many messages to claim;
+    0 claims none. Raises QueueError 50008 when the lease was lost: nothing is finished then.
     """
     lines = "\n".join(_failure(*failed).line() for failed in failures)
     return Request("finish_batch", (_key(batch_key), lines or None, next_size), _messages)
 
 
 def complete(id: int, batch_key: Any) -> Request[int]:
-    """Complete one message; returns 0 when the batch key does not hold it. Calls `complete`."""
+    """Complete one message; returns 1, or 0 when the batch key does not hold it. Calls `complete`."""
     return Request("complete", (id, _key(batch_key)), _count)
 
 
 def fail(id: int, batch_key: Any, error: str | Exception, retry_after: float | None = None) -> Request[str | None]:
     """Fail one message; returns its state, N or E, or None when the batch key does not hold it. Calls `fail`.
 
-    `retry_after`: seconds until the next attempt; None for the queue's backoff, -1 for none: it is dead.
+    `error`: a text or an exception. `retry_after`: seconds until the retry; None for the queue's backoff, -1 for a dead
+    letter.
     """
     failure = _failure(id, error, retry_after)
 
@@ -131,17 +154,23 @@ def fail(id: int, batch_key: Any, error: str | Exception, retry_after: float | N
 
 
 def extend_lease(batch_key: Any, seconds: int | None = None) -> Request[int]:
-    """Let a lease last from now on for `seconds`; returns 0 when it was lost. Calls `extend_lease`."""
+    """Extend a lease to `seconds` from now; returns how many messages it holds, 0 when it was lost.
+
+    `seconds`: None for the queue's lease. Calls `extend_lease`.
+    """
     return Request("extend_lease", (_key(batch_key), seconds), _count)
 
 
 def take(type: str, size: int = 1) -> Request[list[Message]]:
-    """Receive messages that are gone when the transaction commits and back when it rolls back. Calls `take_batch`."""
+    """Take up to `size` messages off the queue `type`, in the transaction of the connection. Calls `take_batch`.
+
+    A commit removes them for good; a rollback puts them back. `size`: 1 to 10,000.
+    """
     return Request("take_batch", (type, size), _messages)
 
 
 def get_result(id: int) -> Request[Result | None]:
-    """What became of a message; None when nothing is known of it. Calls `get_result`."""
+    """The state, result and last error of a message; None when the database no longer has it. Calls `get_result`."""
 
     def read(rows: list[Row]) -> Result | None:
         return Result(**rows[0]) if rows else None
@@ -165,18 +194,18 @@ def _text(name: str, value: str) -> str:
 
 
 def _key(batch_key: Any) -> str | None:
-    """A batch key as every driver takes it."""
+    """A batch key in the form that every driver accepts."""
     return None if batch_key is None else str(batch_key)
 
 
 def _aware(moment: datetime | None) -> datetime | None:
     if moment is not None and moment.utcoffset() is None:
-        raise invalid("run_at", "must have a time zone, such as datetime.now(UTC) has")
+        raise invalid("run_at", "must have a time zone, such as datetime.now(UTC)")
     return moment
 
 
 def _headers(headers: Mapping[str, Any] | None) -> str | None:
-    """The headers as JSON, with the current span of OpenTelemetry in them, if there is one."""
+    """The headers as JSON. The current OpenTelemetry span, if any, is added to them."""
     return tracing.injected(None if headers is None else json.dumps(dict(headers), ensure_ascii=False))
 
 

@@ -1,4 +1,4 @@
-"""A consumer in an application's own process: what `runner consume` does, started from code."""
+"""A consumer in an application's own process: `runner consume`, started from code."""
 
 import logging
 import threading
@@ -15,13 +15,14 @@ log = logging.getLogger("rowqueue")
 
 
 class Consumer:
-    """Runs a handler for each message of some queues: `runner consume` as an object.
+    """Runs a handler for each message of one or more queues: `runner consume` as an object.
 
-    `handler` is a function, or its name `module:function`. The options are those of the command line, with its names,
-    limits and defaults; see `runner consume --help`. `run` blocks until the consumer is done or `stop` is called from
-    another thread, so an application calls it in a thread of its own. It changes no signal handlers unless `signals` is
-    true, which only the main thread may ask for; then SIGTERM and SIGINT stop it, and `shutdown_timeout` applies.
-    Raises ValueError for an option or a URL that cannot be used, HandlerError for a handler.
+    `database_url`: as for --database. `types`: a queue, or several. `handler`: a function, or its name
+    `module:function`. The other arguments have the names, units, limits and defaults of the command line's options; see
+    `runner consume --help`. `signals`: SIGTERM and SIGINT stop the consumer, and `shutdown_timeout` applies; only for
+    the main thread. Without it, no signal handler is changed.
+
+    Raises ValueError for an option or a URL that is not allowed, HandlerError for a handler that cannot be used.
     """
 
     def __init__(
@@ -78,14 +79,15 @@ class Consumer:
         self._threads: Threads | None = None
 
     def run(self) -> None:
-        """Consume until done or stopped; once only. A lost connection is made anew, as long as `connect_timeout` says.
+        """Consume until the consumer is done or `stop` is called. Blocks, so usually runs in a thread of its own.
 
-        Raises SchemaMissing where the queue is not installed as released, and DatabaseError, QueueError or HandlerError
-        for what ended it.
+        Connects again when a connection is lost, for at most `connect_timeout` seconds. Call it once per object; a
+        second call raises RuntimeError. Raises SchemaMissing when the queue is not installed in this release, and
+        DatabaseError, QueueError or HandlerError when one of these ended the consumer.
         """
         with self._lock:
             if self._began:
-                raise RuntimeError("a Consumer runs once: make another one")
+                raise RuntimeError("run() can be called once per Consumer; create another one")
             self._began = True
         try:
             self._run()
@@ -115,19 +117,19 @@ class Consumer:
                 threads.stop()
 
     def stop(self) -> None:
-        """Claim nothing more and start nothing more; `run` returns when what runs is done. From any thread."""
+        """Stop claiming and start no further message. `run` returns when running handlers are done. Any thread."""
         with self._lock:
             self._stopped.set()
             if self._threads is not None:
                 self._threads.stop()
 
     def is_ready(self) -> bool:
-        """The database answers, and a claim did within the last 30 seconds or every worker thread is busy."""
+        """Whether no connection is lost, and a claim was answered within 30 seconds or all worker threads are busy."""
         return self._threads is not None and self._threads.is_ready()
 
 
 def check_installed(database: Database) -> None:
-    """Refuse a database where the queue is not as released. Raises SchemaMissing."""
+    """Raise SchemaMissing unless the queue is installed as this release has it."""
     if wrong := install.pending(database):
         states = ", ".join(sorted({file.state for file in wrong}))
         raise SchemaMissing(
@@ -144,7 +146,10 @@ def consume(
     signals: bool = True,
     made: Callable[[Threads], None] = lambda _: None,
 ) -> None:
-    """Consume until done or stopped, and tell of it on the health port. `made` gets what can be stopped."""
+    """Consume until done or stopped, and serve the health port if one is given.
+
+    `made` is called with the threads before they start.
+    """
     if health_port is None:
         threads = Threads(database, handler, options, source)
         made(threads)

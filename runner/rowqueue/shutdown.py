@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: what runs may end, for a while; a second signal, or the end of that time, aborts."""
+"""SIGTERM and SIGINT: running handlers may finish for a while; a second signal, or the timeout, aborts them."""
 
 import logging
 import os
@@ -11,9 +11,9 @@ log = logging.getLogger("rowqueue")
 
 
 class Shutdown:
-    """Calls `stop` on the first signal, and on the second, or `timeout` seconds later, `abort` before leaving at once.
+    """Calls `stop` on the first signal. On the second, or after `timeout` seconds, calls `abort` and exits at once.
 
-    `remark` tells in the log what becomes of what was running.
+    `remark`: added to the log line of an abort.
     """
 
     def __init__(self, timeout: float, stop: Callable[[], None], abort: Callable[[], None], remark: str = "") -> None:
@@ -23,7 +23,7 @@ class Shutdown:
         self._deadline = 0.0
 
     def listen(self) -> None:
-        """From now on; only for the main thread."""
+        """Install the signal handlers; only for the main thread."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
 
@@ -32,7 +32,7 @@ class Shutdown:
         if self._is_asked:
             self._leave(number, f"{name} again")
         self._is_asked = True
-        log.info("%s: running handlers may finish, for at most %g s", name, self._timeout)
+        log.info("%s: running handlers may finish within %g s", name, self._timeout)
         self._deadline = time.monotonic() + self._timeout
         self._timer = threading.Timer(self._timeout, self._leave, (number, f"still busy after {self._timeout:g} s"))
         self._timer.daemon = True
@@ -40,14 +40,14 @@ class Shutdown:
         self._stop()
 
     def time_left(self) -> float:
-        """The seconds that are left when nothing is busy any more; from now on their end aborts nothing."""
+        """The rest of the timeout, in seconds; its end no longer aborts. Call it when no handler runs any more."""
         if self._timer is None:
             return self._timeout
         self._timer.cancel()
         return max(self._deadline - time.monotonic(), 0.0)
 
     def _leave(self, number: int, reason: str) -> None:
-        """Leave at once: handlers in threads cannot be ended in any other way."""
+        """Exit at once: there is no other way to end handlers in threads."""
         log.error("%s: aborting%s", reason, self._remark)
         self._abort()
         os._exit(128 + number)

@@ -1,4 +1,4 @@
-"""Run a handler in a test, without a database: the runner's own code runs it and says what would become of the message.
+"""Test a handler without a database. The consumer's own code runs it; the outcome says what it did to the message.
 
 outcome = rowqueue.testing.run(send_mail, body='{"to": "ada@example.org"}')
 assert outcome.done
@@ -21,11 +21,11 @@ _ids = itertools.count(1)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What would become of a message.
+    """What the handler did to a message.
 
-    `state`: "done", "failed" or "dead" (the handler has raised Discard). `error`: what is written beside a failure.
-    `retry_after`: seconds until the next attempt, None for the queue's backoff. The last attempt that a queue allows
-    makes a dead letter of a failed message, too. `result`: the text that is kept with the message, under keep_results.
+    `state`: "done", "failed" to retry it, or "dead" after Discard. On a real queue, a message that fails its last
+    attempt also becomes a dead letter. `error`: the text that is recorded. `retry_after`: seconds until the retry; None
+    for the queue's backoff. `result`: with keep_results, the text that is stored with the message.
     """
 
     state: Literal["done", "failed", "dead"]
@@ -61,7 +61,7 @@ def message(
     batch_key: UUID | None = None,
     connection: Any = None,
 ) -> Message:
-    """A message as a claim returns it; what is left out has a sensible value."""
+    """A message as a claim returns it, for a test. Arguments that you leave out get sensible values."""
     now = datetime.now(UTC)
     return Message(
         id=next(_ids) if id is None else id,
@@ -89,10 +89,11 @@ def run(
     connection: Any = None,
     keep_results: bool = False,
 ) -> Outcome:
-    """Run a handler with one message, or with one of that body. A handler of batches gets a list of one.
+    """Run a handler with one message: `item`, or a new one with `body`. Returns its Outcome.
 
-    `connection`: what a handler finds in message.connection, as under --transaction. An exception that would end the
-    process, such as SystemExit, is raised. Raises HandlerError for what is no handler.
+    A handler that takes a list gets a list of one. `connection`: the value of message.connection, as in a consumer with
+    `transaction`. `keep_results`: store what the handler returns as the result. An exception that would end the
+    consumer, such as SystemExit, is raised. Raises HandlerError when `handler` is not a handler.
     """
     if item is None:
         item = message(body)
@@ -107,14 +108,18 @@ def run_batch(
     connection: Any = None,
     keep_results: bool = False,
 ) -> list[Outcome]:
-    """Run a handler with a batch of messages, or of messages with those bodies: the outcome of each."""
+    """Run a handler with a batch; returns one Outcome per message, in order.
+
+    `messages`: messages, or bodies of new ones. The other arguments and the errors are those of `run`. Raises
+    ValueError for keep_results with a handler that takes a list.
+    """
     items: list[Item] = [message(item) if isinstance(item, str) else item for item in messages]
     for item in items:
         if connection is not None and isinstance(item, Message):
             item.connection = connection
     runs = of(handler, max(1, len(items)))
     if keep_results and runs.takes_list:
-        raise ValueError("keep_results: the handler takes a list; a result is of one message")
+        raise ValueError("keep_results: needs a handler that takes one message; this one takes a list")
     handled = Handled(keeps_results=keep_results)
     try:
         runs.run(items, handled, lambda: True)

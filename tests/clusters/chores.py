@@ -1,4 +1,4 @@
-"""Handlers for `runner consume` on clusters. Each notes in the file CHORES what it was given, one JSON list a line."""
+"""Handlers for `runner consume` on clusters. Each writes what it received to the file CHORES."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from rowqueue import Message, RowMessage
 
 
 def _note(value: object) -> None:
-    """Append a line: one write, so that lines of several processes never mix."""
+    """Append a line in one write, because several processes write to the file."""
     file = os.open(os.environ["CHORES"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         os.write(file, (json.dumps(value) + "\n").encode())
@@ -37,7 +37,7 @@ def effect(message: Message) -> None:
 
 
 def effect_in_order(message: Message) -> None:
-    """The same for a body `group number`: the one before it must have had its effect. What has not is noted."""
+    """The same for a body `group number`. Notes a message whose predecessor has not had its effect."""
     group, _, number = message.body.partition(" ")
     cursor = message.connection.cursor()
     cursor.execute("SELECT COUNT(*) FROM effect WHERE body LIKE %s", [f"{group} %"])

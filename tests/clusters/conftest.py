@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).parents[1] / "contract"))
 
 
 def start(make: Callable[[], Any], config: pytest.Config) -> Iterator[Any]:
-    """A cluster for a fixture; the test is skipped where its programs are not there."""
+    """A cluster for a fixture; the test is skipped when its programs are missing."""
     try:
         yield from clusters.started(make)
     except Unavailable as error:
@@ -25,7 +25,7 @@ def start(make: Callable[[], Any], config: pytest.Config) -> Iterator[Any]:
 
 
 def installed(cluster: Any) -> list[str]:
-    """The URLs, one a node, of a new database with the queue and the tables that handlers write into."""
+    """The URLs, one per node, of a new database with the queue and the tables that handlers write to."""
     urls: list[str] = cluster.create_database()
     install.apply(open_database(urls[0]))
     prepare(cluster.nodes[0], urls[0])
@@ -36,7 +36,7 @@ def installed(cluster: Any) -> list[str]:
 
 
 def prepare(server: Server, url: str) -> None:
-    """Make the tables that handlers and SQL consumers write into."""
+    """Create the tables that handlers and SQL consumers write to."""
     server.query(url, "CREATE TABLE done (id bigint PRIMARY KEY, body varchar(200) NOT NULL)")
     server.query(url, "CREATE TABLE effect (body varchar(200) PRIMARY KEY)")
 

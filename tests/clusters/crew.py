@@ -1,4 +1,4 @@
-"""Everybody who works on a cluster at once: senders and SQL consumers in threads, `runner consume` in processes."""
+"""All programs that use a cluster at once: senders and SQL consumers in threads, `runner consume` in processes."""
 
 import json
 import os
@@ -15,11 +15,11 @@ from rowqueue import contract
 from rowqueue.databases import Conflict, Disconnected, Session, open_database
 
 FOLDER = Path(__file__).parent
-PATIENCE = 150  # seconds, on a machine that others use too
+PATIENCE = 150  # seconds; the machine may be busy
 
 
 class Crew:
-    """Works on one database, whose URLs on each node are given. `close` ends what is left."""
+    """Programs on one database; `urls` has one URL per node. `close` ends those that still run."""
 
     def __init__(self, urls: Sequence[str], folder: Path) -> None:
         self.urls = list(urls)
@@ -33,7 +33,7 @@ class Crew:
     # ---- threads ------------------------------------------------------------------------------------
 
     def start(self, work: Callable[..., None], *arguments: Any) -> None:
-        """Do work(*arguments) in a thread; what it raises fails the test."""
+        """Call work(*arguments) in a thread; an exception fails the test."""
 
         def guarded() -> None:
             try:
@@ -58,7 +58,7 @@ class Crew:
         self.check()
 
     def check(self) -> None:
-        """Raise what a thread has raised."""
+        """Raise the exception of a thread."""
         if self._errors:
             raise self._errors[0]
 
@@ -74,14 +74,14 @@ class Crew:
     # ---- what threads do ----------------------------------------------------------------------------
 
     def send(self, url: str, type: str, bodies: Sequence[str], group: str | None = None, pause: float = 0) -> None:
-        """Send one after the other, each of them once, whatever happens to the connection."""
+        """Send messages one by one, each exactly once, even when the connection is lost."""
         with self.session(url) as session:
             for body in bodies:
                 session.call("send_message", type, body, None, None, group, f"{type} {body}")
                 time.sleep(pause)
 
     def send_lists(self, url: str, type: str, bodies: Sequence[str], size: int = 50) -> None:
-        """Send lists. A list may come twice when the connection is lost."""
+        """Send lists. A list may be sent twice when the connection is lost."""
         with self.session(url) as session:
             for n in range(0, len(bodies), size):
                 session.call("send_batch", type, "\n".join(bodies[n : n + size]))
@@ -116,13 +116,13 @@ class Crew:
         self._runners.append((process, path))
 
     def dismiss(self) -> list[str]:
-        """Tell all runners to end, which they must do well; returns what they have logged."""
+        """Stop all runners, which must exit with 0; returns their logs."""
         for process, _ in self._runners:
             process.terminate()
         return self.finish()
 
     def finish(self, expected: int = 0) -> list[str]:
-        """Wait until all runners have ended with this exit status; returns what they have logged."""
+        """Wait until all runners have ended with this exit status; returns their logs."""
         logs = []
         for process, path in self._runners:
             status = process.wait(PATIENCE)
@@ -133,22 +133,22 @@ class Crew:
         return logs
 
     def all_run(self) -> None:
-        """No runner has ended, and no thread has failed."""
+        """Assert that no runner has ended and no thread has failed."""
         self.check()
         for process, path in self._runners:
             assert process.poll() is None, path.read_text()[-3000:]
 
     def handled(self, done: "Done | None" = None) -> list[str]:
-        """The bodies that the handlers were given, and SQL consumers, in order of time."""
+        """The bodies that handlers and SQL consumers received, in order of time."""
         seen = [*self._chores(), *(done.seen if done else [])]
         return [body for body, _ in sorted(seen, key=lambda line: line[1])]
 
     def times(self) -> list[float]:
-        """When handlers were given messages."""
+        """The times when handlers received messages."""
         return [at for _, at in self._chores()]
 
     def _chores(self) -> list[tuple[str, float]]:
-        """What handlers have noted, but for a line that is just being written."""
+        """The notes of handlers, without an incomplete last line."""
         path = self._folder / "chores"
         lines = path.read_text().splitlines(keepends=True) if path.exists() else []
         return [json.loads(line) for line in lines if line.endswith("\n")]
@@ -173,13 +173,13 @@ def call_named(url: str, procedure: str, *first: Any, **named: Any) -> list[dict
 
 
 def left(url: str, type: str) -> int:
-    """How many messages a queue holds, in whatever state."""
+    """How many messages a queue has, in all states."""
     rows = call_named(url, "queue_stats", type)
     return sum(row[state] for row in rows for state in ("ready", "delayed", "active", "dead"))
 
 
 class Persistent:
-    """A session that repeats what met a conflict, and connects again when the connection is lost."""
+    """A session that repeats calls after a conflict and connects again after a lost connection."""
 
     def __init__(self, crew: Crew, url: str) -> None:
         self._crew = crew
@@ -218,7 +218,7 @@ class Persistent:
 
 
 class Done:
-    """What SQL consumers have been given, in order; what they have completed stands in the table `done`."""
+    """The messages that SQL consumers received, in order; completed ones are in the table `done`."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, float]] = []
@@ -232,7 +232,7 @@ class Done:
 
 
 def in_order(bodies: Sequence[str]) -> bool:
-    """Of bodies `group number` each group's numbers never fall; one that was handled twice may follow itself."""
+    """In bodies `group number`, the numbers of a group never decrease; a repeated message may repeat its number."""
     last = defaultdict[str, int](int)
     for body in bodies:
         group, _, number = body.partition(" ")
@@ -243,7 +243,7 @@ def in_order(bodies: Sequence[str]) -> bool:
 
 
 def until(condition: Callable[[], Any], what: str | Callable[[], str], seconds: float = PATIENCE) -> Any:
-    """Wait for it; `what` says what was waited for in vain."""
+    """Wait for a condition; fail with `what`."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):
         assert time.monotonic() < deadline, f"not within {seconds:g} s: {what if isinstance(what, str) else what()}"

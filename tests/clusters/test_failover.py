@@ -1,4 +1,4 @@
-"""One server takes changes, and another one takes its place: runners follow, and nothing is lost."""
+"""Failover: another server becomes the primary; runners follow, and nothing is lost."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ class Streaming:
 
 
 class OfMySQL:
-    """What the pairs of MySQL and MariaDB have in common."""
+    """Common to the pairs of MySQL and MariaDB."""
 
     def __init__(self, cluster: clusters.MySQLCluster) -> None:
         self._cluster = cluster
@@ -61,7 +61,7 @@ class OfMySQL:
 
 
 class Group(OfMySQL):
-    """A replication group of one primary, which is killed: the others elect a new one."""
+    """A single-primary replication group whose primary is killed; the others elect a new one."""
 
     def __init__(self) -> None:
         super().__init__(clusters.GroupReplication(multi=False))
@@ -74,14 +74,14 @@ class Group(OfMySQL):
 
 
 class Switchover(OfMySQL):
-    """A primary and its secondary change places, as before maintenance: asynchronous replication loses nothing then."""
+    """A planned switchover of a primary and its secondary; asynchronous replication loses nothing then."""
 
     def __init__(self, name: str) -> None:
         super().__init__(clusters.Replica(name))
         self._is_mariadb = name.startswith("mariadb")
 
     def start(self) -> None:
-        """The runners' account is a plain one: with all rights it would go on writing on MariaDB, read_only or not."""
+        """The runners use a plain account: with all rights, it could write on MariaDB despite read_only."""
         super().start()
         self.old.query(self.old.url, "CREATE USER app@'%' IDENTIFIED BY 'app'")
         self.old.query(self.old.url, f"GRANT ALL ON {self.old_url.rpartition('/')[2]}.* TO app@'%'")
@@ -120,7 +120,7 @@ def pair(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iterato
         yield made
 
 
-def test_a_server_that_takes_no_changes_is_told_as_such(pair: Any) -> None:
+def test_a_server_that_takes_no_changes_raises_read_only(pair: Any) -> None:
     session = open_database(pair.new_url).connect("test")
     with pytest.raises(ReadOnly, match="in the URL"):
         session.call("send", "nowhere", "a")

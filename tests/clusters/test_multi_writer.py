@@ -1,4 +1,4 @@
-"""Galera and a replication group of many primaries: every node sends, claims and finishes at the same time."""
+"""Galera and a multi-primary replication group: all nodes send, claim and finish at the same time."""
 
 import json
 import re
@@ -23,7 +23,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "clusters.md").read_text("utf-8")
 
 
 def galera() -> clusters.Galera:
-    """With the settings that the page tells."""
+    """With the settings that docs/clusters.md asks for."""
     settings = re.search(r"^```ini\n\[mariadb\]\n(.*?)^```$", PAGE, re.M | re.S)
     assert settings
     return clusters.Galera(more=dict(re.findall(r"^(\w+) = (\w+)$", settings[1], re.M)))
@@ -49,7 +49,7 @@ def test_urls_of_the_page_name_several_servers() -> None:
     assert all(url.count("db") > 1 for url in urls)
 
 
-def test_doctor_tells_what_the_cluster_is_and_asks_for(cluster: Any, urls: list[str]) -> None:
+def test_doctor_shows_the_cluster_and_its_requirements(cluster: Any, urls: list[str]) -> None:
     def said() -> list[tuple[str, int | None, str]]:
         output = CliRunner().invoke(app, ["doctor", "--json", "--database", urls[1]]).stdout
         rows = [row for row in map(json.loads, output.splitlines()) if row.get("name") == "cluster"]
@@ -110,7 +110,7 @@ def test_ordered_queue_on_all_nodes(cluster: Any, urls: list[str], crew_on: Make
 
 def test_transactions_on_all_nodes_have_their_effect_once(cluster: Any, urls: list[str], crew_on: Make) -> None:
     crew, type = crew_on(urls), "effects"
-    call_named(urls[0], "set_queue", type, max_attempts=1)  # a conflict costs none
+    call_named(urls[0], "set_queue", type, max_attempts=1)  # a conflict does not count an attempt
     expected = [f"{node}-{n}" for node in range(len(urls)) for n in range(200)]
     for node, url in enumerate(urls):
         for size in (1, 10):
@@ -183,7 +183,7 @@ def _await_everywhere(cluster: Any, urls: list[str], query: str) -> None:
 
 
 def _insert(crew: Crew, url: str, table: str, values: list[str]) -> None:
-    """An application's inserts, which it repeats after a conflict, as with any statement on a cluster."""
+    """Inserts of an application, which repeats them after a conflict."""
     with crew.session(url) as session:
         for value in values:
 
@@ -248,10 +248,10 @@ def _follow(crew: Crew, url: str, consumer: str, seen: list[tuple[int, str]]) ->
 
 
 def test_a_node_is_killed_while_all_work(cluster: Any, urls: list[str], crew_on: Make) -> None:
-    """Nothing is lost, nothing has its effect or is completed twice, groups keep their order, and no runner ends."""
+    """Nothing is lost, no effect or completion happens twice, groups keep their order, and no runner ends."""
     crew, done, first = crew_on(urls), Done(), cluster.nodes[0]
     last = len(urls) - 1
-    mine = [cluster.several([*urls[node:], *urls[:node]]) for node in range(len(urls))]  # each one its own node first
+    mine = [cluster.several([*urls[node:], *urls[:node]]) for node in range(len(urls))]  # each tries its own node first
     for type, ordered in (("k.mixed", 0), ("k.ordered", 1), ("k.effects", 0)):
         call_named(urls[0], "set_queue", type, lease_seconds=10, ordered=ordered, max_attempts=100)
     effects = [f"killed-{n}" for n in range(800)]
@@ -291,7 +291,7 @@ def test_a_node_is_killed_while_all_work(cluster: Any, urls: list[str], crew_on:
     assert set(handled) == expected
     stall = max(b - a for a, b in pairwise(sorted(crew.times())) if b > killed_at - 1)
     print(f"stall {stall:.1f} s, {len(handled) - len(expected)} of {len(expected)} handled twice")
-    print("lost connections:", sum("the database is gone" in log for log in logs))
+    print("lost connections:", sum("the database is unreachable" in log for log in logs))
     cluster.rejoin(last)
     until(lambda: left(urls[last], "k.mixed") == 0, "the node that came back has the same")
     there = [

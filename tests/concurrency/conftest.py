@@ -31,7 +31,7 @@ def ledger(sql: Callable[..., list[dict[str, Any]]]) -> Iterator[Ledger]:
 
 @pytest.fixture
 def holds(session: Session) -> Callable[[str], dict[str, int]]:
-    """What a queue holds, by state, states with nothing left out: holds(type) -> {} for an empty queue."""
+    """Counts of a queue's messages by state, without zeros: holds(type) -> {} for an empty queue."""
 
     def look(type: str) -> dict[str, int]:
         row = session.call("queue_stats", type)[0]
@@ -44,7 +44,7 @@ def holds(session: Session) -> Callable[[str], dict[str, int]]:
 def rest(
     server: Server, database: Database, sql: Callable[..., list[dict[str, Any]]]
 ) -> Callable[[str], dict[str, int]]:
-    """Rows that a queue has left in the tables that no procedure shows: rest(type) -> {} when there are none."""
+    """A queue's leftover rows in tables that no procedure shows: rest(type) -> {} when there are none."""
 
     def look(type: str) -> dict[str, int]:
         useful = {"group_lock": BY_DATABASE[database.name].live_locks}

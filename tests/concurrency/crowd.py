@@ -1,4 +1,4 @@
-"""A crowd: many processes, each with a session of its own, that call the procedures as programs do."""
+"""A crowd: many processes, each with its own session, that call procedures as programs do."""
 
 import contextlib
 import multiprocessing
@@ -12,17 +12,17 @@ from typing import Any
 from rowqueue import contract, databases
 from rowqueue.databases import Disconnected, QueueError, Row, Session, open_database
 
-# Not fork: a child must not inherit the test's own connections.
+# Not fork: children must not inherit the test's connections.
 _context = multiprocessing.get_context("forkserver")
 _modules = [module.name for module in iter_modules(databases.__path__, f"{databases.__name__}.")]
 _context.set_forkserver_preload([*_modules, "crowd"])
 
-# How long a crowd may take to start or to come to its end, in seconds.
+# How long a crowd may take to start or to end, in seconds.
 _PATIENCE = 180
 
 
 class Member:
-    """What the work of one process is given: its session, its number, and what its parent says."""
+    """The arguments of one process: its session, its number, and the messages of its parent."""
 
     def __init__(self, url: str, number: int, parent: Connection) -> None:
         self._database = open_database(url)
@@ -31,11 +31,11 @@ class Member:
         self.session: Session = self._database.connect(f"member-{number}")
 
     def stopped(self) -> bool:
-        """Whether the parent has asked for an end."""
+        """Whether the parent has asked the process to end."""
         return self._parent.poll()
 
     def finish(self, key: Any, failures: str | None = None, next_size: int = 0) -> list[Row] | None:
-        """finish_batch; None when the lease was lost, and nothing is finished."""
+        """finish_batch; None when the lease was lost."""
         try:
             return self.session.call("finish_batch", key, failures, next_size)
         except QueueError as error:
@@ -44,7 +44,7 @@ class Member:
             return None
 
     def reconnect(self) -> None:
-        """A new session, as soon as the server is there again."""
+        """A new session, as soon as the server answers again."""
         self.session.close()
         deadline = time.monotonic() + _PATIENCE
         while True:
@@ -81,7 +81,7 @@ class Crowd:
         self._count = 0
 
     def start(self, work: Work, *arguments: Any, count: int = 1) -> list[int]:
-        """Start `count` processes that do work(member, *arguments), all at the same moment; returns their numbers."""
+        """Start `count` processes that call work(member, *arguments) at the same moment; returns their numbers."""
         numbers = []
         for _ in range(count):
             self._count += 1
@@ -109,9 +109,9 @@ class Crowd:
             raise AssertionError(f"process {number} ended with status {process.exitcode}") from None
 
     def stop(self, numbers: Sequence[int] | None = None) -> None:
-        """Ask processes (None: all) to come to an end; `results` waits for them."""
+        """Ask processes to end; None: all. `results` waits for them."""
         for number in self._members if numbers is None else numbers:
-            with contextlib.suppress(BrokenPipeError):  # it has failed, as `results` will tell
+            with contextlib.suppress(BrokenPipeError):  # it has failed; `results` raises its error
                 self._members[number][1].send("stop")
 
     def kill(self, number: int) -> None:
@@ -144,7 +144,7 @@ def mailbox() -> Any:
 
 
 def insert(connection: Any, table: str, columns: str, rows: Sequence[str]) -> None:
-    """Insert rows of literals in the transaction of the driver's connection, in one statement where that can be."""
+    """Insert rows of literals in the transaction of the driver's connection, in one statement if possible."""
     into = f"INSERT INTO {table} ({columns})"
     if "firebird" in type(connection).__module__:
         statements = [f"{into} VALUES ({row});" for row in rows]
@@ -157,13 +157,13 @@ LEDGER = "id BIGINT NOT NULL, n BIGINT NOT NULL, consumer INTEGER NOT NULL, atte
 
 
 class Ledger:
-    """A table of the test's own: who handled which message, and in which attempt. `n` is the number in its body."""
+    """The test's table of handled messages: the consumer, the attempt, and `n`, the number in the body."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def note(self, connection: Any, rows: Sequence[Row], consumer: int) -> None:
-        """Write one row a message, in the transaction of the driver's connection, if it has one."""
+        """Write one row per message, in the transaction of the driver's connection, if any."""
         values = [f"{row['id']}, {int(row['body'])}, {consumer}, {row['attempt']}" for row in rows]
         insert(connection, self.name, "id, n, consumer, attempt", values)
 
@@ -174,7 +174,7 @@ def numbers(first: int, count: int) -> str:
 
 
 def until(condition: Callable[[], Any], seconds: float, what: str) -> None:
-    """Wait for a condition; fail with `what` when it does not come."""
+    """Wait for a condition; fail with `what`."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
@@ -183,7 +183,7 @@ def until(condition: Callable[[], Any], seconds: float, what: str) -> None:
 
 @contextlib.contextmanager
 def crowd_of(url: str) -> Iterator[Crowd]:
-    """A crowd whose processes are all gone afterwards."""
+    """A crowd whose processes are all ended after the test."""
     crowd = Crowd(url)
     try:
         yield crowd

@@ -1,4 +1,4 @@
-"""Jumps of the server's clock: what is due comes a second late at most, and a wait ends on time."""
+"""Jumps of the server's clock: due messages are claimed at most a second late, and a wait ends on time."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,11 +17,11 @@ pytestmark = pytest.mark.one_engine
 
 DOCS = Path(__file__).parents[2] / "docs"
 
-# What a jump may add to the same without one: a claim looks at everything once a second.
+# How much a jump may add: a claim scans everything once per second.
 LATE_SECONDS = 1.0
-# A busy machine is late for once, a fault each time, and by as much as the clock was set back.
+# A busy machine is late only sometimes; a fault is late every time, by as much as the clock was set back.
 TRIES = 3
-# Of one wait, which the load of the machine may make late.
+# Of one wait; the load of the machine may delay it.
 WAIT_LATE_SECONDS = 4
 PATIENCE = 60
 
@@ -47,7 +47,7 @@ def sessions(clock: Clock) -> Iterator[Callable[[], Session]]:
 
 
 def until(look: Callable[[], list[Row]]) -> tuple[list[Row], float]:
-    """Look until something comes; what came, and the seconds that it took."""
+    """Poll until there is a result; returns it and the seconds it took."""
     begun = time.monotonic()
     while not (rows := look()):
         assert time.monotonic() - begun < PATIENCE, f"nothing within {PATIENCE} s"
@@ -56,7 +56,7 @@ def until(look: Callable[[], list[Row]]) -> tuple[list[Row], float]:
 
 
 def until_claimed(session: Session, type: str) -> float:
-    """Claim until a message comes, and complete it; the seconds that it took."""
+    """Claim until there is a message and complete it; returns the seconds it took."""
     rows, seconds = until(lambda: session.call("claim_batch", type, 1, "reader", 60))
     session.call("complete_batch", rows[0]["batch_key"])
     return seconds
@@ -74,7 +74,7 @@ def send(session: Session, type: str, run_at: datetime | None = None, priority: 
 
 
 def lateness(session: Session, type: str) -> float:
-    """Of several messages that are due one after the other: by how much the latest was late."""
+    """How late the latest of several messages was, which are due one after the other."""
     late = []
     send(session, type)
     late.append(until_claimed(session, type))
@@ -132,7 +132,7 @@ def test_after_a_jump_messages_are_claimed_a_second_late_at_most(
         found: list[float] = []
         while not found or found[-1] > usual + LATE_SECONDS:
             assert len(found) < TRIES, f"{found} seconds late after a jump of {jump}; {usual} without one"
-            # The queue has been in use: all that it remembers of the time is from before the jump.
+            # The queue has been in use: its stored times are from before the jump.
             type = f"jobs.{jump}.{len(found)}"
             for _ in range(2):
                 send(session, type)
@@ -146,7 +146,7 @@ def test_after_a_jump_messages_are_claimed_a_second_late_at_most(
 
 
 @pytest.mark.long
-def test_after_a_jump_tokens_come_at_their_rate(clock: Clock, sessions: Callable[[], Session]) -> None:
+def test_after_a_clock_jump_tokens_come_at_their_rate(clock: Clock, sessions: Callable[[], Session]) -> None:
     session = sessions()
     defaults = [60, 10, 0, 0, "delete", 0, 1]
     session.call("set_queue", "type", *defaults, 0, 1, 2)
@@ -183,7 +183,7 @@ def test_after_a_jump_a_lease_that_is_extended_is_kept(clock: Clock, sessions: C
 def test_after_a_jump_late_rows_of_a_polling_table_are_claimed_in_their_order(
     clock: Clock, sessions: Callable[[], Session], can: Capabilities
 ) -> None:
-    """A table with a key and no status, whose claims go by what was the highest key late_seconds ago."""
+    """A table with a key and no status, whose claims use the highest key of late_seconds ago."""
     session, late_seconds = sessions(), 2
 
     def sql(text: str, *values: object) -> list[Row]:
@@ -216,7 +216,7 @@ def test_after_a_jump_late_rows_of_a_polling_table_are_claimed_in_their_order(
             clock.set(clock.offset + jump)
             insert(id + 2)
             assert not session.call("claim_rows", table.name, 10, "reader", 60)
-            insert(id + 1)  # late, as by a transaction that took its key before
+            insert(id + 1)  # late, as by a transaction that took its key earlier
             seen, seconds = claimed(2)
             assert [int("".join(filter(str.isdigit, key))) for key in seen] == [id + 1, id + 2]
             id += 2
@@ -239,7 +239,7 @@ def test_wait_for_message_ends_on_time_over_a_jump(
             clock.set(clock.offset + jump)
             assert answer.result(PATIENCE)[0]["ready"] == 0
             seconds = time.monotonic() - begun
-        # Of a server that sleeps by its clock, the one short sleep that the jump falls into lasts as much longer:
+        # On a server that sleeps by its clock, the short sleep during which the clock jumps lasts that much longer:
         # nothing inside the server can end it.
         longer = -jump if can.sleeps_by_clock and jump < 0 else 0
         # A jump forward may count for a second.

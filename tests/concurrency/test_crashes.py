@@ -1,4 +1,4 @@
-"""The server stops without warning in the middle of everything, several times: what was acknowledged stays so."""
+"""The server is killed several times at any moment: acknowledged work stays done."""
 
 import contextlib
 import time
@@ -23,7 +23,7 @@ GROUPS = 50
 
 @dataclass
 class Acknowledged:
-    """What a process was told by the server, by number of the body."""
+    """The acknowledgements that a process received, by number of the body."""
 
     sent: set[int] = field(default_factory=set)
     finished: set[int] = field(default_factory=set)
@@ -32,7 +32,7 @@ class Acknowledged:
 
 @contextlib.contextmanager
 def reconnecting(member: Member) -> Iterator[None]:
-    """A lost connection is no error here, whoever met it, a call or a statement of our own; any other error is."""
+    """Suppress the error of a lost connection, of a call or of our own statement, and no other error."""
     try:
         yield
     except Exception:
@@ -43,7 +43,7 @@ def reconnecting(member: Member) -> Iterator[None]:
 
 
 def produce(member: Member, types: list[str]) -> Acknowledged:
-    """Every number goes to both types; only what was acknowledged counts as sent."""
+    """Send every number to both queues; only acknowledged sends count."""
     said, first = Acknowledged(), member.number * 10_000_000
     while not member.stopped():
         first += BATCH
@@ -66,7 +66,7 @@ def take(member: Member, type: str, ledger: Ledger) -> Acknowledged:
 
 
 def claim(member: Member, type: str) -> Acknowledged:
-    """Claim and finish in one call or two; a message that was finished must never come again."""
+    """Claim and finish in one call or two; a finished message must never be claimed again."""
     said = Acknowledged()
     rows: list[Row] | None = None
     while not member.stopped():
@@ -92,7 +92,7 @@ def claim(member: Member, type: str) -> Acknowledged:
 
 
 def drain(member: Member, type: str) -> list[int]:
-    """Wait out the leases of those who have gone and return the bodies of what is left."""
+    """Wait until the leases of ended processes are over; returns the bodies that are left."""
     bodies: list[int] = []
     while True:
         stats = member.session.call("queue_stats", type)[0]
@@ -107,7 +107,7 @@ def drain(member: Member, type: str) -> list[int]:
 
 
 def work(server: Server, url: str, ledger: Ledger) -> None:
-    """Let the crowd go on, until some messages have been taken and the first of the claimed ones finished."""
+    """Let the crowd work until some messages have been taken and the first claimed ones finished."""
 
     def done() -> tuple[int, int]:
         first = server.query(url, f"SELECT min(id) AS id FROM {server.table('message')} WHERE type = 'claimed'")
@@ -143,9 +143,7 @@ def assert_no_orphans(server: Server, url: str, stems: list[str], type: str) -> 
 @pytest.mark.parametrize(
     "ordered", [pytest.param(0, id="plain", marks=pytest.mark.long), pytest.param(1, id="ordered")]
 )
-def test_nothing_acknowledged_is_lost_when_the_server_crashes_again_and_again(
-    private_server: Server, ordered: int
-) -> None:
+def test_nothing_acknowledged_is_lost_when_the_server_crashes_repeatedly(private_server: Server, ordered: int) -> None:
     url = private_server.create_database()
     database = open_database(url)
     install.apply(database)
@@ -168,7 +166,7 @@ def test_nothing_acknowledged_is_lost_when_the_server_crashes_again_and_again(
         said: list[Acknowledged] = crowd.results()
         assert_one_state_each(private_server, url)
         assert_no_orphans(private_server, url, ["ready", "delayed", "dead", "grouped"], "taken")
-        # Tickets of an ordered queue are dropped by the claim that finds nothing behind them.
+        # A claim drops tickets of an ordered queue when it finds no message for them.
         stems = ["delayed", "dead", "grouped", "group_lock"] + ["ready"] * (not ordered)
         assert_no_orphans(private_server, url, stems, "claimed")
         left_taken, left_claimed = crowd.results([crowd.start(drain, type)[0] for type in ("taken", "claimed")])

@@ -1,4 +1,4 @@
-"""Senders that change a live message while others claim it, results of lost leases, and topics bound meanwhile."""
+"""Senders change live messages while consumers claim them; results of lost leases; topics bound during publishes."""
 
 import random
 import time
@@ -19,12 +19,12 @@ DRAIN_SECONDS = 90
 Sql = Callable[..., list[dict[str, Any]]]
 Look = Callable[[str], dict[str, int]]
 
-# One call that was accepted: message, body, created, when it began and when it was answered.
+# One accepted call: message, body, created, and the times of the call and of its answer.
 Accepted = tuple[int, str, int, float, float]
 
 
 def again(member: Member, procedure: str, *arguments: Any) -> list[Row]:
-    """The call, repeated when the database has undone it because of others."""
+    """A call, repeated after a conflict."""
     while True:
         try:
             return member.session.call(procedure, *arguments)
@@ -33,7 +33,7 @@ def again(member: Member, procedure: str, *arguments: Any) -> list[Row]:
 
 
 def debounce(member: Member, type: str) -> tuple[list[Accepted], int]:
-    """Sends to few keys, each call with a body of its own; also says how many calls changed nothing."""
+    """Sends with few keys, each call with its own body; also returns how many calls changed nothing."""
     chance = random.Random(member.number)
     accepted: list[Accepted] = []
     passed_over = 0
@@ -50,7 +50,7 @@ def debounce(member: Member, type: str) -> tuple[list[Accepted], int]:
 
 
 def work_off(member: Member, type: str) -> list[tuple[int, str]]:
-    """Claims, works for a moment and completes, until told to stop."""
+    """Claims, works for a moment and completes, until stopped."""
     chance = random.Random(member.number)
     done = []
     while not member.stopped():
@@ -83,14 +83,14 @@ def test_each_debounced_message_is_handled_once_with_the_last_body_that_was_acce
         assert body in calls, f"message {id}: {body} was not accepted"
         _, ended = calls[body]
         assert not [other for other, (begun, _) in calls.items() if begun > ended], f"message {id}: {body} was replaced"
-    # The race was one: some calls changed a message, some came too late.
+    # There was a real race: some calls changed a message, and some came too late.
     assert sum(not created for _, _, created, _, _ in accepted) > CALLS // 4
     assert sum(passed_over for _, passed_over in sent) > 0
     assert rest(queue) == {}
 
 
 def replace(member: Member, type: str) -> set[tuple[int, int]]:
-    """Replaces one message again and again; returns what the calls have said: (created, changed)."""
+    """Replaces one message repeatedly; returns the results of the calls: (created, changed)."""
     said = set()
     for n in range(CALLS):
         options = (None, None, None, "key", None, None, None, None, "replace")
@@ -101,7 +101,7 @@ def replace(member: Member, type: str) -> set[tuple[int, int]]:
 
 @pytest.mark.any_engine
 def test_senders_never_pass_over_what_another_sender_is_changing(crowd: Crowd, session: Session, queue: str) -> None:
-    """Nobody claims: each call comes after another one and changes the message."""
+    """No consumer claims: each call waits for another one and then changes the message."""
     session.call("send_message", queue, "first", None, None, None, "key")
     said = crowd.results(crowd.start(replace, queue, count=SENDERS))
     assert set().union(*said) == {(0, 1)}
@@ -109,7 +109,7 @@ def test_senders_never_pass_over_what_another_sender_is_changing(crowd: Crowd, s
 
 
 def leave_results(member: Member, type: str) -> dict[int, str]:
-    """Claims with leases that mostly run out, leaves a result each, and says which messages it has finished itself."""
+    """Claims with leases that mostly expire, sets results, and returns the messages that it finished."""
     chance = random.Random(member.number)
     finished: dict[int, str] = {}
     while not member.stopped():
@@ -158,7 +158,7 @@ def test_a_message_keeps_the_result_of_whoever_has_finished_it(
 
 
 def publish(member: Member, topic: str) -> int:
-    """Returns how many messages that has sent."""
+    """Returns how many messages it sent."""
     return sum(int(member.session.call("publish", topic, f"{member.number}")[0]["count"]) for _ in range(PUBLISHED))
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.one_engine
 
 WRITERS, PUBLISHERS, CONSUMERS = 3, 2, 2
 TRANSACTIONS = 120
-ROWS = 40  # a writer's own: so few that most changes meet a row that has been read before
+ROWS = 40  # per writer: so few that most changes hit a row that has been read before
 STRANGE = 500
 MANY_PUBLISHERS, SUBSCRIBERS = 8, 2
 MANY_ROWS = 20_000
@@ -24,7 +24,7 @@ AT_ONCE = 100  # rows of a transaction
 
 
 class Undo(Exception):
-    """Ends a transaction that is not to be committed."""
+    """Ends a transaction without a commit."""
 
 
 def write(member: Member, table: str) -> dict[int, int]:
@@ -53,7 +53,7 @@ def write(member: Member, table: str) -> dict[int, int]:
                 break
             except Undo:
                 break
-            except Exception:  # a conflict, as each driver tells it: the transaction has changed nothing
+            except Exception:  # a conflict, in the driver's own form: the transaction has changed nothing
                 refused += 1
                 if refused > STRANGE:
                     raise
@@ -62,7 +62,7 @@ def write(member: Member, table: str) -> dict[int, int]:
 
 
 def publish(member: Member, feed: str, sizes: Sequence[int] = (1, 7, 500)) -> int:
-    """Publish until told to end and nothing is left; returns how many numbers were given for good."""
+    """Publish until stopped and nothing is left; returns how many numbers were assigned and committed."""
     chance = random.Random(member.number)
     given = 0
     while True:
@@ -82,7 +82,7 @@ def publish(member: Member, feed: str, sizes: Sequence[int] = (1, 7, 500)) -> in
 
 
 def consume(member: Member, feed: str) -> dict[int, int]:
-    """Read until told to end and nothing is left; returns the version of each row that was seen last."""
+    """Read until stopped and nothing is left; returns the last version seen of each row."""
     chance = random.Random(member.number)
     name = f"reader-{member.number}"
     seen: dict[int, int] = {}
@@ -98,7 +98,7 @@ def consume(member: Member, feed: str) -> dict[int, int]:
         if not rows and last:
             return seen
         if chance.random() < 0.2 and not last:
-            continue  # as if it had died before it could move its position
+            continue  # as if it had died before moving its position
         for row in rows:
             found = read(row["row"])
             assert found["sync"] == row["position"]
@@ -109,7 +109,7 @@ def consume(member: Member, feed: str) -> dict[int, int]:
             try:
                 assert member.session.call("advance_feed", feed, name, position) == [{"position": position}]
             except Conflict:
-                position = 0  # the position is what the database says
+                position = 0  # use the position in the database
 
 
 def test_every_consumer_ends_with_the_last_version_of_every_row(
@@ -128,7 +128,7 @@ def test_every_consumer_ends_with_the_last_version_of_every_row(
 
 
 def check_numbers(feed: Feed, given: int, rows: int) -> None:
-    """No number was lost by a rollback, none given twice."""
+    """No number was lost by a rollback, and none was assigned twice."""
     numbers = list(feed.numbers().values())
     assert len(set(numbers)) == len(numbers) == rows
     stats = feed.call("feed_stats")
@@ -137,7 +137,7 @@ def check_numbers(feed: Feed, given: int, rows: int) -> None:
 
 
 def fill(member: Member, table: str, first: int, count: int) -> None:
-    """Insert the rows from `first` on, some of them twice because the first time is rolled back."""
+    """Insert rows from `first` on; some are inserted twice, because the first insert is rolled back."""
     chance = random.Random(member.number)
     for start in range(first, first + count, AT_ONCE):
         rows = [f"{id}, 'v'" for id in range(start, start + AT_ONCE)]
@@ -152,7 +152,7 @@ def fill(member: Member, table: str, first: int, count: int) -> None:
 
 
 def come_and_go(member: Member, table: str, type: str) -> int:
-    """Subscribe and unsubscribe a type of its own until told to end."""
+    """Subscribe and unsubscribe its own queue until stopped."""
     rounds = 0
     while not member.stopped():
         guest = f"{type}.{member.number}"
@@ -163,7 +163,7 @@ def come_and_go(member: Member, table: str, type: str) -> int:
 
 
 @pytest.mark.long
-def test_many_publishers_give_each_number_once_while_triggers_send_and_subscribers_come_and_go(
+def test_many_publishers_assign_each_number_once_while_triggers_send_and_subscribers_change(
     database: Database, session: Session, sql: Callable[..., list[dict[str, Any]]], queue: str, crowd: Crowd
 ) -> None:
     q = Queue(queue, session, sql, BY_DATABASE[database.name])

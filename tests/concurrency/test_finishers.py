@@ -1,4 +1,4 @@
-"""Some claim, others finish, others send, all at once in sessions of their own: no deadlock, no wait that times out."""
+"""Processes claim, finish and send at once, each in its own session: no deadlock and no lock timeout."""
 
 import time
 from collections import defaultdict
@@ -28,7 +28,7 @@ def produce(member: Member, type: str, first: int) -> None:
 
 
 def claim(member: Member, type: str, batches: Any) -> int:
-    """Claim until told to stop and until nothing is left; returns how many."""
+    """Claim until stopped and nothing is left; returns how many."""
     count = 0
     while True:
         last = member.stopped()
@@ -43,7 +43,7 @@ def claim(member: Member, type: str, batches: Any) -> int:
 
 
 def finish(member: Member, ledger: Ledger, batches: Any) -> dict[str, int]:
-    """Finish what others have claimed, in every way, with a heartbeat before it; returns how many by each way."""
+    """Send a heartbeat and finish what others claimed, in every way; returns how many in each way."""
     done: defaultdict[str, int] = defaultdict(int)
     ways = ("complete_batch", "finish_batch", "complete", "fail")
     turn = member.number
@@ -71,14 +71,14 @@ def finish(member: Member, ledger: Ledger, batches: Any) -> dict[str, int]:
 
 
 def keep(member: Member, type: str) -> None:
-    """What the operator's tools do all the time."""
+    """The calls that an operator's tools make all the time."""
     while not member.stopped():
         assert member.session.call("rescue_expired", type)[0]["count"] == 0
         member.session.call("queue_stats", type)
         time.sleep(0.02)
 
 
-def test_claimers_finishers_and_producers_meet_no_conflict_and_lose_nothing(
+def test_claimers_finishers_and_producers_get_no_conflict_and_lose_nothing(
     crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql, holds: Look, rest: Look
 ) -> None:
     """A deadlock or a time-out would be an error of the member that met it: nothing is tried again here."""

@@ -40,7 +40,7 @@ def consume(member: Member, type: str, ledger: Ledger) -> None:
 
 
 def clutch(member: Member, type: str, ledger: Ledger) -> None:
-    """Claim a batch, note it, and hold it to the end: whoever kills this one leaves a lease behind for certain."""
+    """Claim a batch, note it, and hold it to the end: killing this process always leaves a lease."""
     rows: list[dict[str, Any]] = []
     while not rows:
         rows = member.session.call("claim_batch", type, BATCH, None, LEASE)

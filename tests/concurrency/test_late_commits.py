@@ -1,4 +1,4 @@
-"""What becomes visible late lies before what was claimed since: it is found within seconds, while claims go on."""
+"""Messages that commit late are before the mark: they are found within seconds, while claims continue."""
 
 import itertools
 import random
@@ -34,7 +34,7 @@ def consume(member: Member, type: str, ledger: Ledger) -> None:
 
 
 def produce(member: Member, type: str, priorities: list[int]) -> None:
-    """Keep the queue busy, with a backlog of some hundreds, so that no claim comes back short."""
+    """Keep the queue busy, with a backlog of some hundreds: every claim is full."""
     chance = random.Random(member.number)
     for n in itertools.count(1):
         if member.stopped():
@@ -47,7 +47,7 @@ def produce(member: Member, type: str, priorities: list[int]) -> None:
 
 
 def later(sql: Sql, ledger: Ledger) -> Callable[[], bool]:
-    """Whether the consumers have gone on by CLAIMED_SINCE messages and HELD_SECONDS from now."""
+    """Whether the consumers have claimed CLAIMED_SINCE more messages and HELD_SECONDS have passed."""
     count = f"SELECT count(*) AS n FROM {ledger.name}"
     enough = sql(count)[0]["n"] + CLAIMED_SINCE
     end = time.monotonic() + HELD_SECONDS

@@ -1,4 +1,4 @@
-"""Limits under racing consumers that are killed: never more at work, never more claimed, and nothing is left behind."""
+"""Limits under racing consumers that are killed: never more active, never more claimed, and no leftovers."""
 
 import random
 import time
@@ -50,7 +50,7 @@ def settle(member: Member, diary: str, rows: list[Row], failures: str | None) ->
 
 
 def handle(member: Member, type: str, diary: str, size: int, seconds: float, trouble: float) -> None:
-    """Claim, work and finish until told to stop; a share `trouble` of the messages fails, of the batches is held for
+    """Claim, work and finish until stopped; a share `trouble` of the messages fails, of the batches is held for
     too long, and given back."""
     chance = random.Random(time.monotonic_ns())
     while not member.stopped():
@@ -122,7 +122,7 @@ def work_off(
     until(lambda: sql(f"SELECT COUNT(*) AS n FROM {diary}")[0]["n"] >= messages, PATIENCE, f"end of {type}")
     crowd.stop()
     crowd.results(consumers)
-    assert session.call("claim_batch", type, 1_000) == []  # drops tickets that stand for nothing
+    assert session.call("claim_batch", type, 1_000) == []  # drops tickets without a message
     assert rest(type) == {}
     entries = sql(f"SELECT id, body, ending FROM {diary} ORDER BY ending, id")
     assert len({entry["id"] for entry in entries}) == len(entries), "a message was finished twice"
@@ -163,7 +163,7 @@ def test_never_more_than_max_active_are_at_work(
 
 
 def count_claims(member: Member, type: str) -> list[tuple[float, float, int]]:
-    """Claim and complete until told to stop; when each claim was made, at the earliest and the latest, and its size."""
+    """Claim and complete until stopped; returns the earliest and latest time of each claim, and its size."""
     chance, claims = random.Random(member.number), []
     while not member.stopped():
         before = time.monotonic()
@@ -173,7 +173,7 @@ def count_claims(member: Member, type: str) -> list[tuple[float, float, int]]:
             continue
         claims.append((before, time.monotonic(), len(rows)))
         if chance.random() < 0.05:
-            time.sleep(LEASE * 1.2)  # comes again, and spends tokens again
+            time.sleep(LEASE * 1.2)  # retried, and uses tokens again
         member.finish(rows[0]["batch_key"])
     return claims
 
@@ -198,7 +198,7 @@ def test_never_more_than_rate_are_claimed(
     claims = [claim for claims in crowd.results(consumers) for claim in claims]
     ended = time.monotonic()
 
-    # What was killed tells nothing, but each message knows its attempts.
+    # Killed processes report nothing, but each message has its number of attempts.
     messages = [row for state in "NAC" for row in session.call("peek", queue, state, 10_000)]
     assert len(messages) == rate * 10
     total = sum(row["attempts"] for row in messages)
@@ -251,7 +251,7 @@ def test_never_more_than_group_max_active_of_a_group_are_at_work(
 
 
 @pytest.mark.any_engine
-def test_never_more_than_group_rate_are_claimed_and_all_groups_go_on(
+def test_never_more_than_group_rate_are_claimed_and_all_groups_continue(
     crowd: Crowd, session: Session, queue: str, diary: str, sql: Sql, rest: Look
 ) -> None:
     rate, groups, each = 4, 10, 10

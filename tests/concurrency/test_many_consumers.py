@@ -1,4 +1,4 @@
-"""Many consumers, senders and operators at once: nothing lost, nothing twice, nobody sees an error."""
+"""Many consumers, senders and operators at once: nothing lost, nothing handled twice, no error."""
 
 import random
 import threading
@@ -219,7 +219,7 @@ def drain(member: Member, types: list[str]) -> None:
 
 
 @pytest.mark.one_engine
-def test_senders_consumers_and_operators_together_meet_no_error_and_lose_nothing(
+def test_senders_consumers_and_operators_together_get_no_error_and_lose_nothing(
     crowd: Crowd, session: Session, queue: str, sql: Sql, server: Any, rest: Look
 ) -> None:
     types = [f"{queue}.plain", f"{queue}.ordered", f"{queue}.ring"]

@@ -57,7 +57,7 @@ def write(member: Member, diary: str, rows: list[Row], beginning: int) -> None:
 
 
 def handle(member: Member, type: str, diary: str, size: int, trouble: float, retries: list[int]) -> None:
-    """Handle batches until told to stop; a share `trouble` of the messages fails, a quarter of it of the batches is
+    """Handle batches until stopped; a share `trouble` of the messages fails, a quarter of it of the batches is
     given back."""
     chance = random.Random(time.monotonic_ns())
     while not member.stopped():
@@ -94,7 +94,7 @@ def send_all(member: Member, type: str, hot: int, groups: int, each: int, priori
 
 
 def cancel_heads(member: Member, type: str) -> list[int]:
-    """Cancel messages that wait for their next attempt, until told to stop; returns their ids."""
+    """Cancel messages that wait for a retry until stopped; returns their ids."""
     cancelled = []
     while not member.stopped():
         waiting = [row for row in member.session.call("peek", type, "N", 10_000) if row["attempts"] and row["error"]]
@@ -106,7 +106,7 @@ def cancel_heads(member: Member, type: str) -> list[int]:
 
 
 def assert_order(entries: list[Row]) -> None:
-    """Of each group: no two at the same time, each sender's messages in order, no attempt twice."""
+    """In each group: one message at a time, each sender's messages in order, no attempt twice."""
     assert len({(entry["id"], entry["attempt"]) for entry in entries}) == len(entries)
     busy_until: defaultdict[str, int] = defaultdict(int)
     last: defaultdict[tuple[str, str], tuple[int, int]] = defaultdict(lambda: (-1, 0))
@@ -122,11 +122,11 @@ def assert_order(entries: list[Row]) -> None:
 def finish_off(
     crowd: Crowd, consumers: list[int], holds: Look, type: str, connection: Session, rest: Look
 ) -> dict[str, int]:
-    """Wait until nothing is new or active, end the consumers, and return what the tables hold."""
+    """Wait until nothing is new or active, end the consumers, and return the contents of the tables."""
     until(lambda: holds(type).keys() <= {"dead"}, DRAIN_SECONDS, f"the end of {type}")
     crowd.stop()
     crowd.results(consumers)
-    assert connection.call("claim_batch", type, 1_000) == []  # drops tickets that stand for nothing
+    assert connection.call("claim_batch", type, 1_000) == []  # drops tickets without a message
     return rest(type)
 
 
@@ -155,7 +155,7 @@ def test_groups_keep_their_order_through_failures_crashes_and_cancels(
         send_all, queue, HOT_MESSAGES // SENDERS, GROUPS, MESSAGES_A_GROUP // SENDERS, 1, count=SENDERS
     )
     kill_some(crowd, consumers, consume)
-    session.call("send_message", queue, f"{HOPELESS}/0/0", None, None, HOPELESS)  # ends when it is cancelled
+    session.call("send_message", queue, f"{HOPELESS}/0/0", None, None, HOPELESS)  # stays until it is cancelled
     sent = sum(crowd.results(senders)) + 1
     until(lambda: holds(queue).keys() <= {"dead"}, DRAIN_SECONDS, f"the end of {queue}")
     crowd.stop(canceller)
@@ -164,7 +164,7 @@ def test_groups_keep_their_order_through_failures_crashes_and_cancels(
     entries = sql(f"SELECT * FROM {diary}")
     assert_order(entries)
     assert cancelled
-    # How many use up their attempts before somebody cancels them is luck, and it may be none.
+    # How many use up their attempts before they are cancelled depends on luck; it may be none.
     assert left.keys() <= {"message", "dead"} and left.get("message") == left.get("dead")
     assert len({entry["id"] for entry in entries}) == sent, "every message was handled at least once"
     for id in cancelled:
@@ -190,7 +190,7 @@ def test_no_group_is_left_behind_when_finishing_races_with_claiming(
     priorities: int,
     trouble: float,
 ) -> None:
-    """Who finishes a head lets its group go on while others drop that group's tickets: two groups, small batches."""
+    """A finish lets its group continue while other claims drop the group's tickets: two groups, small batches."""
     session.call("set_queue", queue, 60, 1_000, 0, 1, "delete", 1)
     consumers = crowd.start(handle, queue, diary, 3, trouble, FAST_RETRIES, count=CONSUMERS)
     senders = crowd.start(send_all, queue, 0, RACE_GROUPS, RACE_MESSAGES // RACE_GROUPS // SENDERS, priorities, count=3)
@@ -203,7 +203,7 @@ def test_no_group_is_left_behind_when_finishing_races_with_claiming(
 
 
 def rush(member: Member, type: str) -> None:
-    """Claim and finish as fast as possible, until told to stop."""
+    """Claim and finish as fast as possible until stopped."""
     chance = random.Random(member.number)
     while not member.stopped():
         rows = member.session.call("claim_batch", type, chance.randrange(1, BURST_GROUPS), None, 60)
@@ -215,7 +215,7 @@ def rush(member: Member, type: str) -> None:
 def test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropped_as_its_head_finishes(
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:
-    """Bursts of a few messages a group and then silence: a later message would hide that a group is stuck."""
+    """Bursts of a few messages per group, then a pause: a later message would hide a stuck group."""
     session.call("set_queue", queue, 60, 10, 0, 0, "delete", 1, 0)
     crowd.start(rush, queue, count=CONSUMERS)
     for _ in range(BURSTS):
@@ -228,11 +228,11 @@ def test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropp
 
 
 class RolledBack(Exception):
-    """What ends the transaction of a take."""
+    """Ends the transaction of a take."""
 
 
 def take(member: Member, type: str, diary: str, size: int, trouble: float) -> None:
-    """Take several times in one transaction, which a share `trouble` of the time is rolled back."""
+    """Take several times in one transaction; a share `trouble` of the transactions is rolled back."""
     chance = random.Random(member.number)
     while not member.stopped():
         entries: list[tuple[int, list[Row]]] = []
@@ -241,7 +241,7 @@ def take(member: Member, type: str, diary: str, size: int, trouble: float) -> No
                 entries.append((time.monotonic_ns(), rows))
             if chance.random() < trouble:
                 raise RolledBack
-            # Nobody else can have these groups before the commit, only a later take of this transaction.
+            # Before the commit, only a later take of this transaction can take from these groups.
             ends: defaultdict[str, int] = defaultdict(time.monotonic_ns)
             values = []
             for beginning, rows in reversed(entries):
@@ -266,7 +266,7 @@ def test_takes_race_with_claims_and_finishes_and_every_group_keeps_its_order(
     rest: Look,
     priorities: int,
 ) -> None:
-    """A take spends the tickets of its groups, and issues new ones, while others drop theirs."""
+    """A take uses up the tickets of its groups and issues new ones, while others drop theirs."""
     session.call("set_queue", queue, 60, 1_000, 0, 1, "delete", 1)
     consumers = crowd.start(take, queue, diary, 20, 0.2, count=CONSUMERS // 2)
     consumers += crowd.start(handle, queue, diary, 10, 0.1, FAST_RETRIES, count=CONSUMERS // 2)
@@ -280,7 +280,7 @@ def test_takes_race_with_claims_and_finishes_and_every_group_keeps_its_order(
 
 
 def test_a_message_taken_by_the_ticket_of_a_more_urgent_one_keeps_its_attempts(session: Session, queue: str) -> None:
-    """The ticket it came with is still there when it comes back."""
+    """The ticket of a message is still there when the message is put back."""
     session.call("set_queue", queue, 60, 10, 0, 0, "delete", 1)
     head = session.call("send_message", queue, "less urgent", None, 1, "g")[0]["id"]
     session.call("send_message", queue, "more urgent", None, 0, "g")
@@ -307,7 +307,7 @@ def drain(session: Session, type: str) -> list[str]:
 def test_what_was_sent_before_the_queue_was_made_ordered_is_not_left_behind(
     session: Session, queue: str, connect: Callable[..., Session], at_work: bool
 ) -> None:
-    """A transaction that began when the queue was not ordered has put its message in no group."""
+    """A transaction that began before the queue was ordered has sent a message without a group."""
     early = connect("early")
     with early.transaction():
         early.call("send_message", queue, "1", None, 1, "g")
@@ -324,7 +324,7 @@ def test_what_was_sent_before_the_queue_was_made_ordered_is_not_left_behind(
 def test_a_queue_is_made_ordered_again_after_a_late_message_of_its_first_order(
     session: Session, queue: str, connect: Callable[..., Session]
 ) -> None:
-    """What was sent to groups comes without them, and leaves nothing there."""
+    """Messages sent to groups are claimed without groups and leave no tickets."""
     policy = [queue, 60, 10, 0, 0, "delete"]
     session.call("set_queue", *policy, 1)
     early = connect("early")

@@ -1,4 +1,4 @@
-"""Polling tables worked off by five pollers, slower than they poll, while others write: no row twice, none lost."""
+"""Five slow pollers consume polling tables while others write: no row is handled twice or lost."""
 
 import json
 import random
@@ -29,7 +29,7 @@ Names = dict[str, str]
 
 
 def write(member: Member, names: Names, number: int) -> list[str]:
-    """Insert rows, some of them late and some of them twice because the first time is rolled back."""
+    """Insert rows, some of them late; some are inserted twice, because the first insert is rolled back."""
     chance = random.Random(number)
     written = []
     for n in range(ROWS):
@@ -58,7 +58,7 @@ def write(member: Member, names: Names, number: int) -> list[str]:
 
 
 def finish(member: Member, key: Any, lines: str | None = None) -> Row:
-    """Again after a conflict, as by the runner: without a key, deletes read the whole table and may deadlock."""
+    """Repeats after a conflict, as the runner does: without a key, deletes read the whole table and may deadlock."""
     while True:
         try:
             [counts] = member.session.call("finish_rows", key, lines)
@@ -68,7 +68,7 @@ def finish(member: Member, key: Any, lines: str | None = None) -> Row:
 
 
 def poll(member: Member, names: Names, folded: str) -> list[tuple[str, str]]:
-    """Claim, take longer than between two polls, finish, and note what was finished by us; now and then fail."""
+    """Claim, work for longer than a poll interval, finish, and note the finished rows; sometimes fail."""
     chance = random.Random(member.number)
     done = []
     while not member.stopped():
@@ -82,7 +82,7 @@ def poll(member: Member, names: Names, folded: str) -> list[tuple[str, str]]:
             lines = "\n".join(f"{id},0,no" for id in failed)
             counts = finish(member, rows[0]["batch_key"], lines)
             if not any(counts.values()):
-                continue  # lost: somebody else has them
+                continue  # lost: another poller has them
             assert (counts["done"], counts["gone"]) == (len(rows) - len(failed), 0), counts
             done += [(shape, json.loads(row["row"])[folded]) for row in rows if row["id"] not in failed]
     return done
@@ -135,7 +135,7 @@ def finish_each(member: Member, keys: list[str]) -> None:
 
 
 def claim_often(member: Member, name: str) -> list[Any]:
-    """What claims find of a table all of whose rows are claimed already, while others finish them."""
+    """Claims find nothing in a table whose rows are all claimed, while others finish them."""
     found = []
     while not member.stopped():
         found += member.session.call("claim_rows", name, EQUAL_ROWS, None, PATIENCE)
@@ -146,7 +146,7 @@ def claim_often(member: Member, name: str) -> list[Any]:
 def test_what_others_finish_during_a_claim_is_not_claimed_again(
     crowd: Crowd, session: Session, sql: Callable[..., list[Any]], database: Database, queue: str, shape: str
 ) -> None:
-    """Equal rows that no status marks as claimed: both rows and entries are read at once, or the entries first."""
+    """Equal rows without a status: a claim reads rows and entries in one statement, or the entries first."""
     table = Polled(queue, session, sql, BY_DATABASE[database.name], SHAPES[shape]).create()
     table.copies("same", EQUAL_ROWS)
     keys = [table.claim(lease_seconds=PATIENCE * 10)[0]["batch_key"] for _ in range(EQUAL_ROWS)]

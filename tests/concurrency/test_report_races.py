@@ -1,4 +1,4 @@
-"""Reports of many consumers at once: none is lost, and nobody waits for another's."""
+"""Reports of many consumers at once: none is lost, and none waits for another."""
 
 import random
 import time
@@ -23,7 +23,7 @@ Sql = Callable[..., list[dict[str, Any]]]
 
 
 def report(member: Member, queue: str, reader: str | None) -> Counter[str]:
-    """Report again and again, one in four undone; what was committed, and the conflicts met."""
+    """Report repeatedly, one in four rolled back; returns the committed counts and the conflicts."""
     chance = random.Random(member.number)
     reader = reader or f"own {member.number}"
     done: Counter[str] = Counter()
@@ -47,7 +47,7 @@ def report(member: Member, queue: str, reader: str | None) -> Counter[str]:
 
 
 def test_every_report_is_counted_once(crowd: Crowd, session: Session, queue: str, sql: Sql, server: Server) -> None:
-    """Beside reporters of old minutes, which every new minute deletes."""
+    """At the same time, others report old minutes, which every new minute deletes."""
     others = crowd.start(report, queue, None, count=OWN)
     crowd.start(report, queue, "shared", count=SHARED)
     time.sleep(SECONDS)
@@ -65,7 +65,7 @@ def test_every_report_is_counted_once(crowd: Crowd, session: Session, queue: str
 
 
 def forget(member: Member, queue: str) -> int:
-    """Be a new consumer with each report: each forgets what is old."""
+    """Report as a new consumer each time: each report deletes old ones."""
     count = 0
     while not member.stopped():
         call(member.session, "report_consumer", f"{member.number}.{count}", queue, 1)
@@ -77,11 +77,11 @@ def forget(member: Member, queue: str) -> int:
 def test_forgetting_old_reports_is_in_nobodys_way(
     crowd: Crowd, session: Session, queue: str, sql: Sql, server: Server, database: Database
 ) -> None:
-    """All want to delete the same old rows, one holds some of them locked, and consumers are killed."""
+    """All try to delete the same old rows, one holds locks on some of them, and consumers are killed."""
     old = session.now() - timedelta(days=2)
     call(session, "report_consumer", "old", queue, 1)
     can = BY_DATABASE[database.name]
-    table, minute = server.table("report"), can.quote(can.fold("minute"))  # a word of Firebird's
+    table, minute = server.table("report"), can.quote(can.fold("minute"))  # a keyword in Firebird
     sql(f"UPDATE {table} SET {minute} = %s WHERE type = %s", old.replace(second=0, microsecond=0, tzinfo=None), queue)
     members = crowd.start(forget, queue, count=OWN)
     for n in range(KILLS):

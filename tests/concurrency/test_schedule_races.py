@@ -1,4 +1,4 @@
-"""Schedules under many consumers, some of whom are killed: each time is sent once."""
+"""Schedules under many consumers, some of which are killed: each time is sent once."""
 
 import random
 import time
@@ -21,7 +21,7 @@ Sql = Callable[..., list[dict[str, Any]]]
 
 
 def claim(member: Member, queue: str) -> None:
-    """Claim again and again, one in three claims undone, and finish nothing: the messages stay to be counted."""
+    """Claim repeatedly, roll back one in three claims, and finish nothing: the messages are counted later."""
     chance = random.Random(member.number)
     while not member.stopped():
         try:

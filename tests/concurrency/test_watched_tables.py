@@ -1,4 +1,4 @@
-"""Watched tables with several writers, while types subscribe and unsubscribe."""
+"""Watched tables with several writers, while queues subscribe and unsubscribe."""
 
 import json
 import time
@@ -20,11 +20,11 @@ STRANGE = 500
 
 
 class Undo(Exception):
-    """Ends a transaction that is not to be committed."""
+    """Ends a transaction without a commit."""
 
 
 def write(member: Member, table: str) -> list[tuple[str, int]]:
-    """Insert, update and delete rows of its own, some of it rolled back; returns what was committed, in order."""
+    """Insert, update and delete its own rows, and roll some of it back; returns the committed changes in order."""
     done: list[tuple[str, int]] = []
     refused = 0
     for n in range(ROWS):
@@ -43,7 +43,7 @@ def write(member: Member, table: str) -> list[tuple[str, int]]:
                 break
             except Undo:
                 break
-            except Exception:  # a conflict, as each driver tells it: the transaction has changed nothing
+            except Exception:  # a conflict, in the driver's own form: the transaction has changed nothing
                 refused += 1
                 if refused > STRANGE:
                     raise
@@ -52,7 +52,7 @@ def write(member: Member, table: str) -> list[tuple[str, int]]:
 
 
 def come_and_go(member: Member, table: str, type: str) -> int:
-    """Subscribe and unsubscribe another type until told to end."""
+    """Subscribe and unsubscribe another queue until stopped."""
     rounds = 0
     while not member.stopped():
         assert call(member.session, "subscribe", table, "IUD", type) == [{"count": 3}]
@@ -62,7 +62,7 @@ def come_and_go(member: Member, table: str, type: str) -> int:
 
 
 def consume(member: Member, type: str) -> list[tuple[str, int]]:
-    """One consumer, in an ordered queue: everything that happens, in the order in which it is claimed."""
+    """One consumer of an ordered queue; returns all changes in the order of the claims."""
     seen = []
     while True:
         last = member.stopped()
@@ -76,7 +76,7 @@ def consume(member: Member, type: str) -> list[tuple[str, int]]:
             return seen
 
 
-def test_each_writers_events_come_in_his_order_while_subscribers_come_and_go(
+def test_each_writers_events_keep_their_order_while_subscribers_come_and_go(
     database: Database, session: Session, sql: Callable[..., list[dict[str, Any]]], queue: str, crowd: Crowd
 ) -> None:
     q = Queue(queue, session, sql, BY_DATABASE[database.name]).ordered()

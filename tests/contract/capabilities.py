@@ -1,4 +1,4 @@
-"""Where the databases differ, and why. No test of the contract decides by a database's name: it asks here."""
+"""The differences between databases, with reasons. Contract tests use these values and never a database's name."""
 
 import base64
 import uuid
@@ -40,39 +40,39 @@ def _drop_mysql_trigger(sql: Sql, table: str) -> None:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What one database does its own way.
+    """The characteristics of one database.
 
-    view:            how its SQL names the view message_state: a schema where there are schemas, else a prefix.
-    key:             the Python type of a batch key: drivers that know no UUID give text.
-    nul:             text can hold the character NUL; where it cannot, it is an invalid_argument.
-    holder:          what queue_health calls another session, told the driver's connection and its application name.
-    empties_parts:   purge_archive empties a part of the archive that is wholly old at once.
-    rings_go_by_id:  once claim_wraparound has found something in a type, claim_batch goes by id there too.
-    undoes_a_call:   a call that fails inside the caller's transaction undoes its own work, and the transaction goes on;
-                     where it does not, the caller sets a savepoint before the call.
-    keeps_savepoints: and that helps; where it does not, the caller's transaction is lost with the call.
-    blank_endings:   names that differ in blanks at their end are different names; where they are not, such an ending is
+    view:            the view message_state as its SQL names it: with a schema if it has schemas, else with a prefix.
+    key:             the Python type of a batch key: drivers without a UUID type return text.
+    nul:             text can contain the character NUL; otherwise NUL raises invalid_argument.
+    holder:          queue_health's name for another session, from the driver's connection and its application name.
+    empties_parts:   purge_archive truncates a partition of the archive that is completely old.
+    rings_go_by_id:  after claim_wraparound has found something in a queue, claim_batch also orders by id there.
+    undoes_a_call:   a call that fails in the caller's transaction rolls back only its own work; otherwise the caller
+                     needs a savepoint before the call.
+    keeps_savepoints: the savepoint helps; otherwise the caller's transaction is lost with the call.
+    blank_endings:   names that differ only in trailing blanks are different; otherwise a trailing blank raises
                      an invalid_argument.
-    waits:           wait_for_message can wait; where it cannot, it answers at once.
-    sleeps_by_clock: its sleep ends by the server's clock: when that is set back, it lasts as much longer.
-    live_locks:      what rows of group_lock are of use: others wait for a claim that forgets them.
+    waits:           wait_for_message can wait; otherwise it returns at once.
+    sleeps_by_clock: its sleep ends by the server's clock; a clock that is set back makes it longer.
+    live_locks:      which rows of group_lock are in use: others wait for a claim that deletes them.
     moment:          the type of a column for a date with a time.
     instant:         a time in UTC as a literal of its SQL.
     letters:         the type of a column for 40 characters of any kind.
-    grants:          statements that let the queue, and every login, work on a table.
+    grants:          statements that let the queue and every login use a table.
     enum:            a statement before, and the type of a status that can be N, A, D or E; None: there are none.
     text:            the type of a column for short texts of any characters.
     quote:           a name as the database's SQL quotes it.
-    opens:           what a DBA runs so that the queue may read and change a table, given as its SQL names it, and every
+    opens:           the statements of a DBA that let the queue read and change a table, given as in SQL, and let every
                      caller may make a feed of it.
     values:          columns of each common type with a value: (type, the value in SQL, what a feed's JSON makes of it).
-    fold:            what the catalog makes of a name that SQL has without quotes.
+    fold:            an unquoted name as the catalog stores it.
     user:            a login as GRANT names it.
     own_table:       one of the queue's own tables, as SQL names it.
-    longest_key:     how many characters of such a text a primary key takes.
-    uuid:            the type of a UUID, the SQL of a value, and what a message tells of it, in small letters.
-    before_watching: what the DBA executes before every caller can have a table, quoted, watched.
-    spoil_watching:  takes away the trigger for updates of a watched table, told a session with all rights and the name.
+    longest_key:     the most characters of such a text in a primary key.
+    uuid:            the type of a UUID, the SQL of a value, and its text in a message, in lower case.
+    before_watching: the statements of a DBA that let every caller watch a table, given quoted.
+    spoil_watching:  drops the update trigger of a watched table, given a session with all rights and the name.
     """
 
     view: str
@@ -108,11 +108,11 @@ class Capabilities:
 
 
 def _between(first: str, last: str) -> Callable[[str], str]:
-    """Quotes a name with these, the last one doubled inside."""
+    """Quotes a name with these characters; the last one is doubled inside it."""
     return lambda name: first + name.replace(last, last * 2) + last
 
 
-# What all know by the same name.
+# Settings that all databases share.
 _VALUES: tuple[tuple[str, str, Any], ...] = (
     ("smallint", "-32768", -32768),
     ("integer", "2147483647", 2147483647),
@@ -138,7 +138,7 @@ def _session_id(connection: Any) -> int:
 
 
 BY_DATABASE = {
-    # An error there ends the transaction: only a rollback is possible, of the whole or to a savepoint.
+    # An error ends the transaction: only a rollback is possible, of the whole or to a savepoint.
     "postgresql": Capabilities(
         view="mq.message_state",
         key=uuid.UUID,
@@ -306,55 +306,55 @@ BY_DATABASE = {
 }
 
 
-# What executes a product's SQL in its place, and what it cannot do: its own lacks, and none of the product. Each reason
+# Stand-ins that run a product's SQL, and what they cannot do although the product can. Each reason
 # with the tests that need it, or one case of a test.
 STAND_INS: dict[str, dict[str, set[str]]] = {
     # Told from @@VERSION. Tried: 4.3, https://babelfishpg.org.
     "Babelfish": {
         "reads lock hints and does not follow them: what passes over a locked row there waits for it": {
-            "test_cancel_passes_over_what_is_being_claimed",
+            "test_cancel_skips_a_message_that_is_being_claimed",
             "test_cancel_rolled_back_leaves_the_message_claimable",
             "test_claim_batch_skips_messages_that_another_session_is_claiming",
             "test_claim_wraparound_skips_what_another_session_is_claiming",
             "test_of_two_claims_of_one_reader_at_once_the_one_that_went_further_counts",
             "test_readers_that_race_round_a_ring_share_its_messages",
-            "test_fail_without_a_key_passes_over_what_is_being_taken",
+            "test_fail_without_a_key_skips_a_message_that_is_being_taken",
             "test_max_active_holds_for_takes_and_their_transactions",
             "test_max_active_holds_through_rollbacks",
             "test_rate_limits_finish_batch_and_takes",
             "test_group_max_active_holds_for_finish_batch_and_takes",
-            "test_purge_passes_over_what_is_being_claimed",
-            "test_rescue_expired_passes_over_what_is_being_finished",
-            "test_rescue_expired_passes_over_what_is_being_extended",
+            "test_purge_skips_messages_that_are_being_claimed",
+            "test_rescue_expired_skips_a_batch_that_is_being_finished",
+            "test_rescue_expired_skips_a_lease_that_is_being_extended",
             "test_take_batch_hides_its_messages_from_others_until_it_ends",
             "test_a_sender_of_a_dedup_key_waits_for_a_take_and_sends_when_that_commits",
             "test_claims_pass_over_what_another_is_claiming",
-            "test_publish_feed_passes_over_rows_that_a_writer_has_locked",
+            "test_publish_feed_skips_rows_that_a_writer_has_locked",
             "test_claims_pass_over_rows_that_a_writer_has_locked",
             "test_senders_and_finishers_do_not_wait_for_a_claim_of_thousands",
-            "test_a_claim_beside_an_open_cancel_of_the_head",
-            "test_a_policy_does_not_become_ordered_beside_an_open_sender",
+            "test_a_claim_skips_a_head_that_an_open_transaction_cancels",
+            "test_a_policy_does_not_become_ordered_while_a_sender_is_open",
             "test_a_message_whose_sender_commits_late_is_claimed_within_seconds",
-            "test_claimers_finishers_and_producers_meet_no_conflict_and_lose_nothing",
+            "test_claimers_finishers_and_producers_get_no_conflict_and_lose_nothing",
             "test_eight_consumers_lose_nothing_and_finish_nothing_twice",
             "test_every_message_is_finished_though_consumers_are_killed_while_producers_send",
             "test_messages_of_a_take_that_rolls_back_are_claimed_within_seconds",
-            "test_senders_consumers_and_operators_together_meet_no_error_and_lose_nothing",
+            "test_senders_consumers_and_operators_together_get_no_error_and_lose_nothing",
             "test_a_message_that_is_being_claimed_is_not_waited_for",
             "test_a_change_can_be_rolled_back_and_others_pass_over_it",
             "test_what_is_rolled_back_is_due_again",
         },
         "leaves the values of OPENJSON escaped, and spoils what is not ASCII in STRING_ESCAPE": {
-            "test_keys_of_text_tell_every_value",
+            "test_text_keys_report_every_value",
             *(
-                f"test_hostile_names_and_texts_are_kept_as_they_are[{case}]"
+                f"test_hostile_names_and_texts_are_stored_unchanged[{case}]"
                 for case in (
                     *("line ends", "two-byte characters", "four-byte characters", "joined emoji", "not characters"),
                     *("combining characters", "right to left", "same but for case and accents"),
                 )
             ),
             "test_finish_batch_reads_an_error_that_begins_with_a_quote_as_a_json_string",
-            "test_finish_batch_takes_any_other_error_as_it_stands",
+            "test_finish_batch_stores_any_other_error_unchanged",
             "test_finish_batch_cuts_an_error_at_4000_characters",
             "test_finish_batch_changes_nothing_for_one_bad_line_and_names_it",
             "test_finish_batch_refuses_a_first_line_that_is_no_failure[a string without end]",
@@ -366,13 +366,13 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             ),
             "test_finish_batch_keeps_a_stack_trace",
             "test_finish_batch_cuts_an_error_of_many_lines_at_4000_characters",
-            "test_a_body_comes_back_byte_for_byte_by_every_way",
+            "test_every_way_to_claim_returns_a_body_byte_for_byte",
             "test_a_list_of_failures_keeps_a_hostile_error",
             "test_send_batch_reads_a_line_that_begins_with_a_quote_as_a_json_string",
             "test_send_batch_reads_all_escapes_of_json",
-            "test_a_batch_of_bodies_arrives_as_it_is",
+            "test_a_batch_of_bodies_arrives_unchanged",
             "test_a_batch_is_claimed_finished_and_followed_by_the_next",
-            "test_send_batch_takes_any_other_line_as_it_stands",
+            "test_send_batch_sends_any_other_line_unchanged",
             "test_send_batch_refuses_all_for_one_bad_line_and_names_it",
             "test_send_batch_treats_an_escaped_nul_as_it_treats_a_nul",
             "test_send_batch_measures_the_body_and_not_its_json",
@@ -405,13 +405,13 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             ),
             "test_bad_arguments_are_refused_and_change_nothing[wrong9-headers:]",
             "test_the_longest_headers_have_the_topic_in_them",
-            "test_a_bad_argument_is_refused_also_when_nobody_is_bound[True-body-body: ]",
-            "test_a_bad_argument_is_refused_also_when_nobody_is_bound[False-body-body: ]",
+            "test_a_bad_argument_is_refused_even_if_no_queue_is_bound[True-body-body: ]",
+            "test_a_bad_argument_is_refused_even_if_no_queue_is_bound[False-body-body: ]",
         },
         "has no WAITFOR": {
             "test_wait_for_message_gives_up_when_the_time_is_up",
             "test_wait_for_message_returns_soon_after_another_session_sends",
-            "test_a_write_wakes_who_waits",
+            "test_a_write_wakes_waiting_consumers",
             "test_wait_for_message_returns_when_the_sender_commits_and_not_before",
             "test_wait_for_message_returns_when_a_delayed_message_is_due",
             "test_wait_for_message_returns_when_a_lease_runs_out",
@@ -424,15 +424,15 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_doctor_names_what_is_missing_or_changed",
         },
         "knows no isolation level above READ COMMITTED but its own": {
-            "test_a_writer_at_serializable_does_not_stop_who_subscribes",
+            "test_a_serializable_writer_does_not_block_a_subscription",
             "test_callers_of_a_higher_isolation_level_claim_and_keep_their_level",
             "test_senders_at_serializable_stop_nobody",
             "test_the_language_and_the_level_of_the_session_change_nothing",
         },
         "does not know DELETED inside a CASE of an OUTPUT": {
-            "test_a_ring_goes_round_in_steps_of_a_thousand",
+            "test_a_ring_is_scanned_in_steps_of_a_thousand",
             "test_a_call_is_one_with_the_callers_transaction[claim_wraparound-plain]",
-            "test_a_call_that_fails_half_way_leaves_nothing[claim_wraparound-plain]",
+            "test_a_call_that_fails_halfway_changes_nothing[claim_wraparound-plain]",
             "test_a_call_joins_the_callers_transaction_and_a_rollback_undoes_it[claim_wraparound]",
             "test_nothing_is_seen_of_a_call_before_its_transaction_commits[claim_wraparound]",
         },
@@ -454,7 +454,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             ),
         },
         "crashes, with all sessions, when several consumers race in one ordered queue": {
-            "test_eight_consumers_of_few_groups_meet_no_deadlock",
+            "test_eight_consumers_of_few_groups_get_no_deadlock",
             "test_groups_keep_their_order_through_failures_crashes_and_cancels",
             "test_no_group_is_left_behind_when_finishing_races_with_claiming",
             "test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropped_as_its_head_finishes",
@@ -470,18 +470,18 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_arguments_are_values",
             "test_a_role_may_call_what_the_contract_gives_it",
             "test_who_has_the_rights_claims_and_finishes_and_loses_it_with_them",
-            "test_an_operator_changes_nothing_of_a_table_that_he_may_not_change",
+            "test_an_operator_cannot_change_a_table_without_a_right_on_it",
             "test_claims_of_another_table_are_out_of_reach_of_ones_own",
-            "test_a_feed_is_read_and_published_by_none_who_may_not_do_so_himself",
+            "test_only_users_with_rights_on_the_table_can_read_or_publish_a_feed",
             "test_a_role_may_call_what_the_contract_gives_it_and_nothing_else",
-            "test_a_role_is_told_its_mistake_like_everybody",
+            "test_a_role_gets_the_same_errors_as_the_owner",
             "test_the_roles_together_can_do_a_messages_whole_life",
             "test_user_with_the_consumer_role_alone_can_consume",
             "test_each_role_of_the_queue_can_check_the_installation",
         },
         "knows no MERGE": {
-            "test_a_merge_is_told_by_its_actions",
-            "test_an_empty_merge_tells_nothing",
+            "test_a_merge_is_reported_by_its_actions",
+            "test_an_empty_merge_reports_nothing",
         },
         "doubles quotes in QUOTENAME": {
             "test_any_name_of_a_table_and_a_column_will_do[quotes]",
@@ -505,7 +505,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_a_consumer_of_a_feed_needs_its_own_rights_and_loses_it_with_them",
             "test_the_trigger_of_a_table_of_another_owner_may_send_and_nothing_else",
             "test_who_may_not_change_a_table_makes_no_feed_of_it",
-            "test_a_table_of_another_owner_tells_though_its_writers_have_no_right_on_the_queue",
+            "test_a_table_of_another_owner_reports_changes_of_writers_without_rights_on_the_queue",
         },
         "takes seconds for what a session calls for the first time, and so long that leases and patience run out": {
             "test_lost_batch_is_not_finished_and_its_rest_not_started",
@@ -515,7 +515,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_a_demo_stopped_in_the_middle_leaves_nothing_claimed_and_the_next_one_works",
             "test_bench_measures_and_leaves_nothing",
             "test_send_message_is_claimed_once_it_is_due",
-            "test_take_batch_finds_what_becomes_ready_below_the_place_of_the_takes_before",
+            "test_take_batch_finds_messages_that_become_ready_below_the_mark_of_earlier_takes",
         },
         "cannot grant rights on a database, nor make a user its owner": {
             "test_objects_of_the_same_name_in_the_callers_schema_are_not_used",
@@ -526,6 +526,6 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
 
 
 def lack(stand_in: str, test: str, case: str) -> str:
-    """Why a stand-in cannot run a case of a test; '' when it can, and for the product itself."""
+    """Why a stand-in cannot run a test or a case of it; '' if it can, and for the product itself."""
     names = {test, f"{test}[{case}]"}
     return next((reason for reason, tests in STAND_INS.get(stand_in, {}).items() if names & tests), "")

@@ -11,7 +11,7 @@ from rowqueue.databases import Database, Session
 
 @pytest.fixture
 def can(database: Database) -> Capabilities:
-    """What this database does its own way."""
+    """The characteristics of this database."""
     return BY_DATABASE[database.name]
 
 
@@ -24,10 +24,10 @@ def _lasting(database: Database) -> Iterator[list[Session]]:
 
 @pytest.fixture
 def lasting_session(database: Database, _lasting: list[Session]) -> Session:
-    """For modules of many short tests of which none changes its session: `session` may be this one there."""
+    """A session for modules with many short tests that do not change it."""
     try:
         _lasting[0].call("queue_stats", "none")
-    except Exception:  # a test has ended it from elsewhere
+    except Exception:  # the test has ended the connection
         _lasting[0] = database.connect("test")
     return _lasting[0]
 

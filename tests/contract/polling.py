@@ -1,4 +1,4 @@
-"""Tables of a user's for the tests of polling tables: one of each shape, with the calls on it."""
+"""Users' tables for the tests of polling tables: one of each shape, with its calls."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ class Shape:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Of adopt_table, but its name and table."""
+        """The arguments of adopt_table except name and table."""
         arguments: dict[str, Any] = {"on_complete": self.on_complete}
         if self.has_key:
             arguments["key_columns"] = "id"
@@ -82,7 +82,7 @@ SHAPES = {
 
 
 class Polled:
-    """A table of one shape, adopted under its own name. Its column v tells its rows apart, where a test wants that."""
+    """A table of one shape, adopted under its own name. Its column v identifies rows for the tests."""
 
     def __init__(self, name: str, session: Session, sql: Sql, can: Capabilities, shape: Shape) -> None:
         self.name = name.replace(".", "_")
@@ -121,7 +121,7 @@ class Polled:
         return self
 
     def copies(self, v: str, count: int) -> "Polled":
-        """Rows that are equal in all columns, where the shape allows it."""
+        """Rows that are equal in all columns, if the shape allows it."""
         for _ in range(count):
             before, self.inserted = self.inserted, 30
             self.insert(v)
@@ -142,16 +142,16 @@ class Polled:
         return count
 
     def peek(self, state: str | None = None) -> dict[str, Row]:
-        """What is claimed, waits or is dead, by v."""
+        """The rows that are claimed, waiting or dead, by v."""
         return {self.v(row): row for row in call(self.session, "peek_rows", self.name, state)}
 
     def states(self) -> list[tuple[str, int]]:
-        """State and attempts of what is claimed, waits or is dead."""
+        """State and attempts of the rows that are claimed, waiting or dead."""
         rows = call(self.session, "peek_rows", self.name)
         return sorted((row["state"], row["attempts"]) for row in rows)
 
     def v(self, row: Row) -> str:
-        """The v of a claimed row; of one that was looked at, only where the key is the whole row."""
+        """The v of a claimed row; for a peeked row, only if the key is the whole row."""
         value = json.loads(row.get("row") or row["key"]).get(self.can.fold("v"))
         return str(value)
 
@@ -159,7 +159,7 @@ class Polled:
         return [self.v(row) for row in rows]
 
     def left(self) -> dict[str, str | None]:
-        """The rows of the table itself: v and status, '' where there is none."""
+        """The rows of the table itself: v and status, '' if it has no status."""
         status = "status" if self.shape.has_status else "''"
         rows = self.sql(f"SELECT v, {status} AS s FROM {self.name}")
         found = [{name.lower(): value for name, value in row.items()} for row in rows]
@@ -175,7 +175,7 @@ class Polled:
 
     @property
     def waiting(self) -> str | None:
-        """What left() shows for a row that is ready, or waits."""
+        """What left() shows for a row that is ready or waiting."""
         return self.expected("N")
 
     @property
@@ -191,7 +191,7 @@ class Polled:
 
 
 def create_table(sql: Sql, can: Capabilities, name: str, *columns: str, index: str = "") -> None:
-    """A table of a user's that the queue and every login may work on."""
+    """A user's table that the queue and every login may use."""
     sql(f"CREATE TABLE {name} ({', '.join(columns).replace('{moment}', can.moment)})")
     if index:
         sql(f"CREATE INDEX i{name} ON {name} ({index})")

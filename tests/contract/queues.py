@@ -1,4 +1,4 @@
-"""One queue or feed of a test: calls with named arguments, and the one place that looks behind the procedures."""
+"""A test's queue or feed: calls with named arguments, and the only code that reads the queue's tables."""
 
 import json
 import uuid
@@ -19,7 +19,7 @@ NO_KEY = "00000000-0000-4000-8000-000000000000"
 
 
 def in_time(**span: float) -> datetime:
-    """So much later than now, in whole milliseconds, which every database can keep."""
+    """A time after now, in whole milliseconds, which every database can store."""
     moment = datetime.now(UTC) + timedelta(**span)
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
@@ -30,7 +30,7 @@ def in_an_hour() -> datetime:
 
 
 def call(session: Session, procedure: str, *values: Any, **named: Any) -> list[Row]:
-    """Call with arguments by position and by the contract's name; gaps are NULL, the rest is left out."""
+    """Call with arguments by position and by name; gaps are NULL, trailing arguments are left out."""
     names = [argument.name for argument in CONTRACT.procedures[procedure].arguments]
     arguments = dict(zip(names, values, strict=False)) | named
     last = max((names.index(name) for name in arguments), default=-1)
@@ -38,7 +38,7 @@ def call(session: Session, procedure: str, *values: Any, **named: Any) -> list[R
 
 
 class Queue:
-    """A queue that only one test uses. `sql` reads with all rights; everything else is a call of the contract."""
+    """A queue of one test. `sql` reads with all rights; everything else is a procedure call."""
 
     def __init__(self, name: str, session: Session, sql: Callable[..., list[Row]], can: Capabilities) -> None:
         self.name = name
@@ -82,14 +82,14 @@ class Queue:
         return id
 
     def send_many(self, count: int) -> list[int]:
-        """Messages with the bodies 0, 1, 2 … in one call; returns the ids in that order, which is theirs."""
+        """Send the bodies 0, 1, 2 … in one call; returns the ids in that order."""
         self.is_big = self.is_big or count > 1_000
         before = self.states().keys()
         assert self.count("send_batch", "\n".join(map(str, range(count)))) == count
         return sorted(self.states().keys() - before)
 
     def empty(self) -> None:
-        """What other tests that look at the whole database need not walk."""
+        """Delete everything, to keep tests of the whole database fast."""
         self.call("rescue_expired")
         for state in "NEC":
             while self.count("purge", state) == 10_000:
@@ -103,12 +103,12 @@ class Queue:
         return self.claim(size, **options)[0]["batch_key"]
 
     def archived(self) -> "Queue":
-        """The same queue, which from now on keeps what is completed."""
+        """The same queue, now with an archive."""
         self.call("set_queue", on_complete="archive")
         return self
 
     def ordered(self) -> "Queue":
-        """The same queue, ordered from now on."""
+        """The same queue, now ordered."""
         self.call("set_queue", ordered=1)
         return self
 
@@ -131,7 +131,7 @@ class Queue:
         return row
 
     def content(self) -> tuple[list[Row], Row]:
-        """All that can be seen of the queue, for comparing before and after."""
+        """All visible data of the queue, to compare before and after."""
         stats = self.stats()
         del stats["oldest_ready_seconds"]
         return self.rows(), stats
@@ -144,20 +144,20 @@ class Queue:
 
     @contextmanager
     def refused(self, error: str, *told: str) -> Iterator[None]:
-        """The block raises this error of the contract, its message tells these words, and nothing has changed."""
+        """The block raises this error of the contract with these words, and changes nothing."""
         with self.unchanged(), refused(error, *told):
             yield
 
 
 @contextmanager
 def refused(error: str, *told: str) -> Iterator[None]:
-    """The block raises this error of the contract on one line that tells these words."""
+    """The block raises this error of the contract, on one line with these words."""
     with pytest.raises(QueueError) as caught:
         yield
     message = str(caught.value)
     assert caught.value.number == CONTRACT.errors[error].number
     assert message.startswith(f"{error}: ") and "\n" not in message
-    for word in told:  # some tell a plain name in capitals
+    for word in told:  # some show an unquoted name in upper case
         assert word in message or word.upper() in message
 
 
@@ -178,7 +178,7 @@ class Feed:
         return call(self.q.session, procedure, self.name, *values, **named)
 
     def sql(self, text: str, *parameters: Any) -> list[Row]:
-        """Run a statement with all rights; {t} stands for the table."""
+        """Run a statement with all rights; {t} is the table."""
         return self.q.sql(text.replace("{t}", self.table), *parameters)
 
     def write(self, *ids: int, v: str = "v") -> None:
@@ -186,7 +186,7 @@ class Feed:
             self.sql("INSERT INTO {t} (id, v) VALUES (%s, %s)", id, v)
 
     def change(self, id: int, v: str) -> None:
-        """As a writer does it: the change and the republishing in one statement."""
+        """The change and the republishing in one statement, as a writer does it."""
         self.sql("UPDATE {t} SET v = %s, sync = NULL WHERE id = %s", v, id)
 
     def publish(self, size: int | None = None) -> int:
@@ -212,7 +212,7 @@ class Feed:
 
 
 def read(text: str) -> dict[str, Any]:
-    """A JSON object with its names in small letters: plain names are in capitals on some databases."""
+    """A JSON object with names in lower case: some databases store unquoted names in upper case."""
     return {name.lower(): value for name, value in json.loads(text).items()}
 
 
@@ -236,7 +236,7 @@ def make_feed(q: Queue, *ids: int) -> Feed:
 
 
 def watch(session: Session, sql: Callable[..., list[Row]], table: str) -> None:
-    """watch_table, with what is left to its caller."""
+    """watch_table, including the statements that it returns."""
     for row in call(session, "watch_table", table):
         sql(row["statement"])
 
@@ -261,7 +261,7 @@ POLLING = {
 
 
 def required_of_polling(queue: Queue, procedure: str) -> dict[str, Any]:
-    """The same for polling tables: with a table of its own, one row of it claimed where that is needed."""
+    """The same for polling tables, with a table of its own; one row is claimed if needed."""
     from polling import SHAPES, Polled
 
     table = Polled(f"t{uuid.uuid4().hex[:20]}", queue.session, queue.sql, queue.can, SHAPES["e"])
@@ -278,7 +278,7 @@ def required_of_polling(queue: Queue, procedure: str) -> dict[str, Any]:
 
 
 def required(queue: Queue, procedure: str) -> dict[str, Any]:
-    """Good values for the arguments that cannot be left out; sends and claims a message where one is needed."""
+    """Valid values for the required arguments; sends and claims a message if one is needed."""
     if procedure in POLLING:
         return required_of_polling(queue, procedure)
     if procedure == "set_result":

@@ -1,6 +1,6 @@
-"""A stranger who has every role of the queue, and no right on a user's table, gets nothing of that table by the queue.
+"""A user with every role of the queue but no right on a table cannot get its data through the queue.
 
-What only one engine knows (types, casts, policies, computed columns, other databases) is in tests/engines/.
+Tests for one engine (types, casts, policies, computed columns, other databases) are in tests/engines/.
 """
 
 import uuid
@@ -43,7 +43,7 @@ class Stranger:
 
     @contextmanager
     def given(self, right: str, table: str) -> Iterator[None]:
-        """Meanwhile the accounts hold these rights; on some engines no account can be dropped that still has one."""
+        """The accounts have these rights inside the block; some engines cannot drop an account with rights."""
         for login in self.logins.values():
             self.sql(f"GRANT {right} ON {table} TO {self.can.user(login)}")
         try:
@@ -55,7 +55,7 @@ class Stranger:
 
 @contextmanager
 def denied() -> Iterator[None]:
-    """The block fails for want of a right, by the queue's error or the engine's, and tells no value of a row."""
+    """The block fails for a missing right, with the queue's or the engine's error, and reveals no value of a row."""
     with pytest.raises((QueueError, Forbidden)) as caught:
         yield
     assert LOOT not in str(caught.value)
@@ -88,7 +88,7 @@ def stranger(
 
 @pytest.fixture
 def private(queue: str, session: Session, sql: Sql, can: Capabilities) -> Callable[[str], Polled]:
-    """A table of a shape, adopted by its owner, that nobody else has a right on."""
+    """A table of a shape, adopted by its owner; no other user has a right on it."""
 
     def make(shape: str) -> Polled:
         table = Polled(queue, session, sql, can, SHAPES[shape])
@@ -102,7 +102,7 @@ def private(queue: str, session: Session, sql: Sql, can: Capabilities) -> Callab
 
 
 def content(table: Polled) -> tuple[Any, Any]:
-    """The table, and what its owner is told of its claims."""
+    """The table, and the claims as its owner sees them."""
     return sorted(table.left().items()), call(table.session, "peek_rows", table.name)
 
 
@@ -117,7 +117,7 @@ def untouched(table: Polled) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_rows_are_claimed_by_none_who_may_not_read_them(
+def test_only_a_user_who_may_read_rows_can_claim_them(
     private: Callable[[str], Polled], stranger: Stranger, shape: str
 ) -> None:
     table = private(shape)
@@ -126,7 +126,7 @@ def test_rows_are_claimed_by_none_who_may_not_read_them(
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_rows_that_wait_or_are_dead_are_shown_to_none_who_may_not_read_them(
+def test_only_a_user_who_may_read_rows_sees_waiting_and_dead_ones(
     private: Callable[[str], Polled], stranger: Stranger, shape: str
 ) -> None:
     table = private(shape)
@@ -141,7 +141,7 @@ def test_rows_that_wait_or_are_dead_are_shown_to_none_who_may_not_read_them(
             call(stranger.sessions["mq_consumer"], "peek_rows", table.name)
 
 
-def test_an_operator_changes_nothing_of_a_table_that_he_may_not_change(
+def test_an_operator_cannot_change_a_table_without_a_right_on_it(
     private: Callable[[str], Polled], stranger: Stranger
 ) -> None:
     table = private("a")
@@ -171,7 +171,7 @@ def test_who_has_the_rights_claims_and_finishes_and_loses_it_with_them(
         rows = consumer.claim(2)
         assert consumer.finish(rows[0]["batch_key"], f"{rows[1]['id']},0,again") == (1, 1, 0, 0)
         rows = consumer.claim(1)
-    # Some servers keep in mind what a session was allowed: a new one is asked.
+    # Some servers cache the rights of a session, so a new one is used.
     with closing(stranger.again("mq_consumer")) as session:
         consumer = table.by(session)
         with untouched(table), denied():
@@ -224,7 +224,7 @@ def private_feed(q: Queue) -> Iterator[Feed]:
     feed.call("drop_feed")
 
 
-def test_a_feed_is_read_and_published_by_none_who_may_not_do_so_himself(private_feed: Feed, stranger: Stranger) -> None:
+def test_only_users_with_rights_on_the_table_can_read_or_publish_a_feed(private_feed: Feed, stranger: Stranger) -> None:
     feed = private_feed
     before = feed.numbers()
     for procedure in ("fetch_feed", "publish_feed"):
@@ -232,7 +232,7 @@ def test_a_feed_is_read_and_published_by_none_who_may_not_do_so_himself(private_
             stranger.call(procedure, feed.name, *(["reader"] if procedure == "fetch_feed" else []))
     with denied():
         stranger.call("create_feed", f"{feed.name}.2", feed.table, "id", "sync")
-    # Some servers keep in mind what a session was allowed, or refused: a new one is asked each time.
+    # Some servers cache granted and refused rights of a session, so a new one is used each time.
     with stranger.given("SELECT", feed.table), closing(stranger.again("mq_consumer")) as session:
         assert len(call(session, "fetch_feed", feed.name, "reader")) == 2
         with denied():
@@ -253,7 +253,7 @@ def test_nothing_stays_granted_after_drop_feed(private_feed: Feed, server: serve
 # ---- subscriptions ---------------------------------------------------------------------------------------------------
 
 
-def test_a_table_is_watched_by_none_who_could_not_put_triggers_on_it(
+def test_only_a_user_who_may_create_triggers_on_a_table_can_watch_it(
     private_feed: Feed, stranger: Stranger, server: servers.Server, database: Database
 ) -> None:
     table = private_feed.table

@@ -1,4 +1,4 @@
-"""cancel: remove one message that nobody holds."""
+"""cancel: delete one message that no consumer holds."""
 
 import pytest
 from queues import Queue, ids, in_an_hour
@@ -52,7 +52,7 @@ def test_cancel_of_what_does_not_exist_changes_nothing(q: Queue, id: int) -> Non
         assert q.one("cancel", id) == 0
 
 
-def test_cancel_passes_over_what_is_being_claimed(q: Queue, other: Queue) -> None:
+def test_cancel_skips_a_message_that_is_being_claimed(q: Queue, other: Queue) -> None:
     id = q.send()
     with q.session.transaction():
         q.claim()

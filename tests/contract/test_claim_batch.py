@@ -70,7 +70,7 @@ def test_claim_batch_skips_messages_that_another_session_is_claiming(q: Queue, o
     assert q.states() == dict.fromkeys(sent, "A")
 
 
-def test_claim_batch_rolled_back_gives_the_messages_back_without_an_attempt(q: Queue, other: Queue) -> None:
+def test_a_rolled_back_claim_batch_returns_the_messages_without_counting_an_attempt(q: Queue, other: Queue) -> None:
     sent = q.send_many(3)
     with pytest.raises(ZeroDivisionError), q.session.transaction():
         q.claim(2)
@@ -86,7 +86,7 @@ def test_claim_batch_does_not_see_a_message_before_its_sender_commits(q: Queue, 
         assert ids(other.claim(10)) == [after]
         newer = other.send_many(30)
         assert ids(other.claim(10)) == newer[:10]
-    # What commits late lies before what was claimed since: it must still be found, within a second or so.
+    # A message that commits late is before the mark; it must be found within about a second.
     deadline = time.monotonic() + 30
     found: list[int] = []
     while late not in found and time.monotonic() < deadline:
@@ -125,7 +125,7 @@ def test_claim_batch_rescues_expired_claims_on_the_way(q: Queue) -> None:
 
 
 def test_claim_batch_keeps_the_order_when_a_failed_message_comes_back(q: Queue) -> None:
-    """A retry is due when it failed: after what was ready by then, before what was sent later."""
+    """A retry is due when it failed: after messages that were ready then, before messages sent later."""
     sent = q.send_many(3)
     [first] = q.claim()
     q.one("fail", first["id"], first["batch_key"], "busy", 0)
@@ -144,7 +144,7 @@ def test_claim_batch_of_an_ordered_queue_takes_one_message_a_group_in_order(q: Q
     assert q.claim(10) == [] and q.rows() == []
 
 
-def test_claim_batch_of_an_ordered_queue_goes_on_with_the_group_that_is_done(q: Queue) -> None:
+def test_claim_batch_of_an_ordered_queue_continues_with_a_group_whose_head_is_done(q: Queue) -> None:
     q.ordered()
     a1, b1, a2, b2 = (q.send(group_key=group) for group in "abab")
     a, b = q.claim(2)
@@ -173,7 +173,7 @@ def test_claim_batch_of_an_ordered_queue_takes_a_failed_head_first_again(q: Queu
     assert [(row["id"], row["attempt"]) for row in q.claim(10)] == [(head, 2)]
 
 
-def test_claim_batch_of_an_ordered_queue_goes_on_after_a_dead_head(q: Queue) -> None:
+def test_claim_batch_of_an_ordered_queue_continues_after_a_dead_head(q: Queue) -> None:
     q.ordered()
     head, second = q.send(group_key="a"), q.send(group_key="a")
     assert q.one("fail", head, q.claim_key(), "broken", -1) == "E"
@@ -203,15 +203,15 @@ def test_claim_batch_of_an_ordered_queue_after_a_rolled_back_claim_starts_at_the
 
 
 def test_claim_batch_finds_messages_of_many_priorities_behind_its_marks(q: Queue) -> None:
-    """More priorities than a claim remembers places of, sent again and again after claims."""
+    """More priorities than a queue has low-water marks, sent repeatedly after claims."""
     for turn in range(4):
         sent = {priority: q.send(priority=priority) for priority in range(20, -20, -1)}
         claimed = [id for _ in range(20) for id in ids(q.claim(2))]
         assert claimed == [sent[priority] for priority in sorted(sent)], turn
 
 
-def test_claims_go_on_when_the_table_of_marks_is_emptied(q: Queue, other: Queue, server: Server) -> None:
-    """The first aid of docs/how-a-claim-works.md, in the middle of work."""
+def test_claims_work_after_the_table_of_marks_is_emptied(q: Queue, other: Queue, server: Server) -> None:
+    """The repair in docs/how-a-claim-works.md, while the queue is in use."""
     sent = {priority: [q.send(priority=priority) for _ in range(4)] for priority in (-1, 0, 7)}
     assert ids(q.claim(5)) == [*sent[-1], sent[0][0]]
     q.sql(f"DELETE FROM {server.table('mark')} WHERE type = %s", q.name)
@@ -226,7 +226,7 @@ def test_claims_go_on_when_the_table_of_marks_is_emptied(q: Queue, other: Queue,
 def test_claim_batch_finds_at_once_what_a_sender_commits_after_a_newer_message_was_claimed(
     q: Queue, other: Queue
 ) -> None:
-    """Within a second. What commits later may wait for the next full scan: see tests/concurrency/test_late_commits."""
+    """Within a second. Later commits may wait for the next full scan: see tests/concurrency/test_late_commits.py."""
     for _ in range(5):
         begun = time.monotonic()
         with other.session.transaction():

@@ -1,4 +1,4 @@
-"""claim_wraparound: the next messages round the ring of ids."""
+"""claim_wraparound: the next messages in order of ids, wrapping around."""
 
 import time
 from collections import Counter
@@ -15,7 +15,7 @@ from servers import Server
 
 
 def visit(q: Queue, size: int, reader: str = "me", **options: int) -> list[int]:
-    """Claim round the ring and let all of the batch fail: it may come again at once."""
+    """Claim round-robin and fail the whole batch, to be retried at once."""
     rows = q.call("claim_wraparound", size, reader, **options)
     again(q, rows)
     return ids(rows)
@@ -27,33 +27,33 @@ def again(q: Queue, rows: list[Row]) -> None:
 
 
 def ring(q: Queue, size: int, reader: str = "me", **options: int) -> list[int]:
-    """Claim round the ring and return the ids."""
+    """Claim round-robin and return the ids."""
     return ids(q.call("claim_wraparound", size, reader, **options))
 
 
-def test_claim_wraparound_goes_by_id_whatever_the_priority(q: Queue) -> None:
+def test_claim_wraparound_orders_by_id_and_ignores_priority(q: Queue) -> None:
     sent = [q.send(priority=priority) for priority in (5, -5, 0)]
     assert ring(q, 10) == sent
 
 
-def test_claim_wraparound_goes_on_where_the_reader_stopped(q: Queue) -> None:
+def test_claim_wraparound_continues_where_the_reader_stopped(q: Queue) -> None:
     sent = q.send_many(6)
     assert [ring(q, 2), ring(q, 2), ring(q, 2), ring(q, 2)] == [sent[:2], sent[2:4], sent[4:], []]
 
 
-def test_claim_wraparound_goes_on_behind_the_last_of_a_batch_that_was_given_back(q: Queue) -> None:
+def test_claim_wraparound_continues_after_the_last_id_of_a_released_batch(q: Queue) -> None:
     sent = q.send_many(6)
     rows = q.call("claim_wraparound", 3, "me")
     q.on("release_batch", rows[0]["batch_key"])
     assert ring(q, 6) == [*sent[3:], *sent[:3]]
 
 
-def test_claim_wraparound_goes_round_inside_one_batch_and_takes_nothing_twice(q: Queue) -> None:
+def test_claim_wraparound_wraps_inside_one_batch_and_claims_nothing_twice(q: Queue) -> None:
     sent = q.send_many(6)
     assert ring(q, 10, after_id=sent[3]) == [sent[4], sent[5], *sent[:4]]
 
 
-def test_claim_wraparound_starts_behind_after_id(q: Queue) -> None:
+def test_claim_wraparound_starts_after_after_id(q: Queue) -> None:
     sent = q.send_many(4)
     assert ring(q, 1, after_id=sent[1]) == [sent[2]]
     assert ring(q, 1, after_id=0) == [sent[0]]
@@ -67,7 +67,7 @@ def test_claim_wraparound_takes_after_id_anywhere(q: Queue) -> None:
 
 
 def test_claim_wraparound_visits_what_failed_only_in_the_next_round(q: Queue) -> None:
-    """The use of the ring: a broken head does not come back before all others had their turn."""
+    """The purpose of a ring: a message that always fails does not come back before all others had their turn."""
     sent = q.send_many(4)
     seen = []
     for _ in range(8):
@@ -77,7 +77,7 @@ def test_claim_wraparound_visits_what_failed_only_in_the_next_round(q: Queue) ->
     assert seen == sent * 2
 
 
-def test_claim_wraparound_keeps_a_place_for_each_reader(q: Queue) -> None:
+def test_claim_wraparound_keeps_a_position_for_each_reader(q: Queue) -> None:
     sent = q.send_many(6)
     assert ring(q, 2, "a") == sent[:2]
     assert ring(q, 1, "b") == [sent[2]]
@@ -85,7 +85,7 @@ def test_claim_wraparound_keeps_a_place_for_each_reader(q: Queue) -> None:
     assert ring(q, 1, "b") == [sent[4]]
 
 
-def test_claim_wraparound_keeps_its_place_over_connections(q: Queue, other: Queue) -> None:
+def test_claim_wraparound_keeps_its_position_across_connections(q: Queue, other: Queue) -> None:
     sent = q.send_many(4)
     [row] = q.call("claim_wraparound", 1, "me", after_id=sent[1])
     assert row["id"] == sent[2]
@@ -93,7 +93,7 @@ def test_claim_wraparound_keeps_its_place_over_connections(q: Queue, other: Queu
     assert ring(other, 1) == [sent[3]]
 
 
-def test_claim_wraparound_rolled_back_keeps_the_place_as_it_was(q: Queue) -> None:
+def test_a_rolled_back_claim_wraparound_keeps_the_old_position(q: Queue) -> None:
     sent = q.send_many(4)
     assert ring(q, 1) == [sent[0]]
     with pytest.raises(ZeroDivisionError), q.session.transaction():
@@ -102,7 +102,7 @@ def test_claim_wraparound_rolled_back_keeps_the_place_as_it_was(q: Queue) -> Non
     assert ring(q, 1) == [sent[1]]
 
 
-def test_claim_wraparound_keeps_its_place_when_it_finds_nothing(q: Queue) -> None:
+def test_claim_wraparound_keeps_its_position_when_it_finds_nothing(q: Queue) -> None:
     sent = q.send_many(2)
     assert ring(q, 2) == sent
     assert ring(q, 2) == []
@@ -151,7 +151,7 @@ def test_claim_wraparound_and_claim_batch_share_a_queue(q: Queue) -> None:
     assert ids(q.claim(10)) == sent[2:4]
 
 
-def test_claim_batch_finds_at_once_what_comes_back_into_a_ring_behind_what_it_has_claimed(q: Queue) -> None:
+def test_claim_batch_finds_at_once_a_message_put_back_below_its_mark_in_a_ring(q: Queue) -> None:
     sent = q.send_many(4)
     [row] = q.call("claim_wraparound", 1, "me")
     assert ids(q.claim(1)) == sent[1:2]
@@ -159,7 +159,7 @@ def test_claim_batch_finds_at_once_what_comes_back_into_a_ring_behind_what_it_ha
     assert sorted(ids(q.call("take_batch", 5))) == [sent[0], *sent[2:]]
 
 
-def test_claim_wraparound_goes_round_twenty_messages_of_which_three_use_up_their_attempts(q: Queue) -> None:
+def test_claim_wraparound_visits_twenty_messages_of_which_three_use_up_their_attempts(q: Queue) -> None:
     q.call("set_queue", max_attempts=3)
     sent = q.send_many(20)
     number = {id: n for n, id in enumerate(sent, 1)}
@@ -193,7 +193,7 @@ def test_claim_wraparound_returns_each_once_when_fewer_are_left_than_asked_for(q
 def test_of_two_claims_of_one_reader_at_once_the_one_that_went_further_counts(
     q: Queue, other: Queue, start: int, first: int, second: int, last: str
 ) -> None:
-    """Whichever commits last: nobody visits twice what the other has visited already, and nobody waits."""
+    """In either order of commits: neither reader visits what the other has visited, and neither waits."""
     sent = q.send_many(6)
     order = [*sent[start:], *sent[:start]]
     if start:
@@ -211,14 +211,14 @@ def test_of_two_claims_of_one_reader_at_once_the_one_that_went_further_counts(
     assert ring(q, 1) == [order[first + second]]
 
 
-def test_claim_wraparound_from_after_id_begins_anew_wherever_the_reader_stood(q: Queue) -> None:
+def test_claim_wraparound_with_after_id_ignores_the_readers_position(q: Queue) -> None:
     sent = q.send_many(6)
     assert visit(q, 5) == sent[:5]
     assert visit(q, 2, after_id=0) == sent[:2]
     assert visit(q, 2) == sent[2:4]
 
 
-def test_claims_round_a_ring_leave_few_places_behind(q: Queue, sql: Callable[..., list[dict[str, Any]]]) -> None:
+def test_round_robin_claims_leave_few_rows_of_positions(q: Queue, sql: Callable[..., list[dict[str, Any]]]) -> None:
     q.send_many(7)
     for size in (1, 2, 3, 5, 7, 10, 1, 1, 1, 1, 1, 1, 1, 1, 1):
         visit(q, size)
@@ -229,7 +229,7 @@ def test_claims_round_a_ring_leave_few_places_behind(q: Queue, sql: Callable[...
 
 
 def test_readers_that_race_round_a_ring_share_its_messages(q: Queue, connect: Callable[..., Session]) -> None:
-    """Each with its own place; a message is with one of them at a time, and all come about as often."""
+    """Each has its own position; only one holds a message at a time, and all are visited about equally often."""
     q.call("set_queue", max_attempts=1_000)
     sent = q.send_many(40)
     held: set[int] = set()
@@ -261,7 +261,7 @@ def test_readers_that_race_round_a_ring_share_its_messages(q: Queue, connect: Ca
 
 
 @pytest.mark.one_version
-def test_claim_wraparound_keeps_its_place_when_the_server_is_restarted(private_server: Server) -> None:
+def test_claim_wraparound_keeps_its_position_after_a_server_restart(private_server: Server) -> None:
     url = private_server.create_database()
     database = open_database(url)
     install.apply(database)

@@ -70,7 +70,7 @@ def test_complete_archives_when_the_policy_says_so(q: Queue) -> None:
     assert row["batch_key"] is None and row["lease_until"] is None
 
 
-def test_complete_goes_by_the_policy_of_the_moment(q: Queue) -> None:
+def test_complete_uses_the_current_policy(q: Queue) -> None:
     sent = q.send_many(2)
     key = q.claim_key(2)
     q.one("complete", sent[0], key)
@@ -79,7 +79,7 @@ def test_complete_goes_by_the_policy_of_the_moment(q: Queue) -> None:
     assert q.states() == {sent[1]: "C"}
 
 
-def test_complete_goes_on_while_the_queue_is_paused(q: Queue) -> None:
+def test_complete_works_while_the_queue_is_paused(q: Queue) -> None:
     id = q.send()
     key = q.claim_key()
     q.call("pause")
@@ -87,7 +87,7 @@ def test_complete_goes_on_while_the_queue_is_paused(q: Queue) -> None:
 
 
 @pytest.mark.parametrize("group", ["a", None])
-def test_complete_lets_the_group_of_an_ordered_queue_go_on(q: Queue, group: str | None) -> None:
+def test_complete_lets_the_group_of_an_ordered_queue_continue(q: Queue, group: str | None) -> None:
     q.ordered()
     first, second = q.send(group_key=group), q.send(group_key=group)
     assert q.claim(10)[0]["id"] == first

@@ -28,7 +28,7 @@ def test_complete_batch_twice_does_it_once(q: Queue) -> None:
         assert q.one("complete_batch", key) == 0
 
 
-def test_complete_batch_with_a_key_that_nobody_holds_changes_nothing(q: Queue) -> None:
+def test_complete_batch_with_an_unknown_key_changes_nothing(q: Queue) -> None:
     q.send()
     q.claim()
     with q.unchanged():
@@ -50,7 +50,7 @@ def test_complete_batch_archives_when_the_policy_says_so(q: Queue) -> None:
     assert q.states() == {sent[0]: "C", sent[1]: "C", sent[2]: "N"}
 
 
-def test_complete_batch_lets_all_groups_of_an_ordered_queue_go_on(q: Queue) -> None:
+def test_complete_batch_lets_all_groups_of_an_ordered_queue_continue(q: Queue) -> None:
     q.ordered()
     sent = [q.send(group_key=group) for _ in range(2) for group in "abc"]
     assert q.one("complete_batch", q.claim_key(10)) == 3

@@ -1,4 +1,4 @@
-"""report_consumer, list_consumers and throughput: who works, and what became of messages minute by minute."""
+"""report_consumer, list_consumers and throughput: the consumers, and counts of messages per minute."""
 
 import time
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def totals(q: Queue) -> list[tuple[int, ...]]:
 
 
 def figures(q: Queue, since: datetime = LONG_AGO) -> dict[str, int]:
-    """Of all minutes together: a test may lie in two."""
+    """Summed over all minutes: a test may run across two."""
     rows = q.call("throughput", since)
     return {name: sum(row[name] for row in rows) for name in FIGURES}
 
@@ -43,7 +43,7 @@ def die(q: Queue, reader: str, count: int = 1) -> None:
         q.on("fail", row["id"], row["batch_key"], "broken", -1)
 
 
-def test_a_queue_that_nobody_reports_has_no_consumers_and_no_throughput(q: Queue) -> None:
+def test_a_queue_without_reports_has_no_consumers_and_no_throughput(q: Queue) -> None:
     q.send()
     q.claim()
     assert consumers(q) == []
@@ -94,7 +94,7 @@ def test_a_consumer_of_two_types_has_a_row_for_each(q: Queue) -> None:
     assert {row["type"]: row["completed"] for row in everything} == {q.name: 1, second.name: 2}
 
 
-def test_consumers_come_by_name_and_differ_by_case_and_accent(q: Queue) -> None:
+def test_consumers_are_ordered_by_name_and_differ_by_case_and_accent(q: Queue) -> None:
     names = ["B", "a", "b", "é", "e"]
     for name in names:
         report(q, name, completed=1)
@@ -190,7 +190,7 @@ def test_throughput_begins_with_the_minute_that_since_lies_in(q: Queue) -> None:
 
 def test_the_rate_is_that_of_the_last_whole_minute(q: Queue, sql: Callable[..., list[Row]], server: Server) -> None:
     if q.session.now().second > 55:
-        time.sleep(5)  # the minute must not end meanwhile
+        time.sleep(5)  # the minute must not end during the test
     report(q, completed=90, failed=30, busy_ms=150_000)
     assert [(row["rate_per_minute"], row["load"]) for row in consumers(q)] == [(0.0, 0.0)]
     age(q, sql, server, timedelta(minutes=1))
@@ -198,12 +198,12 @@ def test_the_rate_is_that_of_the_last_whole_minute(q: Queue, sql: Callable[..., 
 
 
 def age(q: Queue, sql: Callable[..., list[Row]], server: Server, by: timedelta) -> None:
-    """Make all that is reported of the queue so much older."""
+    """Move all reports of the queue into the past."""
     for table, columns in (("report", ["minute"]), ("consumer", ["started_at", "reported_at", "due_at", "counted_at"])):
         name = server.table(table)
-        # By its key: not every driver sends a time with all its digits.
+        # By its key: not every driver sends all digits of a time.
         key = ["type", "reader", *(["minute"] if table == "report" else [])]
-        # MINUTE is a word of Firebird's.
+        # MINUTE is a keyword in Firebird.
         quoted = {column: q.can.quote(q.can.fold(column)) for column in [*key, *columns]}
         where = " AND ".join(f"{quoted[column]} = %s" for column in key)
         for row in sql(f"SELECT * FROM {name} WHERE type = %s", q.name):

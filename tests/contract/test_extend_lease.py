@@ -6,7 +6,7 @@ from queues import NO_KEY, Queue
 
 
 def left(q: Queue, id: int) -> float:
-    """Seconds of the lease that are left."""
+    """Seconds that are left of the lease."""
     until: timedelta = q.row(id)["lease_until"] - datetime.now(UTC)
     return until.total_seconds()
 
@@ -34,7 +34,7 @@ def test_extend_lease_takes_the_length_that_the_claim_asked_for(q: Queue) -> Non
     assert 495 < left(q, id) <= 500
 
 
-def test_extend_lease_tells_a_consumer_that_it_lost_the_batch(q: Queue) -> None:
+def test_extend_lease_returns_0_after_the_batch_was_lost(q: Queue) -> None:
     q.send()
     key = q.claim_key(lease_seconds=0)
     q.call("rescue_expired")

@@ -69,7 +69,7 @@ def test_fail_waits_by_the_queues_backoff_doubled_each_time_up_to_its_maximum(q:
 
 
 def test_fail_spreads_the_backoff(q: Queue) -> None:
-    """What failed together does not come back together."""
+    """Messages that failed together are not retried together."""
     q.call("set_queue", backoff_seconds=10_000, backoff_max_seconds=10_000)
     sent = q.send_many(8)
     q.claim(8)
@@ -156,7 +156,7 @@ def test_fail_without_a_key_makes_a_dead_letter_when_the_attempts_are_used_up(q:
 
 @pytest.mark.parametrize("ordered", [0, 1])
 def test_fail_without_a_key_counts_one_failed_take_after_the_other(q: Queue, ordered: int) -> None:
-    """The second take finds the message due again, and its rollback makes it so once more."""
+    """The second take finds the message due again; its rollback puts it back again."""
     q.call("set_queue", max_attempts=4, ordered=ordered)
     id = q.send()
     for attempt in (1, 2, 3, 4):
@@ -181,7 +181,7 @@ def test_fail_without_a_key_leaves_alone_what_is_not_ready(q: Queue) -> None:
             assert q.one("fail", id, None, "broken", -1) is None
 
 
-def test_fail_without_a_key_passes_over_what_is_being_taken(q: Queue, other: Queue) -> None:
+def test_fail_without_a_key_skips_a_message_that_is_being_taken(q: Queue, other: Queue) -> None:
     id = q.send()
     with q.session.transaction():
         q.call("take_batch")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.one_version
 
 
 def run(connection: Any, text: str) -> None:
-    """A statement of the caller's own in his transaction."""
+    """A statement of the caller's own in the caller's transaction."""
     connection.cursor().execute(text)
 
 
@@ -37,8 +37,8 @@ def test_publish_feed_numbers_rows_in_key_order_and_fetch_feed_returns_them(feed
     assert feed.fetch() == rows, "a fetch changes nothing"
 
 
-def test_a_row_that_was_read_and_is_changed_comes_again_behind_all_others(feed: Feed) -> None:
-    """What a consumer misses that looks for what lies above MAX(id): the newest row, once read, changes."""
+def test_a_row_that_is_changed_after_it_was_read_comes_again_after_all_others(feed: Feed) -> None:
+    """What a consumer that reads rows above MAX(id) would miss: a change to the newest row after it was read."""
     feed.write(1, 2, 3)
     feed.publish()
     assert feed.advance(3) == 3
@@ -62,7 +62,7 @@ def test_publish_feed_numbers_at_most_size_rows_and_fetch_feed_returns_at_most_s
     assert len(feed.fetch()) == 5
 
 
-def test_publish_feed_rolled_back_gives_its_numbers_back(feed: Feed, another: Feed) -> None:
+def test_a_rolled_back_publish_feed_returns_its_numbers(feed: Feed, another: Feed) -> None:
     feed.write(1, 2)
     with pytest.raises(ZeroDivisionError), feed.q.session.transaction():
         assert feed.publish(1) == 1
@@ -74,7 +74,7 @@ def test_publish_feed_rolled_back_gives_its_numbers_back(feed: Feed, another: Fe
     assert feed.numbers() == {1: 1, 2: 2}
 
 
-def test_publish_feed_passes_over_rows_that_a_writer_has_locked(feed: Feed, connect: Callable[..., Session]) -> None:
+def test_publish_feed_skips_rows_that_a_writer_has_locked(feed: Feed, connect: Callable[..., Session]) -> None:
     feed.write(1, 2, 3)
     with connect("writer").transaction() as connection:
         run(connection, f"UPDATE {feed.table} SET v = 'late', sync = NULL WHERE id = 2")
@@ -150,7 +150,7 @@ def test_rewind_feed_goes_back_and_never_forward(feed: Feed) -> None:
 
 @pytest.mark.one_engine
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_hostile_names_and_texts_are_kept_as_they_are(feed: Feed, text: str) -> None:
+def test_hostile_names_and_texts_are_stored_unchanged(feed: Feed, text: str) -> None:
     skip_blank_endings(feed.q, text)
     hostile = Feed(f"{feed.name} {text}", make_table(feed.q), feed.q)
     assert hostile.call("create_feed", hostile.table, "id", "sync") == [{"created": 1}]
@@ -274,7 +274,7 @@ def test_create_feed_refuses_columns_that_will_not_do(q: Queue, columns: str, ke
     assert call(q.session, "feed_stats", f"feed.{table}") == []
 
 
-def test_create_feed_tells_the_statement_that_makes_the_index(q: Queue) -> None:
+def test_the_error_of_create_feed_has_the_statement_that_creates_the_index(q: Queue) -> None:
     table = f"t_{uuid.uuid4().hex[:12]}"
     q.sql(f"CREATE TABLE {table} (id integer NOT NULL PRIMARY KEY, a integer, sync bigint)")
     q.sql(f"CREATE INDEX {table}_other ON {table} (a, sync)")
@@ -307,7 +307,7 @@ def test_create_feed_again_is_the_same_feed_and_other_settings_are_refused(feed:
         call(feed.q.session, "create_feed", "feed.second", feed.table, "id", "sync")
 
 
-def test_a_feed_made_anew_goes_on_above_its_old_numbers_and_without_its_old_consumers(feed: Feed) -> None:
+def test_a_recreated_feed_continues_above_its_old_numbers_without_its_old_consumers(feed: Feed) -> None:
     feed.write(1, 2)
     feed.publish()
     feed.advance(2)
@@ -325,7 +325,7 @@ def test_a_feed_made_anew_goes_on_above_its_old_numbers_and_without_its_old_cons
     assert [position for position, _, _ in feed.values()] == [1, 2, 3]
 
 
-def test_a_table_that_was_dropped_is_told_by_name(q: Queue) -> None:
+def test_the_error_names_a_table_that_was_dropped(q: Queue) -> None:
     feed = make_feed(q)
     feed.sql("DROP TABLE {t}")
     for procedure, more in (("publish_feed", {}), ("fetch_feed", {"consumer": "reader"})):
@@ -376,7 +376,7 @@ def test_a_column_that_is_added_is_in_the_row_and_one_that_is_dropped_is_not(fee
 # ---- what can be seen --------------------------------------------------------------------------------
 
 
-def test_feed_stats_tells_how_far_each_consumer_is(feed: Feed) -> None:
+def test_feed_stats_shows_the_position_of_each_consumer(feed: Feed) -> None:
     empty = {"consumer": None, "position": None, "behind": None, "moved_at": None}
     feed.write(1, 2, 3, 4)
     [row] = feed.call("feed_stats")

@@ -1,4 +1,4 @@
-"""find_messages: by number, dedup_key or group_key, whatever the state."""
+"""find_messages: by id, dedup_key or group_key, in any state."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def test_a_message_is_found_by_its_number_in_every_state_as_peek_shows_it(q: Que
         assert q.on("find_messages", None, id) == [row]
 
 
-def test_a_message_that_is_gone_or_of_another_queue_is_not_found(q: Queue) -> None:
+def test_a_finished_message_or_one_of_another_queue_is_not_found(q: Queue) -> None:
     id = q.send()
     q.on("complete_batch", q.claim_key())
     assert find(q, id=id) == []
@@ -86,7 +86,7 @@ def test_all_that_is_named_must_be_so(q: Queue) -> None:
     assert find(q, dedup_key="k", group_key="x") == []
 
 
-def test_at_most_so_many_are_found_with_so_much_of_their_bodies(q: Queue) -> None:
+def test_find_messages_limits_the_rows_and_the_length_of_bodies(q: Queue) -> None:
     sent = [q.send("é😀" * 5, group_key="g") for _ in range(12)]
     assert find(q, group_key="g") == sent[:10]
     assert find(q, group_key="g", size=3) == sent[:3]

@@ -1,4 +1,4 @@
-"""finish_batch: complete a batch but for the listed failures, and claim the next one."""
+"""finish_batch: complete a batch except for the listed failures, and claim the next one."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -91,7 +91,7 @@ def test_finish_batch_reads_an_error_that_begins_with_a_quote_as_a_json_string(q
     assert [row["error"] for row in q.rows()] == errors
 
 
-def test_finish_batch_takes_any_other_error_as_it_stands(q: Queue) -> None:
+def test_finish_batch_stores_any_other_error_unchanged(q: Queue) -> None:
     errors = ["a,b,,c", " padded ", "it's", "\\n", "{}", "", "tab\t", "end\r", "é😀"]
     sent = q.send_many(len(errors))
     failures = "\n".join(f"{id},-1,{error}" for id, error in zip(sent, errors, strict=True))
@@ -105,7 +105,7 @@ def test_finish_batch_cuts_an_error_at_4000_characters(q: Queue) -> None:
     assert q.row(id)["error"] == "é" * 4_000
 
 
-def test_finish_batch_passes_over_ids_that_the_batch_does_not_hold(q: Queue) -> None:
+def test_finish_batch_skips_ids_that_the_batch_does_not_hold(q: Queue) -> None:
     mine, done, foreign = q.send_many(3)
     key = q.claim_key(2)
     q.claim()
@@ -131,7 +131,7 @@ BAD_LINES = {
     "a string without end": '1,0,"busy',
     "text after the string": '1,0,"busy" now',
 }
-# Nor is any other the first line, or one below a JSON string, which has its line feeds in itself.
+# Neither is the first line, or the line after a JSON string, whose line feeds are escaped.
 OTHER_LINES = {
     "no id": ",0,busy",
     "an id that is no number": "one,0,busy",
@@ -190,7 +190,7 @@ def test_finish_batch_keeps_the_empty_lines_inside_an_error(q: Queue) -> None:
 
 
 def test_finish_batch_keeps_a_stack_trace(q: Queue) -> None:
-    """As a handler in another language may write it without a thought of the list."""
+    """As a handler in another language may write it, unaware of the list's format."""
     trace = 'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\n    1/0\nZeroDivisionError: 1,0'
     id, other = q.send_many(2)
     q.on("finish_batch", q.claim_key(2), f"{id},-1,{trace}\n{other},,{trace}\n")
@@ -229,7 +229,7 @@ def test_finish_batch_with_a_lost_key_says_so_changes_nothing_and_claims_nothing
     "way", ["finish_batch", "complete_batch", "release_batch", "complete", "fail", "fail to the dead letters"]
 )
 def test_finish_batch_of_a_batch_that_holds_nothing_any_more_is_refused(q: Queue, way: str) -> None:
-    """Whatever has become of its last message."""
+    """In every state that its last message may have."""
     id, _ = q.send_many(2)
     key = q.claim_key()
     procedure, *more = {"fail": ["fail", "no"], "fail to the dead letters": ["fail", "no", -1]}.get(way, [way])
@@ -254,7 +254,7 @@ def test_finish_batch_twice_does_it_once(q: Queue) -> None:
         q.on("finish_batch", key, None, 1)
 
 
-def test_finish_batch_looks_at_its_arguments_first(q: Queue) -> None:
+def test_finish_batch_checks_its_arguments_first(q: Queue) -> None:
     with q.refused("invalid_argument", "next_size"):
         q.on("finish_batch", NO_KEY, None, -1)
 

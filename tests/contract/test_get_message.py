@@ -10,7 +10,7 @@ from rowqueue.databases import QueueError
 
 
 def finish(q: Queue, key: Any, failures: str | None = None) -> Any:
-    """finish_batch; None when that says that the lease is lost."""
+    """finish_batch; None when it raises lease_lost."""
     try:
         return q.on("finish_batch", key, failures)
     except QueueError as error:
@@ -18,7 +18,7 @@ def finish(q: Queue, key: Any, failures: str | None = None) -> Any:
         return None
 
 
-# How a claim may end, what that says, and the state that the message is in then.
+# The ways to end a claim, their results, and the message's state afterwards.
 ENDS: dict[str, tuple[Callable[[Queue, int, Any], Any], Any, str]] = {
     "complete": (lambda q, id, key: q.one("complete", id, key), 1, "C"),
     "complete_batch": (lambda q, id, key: q.one("complete_batch", key), 1, "C"),
@@ -82,12 +82,12 @@ def test_a_message_of_get_message_is_seen_as_any_other_that_is_claimed(q: Queue)
 
 @pytest.mark.parametrize("ordered", [0, 1])
 @pytest.mark.parametrize("end", ENDS)
-def test_a_claim_of_get_message_can_end_in_every_way_and_only_once(q: Queue, end: str, ordered: int) -> None:
+def test_a_claim_of_get_message_can_be_finished_in_every_way_but_only_once(q: Queue, end: str, ordered: int) -> None:
     q.call("set_queue", on_complete="archive", ordered=ordered)
     sent = [q.send(group_key="g", dedup_key="k"), q.send(group_key="g")]
     if ordered:
         assert q.call("get_message")[0]["id"] == sent[0]
-        # Its group is at work, and not stuck.
+        # Its group is busy, not stuck.
         assert q.call("get_message") == [] and q.count("rescue_expired") == 0 and q.call("get_message") == []
         key = q.row(sent[0])["batch_key"]
     else:

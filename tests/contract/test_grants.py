@@ -29,7 +29,7 @@ def session(lasting_session: Session) -> Session:
 
 @pytest.fixture(scope="module")
 def logins(server: servers.Server, database: Database) -> Iterator[Callable[[str | None], Session]]:
-    """Makes a session of a user who has one role, or none, and no other right; one a role."""
+    """Makes a session of a user with one role or none, and no other right; one session per role."""
     contexts = []
     sessions: dict[str | None, Session] = {}
 
@@ -63,16 +63,14 @@ def test_a_role_may_call_nothing_else(
     q: Queue, logins: Callable[[str | None], Session], role: str | None, procedure: str
 ) -> None:
     values = required(q, procedure)
-    # Some databases do not even let a user in who has no right there.
+    # Some databases refuse the connection of a user without any right.
     with q.unchanged(), pytest.raises(Forbidden):
         call(logins(role), procedure, **values)
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_role_is_told_its_mistake_like_everybody(
-    q: Queue, logins: Callable[[str | None], Session], role: str
-) -> None:
-    """Checks run inside the procedure, so that their own helpers need no grant."""
+def test_a_role_gets_the_same_errors_as_the_owner(q: Queue, logins: Callable[[str | None], Session], role: str) -> None:
+    """Checks run inside the procedure, so their helpers need no grant."""
     name = next(n for n, p in CONTRACT.procedures.items() if role in p.roles and p.arguments[0].name == "type")
     values = required(q, name) | {"type": ""}
     with pytest.raises(QueueError, match="invalid_argument: type"):

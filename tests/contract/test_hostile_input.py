@@ -1,4 +1,4 @@
-"""Hostile input: whatever a text holds, it comes back byte for byte or is refused with the documented error."""
+"""Hostile input: every text comes back byte for byte or is refused with the documented error."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from rowqueue.databases import Session
 pytestmark = pytest.mark.one_engine
 
 BIG = 16_777_216
-# None of these may mean anything to a database, a driver or a shell.
+# Texts that have a meaning to a database, a driver or a shell; here they must have none.
 TEXTS = {
     "single quote": "it's",
     "doubled quotes": "''\"\"",
@@ -44,7 +44,7 @@ def session(lasting_session: Session) -> Session:
 
 
 def skip_blank_endings(q: Queue, name: str) -> None:
-    """Where a name cannot end with a blank, see that it is refused, and leave it at that."""
+    """If a name cannot end with a blank, check that it is refused; nothing else is tested then."""
     if name.endswith(" ") and not q.can.blank_endings:
         for procedure, values in (
             ("send_message", {"body": "b", "group_key": name}),
@@ -58,7 +58,7 @@ def skip_blank_endings(q: Queue, name: str) -> None:
 
 
 @hostile
-def test_a_body_comes_back_byte_for_byte_by_every_way(q: Queue, text: str) -> None:
+def test_every_way_to_claim_returns_a_body_byte_for_byte(q: Queue, text: str) -> None:
     q.call("send", text)
     q.call("send_message", text)
     q.call("send_batch", json.dumps(text))
@@ -71,7 +71,7 @@ def test_a_body_comes_back_byte_for_byte_by_every_way(q: Queue, text: str) -> No
 
 
 @hostile
-def test_every_name_and_key_is_kept_as_it_is(q: Queue, connect: Callable[..., Session], text: str) -> None:
+def test_every_name_and_key_is_stored_unchanged(q: Queue, connect: Callable[..., Session], text: str) -> None:
     skip_blank_endings(q, text)
     hostile_queue = q.named(f"{q.name} {text}")
     [sent] = hostile_queue.call("send_message", "b", None, None, text, text, None, text, text)
@@ -107,7 +107,7 @@ def test_every_procedure_takes_a_hostile_type(q: Queue, text: str) -> None:
 
 
 @hostile
-def test_an_ordered_queue_tells_hostile_groups_apart(q: Queue, text: str) -> None:
+def test_an_ordered_queue_distinguishes_hostile_groups(q: Queue, text: str) -> None:
     q.ordered()
     groups = [text, text + " ", text + "'", text.swapcase() + "x", None]
     if not q.can.blank_endings:
@@ -137,7 +137,7 @@ def test_a_list_of_failures_keeps_a_hostile_error(q: Queue, text: str) -> None:
 
 
 def big(filler: str) -> str:
-    """A body of exactly the greatest size."""
+    """A body of exactly the largest size."""
     return filler * (BIG // len(filler.encode()))
 
 
@@ -223,7 +223,7 @@ def test_a_refused_call_leaves_the_session_usable(q: Queue) -> None:
 
 @pytest.mark.parametrize("name", ["x" * 200, "é" * 200, "😀" * 200, "\n" * 200, "'" * 200])
 def test_names_of_200_characters_are_taken_whole(q: Queue, name: str) -> None:
-    """Every place of a name at once, each as long as it can be, and unlike that of any other test."""
+    """All kinds of names at once, each with the greatest length, and unique to this test."""
     name = name[:-16] + q.name[-16:]
     [sent] = q.call("send_message", "b", group_key=name, dedup_key=name, source=name)
     assert q.call("send_message", "b", dedup_key=name[:-1] + "y")[0]["created"] == 1

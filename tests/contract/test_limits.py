@@ -1,4 +1,4 @@
-"""Limits of set_queue: how many messages are active at one time and claimed per period, by type and by group."""
+"""Limits of set_queue: messages active at a time and claimed per period, per queue and per group."""
 
 import math
 import time
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.one_engine
 
 LIMITS = ("max_active", "rate", "group_max_active", "group_rate")
 PERIODS = ("rate_seconds", "group_rate_seconds")
-# No token comes while a test runs.
+# No token is added while a test runs.
 DAY = 86_400
 WAYS: dict[str, Callable[[Queue], list[Row]]] = {
     "claim_batch": lambda q: q.claim(10),
@@ -46,7 +46,7 @@ def limited(q: Queue, count: int = 6, **limits: int) -> list[int]:
 
 
 def in_groups(q: Queue, each: int, groups: str = "abc", **limits: int) -> dict[str, list[int]]:
-    """Set limits and send messages to each group by turns; returns their ids by group."""
+    """Set limits and send messages to the groups in turn; returns their ids by group."""
     q.call("set_queue", **limits)
     sent: dict[str, list[int]] = {group: [] for group in groups}
     for _ in range(each):
@@ -56,7 +56,7 @@ def in_groups(q: Queue, each: int, groups: str = "abc", **limits: int) -> dict[s
 
 
 def drain(q: Queue, way: str, most: int = 20) -> list[Row]:
-    """Claim until nothing comes."""
+    """Claim until nothing is returned."""
     found: list[Row] = []
     for _ in range(most):
         rows = WAYS[way](q)
@@ -67,7 +67,7 @@ def drain(q: Queue, way: str, most: int = 20) -> list[Row]:
 
 
 def claim_within(q: Queue, count: int, seconds: float = 5) -> list[Row]:
-    """Claim until so many messages have come or the time is up."""
+    """Claim until `count` messages have come or the time is over."""
     found: list[Row] = []
     end = time.monotonic() + seconds
     while len(found) < count and time.monotonic() < end:
@@ -116,7 +116,7 @@ def test_an_ordered_queue_takes_one_of_a_group_at_a_time(q: Queue) -> None:
 @pytest.mark.parametrize(
     ("before", "after"), [({}, {"group_rate": 1}), ({"group_max_active": 2}, {"group_max_active": 0})]
 )
-def test_limits_by_group_come_and_go_only_without_new_and_active_messages(
+def test_limits_by_group_can_be_set_or_removed_only_without_new_and_active_messages(
     q: Queue, state: str, before: dict[str, int], after: dict[str, int]
 ) -> None:
     q.call("set_queue", **before)
@@ -143,7 +143,7 @@ def test_max_active_limits_all_ways_to_claim(q: Queue, way: str) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_max_active_gives_a_place_free_whatever_becomes_of_the_message(q: Queue, end: str) -> None:
+def test_max_active_frees_a_place_however_the_message_ends(q: Queue, end: str) -> None:
     limited(q, max_active=2)
     for row in (q.claim()[0], q.claim()[0]):
         assert q.claim(10) == []
@@ -209,7 +209,7 @@ def test_max_active_counts_an_expired_batch_until_it_is_rescued(q: Queue) -> Non
     assert ids(q.claim(10)) == [sent[3]]
 
 
-def test_max_active_goes_with_dead_letters_purges_and_cancels(q: Queue) -> None:
+def test_max_active_works_with_dead_letters_purges_and_cancels(q: Queue) -> None:
     sent = limited(q, max_active=2)
     for row in q.claim(2):
         q.on("fail", row["id"], row["batch_key"], "no", -1)
@@ -233,7 +233,7 @@ def test_max_active_can_change_at_any_time(q: Queue) -> None:
     assert counts == [1, 2, 0, 1, 3]
 
 
-def test_max_active_goes_with_priorities_delays_pauses_topics_and_schedules(q: Queue) -> None:
+def test_max_active_works_with_priorities_delays_pauses_topics_and_schedules(q: Queue) -> None:
     q.call("set_queue", max_active=2)
     late = q.send(run_at=in_time(milliseconds=10), priority=-2)
     q.send(priority=5)
@@ -266,7 +266,7 @@ def test_max_active_of_an_ordered_queue_limits_it_over_all_groups(q: Queue) -> N
     assert len(q.claim(10)) == 3
 
 
-def test_max_active_goes_with_an_archive_and_shows_in_the_numbers(q: Queue) -> None:
+def test_max_active_works_with_an_archive_and_shows_in_the_counts(q: Queue) -> None:
     limited(q.archived(), max_active=2)
     key = q.claim_key(10)
     stats = q.stats()
@@ -312,7 +312,7 @@ def test_rate_limits_finish_batch_and_takes(q: Queue, other: Queue) -> None:
     assert take(q, 10) == []
 
 
-def test_rate_goes_by_type(q: Queue) -> None:
+def test_rate_applies_per_queue(q: Queue) -> None:
     limited(q, rate=1, rate_seconds=DAY)
     assert len(q.claim(10)) == 1
     another = q.named(q.name + "x")
@@ -367,7 +367,7 @@ def test_a_bucket_gains_tokens_and_fractions_of_them(q: Queue, rate: int, second
         if before > 1:
             break
         time.sleep(0.01)
-    # One claim is enough to get what has come since the one before, so a slow machine loses little.
+    # One claim gets all tokens since the claim before it, so a slow machine loses little.
     assert count >= rate + (1 if rate == 3 else rate // 2)
 
 
@@ -395,7 +395,7 @@ def test_rate_can_change_at_any_time(q: Queue) -> None:
     limited(q, 20, rate=1, rate_seconds=DAY)
     assert len(q.claim(10)) == 1
     q.call("set_queue", rate=5, rate_seconds=1)
-    count = len(q.claim(5))  # what was spent under the old rate is no debt of longer than the new period
+    count = len(q.claim(5))  # tokens spent under the old rate are owed for at most the new period
     time.sleep(1.1)
     assert count + len(q.claim(5)) >= 5
     q.call("set_queue", rate=0)
@@ -433,7 +433,7 @@ def test_group_max_active_limits_each_group(q: Queue) -> None:
     assert q.claim(100) == []
 
 
-def test_group_max_active_goes_on_in_small_claims(q: Queue) -> None:
+def test_group_max_active_works_with_small_claims(q: Queue) -> None:
     sent = in_groups(q, 3, "ab", group_max_active=2)
     found = [row for _ in range(10) for row in q.claim()]
     assert sorted(ids(found)) == sorted(sent["a"][:2] + sent["b"][:2])
@@ -452,12 +452,12 @@ def test_messages_without_a_group_key_are_one_group(q: Queue) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_group_max_active_gives_a_place_free_whatever_becomes_of_the_message(q: Queue, end: str) -> None:
+def test_group_max_active_frees_a_place_however_the_message_ends(q: Queue, end: str) -> None:
     in_groups(q, 5, "a", group_max_active=2)
     for row in (q.claim()[0], q.claim()[0]):
         assert q.claim(10) == []
         ENDS[end](q, row)
-        assert len(claim_within(q, 1)) == 1  # a claim looks for expired leases once a second
+        assert len(claim_within(q, 1)) == 1  # a claim scans for expired leases once per second
         assert active(q) == 2
 
 
@@ -524,7 +524,7 @@ def test_a_failed_take_is_counted_while_all_places_of_its_group_are_taken(q: Que
     assert (q.row(sent[1])["attempts"], q.row(sent[1])["error"]) == (1, "no")
 
 
-def test_a_group_goes_on_when_a_take_of_it_was_counted_as_failed_and_purged(q: Queue) -> None:
+def test_a_group_continues_after_a_take_of_it_was_counted_as_failed_and_purged(q: Queue) -> None:
     """The ticket of the group was that message's own."""
     sent = in_groups(q, 3, "a", group_max_active=1)
     key = q.claim_key()
@@ -536,7 +536,7 @@ def test_a_group_goes_on_when_a_take_of_it_was_counted_as_failed_and_purged(q: Q
     assert ids(q.claim(10)) == [sent["a"][2]]
 
 
-def test_a_group_goes_on_while_a_failed_message_of_it_waits(q: Queue) -> None:
+def test_a_group_continues_while_its_failed_message_waits(q: Queue) -> None:
     sent = in_groups(q, 3, "a", group_max_active=1)
     q.on("fail", sent["a"][0], q.claim_key(), "no", 3_600)
     q.on("fail", sent["a"][1], q.claim_key(), "no", 0)
@@ -545,7 +545,7 @@ def test_a_group_goes_on_while_a_failed_message_of_it_waits(q: Queue) -> None:
     assert active(q) == 1
 
 
-def test_group_max_active_goes_with_cancels_purges_and_dead_letters(q: Queue) -> None:
+def test_group_max_active_works_with_cancels_purges_and_dead_letters(q: Queue) -> None:
     sent = in_groups(q, 4, "ab", group_max_active=1)
     for id in sent["a"][:2]:
         assert q.one("cancel", id) == 1
@@ -567,7 +567,7 @@ def test_group_max_active_goes_with_cancels_purges_and_dead_letters(q: Queue) ->
 
 
 @pytest.mark.parametrize("how", ["keep", "replace", "postpone"])
-def test_group_max_active_goes_with_dedup_keys(q: Queue, how: str) -> None:
+def test_group_max_active_works_with_dedup_keys(q: Queue, how: str) -> None:
     q.call("set_queue", group_max_active=1)
     first = q.send("a", group_key="g", dedup_key="d")
     second = q.send("b", group_key="g")
@@ -581,7 +581,7 @@ def test_group_max_active_goes_with_dedup_keys(q: Queue, how: str) -> None:
     assert ids(q.claim(10)) == ([] if how == "postpone" else [second])
 
 
-def test_group_max_active_goes_with_priorities_and_delays(q: Queue) -> None:
+def test_group_max_active_works_with_priorities_and_delays(q: Queue) -> None:
     q.call("set_queue", group_max_active=2)
     for group, priority in (("low", 5), ("high", -5), ("low", 5), ("high", -5)):
         q.send(group_key=group, priority=priority)
@@ -593,7 +593,7 @@ def test_group_max_active_goes_with_priorities_and_delays(q: Queue) -> None:
     assert late in q.states()
 
 
-def test_group_max_active_goes_with_topics_schedules_archives_and_pauses(q: Queue) -> None:
+def test_group_max_active_works_with_topics_schedules_archives_and_pauses(q: Queue) -> None:
     q.archived().call("set_queue", group_max_active=1)
     topic = f"limits{q.name.rpartition('.')[2]}"
     call(q.session, "bind_topic", topic, q.name)
@@ -770,12 +770,12 @@ def test_group_rate_can_change_at_any_time(q: Queue) -> None:
 
 
 def stuck(q: Queue) -> float:
-    """Groups that queue_health calls stuck, of any queue."""
+    """The groups of all queues that queue_health reports as stuck."""
     [value] = [row["value"] for row in call(q.session, "queue_health") if row["name"] == "stuck_groups"]
     return float(value)
 
 
-def test_queue_health_tells_a_group_that_is_stuck_from_one_that_waits(q: Queue, server: Server) -> None:
+def test_queue_health_distinguishes_a_stuck_group_from_a_waiting_one(q: Queue, server: Server) -> None:
     in_groups(q, 4, "abcd", group_max_active=2, group_rate=3, group_rate_seconds=DAY)
     rows = q.claim(100)
     assert stuck(q) == 0, "groups without a place"

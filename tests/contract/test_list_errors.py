@@ -1,4 +1,4 @@
-"""list_errors, and redrive of what it lists: dead letters by what they died of."""
+"""list_errors, and redrive by its errors: dead letters grouped by error."""
 
 import time
 

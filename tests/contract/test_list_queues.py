@@ -37,7 +37,7 @@ def test_a_policy_is_listed_as_set_queue_returns_it(q: Queue) -> None:
     assert q.call("list_queues") == [row | {"paused": 1}]
 
 
-def test_queues_come_by_name(q: Queue) -> None:
+def test_queues_are_ordered_by_name(q: Queue) -> None:
     names = [f"{q.name}.{suffix}" for suffix in ("b", "B", "a")]
     for name in names:
         q.named(name).call("set_queue")

@@ -1,4 +1,4 @@
-"""list_tables: the polling tables, as each was adopted, and what is claimed of them."""
+"""list_tables: the polling tables, their arguments, and counts of their claims."""
 
 from collections.abc import Callable
 

@@ -93,7 +93,7 @@ class PlainQueue(RuleBasedStateMachine):
         assert claimed == [m.id for m in self.claimable()[:size]]
 
     def note_sent(self, ids: list[int], **known: Any) -> None:
-        """New ids, of which the database tells the time that they are due."""
+        """Add new ids; the database has the times when they are due."""
         rows = {row["id"]: row for row in self.q.rows()}
         for id in ids:
             run_at = rows[id]["run_at"]
@@ -360,7 +360,7 @@ class PlainQueue(RuleBasedStateMachine):
             message.state, message.error = "E" if dies else "N", "x"
             if not dies:
                 message.due, message.failed = retry in (None, 0), True
-                # The next claim may have it already, so that its time can no longer be seen: it is the latest.
+                # The next claim may have it already, and its time is no longer visible: it is the latest.
                 message.run_at = self.seen_run_at(message)
         # Which of its own failures a call takes first is a matter of its clock.
         again = [m for m in batch if m.id in failed and m.state == "N" and m.due]
@@ -543,7 +543,7 @@ class OrderedQueue(PlainQueue):
     ordered = 1
 
     def heads(self) -> dict[str | None, Message]:
-        """The message of each group that may go on: nobody at work, nothing waiting for its next attempt."""
+        """The next message of each group that has no active message and none waiting for a retry."""
         busy = {m.group for m in self.within("A")} | {m.group for m in self.within("N") if m.failed and not m.due}
         heads: dict[str | None, Message] = {}
         for message in sorted(self.claimable(), key=lambda m: m.id):

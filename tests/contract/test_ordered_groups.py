@@ -13,7 +13,7 @@ SENT = list(product([0, -1, 1], ["now", "past", "late"]))
 
 
 class Groups:
-    """Groups of three messages each; each group has the first one and another pair of priority and time behind it."""
+    """Groups of three messages; after the first one, each group has another pair of priority and time."""
 
     def __init__(self, q: Queue) -> None:
         self.q = q

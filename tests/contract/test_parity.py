@@ -64,7 +64,7 @@ def session(lasting_session: Session) -> Session:
 
 @dataclass(frozen=True)
 class Limit:
-    """Values on the edges and just beyond, and the words that the refusal must tell."""
+    """Values at the limits and just beyond, and the words that the error must have."""
 
     inside: tuple[Any, ...]
     beyond: tuple[Any, ...]
@@ -159,7 +159,7 @@ def adopted(q: Queue, letter: str) -> list[dict[str, Any]]:
 
 
 def peek_all_states(q: Queue, options: dict[str, Any]) -> list[dict[str, Any]]:
-    """One message in each state, so that every column of peek has a value somewhere."""
+    """One message in each state: every column of peek has a value somewhere."""
     q.archived()
     q.send(dedup_key="1", **options)
     q.on("complete_batch", q.claim_key())
@@ -317,7 +317,7 @@ CHANGING = [
 
 
 def bound(q: Queue, procedure: str) -> dict[str, Any]:
-    """Good values, and somebody who gets what is published."""
+    """Valid values, and a queue that is bound to the topic."""
     values = required(q, procedure)
     if procedure == "publish":
         values["topic"] = "x" + q.name.rpartition(".")[2]
@@ -350,7 +350,7 @@ def test_nothing_is_seen_of_a_call_before_its_transaction_commits(q: Queue, othe
 
 
 def test_an_error_inside_a_transaction_leaves_the_earlier_calls_to_the_caller(q: Queue) -> None:
-    """He rolls back, and all of it is gone."""
+    """The caller rolls back, and all changes are undone."""
     with pytest.raises(RuntimeError), q.session.transaction():
         q.send()
         with refused("invalid_argument", "size"):

@@ -21,7 +21,7 @@ def test_pause_stops_every_way_to_claim(q: Queue, claim: str) -> None:
     assert len(q.call(claim)) == 1
 
 
-def test_pause_lets_what_is_claimed_be_finished_and_sending_go_on(q: Queue) -> None:
+def test_during_a_pause_claimed_messages_can_be_finished_and_messages_sent(q: Queue) -> None:
     sent = q.send_many(5)
     keys = [q.claim_key() for _ in range(5)]
     q.call("pause")

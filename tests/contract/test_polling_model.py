@@ -135,12 +135,12 @@ def test_whatever_others_do_to_the_rows_none_is_stuck_or_held_twice(
     if table.shape.has_status:
         assert set(left) <= {"D", "E"}, left
     else:
-        # A dead row that others have deleted since is still told of.
+        # A dead row that was deleted since then is still listed.
         assert sum(left.values()) <= len(table.states()), "only the dead are left"
 
 
 @pytest.mark.parametrize("shape", ["a", "b", "c", "c-never-active", "d", "e", "f"])
-def test_a_column_that_is_added_makes_no_row_another_row(
+def test_an_added_column_does_not_change_the_identity_of_rows(
     queue: str, session: Session, sql: Sql, can: Capabilities, connect: Callable[..., Session], shape: str
 ) -> None:
     table = Polled(queue, session, sql, can, SHAPES[shape]).create().insert("1", "2", "3")
@@ -162,7 +162,7 @@ def test_a_column_that_is_added_makes_no_row_another_row(
     assert table.claim(3) == table.states() == []
 
 
-def test_a_row_that_others_change_under_its_claim_is_claimed_again_when_the_claim_has_ended(
+def test_a_row_that_is_changed_while_claimed_is_claimed_again_after_the_claim(
     queue: str, session: Session, sql: Sql, can: Capabilities
 ) -> None:
     table = Polled(queue, session, sql, can, SHAPES["a"]).create().insert("1", "2")

@@ -56,7 +56,7 @@ def test_rows_are_claimed_once_finished_and_never_claimed_again(make: Make, shap
 
 @pytest.mark.one_version
 @every_shape
-def test_a_failure_comes_again_until_its_attempts_are_used_up_and_a_dead_row_can_be_retried(
+def test_a_failed_row_is_retried_until_its_attempts_are_used_up_and_a_dead_row_can_be_retried(
     make: Make, shape: Shape
 ) -> None:
     table = make(shape).create(max_attempts=2).insert("1", "2", "3", "4")
@@ -95,7 +95,7 @@ def test_a_failure_comes_again_until_its_attempts_are_used_up_and_a_dead_row_can
 
 @pytest.mark.one_version
 @every_shape
-def test_an_expired_claim_comes_again_and_its_first_reader_changes_nothing_any_more(make: Make, shape: Shape) -> None:
+def test_an_expired_claim_is_claimed_again_and_its_first_reader_changes_nothing_more(make: Make, shape: Shape) -> None:
     table = make(shape).create(max_attempts=2).insert("1", "2")
     lost = table.claim(2, lease_seconds=0)
     rows = table.claim(2, lease_seconds=0)
@@ -113,7 +113,7 @@ def test_an_expired_claim_comes_again_and_its_first_reader_changes_nothing_any_m
 
 @pytest.mark.one_version
 @every_shape
-def test_released_rows_come_again_and_cost_no_attempt(make: Make, shape: Shape) -> None:
+def test_released_rows_are_claimed_again_without_counting_an_attempt(make: Make, shape: Shape) -> None:
     table = make(shape).create().insert("1", "2")
     [row, _] = table.claim(2)
     assert table.count("extend_rows", row["batch_key"], 600) == 2
@@ -126,7 +126,7 @@ def test_released_rows_come_again_and_cost_no_attempt(make: Make, shape: Shape) 
 
 @pytest.mark.one_version
 @every_shape
-def test_release_table_gives_back_what_is_claimed_and_forgets_the_rest(make: Make, shape: Shape) -> None:
+def test_release_table_releases_claimed_rows_and_forgets_the_rest(make: Make, shape: Shape) -> None:
     table = make(shape).create().insert("1", "2", "3")
     rows = {table.v(row): row for row in table.claim(3)}
     table.finish(rows["1"]["batch_key"], f"{rows['1']['id']},-1,dead\n{rows['2']['id']},60,waits")
@@ -146,7 +146,7 @@ def test_release_table_gives_back_what_is_claimed_and_forgets_the_rest(make: Mak
     assert "4" in table.values(table.claim(10))
 
 
-# ---- rows that cannot be told apart --------------------------------------------------------------
+# ---- rows that are equal ------------------------------------------------------------------------
 
 
 @several("c", "c-never-active", "d", "f")
@@ -168,9 +168,7 @@ def test_of_equal_rows_as_many_are_claimed_and_finished_as_there_are(make: Make,
 
 
 @several("c", "f")
-def test_an_equal_row_that_others_delete_makes_one_claim_gone(
-    make: Make, shape: Shape, connect: Callable[..., Session]
-) -> None:
+def test_deleting_an_equal_row_ends_one_claim(make: Make, shape: Shape, connect: Callable[..., Session]) -> None:
     table = make(shape).create().copies("x", 1).insert("y")
     rows = table.claim(2)
     table.sql(f"DELETE FROM {table.name} WHERE v = 'x'")
@@ -201,7 +199,7 @@ def test_a_row_that_others_delete_meanwhile_is_gone(make: Make, shape: Shape) ->
 
 
 @several("a", "a-never-active", "a-deleted", "c")
-def test_a_row_whose_status_others_change_meanwhile_is_left_as_it_is(make: Make, shape: Shape) -> None:
+def test_a_row_whose_status_is_changed_while_claimed_stays_unchanged(make: Make, shape: Shape) -> None:
     table = make(shape).create().insert("1", "2", "3")
     rows = {table.v(row): row for row in table.claim(3)}
     table.sql(f"UPDATE {table.name} SET status = 'X' WHERE v <> '3'")
@@ -220,7 +218,7 @@ def test_a_waiting_row_that_others_take_away_is_forgotten(make: Make, shape: Sha
     assert len(table.states()) == 1
 
 
-def test_a_dead_row_that_others_make_ready_again_is_claimed_anew(make: Make) -> None:
+def test_a_dead_row_that_is_set_back_to_ready_is_claimed_again(make: Make) -> None:
     table = make(SHAPES["a"]).create().insert("1")
     [row] = table.claim()
     table.finish(row["batch_key"], f"{row['id']},-1,dead")
@@ -264,7 +262,7 @@ def test_a_claim_and_a_finish_that_are_rolled_back_have_not_been(make: Make, sha
     assert table.states() == []
 
 
-def test_a_key_that_is_deleted_and_comes_again_is_claimed_anew(make: Make) -> None:
+def test_a_key_that_is_deleted_and_inserted_again_is_claimed_again(make: Make) -> None:
     table = make(SHAPES["e"]).create().insert("1")
     [row] = table.claim()
     assert table.finish(row["batch_key"]) == (1, 0, 0, 0)
@@ -427,7 +425,7 @@ def test_names_that_need_quotes_are_taken_as_they_are(make: Make, sql: Sql) -> N
 
 
 @several("b", "d")
-def test_a_row_that_comes_late_in_the_order_is_claimed_in_its_place(make: Make, shape: Shape) -> None:
+def test_a_row_that_commits_late_is_claimed_in_its_place(make: Make, shape: Shape) -> None:
     table = make(shape).create(late_seconds=1).insert("1")
     table.inserted = 2
     table.insert("3")
@@ -444,7 +442,7 @@ def test_a_row_that_comes_late_in_the_order_is_claimed_in_its_place(make: Make, 
 
 
 @several("b", "d")
-def test_a_row_that_comes_later_than_was_said_is_missed(make: Make, shape: Shape) -> None:
+def test_a_row_that_commits_later_than_late_seconds_is_missed(make: Make, shape: Shape) -> None:
     table = make(shape).create(late_seconds=0)
     table.inserted = 1
     table.insert("2")
@@ -542,9 +540,7 @@ def test_a_value_that_a_check_forbids_is_refused(make: Make, sql: Sql) -> None:
     assert table.adopt(error_value="D", done_value=None, on_complete="delete") == [{"created": 1}]
 
 
-def test_a_table_that_is_not_there_any_more_is_told_and_can_be_released(
-    make: Make, sql: Sql, connect: Callable[..., Session]
-) -> None:
+def test_a_dropped_table_is_reported_and_can_be_released(make: Make, sql: Sql, connect: Callable[..., Session]) -> None:
     table = make(SHAPES["a"]).create().insert("1")
     claimer = connect("claimer")
     [row] = table.by(claimer).claim()

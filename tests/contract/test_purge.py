@@ -50,7 +50,7 @@ def test_purge_deletes_10000_a_call(q: Queue) -> None:
     assert [q.count("purge", "N") for _ in range(3)] == [10_000, 2, 0]
 
 
-def test_purge_passes_over_what_is_being_claimed(q: Queue, other: Queue) -> None:
+def test_purge_skips_messages_that_are_being_claimed(q: Queue, other: Queue) -> None:
     sent = q.send_many(3)
     with q.session.transaction():
         assert ids(q.claim(1)) == sent[:1]
@@ -94,7 +94,7 @@ def test_purge_of_new_messages_in_an_ordered_queue_leaves_the_active_head_holdin
     assert ids(q.claim(10)) == [third]
 
 
-def test_purge_of_a_head_that_waits_for_its_next_attempt_lets_its_group_go_on(q: Queue) -> None:
+def test_a_group_continues_after_a_purge_of_its_waiting_head(q: Queue) -> None:
     q.ordered()
     head = q.send(group_key="a")
     q.one("fail", head, q.claim_key(), "busy", 3_600)

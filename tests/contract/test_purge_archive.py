@@ -1,4 +1,4 @@
-"""purge_archive: delete archived messages that were completed before a time, whatever their type."""
+"""purge_archive: delete archived messages of all queues that were completed before a time."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -63,7 +63,7 @@ def test_queue_stats_counts_what_is_due_but_not_promoted_as_ready(q: Queue) -> N
     assert stats["oldest_ready_seconds"] >= 0
 
 
-def test_queue_stats_tells_how_long_the_first_message_has_been_due(q: Queue) -> None:
+def test_queue_stats_shows_how_long_the_first_message_has_been_due(q: Queue) -> None:
     q.send(run_at=datetime.now(UTC) - timedelta(seconds=500))
     q.send()
     assert 500 <= q.stats()["oldest_ready_seconds"] < 560

@@ -25,7 +25,7 @@ def test_redrive_makes_all_dead_messages_of_the_type_new_with_no_attempts(q: Que
     assert [(row["id"], row["attempt"]) for row in q.claim(10)] == [(id, 1) for id in sent]
 
 
-def test_redrive_does_one_message_when_told_which(q: Queue) -> None:
+def test_redrive_with_an_id_redrives_one_message(q: Queue) -> None:
     first, second = dead(q, 2)
     assert q.count("redrive", second) == 1
     assert q.states() == {first: "E", second: "N"}
@@ -51,7 +51,7 @@ def test_redrive_puts_a_message_that_has_failed_before_back_where_it_was_sent_to
     assert ids(q.claim(2)) == [id, later]
 
 
-def test_redrive_gives_all_attempts_again(q: Queue) -> None:
+def test_redrive_resets_the_attempts(q: Queue) -> None:
     q.call("set_queue", max_attempts=2)
     [id] = dead(q, 1)
     q.call("redrive")

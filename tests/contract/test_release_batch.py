@@ -55,7 +55,7 @@ def test_release_batch_puts_a_message_that_has_failed_back_where_it_was_sent_to(
     assert ids(q.claim(2)) == [id, later]
 
 
-def test_release_batch_gives_back_only_what_is_still_held(q: Queue) -> None:
+def test_release_batch_releases_only_messages_still_held(q: Queue) -> None:
     sent = q.send_many(4)
     key = q.claim_key(3)
     q.one("complete", sent[0], key)
@@ -74,7 +74,7 @@ def test_release_batch_with_a_lost_key_changes_nothing(q: Queue) -> None:
         assert q.one("release_batch", NO_KEY) == 0
 
 
-def test_release_batch_goes_on_while_the_queue_is_paused(q: Queue) -> None:
+def test_release_batch_works_while_the_queue_is_paused(q: Queue) -> None:
     id = q.send()
     key = q.claim_key()
     q.call("pause")

@@ -42,7 +42,7 @@ def test_rescue_expired_leaves_running_claims_alone(q: Queue) -> None:
     assert q.states() == {id: "A"}
 
 
-def test_rescue_expired_makes_a_dead_letter_of_what_has_no_attempt_left(q: Queue) -> None:
+def test_rescue_expired_dead_letters_a_message_without_attempts_left(q: Queue) -> None:
     last, more = q.send(max_attempts=1), q.send(max_attempts=2)
     q.claim(2, reader="worker-7", lease_seconds=0)
     assert q.count("rescue_expired") == 2
@@ -52,7 +52,7 @@ def test_rescue_expired_makes_a_dead_letter_of_what_has_no_attempt_left(q: Queue
     assert "lease expired" in row["error"]
 
 
-def test_rescue_expired_gives_only_what_is_still_held(q: Queue) -> None:
+def test_rescue_expired_rescues_only_messages_still_held(q: Queue) -> None:
     sent = q.send_many(3)
     key = q.claim_key(3, lease_seconds=0)
     q.one("complete", sent[1], key)
@@ -71,7 +71,7 @@ def test_rescue_expired_does_one_type_or_all(q: Queue) -> None:
     assert set(other.states().values()) == {"N"}
 
 
-def test_rescue_expired_passes_over_what_is_being_finished(q: Queue, other: Queue) -> None:
+def test_rescue_expired_skips_a_batch_that_is_being_finished(q: Queue, other: Queue) -> None:
     q.send_many(2)
     key = q.claim_key(2, lease_seconds=0)
     with q.session.transaction():
@@ -80,7 +80,7 @@ def test_rescue_expired_passes_over_what_is_being_finished(q: Queue, other: Queu
     assert q.rows() == []
 
 
-def test_rescue_expired_passes_over_what_is_being_extended(q: Queue, other: Queue) -> None:
+def test_rescue_expired_skips_a_lease_that_is_being_extended(q: Queue, other: Queue) -> None:
     q.send()
     key = q.claim_key(lease_seconds=0)
     with q.session.transaction():
@@ -118,7 +118,7 @@ def test_rescue_expired_of_an_ordered_queue_starts_again_at_the_head(q: Queue) -
     assert [(row["id"], row["attempt"]) for row in q.claim(10)] == [(head, 2)]
 
 
-def test_rescue_expired_of_an_ordered_queue_goes_on_after_a_dead_head(q: Queue) -> None:
+def test_rescue_expired_of_an_ordered_queue_continues_after_a_dead_head(q: Queue) -> None:
     q.ordered()
     head, second = q.send(group_key="a", max_attempts=1), q.send(group_key="a")
     q.claim(lease_seconds=0)

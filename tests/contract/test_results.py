@@ -56,7 +56,7 @@ def test_a_result_stays_with_the_archived_message(q: Queue, kept: Callable[[], i
 
 
 @pytest.mark.parametrize("ordered", [0, 1])
-def test_get_result_tells_the_state_whatever_has_become_of_the_message(q: Queue, ordered: int) -> None:
+def test_get_result_returns_the_state_of_a_message_in_any_state(q: Queue, ordered: int) -> None:
     q.call("set_queue", ordered=ordered)
     first, delayed, second, third = (
         q.send(group_key="g"),
@@ -169,7 +169,7 @@ def test_a_key_is_good_for_the_messages_that_it_holds(q: Queue, kept: Callable[[
 def test_a_queue_that_deletes_keeps_no_result(q: Queue, kept: Callable[[], int]) -> None:
     q.call("set_queue", on_complete="delete")
     id, key = sent_and_claimed(q)
-    with q.refused("invalid_argument", "id: results need a queue that archives: set_queue with on_complete archive"):
+    with q.refused("invalid_argument", "id: the queue keeps no results; call set_queue with on_complete archive"):
         q.on("set_result", id, key, "x")
     with q.refused("lease_lost"):
         q.on("set_result", id, NO_KEY, "x")
@@ -203,7 +203,7 @@ def set_aside(q: Queue, state: str) -> int:
 @pytest.mark.parametrize("ordered", [0, 1])
 @pytest.mark.parametrize(("state", "letter"), [("ready", "N"), ("delayed", "N"), ("dead", "E"), ("completed", "C")])
 @pytest.mark.parametrize("way", ["cancel", "purge", "purge_archive"])
-def test_a_result_goes_with_its_message(
+def test_a_result_is_deleted_with_its_message(
     q: Queue, kept: Callable[[], int], ordered: int, state: str, letter: str, way: str
 ) -> None:
     q.call("set_queue", ordered=ordered)

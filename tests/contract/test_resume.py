@@ -1,4 +1,4 @@
-"""resume: claims go on after a pause."""
+"""resume: claims continue after a pause."""
 
 from queues import Queue, ids
 
@@ -10,7 +10,7 @@ def test_resume_says_whether_the_queue_was_paused(q: Queue) -> None:
     assert q.stats()["paused"] == 0
 
 
-def test_resume_lets_claims_go_on_in_order(q: Queue) -> None:
+def test_after_resume_claims_continue_in_order(q: Queue) -> None:
     before = q.send()
     q.call("pause")
     during = q.send()
@@ -18,7 +18,7 @@ def test_resume_lets_claims_go_on_in_order(q: Queue) -> None:
     assert ids(q.claim(10)) == [before, during]
 
 
-def test_resume_lets_an_ordered_queue_go_on(q: Queue) -> None:
+def test_resume_lets_an_ordered_queue_continue(q: Queue) -> None:
     q.ordered()
     first, second = q.send(group_key="a"), q.send(group_key="a")
     key = q.claim_key(10)

@@ -31,7 +31,7 @@ def test_send_takes_an_empty_body(q: Queue) -> None:
     assert q.claim()[0]["body"] == ""
 
 
-def test_send_goes_on_while_the_queue_is_paused(q: Queue) -> None:
+def test_send_works_while_the_queue_is_paused(q: Queue) -> None:
     q.call("pause")
     q.call("send", "b")
     assert q.stats()["ready"] == 1

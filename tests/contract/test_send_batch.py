@@ -27,7 +27,7 @@ def test_send_batch_messages_are_as_if_sent_one_by_one(q: Queue) -> None:
 
 
 @pytest.mark.parametrize("text", ["one\ntwo\n", "\none\n\n\ntwo", "one\n\ntwo\n\n"])
-def test_send_batch_passes_over_empty_lines(q: Queue, text: str) -> None:
+def test_send_batch_skips_empty_lines(q: Queue, text: str) -> None:
     assert q.count("send_batch", text) == 2
     assert bodies(q) == ["one", "two"]
 
@@ -44,7 +44,7 @@ def test_send_batch_reads_all_escapes_of_json(q: Queue) -> None:
     assert bodies(q) == ['é 😀 / \b\f\n\r\t \\ "']
 
 
-def test_send_batch_takes_any_other_line_as_it_stands(q: Queue) -> None:
+def test_send_batch_sends_any_other_line_unchanged(q: Queue) -> None:
     wanted = ['{"a": "b\\n"}', "\\n", " leading", "trailing ", "'", "a,b;c", '["x"]', "null", "a\r", "\t", "x\u2028y"]
     assert q.count("send_batch", "\n".join(wanted)) == len(wanted)
     assert bodies(q) == wanted

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from queues import LONG_AGO, Queue, ids, in_an_hour, in_time
 
-# Long enough to tell waiting from not waiting.
+# Seconds; long enough to distinguish waiting from not waiting.
 A_MOMENT = 0.3
 
 
@@ -25,7 +25,7 @@ def test_send_message_keeps_every_option(q: Queue) -> None:
     assert (row["state"], row["run_at"], row["body"]) == ("N", due, "b")
 
 
-def test_send_message_with_a_time_to_come_is_not_claimed(q: Queue) -> None:
+def test_send_message_with_a_future_time_is_not_claimed(q: Queue) -> None:
     id = q.send(run_at=in_an_hour())
     assert q.claim(10) == []
     assert (q.states(), q.stats()["delayed"], q.stats()["ready"]) == ({id: "N"}, 1, 0)
@@ -282,7 +282,7 @@ def test_keep_changes_nothing(q: Queue, how: str | None, state: str) -> None:
         assert conflict(q, how, run_at=LONG_AGO, priority=-9, headers="{}") == (id, 0, 0)
 
 
-def test_replace_gives_a_new_message_body_headers_priority_and_time(q: Queue) -> None:
+def test_replace_sets_body_headers_priority_and_time(q: Queue) -> None:
     kept = {"group_key": "g", "dedup_key": "d", "source": "shop"}
     id = q.send("first", priority=3, headers='{"a":1}', max_attempts=2, **kept)
     before, due = q.row(id), in_an_hour()
@@ -430,7 +430,7 @@ def test_a_change_works_on_a_paused_queue(q: Queue, how: str) -> None:
     assert (q.claim(), q.states()) == ([], {id: "N"})
 
 
-def test_a_replaced_message_is_archived_as_it_is(q: Queue) -> None:
+def test_a_replaced_message_is_archived_with_its_new_values(q: Queue) -> None:
     id = q.archived().send("first", dedup_key="d")
     conflict(q, "replace", headers="{}")
     q.on("complete_batch", q.claim_key())
@@ -468,7 +468,7 @@ def test_a_replaced_message_keeps_its_place_in_its_group(q: Queue, place: int) -
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_message_that_is_delayed_lets_its_group_go_on_and_keeps_its_place(q: Queue, place: int) -> None:
+def test_a_delayed_message_lets_its_group_continue_and_keeps_its_place(q: Queue, place: int) -> None:
     q.ordered()
     sent = [q.send(str(n), group_key="g", dedup_key="d" if n == place else None) for n in range(3)]
     changed, rest = sent[place], [id for id in sent if id != sent[place]]
@@ -483,7 +483,7 @@ def test_a_message_that_is_delayed_lets_its_group_go_on_and_keeps_its_place(q: Q
 
 
 @CHANGES
-def test_a_message_behind_an_active_head_changes_and_goes_on_waiting(q: Queue, how: str) -> None:
+def test_a_message_after_an_active_head_can_be_changed_and_keeps_waiting(q: Queue, how: str) -> None:
     q.ordered()
     q.send(group_key="g")
     second, third = q.send("first", group_key="g", dedup_key="d"), q.send("third", group_key="g")
@@ -513,7 +513,7 @@ def test_a_failed_head_that_is_replaced_is_the_first_of_its_group_at_once(q: Que
     assert work_off(q) == [(second, "second")]
 
 
-def test_a_failed_head_that_is_replaced_by_a_later_one_lets_its_group_go_on(q: Queue) -> None:
+def test_a_group_continues_after_its_failed_head_is_replaced_by_a_later_one(q: Queue) -> None:
     """As any message that is sent for a later time."""
     head, second = failed_head(q)
     third = q.send("third", group_key="g")
@@ -525,7 +525,7 @@ def test_a_failed_head_that_is_replaced_by_a_later_one_lets_its_group_go_on(q: Q
     assert work_off(q) == [(head, "back"), (third, "third")]
 
 
-def test_a_failed_head_that_is_postponed_lets_its_group_go_on(q: Queue) -> None:
+def test_a_group_continues_after_its_failed_head_is_postponed(q: Queue) -> None:
     """Whoever sends it for a later time does not want the group to wait for it."""
     head, second = failed_head(q)
     assert conflict(q, "postpone") == (head, 0, 0)
@@ -537,7 +537,7 @@ def test_a_failed_head_that_is_postponed_lets_its_group_go_on(q: Queue) -> None:
 
 
 @pytest.mark.one_version
-def test_a_replaced_message_wakes_who_waits(q: Queue, connect: Callable[..., Any]) -> None:
+def test_a_replaced_message_wakes_waiting_consumers(q: Queue, connect: Callable[..., Any]) -> None:
     q.send("first", dedup_key="d", run_at=in_an_hour())
     waiting = connect("waiting")
     if not waiting.listen([q.name]):

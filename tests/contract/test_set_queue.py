@@ -38,7 +38,7 @@ CHANGED: dict[str, Any] = {
 }
 
 
-def test_set_queue_shows_the_defaults_of_a_type_that_nobody_has_set(q: Queue) -> None:
+def test_set_queue_shows_the_defaults_of_a_new_queue(q: Queue) -> None:
     assert q.call("set_queue") == [{"type": q.name, **DEFAULTS}]
 
 
@@ -55,7 +55,7 @@ def test_set_queue_changes_all_settings_at_once_and_back(q: Queue) -> None:
     assert q.call("set_queue", **back) == [{"type": q.name, **DEFAULTS}]
 
 
-def test_set_queue_leaves_a_pause_as_it_is(q: Queue) -> None:
+def test_set_queue_does_not_change_a_pause(q: Queue) -> None:
     q.call("pause")
     assert q.call("set_queue", lease_seconds=7)[0]["paused"] == 1
 

@@ -1,4 +1,4 @@
-"""Subscriptions: watched tables tell of their changes in the writer's transaction, as subscribed at that moment."""
+"""Subscriptions: watched tables report changes in the writer's transaction, to the subscriptions of that moment."""
 
 import json
 import os
@@ -80,7 +80,7 @@ def make(session: Session, sql: Sql, can: Capabilities) -> Iterator[Callable[...
 
 @pytest.fixture
 def table(make: Callable[..., Table]) -> Table:
-    """A watched table with the columns id and name and with rows 1 to 3, of which nobody was told."""
+    """A watched table with columns id and name and unreported rows 1 to 3."""
     table = make("id INTEGER NOT NULL, name VARCHAR(100)")
     for id in (1, 2, 3):
         table.sql(f"INSERT INTO {table} (id, name) VALUES ({id}, 'old')")
@@ -88,7 +88,7 @@ def table(make: Callable[..., Table]) -> Table:
 
 
 def events(q: Queue) -> list[tuple[Any, ...]]:
-    """What the messages of a queue tell, by id: action, key and, if there is one, old key, as lists of values."""
+    """The contents of a queue's messages by id: action, key and, if any, old key, as lists of values."""
     found = []
     for row in q.rows("id, body"):
         event = json.loads(row["body"])
@@ -142,7 +142,7 @@ def test_a_message_is_an_ordinary_one(q: Queue, table: Table, connect: Callable[
 def test_subscribing_takes_effect_at_once_and_needs_no_ddl(
     q: Queue, table: Table, connect: Callable[..., Session]
 ) -> None:
-    """Also inside a writer's open transaction, whose earlier statements nobody was told of."""
+    """Also inside a writer's open transaction, whose earlier statements were not reported."""
     first, second = q.named(q.name + "1"), q.named(q.name + "2")
     with connect("writer").transaction() as connection:
         cursor = connection.cursor()
@@ -158,8 +158,8 @@ def test_subscribing_takes_effect_at_once_and_needs_no_ddl(
     assert events(second) == [("U", [3])]
 
 
-def test_a_statement_tells_each_of_its_rows(q: Queue, table: Table, make: Callable[..., Table]) -> None:
-    """And one that touches no row tells nothing; a row that is set to what it was has been updated."""
+def test_a_statement_reports_each_of_its_rows(q: Queue, table: Table, make: Callable[..., Table]) -> None:
+    """A statement without rows reports nothing; a row that is set to its old values counts as updated."""
     table.subscribe(q)
     more = make("id INTEGER NOT NULL")
     for id in range(10, 30):
@@ -176,7 +176,7 @@ def test_a_statement_tells_each_of_its_rows(q: Queue, table: Table, make: Callab
     assert sorted(events(q)[25:]) == [("D", [id]) for id in (1, 2, 3, *range(10, 30))]
 
 
-def test_an_update_of_the_key_tells_the_old_one_too(q: Queue, table: Table) -> None:
+def test_an_update_of_the_key_also_reports_the_old_one(q: Queue, table: Table) -> None:
     table.subscribe(q)
     table.sql(f"UPDATE {table} SET id = 4 WHERE id = 3")
     assert events(q) == [("U", [4], [3])]
@@ -238,7 +238,7 @@ def test_an_ordered_queue_gets_its_events_strictly_one_after_the_other(q: Queue,
 
 
 @pytest.mark.one_version
-def test_a_write_wakes_who_waits(q: Queue, table: Table, connect: Callable[..., Session]) -> None:
+def test_a_write_wakes_waiting_consumers(q: Queue, table: Table, connect: Callable[..., Session]) -> None:
     table.subscribe(q)
     waiting = connect("waiting")
     if waiting.listen([q.name]):
@@ -326,7 +326,7 @@ KEYS = [
 ]
 
 
-def test_keys_of_text_tell_every_value(q: Queue, make: Callable[..., Table], can: Capabilities) -> None:
+def test_text_keys_report_every_value(q: Queue, make: Callable[..., Table], can: Capabilities) -> None:
     table = make(f"a {can.text} NOT NULL, n INTEGER NOT NULL", "a, n").watch()
     table.subscribe(q)
     for key in KEYS:
@@ -365,7 +365,7 @@ def test_keys_that_are_uuids_numbers_and_times(q: Queue, make: Callable[..., Tab
     }
 
 
-def test_a_second_watch_puts_the_triggers_right_and_tells_nothing_twice(q: Queue, table: Table) -> None:
+def test_a_second_watch_repairs_the_triggers_and_no_change_is_reported_twice(q: Queue, table: Table) -> None:
     table.subscribe(q)
     table.watch()
     table.sql(f"UPDATE {table} SET name = 'new' WHERE id = 1")

@@ -105,7 +105,7 @@ def test_take_batch_of_an_ordered_queue_rolled_back_starts_at_the_head(q: Queue,
     assert [take(other, 10), take(other, 10)] == [[first], [second]]
 
 
-def test_take_batch_finds_what_becomes_ready_below_the_place_of_the_takes_before(q: Queue) -> None:
+def test_take_batch_finds_messages_that_become_ready_below_the_mark_of_earlier_takes(q: Queue) -> None:
     """A take promotes no more than it wants: what has long been due becomes ready after newer messages are taken."""
     due = q.session.now() + timedelta(milliseconds=500)
     idle = q.send(priority=9, run_at=due)

@@ -14,8 +14,8 @@ from rowqueue.databases import Session
 
 pytestmark = pytest.mark.one_engine
 
-TOPIC = "topic: must be words with dots between them, without *, #, quotes, backslashes and white space"
-PATTERN = "pattern: must be words with dots between them; a word may be * or #"
+TOPIC = "topic: must be words separated by dots, without *, #, quotes, backslashes or white space"
+PATTERN = "pattern: must be words separated by dots; a word may be * or #"
 
 
 @pytest.fixture
@@ -130,8 +130,8 @@ WORDS = [
 ]
 
 
-def test_a_word_stands_for_itself_alone(q: Queue, types: Callable[[str], Queue]) -> None:
-    """Whatever it means in a pattern of LIKE or in a regular expression, and whatever a collation holds for equal."""
+def test_a_word_of_a_pattern_matches_only_itself(q: Queue, types: Callable[[str], Queue]) -> None:
+    """Characters with a meaning in LIKE or regular expressions, and characters that a collation treats as equal."""
     with q.session.transaction():
         bind(q, *(f"{word}.x" for word in WORDS), *(f"*.#.{word}" for word in WORDS), *(f"#.{word}" for word in WORDS))
     for word in WORDS:
@@ -192,7 +192,7 @@ BAD = [
 
 @pytest.mark.parametrize("topic", BAD)
 def test_what_is_no_topic_is_no_pattern_either(q: Queue, topic: str) -> None:
-    told = "1 to 200 characters" if topic in ("", "x" * 201) else "words with dots between them"
+    told = "1 to 200 characters" if topic in ("", "x" * 201) else "words separated by dots"
     with q.refused("invalid_argument", "topic: ", told):
         publish(q, topic)
     with q.refused("invalid_argument", "topic: ", told):
@@ -218,7 +218,7 @@ def test_a_topic_has_no_wildcards(q: Queue, topic: str) -> None:
 # ---- bindings ------------------------------------------------------------------------------------
 
 
-def test_a_binding_is_made_once_and_taken_away(q: Queue, types: Callable[[str], Queue], top: str) -> None:
+def test_a_binding_is_created_once_and_removed(q: Queue, types: Callable[[str], Queue], top: str) -> None:
     other = types("other")
     bind(q, f"{top}.a", f"{top}.#")
     bind(other, f"{top}.#")
@@ -263,7 +263,7 @@ def test_publish_sends_one_message_to_each_bound_type(q: Queue, types: Callable[
     assert row["source"].startswith("test")
 
 
-def test_publish_gives_each_message_all_options(q: Queue, types: Callable[[str], Queue], top: str) -> None:
+def test_publish_sets_all_options_on_each_message(q: Queue, types: Callable[[str], Queue], top: str) -> None:
     first, second = types("1"), types("2")
     second.ordered()
     for each in (first, second):
@@ -354,7 +354,7 @@ def test_the_longest_headers_have_the_topic_in_them(q: Queue, types: Callable[[s
     ids=lambda value: value if isinstance(value, str) else "-".join(value),
 )
 @pytest.mark.parametrize("is_bound", [True, False])
-def test_a_bad_argument_is_refused_also_when_nobody_is_bound(
+def test_a_bad_argument_is_refused_even_if_no_queue_is_bound(
     q: Queue, types: Callable[[str], Queue], top: str, is_bound: bool, options: dict[str, Any], told: str
 ) -> None:
     if is_bound:
@@ -456,7 +456,9 @@ def test_a_topic_is_looked_up_when_the_table_changes(q: Queue, types: Callable[[
     assert len(other.claim(10)) == 1, "it is ordered, and they have no group"
 
 
-def test_subscriptions_to_types_and_to_topics_are_told_apart(q: Queue, types: Callable[[str], Queue], top: str) -> None:
+def test_subscriptions_to_types_and_to_topics_are_distinguished(
+    q: Queue, types: Callable[[str], Queue], top: str
+) -> None:
     table, word = make_watched(q), f"t{uuid.uuid4().hex[:8]}"
     for topic in (None, word):
         call(q.session, "subscribe", table, "ID", word if topic is None else None, topic)
@@ -487,7 +489,7 @@ def test_a_subscription_is_to_a_type_or_to_a_topic(q: Queue) -> None:
     assert subscriptions(q, table) == [(None, None, None)]
 
 
-def test_a_writer_who_rolls_back_has_published_nothing(
+def test_a_rolled_back_writer_publishes_nothing(
     q: Queue, types: Callable[[str], Queue], top: str, connect: Callable[..., Session]
 ) -> None:
     table = make_watched(q)

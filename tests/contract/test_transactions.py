@@ -61,7 +61,7 @@ def first_only(q: Queue) -> dict[str, Any]:
 
 
 def held(q: Queue) -> dict[str, Any]:
-    """A claim of several messages, with others waiting behind them."""
+    """A claim of several messages, with more messages after them."""
     for n in range(4):
         q.send(group_key=f"g{n % 2}", dedup_key=str(n))
     rows = q.claim(2, lease_seconds=3_600)
@@ -108,7 +108,7 @@ def purged_archive(q: Queue) -> dict[str, Any]:
     q.archived()
     q.on("complete_batch", held(q)["batch_key"])
     q.on("complete_batch", q.claim_key())
-    # Not all: where a part of the archive is emptied at once, nobody could look meanwhile.
+    # Not all: while a partition of the archive is truncated, other sessions could not read it.
     return {"before": max(row["changed_at"] for row in q.call("peek", "C"))}
 
 
@@ -268,7 +268,7 @@ class Place:
         """All that all tables hold of a queue, by table."""
         found = {}
         for stem in self.stems:
-            columns = "n" if stem == "mark" else "*"  # a mark may tell a time long before Python's first
+            columns = "n" if stem == "mark" else "*"  # a mark may have a time before Python's first year
             rows = self.query(f"SELECT {columns} FROM {self.server.table(stem)} WHERE type = %s", type)
             found[stem] = sorted(map(str, rows))
         of_messages = f"SELECT id FROM {self.server.table('message')} WHERE type = %s"
@@ -333,9 +333,9 @@ class Call:
 
     @contextmanager
     def failing(self, connection: Any) -> Iterator[None]:
-        """The block may fail, and then the caller's transaction goes on: where an error ends it, with a savepoint.
+        """The block may fail, and then the caller's transaction continues, with a savepoint if an error ends it.
 
-        Where even that does not help, it is left to end with the next statement.
+        If that does not help either, it ends with the next statement.
         """
         savepoint = not self.q.can.undoes_a_call and self.q.can.keeps_savepoints
         if savepoint:
@@ -396,7 +396,7 @@ def test_a_call_is_one_with_the_callers_transaction(prepared: Call) -> None:
 
 
 class Undo(Exception):
-    """Ends a transaction that is not to be committed."""
+    """Ends a transaction without a commit."""
 
 
 def fails(prepared: Call, goes_on: bool) -> bool:
@@ -418,8 +418,8 @@ def fails(prepared: Call, goes_on: bool) -> bool:
 
 @pytest.mark.any_engine
 @each
-def test_a_call_that_fails_half_way_leaves_nothing(prepared: Call) -> None:
-    """One kind of change after the other fails: inside the caller's transaction, which goes on, and outside of one."""
+def test_a_call_that_fails_halfway_changes_nothing(prepared: Call) -> None:
+    """One kind of change after the other fails, inside the caller's transaction, which continues, and outside one."""
     before = prepared.rows()
     met, mine = 0, 0
     place = prepared.place

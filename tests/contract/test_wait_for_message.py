@@ -124,7 +124,7 @@ def test_wait_for_message_claims_nothing(q: Queue) -> None:
 
 
 def test_wait_for_message_does_not_block_senders(q: Queue, other: Queue) -> None:
-    """Many wait at the same time, and others go on sending."""
+    """Many wait at the same time while others keep sending."""
     with q.session.transaction():
         wait(q)
         assert wait(other)["ready"] == 0

@@ -10,7 +10,7 @@ from servers.postgresql import PgBouncer
 
 @pytest.fixture
 def pooler(server: Any, pytestconfig: pytest.Config) -> Iterator[PgBouncer]:
-    """PgBouncer before the server that all tests share."""
+    """PgBouncer in front of the server that all tests share."""
     try:
         bouncer = PgBouncer(server)
     except Unavailable as error:

@@ -1,7 +1,7 @@
 """What claiming and finishing rows of an adopted table read: an index, as far as the batch goes, and never the backlog.
 
-Half of each table is done, and the statistics are from when all was ready: a plan that trusts them would walk the order
-and pass over the half that is done.
+Half of each table is done, but the statistics say that all is ready: a plan that trusts them would scan the order
+and skip the half that is done.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.product("postgresql", "mysql"), pytest.mark.one_versio
 ROWS = 20_000
 SIZE = 20
 MOST = 3_000  # rows of all tables, those of lists and of the catalog on MySQL included; a walk or a scan shows
-SHAPE_NAMES = [name for name in SHAPES if name != "f"]  # which is said to read the table
+SHAPE_NAMES = [name for name in SHAPES if name != "f"]  # f is documented to read the whole table
 
 FILL = {
     "postgresql": "INSERT INTO {} SELECT {} FROM generate_series(1, %s) AS n",
@@ -56,7 +56,7 @@ def session(url: str) -> Iterator[Session]:
 
 
 def reads(session: Session, mysql: bool, connection: Any) -> tuple[int, int]:
-    """Rows fetched so far by this session, and of those by scans of a whole table of ours or of the user's."""
+    """Rows fetched so far by this session, and those of them by full scans of our or the user's tables."""
     cursor = connection.cursor()
     if mysql:
         cursor.execute("SHOW SESSION STATUS LIKE 'Handler_read%'")

@@ -129,7 +129,7 @@ def test_an_old_transaction_is_found_and_its_connection_ended(shop: FirebirdShop
     assert shop("SELECT paused FROM mq_queue WHERE type = ''") == [{"paused": 0}]
 
 
-def test_a_forgotten_look_is_shown_where_it_keeps_deleted_rows(shop: FirebirdShop) -> None:
+def test_a_forgotten_snapshot_is_shown_where_it_keeps_deleted_rows(shop: FirebirdShop) -> None:
     """On 3.0 a transaction that only reads what is committed keeps none: the server counts what it removes."""
     removed = """
         SELECT SUM(r.mon$record_purges + r.mon$record_expunges) AS n
@@ -148,7 +148,7 @@ def test_a_forgotten_look_is_shown_where_it_keeps_deleted_rows(shop: FirebirdSho
 
 
 @pytest.mark.one_version
-def test_a_claim_that_nobody_commits_stops_no_consumer_and_ends_with_its_session(
+def test_an_uncommitted_claim_stops_no_consumer_and_ends_with_its_session(
     shop: FirebirdShop,
 ) -> None:
     with shop.server.client(shop.url) as forgotten:
@@ -160,7 +160,7 @@ def test_a_claim_that_nobody_commits_stops_no_consumer_and_ends_with_its_session
     assert len(shop.call("claim_batch", "email", 100)) == 5
 
 
-def test_a_restored_database_is_as_installed_and_gives_its_messages_again(shop: FirebirdShop) -> None:
+def test_a_restored_database_is_as_installed_and_returns_its_messages(shop: FirebirdShop) -> None:
     shop.call("set_queue", "invoice", 7)
     shop.call("send", "invoice", "x")
     shop.call("claim_batch", "email", 3, "worker-1", 0)
@@ -196,7 +196,7 @@ def test_a_table_is_watched_and_no_longer(shop: FirebirdShop) -> None:
     assert len(shop.call("claim_batch", "reorder", 20)) == 1
 
 
-def test_dead_orders_come_again_and_a_worker_loses_the_order_it_holds(shop: FirebirdShop) -> None:
+def test_dead_orders_can_be_retried_and_a_worker_loses_an_order_that_it_holds(shop: FirebirdShop) -> None:
     adopt_orders(shop)
     assert orders(shop) == "EAN"
     said = shop.follow("Polling tables", 0)

@@ -74,7 +74,7 @@ def test_the_owner_of_the_guide_can_read_other_users_sessions_and_no_more(privat
     ]
 
 
-def test_roles_that_come_after_the_installation_are_given_their_rights_by_the_grants_file(
+def test_roles_created_after_the_installation_get_their_rights_from_the_grants_file(
     private_server: LocalPostgreSQL,
 ) -> None:
     url = private_server.create_database()
@@ -107,7 +107,7 @@ def test_the_queue_moves_to_another_database_with_all_its_states(shop: PostgreSQ
     server.drop_database(there)
 
 
-def test_claims_go_on_under_a_publication_of_all_tables(shop: PostgreSQLShop) -> None:
+def test_claims_work_under_a_publication_of_all_tables(shop: PostgreSQLShop) -> None:
     """Tables without a replica identity would refuse every DELETE."""
     shop("CREATE PUBLICATION everything FOR ALL TABLES")
     shop("SELECT mq.set_queue('email', p_on_complete => 'archive')")

@@ -8,6 +8,7 @@ import pytest
 from rowqueue.databases import Database
 from servers import Server
 from shops import DOCS, Shop, blocks, make
+from tabs import for_engine
 
 pytestmark = pytest.mark.one_engine
 
@@ -63,7 +64,7 @@ def test_dead_letters_are_redriven_one_some_and_all_and_purged(shop: Shop) -> No
 
 
 @pytest.mark.parametrize("ordered", [0, 1])
-def test_messages_in_no_state_are_new_again_and_ids_without_message_are_gone(shop: Shop, ordered: int) -> None:
+def test_messages_without_a_state_become_new_and_ids_without_a_message_are_removed(shop: Shop, ordered: int) -> None:
     ready, message = shop.table("ready"), shop.table("message")
     shop.call("purge", "email", "N")
     shop.call("set_queue", "email", None, None, None, None, None, ordered)
@@ -79,7 +80,7 @@ def test_messages_in_no_state_are_new_again_and_ids_without_message_are_gone(sho
     assert len(shop.call("claim_batch", "email", 100)) == 18
 
 
-def test_a_group_that_was_damaged_by_hand_goes_on_and_healthy_groups_stay(shop: Shop) -> None:
+def test_a_group_that_was_damaged_by_hand_continues_and_healthy_groups_stay_unchanged(shop: Shop) -> None:
     shop.call("set_queue", "invoice", None, None, None, None, None, 1)
     groups = ("lost head", "lost ticket", "at work", "waiting")
     for group in groups * 2:
@@ -93,13 +94,13 @@ def test_a_group_that_was_damaged_by_hand_goes_on_and_healthy_groups_stay(shop: 
     shop.empty_batches_but(claimed["at work"]["id"])
     shop(f"DELETE FROM {shop.table('message')} WHERE id = {claimed['lost head']['id']}")
     assert shop.call("claim_batch", "invoice", 10) == []
-    said = shop.follow("A group of an ordered queue that does not go on")
+    said = shop.follow("A group of an ordered queue that does not continue")
     assert [group in said for group in groups] == [True, False, True, True]
     bodies = [row["body"] for row in shop.call("claim_batch", "invoice", 10)]
     assert sorted(bodies) == ["lost head", "lost ticket"]
 
 
-def test_a_queue_is_emptied_and_goes_on(shop: Shop) -> None:
+def test_a_queue_is_emptied_and_keeps_working(shop: Shop) -> None:
     shop.call("claim_batch", "email", 5)
     with shop.session() as session:
         [later] = session.call("send_message", "email", "later", session.now() + timedelta(days=1))
@@ -112,7 +113,7 @@ def test_a_queue_is_emptied_and_goes_on(shop: Shop) -> None:
     assert len(shop.call("claim_batch", "email")) == 1
 
 
-def test_everything_is_paused_after_a_restore_and_goes_on(shop: Shop) -> None:
+def test_everything_is_paused_after_a_restore_and_can_be_resumed(shop: Shop) -> None:
     shop.call("set_queue", "invoice", 7)
     shop.call("send", "invoice", "x")
     shop.follow("Backup, restore, moving", 0, kind="sql")
@@ -124,17 +125,16 @@ def test_everything_is_paused_after_a_restore_and_goes_on(shop: Shop) -> None:
 
 
 MARKS = (DOCS / "how-a-claim-works.md").read_text("utf-8")
-MARKS_OF = {"mysql": "MySQL and MariaDB", "sqlserver": "SQL Server", "firebird": "Firebird", "postgresql": "PostgreSQL"}
 
 
-def test_the_marks_are_read_and_emptied_as_their_page_says(shop: Shop, database: Database) -> None:
+def test_the_marks_are_read_and_emptied_as_their_page_says(shop: Shop) -> None:
     urgent = [row["id"] for _ in range(3) for row in shop.call("send_message", "email", "urgent", None, -5)]
     claimed = [row["id"] for row in shop.call("claim_batch", "email", 5)]
     assert claimed[:3] == urgent
-    [(kind, query)] = blocks(MARKS, MARKS_OF[database.name])
+    page = for_engine(MARKS, shop.engine)
+    [(kind, query)] = blocks(page, "Reading the table at 3 a.m.")
     said = shop.do(kind, query)
     assert re.search(rf"-5\b.*\b{urgent[0]}\b", said) and re.search(rf"\b0\b.*\b{claimed[3]}\b", said), said
-    first_aid = {"mq." in text: text for _, text in blocks(MARKS, "First aid")}
-    shop.do("sql", first_aid[database.name in ("postgresql", "sqlserver")])
+    shop.do(*blocks(page, "First aid")[0])
     assert shop(f"SELECT COUNT(*) AS n FROM {shop.table('mark')}") == [{"n": 0}]
     assert len(shop.call("claim_batch", "email", 100)) == 18

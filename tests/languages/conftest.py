@@ -21,14 +21,14 @@ MakeClient = Callable[..., Client]
 
 @pytest.fixture(scope="session", autouse=True)
 def _interruptible() -> None:
-    """A shell that starts us in the background lets us ignore SIGINT, and what we start too: Java goes by that."""
+    """A shell starts background processes with SIGINT ignored, and children inherit that; Java honours it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
 def start(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Start:
-    """Makes a client ready, once, and returns its command: start(language, product). The test is skipped without it."""
+    """Prepares a client, once, and returns its command: start(language, product). Skips the test without it."""
     commands: dict[str, Sequence[str]] = {}
 
     def ready(language: Language, product: str) -> Sequence[str]:
@@ -65,7 +65,7 @@ def make_client(start: Start, server: Server, installed_database: Database, tmp_
 def _let_in(client: Client) -> None:
     """Set the same password again until the client can log in.
 
-    node-firebird 2.17 misreads what the server says of one account in sixteen, which depends on the account's salt: it
+    node-firebird 2.17 misreads the server's answer for one account in sixteen, depending on the account's salt: it
     never can log in then. Each password has a salt of its own.
     """
     login = urlsplit(client.database.url)

@@ -26,12 +26,12 @@ _JARS, _POSTGRESQL_JAR, _MARIADB_JAR = "/usr/share/java", "postgresql.jar", "mar
 
 
 class Missing(Exception):
-    """The language or one of its drivers is not there."""
+    """The language or one of its drivers is missing."""
 
 
 @dataclass(frozen=True)
 class Style:
-    """The program that knows the usual style of a language, its package, and the shell's command to ask it."""
+    """The style checker of a language, its package, and its shell command."""
 
     program: str
     package: str
@@ -59,7 +59,7 @@ class Language:
             return True
 
     def missing(self) -> list[str]:
-        """The packages of what is not there."""
+        """The packages that are missing."""
         packages = self.packages.split() if any(map(self.lacks, self.drivers)) else []
         return packages if shutil.which(self.style.program) else [*packages, self.style.package]
 
@@ -81,7 +81,7 @@ def _script(*command: str) -> Callable[[Path], Sequence[str]]:
 
 
 def _node(folder: Path) -> Sequence[str]:
-    """The drivers are npm's, in a folder that everybody who wants the same ones shares."""
+    """The drivers are npm packages, in a folder shared by all who use the same ones."""
     package = EXAMPLES / "node" / "package.json"
     cache = CACHE / "node" / hashlib.md5(package.read_bytes()).hexdigest()
     with _locked(cache):
@@ -147,7 +147,7 @@ def _compile(*command: str, folder: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Tests that run at the same time do not write into the folder at the same time."""
+    """A lock: tests that run at the same time must not write to the folder at the same time."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""A client as the tests see it, in whatever language: a program that sends and consumes, and the traces it leaves."""
+"""A client in any language, for the tests: a program that sends and consumes, and its traces."""
 
 import json
 import os
@@ -51,7 +51,7 @@ class Client:
         """One that runs; what it has handled is read with `handled(name)`."""
         with (self.folder / f"{name}.log").open("wb") as log:
             command = [*self.command, "consume", type]
-            # In a group of its own, which a signal can reach as a whole.
+            # In its own process group, to signal the whole group.
             process = subprocess.Popen(
                 command, env=self._environment(name), stdout=log, stderr=log, start_new_session=True
             )
@@ -88,7 +88,7 @@ class Client:
             "HANDLED": str(self.folder / f"{name}.jsonl"),
             "BATCH_SIZE": str(SIZE),
             "LEASE_SECONDS": str(self.lease_seconds),
-            "TZ": "Asia/Kolkata",  # no client may depend on the zone of its process
+            "TZ": "Asia/Kolkata",  # clients must not depend on the process's time zone
         }
 
 

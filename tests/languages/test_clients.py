@@ -1,4 +1,4 @@
-"""What every client has to do, in each language and on each product that it is for."""
+"""The requirements for every client, in each language and on each product that it supports."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.language
 
 
 def test_each_message_is_done_once(client: Client) -> None:
-    """200 messages with failures, retries and dead ones; two consumers, and a third that is killed in mid-batch."""
+    """200 messages with failures, retries and dead letters; two consumers, and a third that is killed in mid-batch."""
     type = f"test.{uuid.uuid4().hex[:16]}"
     with closing(client.database.connect("test")) as session:
         session.call("set_queue", type, None, 3, 0, None, "archive")
@@ -117,7 +117,7 @@ def test_what_has_failed_once_is_done_at_the_second_attempt(client: Client) -> N
 
 
 def test_odd_bodies_arrive_as_they_were_sent(client: Client) -> None:
-    """Among them characters that strict decoders refuse, and what a careless client takes for a false value or SQL."""
+    """Including characters that strict decoders refuse, and texts that a careless client treats as false or as SQL."""
     type = f"test.{uuid.uuid4().hex[:16]}"
     odd = [
         "",
@@ -147,7 +147,7 @@ def test_odd_bodies_arrive_as_they_were_sent(client: Client) -> None:
     assert client.messages(type) == []
 
 
-def test_a_consumer_that_has_lost_its_lease_says_so_and_goes_on(client: Client) -> None:
+def test_a_consumer_that_lost_its_lease_logs_it_and_continues(client: Client) -> None:
     type = f"test.{uuid.uuid4().hex[:16]}"
     assert client.send(type, "slow").returncode == 0
     with client.consumer(type, "one") as consumer:

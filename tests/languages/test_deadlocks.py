@@ -1,4 +1,4 @@
-"""What a deadlock has rolled back is done again, in each language."""
+"""Work that a deadlock rolled back is repeated, in each language."""
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ from suite import Client, until
 
 pytestmark = pytest.mark.language
 
-# PostgreSQL rolls back who finds the deadlock, having waited that long: the client, after a second.
+# PostgreSQL rolls back the session that detects the deadlock first: the client, after a second.
 PATIENCE = {"postgresql": "SET deadlock_timeout = '1min'", "mysql": "SET innodb_lock_wait_timeout = 60"}
 INSERT = "INSERT INTO orders (body) VALUES (%s)"
 WAITING = {
@@ -31,7 +31,7 @@ def test_a_send_that_a_deadlock_rolls_back_is_done_again(client: Client) -> None
     with server.client(url) as other, ThreadPoolExecutor(1) as threads:
         other.execute(PATIENCE[engine(server.name)])
         other.execute("BEGIN")
-        for n in range(50):  # InnoDB rolls back who has changed fewer rows
+        for n in range(50):  # InnoDB rolls back the transaction with fewer changed rows
             other.execute(INSERT, (f"other {n}",))
         other.execute(INSERT, ("second",))
         sending = threads.submit(client.send, type, "first", "second")

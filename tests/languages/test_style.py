@@ -1,4 +1,4 @@
-"""Examples are copied: each is written in the usual style of its language, as a program knows it that people have."""
+"""Users copy the examples, so each follows the usual style of its language, as a common style checker defines it."""
 
 import shutil
 import subprocess

@@ -18,10 +18,10 @@ from suite import FAILURE, SIZE, Client, bodies, until
 
 MESSAGES = 5000
 PRODUCERS = 6  # or one of each language, where there are more
-AT_A_TIME = 170  # messages in one transaction of a producer's
+AT_A_TIME = 170  # messages in one transaction of a producer
 # Longer than in the tests of one client: twenty processes run at the same time.
 LEASE_SECONDS = 6
-# What becomes of the words that the handlers know; everything else is done at the first attempt.
+# The outcomes of the words that the handlers know; all other messages are done at the first attempt.
 ATTEMPTS = {"fail": 3, "dead": 1, "retry": 2}
 ERRORS = {"fail": FAILURE, "dead": "no such address"}
 
@@ -39,13 +39,13 @@ def clients(server: Server, make_client: MakeClient) -> dict[str, Client]:
 
 
 def stop(client: Client, consumer: Popen[bytes]) -> None:
-    """It has done something, so it is there to hear the signal."""
+    """It has done something, so it is ready to receive the signal."""
     consumer.send_signal(signal.SIGTERM)
     assert consumer.wait(10) == 0, client.log("consumer")
 
 
 def produce(client: Client, type: str, messages: list[str]) -> None:
-    """In several transactions; after each of them one that fails when it has sent, and one that the queue refuses."""
+    """In several transactions; after each, one that fails after sending and one that the queue refuses."""
     for begin in range(0, len(messages), AT_A_TIME):
         sent = client.send(type, *messages[begin : begin + AT_A_TIME])
         assert (sent.returncode, sent.stderr) == (0, ""), sent
@@ -103,7 +103,7 @@ def test_clients_of_all_languages_do_each_message_once(server: Server, clients: 
 
 
 def test_clients_of_all_languages_keep_the_order_of_a_queue(clients: dict[str, Client]) -> None:
-    """In each round one sends, and who has done most is stopped: so all have a part in the end."""
+    """In each round one sends, and the consumer that has done most is stopped: in the end all take part."""
     type = f"test.{uuid.uuid4().hex[:16]}"
     any_client = next(iter(clients.values()))
     set_queue(any_client, type, ordered=1)

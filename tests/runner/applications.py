@@ -32,7 +32,7 @@ READ_COMMITTED = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
 
 class Application:
-    """A connection of an application's, with its ways to end a transaction and to run a statement of its own."""
+    """An application's connection, with its ways to end a transaction and to run its own statements."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ def mysql_connector(url: str) -> Application:
 
 
 def mysqlclient(url: str) -> Application:
-    # Not what install_as_MySQLdb() has left under this name: its modules would be loaded a second time.
+    # Not the alias that install_as_MySQLdb() left under this name: its modules would be loaded a second time.
     if PathFinder.find_spec("MySQLdb") is None:
         pytest.skip("mysqlclient is not installed")
     driver, cursors = import_module("MySQLdb"), import_module("MySQLdb.cursors")
@@ -139,7 +139,7 @@ def pymssql(url: str, **options: Any) -> Application:
     )
 
     def rollback() -> None:
-        """An error in a procedure has ended the transaction already, and the driver does not know."""
+        """An error in a procedure has already ended the transaction, without the driver knowing."""
         with connection.cursor() as cursor:
             cursor.execute("IF @@TRANCOUNT = 0 BEGIN TRANSACTION")
         connection.rollback()

@@ -18,7 +18,7 @@ def joblog(tmp_path: Path) -> Log:
 
 @pytest.fixture
 def runner(database: Database, joblog: Log) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a command to its end: runner("stats", stdin="", env={}, cwd=..., url=...)."""
+    """Runs a command and waits for its end: runner("stats", stdin="", env={}, cwd=..., url=...)."""
 
     def run(
         *arguments: object, stdin: str = "", env: dict[str, str] | None = None, cwd: Path = FOLDER, url: str | None = ""
@@ -55,7 +55,7 @@ def start(database: Database, joblog: Log, tmp_path: Path) -> Iterator[Callable[
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of all SQL files, which the installer takes for the release."""
+    """A copy of all SQL files, which the installer uses as the release."""
     for folder in ("migrations", "procedures"):
         shutil.copytree(contract.sql_root() / folder, tmp_path / folder)
     monkeypatch.setattr(contract, "sql_root", lambda: tmp_path)

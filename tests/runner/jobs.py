@@ -1,4 +1,4 @@
-"""Handlers for the tests. Each notes what it saw in the file JOBS_LOG, one JSON value a line."""
+"""Handlers for the tests. Each writes what it received to the file JOBS_LOG, one JSON value per line."""
 
 import asyncio
 import json
@@ -14,12 +14,12 @@ from opentelemetry import propagate
 from rowqueue import Discard, Message, Record, Retry, RowMessage
 from rowqueue.consumer import resting
 
-if "JOBS_POLL" in os.environ:  # for tests of what must not wait for the next poll
+if "JOBS_POLL" in os.environ:  # for tests of work that must not wait for the next poll
     resting.SHORTEST_POLL = resting.LONGEST_POLL = float(os.environ["JOBS_POLL"])
 
 
 def note(value: Any) -> None:
-    """Append a line: one write, so that lines of several processes never mix."""
+    """Append a line in one write, because several processes write to the file."""
     file = os.open(os.environ["JOBS_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         os.write(file, (json.dumps(value) + "\n").encode())
@@ -121,7 +121,7 @@ def return_nonsense(messages: list[Message]) -> Any:
 
 
 def effect(message: Message) -> None:
-    """Work in the queue's own transaction; a body of fail does its work and then fails, one of swallow spoils it."""
+    """Work in the queue's transaction. The body fail fails after its work; swallow breaks the transaction."""
     cursor = message.connection.cursor()
     cursor.execute(f"INSERT INTO effect (body) VALUES ('{message.body}')")
     if message.body == "fail":
@@ -136,7 +136,7 @@ _both = threading.Barrier(2)
 
 
 def cross(message: Message) -> None:
-    """Change two rows, in the order of the body; two that do it crosswise meet the first time."""
+    """Change two rows, in the order of the body; two in opposite order deadlock the first time."""
     cursor = message.connection.cursor()
     first, second = message.body.split()
     cursor.execute(f"UPDATE effect SET amount = amount + 1 WHERE body = '{first}'")
@@ -190,7 +190,7 @@ def takes_nothing() -> None:
 
 
 def obey_claimed_row(message: RowMessage) -> None:
-    """The same, told by the column v of a row."""
+    """The same, as the column v of a row says."""
     row = message.row
     note([message.key, row, message.attempt])
     said = str(row.get("v", row.get("V")))

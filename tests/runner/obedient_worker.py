@@ -1,4 +1,4 @@
-"""A worker for the tests: does what the body of each message says. It notes what it saw in JOBS_LOG, a line each."""
+"""A worker for the tests: does what the body of each message says, and logs each message to JOBS_LOG."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What the tests of `runner web` share: a server in the background, asking it without a browser, and Chromium."""
+"""Shared by the tests of `runner web`: a server in the background, requests without a browser, and Chromium."""
 
 import re
 import shutil
@@ -19,7 +19,7 @@ FLAGS += ["--disable-component-update", "--disable-sync", "--host-resolver-rules
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server has answered to one request; names of headers are in small letters."""
+    """A server's response to one request; header names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -50,7 +50,7 @@ class Site:
         token: str | None = TOKEN,
         **headers: str,
     ) -> Answer:
-        """One request, as a program sends it: with the token as a header, and these headers, `_` standing for `-`."""
+        """One request as a program sends it, with the token and these headers; `_` in a name means `-`."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         sent = {"Authorization": f"Bearer {token}"} if token else {}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}

@@ -1,4 +1,4 @@
-"""What the tests of the runner share: its command, its surroundings, and processes in the background."""
+"""Shared by the tests of the runner: its command, its environment, and processes in the background."""
 
 import json
 import os
@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any
 
 COMMAND = [sys.executable, "-m", "rowqueue.cli"]
-FOLDER = Path(__file__).parent  # jobs.py is found here, as a user's handlers are in his
+FOLDER = Path(__file__).parent  # jobs.py is here, as a user's handlers are in the user's folder
 
 
 def environment(url: str | None, **more: str) -> dict[str, str]:
-    """Our own, without what a user may have set, and with the database."""
+    """Our own environment, without the user's settings, and with the database."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("RUNNER_", "JOBS_"))}
-    for name in ("COLUMNS", "LINES"):  # Textual sets them; they would be believed more than the terminal
+    for name in ("COLUMNS", "LINES"):  # Textual sets them, and they would override the terminal
         kept.pop(name, None)
     return kept | ({"RUNNER_DATABASE": url} if url else {}) | more
 
 
 class Log:
-    """What handlers of jobs.py have noted, one JSON value a line."""
+    """The log of the handlers in jobs.py, one JSON value per line."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -52,7 +52,7 @@ class Running:
 
 
 def until(condition: Callable[[], Any], seconds: float = 90) -> Any:
-    """Wait until something is true and return it; fail when it does not become so."""
+    """Wait until a condition is true and return its value; fail after a timeout."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):
         assert time.monotonic() < deadline, "waited in vain"
@@ -61,7 +61,7 @@ def until(condition: Callable[[], Any], seconds: float = 90) -> Any:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and that nobody has waited for does not."""
+    """Whether a process runs; a zombie does not."""
     stat = Path(f"/proc/{pid}/stat")
     try:
         return stat.read_text().rpartition(")")[2].split()[0] != "Z"

@@ -1,4 +1,4 @@
-"""A terminal for the tests: a process of its own that believes a person sits there, and its screen as text."""
+"""A terminal for the tests: a process on a pseudo-terminal, and its screen as text."""
 
 import fcntl
 import os
@@ -64,7 +64,7 @@ class Terminal:
             return False
         try:
             found = os.read(self._controller, 65_536)
-        except OSError:  # nobody has the terminal open any more
+        except OSError:  # no process has the terminal open any more
             return False
         self._bytes += found
         self.written = self._bytes.decode(errors="replace")
@@ -72,7 +72,7 @@ class Terminal:
 
     @property
     def lines(self) -> list[str]:
-        """The lines without what steers the terminal."""
+        """The lines without control sequences."""
         return plain(self.written).splitlines()
 
     @property

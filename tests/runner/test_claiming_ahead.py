@@ -1,4 +1,4 @@
-"""Claiming ahead: while a quick handler works, the next batch is already on its way."""
+"""Claiming ahead: while a fast handler works, the next batch is already being claimed."""
 
 import logging
 import threading
@@ -30,7 +30,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 class Halting:
-    """A handler that is quick until it has had so many messages, and then waits until it may go on."""
+    """A handler that is fast for a number of messages and then waits until the test lets it continue."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -77,7 +77,7 @@ def test_a_batch_that_waits_for_a_slow_handler_is_given_back_and_costs_no_attemp
     sent = send(session, queue, 300)
     handler = Halting(105)
     thread = start(Consumer(database.url, queue, handler, batch=BATCH, drain=True), handler)
-    # At first it has the batch before it or the one after it besides.
+    # At first the consumer also holds the batch before it or the one after it.
     until(lambda: len(attempts(session, queue, "A")) == BATCH)
     assert attempts(session, queue, "N") == [0] * 190
     handler.may_go_on.set()

@@ -1,4 +1,4 @@
-"""The commands of `runner` but `consume`: what they print, their exit codes, and what is in the database afterwards."""
+"""The commands of `runner` except `consume`: their output, exit codes, and effects in the database."""
 
 import json
 import os
@@ -60,7 +60,7 @@ def kill_messages(session: Session, queue: str, *bodies: str, error: str = "brok
 
 
 def one_line(done: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
-    """A refusal as users shall see it: the exit code, nothing on stdout, and one line that says these words."""
+    """An error as users see it: the exit code, nothing on stdout, and one line with these words."""
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
     for word in ("runner: ", *words):
@@ -152,11 +152,13 @@ def test_doctor_names_what_is_missing_or_changed(runner: Runner, empty_database:
     assert runner("doctor", url=url).returncode == 0
 
 
-def test_doctor_tells_an_operator_what_hurts(runner: Runner, server: Server, database: Database, queue: str) -> None:
+def test_doctor_shows_an_operator_the_failed_checks(
+    runner: Runner, server: Server, database: Database, queue: str
+) -> None:
     with server.login(database.url, f"operator_{queue[5:15]}", "mq_operator") as url:
         done = runner("doctor", "--json", url=url)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert rows[0] | {"verdict": "ok", "detail": "every file is installed as released"} == rows[0]
+    assert rows[0] | {"verdict": "ok", "detail": "all files are installed as released"} == rows[0]
     assert {row["verdict"] for row in rows} <= {"ok", "warn", "bad"}
     assert len(rows) > 1
     assert done.returncode == int("bad" in {row["verdict"] for row in rows})
@@ -238,7 +240,9 @@ def test_send_waits_for_a_result(runner: Runner, start: Start, session: Session,
     done = runner("send", "--type", queue, "json", "--wait", 60, "--json")
     answer = json.loads(done.stdout)
     assert (answer["created"], answer["result"]) == (1, '{"é": [1, null]}')
-    one_line(runner("send", "--type", queue, "die no such customer", "--wait", 60), 1, "is dead: no such customer")
+    one_line(
+        runner("send", "--type", queue, "die no such customer", "--wait", 60), 1, "is a dead letter: no such customer"
+    )
 
 
 def test_send_waits_no_longer_than_asked(runner: Runner, queue: str, messages: Messages) -> None:
@@ -250,7 +254,7 @@ def test_send_waits_no_longer_than_asked(runner: Runner, queue: str, messages: M
 
 def test_send_waits_in_vain_for_a_queue_that_deletes(runner: Runner, start: Start, queue: str) -> None:
     start("consume", "--type", queue, "--handler", "jobs:record")
-    one_line(runner("send", "--type", queue, "body", "--wait", 60), 1, "is gone, and no result is kept")
+    one_line(runner("send", "--type", queue, "body", "--wait", 60), 1, "no longer exists and has no result")
 
 
 # ---- topics --------------------------------------------------------------------------------------
@@ -260,7 +264,7 @@ def test_send_waits_in_vain_for_a_queue_that_deletes(runner: Runner, start: Star
 def test_topics_are_bound_listed_published_to_and_unbound(runner: Runner, queue: str, messages: Messages) -> None:
     topic = queue.rpartition(".")[2]
     assert runner("topic", "bind", f"{topic}.*.paid", "--type", queue).stdout == "bound\n"
-    assert runner("topic", "bind", f"{topic}.*.paid", "--type", queue).stdout == "was bound already\n"
+    assert runner("topic", "bind", f"{topic}.*.paid", "--type", queue).stdout == "already bound\n"
     listed = [json.loads(line) for line in runner("topic", "list", "--json").stdout.splitlines()]
     assert {"pattern": f"{topic}.*.paid", "type": queue} in listed
     assert queue in runner("topic", "list", f"{topic}.eu.paid").stdout
@@ -331,9 +335,15 @@ def test_send_sends_a_list_of_more_bytes_than_one_call_carries(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (b"\xff\xfe", "line 10003 is not UTF-8; lines 10001 to 10004 were not sent, all before were"),
-        (b'"no end', "lines 10001 to 10004 were not sent, all before were; counting from line 10001: invalid_arg"),
-        (b"nul \0 nul", "lines 10001 to 10004 were not sent, all before were; counting from line 10001: invalid_arg"),
+        (b"\xff\xfe", "line 10003 is not UTF-8; lines 10001 to 10004 were not sent, all lines before were"),
+        (
+            b'"no end',
+            "lines 10001 to 10004 were not sent, all lines before were; counting from line 10001: invalid_arg",
+        ),
+        (
+            b"nul \0 nul",
+            "lines 10001 to 10004 were not sent, all lines before were; counting from line 10001: invalid_arg",
+        ),
     ],
 )
 def test_send_says_after_which_line_a_list_failed(
@@ -427,7 +437,7 @@ def test_output_into_a_closed_pipe_is_quiet(session: Session, queue: str, databa
 
 
 @pytest.mark.any_engine
-def test_dead_redrive_goes_on_until_none_is_left(
+def test_dead_redrive_repeats_until_none_is_left(
     runner: Runner, session: Session, queue: str, messages: Messages
 ) -> None:
     kill_messages(session, queue, *(f"m{n}" for n in range(10_001)))
@@ -443,9 +453,7 @@ def test_dead_redrive_of_one_message(runner: Runner, session: Session, queue: st
     one_line(runner("dead", "redrive", queue, "--id", id), 1, str(id), "not a dead letter")
 
 
-def test_purge_deletes_one_state_whatever_its_size(
-    runner: Runner, session: Session, queue: str, messages: Messages
-) -> None:
+def test_purge_deletes_one_state_of_any_size(runner: Runner, session: Session, queue: str, messages: Messages) -> None:
     kill_messages(session, queue, "dead")
     for size in (10_000, 5):
         session.call("send_batch", queue, "\n".join("x" * size))
@@ -470,11 +478,11 @@ def test_cancel_removes_a_message_that_nobody_holds(
 def test_pause_and_resume(runner: Runner, session: Session, queue: str) -> None:
     session.call("send", queue, "a")
     assert runner("queue", "pause", queue).stdout == "paused\n"
-    assert runner("queue", "pause", queue).stdout == "was paused already\n"
+    assert runner("queue", "pause", queue).stdout == "already paused\n"
     assert session.call("claim_batch", queue) == []
     assert json.loads(runner("stats", queue, "--json").stdout)["paused"] == 1
     assert runner("queue", "resume", queue).stdout == "resumed\n"
-    assert runner("queue", "resume", queue).stdout == "was running already\n"
+    assert runner("queue", "resume", queue).stdout == "already running\n"
     assert len(session.call("claim_batch", queue)) == 1
 
 
@@ -549,14 +557,14 @@ LONG = "x" * 201
         ("send --type Q body --file /dev/null", ["BODY", "--file"]),
         ("send --type Q --file /does/not/exist", ["--file", "/does/not/exist"]),
         ("send --type Q --file /", ["--file"]),
-        ("send --type Q --file /dev/null --priority 1", ["--file", "without options"]),
+        ("send --type Q --file /dev/null --priority 1", ["--file", "takes no options"]),
         ("send --type Q body --run-at tomorrow", ["--run-at", "tomorrow"]),
         ("send --type Q body --run-at 2030-01-01 --delay 3", ["--run-at", "--delay"]),
         ("send --type Q body --delay -1", ["--delay", "0"]),
         ("send --type Q body --delay 1.5", ["--delay"]),
         ("send --type Q body --on-conflict replace", ["--on-conflict", "--dedup-key"]),
         ("send --type Q body --on-conflict X --dedup-key d", ["--on-conflict", "keep"]),
-        ("send --type Q --file /dev/null --wait 1", ["--file", "without options"]),
+        ("send --type Q --file /dev/null --wait 1", ["--file", "takes no options"]),
         ("send --type Q body --wait -1", ["--wait", "0"]),
         ("topic bind a.b", ["--type"]),
         ("topic unbind", ["PATTERN", "--type"]),
@@ -618,10 +626,10 @@ LONG = "x" * 201
         ("consume --type Q --handler jobs:record --log-level loud", ["--log-level"]),
     ],
 )
-def test_bad_usage_is_told_in_one_line_before_any_database_is_opened(
+def test_bad_usage_is_a_one_line_error_before_any_database_is_opened(
     arguments: str, words: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """In this process, which has the runner's modules already: there are many of these."""
+    """In this process, which has already imported the runner's modules: there are many cases."""
     command = ["runner", *arguments.split()]
     monkeypatch.setattr(os, "environ", environment("nowhere://"))
     monkeypatch.setattr(sys, "argv", command)
@@ -643,7 +651,7 @@ def test_bad_usage_is_told_in_one_line_before_any_database_is_opened(
         (f"consume --type Q --exec true --reader {LONG} --drain --log-level error", ["reader", "1 to 200"]),
     ],
 )
-def test_bad_input_is_told_in_one_line_and_changes_nothing(
+def test_bad_input_is_a_one_line_error_and_changes_nothing(
     runner: Runner, queue: str, sql: Sql, server: Server, arguments: str, words: list[str]
 ) -> None:
     one_line(runner(*(queue if word == "Q" else word for word in arguments.split())), 1, *words)

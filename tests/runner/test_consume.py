@@ -25,7 +25,7 @@ Runner = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., Running]
 Sql = Callable[..., list[dict[str, Any]]]
 
-SELDOM = {"JOBS_POLL": "60"}  # seconds between polls: what comes sooner did not wait for one
+SELDOM = {"JOBS_POLL": "60"}  # seconds between polls: a message handled sooner did not wait for a poll
 
 
 @pytest.fixture
@@ -322,7 +322,7 @@ def test_types_take_turns(runner: Runner, session: Session, queue: str, joblog: 
 
 
 @pytest.mark.any_engine
-def test_ring_goes_on_where_the_reader_stopped(
+def test_ring_continues_where_the_reader_stopped(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
     for n in range(6):
@@ -336,7 +336,7 @@ def test_ring_goes_on_where_the_reader_stopped(
 
 
 @pytest.mark.any_engine
-def test_ring_comes_back_to_what_failed_when_all_others_had_their_turn(
+def test_ring_retries_a_failed_message_after_all_others_had_their_turn(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
     session.call("send", queue, "a")
@@ -427,7 +427,7 @@ def test_what_a_handler_returns_is_kept_when_that_is_asked_for(
         "nul": ("E", None),
         "bad": ("E", None),
     }
-    assert found["nul"]["error"].startswith("ValueError: a result has")
+    assert found["nul"]["error"].startswith("ValueError: the result must be")
     assert found["bad"]["error"].startswith("TypeError: ")
     send(session, queue, "text second")
     assert runner(*consume).returncode == 0
@@ -435,10 +435,10 @@ def test_what_a_handler_returns_is_kept_when_that_is_asked_for(
 
 
 @pytest.mark.any_engine
-def test_a_batch_that_is_lost_as_it_is_finished_counts_as_lost(
+def test_a_batch_whose_lease_is_lost_before_its_finish_counts_as_lost(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
-    """The lease is long, so that no heartbeat tells before."""
+    """The lease is long, to avoid a heartbeat before the end."""
     send(session, queue, "sleep 2", "rest")
     running = start("consume", "--type", queue, "--handler", "jobs:obey", "--lease", 600, "--max-messages", 2)
     until(joblog.read)
@@ -547,12 +547,14 @@ def test_server_restart_loses_nothing(private_server: Server, start: Start, jobl
     private_server.stop("immediate")
     time.sleep(1.5)
     private_server.start()
-    until(lambda: "the database is back" in running.stderr)
+    until(lambda: "the database is reachable again" in running.stderr)
     view = private_server.table("message_state")
     until(lambda: private_server.query(url, f"SELECT count(*) AS n FROM {view}")[0]["n"] == 0, 60)
     assert running.stop() == 0, running.stderr
     assert set(joblog.read()) == set(bodies)
-    assert running.stderr.count("the database is gone") == running.stderr.count("the database is back")
+    assert running.stderr.count("the database is unreachable") == running.stderr.count(
+        "the database is reachable again"
+    )
     assert "Traceback" not in running.stderr
 
 
@@ -567,7 +569,7 @@ def test_consumer_waits_for_the_server_without_a_busy_loop(
     running = start(*command, url=url)
     until(lambda: get(running, "/ready")[0] == 200)
     private_server.stop("fast")
-    until(lambda: "the database is gone" in running.stderr)
+    until(lambda: "the database is unreachable" in running.stderr)
     before = cpu_seconds(running)
     time.sleep(3)
     assert cpu_seconds(running) - before < 0.5
@@ -577,7 +579,7 @@ def test_consumer_waits_for_the_server_without_a_busy_loop(
 
 @pytest.mark.heavy
 @pytest.mark.any_engine
-def test_idle_timeout_beside_a_busy_worker_is_no_busy_loop(
+def test_idle_timeout_with_a_busy_worker_thread_is_not_a_busy_loop(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
     send(session, queue, "sleep 4")
@@ -655,9 +657,11 @@ def effects(sql: Sql) -> Callable[[], list[str]]:
 def test_transaction_commits_the_work_and_the_message_together(
     runner: Runner, session: Session, queue: str, states: States, effects: Callable[[], list[str]], database: Database
 ) -> None:
-    session.call("set_queue", queue, None, None, 1000)  # what failed stays away, however slow this machine is
+    session.call(
+        "set_queue", queue, None, None, 1000
+    )  # failed messages are not retried during the test, even on a slow machine
     send(session, queue, "a", "fail", "b", "swallow", "c")
-    # Not everywhere does an error end a transaction; what ends it does not pass for success anywhere.
+    # An error does not end a transaction on every database; where it does, the handler must not count as successful.
     spoil = {"JOBS_SPOIL": "SELECT 1 / 0" if database.name == "postgresql" else "ROLLBACK"}
     done = runner("consume", "--type", queue, "--handler", "jobs:effect", "--transaction", "--drain", env=spoil)
     assert done.returncode == 0, done.stderr
@@ -675,7 +679,9 @@ def test_transaction_commits_the_work_and_the_message_together(
 def test_transaction_blames_nobody_for_a_batch_that_failed_but_the_one_that_fails_alone(
     runner: Runner, session: Session, queue: str, states: States, effects: Callable[[], list[str]]
 ) -> None:
-    session.call("set_queue", queue, None, None, 1000)  # what failed stays away, however slow this machine is
+    session.call(
+        "set_queue", queue, None, None, 1000
+    )  # failed messages are not retried during the test, even on a slow machine
     send(session, queue, "a", "fail", "b")
     command = ["consume", "--type", queue, "--handler", "jobs:effect", "--transaction", "--batch", 3, "--once"]
     done = runner(*command)
@@ -702,7 +708,7 @@ def test_transaction_finishes_a_busy_queue_with_several_workers(
 def test_a_conflict_of_a_handlers_own_statement_costs_no_attempt(
     start: Start, session: Session, queue: str, states: States, sql: Sql, effects: Callable[[], list[str]], joblog: Log
 ) -> None:
-    """Two handlers change two rows crosswise: the server ends one of the transactions, or both."""
+    """Two handlers change two rows in opposite order: the server ends one of the transactions, or both."""
     effects()
     for body in ("1", "2"):
         sql(f"INSERT INTO effect (body, amount) VALUES ('{body}', 0)")
@@ -729,8 +735,10 @@ def get(running: Running, path: str) -> tuple[int, str]:
 
 
 @pytest.mark.any_engine
-def test_health_port_tells_live_ready_and_metrics(start: Start, session: Session, queue: str, states: States) -> None:
-    session.call("set_queue", queue, None, None, 1000)  # what failed stays away, however slow this machine is
+def test_health_port_serves_live_ready_and_metrics(start: Start, session: Session, queue: str, states: States) -> None:
+    session.call(
+        "set_queue", queue, None, None, 1000
+    )  # failed messages are not retried during the test, even on a slow machine
     send(session, queue, "a", "b", "discard", "backoff")
     running = start("consume", "--type", queue, "--handler", "jobs:obey", "--health-port", 0)
     until(lambda: sorted(states()) == ["backoff", "discard"])

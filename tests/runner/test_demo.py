@@ -47,7 +47,7 @@ def unix(content: Any) -> bytes | None:
 
 
 def received(maildir: Path) -> Counter[Any]:
-    """What is in the Maildir, as Python's own library reads it: recipient and contents."""
+    """The contents of the Maildir, as Python's own library reads it: recipient and contents."""
     return Counter((mail["Delivered-To"], *parts(mail)) for mail in mailbox.Maildir(maildir, create=False))
 
 
@@ -126,7 +126,7 @@ def test_the_demo_delivers_each_mail_once_and_can_be_run_again(
 
 
 def is_left_to_see(folder: Path, place: dict[str, str]) -> bool:
-    """Queues in every state, the same after each run: what a page that shows them needs."""
+    """Messages in every state, the same after each run: the data for a page that shows them."""
 
     def listed(*command: str) -> list[Any]:
         done = run(*RUNNER, *command, "--json", cwd=folder, **place)
@@ -221,7 +221,7 @@ FILE = b"Return-Path: <a@x.example>\nDelivered-To: b@x.example\nSubject: hello\n
         ([FILE.replace(b"you", b"me")], None, "1 mails are missing and 1"),
         ([FILE.replace(b"b@", b"c@")], None, "1 mails are missing and 1"),
         ([FILE], "550 5.1.1 no such mailbox", "0 mails are missing and 1"),
-        ([], "[Errno 111] Connection refused", "1 mails are dead that the server did not refuse"),
+        ([], "[Errno 111] Connection refused", "1 dead letters were not refused by the server"),
     ],
 )
 def test_the_demo_notices_what_is_wrong(

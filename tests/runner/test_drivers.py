@@ -1,4 +1,4 @@
-"""What every driver does the same way: errors by their kind, values that are refused, transactions, waits, restarts."""
+"""What all drivers have in common: kinds of errors, refused values, transactions, waits, restarts."""
 
 import os
 import subprocess

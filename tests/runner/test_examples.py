@@ -142,7 +142,7 @@ def test_mails_wait_for_a_server_that_is_away_and_for_one_that_restarts(
     server.send_signal(signal.SIGTERM)
     assert server.communicate(timeout=90)[0] == "1 delivered\n"
     mailing.serve()
-    session.call("send", queue, mail(2))  # the handler's connection is dead by now
+    session.call("send", queue, mail(2))  # the handler's connection is dead
     until(lambda: len(mailing.mails) == 2)
     until(lambda: idle(session, queue))
     assert session.call("peek", queue, "E") == []
@@ -271,7 +271,7 @@ def test_a_sender_gets_the_result_as_the_page_says(installed_database: Database)
         assert (done.returncode, done.stdout) == (0, printed), done.stderr
         done = run(*(" " if word == "to be or not to be" else word for word in send), cwd=folder, env=env)
         assert (done.returncode, done.stdout) == (1, "")
-        assert "is dead: no words" in done.stderr
+        assert "is a dead letter: no words" in done.stderr
     finally:
         consumer.terminate()
         consumer.wait(60)
@@ -281,7 +281,7 @@ def test_a_sender_gets_the_result_as_the_page_says(installed_database: Database)
 
 
 class Busy(BaseHTTPRequestHandler):
-    """A service that takes three requests at a time, and so many per second; the others are refused."""
+    """A service that accepts three requests at a time and a number per second, and refuses the others."""
 
     lock = threading.Lock()
     active = most = 0
@@ -392,7 +392,7 @@ def test_psql_by_hand_leaves_an_empty_queue(
 
 
 @pytest.mark.product("postgresql")
-def test_psql_by_hand_tells_its_usage_and_stops_at_an_error(program: Callable[[str], str], database: Database) -> None:
+def test_psql_by_hand_shows_its_usage_and_stops_at_an_error(program: Callable[[str], str], database: Database) -> None:
     program("psql")
     assert run("./by_hand.sh", cwd=EXAMPLES / "psql").returncode == 2
     failed = run("./by_hand.sh", database.url, "x" * 201, cwd=EXAMPLES / "psql")
@@ -428,7 +428,7 @@ def test_isql_by_hand_leaves_an_empty_queue_and_stops_at_an_error(
 
 @pytest.mark.product("sqlserver")
 def test_sqlcmd_by_hand_leaves_an_empty_queue(server: ExternalSQLServer, database: Database, session: Session) -> None:
-    """Its batches, sent by the driver: there is no sqlcmd to be had."""
+    """Its batches, sent by the driver, because sqlcmd is not available."""
     if server.query(server.url, "SELECT CAST(SERVERPROPERTY('BabelfishVersion') AS nvarchar(128)) AS v")[0]["v"]:
         pytest.skip("Babelfish leaves JSON strings as they are written, so that `three` is no body here")
     shown: list[dict[str, Any]] = []
@@ -450,7 +450,7 @@ def test_sqlcmd_by_hand_leaves_an_empty_queue(server: ExternalSQLServer, databas
 
 
 class Hook(BaseHTTPRequestHandler):
-    """Answers with the status that the path names, and notes what it got."""
+    """Answers with the status in the path, and records the requests."""
 
     got: list[tuple[str, Any, str | None]]
 

@@ -1,4 +1,4 @@
-"""`runner consume --exec`: how a command ends, and with what; the rest stands in test_consume.py."""
+"""`runner consume --exec`: exit statuses and errors of commands; the rest is in test_consume.py."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def told(sql: Sql, server: Server, queue: str) -> Told:
 
 @pytest.fixture
 def consume(runner: Runner, session: Session, queue: str) -> Runner:
-    """Drains the queue with a command; what fails does not come again in time."""
+    """Drains the queue with a command; failed messages are not retried during the test."""
     session.call("set_queue", queue, None, None, 300, 300)
     return lambda command, *more: runner("consume", "--type", queue, "--exec", command, "--drain", *more)
 

@@ -1,4 +1,4 @@
-"""What `runner exporter` tells Prometheus: of several databases, also when one of them is away, slow or forbids it."""
+"""`runner exporter` with several databases, some of them unreachable, slow or without rights."""
 
 import logging
 import re
@@ -153,7 +153,7 @@ def test_consumers_are_counted_by_status(collect: Collect, database: Database, s
             key[3]: n for key, n in figures(collector).items() if key[0] == "rowqueue_consumers" and key[2] == queue
         }
 
-    # How long a report may be overdue is the procedure's to say.
+    # The procedure decides how long a report may be overdue.
     statuses = [row["status"] for row in session.call("list_consumers", queue)]
     assert counted() == {status: statuses.count(status) for status in ("working", "silent", "stopped")}
     until(lambda: counted() == {"working": 2, "silent": 1, "stopped": 1})
@@ -234,7 +234,7 @@ def test_health_is_asked_for_once_a_minute(
 
 
 @pytest.mark.product("postgresql")
-def test_one_connection_is_kept_and_made_anew_when_lost(
+def test_one_connection_is_kept_and_opened_again_when_lost(
     collect: Collect, installed_database: Database, server: Server
 ) -> None:
     collector = collect(("main", installed_database))
@@ -278,8 +278,8 @@ def test_a_database_that_is_away_has_no_figures_and_keeps_no_others_back(
     until(lambda: figures(collector)["rowqueue_up", "other"] == 1)
     lines = [record.getMessage() for record in caplog.records if "database other" in record.getMessage()]
     assert [line.split(" (")[0].split(" after")[0] for line in lines] == [
-        "database other is gone",
-        "database other is back",
+        "database other is unreachable",
+        "database other is reachable again",
     ]
 
 
@@ -305,9 +305,7 @@ def test_a_slow_database_is_down_and_takes_no_others_figures_away(
     assert sum("no answer in time" in record.getMessage() for record in caplog.records) == 1
 
 
-def test_above_the_limit_of_names_nothing_is_told_of_the_others(
-    collect: Collect, installed_database: Database, caplog: Any
-) -> None:
+def test_names_above_the_limit_are_not_reported(collect: Collect, installed_database: Database, caplog: Any) -> None:
     collector = collect(("main", installed_database), max_names=2)
 
     def told() -> set[str]:
@@ -325,7 +323,7 @@ def test_above_the_limit_of_names_nothing_is_told_of_the_others(
 
 
 @pytest.mark.product("postgresql")
-def test_above_the_limit_nothing_is_told_of_other_readers_of_feeds(
+def test_feed_consumers_above_the_limit_are_not_reported(
     collect: Collect, installed_database: Database, server: Server
 ) -> None:
     with closing(server.client(installed_database.url)) as client:
@@ -365,7 +363,7 @@ def test_a_role_sees_what_it_may_and_one_line_says_what_is_left_out(
         until(lambda: not any(thread.name == "collect main" for thread in threading.enumerate()))
     [line] = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert "queue_health, feed_stats, list_tables, list_consumers, throughput" in line
-    # An error in the server's log each time would be a nuisance.
+    # Otherwise each request would write an error to the server's log.
     assert asked == {name: 3 if name == "queue_stats" else 1 for name in PARTS}
 
 
@@ -409,7 +407,7 @@ def test_a_registry_refuses_a_second_one_without_asking_a_database(collect: Coll
     assert not any(thread.name == "collect never" for thread in threading.enumerate())
 
 
-def test_names_of_databases_tell_no_password() -> None:
+def test_names_of_databases_contain_no_password() -> None:
     urls = [
         "postgresql://user:secret@localhost:5432/shop",
         "mail=mysql://user:secret@localhost/shop",

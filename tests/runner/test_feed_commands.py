@@ -1,4 +1,4 @@
-"""`runner feed`: publish, consume, and the commands that make and drop feeds."""
+"""`runner feed`: publish, consume, and the commands that create and drop feeds."""
 
 import json
 import signal
@@ -49,7 +49,7 @@ def test_publish_once_and_consume_drain_handle_every_row_in_order(feed: Feed, ru
     assert feed.call("feed_stats")[0]["position"] == 4
 
 
-def test_a_row_that_fails_is_tried_again_before_those_behind_it(feed: Feed, runner: Runner, joblog: Log) -> None:
+def test_a_failed_row_is_retried_before_later_rows(feed: Feed, runner: Runner, joblog: Log) -> None:
     for id, v in enumerate(("a", "busy", "b", "never", "c"), 1):
         feed.write(id, v=v)
     feed.publish()
@@ -88,7 +88,7 @@ def test_a_command_reads_the_row_as_json_and_its_exit_status_decides(
 
 
 def test_a_worker_gets_one_row_after_the_other(feed: Feed, runner: Runner, tmp_path: Path) -> None:
-    """None is written to it before the one before has its answer, and none after one that failed."""
+    """A row is sent after the one before it is answered, and none after one that failed."""
     for id in (1, 2, 3, 4):
         feed.write(id)
     feed.publish()
@@ -132,7 +132,7 @@ def test_feed_create_list_rewind_and_drop(q: Queue, runner: Runner) -> None:
     table = make_table(q)
     create = ["feed", "create", f"feed.{table}", "--table", table, "--key", "id", "--sync", "sync"]
     assert runner(*create).stdout == "created\n"
-    assert runner(*create).stdout == "was there already\n"
+    assert runner(*create).stdout == "already exists\n"
     feed = Feed(f"feed.{table}", table, q)
     feed.write(1, 2)
     feed.publish(1)

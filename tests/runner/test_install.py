@@ -16,7 +16,7 @@ Catalog = Callable[[], list[str]]
 
 
 def quoted(database: Database, name: str) -> str:
-    """A name of yoyo's, who quotes them all: Firebird would read it as one in capitals."""
+    """A name of yoyo's tables; yoyo quotes all names, and Firebird would convert it to upper case without quotes."""
     return f'"{name}"' if database.name == "firebird" else name
 
 
@@ -88,7 +88,7 @@ def test_a_changed_procedure_file_is_pending_until_it_is_applied_alone(
 
 
 @pytest.mark.any_engine
-def test_an_object_that_was_dropped_by_hand_is_drifted_and_apply_makes_it_anew(
+def test_an_object_that_was_dropped_by_hand_is_drifted_and_apply_creates_it_again(
     installed_database: Database, server: Server, catalog: Catalog
 ) -> None:
     before = catalog()
@@ -152,7 +152,7 @@ def test_a_migration_that_fails_leaves_nothing_and_can_be_repaired(
     if installed_database.name in {"postgresql", "sqlserver"}:
         assert catalog() == before
         broken.write_text(f"CREATE TABLE {half} (id integer);\n")
-    else:  # DDL cannot be undone there: migrations are written so that they can be run again
+    else:  # DDL cannot be rolled back there: migrations are safe to rerun
         again = "RECREATE TABLE" if installed_database.name == "firebird" else "CREATE TABLE IF NOT EXISTS"
         broken.write_text(f"{again} {half} (id integer);\n")
     assert install.apply(installed_database).migrations == ["9999_broken"]
@@ -164,7 +164,7 @@ def test_a_procedure_file_that_fails_leaves_all_others_as_they_were(
 ) -> None:
     before = catalog()
     good, other = (procedures / "cancel.sql").read_text(), (procedures / "peek.sql").read_text()
-    # Another result column where that needs the old one dropped first: on PostgreSQL it is refused.
+    # A changed result column needs the old procedure dropped first; PostgreSQL refuses to replace it.
     changed = good.replace("    count bigint", "    count bigint, more bigint")
     (procedures / "cancel.sql").write_text(f"{changed}-- changed\n")
     (procedures / "peek.sql").write_text("CREATE nonsense\n")
@@ -270,7 +270,7 @@ def test_an_unknown_database_name_is_refused(files: Path) -> None:
         install.files("oracle9")
 
 
-def test_a_role_without_rights_cannot_look_and_is_not_stopped_by_it(database: Database, server: Server) -> None:
+def test_a_role_that_cannot_read_the_installation_can_still_consume(database: Database, server: Server) -> None:
     role = f"test_{uuid.uuid4().hex[:8]}"
     with server.login(database.url, role) as url:
         assert install.pending(type(database)(url)) == []

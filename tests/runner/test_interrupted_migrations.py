@@ -1,4 +1,4 @@
-"""What is killed between a migration and its record is gone on with, whether DDL can be rolled back or not."""
+"""An installation killed between a migration and its record continues, with and without transactional DDL."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.one_engine
-def test_a_migration_that_was_not_recorded_is_gone_on_with(
+def test_apply_continues_after_a_migration_that_was_not_recorded(
     empty_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def kill(*_: Any) -> None:

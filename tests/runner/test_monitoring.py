@@ -1,4 +1,4 @@
-"""The example for Prometheus and Grafana, read by a real Prometheus that scrapes a real exporter."""
+"""The example for Prometheus and Grafana, loaded by a real Prometheus that scrapes a real exporter."""
 
 import json
 import re
@@ -51,14 +51,14 @@ def promtool(pytestconfig: pytest.Config) -> Callable[..., None]:
     def run(*arguments: str, stdin: str = "") -> None:
         done = subprocess.run([path, *arguments], input=stdin, cwd=EXAMPLE, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stdout + done.stderr
-        # `check metrics` tells of names that break the conventions.
+        # `check metrics` reports names that break the conventions.
         assert not done.stderr.strip(), done.stderr
 
     return run
 
 
 class Prometheus:
-    """A running Prometheus, asked by its HTTP API."""
+    """A running Prometheus, queried through its HTTP API."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
@@ -194,7 +194,7 @@ def test_ids_of_the_dashboard_are_unique_and_panels_do_not_overlap() -> None:
 
 
 def fill(url: str, database: Database, server: Server) -> None:
-    """A bit of everything that there are metrics of."""
+    """Some data for every metric."""
     with closing(server.client(url)) as client:
         client.execute("CREATE TABLE item (id bigint PRIMARY KEY, sync bigint UNIQUE)")
         client.execute("CREATE TABLE task (id bigint PRIMARY KEY, status text)")

@@ -1,4 +1,4 @@
-"""The runner beside a server whose clock is not its own: a lease is worked out on the server's clock alone."""
+"""The runner with a server that has another clock: leases are computed only with the server's clock."""
 
 import time
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def shifted(clock: Clock) -> Database:
 
 
 @pytest.mark.long
-def test_no_lease_is_lost_while_a_handler_runs_whatever_the_servers_clock_says(
+def test_no_lease_is_lost_while_a_handler_runs_with_any_server_clock(
     clock: Clock, shifted: Database, start: Start, joblog: Log
 ) -> None:
     session = shifted.connect("test")

@@ -1,4 +1,4 @@
-"""`runner table consume` and the other commands of `runner table`: rows of a user's table, worked off by a handler."""
+"""`runner table consume` and the other commands of `runner table`: a handler for rows of a user's table."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def test_consume_works_off_a_table_and_notes_each_rows_result(runner: Runner, ta
     peeked = runner("table", "peek", table.name, "--json")
     states = {row["state"]: row["error"] for row in map(json.loads, peeked.stdout.splitlines())}
     assert states == {"E": "never", "N": "not now"}
-    assert runner("table", "retry", table.name).stdout.strip() == "1 to be tried again"
+    assert runner("table", "retry", table.name).stdout.strip() == "1 to be retried"
     assert runner("table", "release", table.name).returncode == 0
     assert runner("table", "release", table.name).returncode == 1
 
@@ -51,7 +51,7 @@ def test_a_command_gets_the_row_as_json(runner: Runner, table: Polled, tmp_path:
     table.count("release_table", table.name)
     words = [word for pair in options.items() for word in pair]
     assert runner("table", "adopt", table.name, table.name, *words).stdout.strip() == "adopted"
-    assert runner("table", "adopt", table.name, table.name, *words).stdout.strip() == "was adopted so already"
+    assert runner("table", "adopt", table.name, table.name, *words).stdout.strip() == "already adopted"
     command = f"cat >> {tmp_path}/seen"
     done = runner("table", "consume", table.name, "--exec", command, "--once")
     assert done.returncode == 0, done.stderr
@@ -64,7 +64,7 @@ def test_a_command_gets_the_row_as_json(runner: Runner, table: Polled, tmp_path:
 
 
 def test_a_worker_gets_the_row_as_json_and_its_answers_decide(runner: Runner, table: Polled, tmp_path: Path) -> None:
-    """When it ends in mid-batch the row that is to blame fails, and the rest of the batch comes again."""
+    """When it ends in mid-batch, the current row fails and the rest of the batch is retried."""
     table.create().insert("done", "die", "rest")
     script = tmp_path / "worker.py"
     script.write_text(

@@ -1,4 +1,4 @@
-"""rowqueue.send and its like on every driver's own connection, in the application's transaction."""
+"""rowqueue.send and the other functions on every driver's connection, in the application's transaction."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -28,7 +28,7 @@ def app(request: pytest.FixtureRequest, database: Database) -> Iterator[Applicat
 
 @pytest.fixture
 def live(session: Session, queue: str) -> Callable[[], list[dict[str, Any]]]:
-    """What others see of the queue: its messages, in order of id."""
+    """The queue as other sessions see it: its messages, ordered by id."""
     return lambda: [row for state in "NAE" for row in session.call("peek", queue, state, 100)]
 
 
@@ -89,7 +89,7 @@ def test_a_time_without_a_zone_is_refused(app: Application, queue: str, live: An
     assert bodies(live()) == ["y"]
 
 
-def test_a_batch_of_bodies_arrives_as_it_is(app: Application, queue: str) -> None:
+def test_a_batch_of_bodies_arrives_unchanged(app: Application, queue: str) -> None:
     sent = ["", '"', "a\r", NASTY, '{"a": "b\\n"}', " ", "\\"]
     assert rowqueue.send_batch(app.connection, queue, iter(sent)) == len(sent)
     app.commit()
@@ -240,7 +240,7 @@ def test_after_an_error_on_postgresql_the_transaction_waits_for_its_rollback(dat
 
 
 @pytest.mark.product("mysql", "mariadb", "firebird")
-def test_after_an_error_the_transaction_goes_on(
+def test_a_transaction_continues_after_an_error(
     server: Any, database: Database, queue: str, live: Callable[[], list[dict[str, Any]]]
 ) -> None:
     app = (applications.firebird if database.name == "firebird" else applications.pymysql)(database.url)

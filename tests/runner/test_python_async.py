@@ -1,4 +1,4 @@
-"""rowqueue.aio on async drivers' own connections, and on SQLAlchemy's over them."""
+"""rowqueue.aio on async drivers' connections, and on SQLAlchemy on top of them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -133,7 +133,7 @@ def live(session: Session, queue: str) -> Callable[[], list[dict[str, Any]]]:
     return lambda: [row for state in "NAE" for row in session.call("peek", queue, state, 100)]
 
 
-def test_a_message_comes_with_the_commit_and_goes_with_the_rollback(run: Run, queue: str, live: Any) -> None:
+def test_a_message_appears_on_commit_and_is_removed_by_a_rollback(run: Run, queue: str, live: Any) -> None:
     async def work(connection: Any) -> None:
         sent = await rowqueue.aio.send(connection, queue, "gone")
         assert sent.created
@@ -167,7 +167,7 @@ def test_batches_are_claimed_and_finished(run: Run, queue: str, live: Any) -> No
     run(work)
 
 
-def test_errors_are_the_same_and_the_connection_goes_on(run: Run, queue: str, live: Any) -> None:
+def test_errors_are_the_same_and_the_connection_stays_usable(run: Run, queue: str, live: Any) -> None:
     async def work(connection: Any) -> None:
         for call, number in (
             (rowqueue.aio.send(connection, "", "x"), 50002),

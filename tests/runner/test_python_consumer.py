@@ -43,11 +43,11 @@ def test_it_consumes_in_a_thread_until_it_is_stopped(database: Database, session
     assert not thread.is_alive()
     assert session.call("peek", queue, "N") == session.call("peek", queue, "A") == []
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
-    with pytest.raises(RuntimeError, match="runs once"):
+    with pytest.raises(RuntimeError, match="once per Consumer"):
         consumer.run()
 
 
-def test_stop_lets_what_runs_end_and_gives_the_rest_back(database: Database, session: Session, queue: str) -> None:
+def test_stop_lets_running_handlers_end_and_releases_the_rest(database: Database, session: Session, queue: str) -> None:
     begun, may_end = threading.Event(), threading.Event()
 
     def handler(message: Message) -> None:
@@ -175,7 +175,7 @@ def test_a_handler_that_cannot_be_used_so_is_refused() -> None:
 
     def whole(messages: list[Message]) -> None: ...
 
-    with pytest.raises(ValueError, match="async handler cannot share"):
+    with pytest.raises(ValueError, match="needs a sync handler"):
         Consumer("postgresql://x", "x", handler, transaction=True)
     with pytest.raises(ValueError, match="takes a list"):
         Consumer("postgresql://x", "x", whole, keep_results=True)

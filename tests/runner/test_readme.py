@@ -1,11 +1,13 @@
-"""The pages docs/start and docs/howto: what they say, done as it stands there, with the clients of each database."""
+"""The pages docs/start and docs/howto, run with the clients of each database."""
 
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import pytest
 import servers
@@ -14,6 +16,7 @@ from rowqueue import install
 from rowqueue.databases import Database, open_database
 from servers.firebird import LocalFirebird, dsn
 from servers.mysql import LocalMySQL
+from servers.postgresql import LocalPostgreSQL, programs
 from servers.shell import Shell
 from servers.sqlserver import ExternalSQLServer
 from tabs import for_engine
@@ -78,6 +81,11 @@ def how_to(task: str) -> str:
     return (DOCS / "howto" / f"{task}.md").read_text("utf-8")
 
 
+def files(page: str) -> dict[str, str]:
+    """The modules that a page shows, by the names in their first lines."""
+    return {name: text for text, name in re.findall(r"^```python\n(# (\w+\.py)\n.*?)^```$", page, re.M | re.S)}
+
+
 HANDLERS = {
     "index.py": "def update(record):\n    print(record.position, record.row)\n",
     "orders.py": "def work(row):\n    print(row.row_text)\n",
@@ -86,13 +94,14 @@ HANDLERS = {
 
 @pytest.mark.any_engine
 @pytest.mark.parametrize(
-    "task", ["send-options", "one-at-a-time", "schedules", "limits", "topics", "feeds", "polling-tables"]
+    "task",
+    ["send-options", "one-at-a-time", "schedules", "limits", "topics", "feeds", "polling-tables", "search-index"],
 )
 def test_a_task_does_what_its_page_says(
     task: str, installed_database: Database, server: servers.Server, tmp_path: Path
 ) -> None:
     """All its SQL first, with all rights, then its commands."""
-    for name, text in HANDLERS.items():
+    for name, text in (HANDLERS | files(how_to(task))).items():
         (tmp_path / name).write_text(text)
     for text in re.findall(r"^```sql\n(.*?)^```$", how_to(task), re.M | re.S):
         for statement in filter(str.strip, text.split(";\n")):
@@ -111,6 +120,9 @@ def test_a_task_does_what_its_page_says(
     bodies = re.findall('"body": "(.*?)"', done.stdout)
     if task == "feeds":
         assert "Queues and feeds" in done.stdout
+    elif task == "search-index":
+        with sqlite3.connect(tmp_path / "search.db") as index:
+            assert index.execute("SELECT title FROM article").fetchall() == [("Queues and feeds",)]
     elif task == "schedules":
         assert "T09:00:00Z" in done.stdout and "clean-exports" in done.stdout and "1 dropped" in done.stdout
     elif task == "send-options":
@@ -128,15 +140,36 @@ def test_a_task_does_what_its_page_says(
         assert [next(iter(row.values())) for row in left] == ["D", "D"]
 
 
+# ---- psql
+
+
+@pytest.mark.product("postgresql")
+def test_the_script_for_psql_installs_into_a_new_database(private_server: LocalPostgreSQL, tmp_path: Path) -> None:
+    login = urlsplit(private_server.url)
+    environment = os.environ | {
+        "PATH": os.pathsep.join([str(programs(18)), str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PGHOST": login.hostname or "",
+        "PGPORT": str(login.port),
+        "PGUSER": unquote(login.username or ""),
+        "PGPASSWORD": unquote(login.password or ""),
+    }
+    commands = block("sh", "createdb", INSTALL) + bundle("postgresql") + block("sh", "psql -f", INSTALL)
+    done = subprocess.run(
+        ["sh", "-e", "-c", commands], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    url = urlunsplit(login._replace(path="/shop"))
+    assert private_server.query(url, "SELECT mq.send('email', 'x') AS id") == [{"id": 1}]
+
+
 # ---- the mysql client
 
 
 @pytest.fixture
 def shop(private_server: LocalMySQL, tmp_path: Path) -> Shell:
     """A shell on a server with the database `shop`, with the queue, installed as docs/start/install.md says."""
-    private_server.query(private_server.url, "CREATE DATABASE shop")
     shell = Shell(private_server, tmp_path)
-    shell(bundle("mysql") + block("sh", "mysql --comments", INSTALL))
+    shell(block("sh", "mysql -e", INSTALL) + bundle("mysql") + block("sh", "mysql --comments", INSTALL))
     return shell
 
 
@@ -178,15 +211,17 @@ def test_the_consumer_for_pymysql_finishes_and_reports_failures(shop: Shell, pri
 
 @pytest.fixture
 def firebird_shop(private_server: LocalFirebird) -> str:
-    """The URL of an empty database."""
-    return private_server.create_database()
+    """The URL of a database that is not there yet."""
+    path = Path(unquote(urlsplit(private_server.url).path[1:])).with_name("shop.fdb")
+    return private_server.database_url(str(path))
 
 
 @pytest.mark.product("firebird")
 def test_the_sql_for_isql_does_what_it_says(firebird_shop: str, private_server: LocalFirebird, tmp_path: Path) -> None:
     shell = Shell(private_server, tmp_path)
+    create = block("sh", "echo ", INSTALL).replace("localhost:/var/lib/firebird/data/shop.fdb", dsn(firebird_shop))
     script = block("sh", "isql -quiet", INSTALL).replace("localhost:shop", dsn(firebird_shop))
-    shell(bundle("firebird") + script)
+    shell(create + bundle("firebird") + script)
     shown = shell(f"isql -quiet -bail -charset UTF8 {dsn(firebird_shop)} 2>&1", "\n".join(first_message("firebird")))
     found = [
         tuple(line.split(maxsplit=1)) for line in shown.splitlines() if line.startswith(("BODY", "STATE", "ERROR"))
@@ -204,13 +239,13 @@ def test_the_sql_for_isql_does_what_it_says(firebird_shop: str, private_server: 
         {"state": "N", "body": '{"to":"alan@example.org"}', "error": "mailbox busy"},
         {"state": "N", "body": '{"to":"edsger@example.org"}', "error": None},
     ]
-    login = firebird_shop.replace(firebird_shop[len("firebird://") : firebird_shop.rindex("@")], "web:change%20me")
+    login = firebird_shop.replace(firebird_shop[len("firebird://") : firebird_shop.rindex("@")], "mailer:change%20me")
     assert private_server.query(f"{login}?role=mq_producer", "SELECT id FROM mq_send('email', 'x')") == [{"id": 6}]
 
 
 @pytest.mark.product("firebird")
 def test_the_consumer_for_firebird_driver_finishes_and_reports_failures(
-    firebird_shop: str, private_server: LocalFirebird
+    private_server: LocalFirebird,
 ) -> None:
     handled = []
 
@@ -219,16 +254,15 @@ def test_the_consumer_for_firebird_driver_finishes_and_reports_failures(
         if message["body"] == "250":
             raise ValueError("two\nlines")
 
-    install.apply(open_database(firebird_shop))
+    url = private_server.create_database()
+    install.apply(open_database(url))
     names: dict[str, Any] = {}
     exec(block("python", "from firebird.driver import"), names)
-    with private_server.client(firebird_shop) as client:
+    with private_server.client(url) as client:
         names["call"](client.connection, "send_batch", "email", "\n".join(map(str, range(300))))
         names["consume"](client.connection, handle)
     assert handled == [str(n) for n in range(300)]
-    left = private_server.query(
-        firebird_shop, "SELECT TRIM(state) AS state, body, attempts, error FROM mq_message_state"
-    )
+    left = private_server.query(url, "SELECT TRIM(state) AS state, body, attempts, error FROM mq_message_state")
     assert left == [{"state": "N", "body": "250", "attempts": 1, "error": "ValueError('two\\nlines')"}]
 
 
@@ -245,7 +279,7 @@ def plain(server: ExternalSQLServer, rows: list[dict[str, Any]]) -> list[dict[st
 
 @pytest.mark.product("sqlserver")
 def test_the_sql_for_sqlcmd_does_what_it_says(installed_database: Database, server: ExternalSQLServer) -> None:
-    server.query(server.url, "IF SUSER_ID(N'web') IS NOT NULL DROP LOGIN web")
+    server.query(server.url, "IF SUSER_ID(N'mailer') IS NOT NULL DROP LOGIN mailer")
     shown: list[dict[str, Any]] = []
     with server.client(installed_database.url) as client, client.connection.cursor() as cursor:
         for batch in first_message("sqlserver"):
@@ -256,10 +290,10 @@ def test_the_sql_for_sqlcmd_does_what_it_says(installed_database: Database, serv
                     shown.extend(dict(zip(names, row, strict=True)) for row in cursor.fetchall())
                 if not cursor.nextset():
                     break
-    assert server.query(installed_database.url, "SELECT USER_ID(N'web') AS id")[0]["id"]
-    server.query(installed_database.url, "ALTER ROLE mq_producer DROP MEMBER web")
-    server.query(installed_database.url, "DROP USER web")
-    server.query(server.url, "DROP LOGIN web")
+    assert server.query(installed_database.url, "SELECT USER_ID(N'mailer') AS id")[0]["id"]
+    server.query(installed_database.url, "ALTER ROLE mq_producer DROP MEMBER mailer")
+    server.query(installed_database.url, "DROP USER mailer")
+    server.query(server.url, "DROP LOGIN mailer")
     [dead] = [row for row in plain(server, shown) if row.get("state") == "E" and "body" in row]
     assert (dead["body"], dead["error"]) == ('{"to":"nobody@gone.example"}', "no such mailbox")
     assert server.query(installed_database.url, "SELECT COUNT(*) AS n FROM delivered") == [{"n": 1}]

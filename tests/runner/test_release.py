@@ -66,7 +66,7 @@ def test_a_clean_tree_with_notes_and_a_new_version_can_be_released(small: Path) 
     [
         ("pyproject.toml", "0.2.0", "0.1.0", "0.1.0 was released before; raise the version"),
         ("pyproject.toml", "0.2.0", "0.0.9", "0.0.9 is lower than 0.1.0"),
-        ("pyproject.toml", "0.2.0", "0.2", "'0.2' is not of the form 1.2.3"),
+        ("pyproject.toml", "0.2.0", "0.2", "'0.2' must have the form 1.2.3"),
         ("CHANGELOG.md", "## [0.1.0]", "## [0.2.0]", "0.2.0 was released before"),
         ("CHANGELOG.md", "- A queue.\n", "", "no notes under [Unreleased]"),
         ("CHANGELOG.md", "## [Unreleased]\n", "", "no line '## [Unreleased]'"),

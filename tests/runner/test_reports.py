@@ -1,4 +1,4 @@
-"""What a consumer reports of itself in the database."""
+"""A consumer's reports in the database."""
 
 import signal
 import subprocess
@@ -96,7 +96,7 @@ def test_a_consumer_of_two_queues_reports_both(runner: Runner, session: Session,
     assert [row["completed"] for type in (queue, second) for row in consumers(session, type)] == [1, 0]
 
 
-def test_a_consumer_can_be_told_not_to_report(runner: Runner, session: Session, queue: str) -> None:
+def test_a_consumer_does_not_report_with_report_0(runner: Runner, session: Session, queue: str) -> None:
     session.call("send", queue, "m")
     done = runner("consume", "--type", queue, "--handler", "jobs:record", "--drain", "--report", 0)
     assert done.returncode == 0, done.stderr
@@ -110,7 +110,7 @@ def test_a_consumer_can_be_told_not_to_report(runner: Runner, session: Session, 
 def test_a_consumer_that_may_not_report_works_on(
     start: Start, session: Session, queue: str, joblog: Log, server: Server, database: Database, sql: Sql
 ) -> None:
-    """Such as one whose rights were given by hand before there were reports."""
+    """Such as a user whose rights were granted by hand before reports existed."""
     name = f"by_hand_{uuid.uuid4().hex[:12]}"
     with server.login(database.url, name) as url:
         sql(f"GRANT USAGE ON SCHEMA mq TO {name}")

@@ -1,4 +1,4 @@
-"""`runner schedule`: set, list, drop, run, next; and a consumer that gets what is due."""
+"""`runner schedule`: set, list, drop, run, next; and a consumer that receives due messages."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What `runner top` and `runner web` see of a database, and change there, without a screen."""
+"""The functions behind `runner top` and `runner web`, without a screen."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -32,7 +32,7 @@ def test_after_a_change_nothing_old_is_shown(watched: Watched, session: Session,
     assert seen().paused
 
 
-def test_a_name_with_braces_is_said_as_it_is(watched: Watched, queue: str) -> None:
+def test_a_name_with_braces_is_shown_unchanged(watched: Watched, queue: str) -> None:
     assert seeing.perform(watched, changes.resume(f"{queue} {{0}} {{x}}")) == f"{queue} {{0}} {{x}} is resumed."
 
 
@@ -44,13 +44,13 @@ def test_a_change_that_is_bounded_is_repeated_until_nothing_is_left(
     assert seeing.perform(watched, changes.purge(queue, "N"), 120) == "15,000 deleted."
 
 
-def test_a_change_whose_time_is_over_says_that_there_may_be_more(
+def test_a_change_that_reaches_its_time_limit_says_that_there_may_be_more(
     watched: Watched, session: Session, queue: str
 ) -> None:
     for _ in range(3):
         session.call("send_batch", queue, "\n".join("x" * 5_000))
     said = seeing.perform(watched, changes.purge(queue, "N"), 0)
-    assert said == "10,000 deleted. There may be more: the time for one call was over. Do it again."
+    assert said == "10,000 deleted. There may be more: the time limit was reached. Repeat it."
     assert session.call("queue_stats", queue)[0]["ready"] == 5_000
 
 

@@ -1,4 +1,4 @@
-"""The runner where a person looks: tables that fit, colours, progress, Ctrl-C, and the Tab key of a shell."""
+"""The runner on a terminal: tables that fit, colours, progress, Ctrl-C, and the Tab key of a shell."""
 
 import json
 import os
@@ -37,7 +37,7 @@ BODIES = (
 
 
 def run(database: Database, *arguments: object, columns: int = 80, **env: str) -> Terminal:
-    """A command on a terminal, which has ended well."""
+    """A command on a terminal, after it ended with 0."""
     terminal = Terminal([*COMMAND, *arguments], environment(database.url, **env), columns)
     assert terminal.end() == 0, terminal.written
     return terminal
@@ -57,7 +57,7 @@ def dead_letters(session: Session, queue: str, count: int, error: str = "broken"
 
 @pytest.fixture
 def odd(session: Session, queue: str) -> Iterator[str]:
-    """A queue with a long name and messages in every state, with values that tables find hard."""
+    """A queue with a long name and messages in every state, with values that are difficult for tables."""
     type = f"{queue}.漢字.{'x' * 150}"
     session.call("set_queue", type, None, None, None, None, "archive")
     for _ in range(4):
@@ -167,7 +167,7 @@ LINES = 300_000
 
 
 def interrupted(database: Database, *arguments: object, **env: str) -> tuple[Terminal, int]:
-    """A command after Ctrl-C in its middle, and how many it says to have done."""
+    """A command after Ctrl-C in its middle, and the count that it reports."""
     terminal = Terminal([*COMMAND, *arguments], environment(database.url, **env))
     terminal.until(lambda written: re.search(r"[1-9][\d,]* [a-z]+, [\d,]+/s", written))
     terminal.type("\x03")
@@ -183,7 +183,7 @@ def held(sql: Sql, server: Server, queue: str, state: str) -> int:
     return int(row["n"])
 
 
-def test_ctrl_c_says_how_many_of_a_list_were_sent_and_where_to_go_on(
+def test_ctrl_c_says_how_many_of_a_list_were_sent_and_where_to_continue(
     database: Database, queue: str, sql: Sql, server: Server, tmp_path: Path
 ) -> None:
     file = tmp_path / "list"
@@ -191,7 +191,7 @@ def test_ctrl_c_says_how_many_of_a_list_were_sent_and_where_to_go_on(
     terminal, count = interrupted(database, "send", "--type", queue, "--file", file)
     assert "%" in terminal.written, "the size of the file is known"
     assert 0 < count < LINES
-    assert terminal.lines[-1] == f"runner: stopped: {count} sent; go on from line {count + 1}"
+    assert terminal.lines[-1] == f"runner: stopped: {count} sent; continue from line {count + 1}"
     assert held(sql, server, queue, "N") == count
 
 
@@ -216,7 +216,7 @@ def test_ctrl_c_in_a_redrive_says_how_many_are_redriven(
 
 
 def test_ctrl_c_while_a_list_is_read_ends_at_once(database: Database, queue: str, sql: Sql, server: Server) -> None:
-    """Nobody writes to the pipe any more; a full call has been sent."""
+    """The pipe gets no more lines; a full call has been sent."""
     command = [*COMMAND, "send", "--type", queue, "-"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(database.url)
@@ -231,7 +231,7 @@ def test_ctrl_c_while_a_list_is_read_ends_at_once(database: Database, queue: str
         time.sleep(0.5)  # it waits for more lines
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
-        assert process.stderr.read() == "runner: stopped: 10000 sent; go on from line 10001\n"
+        assert process.stderr.read() == "runner: stopped: 10000 sent; continue from line 10001\n"
 
 
 def test_progress_is_shown_on_a_terminal_only(database: Database, queue: str, tmp_path: Path) -> None:

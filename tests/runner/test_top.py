@@ -313,7 +313,7 @@ def test_there_is_one_connection(drive: Run, session: Session, name: str, sql: C
 
 
 @pytest.mark.heavy
-def test_a_database_that_goes_away_is_said_and_comes_back(drive: Run, private_server: Server, name: str) -> None:
+def test_a_lost_database_is_shown_and_comes_back(drive: Run, private_server: Server, name: str) -> None:
     database = open_database(private_server.create_database())
     install.apply(database)
     with closing(database.connect("test")) as session:
@@ -327,7 +327,7 @@ def test_a_database_that_goes_away_is_said_and_comes_back(drive: Run, private_se
         await driver.sees("Enter opens the queue")
         await driver.press("escape")
         private_server.start()
-        await driver.until(lambda: "is away" not in driver.text(), "the database is back")
+        await driver.until(lambda: "is away" not in driver.text(), "the database is reachable again")
         await driver.sees(name)
 
     drive(steps, on=database)
@@ -364,7 +364,7 @@ def test_a_long_backlog_and_long_bodies_are_read_in_part(drive: Run, session: Se
         await driver.press("enter")
         await driver.sees("xxxxxxxx")
         await driver.press("enter")
-        await driver.sees("its first 65,536 characters")
+        await driver.sees("first 65,536 characters")
 
     drive(steps)
 
@@ -377,7 +377,7 @@ def test_without_a_terminal_there_is_one_line(database: Database) -> None:
         [*COMMAND, "top"], capture_output=True, text=True, env=environment(database.url), stdin=subprocess.DEVNULL
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "runner: top needs a terminal; `runner stats` prints the same once, also into a pipe\n"
+    assert done.stderr == "runner: top needs a terminal; `runner stats` prints the queues once, also into a pipe\n"
 
 
 class Terminal:
@@ -425,7 +425,7 @@ def test_in_a_real_terminal_it_follows_keys_and_size_and_leaves_the_terminal_as_
     command = " ".join([sys.executable, "-m", "rowqueue.cli", "top", "--interval", "0.5"])
     terminal.tmux("send-keys", f"cd {FOLDER}; clear; {command}; echo ended with $?", "Enter")
     terminal.until("runner top", "READY", "Quit")
-    # All at once, as from a paste: none of these letters may be taken for a key that changes the queue.
+    # All at once, as from a paste: no letter may be treated as a key that changes the queue.
     terminal.tmux("send-keys", "-l", f"/{name}")
     terminal.tmux("send-keys", "Enter")
     shown = terminal.until(f"filter: {name}", name)

@@ -1,4 +1,4 @@
-"""What OpenTelemetry is told by those who send and handle messages, and what it costs when nobody listens."""
+"""OpenTelemetry spans and metrics of senders and handlers, and the cost without a provider."""
 
 import asyncio
 import json
@@ -71,7 +71,7 @@ def handle(handler: Any, *messages: Message) -> Handled:
 # ---- headers ---------------------------------------------------------------------------------------------------------
 
 
-def test_current_span_goes_into_headers_that_can_carry_it() -> None:
+def test_the_current_span_is_added_to_headers_that_are_an_object() -> None:
     with TracerProvider().get_tracer("test").start_as_current_span("send") as span:
         trace = format(span.get_span_context().trace_id, "032x")
         assert json.loads(injected(None) or "")["traceparent"].split("-")[1] == trace
@@ -93,7 +93,7 @@ def test_without_a_span_headers_stay_as_they_are() -> None:
     assert injected('{"mine": 1}') == '{"mine": 1}'
 
 
-# ---- nobody listens --------------------------------------------------------------------------------------------------
+# ---- no provider -----------------------------------------------------------------------------------------------------
 
 
 def test_without_a_provider_nothing_is_made_for_a_message() -> None:
@@ -168,7 +168,7 @@ def test_a_batch_is_linked_to_its_senders(spans: Spans) -> None:
     assert dict(link.attributes or {}) == {"messaging.message.id": "2"}
 
 
-def test_a_failure_is_told_by_its_type(spans: Spans) -> None:
+def test_the_span_of_a_failure_has_its_error_type(spans: Spans) -> None:
     def fail(failed: Message) -> None:
         raise {1: ValueError("no"), 2: Retry("later"), 3: Discard("never")}[failed.id]
 
@@ -178,7 +178,7 @@ def test_a_failure_is_told_by_its_type(spans: Spans) -> None:
     assert found == [(StatusCode.ERROR, name) for name in names]
 
 
-def test_a_batch_of_which_some_fail_is_told_in_words(spans: Spans) -> None:
+def test_the_span_of_a_batch_says_how_many_messages_failed(spans: Spans) -> None:
     handled = handle(WholeBatch(lambda batch: {batch[0].id: "no"}), message(1), message(2))
     assert len(handled.failures) == 1
     [span] = spans()
@@ -279,7 +279,7 @@ def test_handlers_are_measured_by_the_conventions(metrics: Metrics) -> None:
     assert durations[None].explicit_bounds[:3] == (0.005, 0.01, 0.025)
 
 
-def test_metrics_alone_let_the_context_go_on(metrics: Metrics) -> None:
+def test_with_metrics_alone_the_context_is_still_passed_on(metrics: Metrics) -> None:
     noted: list[str | None] = []
     handle(OneByOne(lambda _: noted.append(injected(None))), message(1, json.dumps({"traceparent": PARENT})))
     assert json.loads(noted[0] or "")["traceparent"] == PARENT
@@ -288,7 +288,7 @@ def test_metrics_alone_let_the_context_go_on(metrics: Metrics) -> None:
 
 @pytest.mark.product("postgresql")
 @pytest.mark.one_version
-def test_a_consumer_goes_on_with_the_trace_of_the_sender(
+def test_a_consumer_continues_the_trace_of_the_sender(
     spans: Spans, metrics: Metrics, database: Database, queue: str
 ) -> None:
     with psycopg.connect(database.url) as connection:

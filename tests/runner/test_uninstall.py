@@ -1,4 +1,4 @@
-"""runner uninstall: what it releases first, and what it refuses to take along."""
+"""runner uninstall: what it releases first, and what it refuses to drop."""
 
 import subprocess
 import uuid

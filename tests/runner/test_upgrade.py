@@ -1,4 +1,4 @@
-"""What a release has installed, with messages in every state, survives the upgrade to this tree."""
+"""An installation of an earlier release, with messages in every state, survives the upgrade to this tree."""
 
 import gzip
 import re
@@ -21,7 +21,7 @@ from servers.postgresql import programs
 from servers.shell import Shell
 
 RELEASES = Path(__file__).resolve().parents[2] / "releases"
-# Until there is a release, and beside them later on: this tree, and on top of it a migration of the next one.
+# Also without an earlier release: this tree, and then a migration on top of it.
 THIS_TREE = "this tree"
 TYPES = ("plain", "archived", "ordered", "ring", "paused")
 
@@ -149,7 +149,7 @@ def test_an_upgrade_loses_nothing_and_has_all_that_a_new_installation_has(
 
 
 def go_on(session: Session, key: Any, in_group: Any) -> None:
-    """Claims of before the upgrade are finished, and every message can be had once, in its order."""
+    """Claims made before the upgrade are finished, and every message can be claimed once, in order."""
     assert call(session, "complete_batch", key) == [{"count": 2}]
     [again] = call(session, "send_message", "plain", "other", dedup_key="d")
     assert again["created"] == 0

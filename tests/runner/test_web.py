@@ -1,4 +1,4 @@
-"""`runner web` without a browser: who may ask, what every answer says, what is shown, and how it ends."""
+"""`runner web` without a browser: access rules, headers, contents of pages, and shutdown."""
 
 import http.client
 import json
@@ -80,7 +80,7 @@ def test_a_short_token_of_the_environment_is_refused(runner: Callable[..., Any])
 
 @pytest.fixture(scope="module")
 def serve_once(database: Database, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """One server for the tests that only ask, with the buttons."""
+    """One server, with buttons, for tests that only read."""
     import subprocess
 
     from processes import COMMAND, FOLDER, environment
@@ -215,7 +215,7 @@ def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Ses
         "/ready": "ready",
         "/live": "live",
     }
-    until(lambda: queue in serve_once.ask("/").text, 20)  # what was read just before is shown for a moment
+    until(lambda: queue in serve_once.ask("/").text, 20)  # a cached answer is shown for a moment
     for path, text in said.items():
         answer = serve_once.ask(path)
         assert answer.status == 200, (path, answer.text)
@@ -230,10 +230,10 @@ def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Ses
         ("/queue?type=x&state=Q", 400, "state must be one of N, A, E, C"),
         ("/queue?type=x&size=7", 400, "size must be one of 20, 50, 200, 500"),
         ("/queue?type=x&db=none", 404, "no such database"),
-        ("/message?id=-1", 400, "id must be a whole number of 1 to"),
-        ("/message?id=99999999999999999999999", 400, "id must be a whole number of 1 to"),
+        ("/message?id=-1", 400, "id must be a whole number from 1 to"),
+        ("/message?id=99999999999999999999999", 400, "id must be a whole number from 1 to"),
         ("/message?id=9000000000000000000", 404, "There is no message"),
-        ("/search?q=abc", 400, "the number must be a whole number"),
+        ("/search?q=abc", 400, "the id must be a whole number"),
         ("/table?name=none", 400, "not_found"),
         ("/none", 404, "There is no such page"),
     ],
@@ -309,7 +309,7 @@ def test_a_stream_sends_the_part_of_a_page_that_has_changed(serve: Serve, sessio
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_also_while_a_page_is_kept_up_to_date(serve: Serve, number: signal.Signals) -> None:
+def test_a_signal_ends_the_server_even_while_a_page_is_updated(serve: Serve, number: signal.Signals) -> None:
     site = serve()
     response = stream(site, "/events?page=/")
     response.readline()
@@ -342,7 +342,7 @@ def test_under_a_path_every_link_begins_with_it(serve: Serve, session: Session, 
 
 
 @pytest.mark.product("postgresql")
-def test_a_database_that_stops_is_shown_as_away_and_comes_back(
+def test_a_stopped_database_is_shown_as_unreachable_and_comes_back(
     serve: Serve, database: Database, private_server: servers.Server, session: Session, queue: str
 ) -> None:
     session.call("send", queue, "x")
@@ -356,7 +356,7 @@ def test_a_database_that_stops_is_shown_as_away_and_comes_back(
     assert queue in both
     assert "other.queue" in both
     private_server.stop()
-    until(lambda: "Away." in site.ask("/").text, 30)  # what was read just before is shown for a moment
+    until(lambda: "Away." in site.ask("/").text, 30)  # a cached answer is shown for a moment
     one = site.ask("/")
     assert one.status == 200
     assert queue in one.text

@@ -1,4 +1,4 @@
-"""`runner web` in a real Chromium: every page and button, live updates, who cannot see them, and hostile bodies."""
+"""`runner web` in a real Chromium: every page and button, live updates, accessibility, and hostile bodies."""
 
 import json
 import threading
@@ -177,7 +177,7 @@ def test_the_pages_can_be_read_without_javascript(
 
 
 def press(page: Any, name: str, sure: bool = True) -> str:
-    """Press a button, answer its question, and return what the next page says."""
+    """Press a button, confirm, and return the note on the next page."""
     page.get_by_role("button", name=name, exact=True).first.click()
     if sure:
         page.get_by_role("button", name="Yes, do it").click()
@@ -245,7 +245,7 @@ def test_a_question_that_is_answered_with_no_changes_nothing(
     page.goto(site.login)
     page.goto(f"{site.url}/queue?type={queue}&state=E")
     page.get_by_role("button", name="Delete dead letters…").click()
-    assert page.locator("h1").inner_text() == f"Delete all dead messages of {queue}? They cannot be had back."
+    assert page.locator("h1").inner_text() == f"Delete all dead messages of {queue}? This cannot be undone."
     page.get_by_role("link", name="No, go back").click()
     page.wait_for_url("**/queue?*state=E*")
     assert session.call("queue_stats", queue)[0]["dead"] == 3
@@ -388,7 +388,7 @@ def attacker() -> Iterator[Callable[[str], str]]:
             self.wfile.write(pages.get(self.path, b""))
 
         def log_message(self, *_: Any) -> None:
-            """Nobody reads it."""
+            """Do not log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()

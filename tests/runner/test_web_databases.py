@@ -1,4 +1,4 @@
-"""`runner web` with several databases: of several kinds on one page, one that hangs, two of one name."""
+"""`runner web` with several databases: of several engines on one page, one that hangs, two with the same name."""
 
 import socket
 import threading

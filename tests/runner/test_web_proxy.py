@@ -63,7 +63,7 @@ def nginx(tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[Callable[[int
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("slash", ["", "/"])
-def test_behind_a_proxy_under_a_path(
+def test_the_pages_work_behind_a_proxy_under_a_path(
     serve: Serve, nginx: Callable[[int, str], int], chromium: Any, session: Session, queue: str, slash: str
 ) -> None:
     session.call("send", queue, "x")
@@ -85,7 +85,9 @@ def test_behind_a_proxy_under_a_path(
         assert session.call("queue_stats", queue)[0]["paused"]
         page.get_by_role("link", name=queue, exact=True).click()
         assert page.url.startswith(f"{front.url}/queue?")
-        assert front.ask("/queues/", X_Forwarded_Host="evil.example").status == 200  # nginx says what it was asked
+        assert (
+            front.ask("/queues/", X_Forwarded_Host="evil.example").status == 200
+        )  # nginx sets it to the requested host
         assert front.ask("/queues/", Host="evil.example").status == 421
     finally:
         context.close()

@@ -180,8 +180,8 @@ def test_results_are_kept_when_that_is_asked_for(consume: Runner, session: Sessi
         ("mute", "the worker closed its stdout"),
         ("raw rubbish", "the worker wrote a line that is not JSON: rubbish"),
         ("raw", "the worker wrote a line that is not JSON: "),
-        ("raw [1]", "the worker wrote a line that is no object with a number as its id: [1]"),
-        ('raw {"id": true}', 'the worker wrote a line that is no object with a number as its id: {"id": true}'),
+        ("raw [1]", "the worker wrote a line that is not an object with a number as its id: [1]"),
+        ('raw {"id": true}', 'the worker wrote a line that is not an object with a number as its id: {"id": true}'),
         ("raw " + "é" * 500, "the worker wrote a line that is not JSON: " + "é" * 200),
         ("long", "the worker wrote a line that is longer than 1 MB: " + "x" * 200),
     ],
@@ -189,7 +189,7 @@ def test_results_are_kept_when_that_is_asked_for(consume: Runner, session: Sessi
 def test_a_worker_that_ends_costs_one_message_an_attempt(
     consume: Runner, session: Session, queue: str, joblog: Log, states: States, body: str, error: str
 ) -> None:
-    """It had answered one, the second is to blame, the third has cost nothing and is handled by the next process."""
+    """The first was answered, the second failed, the third costs no attempt and is handled by the next process."""
     session.call("set_queue", queue, None, None, 300, 300)
     send(session, queue, "done", body, "rest", "dead after")
     done = consume("--concurrency", 1)
@@ -211,10 +211,10 @@ def test_an_answer_to_no_waiting_message_ends_the_worker(
     if body == "unknown":
         (row,) = states().values()
         assert (row["state"], row["attempts"]) == ("N", 1)
-        assert row["error"].startswith('the worker wrote a line that answers no message that waits for an answer: {"id')
-    else:  # its first answer counts, and the next message is to blame
+        assert row["error"].startswith('the worker wrote a line that has the id of no unanswered message: {"id')
+    else:  # its first answer counts, and the next message fails
         assert told(states)["rest"][:2] == ("N", 1)
-        assert "answers no message" in str(told(states)["rest"][2])
+        assert "the id of no unanswered message" in str(told(states)["rest"][2])
 
 
 @pytest.mark.parametrize("body", ["twice", "both"])
@@ -228,8 +228,8 @@ def test_an_answer_too_many_at_the_end_of_a_batch_fails_nothing(
     assert states() == {}
     assert [body for body in bodies(joblog) if body != "end of file"] == ["a", body, "b"]
     assert len(starts(joblog)) == 2
-    if body == "both":  # in one piece; else the second one may come when nobody reads
-        assert "the worker wrote more than its answers: {" in done.stderr
+    if body == "both":  # in one write; otherwise the second may arrive too late to be read
+        assert "the worker wrote something after its last answer: {" in done.stderr
 
 
 @pytest.mark.parametrize("body", ["never", pytest.param("stubborn", marks=pytest.mark.long)])
@@ -348,7 +348,7 @@ def test_second_signal_kills_workers(start: Start, session: Session, queue: str,
     assert states()["stubborn"]["state"] == "A"
 
 
-def test_killed_runner_leaves_no_worker_and_its_messages_come_again(
+def test_a_killed_runner_leaves_no_worker_process_and_its_messages_are_retried(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
     send(session, queue, "sleep 3", "rest")

@@ -10,7 +10,7 @@ from .mysql import ExternalMySQL, LocalMySQL
 from .postgresql import ExternalPostgreSQL, LocalPostgreSQL
 from .sqlserver import ExternalSQLServer
 
-# The newest version of each product stands last.
+# The newest version of each product is last.
 _LOCAL: dict[str, Callable[[], Server]] = {
     "postgresql-15": lambda: LocalPostgreSQL(15),
     "postgresql-18": lambda: LocalPostgreSQL(18),
@@ -32,7 +32,7 @@ _EXTERNAL: dict[str, Callable[[str, str], Server]] = {
 
 
 def product(name: str) -> str:
-    """What a server is a version of: `postgresql` for `postgresql-15`."""
+    """The product of a server: `postgresql` for `postgresql-15`."""
     return name.partition("-")[0]
 
 
@@ -50,18 +50,18 @@ def names() -> tuple[str, ...]:
 
 
 def engine(name: str) -> str:
-    """Whose SQL a server runs: MariaDB runs that of MySQL."""
+    """The engine whose SQL a server runs: MariaDB runs that of MySQL."""
     return "mysql" if product(name) == "mariadb" else product(name)
 
 
 @cache
 def newest(kind: Callable[[str], str]) -> tuple[str, ...]:
-    """Of each product or engine, the newest server that the suite runs on."""
+    """The newest server of each product or engine that the suite runs on."""
     return tuple({kind(name): name for name in names()}.values())
 
 
 def make(name: str) -> Server:
-    """A server of that name, not started. Raises Unavailable when its programs are not there."""
+    """The server with this name, not started. Raises Unavailable when its programs are missing."""
     if name in _LOCAL:
         return _LOCAL[name]()
     url = dsn(product(name))
@@ -70,7 +70,7 @@ def make(name: str) -> Server:
 
 
 def external(url: str) -> Server:
-    """The server of that URL. Raises ValueError when it is no URL of a product that we know."""
+    """The server of a URL. Raises ValueError for an unknown product."""
     scheme = url.partition("://")[0]
     if scheme not in _EXTERNAL:
         raise ValueError(f"--database: must begin with one of {', '.join(f'{known}://' for known in _EXTERNAL)}")

@@ -1,4 +1,4 @@
-"""What the tests ask of any database server, and what all local servers share."""
+"""The interface of a database server for the tests, and code shared by all local servers."""
 
 import os
 import pwd
@@ -54,12 +54,12 @@ class Server(ABC):
         """Make an empty database; returns its URL."""
 
     def copy_database(self, url: str) -> str:
-        """Make a database like that one, to which nobody is connected; returns its URL."""
+        """Copy a database without connections; returns the URL of the copy."""
         raise NotImplementedError
 
     @abstractmethod
     def drop_database(self, url: str) -> None:
-        """Remove a database, whoever is connected."""
+        """Drop a database, even with open connections."""
 
     @abstractmethod
     def client(self, url: str) -> Any:
@@ -67,34 +67,34 @@ class Server(ABC):
 
     @abstractmethod
     def catalog(self, url: str) -> list[str]:
-        """Every object of a database and its rights, as text that two equal databases have in common."""
+        """Every object of a database with its rights, as text that is equal for equal databases."""
 
     @abstractmethod
     def drop_procedure(self, url: str, name: str) -> None:
-        """Remove one object of the queue, as a careless DBA would."""
+        """Drop one object of the queue, as a careless DBA would."""
 
     @abstractmethod
     def login(self, url: str, role: str, *granted: str) -> AbstractContextManager[str]:
-        """A user of that name with those roles and no other right; yields the URL under which he connects."""
+        """A user with this name, these roles and no other right; yields the user's URL."""
 
     @abstractmethod
     def plant_faults(self, url: str, stems: Sequence[str]) -> None:
-        """Let a change of these tables of the queue fail in a session that has asked for it, see `fault`."""
+        """Prepare these tables of the queue for failing changes in a session, see `fault`."""
 
     @abstractmethod
     def fault(self, where: str) -> str:
         """The statement that makes a session's next changes of one kind fail: `ready delete`; '': none fails."""
 
     def forbid_changes(self, url: str) -> AbstractContextManager[None]:
-        """Meanwhile the server, or that database of it, which nobody uses, takes no changes, as a standby does."""
+        """Inside the block the server, or the given unused database, takes no changes, as a standby does."""
         raise NotImplementedError
 
     def undoes(self, where: str) -> bool:
-        """Whether a procedure can undo its work after such a failure; where not, its caller has to roll back."""
+        """Whether a procedure can roll back its own work after such a failure; if not, its caller must roll back."""
         return True
 
     def watching(self) -> AbstractContextManager[Any]:
-        """Meanwhile the queue's owner sees the sessions of other users."""
+        """Inside the block the queue's owner can see the sessions of other users."""
         return nullcontext()
 
     def table(self, stem: str) -> str:
@@ -131,7 +131,7 @@ class External(Server):
 
 
 def identity() -> dict[str, Any]:
-    """Whom servers run as, for subprocess: they refuse to be root."""
+    """The user to run servers as, for subprocess: they refuse to run as root."""
     if os.geteuid() != 0:
         return {}
     entry = pwd.getpwnam("nobody")

@@ -5,7 +5,7 @@
     server.start()
     clock.set(-30)             # the server's time is now half a minute behind this machine's
 
-Only the time of day jumps. What counts the seconds since the machine was started goes on, as when an administrator or
+Only the time of day jumps. The monotonic clock continues, as when an administrator or
 an NTP daemon sets a clock.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from . import base, fetch
 
-# Whole seconds that the library goes on with what it has read, and one more until it has noticed.
+# Whole seconds for which the library caches the time that it has read, and one more.
 _CACHED_SECONDS = 1
 
 
@@ -28,7 +28,7 @@ def library() -> Path:
 
 
 class Clock:
-    """How far the clock of `server` is ahead of this machine's; behind it when negative. `url`: a database of it."""
+    """How far the clock of `server` is ahead of this machine's; negative if it is slow. `url`: a database on it."""
 
     def __init__(self, server: base.Server, url: str = "") -> None:
         self.server = server

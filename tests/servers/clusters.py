@@ -123,7 +123,7 @@ class MySQLCluster:
 
 
 def _template(name: str, more: dict[str, object], statements: Sequence[str] = ()) -> Node:
-    """A node that has run once by itself, so that it has the accounts, and is stopped."""
+    """A stopped node that has run once alone and therefore has the accounts."""
     node = Node(name, _SMALL | more)
     node.start()
     for statement in statements:
@@ -273,7 +273,7 @@ class GroupReplication(MySQLCluster):
         until(lambda: self.state(node) == "ONLINE", f"a member of the group is online: {node.log[-1500:]}")
 
     def state(self, node: Node) -> str:
-        """What a member says of itself: ONLINE, RECOVERING, …"""
+        """The state of a member: ONLINE, RECOVERING, …"""
         return node.text(
             "SELECT member_state FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid"
         )
@@ -326,7 +326,7 @@ class Replica(MySQLCluster):
             secondary.query(secondary.url, statement)
 
     def promote(self) -> None:
-        """The secondary takes writes from now on."""
+        """Make the secondary take writes."""
         secondary = self.nodes[1]
         mariadb = self.name.startswith("mariadb")
         secondary.query(secondary.url, "STOP SLAVE" if mariadb else "STOP REPLICA")
@@ -348,7 +348,7 @@ class Standby(LocalPostgreSQL):
         subprocess.run(command, check=True, capture_output=True, cwd="/", **base.identity())
 
     def promote(self) -> None:
-        """Take writes from now on."""
+        """Promote it to take writes."""
         command = base.words(programs(self._version_number) / "pg_ctl", "promote", "-D", self._data, "-w")
         subprocess.run(command, check=True, capture_output=True, cwd="/", **base.identity())
 

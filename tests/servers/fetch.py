@@ -113,7 +113,7 @@ class Home(Tree):
         return _first("**/plugin", self.path / "usr/lib")
 
 
-# What the client library needs, in the order of loading; beside it, so that whoever loads it finds them.
+# The libraries that the client library needs, in the order of loading, in the same folder, where the loader finds them.
 NEEDED = ("libtommath.so.1", "libtomcrypt.so.1")
 # Debian compiles folders into Firebird 3.0, each a string of its own. Where such a string is empty, as in the builds of
 # the project, Firebird looks in its root.
@@ -158,13 +158,13 @@ class SqlTools(Tree):
     def environment(self) -> dict[str, str]:
         return {
             "LD_LIBRARY_PATH": str(self.path / "lib"),
-            "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",  # or it asks for ICU
-            "COMPlus_EnableDiagnostics": "0",  # or it leaves pipes for debuggers behind
+            "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",  # otherwise it needs ICU
+            "COMPlus_EnableDiagnostics": "0",  # otherwise it leaves debugger pipes behind
         }
 
 
 def environment(root: Path, locks: Path) -> dict[str, str]:
-    """What tells Firebird which root is its own, and where those who share a database meet."""
+    """Environment variables with Firebird's root and with the folder for sharing databases between processes."""
     return {"FIREBIRD": str(root), "FIREBIRD_MSG": str(root), "FIREBIRD_LOCK": str(locks)}
 
 
@@ -211,7 +211,7 @@ def mirrors() -> list[str]:
 
 
 def _run(*command: object, **options: Any) -> None:
-    """Run a command; what it says is told when it fails."""
+    """Run a command; the error has its output if it fails."""
     words = [str(word) for word in command]
     done = subprocess.run(words, capture_output=True, text=True, errors="replace", **options)
     if done.returncode:
@@ -235,7 +235,7 @@ def download(build: Build, mirror: str, work: Path) -> list[Path]:
         "Dir::Etc::PreferencesParts": "-",
         "Acquire::Languages": "none",
         "Acquire::Retries": 3,
-        "APT::Sandbox::User": "root",  # apt's own user may have no way into this folder
+        "APT::Sandbox::User": "root",  # apt's own user may not be able to enter this folder
     }
     options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
     _run("apt-get", "-qq", *options, "update")
@@ -301,7 +301,7 @@ def initialize_firebird(made: Firebird, wheel: str, work: Path) -> None:
         found = next((path for folder in made.libraries for path in folder.glob(name)), None)
         if found and found.parent != made.root:
             shutil.copy(found, made.root)
-    # For whoever uses the engine without a server: several processes on one database.
+    # For using the engine without a server: several processes on one database.
     (made.root / "firebird.conf").write_text("ServerMode = SuperClassic\n")
     (made.root / "databases.conf").write_text("")
     made.data.mkdir()
@@ -345,7 +345,7 @@ def fetch(name: str) -> None:
 
 
 def _attempt(name: str) -> str | None:
-    """Fetch a program, several times if need be; returns why it could not be done."""
+    """Fetch a program, with retries; returns why it failed."""
     why = ""
     for attempt in range(_ATTEMPTS):
         try:

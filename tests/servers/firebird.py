@@ -92,7 +92,7 @@ def dsn(url: str) -> str:
 
 @dataclass
 class Result:
-    """What a statement has returned."""
+    """The result of a statement."""
 
     rows: list[dict[str, Any]]
     description: Any
@@ -145,7 +145,7 @@ def _utc(value: Any) -> Any:
     return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
 
 
-# The tables of the catalog that tell all of a database.
+# The catalog tables that describe a database.
 _CATALOG = (
     "database fields relations relation_fields view_relations indices index_segments relation_constraints"
     " ref_constraints check_constraints triggers procedures procedure_parameters functions function_arguments packages"

@@ -1,4 +1,4 @@
-"""Firebird's driver by hand: transactions of every manner, cursors that are read half-way, no help from the runner."""
+"""Firebird's driver without the runner: all kinds of transactions, and partly read cursors."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -35,7 +35,7 @@ def columns(procedure: str) -> str:
 
 
 class Raw:
-    """A connection with one transaction of one manner, which the first statement begins; the test ends it."""
+    """A connection with one transaction of a given kind; the first statement begins it, and the test ends it."""
 
     def __init__(self, connection: Any, manner: str = NO_WAIT) -> None:
         isolation, seconds = (MANNERS | {NO_RECORD_VERSION: ("READ_COMMITTED_NO_RECORD_VERSION", 0)})[manner]

@@ -190,7 +190,7 @@ class LocalPostgreSQL(_PostgreSQL):
     def kill(self) -> None:
         if self._process is None:
             return
-        # The sessions' processes outlive the main one for a moment, and would go on answering.
+        # The sessions' processes outlive the main one for a moment, and would still answer.
         pid = self._process.pid
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         self._end(signal.SIGKILL)
@@ -210,7 +210,7 @@ class LocalPostgreSQL(_PostgreSQL):
 
 
 class PgBouncer:
-    """A pooler in transaction mode with few server connections, so that sessions really change places."""
+    """A pooler in transaction mode with few server connections, to make clients switch connections."""
 
     def __init__(self, server: _PostgreSQL) -> None:
         program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")

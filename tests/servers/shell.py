@@ -12,7 +12,7 @@ from .mysql import LocalMySQL, programs
 
 
 class Shell:
-    """A shell with `runner` and with the server's own client under its usual name, logged in without being asked."""
+    """A shell with `runner` and the server's own client under its usual name, logged in without a prompt."""
 
     def __init__(self, server: LocalMySQL | LocalFirebird, folder: Path) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""SQL Server, or what speaks like one, as the user names it: none is started here."""
+"""SQL Server, or a compatible server, that the user names; none is started here."""
 
 import re
 import time
@@ -14,7 +14,7 @@ from . import base
 
 try:
     import pymssql
-except ImportError:  # then nobody has named one
+except ImportError:  # then no server is named
     pymssql = None
 
 _READY_SECONDS = 60
@@ -77,7 +77,7 @@ class Client:
 
 
 class Result:
-    """What a statement has returned."""
+    """The result of a statement."""
 
     def __init__(self, rows: list[dict[str, Any]], description: Any) -> None:
         self.rows = rows
@@ -128,7 +128,7 @@ class ExternalSQLServer(base.External):
         return Client(connection)
 
     def create_database(self, versions: bool = True) -> str:
-        """With row `versions`, as on Azure SQL and as the guide advises: else who looks waits for who changes."""
+        """With row `versions`, as on Azure SQL and as the guide advises: otherwise readers wait for writers."""
         name = base.new_name()
         self.query(self.url, f"CREATE DATABASE {name}")
         if not self.stand_in:

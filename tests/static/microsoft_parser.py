@@ -58,7 +58,7 @@ class Parser:
         uri = f"file:///{next(self._numbers)}.sql"
         document = {"uri": uri, "languageId": "sql", "version": 1, "text": "".join(parts)}
         self._send("textDocument/didOpen", {"textDocument": document})
-        # Over some errors it ponders for hours.
+        # Some errors take it hours.
         timer = threading.Timer(_SECONDS, self._process.kill)
         timer.start()
         message: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""compose.yaml, as far as that can be told without a container engine."""
+"""compose.yaml, as far as it can be checked without a container engine."""
 
 import re
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_a_service_is_the_one_that_the_line_names(name: str, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_service_is_for_this_machine_only_and_tells_when_it_is_ready(name: str) -> None:
+def test_a_service_is_for_this_machine_only_and_reports_when_it_is_ready(name: str) -> None:
     service = SERVICES[name]
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
     assert [value for key, value in service["environment"].items() if key.endswith("PASSWORD")] == [PASSWORD]

@@ -1,4 +1,4 @@
-"""The documentation: the reference is what its generator writes, and no link leads nowhere."""
+"""The documentation: the reference is what its generator writes, and all links work."""
 
 import importlib.util
 import os

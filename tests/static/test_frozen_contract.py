@@ -1,4 +1,4 @@
-"""The contract of the last release: nothing that its callers use may change before a new major version."""
+"""The contract of the last release: what its callers use must not change before a new major version."""
 
 import shutil
 import tomllib

@@ -1,4 +1,4 @@
-"""The runner's modules in layers: what a module imports lies below it, nothing goes in a circle, and none is long."""
+"""The runner's modules in layers: a module imports only from lower layers, without cycles, and none is long."""
 
 import ast
 import subprocess

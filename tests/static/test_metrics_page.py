@@ -1,4 +1,4 @@
-"""docs/metrics.md tells of every metric, with its kind and labels, and of none that is not there."""
+"""docs/metrics.md lists every metric with its kind and labels, and no other."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ def rows() -> dict[str, tuple[str, list[str]]]:
     return {name: (kind, re.findall(r"`(\w+)`", labels)) for name, kind, labels in found}
 
 
-def test_the_page_tells_every_metric_of_the_exporter_and_of_a_consumer() -> None:
+def test_the_page_lists_every_metric_of_the_exporter_and_of_a_consumer() -> None:
     expected = {
         metric.name: ("counter" if metric.name.endswith("_total") else "gauge", list(metric.labels))
         for metric in METRICS
@@ -38,13 +38,13 @@ def test_the_page_tells_every_metric_of_the_exporter_and_of_a_consumer() -> None
     assert rows() == expected
 
 
-def test_no_page_names_a_metric_that_is_not_there() -> None:
+def test_no_page_names_a_metric_that_does_not_exist() -> None:
     for page in (ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/monitoring/*")):
         used = set(re.findall(r"\browqueue_\w+_(?:total|seconds|messages|rows|positions)\b", page.read_text("utf-8")))
         assert used <= rows().keys(), page
 
 
-def test_the_page_tells_the_metrics_of_opentelemetry_which_the_conventions_have() -> None:
+def test_the_page_lists_the_opentelemetry_metrics_and_the_conventions_have_them() -> None:
     source = Path(tracing.__file__).read_text("utf-8")
     made = set(re.findall(r'"(messaging\.(?:client|process)\.[\w.]+)"', source))
     assert made == set(re.findall(r"^\| `(messaging\.[\w.]+)`", PAGE, re.M))

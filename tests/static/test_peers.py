@@ -1,4 +1,4 @@
-"""The benchmark beside the peers, as far as it goes without them: what it says is missing, and what it shows."""
+"""The comparison with peers, as far as it runs without them: the report of missing ones, and the page."""
 
 import json
 import sys
@@ -74,7 +74,7 @@ def test_messages_are_a_hundred_bytes() -> None:
     assert {len(tally.body(number)) for number in (0, 7, 1_000_000)} == {100}
 
 
-def test_a_page_is_made_of_results_and_says_where_a_peer_is_ahead(
+def test_the_page_is_made_of_results_and_says_where_a_peer_is_faster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def entry(value: float, *more: float) -> dict[str, object]:

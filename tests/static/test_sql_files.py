@@ -28,7 +28,7 @@ def area(path: Path) -> str:
 
 @pytest.mark.parametrize("database", DATABASES)
 def test_a_database_folder_holds_exactly_the_files_of_the_contract(database: str) -> None:
-    """Each in its area: in front what a user may call, under internal/ what only procedures call."""
+    """Each file in its area: procedures for users at the top, internal ones under internal/."""
     found = {path for path in PROCEDURES if engine(path) == database}
     # NAME.4.sql: the text for version 4 of the server and later
     variants = {path for path in found if len(path.suffixes) == 2}
@@ -75,7 +75,7 @@ def test_a_procedure_file_opens_with_its_header(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PROCEDURES, ids=names(PROCEDURES))
-def test_a_procedure_file_tells_the_contracts_errors(path: Path) -> None:
+def test_a_procedure_file_lists_the_errors_of_the_contract(path: Path) -> None:
     """wrong_isolation is for the databases that have it."""
     procedure = contract.load().every.get(path.stem.partition(".")[0])
     if procedure is None:
@@ -119,7 +119,7 @@ SOURCES = sorted(path for path in RUNNER.rglob("*.py") if path.parent.name not i
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=[str(path.relative_to(RUNNER)) for path in SOURCES])
-def test_nothing_of_one_engine_stands_outside_its_package(path: Path) -> None:
+def test_no_code_of_one_engine_is_outside_its_package(path: Path) -> None:
     foreign = re.compile(r"psycopg|postgres|pymysql|mysql|mariadb|pymssql|sqlserver|firebird|\bpg_|\bmq\.", re.I)
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         assert not foreign.search(line), f"line {number}: {line.strip()}"

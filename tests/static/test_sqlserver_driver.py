@@ -1,4 +1,4 @@
-"""SQL Server's driver without a server: what becomes of texts, errors, versions and rights."""
+"""SQL Server's driver without a server: texts, errors, versions and rights."""
 
 import re
 from pathlib import Path
@@ -35,7 +35,7 @@ def sent(procedure: str, *values: Any) -> str:
 
 
 def read(literal: str) -> str:
-    """What T-SQL makes of a text in a statement: a backslash and the line end after it are taken away."""
+    """A text as T-SQL reads it: a backslash and the line end after it are removed."""
     return re.sub(r"\\\r?\n", "", literal)
 
 
@@ -47,7 +47,7 @@ def test_a_backslash_before_a_line_end_is_kept(text: str) -> None:
     assert text in statement.replace(mark, "")
 
 
-def test_other_texts_go_as_they_are() -> None:
+def test_other_texts_are_sent_unchanged() -> None:
     assert sent("send", "a", "b\\n\n") == "EXEC mq.send N'a', N'b\\n\n'"
     assert sent("finish_batch", "k", None, 7) == "EXEC mq.finish_batch N'k', NULL, 7"
 
@@ -95,7 +95,7 @@ def test_a_login_that_worked_before_may_fail_while_a_database_recovers(number: i
 
 
 class Cursor:
-    """One that answers what is asked for in turn."""
+    """A cursor with prepared answers, in order."""
 
     def __init__(self, answers: list[list[tuple[Any, ...]]]) -> None:
         self.answers = answers
@@ -155,7 +155,7 @@ def test_a_database_of_the_servers_own_is_refused(database: str) -> None:
 
 
 def test_each_file_of_the_script_is_one_transaction() -> None:
-    """The server undoes what a script has begun when it ends early, and `runner apply` goes on from there."""
+    """The server rolls back the current file of a script that stops early, and `runner apply` continues."""
     parts = "".join(install.script("sqlserver")).split("BEGIN TRANSACTION;\nGO\n")[1:]
     assert len(parts) == len(FILES) + len(list(MIGRATIONS.glob("*.sql")))
     for part in parts:

@@ -1,5 +1,5 @@
-"""The T-SQL that no SQL Server has run here: Microsoft's own parser takes it, and so does sqlfluff's. Neither looks
-anything up: that the names are right only a server tells."""
+"""T-SQL that no SQL Server has run here: Microsoft's parser and sqlfluff accept it. Neither looks
+names up: only a server can check them."""
 
 import re
 from collections.abc import Iterator
@@ -215,7 +215,7 @@ ONLY_SQLFLUFF = {
     "a cast": (r"\bCAST\(([@\w.]+) AS ", r"CAST(\1, "),
 }
 
-# Good T-SQL that sqlfluff cannot parse: what it is given in its place, and why it cannot.
+# Valid T-SQL that sqlfluff cannot parse: a replacement, and the reason.
 SQLFLUFF_CANNOT = {
     "procedures/object_fingerprint": (r"= definition\b", "= [definition]", "it takes a column's name for a keyword"),
 }
@@ -328,7 +328,7 @@ def test_an_error_is_planted_in_every_kind_of_statement() -> None:
 
 
 def unparsable(text: str) -> list[str]:
-    """What sqlfluff makes nothing of."""
+    """The statements that sqlfluff cannot parse."""
     parsed = Linter(config=FluffConfig(overrides={"dialect": "tsql"})).parse_string(text)
     return [violation.desc() for violation in parsed.violations]
 

@@ -89,11 +89,11 @@ impl From<&Row> for Message {
 
 #[derive(Debug)]
 enum QueueError {
-    /// The lease ran out, or somebody released the batch: others have its messages.
+    /// The lease ended, or the batch was released: other consumers have its messages.
     LeaseLost(String),
     /// Another of the contract's numbered errors, such as 50002 invalid_argument.
     Refused(u16, String),
-    /// A deadlock or a serialization failure has rolled the transaction back: do it again.
+    /// A deadlock or a serialization failure has rolled the transaction back: repeat it.
     Conflict(String),
     Database(tokio_postgres::Error),
 }
@@ -129,7 +129,7 @@ impl fmt::Display for QueueError {
 
 impl Error for QueueError {}
 
-/// Does again what a conflict has rolled back. A closure could not lend the client to `send`.
+/// Repeats work that a conflict rolled back. A closure could not lend the client to `send`.
 macro_rules! repeated {
     ($work:expr) => {{
         let mut pause = Duration::from_millis(5);
@@ -145,7 +145,7 @@ macro_rules! repeated {
     }};
 }
 
-/// A connection, and what tells of its notifications.
+/// A connection, and the receiver of its notifications.
 async fn connect(url: &str) -> Result<(Client, Arc<Notify>), QueueError> {
     let (client, mut connection) = tokio_postgres::connect(url, NoTls).await?;
     let notified = Arc::new(Notify::new());
@@ -237,7 +237,7 @@ async fn consume(
             wait(client, notified, kind, &mut stopping).await?;
         }
         while let Some(key) = batch.first().map(|message| message.key) {
-            // The handlers have a thread of their own; meanwhile this task extends the lease.
+            // The handlers run in another thread; meanwhile this task extends the lease.
             let mut work = spawn_blocking(move || handle_all(&batch));
             let failures = loop {
                 tokio::select! {

@@ -1,12 +1,13 @@
--- report_consumer: say that a consumer works, and what it did since its last report.
--- Arguments:   p_reader, p_type, p_completed, p_failed, p_dead (NULL: its dead letters are counted here), p_busy_ms
---              (time in handlers), p_waited_ms (from sending to the first attempt), p_sent (messages whose first
---              attempt it began, sent in the minute of p_sent_at, UTC; NULL: now), p_next_seconds (until its next
---              report; 0: it stops; NULL: 60)
--- Returns:     reported_at
+-- report_consumer: report that a consumer is running, and what it did since its last report.
+-- Arguments:   p_reader, p_type (1 to 200 characters each); since the last report (NULL: 0): the counts (0 to
+--              1,000,000,000) p_completed, p_failed, p_dead (NULL: the dead letters are counted here) and p_sent
+--              (messages sent in the minute of p_sent_at whose first attempt this consumer began), and the milliseconds
+--              p_busy_ms (in handlers) and p_waited_ms (from sending to the first attempt); p_sent_at (UTC; NULL: now);
+--              p_next_seconds (until the next report, 0 to 3,600; 0: the consumer stops; NULL: 60)
+-- Returns:     reported_at: the time of this report
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; no two consumers write the same row. Of two reports in one name at the same time, one fails with
---              a lock conflict, an update conflict or isc_unique_key_violation
+-- Transaction: joins the caller's; no two consumers write the same row. If two processes with the same name report at the
+--              same time, one fails with a lock conflict, an update conflict or isc_unique_key_violation
 -- Example:     SELECT reported_at FROM mq_report_consumer('worker-1', 'email', 120, 3, NULL, 9500);
 
 SET TERM ^ ;

@@ -1,8 +1,9 @@
--- throughput: what became of messages, per minute and type, as their consumers report it.
--- Arguments:   p_type (NULL: all), p_since (UTC; NULL: an hour ago; reports are kept for 24 hours)
--- Returns:     type, minute, sent (in that minute, of those claimed meanwhile), completed, failed (attempts, dead letters
---              included), dead, waited_ms (from sending to the first attempt) and busy_ms (time in handlers); no row for
---              a minute without any
+-- throughput: what consumers report per minute and type: messages sent, completed, failed and dead.
+-- Arguments:   p_type (1 to 200 characters; NULL: all), p_since (UTC, a time in the first minute; NULL: an hour ago;
+--              reports are kept for 24 hours)
+-- Returns:     type, minute, sent (messages sent in this minute that have been claimed), completed, failed (attempts,
+--              including those that made a dead letter), dead, waited_ms (from sending to the first attempt), busy_ms (in
+--              handlers); no row for a minute without figures
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
 -- Example:     SELECT "MINUTE", completed, busy_ms / MAXVALUE(completed, 1) FROM mq_throughput('email');
@@ -29,7 +30,7 @@ DECLARE v_since timestamp;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
     EXECUTE PROCEDURE mq_require_record_version;
-    -- The minute that p_since lies in, too.
+    -- Includes the minute of p_since.
     v_since = DATEADD(DATEDIFF(MINUTE FROM c_base TO COALESCE(p_since, DATEADD(-1 HOUR TO mq_utc_now()))) MINUTE TO c_base);
     FOR
         SELECT t.type, t."MINUTE", SUM(t.sent), SUM(t.completed), SUM(t.failed), SUM(t.dead), SUM(t.waited_ms), SUM(t.busy_ms)

@@ -1,8 +1,10 @@
--- find_messages: find messages by their number, their dedup_key or their group_key, whatever their state.
--- Arguments:   p_type (NULL: any, with p_id only), and what they must have, one at least: p_id, p_dedup_key, p_group_key;
---              p_size (1 to 10,000; NULL: 10), p_body_length (at most so many characters of each body; NULL: all)
--- Returns:     up to p_size messages as peek has them, by id. Archived ones are found by p_id. By p_group_key: due messages of
---              queues with groups all, others among the first 10,000 of their state
+-- find_messages: find messages in any state by id, dedup_key or group_key.
+-- Arguments:   p_type (1 to 200 characters; NULL: any, allowed only with p_id); one of p_id, p_dedup_key and p_group_key,
+--              which are used in this order; p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to
+--              16,777,216; NULL: all)
+-- Returns:     up to p_size messages with the columns of peek, ordered by id. Archived messages are found only by p_id.
+--              p_group_key finds all due messages of a queue with groups, and other messages among the first 10,000 of
+--              their state
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
 -- Example:     SELECT id, state, error FROM mq_find_messages('invoice', NULL, NULL, 'customer-17');
@@ -46,9 +48,9 @@ BEGIN
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE mq_require_range('body_length', p_body_length, 0, 16777216);
     IF (p_id IS NULL AND p_type IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'type: must not be NULL without id');
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'type: must not be NULL unless id is given');
     IF (p_id IS NULL AND p_dedup_key IS NULL AND p_group_key IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'id: must not be NULL without dedup_key and group_key');
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'id: must not be NULL unless dedup_key or group_key is given');
     EXECUTE PROCEDURE mq_require_record_version;
     p_size = COALESCE(p_size, 10);
     IF (p_id IS NULL AND p_dedup_key IS NULL) THEN

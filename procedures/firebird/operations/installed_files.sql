@@ -1,7 +1,7 @@
--- installed_files: the file of the package that each object comes from, and whether the object is still as installed.
+-- installed_files: list the installed files, and whether the object of each file was changed since.
 -- Arguments:   none
--- Returns:     name, kind (migration or procedure), sha256, changed (1: the object is missing or was changed by hand),
---              applied_at
+-- Returns:     name (the file's name without .sql), kind (migration or procedure), sha256 (of the file's text), changed
+--              (1: the object is missing or was changed by hand), applied_at
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT name FROM mq_installed_files WHERE changed = 1;
@@ -18,7 +18,7 @@ RETURNS (
 )
 AS
 BEGIN
-    -- Migrations and grants.sql leave no object of their name: nothing to compare.
+    -- Migrations and grants.sql create no object of their name, so there is nothing to compare.
     FOR
         SELECT i.name, i.kind, i.sha256,
             IIF(i.kind = 'procedure' AND i.fingerprint IS DISTINCT FROM mq_object_fingerprint(i.name), 1, 0), i.applied_at

@@ -1,6 +1,7 @@
--- list_errors: the newest 10,000 dead letters of a type by what they died of.
--- Arguments:   p_type, p_size (at most so many errors, 1 to 10,000; NULL: 20)
--- Returns:     error (its first line, with # for each number; '' for none), count, first_at, last_at, last_id; the most frequent first
+-- list_errors: count the newest 10,000 dead letters of a queue by their error.
+-- Arguments:   p_type (1 to 200 characters), p_size (the most errors to return, 1 to 10,000; NULL: 20)
+-- Returns:     error (its first line, up to 200 characters, with # for each number; '': no error), count, first_at,
+--              last_at, last_id; the most frequent error first
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
 -- Example:     SELECT "COUNT", error FROM mq_list_errors('email');

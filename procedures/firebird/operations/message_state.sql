@@ -1,7 +1,8 @@
--- message_state: one row a message with its state letter, reader, times and error, for people who look into the queue.
+-- message_state: one row per message with its state, reader, times and error, for queries by hand.
 -- Arguments:   none; it is a view
--- Returns:     id, type, state (N, A, E; C for archived ones; NULL: damaged, in no state), body, headers, priority,
---              group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key, lease_until, changed_at, error
+-- Returns:     id, type, state (N new, A active, E dead, C archived; NULL: damaged, the message is in no state), body,
+--              headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key,
+--              lease_until, changed_at, error
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT state, COUNT(*) FROM mq_message_state WHERE type = 'email' GROUP BY state;
@@ -33,15 +34,16 @@ SELECT
     COALESCE(b.claimed_at, e.died_at),
     COALESCE(e.error, d.error)
 FROM mq_message AS m
--- By way of the batches of the type: no index finds the batch of a message. Alone in its row, or one of several.
+-- Through the batches of the type, because no index finds the batch of a message. A batch holds one message in its own
+-- row, or several in mq_claimed.
 LEFT JOIN mq_batch AS b ON b.type = m.type AND (b.id = m.id
     OR EXISTS (SELECT 1 FROM mq_claimed AS h WHERE h.batch_key = b.batch_key AND h.id = m.id))
 LEFT JOIN mq_claimed AS c ON c.batch_key = b.batch_key AND c.id = m.id
 LEFT JOIN mq_dead AS e ON e.id = m.id
 LEFT JOIN mq_delayed AS d ON d.id = m.id
 LEFT JOIN mq_grouped AS g ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
--- In a grouped queue these are tickets, and a message may have left more than one. The one that is left is told by its key, and
--- so that no index can serve for that: 5.0 would look for a lower DB_KEY in the whole table.
+-- In a queue with groups these rows are tickets, and a message may have several old ones. The row with the lowest DB_KEY
+-- counts. The comparison is written to prevent the use of an index: 5.0 would scan the whole table for a lower DB_KEY.
 LEFT JOIN mq_ready AS r ON r.type = m.type AND r.id = m.id AND NOT EXISTS (
     SELECT 1 FROM mq_ready AS t
     WHERE t.type = r.type AND t.id = r.id

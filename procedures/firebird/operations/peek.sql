@@ -1,12 +1,13 @@
 -- peek: list messages without claiming them.
--- Arguments:   p_type, p_state (N: in claim order, ready before delayed; A; E and C: the newest first; NULL: N), p_size (1
---              to 10,000; NULL: 10), p_body_length (at most so many characters of each body; NULL: all)
--- Returns:     up to p_size messages with all that is known of them
+-- Arguments:   p_type (1 to 200 characters), p_state (N: in claim order, ready before delayed; A; E and C: the newest
+--              first; NULL: N), p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to 16,777,216;
+--              NULL: all)
+-- Returns:     up to p_size messages with their state, reader, times and error
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
 -- Example:     SELECT id, attempts, error FROM mq_peek('email', 'E', 20);
 --
--- It is long because each state is one table: five queries that list the same columns.
+-- It is long because each state has its own table: five queries list the same columns.
 
 SET TERM ^ ;
 
@@ -41,7 +42,7 @@ DECLARE v_grouped smallint;
 DECLARE v_from timestamp;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
-    -- LIKE: = would take 'N ' for the same.
+    -- LIKE, because = ignores trailing blanks.
     IF (p_state NOT LIKE 'N' AND p_state NOT LIKE 'A' AND p_state NOT LIKE 'E' AND p_state NOT LIKE 'C') THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'state: must be N, A, E or C');
     EXECUTE PROCEDURE mq_require_record_version;

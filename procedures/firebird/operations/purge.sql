@@ -1,8 +1,9 @@
--- purge: delete the messages of one type and state, at most 10,000 a call.
--- Arguments:   p_type, p_state (N: ready and delayed, E: dead, C: archived)
--- Returns:     count; repeat until it is 0
+-- purge: delete the messages of one type and state, at most 10,000 per call.
+-- Arguments:   p_type (1 to 200 characters), p_state (N: ready and delayed; E: dead; C: archived)
+-- Returns:     count: messages deleted; repeat until it is 0
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
--- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; passes over what is being claimed at this moment
+-- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; skips messages that a claim is taking at this
+--              moment
 -- Example:     SELECT * FROM mq_purge('email', 'E');
 
 SET TERM ^ ;
@@ -20,7 +21,7 @@ DECLARE v_id bigint;
 DECLARE v_gone integer;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
-    -- LIKE: = would take 'N ' for the same.
+    -- LIKE, because = ignores trailing blanks.
     IF (p_state IS NULL OR p_state NOT LIKE 'N' AND p_state NOT LIKE 'E' AND p_state NOT LIKE 'C') THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'state: must be N, E or C');
     EXECUTE PROCEDURE mq_require_read_committed;

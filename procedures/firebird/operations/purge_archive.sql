@@ -1,6 +1,6 @@
 -- purge_archive: delete archived messages that were completed before a time.
--- Arguments:   p_before (UTC), p_size (1 to 10,000; NULL: 1,000)
--- Returns:     count; repeat until it is 0
+-- Arguments:   p_before (UTC; messages completed earlier are deleted), p_size (1 to 10,000; NULL: 1,000)
+-- Returns:     count: messages deleted; repeat until it is 0
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT
 -- Example:     SELECT * FROM mq_purge_archive(DATEADD(-90 DAY TO mq_utc_now()), 10000);

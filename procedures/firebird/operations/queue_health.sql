@@ -1,9 +1,10 @@
--- queue_health: what hurts queues in this database, with a verdict each.
+-- queue_health: check the database for problems that slow queues down or endanger messages.
 -- Arguments:   none
--- Returns:     name, verdict (ok, warn or bad), value (NULL: the caller may not see it), unit, detail
+-- Returns:     one row per check: name, verdict (ok, warn or bad), value (what was measured; NULL: the caller may not see
+--              it), unit, detail (what is wrong, and what to do)
 -- Errors:      none
--- Transaction: reads only; the connections of other users are seen by SYSDBA, the owner of the database, RDB$ADMIN, and on
---              Firebird 4.0 and later by a role with the system privilege MONITOR_ANY_ATTACHMENT
+-- Transaction: reads only; only SYSDBA, the owner of the database and RDB$ADMIN see connections of other users, and on
+--              Firebird 4.0 and later a role with the system privilege MONITOR_ANY_ATTACHMENT
 -- Example:     SELECT * FROM mq_queue_health WHERE verdict <> 'ok';
 --
 -- It is long because it is a list: one check after the other, each with its verdict.
@@ -41,13 +42,12 @@ BEGIN
     FROM mon$database
     INTO v_next, v_interesting, v_active, v_snapshot, v_forced, v_sweep, v_page, v_sees;
     IF (v_sees = 0 AND RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') NOT STARTING WITH '3.') THEN
-        -- As a text: Firebird 3.0 does not know the function.
+        -- A dynamic statement, because Firebird 3.0 does not have the function.
         EXECUTE STATEMENT 'SELECT IIF(RDB$SYSTEM_PRIVILEGE(MONITOR_ANY_ATTACHMENT), 1, 0) FROM rdb$database' INTO v_sees;
 
-    -- Whatever holds an old transaction keeps every deleted message from being cleaned up, but for one that only reads what
-    -- is committed, and not even that with READ CONSISTENCY (4), the default from 4.0 on. Both times are those of the
-    -- session's time zone.
-    -- TRIM: a choice of texts has the length of the longest, filled up with blanks.
+    -- An old transaction prevents the cleanup of every message deleted since. The exception is a read-only READ COMMITTED
+    -- transaction without READ CONSISTENCY (4), which is the default from 4.0 on. Both times are in the session's time
+    -- zone. TRIM: CASE pads its texts with blanks to the length of the longest.
     name = 'oldest_transaction';
     unit = 'seconds';
     SELECT a.mon$attachment_id, TRIM(a.mon$user), COALESCE(a.mon$remote_process, '?') || ' ' || COALESCE(a.mon$remote_pid, ''),
@@ -66,56 +66,57 @@ BEGIN
     verdict = TRIM(CASE WHEN "VALUE" > 3600 THEN 'bad' WHEN "VALUE" > 300 OR "VALUE" IS NULL THEN 'warn' ELSE 'ok' END);
     detail = CASE
         WHEN v_attachment IS NOT NULL THEN 'attachment ' || v_attachment || ', user ' || v_user || ', process ' || v_process
-            || ', address ' || v_address || '; end it with DELETE FROM mon$attachments WHERE mon$attachment_id = ' || v_attachment
+            || ', address ' || v_address || '; while it is open, deleted rows stay; to end it: '
+            || 'DELETE FROM mon$attachments WHERE mon$attachment_id = ' || v_attachment
         WHEN v_sees = 1 THEN 'no other transaction is open'
-        ELSE CURRENT_USER || ' sees only connections of ' || CURRENT_USER || ', and none: call it as the owner of the database'
+        ELSE CURRENT_USER || ' sees only its own connections, and none is in a transaction: call it as the owner of the database'
     END;
     IF (v_attachment IS NOT NULL AND v_sees = 0) THEN
-        detail = detail || '; those of other users cannot be seen by ' || CURRENT_USER;
+        detail = detail || '; connections of other users cannot be seen by ' || CURRENT_USER;
     SUSPEND;
 
     unit = 'transactions';
     name = 'oldest_active_gap';
     "VALUE" = v_next - v_active;
     verdict = TRIM(CASE WHEN "VALUE" > 1000000 THEN 'bad' WHEN "VALUE" > 100000 THEN 'warn' ELSE 'ok' END);
-    detail = 'from the oldest open transaction, ' || v_active || ', to the next, ' || v_next
-        || TRIM(IIF(verdict = 'ok', '', ': what was deleted since is not cleaned up; end old transactions'));
+    detail = 'transactions since the oldest open one: ' || v_active || ' to ' || v_next
+        || TRIM(IIF(verdict = 'ok', '', '; rows deleted since are not cleaned up: end old transactions'));
     SUSPEND;
 
     name = 'oldest_snapshot_gap';
     "VALUE" = v_next - v_snapshot;
     verdict = TRIM(CASE WHEN "VALUE" > 1000000 THEN 'bad' WHEN "VALUE" > 100000 THEN 'warn' ELSE 'ok' END);
-    detail = 'from the oldest transaction that an open one can see, ' || v_snapshot || ', to the next, ' || v_next
-        || TRIM(IIF(verdict = 'ok', '', ': what was deleted since is not cleaned up; end old transactions'));
+    detail = 'transactions since the oldest snapshot of an open one: ' || v_snapshot || ' to ' || v_next
+        || TRIM(IIF(verdict = 'ok', '', '; rows deleted since are not cleaned up: end old transactions'));
     SUSPEND;
 
     name = 'oldest_interesting_gap';
     "VALUE" = v_snapshot - v_interesting;
     verdict = TRIM(CASE WHEN "VALUE" > 10000000 THEN 'bad' WHEN "VALUE" > 1000000 THEN 'warn' ELSE 'ok' END);
-    detail = 'from the oldest transaction that was rolled back, ' || v_interesting || ', to the oldest snapshot, ' || v_snapshot
-        || TRIM(IIF(verdict = 'ok', '', ': run gfix -sweep'));
+    detail = 'transactions from the oldest interesting one to the oldest snapshot: ' || v_interesting || ' to ' || v_snapshot
+        || TRIM(IIF(verdict = 'ok', '', '; rolled-back transactions are not cleaned up: run gfix -sweep'));
     SUSPEND;
 
     name = 'sweep_interval';
     "VALUE" = v_sweep;
     verdict = TRIM(IIF(v_sweep = 0, 'warn', 'ok'));
-    detail = TRIM(IIF(v_sweep = 0, 'the database sweeps never by itself: run gfix -sweep every night',
-        'the database sweeps itself when the gap is so wide'));
+    detail = TRIM(IIF(v_sweep = 0, 'automatic sweep is off: run gfix -sweep every night, or set gfix -housekeeping 20000',
+        'automatic sweep starts when the gap reaches this number'));
     SUSPEND;
 
     name = 'forced_writes';
     unit = 'flag';
     "VALUE" = v_forced;
     verdict = TRIM(IIF(v_forced = 1, 'ok', 'bad'));
-    detail = TRIM(IIF(v_forced = 1, 'on', 'off: a crash of the machine may destroy the database; run gfix -write sync'));
+    detail = TRIM(IIF(v_forced = 1, 'on', 'off: a crash of the machine can corrupt the database; run gfix -write sync'));
     SUSPEND;
 
     name = 'page_size';
     unit = 'bytes';
     "VALUE" = v_page;
     verdict = TRIM(IIF(v_page < 8192, 'bad', 'ok'));
-    detail = TRIM(IIF(v_page < 8192, 'too small for the longest names: back it up and restore it with gbak -page_size 8192',
-        'enough for the longest names'));
+    detail = TRIM(IIF(v_page < 8192, 'too small for index keys of the longest names: back up the database and restore it with gbak -page_size 8192',
+        'large enough for index keys of the longest names'));
     SUSPEND;
 
     IF (RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
@@ -124,8 +125,8 @@ BEGIN
         unit = 'flag';
         "VALUE" = NULL;
         verdict = 'ok';
-        detail = 'Firebird 3.0 cannot tell its time zone; the server says it is '
-            || SUBSTRING(CAST(mq_utc_now() AS varchar(24)) FROM 1 FOR 16) || ': if that is not UTC, run it with TZ=UTC';
+        detail = 'Firebird 3.0 does not report its time zone; its time is '
+            || SUBSTRING(CAST(mq_utc_now() AS varchar(24)) FROM 1 FOR 16) || '; if that is not UTC, run the server with TZ=UTC';
         SUSPEND;
     END
 
@@ -140,8 +141,8 @@ BEGIN
         WHEN DATEDIFF(SECOND FROM v_oldest TO v_now) > 60 THEN 'warn'
         ELSE 'ok'
     END);
-    detail = IIF("VALUE" = 0, 'none', 'the oldest for ' || DATEDIFF(SECOND FROM v_oldest TO v_now)
-        || ' s; claims of the type rescue them, or EXECUTE PROCEDURE mq_rescue_expired');
+    detail = IIF("VALUE" = 0, 'none', 'the oldest expired ' || DATEDIFF(SECOND FROM v_oldest TO v_now)
+        || ' s ago; claims of the type rescue them, or run EXECUTE PROCEDURE mq_rescue_expired');
     SUSPEND;
 
     name = 'stuck_groups';
@@ -156,8 +157,9 @@ BEGIN
     ) AS s
     INTO "VALUE", v_type;
     verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
-    detail = COALESCE('groups of ' || v_type || ' have ready messages that no claim finds: EXECUTE PROCEDURE mq_rescue_expired('''
-        || REPLACE(v_type, '''', '''''') || ''')', 'every group can go on');
+    detail = COALESCE('groups of ' || v_type || ' have ready messages that no claim finds; to repair them: '
+        || 'EXECUTE PROCEDURE mq_rescue_expired('''
+        || REPLACE(v_type, '''', '''''') || ''')', 'none');
     SUSPEND;
 
     name = 'stopped_schedules';
@@ -166,8 +168,8 @@ BEGIN
     FROM (SELECT c.name FROM mq_schedule AS c WHERE c.next_at IS NULL ORDER BY c.name ROWS 10) AS s
     INTO "VALUE", detail;
     verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
-    detail = COALESCE('this server does not know the time zone of ' || detail || '; load it, then call set_schedule again',
-        'every schedule has a next time');
+    detail = COALESCE('the server does not know the time zone of ' || detail || '; call set_schedule again with one that it knows',
+        'none');
     SUSPEND;
 
     name = 'changed_objects';
@@ -175,7 +177,7 @@ BEGIN
     SELECT COUNT(*), LIST(i.name, ', ') FROM mq_installed_files AS i WHERE i.changed = 1 INTO "VALUE", detail;
     verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
     detail = COALESCE('missing or changed by hand: ' || detail || '; run the installation again',
-        'all procedures are as installed');
+        'none');
     SUSPEND;
 
     name = 'missing_indexes';
@@ -195,7 +197,7 @@ BEGIN
     )
     INTO "VALUE", detail;
     verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
-    detail = COALESCE('missing or inactive: ' || detail, 'all there');
+    detail = COALESCE('missing or inactive: ' || detail || '; create it as in the migrations, or ALTER INDEX ... ACTIVE', 'none');
     SUSPEND;
 END^
 

@@ -1,11 +1,12 @@
--- queue_stats: what each queue holds; each number is exact up to 10,000 and stays there above, with capped = 1.
--- Arguments:   p_type (NULL: all that have a policy or a message)
--- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds, capped, paused
+-- queue_stats: count each queue's messages by state, exactly up to 10,000.
+-- Arguments:   p_type (1 to 200 characters; NULL: all that have a policy or a message)
+-- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds (NULL: none is ready), capped (1: a
+--              number is larger than 10,000, which is shown instead), paused (1: claims return nothing)
 -- Errors:      50002 invalid_argument
--- Transaction: reads only, and never more than 20,001 index entries a number
+-- Transaction: reads only, at most 20,001 index entries per number
 -- Example:     SELECT * FROM mq_queue_stats;
 --
--- A call of policy for each type would take longer than all the rest.
+-- A call of policy per type would take longer than all the rest.
 
 SET TERM ^ ;
 
@@ -61,7 +62,7 @@ BEGIN
             UNION ALL
             SELECT type, 'dead', first_count, second_count, oldest FROM mq_count_types('dead', :p_type, :c_cap, :v_now)
             UNION ALL
-            -- A type that only has a policy has a row too, and so has a type that is asked for by name.
+            -- A type with only a policy also has a row, and so has a type that is given by name.
             SELECT type, 'policy', grouped, paused, NULL FROM mq_queue WHERE CHAR_LENGTH(type) > 0 AND :p_type IS NULL
             UNION ALL
             SELECT type, 'policy', grouped, paused, NULL FROM mq_queue WHERE type = :p_type
@@ -76,7 +77,7 @@ BEGIN
     BEGIN
         v_by_group = COALESCE(v_by_group, v_default_by_group);
         paused = COALESCE(paused, v_default_paused);
-        -- In a grouped queue the rows of mq_ready are tickets.
+        -- In a queue with groups the rows of mq_ready are tickets.
         ready = IIF(v_by_group = 1, v_grouped, v_ready) + v_due;
         oldest_ready_seconds = MAXVALUE(DATEDIFF(MILLISECOND
             FROM COALESCE(IIF(v_by_group = 1, v_oldest_grouped, v_oldest_ready), v_oldest_due) TO v_now), 0) / 1e3;

@@ -1,9 +1,10 @@
--- redrive: retry dead letters, with their attempts set back to 0.
--- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 per call), p_error (only those that
---              list_errors counts under this name, of the newest 10,000; NULL: whatever they died of)
--- Returns:     count
+-- redrive: retry dead letters, with their attempts reset to 0.
+-- Arguments:   p_type (1 to 200 characters), p_id (NULL: all, those that died first, at most 10,000 per call), p_error
+--              (an error as list_errors returns it; only dead letters with it are retried, among the newest 10,000; NULL:
+--              any)
+-- Returns:     count: messages that will be retried; repeat until it is 0
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
--- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; passes over what another call is changing
+-- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; skips dead letters that another call is changing
 -- Example:     SELECT * FROM mq_redrive('email');
 
 SET TERM ^ ;
@@ -25,7 +26,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_read_committed;
     SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
-    -- As in newest_dead; no name of an error is longer than 200 characters.
+    -- As in newest_dead: an error group has at most 200 characters.
     v_marked = LEFT(p_error, 201) || ASCII_CHAR(1);
     "COUNT" = 0;
     IF (p_id IS NOT NULL OR p_error IS NOT NULL) THEN
@@ -60,7 +61,7 @@ BEGIN
         DO
         BEGIN
             BEGIN
-                -- Not ROW_COUNT: in a loop over a cursor it goes on counting.
+                -- Not ROW_COUNT: in a loop over a cursor it counts all iterations.
                 DELETE FROM mq_dead WHERE CURRENT OF c;
                 v_ok = 1;
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO

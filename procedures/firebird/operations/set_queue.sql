@@ -1,11 +1,15 @@
--- set_queue: set the policy of a type; NULL leaves a setting as it is.
--- Arguments:   p_type, p_lease_seconds (at first 60), p_max_attempts (10), p_backoff_seconds (5), p_backoff_max_seconds
---              (3,600), p_on_complete (delete), p_ordered (0), p_notify (1), p_max_active (0), p_rate (0),
---              p_rate_seconds (1), p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1)
--- Returns:     the policy as it is now
--- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered, and whether there are limits by group, can change
---              only without new and active messages)
--- Transaction: joins the caller's; calls for one type wait for each other, or fail with a lock conflict in a NO WAIT one
+-- set_queue: set the policy of a queue; NULL does not change a setting.
+-- Arguments:   p_type (1 to 200 characters); the settings, each with its limits and its first value: p_lease_seconds (0
+--              to 315,360,000; 60), p_max_attempts (1 to 1,000; 10), p_backoff_seconds (0 to 315,360,000; 5),
+--              p_backoff_max_seconds (0 to 315,360,000; 3,600), p_on_complete (delete or archive; delete), p_ordered (0
+--              or 1; 0), p_notify (0 or 1; 1), p_max_active (0 to 1,000,000; 0, no limit), p_rate (messages per
+--              p_rate_seconds, 0 to 1,000,000; 0, no limit), p_rate_seconds (1 to 86,400; 1); the same limits for each
+--              group_key: p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1)
+-- Returns:     the settings of the queue after the call, and paused
+-- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change, and limits per group can be added or
+--              removed, only without new and active messages)
+-- Transaction: joins the caller's; calls for one type wait for each other; in a NO WAIT transaction they fail with a lock
+--              conflict
 -- Example:     SELECT * FROM mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive');
 
 SET TERM ^ ;
@@ -56,7 +60,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_range('max_attempts', p_max_attempts, 1, 1000);
     EXECUTE PROCEDURE mq_require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
     EXECUTE PROCEDURE mq_require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);
-    -- LIKE: = would take 'delete ' for the same.
+    -- LIKE, because = ignores trailing blanks.
     IF (p_on_complete NOT LIKE 'delete' AND p_on_complete NOT LIKE 'archive') THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'on_complete: must be delete or archive');
     EXECUTE PROCEDURE mq_require_range('ordered', p_ordered, 0, 1);
@@ -76,7 +80,7 @@ BEGIN
         FROM mq_queue AS d
         WHERE d.type = '' AND NOT EXISTS (SELECT 1 FROM mq_queue AS q WHERE q.type = :p_type);
     WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
-        -- Another call has made it in the meantime; one that has not committed leaves nothing to go on with.
+        -- Another call has created it in the meantime. If that call has not committed, this one cannot continue.
         IF (NOT EXISTS (SELECT 1 FROM mq_queue AS q WHERE q.type = :p_type)) THEN
             EXCEPTION;
     END
@@ -97,12 +101,13 @@ BEGIN
         OR v_old_grouped = 1 AND EXISTS (SELECT 1 FROM mq_grouped AS g WHERE g.type = :p_type)
     )) THEN
         EXECUTE PROCEDURE mq_raise_error('queue_not_empty',
-            'ordered, and limits by group, can change only while ' || p_type || ' holds no new and no active message');
+            'ordered can change, and limits per group be added or removed, only while ' || p_type
+                || ' holds no new and no active message');
     IF (v_grouped > v_old_grouped) THEN
-        -- Left by a transaction that sent before the queue was no longer grouped, and committed after.
+        -- Rows of a transaction that sent while the queue still had groups, and committed after it had none.
         DELETE FROM mq_grouped AS g WHERE g.type = :p_type;
     IF (p_on_complete = 'delete' AND on_complete = 'archive') THEN
-        -- Nobody will look for them there when the messages are completed.
+        -- A queue that does not archive keeps no results.
         DELETE FROM mq_result AS r WHERE EXISTS (SELECT 1 FROM mq_message AS m WHERE m.id = r.id AND m.type = :p_type);
     UPDATE mq_queue AS q
     SET q.lease_seconds = COALESCE(:p_lease_seconds, q.lease_seconds),

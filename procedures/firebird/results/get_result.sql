@@ -1,6 +1,7 @@
--- get_result: what became of a message.
--- Arguments:   p_id
--- Returns:     state (N new, A active, C completed, E dead), result and error, or no row
+-- get_result: a message's state, its result, and the error of its last failed attempt.
+-- Arguments:   p_id (the message)
+-- Returns:     state (N new, A active, E dead, C archived), result (NULL: none was stored), error (while the message is
+--              delayed or dead, else NULL); no row when there is no such message, live or archived
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq_get_result(17);
@@ -23,7 +24,7 @@ BEGIN
     SELECT CASE
             WHEN e.id IS NOT NULL THEN 'E'
             WHEN d.id IS NOT NULL THEN 'N'
-            -- A message of a group that is at work, of which an old ticket may be left.
+            -- An active message of a group; an old ticket of it may remain.
             WHEN EXISTS (
                 SELECT * FROM mq_group_lock AS l
                 WHERE l.type = m.type AND l.group_key = COALESCE(m.group_key, '') AND l.id = m.id
@@ -34,7 +35,7 @@ BEGIN
                 ) THEN 'N'
             WHEN EXISTS (SELECT * FROM mq_ready AS r WHERE r.type = m.type AND r.id = m.id PLAN (r INDEX (mq_ready_ring)))
                 AND ((SELECT q.grouped FROM mq_policy(m.type) AS q) = 0 OR mq_is_active(m.type, m.id) = 0) THEN 'N'
-            -- No search for the claim that holds it: it is nowhere else.
+            -- Do not search for its claim: a message in no other table is active.
             ELSE 'A'
         END, r.result, COALESCE(e.error, d.error)
     FROM mq_message AS m

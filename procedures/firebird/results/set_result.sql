@@ -1,6 +1,6 @@
--- set_result: keep a result with a message that is being handled.
--- Arguments:   p_id, p_batch_key (the key that holds it), p_result (up to 16 MiB)
--- Returns:     count (1)
+-- set_result: store a result with a claimed message; it is kept with the archived message.
+-- Arguments:   p_id (the message), p_batch_key (the batch key that holds it), p_result (up to 16 MiB)
+-- Returns:     count: 1
 -- Errors:      50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     SELECT * FROM mq_set_result(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"pages":3}');
@@ -36,7 +36,7 @@ BEGIN
     SELECT on_complete FROM mq_policy(:v_type) INTO v_on_complete;
     IF (v_on_complete <> 'archive') THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument',
-            'id: results need a queue that archives: set_queue with on_complete archive');
+            'id: the queue keeps no results; call set_queue with on_complete archive');
     UPDATE OR INSERT INTO mq_result (id, result) VALUES (:p_id, :p_result) MATCHING (id);
     "COUNT" = 1;
     SUSPEND;

@@ -1,8 +1,9 @@
--- drop_schedule: forget a schedule; messages that it has sent stay.
+-- drop_schedule: delete a schedule; messages that it has sent stay.
 -- Arguments:   p_name (1 to 200 characters)
--- Returns:     count (1, or 0 when there was none)
+-- Returns:     count: 1; 0 when there was none
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; a NO WAIT one fails with a lock conflict while a claim is sending the schedule's message
+-- Transaction: joins the caller's; a NO WAIT transaction fails with a lock conflict while a claim is sending the
+--              schedule's message
 -- Example:     SELECT * FROM mq_drop_schedule('nightly');
 
 SET TERM ^ ;
@@ -19,7 +20,7 @@ BEGIN
     BEGIN
         DELETE FROM mq_schedule WHERE name = :p_name;
         "COUNT" = ROW_COUNT;
-        -- 3.0: another call has just dropped it.
+        -- 3.0: another call has just deleted it.
         WHEN GDSCODE random, GDSCODE no_cur_rec DO
             "COUNT" = 0;
     END

@@ -1,6 +1,7 @@
--- list_schedules: the schedules, with when each was and will be due.
+-- list_schedules: list the schedules with their last and next times.
 -- Arguments:   p_type (1 to 200 characters; NULL: all)
--- Returns:     name, type, cron, time_zone, body, headers, priority, group_key, overlap, next_at, last_at, last_id; by name
+-- Returns:     name, type, cron, time_zone, body, headers, priority, group_key, overlap, next_at (NULL: the schedule has
+--              stopped), last_at, last_id (NULL: nothing was sent yet); by name
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT name, next_at FROM mq_list_schedules;

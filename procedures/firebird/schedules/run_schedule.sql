@@ -1,9 +1,9 @@
--- run_schedule: send a schedule's message now, once more, whatever its times are.
+-- run_schedule: send a schedule's message once now, in addition to its regular times.
 -- Arguments:   p_name (1 to 200 characters)
--- Returns:     id
+-- Returns:     id: the new message
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; the schedule's own times wait for its end. A NO WAIT one fails with a lock conflict while a claim
---              is sending the schedule's message
+-- Transaction: joins the caller's; the schedule's regular times wait until it ends. A NO WAIT transaction fails with a
+--              lock conflict while a claim is sending the schedule's message
 -- Example:     SELECT * FROM mq_run_schedule('nightly');
 
 SET TERM ^ ;

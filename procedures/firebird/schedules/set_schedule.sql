@@ -1,15 +1,15 @@
--- set_schedule: send a message at each time that a cron expression names; the same name again changes the schedule.
--- Arguments:   p_name, p_type, p_cron (see next_occurrence), p_body (up to 16 MiB), p_time_zone (NULL: UTC), p_headers (up to 64 KiB),
---              p_priority (-32,768 to 32,767; NULL: 0), p_group_key, p_overlap (0: nothing is sent while the last message is new or
---              active; NULL or 1: while it is new); names and keys have 1 to 200 characters
+-- set_schedule: send a message at each time of a cron expression; a call with an existing name changes that schedule.
+-- Arguments:   p_name, p_type, p_cron (see next_occurrence), p_body (up to 16 MiB), p_time_zone (NULL: UTC), p_headers
+--              (up to 64 KiB), p_priority (-32,768 to 32,767; NULL: 0), p_group_key, p_overlap (a time is skipped while
+--              the last message is new; 0: also while it is active; NULL: 1); names and keys have 1 to 200 characters
 -- Returns:     created (1 when the schedule is new), next_at (UTC)
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; calls for one name wait for each other, or fail with a lock conflict in a NO WAIT one; of two that
---              make it, one fails with isc_unique_key_violation
+-- Transaction: joins the caller's; calls for one name wait for each other, or in a NO WAIT transaction fail with a lock
+--              conflict; of two calls that create it, one fails with isc_unique_key_violation
 -- Example:     SELECT * FROM mq_set_schedule('nightly', 'report', '30 2 * * *', '{}', 'Europe/Paris');
 --
--- A schedule whose cron and time zone stay as they are keeps its next time: a program that calls this whenever it starts neither
--- loses a time that is due nor repeats one.
+-- A schedule with unchanged cron and time zone keeps its next time. So a program can call this at each start: no due time
+-- is lost or repeated.
 
 SET TERM ^ ;
 

@@ -1,8 +1,9 @@
--- bind_topic: from now on, each message published to a matching topic is sent to this type.
--- Arguments:   p_pattern (words with dots between them; * stands for one word, # for any number), p_type
--- Returns:     created (0: it was bound so already)
+-- bind_topic: send each message that is published to a matching topic to this queue.
+-- Arguments:   p_pattern (words separated by dots; * matches exactly one word, # zero or more), p_type; both have 1 to
+--              200 characters
+-- Returns:     created: 1; 0 when the binding already exists
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; what is published after its commit is sent
+-- Transaction: joins the caller's; applies to messages published after its commit
 -- Example:     SELECT * FROM mq_bind_topic('orders.*.paid', 'invoice');
 
 SET TERM ^ ;
@@ -38,7 +39,7 @@ BEGIN
         WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
         BEGIN
             created = 0;
-            -- It is there already; one that another transaction has not committed yet may be rolled back.
+            -- It exists already. A binding that another transaction has not committed may be rolled back.
             IF (NOT EXISTS (SELECT 1 FROM mq_binding AS b WHERE b.pattern = :p_pattern AND b.type = :p_type)) THEN
                 EXCEPTION;
         END

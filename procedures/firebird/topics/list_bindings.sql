@@ -1,6 +1,6 @@
--- list_bindings: the bindings, or those that a topic matches.
--- Arguments:   p_topic (NULL: all)
--- Returns:     pattern and type, in this order
+-- list_bindings: list all bindings, or those whose pattern matches a topic.
+-- Arguments:   p_topic (words separated by dots; NULL: all bindings)
+-- Returns:     pattern, type: one row per binding, in this order
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq_list_bindings('orders.eu.paid');

@@ -1,9 +1,10 @@
--- publish: send one message to each type that is bound to a topic.
--- Arguments:   p_topic (words with dots between them), p_body and the others as for send_message; p_headers is a JSON object
---              or NULL, and has up to 64 KiB with the topic in it
--- Returns:     count (messages sent, without those that a live message of the dedup_key stood for)
+-- publish: send one message to each type that is bound to the topic.
+-- Arguments:   p_topic (words separated by dots, 1 to 200 characters), p_headers (a JSON object, up to 64 KiB with the
+--              topic in it; NULL: only the topic); as for send_message: p_body, p_run_at, p_priority, p_group_key,
+--              p_dedup_key, p_max_attempts, p_source, p_delay_seconds, p_on_conflict
+-- Returns:     count: messages sent; a type with a live message of this dedup_key is not counted
 -- Errors:      50001 wrong_isolation (with on_conflict replace or postpone), 50002 invalid_argument
--- Transaction: joins the caller's; waits as send_message does
+-- Transaction: joins the caller's; waits like send_message
 -- Example:     SELECT * FROM mq_publish('orders.eu.paid', '{"order":17}');
 
 SET TERM ^ ;
@@ -36,17 +37,17 @@ BEGIN
     v_object = COALESCE(TRIM(p_headers), '{}');
     IF (v_object NOT LIKE '{%}') THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'headers: must be a JSON object');
-    -- A topic needs no escapes in JSON: require_topic has seen to that.
+    -- A topic needs no escapes in JSON: require_topic has checked it.
     v_headers = '{"topic":"' || p_topic || '"';
     IF (CHAR_LENGTH(REPLACE(v_object, ' ', '')) = 2) THEN
         v_headers = v_headers || '}';
     ELSE
         v_headers = v_headers || ',' || SUBSTRING(v_object FROM 2);
-    -- Also when nobody is bound.
+    -- Checked even if no type is bound.
     EXECUTE PROCEDURE mq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers, p_source,
         p_delay_seconds, p_on_conflict);
     "COUNT" = 0;
-    -- In the order of their names, so that two publishers with one dedup_key do not wait for each other in a circle.
+    -- In the order of their names: two publishers with the same dedup_key lock in the same order and do not deadlock.
     FOR SELECT type FROM mq_topic_types(:p_topic) INTO v_type DO
     BEGIN
         EXECUTE PROCEDURE mq_send_message(v_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers,

@@ -1,6 +1,6 @@
--- unbind_topic: take bindings away.
--- Arguments:   p_pattern (as it was bound; NULL: all), p_type (NULL: all)
--- Returns:     count (bindings taken away)
+-- unbind_topic: remove bindings; NULL selects all.
+-- Arguments:   p_pattern (as it was bound; NULL: all), p_type (NULL: all); both have 1 to 200 characters
+-- Returns:     count: bindings removed
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; messages that were sent stay
 -- Example:     SELECT * FROM mq_unbind_topic('orders.*.paid', 'invoice');
@@ -28,7 +28,7 @@ BEGIN
     BEGIN
         DELETE FROM mq_binding WHERE CURRENT OF c;
         "COUNT" = "COUNT" + 1;
-        -- 3.0: another call has just taken it away.
+        -- 3.0: another call has just removed it.
         WHEN GDSCODE random, GDSCODE no_cur_rec DO
             v_type = NULL;
     END

@@ -1,7 +1,8 @@
--- list_consumers: who consumes, since when, how fast, and who has stopped without saying so.
--- Arguments:   p_type (NULL: all)
--- Returns:     one row per consumer and type, by type and reader; status working, silent (its report is overdue) or stopped;
---              totals since started_at; rate_per_minute and load (handlers busy at one time) are of the last whole minute
+-- list_consumers: list the consumers with their start, their speed, and whether they still report.
+-- Arguments:   p_type (1 to 200 characters; NULL: all)
+-- Returns:     one row per consumer and type, by type and reader: reader, type, status (working; silent: its report is
+--              overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
+--              of the last full minute: rate_per_minute and load (the average number of running handlers)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     CALL mq_list_consumers('email');

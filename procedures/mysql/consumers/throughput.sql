@@ -1,8 +1,9 @@
--- throughput: what became of messages, per minute and type, as their consumers report it.
--- Arguments:   p_type (NULL: all), p_since (NULL: an hour ago; reports are kept for 24 hours)
--- Returns:     type, minute, sent (in that minute, of those claimed meanwhile), completed, failed (attempts, dead letters
---              included), dead, waited_ms (from sending to the first attempt) and busy_ms (time in handlers); no row for
---              a minute without any
+-- throughput: what consumers report per minute and type: messages sent, completed, failed and dead.
+-- Arguments:   p_type (1 to 200 characters; NULL: all), p_since (UTC, a time in the first minute; NULL: an hour ago;
+--              reports are kept for 24 hours)
+-- Returns:     type, minute, sent (messages sent in this minute that have been claimed), completed, failed (attempts,
+--              including those that made a dead letter), dead, waited_ms (from sending to the first attempt), busy_ms (in
+--              handlers); no row for a minute without figures
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     CALL mq_throughput('email', NULL);
@@ -18,7 +19,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_throughput(
 SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
-    -- From the beginning of the minute.
+    -- From the start of the minute.
     DECLARE v_since datetime(6)
         DEFAULT DATE_FORMAT(COALESCE(p_since, UTC_TIMESTAMP(6) - INTERVAL 1 HOUR), '%Y-%m-%d %H:%i:00');
     CALL mq_require_name('type', p_type, 1);

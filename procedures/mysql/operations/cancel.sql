@@ -1,8 +1,8 @@
--- cancel: remove one message that nobody holds: new or dead.
--- Arguments:   p_id
--- Returns:     count (0: it is active, is being claimed at this moment, or does not exist)
+-- cancel: delete one new or dead message.
+-- Arguments:   p_id (the message)
+-- Returns:     count: 1; 0 when the message is active, is being claimed at this moment, or does not exist
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
--- Transaction: joins the caller's, which must be READ COMMITTED; never waits for a message that is being claimed
+-- Transaction: joins the caller's, which must be READ COMMITTED; never waits for a claim
 -- Example:     CALL mq_cancel(17);
 
 DROP PROCEDURE IF EXISTS mq_cancel;

@@ -1,13 +1,15 @@
--- find_messages: find messages by their number, their dedup_key or their group_key, whatever their state.
--- Arguments:   p_type (NULL: any, with p_id only), and what they must have, one at least: p_id, p_dedup_key, p_group_key;
---              p_size (1 to 10,000; NULL: 10), p_body_length (at most so many characters of each body; NULL: all)
--- Returns:     up to p_size messages as peek has them, by id. Archived ones are found by p_id. By p_group_key: due messages of
---              queues with groups all, others among the first 10,000 of their state
+-- find_messages: find messages in any state by id, dedup_key or group_key.
+-- Arguments:   p_type (1 to 200 characters; NULL: any, allowed only with p_id); one of p_id, p_dedup_key and p_group_key,
+--              which are used in this order; p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to
+--              16,777,216; NULL: all)
+-- Returns:     up to p_size messages with the columns of peek, ordered by id. Archived messages are found only by p_id.
+--              p_group_key finds all due messages of a queue with groups, and other messages among the first 10,000 of
+--              their state
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_find_messages('invoice', NULL, NULL, 'customer-17', NULL, NULL);
 --
--- The columns are those of the view message_state, which would read the claims of all types.
+-- Not from the view message_state, which would read the claims of all types.
 
 DROP PROCEDURE IF EXISTS mq_find_messages;
 
@@ -25,12 +27,13 @@ SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 10);
-    -- No body is longer.
+    -- The longest body.
     DECLARE v_length int DEFAULT COALESCE(p_body_length, 16777216);
     DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_one bigint DEFAULT p_id;
     DECLARE v_ids longtext CHARACTER SET utf8mb4;
-    -- Keeps the optimizer from merging the list of claims into the outer query, which would read each list once a message.
+    -- Keeps the optimizer from merging the list of claims into the outer query, which would read each list once per
+    -- message.
     DECLARE v_cap bigint DEFAULT 9223372036854775807;
     DECLARE v_tickets tinyint DEFAULT 0;
     CALL mq_require_name('type', p_type, 1);
@@ -42,16 +45,16 @@ BEGIN
     IF p_id IS NOT NULL THEN
         SELECT MAX(m.type) INTO v_type FROM mq_message AS m FORCE INDEX (PRIMARY) WHERE m.id = p_id;
     ELSEIF p_type IS NULL THEN
-        CALL mq_raise_error('invalid_argument', 'type: must not be NULL without id');
+        CALL mq_raise_error('invalid_argument', 'type: must not be NULL unless id is given');
     ELSEIF p_dedup_key IS NOT NULL THEN
         SELECT MAX(k.id) INTO v_one FROM mq_dedup AS k FORCE INDEX (PRIMARY) WHERE k.type = p_type AND k.dedup_key = p_dedup_key;
     ELSEIF p_group_key IS NOT NULL THEN
         CALL mq_ids_of_group(p_type, p_group_key, v_size, v_ids);
-        -- As many as were searched there. What is claimed beyond them has a ticket at most.
+        -- The same number of rows as searched in these tables. A message claimed beyond them has at most a ticket.
         SET v_cap = 10000;
         SELECT grouped INTO v_tickets FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     ELSE
-        CALL mq_raise_error('invalid_argument', 'id: must not be NULL without dedup_key and group_key');
+        CALL mq_raise_error('invalid_argument', 'id: must not be NULL unless dedup_key or group_key is given');
     END IF;
     SET v_ids = COALESCE(v_ids, CONCAT('[', v_one, ']'), '[]');
     SELECT f.id, f.type, f.state, f.body, f.headers, f.priority, f.group_key, f.dedup_key, f.attempts, f.created_at, f.source,
@@ -73,7 +76,7 @@ BEGIN
             SELECT i.id, i.attempt, b.reader, b.batch_key, b.lease_until, b.claimed_at
             FROM mq_batch AS b FORCE INDEX (batch_lease)
             STRAIGHT_JOIN JSON_TABLE(b.items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt smallint PATH '$[1]')) AS i
-            -- Where one message is searched for, only the list that has it is taken apart; as bytes this is ten times as fast.
+            -- A search for one message parses only the list that contains it; comparing bytes is ten times as fast.
             WHERE b.type = v_type
                 AND (v_one IS NULL OR LOCATE(CAST(CONCAT('[', v_one, ',') AS binary), CAST(b.items AS binary)) > 0)
             ORDER BY b.lease_until
@@ -85,7 +88,7 @@ BEGIN
             ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
         LEFT JOIN mq_ready AS r FORCE INDEX (PRIMARY)
             ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id AND NOT v_tickets
-        -- The place of a message in a queue that is claimed as a ring.
+        -- The position of a message in a queue that is claimed round-robin.
         LEFT JOIN mq_ready AS o FORCE INDEX (PRIMARY)
             ON o.type = m.type AND o.priority = -32768 AND o.run_at = '1000-01-01' AND o.id = m.id
         UNION ALL

@@ -1,7 +1,7 @@
--- installed_files: which file of the package each object comes from, and whether the object is still as installed.
+-- installed_files: list the installed files, and whether the object of each file was changed since.
 -- Arguments:   none
--- Returns:     name, kind (migration or procedure), sha256, changed (1: the object is missing or was changed by hand),
---              applied_at
+-- Returns:     name (the file's name without .sql), kind (migration or procedure), sha256 (of the file's text), changed
+--              (1: the object is missing or was changed by hand), applied_at
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     CALL mq_installed_files();
@@ -17,7 +17,7 @@ READS SQL DATA
 BEGIN
     DECLARE v_fingerprints longtext CHARACTER SET utf8mb4;
     CALL mq_object_fingerprint(v_fingerprints);
-    -- Migrations and grants.sql leave no object of their name: nothing to compare.
+    -- Migrations and grants.sql create no object of their name, so there is nothing to compare.
     SELECT i.name, i.kind, i.sha256, i.kind = 'procedure' AND NOT i.fingerprint <=> f.fingerprint AS changed, i.applied_at
     FROM mq_installed AS i
     LEFT JOIN JSON_TABLE(v_fingerprints, '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$[0]',

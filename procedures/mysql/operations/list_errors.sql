@@ -1,7 +1,7 @@
--- list_errors: the newest 10,000 dead letters of a type by what they died of.
--- Arguments:   p_type, p_size (at most so many errors, 1 to 10,000; NULL: 20)
--- Returns:     error (its first line, with # for each number; '' for none), count, first_at, last_at, last_id; the most
---              frequent first
+-- list_errors: count the newest 10,000 dead letters of a queue by their error.
+-- Arguments:   p_type (1 to 200 characters), p_size (the most errors to return, 1 to 10,000; NULL: 20)
+-- Returns:     error (its first line, up to 200 characters, with # for each number; '': no error), count, first_at,
+--              last_at, last_id; the most frequent error first
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     CALL mq_list_errors('email', NULL);
@@ -21,7 +21,7 @@ BEGIN
     CALL mq_require_name('type', p_type, 0);
     CALL mq_require_range('size', p_size, 1, 10000);
     SELECT e.error, COUNT(*) AS count, MIN(e.died_at) AS first_at, MAX(e.died_at) AS last_at,
-        -- Of the newest: both texts have one length.
+        -- The last id of the newest: the two concatenated texts have the same length.
         CAST(RIGHT(MAX(CONCAT(e.died_at, LPAD(e.id, 20, '0'))), 20) AS SIGNED) AS last_id
     FROM (
         SELECT d.error, d.died_at, d.id

@@ -1,6 +1,6 @@
--- list_queues: the policies of queues.
--- Arguments:   p_type (NULL: all that set_queue, pause or resume have named)
--- Returns:     one row per type, as set_queue returns it; a type asked for by name that has no policy has the defaults
+-- list_queues: list the policies of queues.
+-- Arguments:   p_type (1 to 200 characters; NULL: all for which set_queue, pause or resume was called)
+-- Returns:     one row per type with the columns of set_queue; a given p_type without a policy returns the defaults
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     CALL mq_list_queues(NULL);

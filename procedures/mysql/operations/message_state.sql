@@ -1,7 +1,8 @@
--- message_state: one row a message with its state letter, reader, times and error, for queries by hand.
+-- message_state: one row per message with its state, reader, times and error, for queries by hand.
 -- Arguments:   none; it is a view
--- Returns:     id, type, state (N, A, E; C for archived ones; NULL: damaged, in no state), body, headers, priority,
---              group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key, lease_until, changed_at, error
+-- Returns:     id, type, state (N new, A active, E dead, C archived; NULL: damaged, the message is in no state), body,
+--              headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key,
+--              lease_until, changed_at, error
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT state, COUNT(*) FROM mq_message_state WHERE type = 'email' GROUP BY state;
@@ -34,14 +35,14 @@ LEFT JOIN (
     SELECT j.id, j.attempt, b.reader, b.batch_key, b.lease_until, b.claimed_at
     FROM mq_batch AS b
     CROSS JOIN JSON_TABLE(b.items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt smallint PATH '$[1]')) AS j
-    -- Keeps the optimizer from merging this into the outer query, which would read each list once a message.
+    -- Keeps the optimizer from merging this into the outer query, which would read each list once per message.
     LIMIT 9223372036854775807
 ) AS a ON a.id = m.id
 LEFT JOIN mq_dead AS e ON e.id = m.id
 LEFT JOIN mq_delayed AS d ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
 LEFT JOIN mq_grouped AS g ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
 LEFT JOIN mq_ready AS r ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
--- The place of a message in a queue that is claimed as a ring.
+-- The position of a message in a queue that is claimed round-robin.
 LEFT JOIN mq_ready AS o ON o.type = m.type AND o.priority = -32768 AND o.run_at = '1000-01-01' AND o.id = m.id
 UNION ALL
 SELECT c.id, c.type, 'C', c.body, c.headers, c.priority,

@@ -1,6 +1,6 @@
--- pause: claims return nothing until resume; what is claimed can be finished; sending goes on.
--- Arguments:   p_type
--- Returns:     count (1: it was running, 0: it was paused already)
+-- pause: stop the claims of a queue; claimed messages can still be finished, and sending continues.
+-- Arguments:   p_type (1 to 200 characters)
+-- Returns:     count: 1; 0 when the queue was already paused
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; calls for one type wait for each other
 -- Example:     CALL mq_pause('email');
@@ -27,7 +27,7 @@ BEGIN
     END;
     CALL mq_require_name('type', p_type, 0);
     CALL mq_begin_call(0, v_own);
-    -- Not INSERT ... SELECT: MariaDB refuses a row that has changed while it waited, when its statement has read before.
+    -- Not INSERT ... SELECT: after such a read, MariaDB fails if a row changed while the statement waited for it.
     SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify
     INTO v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds, v_on_complete, v_ordered, v_notify
     FROM mq_queue WHERE type = '';

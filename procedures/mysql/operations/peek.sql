@@ -1,7 +1,8 @@
 -- peek: list messages without claiming them.
--- Arguments:   p_type, p_state (N: in claim order, ready before delayed; A; E and C: the newest first; NULL: N), p_size (1
---              to 10,000; NULL: 10), p_body_length (at most so many characters of each body; NULL: all)
--- Returns:     up to p_size messages with all that is known of them
+-- Arguments:   p_type (1 to 200 characters), p_state (N: in claim order, ready before delayed; A; E and C: the newest
+--              first; NULL: N), p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to 16,777,216;
+--              NULL: all)
+-- Returns:     up to p_size messages with their state, reader, times and error
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_peek('email', 'E', 20, 200);
@@ -20,11 +21,11 @@ SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 10);
-    -- No body is longer.
+    -- The longest body.
     DECLARE v_length int DEFAULT COALESCE(p_body_length, 16777216);
     DECLARE v_grouped tinyint;
     CALL mq_require_name('type', p_type, 0);
-    -- As bytes: a collation may take 'n' for N.
+    -- Compared as bytes: a collation may equate 'n' with N.
     IF CAST(p_state AS binary) NOT IN ('N', 'A', 'E', 'C') THEN
         CALL mq_raise_error('invalid_argument', 'state: must be N, A, E or C');
     END IF;
@@ -69,7 +70,7 @@ BEGIN
         FROM (
             (SELECT 1 AS part, '' AS group_key, priority, run_at, id, attempts, NULL AS error
             FROM mq_ready FORCE INDEX (PRIMARY)
-            -- In a grouped queue these are tickets.
+            -- In a queue with groups these rows are tickets.
             WHERE type = p_type AND NOT v_grouped
             ORDER BY priority, run_at, id
             LIMIT v_size)

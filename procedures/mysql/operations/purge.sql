@@ -1,8 +1,8 @@
--- purge: delete the messages of one type and state, at most 10,000 a call.
--- Arguments:   p_type, p_state (N: ready and delayed, E: dead, C: archived)
--- Returns:     count; repeat until it is 0
+-- purge: delete the messages of one type and state, at most 10,000 per call.
+-- Arguments:   p_type (1 to 200 characters), p_state (N: ready and delayed; E: dead; C: archived)
+-- Returns:     count: messages deleted; repeat until it is 0
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
--- Transaction: joins the caller's, which must be READ COMMITTED; passes over what is being claimed at this moment
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips messages that a claim is taking at this moment
 -- Example:     CALL mq_purge('email', 'E');
 
 DROP PROCEDURE IF EXISTS mq_purge;
@@ -27,7 +27,7 @@ BEGIN
         RESIGNAL;
     END;
     CALL mq_require_name('type', p_type, 0);
-    -- As bytes: a collation may take 'n' or 'N ' for the same.
+    -- Compared as bytes: a collation may equate 'n' or 'N ' with N.
     IF p_state IS NULL OR CAST(p_state AS binary) NOT IN ('N', 'E', 'C') THEN
         CALL mq_raise_error('invalid_argument', 'state: must be N, E or C');
     END IF;

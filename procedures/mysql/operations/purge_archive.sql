@@ -1,12 +1,12 @@
 -- purge_archive: delete archived messages that were completed before a time.
--- Arguments:   p_before, p_size (1 to 10,000; NULL: 1,000)
--- Returns:     count; repeat until it is 0
+-- Arguments:   p_before (messages completed earlier are deleted), p_size (1 to 10,000; NULL: 1,000)
+-- Returns:     count: messages deleted; repeat until it is 0
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     CALL mq_purge_archive(UTC_TIMESTAMP() - INTERVAL 90 DAY, 10000);
 --
--- A month that is wholly older can be emptied at once with ALTER TABLE mq_archive TRUNCATE PARTITION archive_01: not here,
--- because that commits the caller's transaction.
+-- A monthly partition with only older messages can be emptied at once with ALTER TABLE mq_archive TRUNCATE PARTITION
+-- archive_01. This call does not do it, because it would commit the caller's transaction.
 
 DROP PROCEDURE IF EXISTS mq_purge_archive;
 

@@ -1,12 +1,13 @@
--- queue_health: what hurts queues on this server, with a verdict each.
+-- queue_health: check the server for problems that slow queues down or endanger messages.
 -- Arguments:   none
--- Returns:     name, verdict (ok, warn or bad), value (NULL: mq_owner may not see it), unit, detail
+-- Returns:     one row per check: name, verdict (ok, warn or bad), value (what was measured; NULL: mq_owner may not see
+--              it), unit, detail (what is wrong, and what to do)
 -- Errors:      none
 -- Transaction: reads only; sees other sessions after GRANT PROCESS ON *.* TO 'mq_owner'@'localhost'
 -- Example:     CALL mq_queue_health();
 --
--- A caller gets one result set: the rows are put together as JSON first. The comments that begin with M! are read by MariaDB
--- only, those that begin with !80000 by MySQL only.
+-- A caller gets one result set, so the rows are first collected as JSON. Only MariaDB reads the comments that begin with
+-- M!, and only MySQL those that begin with !80000.
 
 DROP PROCEDURE IF EXISTS mq_queue_health;
 
@@ -27,19 +28,19 @@ BEGIN
     FROM (SELECT lease_until FROM mq_batch WHERE lease_until <= v_now LIMIT 10000) AS b;
     SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('expired_leases',
         CASE WHEN v_seconds > 3600 THEN 'bad' WHEN v_seconds > 60 THEN 'warn' ELSE 'ok' END, v_value, 'claims',
-        IF(v_value = 0, 'none', CONCAT('the oldest for ', v_seconds,
-            ' s; claims of the type rescue them, or CALL mq_rescue_expired(NULL)'))));
+        IF(v_value = 0, 'none', CONCAT('the oldest expired ', v_seconds,
+            ' s ago; claims of the type rescue them, or run CALL mq_rescue_expired(NULL)'))));
 
     CALL mq_stuck_groups(NULL, v_detail);
-    SELECT COUNT(*), COALESCE(CONCAT('groups with due messages that no claim finds, the first ones in ', MIN(j.type),
-        '; CALL mq_rescue_expired(', QUOTE(MIN(j.type)), ') lets them go on'), 'none')
+    SELECT COUNT(*), COALESCE(CONCAT('groups of ', MIN(j.type), ' have ready messages that no claim finds',
+        '; to repair them: CALL mq_rescue_expired(', QUOTE(MIN(j.type)), ')'), 'none')
     INTO v_value, v_detail
     FROM JSON_TABLE(COALESCE(v_detail, '[]'), '$[*]' COLUMNS (type varchar(200) CHARACTER SET utf8mb4 PATH '$[0]')) AS j;
     SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('stuck_groups', IF(v_value > 0, 'bad', 'ok'), v_value, 'groups',
         v_detail));
 
-    SELECT COUNT(*), COALESCE(CONCAT('this server does not know the time zone of ', GROUP_CONCAT(s.name ORDER BY s.name SEPARATOR ', '),
-        '; load it, then call set_schedule again'), 'every schedule has a next time')
+    SELECT COUNT(*), COALESCE(CONCAT('the server does not know the time zone of ', GROUP_CONCAT(s.name ORDER BY s.name SEPARATOR ', '),
+        '; load its time zones, then call set_schedule again'), 'none')
     INTO v_value, v_detail
     FROM (SELECT name FROM mq_schedule WHERE next_at IS NULL ORDER BY name LIMIT 10) AS s;
     SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('stopped_schedules', IF(v_value > 0, 'bad', 'ok'), v_value,
@@ -47,7 +48,7 @@ BEGIN
 
     CALL mq_object_fingerprint(v_fingerprints);
     SELECT COUNT(*), COALESCE(CONCAT('missing or changed by hand: ', GROUP_CONCAT(i.name ORDER BY i.name SEPARATOR ', '),
-        '; run the installation again'), 'all procedures are as installed')
+        '; run the installation again'), 'none')
     INTO v_value, v_detail
     FROM mq_installed AS i
     LEFT JOIN JSON_TABLE(v_fingerprints, '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$[0]',
@@ -56,8 +57,9 @@ BEGIN
     SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('changed_objects', IF(v_value > 0, 'bad', 'ok'), v_value,
         'objects', v_detail));
 
-    SELECT COUNT(*), COALESCE(CONCAT('missing or ignored: ', GROUP_CONCAT(w.name ORDER BY w.name SEPARATOR ', ')),
-        'all there')
+    SELECT COUNT(*), COALESCE(CONCAT('missing or ignored: ', GROUP_CONCAT(w.name ORDER BY w.name SEPARATOR ', '),
+        '; create it as in the migrations'),
+        'none')
     INTO v_value, v_detail
     FROM JSON_TABLE('["mq_queue.PRIMARY", "mq_message.PRIMARY", "mq_dedup.PRIMARY", "mq_ready.PRIMARY", "mq_delayed.PRIMARY",
         "mq_batch.PRIMARY", "mq_batch.batch_lease", "mq_dead.PRIMARY", "mq_dead.dead_age", "mq_archive.PRIMARY",
@@ -68,7 +70,7 @@ BEGIN
         "mq_schedule.PRIMARY", "mq_schedule.schedule_due", "mq_limited.PRIMARY",
         "mq_consumer.PRIMARY", "mq_report.PRIMARY", "mq_bucket.PRIMARY", "mq_bucket.bucket_full"]',
         '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS w
-    -- Not IN: MariaDB would search the catalog for each name, and find none.
+    -- Not IN: MariaDB would search the catalog for each name, and would find none.
     LEFT JOIN (
         SELECT DISTINCT CONCAT(table_name, '.', index_name) AS name
         FROM information_schema.statistics

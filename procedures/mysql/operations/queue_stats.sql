@@ -1,11 +1,12 @@
--- queue_stats: what each queue holds; each number is exact up to 10,000 and stays there above, with capped = 1.
--- Arguments:   p_type (NULL: all that have a policy or a message)
--- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds, capped, paused
+-- queue_stats: count each queue's messages by state, exactly up to 10,000.
+-- Arguments:   p_type (1 to 200 characters; NULL: all that have a policy or a message)
+-- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds (NULL: none is ready), capped (1: a
+--              number is larger than 10,000, which is shown instead), paused (1: claims return nothing)
 -- Errors:      50002 invalid_argument
--- Transaction: reads only, without locks, and never more than 10,001 index entries a number
+-- Transaction: reads only, without locks, at most 10,001 index entries per number
 -- Example:     CALL mq_queue_stats(NULL);
 --
--- A caller gets one result set: the rows are put together as JSON first.
+-- A caller gets one result set, so the rows are first collected as JSON.
 
 DROP PROCEDURE IF EXISTS mq_queue_stats;
 

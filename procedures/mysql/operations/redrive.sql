@@ -1,9 +1,10 @@
--- redrive: retry dead letters, with their attempts set back to 0.
--- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 per call), p_error (only those that
---              list_errors counts under this name, of the newest 10,000; NULL: whatever they died of)
--- Returns:     count
+-- redrive: retry dead letters, with their attempts reset to 0.
+-- Arguments:   p_type (1 to 200 characters), p_id (NULL: all, those that died first, at most 10,000 per call), p_error
+--              (an error as list_errors returns it; only dead letters with it are retried, among the newest 10,000; NULL:
+--              any)
+-- Returns:     count: messages that will be retried; repeat until it is 0
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
--- Transaction: joins the caller's, which must be READ COMMITTED; passes over what another call is changing
+-- Transaction: joins the caller's, which must be READ COMMITTED; skips dead letters that another call is changing
 -- Example:     CALL mq_redrive('email', NULL, NULL);
 
 DROP PROCEDURE IF EXISTS mq_redrive;
@@ -29,7 +30,7 @@ BEGIN
     CALL mq_require_name('type', p_type, 0);
     CALL mq_begin_call(1, v_own);
     IF p_error IS NOT NULL THEN
-        -- Only those of the group are locked: another call may redrive those of another one.
+        -- Locks only dead letters with this error: two errors can be redriven at the same time.
         SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ',"', d.died_at, '"]'), ']') INTO v_found
         FROM (
             SELECT id, died_at, error FROM mq_error_group WHERE type = p_type ORDER BY died_at DESC, id DESC LIMIT 10000

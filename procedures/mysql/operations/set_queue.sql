@@ -1,8 +1,11 @@
--- set_queue: set the policy of a type; NULL leaves a setting as it is.
--- Arguments:   p_type, p_lease_seconds (at first 60), p_max_attempts (10), p_backoff_seconds (5), p_backoff_max_seconds
---              (3,600), p_on_complete (delete), p_ordered (0), p_notify (1), p_max_active (0, no limit), p_rate (0, no limit),
---              p_rate_seconds (1), p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1)
--- Returns:     the policy as it is now
+-- set_queue: set the policy of a queue; NULL does not change a setting.
+-- Arguments:   p_type (1 to 200 characters); the settings, each with its limits and its first value: p_lease_seconds (0
+--              to 315,360,000; 60), p_max_attempts (1 to 1,000; 10), p_backoff_seconds (0 to 315,360,000; 5),
+--              p_backoff_max_seconds (0 to 315,360,000; 3,600), p_on_complete (delete or archive; delete), p_ordered (0
+--              or 1; 0), p_notify (0 or 1; 1), p_max_active (0 to 1,000,000; 0, no limit), p_rate (messages per
+--              p_rate_seconds, 0 to 1,000,000; 0, no limit), p_rate_seconds (1 to 86,400; 1); the same limits for each
+--              group_key: p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1)
+-- Returns:     the settings of the queue after the call, and paused
 -- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other
 -- Example:     CALL mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive', NULL, NULL, 5, NULL, NULL, NULL, NULL, NULL);
@@ -45,7 +48,7 @@ BEGIN
     CALL mq_require_range('max_attempts', p_max_attempts, 1, 1000);
     CALL mq_require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
     CALL mq_require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);
-    -- As bytes: a collation may take 'Delete' or 'delete ' for the same.
+    -- Compared as bytes: a collation may equate 'Delete' or 'delete ' with delete.
     IF CAST(p_on_complete AS binary) NOT IN ('delete', 'archive') THEN
         CALL mq_raise_error('invalid_argument', 'on_complete: must be delete or archive');
     END IF;
@@ -59,8 +62,8 @@ BEGIN
     CALL mq_require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
 
     CALL mq_begin_call(0, v_own);
-    -- Not INSERT IGNORE: its shared lock on a row that is there already would end in a deadlock of two callers.
-    -- Not INSERT ... SELECT: MariaDB refuses a row that has changed while it waited, when its statement has read before.
+    -- Not INSERT IGNORE: its shared lock on an existing row would deadlock two callers. Not INSERT ... SELECT: after such
+    -- a read, MariaDB fails if a row changed while the statement waited for it.
     SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify
     INTO v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds, v_on_complete, v_ordered, v_notify
     FROM mq_queue WHERE type = '';
@@ -74,7 +77,7 @@ BEGIN
     INTO v_was_ordered, v_was_grouped, v_ordered, v_group_max_active, v_group_rate
     FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
     IF v_ordered AND v_group_max_active > 1 THEN
-        CALL mq_raise_error('invalid_argument', 'group_max_active: an ordered queue has one active message per group');
+        CALL mq_raise_error('invalid_argument', 'group_max_active: must be 0 or 1 on an ordered queue');
     END IF;
     SET v_grouped = v_ordered OR v_group_max_active > 0 OR v_group_rate > 0;
     SELECT EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
@@ -87,11 +90,11 @@ BEGIN
         CALL mq_raise_error('queue_not_empty', CONCAT('ordered can change only while ', p_type,
             ' holds no new and no active message'));
     ELSEIF v_refused AND v_grouped <> v_was_grouped THEN
-        CALL mq_raise_error('queue_not_empty', CONCAT('limits by group can come or go only while ', p_type,
+        CALL mq_raise_error('queue_not_empty', CONCAT('limits per group can be added or removed only while ', p_type,
             ' holds no new and no active message'));
     END IF;
     IF v_orphans THEN
-        -- Left by a transaction that sent before the queue was no longer grouped, and committed after.
+        -- Rows of a transaction that sent while the queue still had groups, and committed after it had none.
         DELETE FROM mq_grouped WHERE type = p_type;
     END IF;
     IF v_was_grouped AND NOT v_grouped THEN
@@ -121,7 +124,7 @@ BEGIN
         CALL mq_hurry_groups(p_type);
     END IF;
     IF p_on_complete = 'delete' THEN
-        -- Whoever finishes a message of such a queue looks for none.
+        -- A queue that does not archive keeps no results.
         DELETE k FROM mq_result AS k STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = k.id WHERE m.type = p_type;
     END IF;
     SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered,

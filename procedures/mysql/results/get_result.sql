@@ -1,11 +1,12 @@
--- get_result: what became of a message: its state, its result, and the error of its last failed attempt.
--- Arguments:   p_id
--- Returns:     state (N, A, C or E), result, error; no row when there is no such message, live or archived
+-- get_result: a message's state, its result, and the error of its last failed attempt.
+-- Arguments:   p_id (the message)
+-- Returns:     state (N new, A active, E dead, C archived), result (NULL: none was stored), error (while the message is
+--              delayed or dead, else NULL); no row when there is no such message, live or archived
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     CALL mq_get_result(17);
 --
--- By primary keys only: a live message that is neither dead nor in a place of new ones is at work.
+-- It reads by primary keys only: a live message that is neither dead nor new is active.
 
 DROP PROCEDURE IF EXISTS mq_get_result;
 
@@ -37,7 +38,7 @@ BEGIN
         ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
     LEFT JOIN mq_ready AS r FORCE INDEX (PRIMARY)
         ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
-    -- The place of a message in a queue that is claimed as a ring.
+    -- The position of a message in a queue that is claimed round-robin.
     LEFT JOIN mq_ready AS o FORCE INDEX (PRIMARY)
         ON o.type = m.type AND o.priority = -32768 AND o.run_at = '1000-01-01' AND o.id = m.id
     UNION ALL

@@ -1,5 +1,5 @@
--- set_result: keep a result with a message that is being handled; it stays with the archived message.
--- Arguments:   p_id, p_batch_key (the key that holds it), p_result (up to 16 MiB)
+-- set_result: store a result with a claimed message; it is kept with the archived message.
+-- Arguments:   p_id (the message), p_batch_key (the batch key that holds it), p_result (up to 16 MiB)
 -- Returns:     count: 1
 -- Errors:      50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; calls for the same batch wait for each other
@@ -44,7 +44,7 @@ BEGIN
     END IF;
     SELECT on_complete INTO v_on_complete FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
     IF v_on_complete <> 'archive' THEN
-        CALL mq_raise_error('invalid_argument', 'id: results need a queue that archives: set_queue with on_complete archive');
+        CALL mq_raise_error('invalid_argument', 'id: the queue keeps no results; call set_queue with on_complete archive');
     END IF;
     INSERT INTO mq_result (id, result) VALUES (p_id, p_result) ON DUPLICATE KEY UPDATE mq_result.result = p_result;
     CALL mq_end_call(v_own);

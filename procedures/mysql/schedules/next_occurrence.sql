@@ -1,6 +1,7 @@
--- next_occurrence: the first time after a moment that a cron expression names.
--- Arguments:   p_cron (five fields, @daily and the like, or @every and seconds), p_after (UTC, from 1970 to 2999; NULL: now),
---              p_time_zone (NULL: UTC; others only when the server's tables of time zones are loaded: mysql_tzinfo_to_sql)
+-- next_occurrence: the first time of a cron expression after a given time.
+-- Arguments:   p_cron (five fields, a short form such as @daily, or @every and 1 to 315,360,000 seconds), p_after (UTC,
+--              in the years 1970 to 2999; NULL: now), p_time_zone (NULL: UTC; other zones need the server's time zone
+--              tables: load them with mysql_tzinfo_to_sql)
 -- Returns:     next_at; NULL when no date matches in the next 50 years
 -- Errors:      50002 invalid_argument
 -- Transaction: reads the server's time zones

@@ -1,14 +1,14 @@
--- set_schedule: send a message at each time that a cron expression names; the same name again changes the schedule.
--- Arguments:   p_name, p_type, p_cron (see next_occurrence), p_body (up to 16 MiB), p_time_zone (NULL: UTC), p_headers (up to 64 KiB),
---              p_priority (-32,768 to 32,767; NULL: 0), p_group_key, p_overlap (0: nothing is sent while the last message is new or
---              active; NULL or 1: while it is new); names and keys have 1 to 200 characters
+-- set_schedule: send a message at each time of a cron expression; a call with an existing name changes that schedule.
+-- Arguments:   p_name, p_type, p_cron (see next_occurrence), p_body (up to 16 MiB), p_time_zone (NULL: UTC), p_headers
+--              (up to 64 KiB), p_priority (-32,768 to 32,767; NULL: 0), p_group_key, p_overlap (a time is skipped while
+--              the last message is new; 0: also while it is active; NULL: 1); names and keys have 1 to 200 characters
 -- Returns:     created (1 when the schedule is new), next_at
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; calls for one name wait for each other
 -- Example:     CALL mq_set_schedule('nightly', 'report', '30 2 * * *', '{}', NULL, NULL, NULL, NULL, NULL);
 --
--- A schedule whose cron and time zone stay as they are keeps its next time: a program that calls this whenever it starts neither
--- loses a time that is due nor repeats one.
+-- A schedule with unchanged cron and time zone keeps its next time. So a program can call this at each start: no due time
+-- is lost or repeated.
 
 DROP PROCEDURE IF EXISTS mq_set_schedule;
 
@@ -52,11 +52,11 @@ BEGIN
     INSERT INTO mq_schedule (name, type, cron, time_zone, body, headers, priority, group_key, overlap, next_at, moved_at)
     VALUES (p_name, p_type, p_cron, v_zone, p_body, p_headers, COALESCE(p_priority, 0), p_group_key, COALESCE(p_overlap, 1), v_next_at,
         v_now)
-    -- A real change, which counts as two rows: a driver may let others count as one, as a new row does.
+    -- A real change, which counts as two rows: some drivers count an unchanged row as one, like a new row.
     ON DUPLICATE KEY UPDATE overlap = 1 - mq_schedule.overlap;
     SET v_created = ROW_COUNT() = 1;
     IF NOT v_created THEN
-        -- From left to right: the times first, while cron and time zone are still the old ones.
+        -- Assigned from left to right: the times first, while cron and time zone still have their old values.
         UPDATE mq_schedule AS s
         SET s.next_at = IF(s.cron = p_cron AND s.time_zone = v_zone, COALESCE(s.next_at, v_next_at), v_next_at),
             s.moved_at = IF(s.cron = p_cron AND s.time_zone = v_zone, s.moved_at, v_now),

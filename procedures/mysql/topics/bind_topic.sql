@@ -1,8 +1,10 @@
--- bind_topic: from now on, each message published to a matching topic is sent to this type.
--- Arguments:   p_pattern (a topic, or with words * and # a pattern), p_type; both have 1 to 200 characters
--- Returns:     created (0: it was bound so already)
+-- bind_topic: send each message that is published to a matching topic to this queue.
+-- Arguments:   p_pattern (words separated by dots; * matches exactly one word, # zero or more), p_type; both have 1 to
+--              200 characters
+-- Returns:     created: 1; 0 when the binding already exists
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; calls that change bindings wait for each other; what is published after its commit is sent
+-- Transaction: joins the caller's; calls that change bindings wait for each other; applies to messages published after
+--              its commit
 -- Example:     CALL mq_bind_topic('orders.*.paid', 'invoice');
 
 DROP PROCEDURE IF EXISTS mq_bind_topic;
@@ -29,7 +31,7 @@ BEGIN
     CALL mq_begin_call(0, v_own);
     CALL mq_lock_bindings();
     CALL mq_topic_path(p_pattern, v_path);
-    -- IGNORE: a driver may let ON DUPLICATE KEY count rows that were there.
+    -- IGNORE, because some drivers make ON DUPLICATE KEY count existing rows.
     INSERT IGNORE INTO mq_binding (pattern, type, wild, path)
     VALUES (p_pattern, p_type, p_pattern REGEXP '[*#]', v_path);
     SET v_created = ROW_COUNT();

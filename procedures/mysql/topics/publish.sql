@@ -1,12 +1,13 @@
 -- publish: send one message to each type that is bound to the topic.
--- Arguments:   p_topic, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers (a JSON object; NULL:
---              none but the topic), p_source, p_delay_seconds, p_on_conflict: as for send_message
--- Returns:     count (messages sent; those that a live message of the dedup_key stood for are not counted)
+-- Arguments:   p_topic (words separated by dots, 1 to 200 characters), p_headers (a JSON object, up to 64 KiB with the
+--              topic in it; NULL: only the topic); as for send_message: p_body, p_run_at, p_priority, p_group_key,
+--              p_dedup_key, p_max_attempts, p_source, p_delay_seconds, p_on_conflict
+-- Returns:     count: messages sent; a type with a live message of this dedup_key is not counted
 -- Errors:      50001 wrong_isolation (a change in a grouped queue), 50002 invalid_argument
 -- Transaction: joins the caller's; waits for an open transaction that has sent or changed the same dedup_key
 -- Example:     CALL mq_publish('orders.eu.paid', '17', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 --
--- Types go by their names, so that of two calls with the same dedup_key one waits for the other, and not both.
+-- In the order of their names: two publishers with the same dedup_key lock in the same order and do not deadlock.
 
 DROP PROCEDURE IF EXISTS mq_publish;
 
@@ -52,10 +53,10 @@ BEGIN
     IF LEFT(v_headers, 1) <> '{' OR RIGHT(v_headers, 1) <> '}' OR CHAR_LENGTH(v_headers) < 2 THEN
         CALL mq_raise_error('invalid_argument', 'headers: must be a JSON object');
     END IF;
-    -- A topic holds nothing that JSON would escape.
+    -- A topic contains no character that JSON would escape.
     SET v_headers = COALESCE(NULLIF(TRIM(SUBSTRING(v_headers, 2)), '}'), '');
     SET v_headers = CONCAT('{"topic":"', p_topic, '"', IF(v_headers = '', '}', CONCAT(',', SUBSTRING(TRIM(p_headers), 2))));
-    -- Also when nobody is bound.
+    -- Checked even if no type is bound.
     CALL mq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers, p_source,
         p_delay_seconds, p_on_conflict);
     CALL mq_begin_call(0, v_own);

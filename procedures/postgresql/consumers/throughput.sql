@@ -1,8 +1,9 @@
--- throughput: what became of messages, per minute and type, as their consumers report it.
--- Arguments:   p_type (NULL: all), p_since (NULL: an hour ago; reports are kept for 24 hours)
--- Returns:     type, minute, sent (in that minute, of those claimed meanwhile), completed, failed (attempts, dead letters
---              included), dead, waited_ms (from sending to the first attempt) and busy_ms (time in handlers); no row for
---              a minute without any
+-- throughput: what consumers report per minute and type: messages sent, completed, failed and dead.
+-- Arguments:   p_type (1 to 200 characters; NULL: all), p_since (a time in the first minute; NULL: an hour ago; reports
+--              are kept for 24 hours)
+-- Returns:     type, minute, sent (messages sent in this minute that have been claimed), completed, failed (attempts,
+--              including those that made a dead letter), dead, waited_ms (from sending to the first attempt), busy_ms (in
+--              handlers); no row for a minute without figures
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT minute, completed, busy_ms / greatest(completed, 1) FROM mq.throughput('email');
@@ -34,7 +35,7 @@ BEGIN
         SELECT t.type, t.minute, sum(t.sent)::bigint, sum(t.completed)::bigint, sum(t.failed)::bigint, sum(t.dead)::bigint,
             sum(t.waited_ms)::bigint, sum(t.busy_ms)::bigint
         FROM mq.report AS t
-        -- The minute that v_since lies in, too.
+        -- Includes the minute of v_since.
         WHERE t.minute > v_since - interval '1 minute' AND (p_type IS NULL OR t.type = p_type)
         GROUP BY t.type, t.minute
         ORDER BY t.type, t.minute;

@@ -1,7 +1,7 @@
--- cancel: remove one message that nobody holds: new or dead.
--- Arguments:   p_id
--- Returns:     count (0: it is active, is being claimed at this moment, or does not exist)
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument
+-- cancel: delete one new or dead message.
+-- Arguments:   p_id (the message)
+-- Returns:     count: 1; 0 when the message is active, is being claimed at this moment, or does not exist
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's; never waits for a claim
 -- Example:     SELECT mq.cancel(17);
 

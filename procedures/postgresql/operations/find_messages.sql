@@ -1,8 +1,10 @@
--- find_messages: find messages by their number, their dedup_key or their group_key, whatever their state.
--- Arguments:   p_type (NULL: any, with p_id only), and what they must have, one at least: p_id, p_dedup_key, p_group_key;
---              p_size (1 to 10,000; NULL: 10), p_body_length (at most so many characters of each body; NULL: all)
--- Returns:     up to p_size messages as peek has them, by id. Archived ones are found by p_id. By p_group_key: due messages of
---              queues with groups all, others among the first 10,000 of their state
+-- find_messages: find messages in any state by id, dedup_key or group_key.
+-- Arguments:   p_type (1 to 200 characters; NULL: any, allowed only with p_id); one of p_id, p_dedup_key and p_group_key,
+--              which are used in this order; p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to
+--              16,777,216; NULL: all)
+-- Returns:     up to p_size messages with the columns of peek, ordered by id. Archived messages are found only by p_id.
+--              p_group_key finds all due messages of a queue with groups, and other messages among the first 10,000 of
+--              their state
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT id, state, error FROM mq.find_messages('invoice', p_group_key => 'customer-17');
@@ -51,13 +53,13 @@ BEGIN
     IF p_id IS NOT NULL THEN
         v_ids := ARRAY[p_id];
     ELSIF p_type IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'type: must not be NULL without id');
+        PERFORM mq.raise_error('invalid_argument', 'type: must not be NULL unless id is given');
     ELSIF p_dedup_key IS NOT NULL THEN
         v_ids := ARRAY(SELECT m.id FROM mq.message AS m WHERE m.type = p_type AND m.dedup_key = p_dedup_key);
     ELSIF p_group_key IS NOT NULL THEN
         v_ids := mq.ids_of_group(p_type, p_group_key, coalesce(p_size, 10));
     ELSE
-        PERFORM mq.raise_error('invalid_argument', 'id: must not be NULL without dedup_key and group_key');
+        PERFORM mq.raise_error('invalid_argument', 'id: must not be NULL unless dedup_key or group_key is given');
     END IF;
     RETURN QUERY
         SELECT s.id, s.type, s.state, left(s.body, coalesce(p_body_length, 16777216)::integer), s.headers, s.priority::integer,

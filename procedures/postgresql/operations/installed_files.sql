@@ -1,7 +1,7 @@
--- installed_files: the file of the package that each object comes from, and whether the object is still as installed.
+-- installed_files: list the installed files, and whether the object of each file was changed since.
 -- Arguments:   none
--- Returns:     name, kind (migration or procedure), sha256, changed (1: the object is missing or was changed by hand),
---              applied_at
+-- Returns:     name (the file's name without .sql), kind (migration or procedure), sha256 (of the file's text), changed
+--              (1: the object is missing or was changed by hand), applied_at
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT name FROM mq.installed_files() WHERE changed = 1;
@@ -20,7 +20,7 @@ SET search_path = mq, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-    -- Migrations and grants.sql leave no object of their name: nothing to compare.
+    -- Migrations and grants.sql create no object of their name, so there is nothing to compare.
     RETURN QUERY
         SELECT i.name, i.kind, i.sha256,
             (i.kind = 'procedure' AND i.fingerprint IS DISTINCT FROM mq.object_fingerprint(i.name))::integer::smallint,

@@ -1,7 +1,8 @@
--- message_state: one row a message with its state letter, reader, times and error, for queries by hand.
+-- message_state: one row per message with its state, reader, times and error, for queries by hand.
 -- Arguments:   none; it is a view
--- Returns:     id, type, state (N, A, E; C for archived ones; NULL: damaged, in no state), body, headers, priority,
---              group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key, lease_until, changed_at, error
+-- Returns:     id, type, state (N new, A active, E dead, C archived; NULL: damaged, the message is in no state), body,
+--              headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key,
+--              lease_until, changed_at, error
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT state, count(*) FROM mq.message_state WHERE type = 'email' GROUP BY state;
@@ -35,12 +36,12 @@ LEFT JOIN (
     FROM mq.batch AS b
     CROSS JOIN LATERAL unnest(b.ids, b.attempts) AS u (id, attempt)
 ) AS a ON a.id = m.id
--- In order, so that only the primary keys serve: see erase.
+-- ORDER BY selects the primary keys: see erase.
 LEFT JOIN LATERAL (SELECT * FROM mq.dead WHERE id = ANY (ARRAY[m.id]) ORDER BY id) AS e ON true
 LEFT JOIN LATERAL (SELECT * FROM mq.delayed WHERE id = ANY (ARRAY[m.id]) ORDER BY id) AS d ON true
 LEFT JOIN mq.grouped AS g ON g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
 LEFT JOIN LATERAL (
-    -- In a queue with groups these are tickets, and a message may have left more than one.
+    -- In a queue with groups these rows are tickets, and a message may have several old ones.
     SELECT f.id, f.run_at, f.attempts
     FROM (
         SELECT t.id, t.run_at, t.attempts FROM mq.ready AS t

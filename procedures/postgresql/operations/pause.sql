@@ -1,6 +1,6 @@
--- pause: claims return nothing until resume; what is claimed can be finished; sending goes on.
--- Arguments:   p_type
--- Returns:     count (1: it was running, 0: it was paused already)
+-- pause: stop the claims of a queue; claimed messages can still be finished, and sending continues.
+-- Arguments:   p_type (1 to 200 characters)
+-- Returns:     count: 1; 0 when the queue was already paused
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.pause('email');

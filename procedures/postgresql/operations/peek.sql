@@ -1,7 +1,8 @@
 -- peek: list messages without claiming them.
--- Arguments:   p_type, p_state (N: in claim order, ready before delayed; A; E and C: the newest first; NULL: N), p_size (1
---              to 10,000; NULL: 10), p_body_length (at most so many characters of each body; NULL: all)
--- Returns:     up to p_size messages with all that is known of them
+-- Arguments:   p_type (1 to 200 characters), p_state (N: in claim order, ready before delayed; A; E and C: the newest
+--              first; NULL: N), p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to 16,777,216;
+--              NULL: all)
+-- Returns:     up to p_size messages with their state, reader, times and error
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT id, attempts, error FROM mq.peek('email', 'E', 20);
@@ -45,7 +46,7 @@ AS $$
 DECLARE
     v_state text := coalesce(p_state, 'N');
     v_size integer := coalesce(p_size, 10);
-    -- No body is longer.
+    -- The longest body.
     v_length integer := coalesce(p_body_length, 16777216);
     v_rows bigint;
 BEGIN

@@ -1,8 +1,8 @@
--- purge: delete the messages of one type and state, at most 10,000 a call.
--- Arguments:   p_type, p_state (N: ready and delayed, E: dead, C: archived)
--- Returns:     count; repeat until it is 0
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument
--- Transaction: joins the caller's; passes over what is being claimed at this moment
+-- purge: delete the messages of one type and state, at most 10,000 per call.
+-- Arguments:   p_type (1 to 200 characters), p_state (N: ready and delayed; E: dead; C: archived)
+-- Returns:     count: messages deleted; repeat until it is 0
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
+-- Transaction: joins the caller's; skips messages that a claim is taking at this moment
 -- Example:     SELECT mq.purge('email', 'E');
 
 CREATE OR REPLACE FUNCTION mq.purge(

@@ -1,8 +1,9 @@
 -- purge_archive: delete archived messages that were completed before a time.
--- Arguments:   p_before, p_size (1 to 10,000; NULL: 1,000)
--- Returns:     count; repeat until it is 0
+-- Arguments:   p_before (messages completed earlier are deleted), p_size (1 to 10,000; NULL: 1,000)
+-- Returns:     count: messages deleted; repeat until it is 0
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; a month that is wholly older is emptied with TRUNCATE when nobody has it in use
+-- Transaction: joins the caller's; a monthly partition with only older messages is emptied with TRUNCATE if it is not in
+--              use
 -- Example:     SELECT mq.purge_archive(now() - interval '90 days', 10000);
 
 CREATE OR REPLACE FUNCTION mq.purge_archive(
@@ -29,7 +30,7 @@ BEGIN
         EXECUTE format('SELECT max(completed_at) < $1 FROM %s', v_part) INTO v_wholly USING p_before;
         CONTINUE WHEN v_wholly IS NOT TRUE;
         BEGIN
-            -- If this waited, every consumer that completes messages would wait for it.
+            -- NOWAIT: while this waited, every consumer that completes messages would wait too.
             EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE NOWAIT', v_part);
             EXECUTE format('SELECT max(completed_at) < $1, count(*) FROM %s', v_part) INTO v_wholly, v_rows USING p_before;
             IF v_wholly THEN
@@ -37,7 +38,7 @@ BEGIN
                 count := count + v_rows;
             END IF;
         EXCEPTION WHEN lock_not_available THEN
-            NULL;  -- its rows go one chunk at a time, below
+            NULL;  -- its rows are deleted in chunks, below
         END;
     END LOOP;
     count := count + mq.erase_archived(NULL, p_before, coalesce(p_size, 1000));

@@ -1,12 +1,13 @@
--- queue_health: what hurts queues in this database, with a verdict each.
+-- queue_health: check the database for problems that slow queues down or endanger messages.
 -- Arguments:   none
--- Returns:     name, verdict (ok, warn or bad), value, unit, detail
+-- Returns:     one row per check: name, verdict (ok, warn or bad), value (what was measured), unit, detail (what is
+--              wrong, and what to do)
 -- Errors:      none
 -- Transaction: reads only; sees other users' sessions when the owner of the functions is a member of pg_read_all_stats
 -- Example:     SELECT * FROM mq.queue_health() WHERE verdict <> 'ok';
 --
--- Longer than other procedures, because it is a list: one block for each row of the result, in the same order. A block
--- measures one thing, sets the five columns, and knows nothing of the other blocks.
+-- It is long because it is a list: one block per row of the result, in the same order. A block measures one thing and
+-- sets the five columns, independently of the other blocks.
 
 CREATE OR REPLACE FUNCTION mq.queue_health(
 ) RETURNS TABLE (
@@ -24,7 +25,7 @@ AS $$
 DECLARE
     v_row record;
 BEGIN
-    -- Whatever keeps an old snapshot keeps every deleted message from being cleaned up.
+    -- A transaction with an old snapshot prevents the removal of every row deleted since.
     SELECT a.pid, a.usename, a.application_name, a.state, a.query,
         extract(epoch FROM clock_timestamp() - a.xact_start) AS seconds
     INTO v_row
@@ -38,7 +39,8 @@ BEGIN
     unit := 'seconds';
     verdict := CASE WHEN value > 3600 THEN 'bad' WHEN value > 300 THEN 'warn' ELSE 'ok' END;
     detail := CASE WHEN v_row.pid IS NULL THEN 'no other transaction is open'
-        ELSE format('process %s, user %s, application %s, %s: %s; end it with pg_terminate_backend(%s)', v_row.pid,
+        ELSE format('process %s, user %s, application %s, %s: %s; while it is open, dead rows cannot be removed; '
+            'to end it: SELECT pg_terminate_backend(%s)', v_row.pid,
             v_row.usename, coalesce(nullif(v_row.application_name, ''), '(unnamed)'), v_row.state,
             left(regexp_replace(v_row.query, '[[:space:]]+', ' ', 'g'), 100), v_row.pid) END;
     RETURN NEXT;
@@ -53,7 +55,8 @@ BEGIN
     value := coalesce(v_row.seconds, 0);
     verdict := CASE WHEN value > 3600 THEN 'bad' WHEN value > 300 THEN 'warn' ELSE 'ok' END;
     detail := CASE WHEN v_row.gid IS NULL THEN 'none'
-        ELSE format('%s of %s; COMMIT PREPARED or ROLLBACK PREPARED it', v_row.gid, v_row.owner) END;
+        ELSE format('%s of %s keeps dead rows from being removed; run COMMIT PREPARED or ROLLBACK PREPARED', v_row.gid,
+            v_row.owner) END;
     RETURN NEXT;
 
     SELECT s.slot_name, greatest(age(s.xmin), age(s.catalog_xmin)) AS transactions
@@ -66,8 +69,8 @@ BEGIN
     value := coalesce(v_row.transactions, 0);
     unit := 'transactions';
     verdict := CASE WHEN value > 10000000 THEN 'bad' WHEN value > 1000000 THEN 'warn' ELSE 'ok' END;
-    detail := CASE WHEN v_row.slot_name IS NULL THEN 'no slot holds old rows'
-        ELSE format('slot %s; let its reader catch up, or drop it', v_row.slot_name) END;
+    detail := CASE WHEN v_row.slot_name IS NULL THEN 'no slot keeps dead rows'
+        ELSE format('slot %s keeps dead rows from being removed; let its consumer catch up, or drop the slot', v_row.slot_name) END;
     RETURN NEXT;
 
     FOR v_row IN
@@ -84,9 +87,9 @@ BEGIN
             WHEN value > 100000 + v_row.n_live_tup / 2 THEN 'warn'
             ELSE 'ok'
         END;
-        detail := format('beside %s live rows; last autovacuum %s', v_row.n_live_tup,
+        detail := format('%s live rows; last autovacuum %s', v_row.n_live_tup,
             coalesce(to_char(v_row.last_autovacuum AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), 'never'))
-            || CASE WHEN verdict = 'ok' THEN '' ELSE '; end old transactions, then VACUUM mq.' || v_row.relname END;
+            || CASE WHEN verdict = 'ok' THEN '' ELSE '; too many dead rows: end old transactions, then VACUUM mq.' || v_row.relname END;
         RETURN NEXT;
     END LOOP;
 
@@ -98,7 +101,8 @@ BEGIN
     unit := 'claims';
     verdict := CASE WHEN v_row.seconds > 3600 THEN 'bad' WHEN v_row.seconds > 60 THEN 'warn' ELSE 'ok' END;
     detail := CASE WHEN value = 0 THEN 'none'
-        ELSE format('the oldest for %s s; claims of the type rescue them, or call mq.rescue_expired()', round(v_row.seconds))
+        ELSE format('the oldest expired %s s ago; claims of the type rescue them, or run SELECT mq.rescue_expired()',
+            round(v_row.seconds))
         END;
     RETURN NEXT;
 
@@ -114,8 +118,9 @@ BEGIN
     value := v_row.groups;
     unit := 'groups';
     verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
-    detail := CASE WHEN value = 0 THEN 'every group can go on'
-        ELSE format('groups of %s have ready messages that no claim finds: SELECT mq.rescue_expired(%L)', v_row.type, v_row.type)
+    detail := CASE WHEN value = 0 THEN 'none'
+        ELSE format('groups of %s have ready messages that no claim finds; to repair them: SELECT mq.rescue_expired(%L)',
+            v_row.type, v_row.type)
         END;
     RETURN NEXT;
 
@@ -126,8 +131,9 @@ BEGIN
     value := v_row.schedules;
     unit := 'schedules';
     verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
-    detail := CASE WHEN value = 0 THEN 'every schedule has a next time'
-        ELSE format('this server does not know the time zone of %s; load it, then call set_schedule again', v_row.names)
+    detail := CASE WHEN value = 0 THEN 'none'
+        ELSE format('the server does not know the time zone of %s; call set_schedule again with a name of pg_timezone_names',
+            v_row.names)
         END;
     RETURN NEXT;
 
@@ -140,7 +146,7 @@ BEGIN
     unit := 'objects';
     verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
     detail := coalesce('missing or changed by hand: ' || v_row.names || '; run the installation again',
-        'all procedures are as installed');
+        'none');
     RETURN NEXT;
 
     SELECT count(*) AS indexes, string_agg(w.name, ', ' ORDER BY w.name) AS names
@@ -159,20 +165,21 @@ BEGIN
     value := v_row.indexes;
     unit := 'indexes';
     verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
-    detail := coalesce('missing or invalid: ' || v_row.names, 'all there');
+    detail := coalesce('missing or invalid: ' || v_row.names || '; REINDEX it, or create it as in the migrations', 'none');
     RETURN NEXT;
 
     name := 'autovacuum';
     value := current_setting('autovacuum')::boolean::integer;
     unit := 'flag';
     verdict := CASE WHEN value = 1 THEN 'ok' ELSE 'bad' END;
-    detail := CASE WHEN value = 1 THEN 'on' ELSE 'off: finished messages are never cleaned up; set autovacuum = on' END;
+    detail := CASE WHEN value = 1 THEN 'on' ELSE 'off: dead rows are never removed; set autovacuum = on' END;
     RETURN NEXT;
 
     name := 'durability';
     value := (current_setting('fsync')::boolean AND current_setting('full_page_writes')::boolean)::integer;
     verdict := CASE WHEN value = 0 THEN 'bad' WHEN current_setting('synchronous_commit') = 'off' THEN 'warn' ELSE 'ok' END;
-    detail := format('fsync %s, full_page_writes %s, synchronous_commit %s', current_setting('fsync'),
+    detail := format('fsync %s, full_page_writes %s, synchronous_commit %s; if one is off, a crash can lose messages',
+        current_setting('fsync'),
         current_setting('full_page_writes'), current_setting('synchronous_commit'));
     RETURN NEXT;
 END

@@ -1,8 +1,9 @@
--- queue_stats: what each queue holds; each number is exact up to 10,000 and stays there above, with capped = 1.
--- Arguments:   p_type (NULL: all that have a policy or a message)
--- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds, capped, paused
+-- queue_stats: count each queue's messages by state, exactly up to 10,000.
+-- Arguments:   p_type (1 to 200 characters; NULL: all that have a policy or a message)
+-- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds (NULL: none is ready), capped (1: a
+--              number is larger than 10,000, which is shown instead), paused (1: claims return nothing)
 -- Errors:      50002 invalid_argument
--- Transaction: reads only, and never more than 10,000 index entries a number
+-- Transaction: reads only, at most 10,000 index entries per number
 -- Example:     SELECT * FROM mq.queue_stats();
 
 CREATE OR REPLACE FUNCTION mq.queue_stats(
@@ -42,7 +43,7 @@ BEGIN
         UNION ALL
         SELECT c.type, 'dead', c.first, c.second, c.oldest FROM mq.count_types('dead', p_type, c_cap, v_now) AS c
         UNION ALL
-        -- A type that only has a policy has a row too, and so has a type that is asked for by name.
+        -- A type with only a policy also has a row, and so has a type that is given by name.
         SELECT q.type, 'policy', 0, 0, NULL FROM mq.queue AS q WHERE p_type IS NULL OR q.type = p_type
         UNION ALL
         SELECT p_type, 'policy', 0, 0, NULL WHERE p_type IS NOT NULL
@@ -58,13 +59,13 @@ BEGIN
             coalesce(min(c.oldest) FILTER (WHERE c.what = CASE WHEN q.grouped THEN 'grouped' ELSE 'ready' END),
                 min(c.oldest) FILTER (WHERE c.what = 'delayed')) AS oldest
         FROM counts AS c
-        -- For one type its policy only: there may be very many.
+        -- For one type, read only its policy: there may be very many.
         LEFT JOIN (SELECT * FROM mq.queue WHERE p_type IS NULL OR type = p_type) AS q ON q.type = c.type
         GROUP BY c.type, q.paused
     )
     SELECT t.type, least(t.ready, c_cap)::bigint, least(t.delayed, c_cap)::bigint, least(t.active, c_cap)::bigint,
         least(t.expired, c_cap)::bigint, least(t.dead, c_cap)::bigint,
-        -- greatest() passes over NULL: nothing ready has no age.
+        -- greatest() ignores NULL: without ready messages there is no age.
         CASE WHEN t.oldest IS NOT NULL THEN greatest(extract(epoch FROM v_now - t.oldest), 0)::double precision END,
         (greatest(t.ready, t.delayed, t.active, t.expired, t.dead) > c_cap)::integer::smallint, t.paused::integer::smallint
     FROM totals AS t

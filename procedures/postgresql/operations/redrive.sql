@@ -1,8 +1,9 @@
--- redrive: retry dead letters, with their attempts set back to 0.
--- Arguments:   p_type, p_id (NULL: all, the oldest dead first, at most 10,000 per call), p_error (only those that
---              list_errors counts under this name, of the newest 10,000; NULL: whatever they died of)
--- Returns:     count
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group), 50002 invalid_argument
+-- redrive: retry dead letters, with their attempts reset to 0.
+-- Arguments:   p_type (1 to 200 characters), p_id (NULL: all, those that died first, at most 10,000 per call), p_error
+--              (an error as list_errors returns it; only dead letters with it are retried, among the newest 10,000; NULL:
+--              any)
+-- Returns:     count: messages that will be retried; repeat until it is 0
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.redrive('email');
 
@@ -28,7 +29,7 @@ BEGIN
             DELETE FROM mq.dead
             WHERE ctid = ANY (ARRAY(
                 SELECT d.ctid FROM mq.dead AS d
-                -- Those that have the error are locked, and no others: two errors can be redriven at once.
+                -- Locks only dead letters with this error: two errors can be redriven at the same time.
                 WHERE d.id = ANY (ARRAY(
                     SELECT e.id
                     FROM (
@@ -59,7 +60,7 @@ BEGIN
         )
         SELECT array_agg(id ORDER BY id) INTO v_ids FROM gone;
     ELSE
-        -- In order: see erase.
+        -- ORDER BY selects the primary key: see erase.
         DELETE FROM mq.dead
         WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.dead WHERE id = ANY (ARRAY[p_id]) AND type = p_type ORDER BY id));
         v_ids := CASE WHEN FOUND THEN ARRAY[p_id] END;

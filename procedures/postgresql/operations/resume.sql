@@ -1,6 +1,6 @@
--- resume: claims go on after a pause.
--- Arguments:   p_type
--- Returns:     count (1: it was paused, 0: it was running already)
+-- resume: allow the claims of a paused queue again.
+-- Arguments:   p_type (1 to 200 characters)
+-- Returns:     count: 1; 0 when the queue was not paused
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.resume('email');

@@ -1,11 +1,13 @@
--- set_queue: set the policy of a type; NULL leaves a setting as it is.
--- Arguments:   p_type, p_lease_seconds (at first 60), p_max_attempts (10), p_backoff_seconds (5), p_backoff_max_seconds
---              (3,600), p_on_complete (delete), p_ordered (0), p_notify (1); limits, where 0 is none: p_max_active (0),
---              p_rate (0), p_rate_seconds (1), and for each group_key p_group_max_active (0), p_group_rate (0),
---              p_group_rate_seconds (1)
--- Returns:     the policy as it is now
--- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered, and whether there are limits by group, can change
---              only without new and active messages)
+-- set_queue: set the policy of a queue; NULL does not change a setting.
+-- Arguments:   p_type (1 to 200 characters); the settings, each with its limits and its first value: p_lease_seconds (0
+--              to 315,360,000; 60), p_max_attempts (1 to 1,000; 10), p_backoff_seconds (0 to 315,360,000; 5),
+--              p_backoff_max_seconds (0 to 315,360,000; 3,600), p_on_complete (delete or archive; delete), p_ordered (0
+--              or 1; 0), p_notify (0 or 1; 1), p_max_active (0 to 1,000,000; 0, no limit), p_rate (messages per
+--              p_rate_seconds, 0 to 1,000,000; 0, no limit), p_rate_seconds (1 to 86,400; 1); the same limits for each
+--              group_key: p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1)
+-- Returns:     the settings of the queue after the call, and paused
+-- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change, and limits per group can be added or
+--              removed, only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other
 -- Example:     SELECT * FROM mq.set_queue('invoice', p_max_attempts => 5, p_on_complete => 'archive');
 
@@ -77,7 +79,7 @@ BEGIN
     v_queue.group_rate_seconds := coalesce(p_group_rate_seconds, v_old.group_rate_seconds);
     v_queue.grouped := v_queue.ordered OR v_queue.group_max_active > 0 OR v_queue.group_rate > 0;
     IF v_queue.ordered AND v_queue.group_max_active > 1 THEN
-        PERFORM mq.raise_error('invalid_argument', 'group_max_active: must be 0 or 1 in an ordered queue');
+        PERFORM mq.raise_error('invalid_argument', 'group_max_active: must be 0 or 1 on an ordered queue');
     END IF;
     IF (v_queue.ordered, v_queue.grouped) <> (v_old.ordered, v_old.grouped) AND (
         EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
@@ -85,15 +87,16 @@ BEGIN
         OR EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type)
         OR v_old.grouped AND EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = p_type)
     ) THEN
-        PERFORM mq.raise_error('queue_not_empty', format('%s can change only while %s holds no new and no active message',
-            CASE WHEN v_queue.ordered <> v_old.ordered THEN 'ordered' ELSE 'whether there are limits by group' END, p_type));
+        PERFORM mq.raise_error('queue_not_empty', format('%s only while %s holds no new and no active message',
+            CASE WHEN v_queue.ordered <> v_old.ordered THEN 'ordered can change' ELSE 'limits per group can be added or removed' END,
+            p_type));
     END IF;
     IF v_queue.grouped AND NOT v_old.grouped THEN
-        -- Left by a transaction that sent before the queue was no longer grouped, and committed after.
+        -- Rows of a transaction that sent while the queue still had groups, and committed after it had none.
         DELETE FROM mq.grouped AS g WHERE g.type = p_type;
     END IF;
     IF p_on_complete = 'delete' AND v_old.on_complete = 'archive' THEN
-        -- Nobody will look for them there when the messages are completed.
+        -- A queue that does not archive keeps no results.
         DELETE FROM mq.result AS r USING mq.message AS m WHERE m.id = r.id AND m.type = p_type;
     END IF;
     UPDATE mq.queue AS q

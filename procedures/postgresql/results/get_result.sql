@@ -1,6 +1,7 @@
--- get_result: what became of a message.
--- Arguments:   p_id
--- Returns:     state (N new, A active, C completed, E dead), result and error, or no row
+-- get_result: a message's state, its result, and the error of its last failed attempt.
+-- Arguments:   p_id (the message)
+-- Returns:     state (N new, A active, E dead, C archived), result (NULL: none was stored), error (while the message is
+--              delayed or dead, else NULL); no row when there is no such message, live or archived
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.get_result(17);
@@ -30,7 +31,7 @@ BEGIN
         SELECT CASE
                 WHEN e.id IS NOT NULL THEN 'E'
                 WHEN d.id IS NOT NULL THEN 'N'
-                -- A message of a group that is at work, of which an old ticket may be left.
+                -- An active message of a group; an old ticket of it may remain.
                 WHEN EXISTS (SELECT FROM mq.group_lock AS l WHERE l.id = m.id) THEN 'A'
                 WHEN EXISTS (
                     SELECT FROM mq.ready AS r
@@ -39,11 +40,11 @@ BEGIN
                     SELECT FROM mq.grouped AS g
                     WHERE g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
                 ) THEN 'N'
-                -- No search for the claim that holds it: it is nowhere else.
+                -- Do not search for its claim: a message in no other table is active.
                 ELSE 'A'
             END, r.result, coalesce(e.error, d.error)
         FROM mq.message AS m
-        -- In order, so that only the primary keys serve: see erase.
+        -- ORDER BY selects the primary keys: see erase.
         LEFT JOIN LATERAL (SELECT * FROM mq.dead WHERE id = ANY (ARRAY[m.id]) ORDER BY id) AS e ON true
         LEFT JOIN LATERAL (SELECT * FROM mq.delayed WHERE id = ANY (ARRAY[m.id]) ORDER BY id) AS d ON true
         LEFT JOIN mq.result AS r ON r.id = m.id

@@ -1,6 +1,6 @@
--- drop_schedule: forget a schedule; messages that it has sent stay.
+-- drop_schedule: delete a schedule; messages that it has sent stay.
 -- Arguments:   p_name (1 to 200 characters)
--- Returns:     count (1, or 0 when there was none)
+-- Returns:     count: 1; 0 when there was none
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.drop_schedule('nightly');

@@ -1,6 +1,6 @@
--- next_occurrence: the first time after a moment that a cron expression names.
--- Arguments:   p_cron (five fields, @daily and the like, or @every and seconds), p_after (from 1970 to 2999; NULL: now), p_time_zone
---              (NULL: UTC)
+-- next_occurrence: the first time of a cron expression after a given time.
+-- Arguments:   p_cron (five fields, a short form such as @daily, or @every and 1 to 315,360,000 seconds), p_after (in the
+--              years 1970 to 2999; NULL: now), p_time_zone (NULL: UTC)
 -- Returns:     next_at; NULL when no date matches in the next 50 years
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only

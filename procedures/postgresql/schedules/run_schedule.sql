@@ -1,8 +1,8 @@
--- run_schedule: send a schedule's message now, once more, whatever its times are.
+-- run_schedule: send a schedule's message once now, in addition to its regular times.
 -- Arguments:   p_name (1 to 200 characters)
--- Returns:     id
+-- Returns:     id: the new message
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; the schedule's own times wait for its end
+-- Transaction: joins the caller's; the schedule's regular times wait until it ends
 -- Example:     SELECT mq.run_schedule('nightly');
 
 CREATE OR REPLACE FUNCTION mq.run_schedule(

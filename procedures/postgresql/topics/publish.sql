@@ -1,8 +1,10 @@
--- publish: send one message to each type that is bound to a topic.
--- Arguments:   p_topic (words with dots between them), p_body and the others as for send_message; p_headers is a JSON object
---              or NULL, and has up to 64 KiB with the topic in it
--- Returns:     count (messages sent, without those that a live message of the dedup_key stood for)
--- Errors:      50001 wrong_isolation (a change in an ordered queue or one with limits by group), 50002 invalid_argument
+-- publish: send one message to each type that is bound to the topic.
+-- Arguments:   p_topic (words separated by dots, 1 to 200 characters), p_headers (a JSON object, up to 64 KiB with the
+--              topic in it; NULL: only the topic); as for send_message: p_body, p_run_at, p_priority, p_group_key,
+--              p_dedup_key, p_max_attempts, p_source, p_delay_seconds, p_on_conflict
+-- Returns:     count: messages sent; a type with a live message of this dedup_key is not counted
+-- Errors:      50001 wrong_isolation (replace or postpone in an ordered queue or one with limits per group),
+--              50002 invalid_argument
 -- Transaction: joins the caller's; waits for an open transaction that has sent or changed the same dedup_key
 -- Example:     SELECT mq.publish('orders.eu.paid', '{"order":17}');
 
@@ -33,13 +35,13 @@ BEGIN
     IF v_object NOT LIKE '{%}' THEN
         PERFORM mq.raise_error('invalid_argument', 'headers: must be a JSON object');
     END IF;
-    -- A topic needs no escapes in JSON: require_topic has seen to that.
+    -- A topic needs no escapes in JSON: require_topic has checked it.
     v_headers := concat('{"topic":"', p_topic, '"', CASE WHEN v_object ~ '^[{] *}$' THEN '}' ELSE ',' || substr(v_object, 2) END);
-    -- Also when nobody is bound.
+    -- Checked even if no type is bound.
     PERFORM mq.require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers, p_source,
         p_delay_seconds, p_on_conflict);
     count := 0;
-    -- In the order of their names, so that two publishers with one dedup_key do not wait for each other in a circle.
+    -- In the order of their names: two publishers with the same dedup_key lock in the same order and do not deadlock.
     FOR v_type IN SELECT * FROM mq.topic_types(p_topic) LOOP
         count := count + (mq.send_message(v_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts,
             v_headers, p_source, p_delay_seconds, p_on_conflict)).created;

@@ -1,6 +1,6 @@
--- unbind_topic: take bindings away.
--- Arguments:   p_pattern (as it was bound; NULL: all), p_type (NULL: all)
--- Returns:     count (bindings taken away)
+-- unbind_topic: remove bindings; NULL selects all.
+-- Arguments:   p_pattern (as it was bound; NULL: all), p_type (NULL: all); both have 1 to 200 characters
+-- Returns:     count: bindings removed
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; messages that were sent stay
 -- Example:     SELECT mq.unbind_topic('orders.*.paid', 'invoice');

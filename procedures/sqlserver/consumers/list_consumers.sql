@@ -1,9 +1,10 @@
--- list_consumers: who consumes, since when, how fast, and who has stopped without saying so.
--- Arguments:   @type (NULL: all)
--- Returns:     one row per consumer and type, by type and reader; status working, silent (its report is overdue) or stopped;
---              totals since started_at; rate_per_minute and load (handlers busy at one time) are of the last whole minute
+-- list_consumers: list the consumers with their start, their speed, and whether they still report.
+-- Arguments:   @type (1 to 200 characters; NULL: all)
+-- Returns:     one row per consumer and type, by type and reader: reader, type, status (working; silent: its report is
+--              overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
+--              of the last full minute: rate_per_minute and load (the average number of running handlers)
 -- Errors:      50002 invalid_argument
--- Transaction: reads only and waits for nobody; where the database does not keep versions it sees uncommitted reports
+-- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted reports
 -- Example:     EXEC mq.list_consumers N'email';
 
 CREATE OR ALTER PROCEDURE mq.list_consumers
@@ -11,7 +12,7 @@ CREATE OR ALTER PROCEDURE mq.list_consumers
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @name nvarchar(400), @now datetime2(7) = SYSUTCDATETIME(), @base datetime2(7) = '2000-01-01', @minute datetime2(7);
     EXEC mq.require_name 'type', @type, 1;
     IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)

@@ -1,9 +1,10 @@
--- report_consumer: say that a consumer works, and what it did since its last report.
--- Arguments:   @reader, @type, @completed, @failed, @dead (NULL: its dead letters are
---              counted here), @busy_ms (time in handlers), @waited_ms (from sending to the first attempt), @sent (messages whose
---              first attempt it began, sent in the minute of @sent_at; NULL: now), @next_seconds (until its next report; 0: it
---              stops; NULL: 60)
--- Returns:     reported_at
+-- report_consumer: report that a consumer is running, and what it did since its last report.
+-- Arguments:   @reader, @type (1 to 200 characters each); since the last report (NULL: 0): the counts (0 to
+--              1,000,000,000) @completed, @failed, @dead (NULL: the dead letters are counted here) and @sent (messages
+--              sent in the minute of @sent_at whose first attempt this consumer began), and the milliseconds @busy_ms (in
+--              handlers) and @waited_ms (from sending to the first attempt); @sent_at (UTC; NULL: now); @next_seconds
+--              (until the next report, 0 to 3,600; 0: the consumer stops; NULL: 60)
+-- Returns:     reported_at: the time of this report
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; no two consumers write the same row
 -- Example:     EXEC mq.report_consumer N'worker-1', N'email', 120, 3, @busy_ms = 9500, @next_seconds = 10;
@@ -22,10 +23,11 @@ CREATE OR ALTER PROCEDURE mq.report_consumer
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it acts on what is there now, and passes over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: a snapshot shows old rows, and READPAST, which skips locked rows, is not allowed at
+    -- SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    -- In microseconds: drivers have no more digits, and who reads a time finds its row by it.
+    -- In microseconds, because drivers have no more digits: a caller can find the row by the time that it read.
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(6) = SYSUTCDATETIME();
     DECLARE @name nvarchar(400), @who nvarchar(400);
     BEGIN TRY

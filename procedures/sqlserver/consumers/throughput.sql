@@ -1,10 +1,11 @@
--- throughput: what became of messages, per minute and type, as their consumers report it.
--- Arguments:   @type (NULL: all), @since (NULL: an hour ago; reports are kept for 24 hours)
--- Returns:     type, minute, sent (in that minute, of those claimed meanwhile), completed, failed (attempts, dead letters
---              included), dead, waited_ms (from sending to the first attempt) and busy_ms (time in handlers); no row for
---              a minute without any
+-- throughput: what consumers report per minute and type: messages sent, completed, failed and dead.
+-- Arguments:   @type (1 to 200 characters; NULL: all), @since (UTC, a time in the first minute; NULL: an hour ago;
+--              reports are kept for 24 hours)
+-- Returns:     type, minute, sent (messages sent in this minute that have been claimed), completed, failed (attempts,
+--              including those that made a dead letter), dead, waited_ms (from sending to the first attempt), busy_ms (in
+--              handlers); no row for a minute without figures
 -- Errors:      50002 invalid_argument
--- Transaction: reads only and waits for nobody; where the database does not keep versions it sees uncommitted reports
+-- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted reports
 -- Example:     EXEC mq.throughput N'email';
 
 CREATE OR ALTER PROCEDURE mq.throughput
@@ -13,7 +14,7 @@ CREATE OR ALTER PROCEDURE mq.throughput
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @name nvarchar(400);
     EXEC mq.require_name 'type', @type, 1;
     IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
@@ -21,7 +22,7 @@ BEGIN
     ELSE
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     SELECT @name = @type, @since = COALESCE(@since, DATEADD(HOUR, -1, SYSUTCDATETIME()));
-    -- The minute that it lies in, too; there is none before the first one of all.
+    -- Includes the minute of @since; the smallest datetime2 has no minute before it.
     IF @since > '1900-01-01'
         SET @since = DATEADD(MINUTE, -1, @since);
     SELECT type, minute, SUM(sent) AS sent, SUM(completed) AS completed, SUM(failed) AS failed, SUM(dead) AS dead,

@@ -1,8 +1,8 @@
--- cancel: remove one message that nobody holds: new or dead.
--- Arguments:   @id
--- Returns:     count (0: it is active, is being claimed at this moment, or does not exist)
+-- cancel: delete one new or dead message.
+-- Arguments:   @id (the message)
+-- Returns:     count: 1; 0 when the message is active, is being claimed at this moment, or does not exist
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; never waits for a message that is being claimed
+-- Transaction: joins the caller's; never waits for a claim
 -- Example:     EXEC mq.cancel 17;
 
 CREATE OR ALTER PROCEDURE mq.cancel
@@ -10,8 +10,8 @@ CREATE OR ALTER PROCEDURE mq.cancel
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @type nvarchar(400), @count bigint = 0;

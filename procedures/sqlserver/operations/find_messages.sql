@@ -1,13 +1,16 @@
--- find_messages: find messages by their number, their dedup_key or their group_key, whatever their state.
--- Arguments:   @type (NULL: any, with @id only), and what they must have, one at least: @id, @dedup_key, @group_key; @size (1 to
---              10,000; NULL: 10), @body_length (at most so many characters of each body; NULL: all)
--- Returns:     up to @size messages as peek has them, by id. Archived ones are found by @id. By @group_key: due messages of
---              queues with groups all, others among the first 10,000 of their state
+-- find_messages: find messages in any state by id, dedup_key or group_key.
+-- Arguments:   @type (1 to 200 characters; NULL: any, allowed only with @id); one of @id, @dedup_key and @group_key,
+--              which are used in this order; @size (1 to 10,000; NULL: 10), @body_length (characters of each body, 0 to
+--              16,777,216; NULL: all)
+-- Returns:     up to @size messages with the columns of peek, ordered by id. Archived messages are found only by @id.
+--              @group_key finds all due messages of a queue with groups, and other messages among the first 10,000 of
+--              their state
 -- Errors:      50002 invalid_argument
--- Transaction: reads only and waits for nobody; where the database does not keep versions it sees uncommitted states
+-- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted states
 -- Example:     EXEC mq.find_messages N'invoice', @group_key = N'customer-17';
 --
--- It reads what message_state reads, by keys alone, and as peek does: first the places, then the texts.
+-- It reads the same tables as message_state, but only by keys. Like peek, it first finds the rows and then reads the
+-- texts.
 
 CREATE OR ALTER PROCEDURE mq.find_messages
     @type nvarchar(max),
@@ -19,8 +22,8 @@ CREATE OR ALTER PROCEDURE mq.find_messages
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- No body is longer.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- The longest body.
     DECLARE @length int = 16777216, @top int = 10, @name nvarchar(400), @dedup nvarchar(400), @group nvarchar(400);
     DECLARE @ids TABLE (id bigint NOT NULL PRIMARY KEY);
     DECLARE @found TABLE (
@@ -33,9 +36,9 @@ BEGIN
     EXEC mq.require_range 'size', @size, 1, 10000;
     EXEC mq.require_range 'body_length', @body_length, 0, 16777216;
     IF @id IS NULL AND @type IS NULL
-        EXEC mq.raise_error 'invalid_argument', N'type: must not be NULL without id';
+        EXEC mq.raise_error 'invalid_argument', N'type: must not be NULL unless id is given';
     IF @id IS NULL AND @dedup_key IS NULL AND @group_key IS NULL
-        EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL without dedup_key and group_key';
+        EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL unless dedup_key or group_key is given';
     SELECT @name = @type, @dedup = @dedup_key, @group = @group_key, @top = COALESCE(@size, @top),
         @length = COALESCE(@body_length, @length);
 
@@ -64,7 +67,7 @@ BEGIN
     LEFT JOIN mq.dead AS e ON e.id = m.id
     LEFT JOIN mq.delayed AS d ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
     LEFT JOIN mq.grouped AS g ON g.id = m.id
-    -- Claims are not searched for what is elsewhere: each batch of the type costs a seek.
+    -- Claims are searched only for messages not found elsewhere, because each batch of the type costs a seek.
     OUTER APPLY (
         SELECT TOP (1) c.attempt, b.reader, b.batch_key, b.lease_until, b.claimed_at
         FROM mq.batch AS b
@@ -72,7 +75,7 @@ BEGIN
         WHERE b.type = m.type AND COALESCE(e.id, d.id, g.id) IS NULL
     ) AS a
     LEFT JOIN mq.ready AS r ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
-    -- The place of a message in a queue that is claimed as a ring.
+    -- The position of a message in a queue that is claimed round-robin.
     LEFT JOIN mq.ready AS o ON o.type = m.type AND o.priority = -32768 AND o.run_at = '0001-01-01' AND o.id = m.id
     WHERE (@name IS NULL OR m.type = @name) AND (@dedup IS NULL OR m.dedup_key = @dedup) AND (@group IS NULL OR m.group_key = @group)
     ORDER BY i.id

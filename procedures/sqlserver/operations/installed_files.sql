@@ -1,7 +1,7 @@
--- installed_files: which file of the package each object comes from, and whether the object is still as installed.
+-- installed_files: list the installed files, and whether the object of each file was changed since.
 -- Arguments:   none
--- Returns:     name, kind (migration or procedure), sha256, changed (1: the object is missing or was changed by hand),
---              applied_at
+-- Returns:     name (the file's name without .sql), kind (migration or procedure), sha256 (of the file's text), changed
+--              (1: the object is missing or was changed by hand), applied_at
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     EXEC mq.installed_files;
@@ -10,8 +10,8 @@ CREATE OR ALTER PROCEDURE mq.installed_files
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- Migrations and grants.sql leave no object of their name: nothing to compare.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- Migrations and grants.sql create no object of their name, so there is nothing to compare.
     SELECT i.name, i.kind, i.sha256,
         CAST(CASE
             WHEN i.kind <> 'procedure' THEN 0

@@ -1,8 +1,9 @@
--- list_errors: the newest 10,000 dead letters of a type by what they died of.
--- Arguments:   @type, @size (at most so many errors, 1 to 10,000; NULL: 20)
--- Returns:     error (its first line, with # for each number; '' for none), count, first_at, last_at, last_id; the most frequent first
+-- list_errors: count the newest 10,000 dead letters of a queue by their error.
+-- Arguments:   @type (1 to 200 characters), @size (the most errors to return, 1 to 10,000; NULL: 20)
+-- Returns:     error (its first line, up to 200 characters, with # for each number; '': no error), count, first_at,
+--              last_at, last_id; the most frequent error first
 -- Errors:      50002 invalid_argument
--- Transaction: reads only and waits for nobody: passes over what another call is changing
+-- Transaction: reads only; never waits for locks; skips dead letters that another call is changing
 -- Example:     EXEC mq.list_errors N'email';
 
 CREATE OR ALTER PROCEDURE mq.list_errors
@@ -11,8 +12,8 @@ CREATE OR ALTER PROCEDURE mq.list_errors
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @top int = 20, @most int = 10000;
     DECLARE @found TABLE (
@@ -22,7 +23,7 @@ BEGIN
     EXEC mq.require_range 'size', @size, 1, 10000;
     SELECT @name = @type, @top = COALESCE(@size, @top);
     INSERT INTO @found (id, died_at, dotted)
-    -- With something after it: to this server blanks at the end do not count.
+    -- Compared with a character appended, because the server ignores trailing blanks.
     SELECT e.id, e.died_at, CONCAT(mq.error_group(e.error), N'.')
     FROM (
         SELECT TOP (@most) id

@@ -1,8 +1,8 @@
--- list_queues: the policies of queues.
--- Arguments:   @type (NULL: all that set_queue, pause or resume have named)
--- Returns:     one row per type, as set_queue returns it; a type asked for by name that has no policy has the defaults
+-- list_queues: list the policies of queues.
+-- Arguments:   @type (1 to 200 characters; NULL: all for which set_queue, pause or resume was called)
+-- Returns:     one row per type with the columns of set_queue; a given @type without a policy returns the defaults
 -- Errors:      50002 invalid_argument
--- Transaction: reads only and waits for nobody; where the database does not keep versions it sees uncommitted policies
+-- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted policies
 -- Example:     EXEC mq.list_queues;
 
 CREATE OR ALTER PROCEDURE mq.list_queues
@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq.list_queues
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @name nvarchar(400), @one nvarchar(400);
     EXEC mq.require_name 'type', @type, 1;
     SET @name = @type;
@@ -18,8 +18,8 @@ BEGIN
         SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
     ELSE
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    -- Not from mq.policy: that reads what is committed, and would wait for an open set_queue. The type without a name holds the
-    -- defaults.
+    -- Not from mq.policy, which reads committed rows and would wait for an open set_queue. The type without a name holds
+    -- the defaults.
     IF @name IS NOT NULL
         SET @one = CASE WHEN EXISTS (SELECT * FROM mq.queue WHERE type = @name) THEN @name ELSE N'' END;
     SELECT COALESCE(@name, type) AS type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete,

@@ -1,7 +1,8 @@
--- message_state: one row a message with its state letter, reader, times and error, for people.
+-- message_state: one row per message with its state, reader, times and error, for queries by hand.
 -- Arguments:   none; it is a view
--- Returns:     id, type, state (N, A, E; C for archived ones; NULL: damaged, in no state), body, headers, priority,
---              group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key, lease_until, changed_at, error
+-- Returns:     id, type, state (N new, A active, E dead, C archived; NULL: damaged, the message is in no state), body,
+--              headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key,
+--              lease_until, changed_at, error
 -- Errors:      none
 -- Transaction: reads only, at the caller's level
 -- Example:     SELECT state, COUNT(*) FROM mq.message_state WHERE type = N'email' GROUP BY state;
@@ -39,9 +40,9 @@ LEFT JOIN (
 LEFT JOIN mq.dead AS e ON e.id = m.id
 LEFT JOIN mq.delayed AS d ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
 LEFT JOIN mq.grouped AS g ON g.id = m.id
--- By its place: so of several tickets one counts, and the others are not searched for.
+-- By its position: so only one of several tickets counts, and the others are not searched.
 LEFT JOIN mq.ready AS r ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
--- The place of a message in a queue that is claimed as a ring.
+-- The position of a message in a queue that is claimed round-robin.
 LEFT JOIN mq.ready AS o ON o.type = m.type AND o.priority = -32768 AND o.run_at = '0001-01-01' AND o.id = m.id
 UNION ALL
 SELECT c.id, c.type, 'C', c.body, c.headers, c.priority, c.group_key, c.dedup_key, c.attempts, c.created_at, c.source, NULL,

@@ -1,9 +1,9 @@
--- pause: claims return nothing until resume; what is claimed can be finished; sending goes on.
--- Arguments:   @type
--- Returns:     count (1: it was running, 0: it was paused already)
+-- pause: stop the claims of a queue; claimed messages can still be finished, and sending continues.
+-- Arguments:   @type (1 to 200 characters)
+-- Returns:     count: 1; 0 when the queue was already paused
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; calls for one type wait for each other, and claims of the type for the end of the transaction
---              where the database does not keep versions
+-- Transaction: joins the caller's; calls for one type wait for each other; without READ_COMMITTED_SNAPSHOT claims of the
+--              type wait until the transaction ends
 -- Example:     EXEC mq.pause N'email';
 
 CREATE OR ALTER PROCEDURE mq.pause
@@ -11,8 +11,8 @@ CREATE OR ALTER PROCEDURE mq.pause
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: the call needs the current rows, and a snapshot shows old ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @count bigint;
@@ -21,7 +21,7 @@ BEGIN
         SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
-        -- The range is locked as well: of two first calls for a type the second waits here, and finds the row then.
+        -- Locks the key range too: of two first calls for a type, the second waits here and then finds the row.
         IF NOT EXISTS (SELECT * FROM mq.queue WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE type = @name)
             INSERT INTO mq.queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
                 notify, max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped)

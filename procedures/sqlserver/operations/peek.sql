@@ -1,12 +1,13 @@
 -- peek: list messages without claiming them.
--- Arguments:   @type, @state (N: in claim order, ready before delayed; A; E and C: the newest first; NULL: N), @size (1 to
---              10,000; NULL: 10), @body_length (at most so many characters of each body; NULL: all)
--- Returns:     up to @size messages with all that is known of them
+-- Arguments:   @type (1 to 200 characters), @state (N: in claim order, ready before delayed; A; E and C: the newest
+--              first; NULL: N), @size (1 to 10,000; NULL: 10), @body_length (characters of each body, 0 to 16,777,216;
+--              NULL: all)
+-- Returns:     up to @size messages with their state, reader, times and error
 -- Errors:      50002 invalid_argument
--- Transaction: reads only and waits for nobody; where the database does not keep versions it sees uncommitted states
+-- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted states
 -- Example:     EXEC mq.peek N'email', N'E', 20;
 --
--- Longer than 120 lines, because each of the four states has its own table: one query finds the ids, a second one reads the rows.
+-- It is long because each of the four states has its own table: one query finds the ids, and a second one reads the rows.
 
 CREATE OR ALTER PROCEDURE mq.peek
     @type nvarchar(max),
@@ -16,8 +17,8 @@ CREATE OR ALTER PROCEDURE mq.peek
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- No body is longer.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- The longest body.
     DECLARE @name nvarchar(400), @grouped bit, @n int = 0, @length int = 16777216;
     DECLARE @found TABLE (
         n int NOT NULL PRIMARY KEY, id bigint NOT NULL, attempts smallint NOT NULL, moment datetime2(7), reader nvarchar(400),
@@ -25,14 +26,15 @@ BEGIN
     );
     EXEC mq.require_name 'type', @type, 0;
     SET @name = @type;
-    -- With something after it: a blank at the end would not count.
+    -- Compared with a character appended, because the server ignores trailing blanks.
     IF (@state + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'N.', N'A.', N'E.', N'C.')
         EXEC mq.raise_error 'invalid_argument', N'state: must be N, A, E or C';
     EXEC mq.require_range 'size', @size, 1, 10000;
     EXEC mq.require_range 'body_length', @body_length, 0, 16777216;
     SELECT @size = COALESCE(@size, 10), @state = COALESCE(@state, N'N'), @length = COALESCE(@body_length, @length);
 
-    -- First the places, of narrow rows, without waiting; then the texts, of which a dirty read could end the connection.
+    -- First find the narrow rows, without waiting; then read the texts, because a dirty read of these could end the
+    -- connection.
     IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
         SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
     ELSE
@@ -64,9 +66,9 @@ BEGIN
         ORDER BY completed_at DESC, id DESC;
     ELSE
     BEGIN
-        -- Not from mq.policy: that reads what is committed, and would wait for an open set_queue.
+        -- Not from mq.policy, which reads committed rows and would wait for an open set_queue.
         SELECT TOP (1) @grouped = grouped FROM mq.queue WHERE type IN (@name, N'') ORDER BY type DESC;
-        -- In an ordered queue the rows of mq.ready are tickets.
+        -- In a queue with groups the rows of mq.ready are tickets.
         IF @grouped = 1
             INSERT INTO @found (n, id, attempts)
             SELECT TOP (@size) ROW_NUMBER() OVER (ORDER BY group_key, id), id, attempts

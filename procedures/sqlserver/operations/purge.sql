@@ -1,8 +1,8 @@
--- purge: delete the messages of one type and state, at most 10,000 a call.
--- Arguments:   @type, @state (N: ready and delayed, E: dead, C: archived)
--- Returns:     count; repeat until it is 0
+-- purge: delete the messages of one type and state, at most 10,000 per call.
+-- Arguments:   @type (1 to 200 characters), @state (N: ready and delayed; E: dead; C: archived)
+-- Returns:     count: messages deleted; repeat until it is 0
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; passes over what is being claimed at this moment
+-- Transaction: joins the caller's; skips messages that a claim is taking at this moment
 -- Example:     EXEC mq.purge N'email', N'E';
 
 CREATE OR ALTER PROCEDURE mq.purge
@@ -11,8 +11,8 @@ CREATE OR ALTER PROCEDURE mq.purge
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @grouped bit, @count bigint = 0, @gone bigint, @most int = 10000, @step int = 1000, @top int, @stage int;
@@ -21,7 +21,7 @@ BEGIN
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
         SET @name = @type;
-        -- With something after it: a blank at the end would not count.
+        -- Compared with a character appended, because the server ignores trailing blanks.
         IF @state IS NULL OR (@state + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'N.', N'E.', N'C.')
             EXEC mq.raise_error 'invalid_argument', N'state: must be N, E or C';
         IF @own = 1
@@ -31,13 +31,13 @@ BEGIN
         IF @states = 'C'
             EXEC mq.erase_archived @name, NULL, @most, @count OUTPUT;
         ELSE
-            -- 1: dead, 2: ready, 3: ready in an ordered queue, 4: delayed, which come last.
+            -- 1: dead, 2: ready, 3: ready in a queue with groups, 4: delayed, the last stage.
             SET @stage = CASE WHEN @states = 'E' THEN 1 WHEN @grouped = 1 THEN 3 ELSE 2 END;
         WHILE @stage IS NOT NULL AND @count < @most
         BEGIN
             DELETE FROM @items;
             SET @top = CASE WHEN @most - @count < @step THEN @most - @count ELSE @step END;
-            -- What is found here is locked by erase only, which knows the order of the tables.
+            -- Only erase locks these messages, because it takes the locks in the order of the tables.
             IF @stage = 1
                 INSERT INTO @items (id, attempts)
                 SELECT TOP (@top) id, attempts
@@ -47,7 +47,7 @@ BEGIN
             ELSE IF @stage = 2
                 INSERT INTO @items (id, attempts)
                 SELECT id, MAX(attempts)
-                -- Beside a message a ticket may stand that was left when the queue was ordered.
+                -- A ticket of a message may remain from the time when the queue was ordered.
                 FROM (
                     SELECT TOP (@top) id, attempts
                     FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)

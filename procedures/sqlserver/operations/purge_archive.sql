@@ -1,8 +1,8 @@
 -- purge_archive: delete archived messages that were completed before a time.
--- Arguments:   @before (UTC), @size (1 to 10,000; NULL: 1,000)
--- Returns:     count; repeat until it is 0
+-- Arguments:   @before (UTC; messages completed earlier are deleted), @size (1 to 10,000; NULL: 1,000)
+-- Returns:     count: messages deleted; repeat until it is 0
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; passes over what another call is deleting
+-- Transaction: joins the caller's; skips rows that another call is deleting
 -- Example:     DECLARE @before datetime2(7) = DATEADD(DAY, -90, SYSUTCDATETIME()); EXEC mq.purge_archive @before, 10000;
 
 CREATE OR ALTER PROCEDURE mq.purge_archive
@@ -11,8 +11,8 @@ CREATE OR ALTER PROCEDURE mq.purge_archive
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @count bigint = 0;

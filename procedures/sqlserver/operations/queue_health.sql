@@ -1,21 +1,22 @@
--- queue_health: what hurts queues in this database, with a verdict each.
+-- queue_health: check the database for problems that slow queues down or endanger messages.
 -- Arguments:   none
--- Returns:     name, verdict (ok, warn or bad), value (NULL: the caller may not see it), unit, detail
+-- Returns:     one row per check: name, verdict (ok, warn or bad), value (what was measured; NULL: the caller may not see
+--              it), unit, detail (what is wrong, and what to do)
 -- Errors:      none
 -- Transaction: reads only; sees other sessions when the caller's login has VIEW SERVER STATE (on Azure SQL: the caller VIEW
 --              DATABASE STATE)
 -- Example:     EXEC mq.queue_health;
 --
--- Longer than 120 lines, because it is a list: one block for each row of the result, in the same order.
+-- It is long because it is a list: one block per row of the result, in the same order.
 
 CREATE OR ALTER PROCEDURE mq.queue_health
 AS
 BEGIN
     SET NOCOUNT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- What may not be seen must not end the caller's transaction: the row says so. Nothing is changed here.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- A missing right must not end the caller's transaction: the row of the check reports it. Nothing is changed here.
     SET XACT_ABORT OFF;
-    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @value float, @verdict varchar(4), @detail nvarchar(max), @sees bit = 0;
     DECLARE @right nvarchar(200), @seconds bigint, @level int, @versions bit, @snapshots bit, @delayed_durability int;
@@ -32,7 +33,7 @@ BEGIN
     DECLARE @wrong TABLE (n int NOT NULL, name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL, PRIMARY KEY (n, name));
 
     BEGIN TRY
-        -- 5: Azure SQL Database, where the right is one of the database.
+        -- 5: Azure SQL Database, where the right belongs to the database.
         IF CAST(SERVERPROPERTY('EngineEdition') AS int) = 5
         BEGIN
             SET @right = CONCAT(N'GRANT VIEW DATABASE STATE TO ', QUOTENAME(USER_NAME()));
@@ -47,23 +48,24 @@ BEGIN
     BEGIN CATCH
         SET @sees = 0;
     END CATCH;
-    SET @right = CONCAT(N'the caller may not see it: ', @right);
+    SET @right = CONCAT(N'not visible to the caller: ', @right);
 
-    -- What is deleted is not cleaned up, and the log not emptied, as long as an old transaction is open.
+    -- While an old transaction is open, deleted rows stay in the version store and the log cannot be truncated.
     SELECT @value = NULL, @verdict = 'warn', @detail = @right;
     BEGIN TRY
         IF OBJECT_ID(N'sys.dm_tran_active_transactions') IS NULL
-            SET @detail = N'this server does not tell';
+            SET @detail = N'this server does not report it';
         ELSE IF @sees = 1
         BEGIN
             SELECT @value = 0, @detail = N'no other transaction is open';
             -- In the time zone of the server's machine.
             SELECT TOP (1) @value = DATEDIFF_BIG(MILLISECOND, t.transaction_begin_time, GETDATE()) / 1e3,
                 @detail = CASE
-                    WHEN s.session_id IS NULL THEN CONCAT(N'a distributed transaction of nobody; end it with KILL ''',
+                    WHEN s.session_id IS NULL THEN CONCAT(N'a distributed transaction without a session; to end it: KILL ''',
                         t.transaction_uow, N'''')
                     ELSE CONCAT(N'session ', s.session_id, N', login ', e.login_name, N', host ', e.host_name, N', program ',
-                        e.program_name, N', ', e.status, N'; end it with KILL ', s.session_id)
+                        e.program_name, N', ', e.status,
+                        N'; while it is open, deleted rows are not cleaned up; to end it: KILL ', s.session_id)
                 END
             FROM sys.dm_tran_active_transactions AS t
             LEFT JOIN sys.dm_tran_session_transactions AS s ON s.transaction_id = t.transaction_id
@@ -83,22 +85,22 @@ BEGIN
     END CATCH;
     INSERT INTO @checks VALUES (1, 'oldest_transaction', @verdict, @value, 'seconds', @detail);
 
-    -- A counter, which every release has: that of the whole server.
+    -- A counter of the whole server, because every release has it.
     SELECT @value = NULL, @verdict = 'warn', @detail = @right;
     BEGIN TRY
         IF OBJECT_ID(N'sys.dm_os_performance_counters') IS NULL
-            SET @detail = N'this server does not tell';
+            SET @detail = N'this server does not report it';
         ELSE IF @sees = 1
         BEGIN
-            SET @detail = N'this server does not tell';
+            SET @detail = N'this server does not report it';
             SELECT @value = MAX(cntr_value)
             FROM sys.dm_os_performance_counters
             WHERE object_name LIKE N'%:Transactions%' AND counter_name = N'Version Store Size (KB)';
             IF @value IS NOT NULL
                 SELECT @verdict = CASE WHEN @value > 10485760 THEN 'bad' WHEN @value > 1048576 THEN 'warn' ELSE 'ok' END,
                     @detail = CASE
-                        WHEN @value > 1048576 THEN N'old row versions of all databases, in tempdb: end old transactions'
-                        ELSE N'old row versions of all databases, in tempdb'
+                        WHEN @value > 1048576 THEN N'too many row versions of all databases in tempdb; end old transactions'
+                        ELSE N'row versions of all databases in tempdb'
                     END;
         END;
     END TRY
@@ -114,7 +116,7 @@ BEGIN
     SET @verdict = CASE WHEN @seconds > 3600 THEN 'bad' WHEN @seconds > 60 THEN 'warn' ELSE 'ok' END;
     SET @detail = CASE
         WHEN @value = 0 THEN N'none'
-        ELSE CONCAT(N'the oldest for ', @seconds, N' s; claims of the type rescue them, or EXEC mq.rescue_expired')
+        ELSE CONCAT(N'the oldest expired ', @seconds, N' s ago; claims of the type rescue them, or run EXEC mq.rescue_expired')
     END;
     INSERT INTO @checks VALUES (3, 'expired_leases', @verdict, @value, 'claims', @detail);
 
@@ -127,7 +129,7 @@ BEGIN
     SELECT 4, i.name
     FROM mq.installed AS i
     WHERE i.kind = 'procedure' AND ISNULL(i.fingerprint, 0x) <> ISNULL(mq.object_fingerprint(i.name), 0x);
-    -- Asked of the fingerprint, which sees what the caller may not.
+    -- Through object_fingerprint, which sees more than the caller.
     INSERT INTO @wrong (n, name)
     SELECT 5, w.name
     FROM (
@@ -140,7 +142,7 @@ BEGIN
             (N'polled_mark_pk'), (N'result_pk'), (N'archive_id'), (N'binding_pk'), (N'binding_prefix'), (N'schedule_pk'), (N'schedule_due')
     ) AS w (name)
     WHERE mq.object_fingerprint(w.name) IS NULL;
-    -- One after the other: the server joins texts by itself from 2017 on.
+    -- One after the other: STRING_AGG exists only from 2017 on.
     SELECT @round = 3, @name = N'';
     WHILE @round < 6
     BEGIN
@@ -156,37 +158,37 @@ BEGIN
     END;
     SELECT @value = COUNT(*) FROM @wrong WHERE n = 3;
     SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
-    SET @detail = COALESCE(N'this server does not know the time zone of ' + @stopped + N'; call set_schedule again, with one that it knows',
-        N'every schedule has a next time');
+    SET @detail = COALESCE(N'the server does not know the time zone of ' + @stopped + N'; call set_schedule again with a name of sys.time_zone_info',
+        N'none');
     INSERT INTO @checks VALUES (4, 'stopped_schedules', @verdict, @value, 'schedules', @detail);
     SELECT @value = COUNT(*) FROM @wrong WHERE n = 4;
     SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
     SET @detail = COALESCE(N'missing or changed by hand: ' + @changed + N'; run the installation again',
-        N'all procedures are as installed');
+        N'none');
     INSERT INTO @checks VALUES (5, 'changed_objects', @verdict, @value, 'objects', @detail);
     SELECT @value = COUNT(*) FROM @wrong WHERE n = 5;
     SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
-    SET @detail = COALESCE(N'missing or disabled: ' + @missing, N'all there');
+    SET @detail = COALESCE(N'missing or disabled: ' + @missing + N'; create it as in the migrations, or ALTER INDEX ... REBUILD', N'none');
     INSERT INTO @checks VALUES (6, 'missing_indexes', @verdict, @value, 'indexes', @detail);
 
     SELECT @level = compatibility_level, @versions = is_read_committed_snapshot_on,
         @snapshots = CASE WHEN snapshot_isolation_state IN (1, 3) THEN 1 ELSE 0 END, @delayed_durability = delayed_durability
     FROM sys.databases
-    WHERE name = DB_NAME(); -- on Azure SQL the number may be another one there
+    WHERE name = DB_NAME(); -- on Azure SQL database_id may differ there
     SET @verdict = CASE WHEN @level < 130 THEN 'bad' ELSE 'ok' END;
     SET @detail = CASE
-        WHEN @level < 130 THEN CONCAT(N'lists cannot be read below 130: ALTER DATABASE ', QUOTENAME(DB_NAME()),
+        WHEN @level < 130 THEN CONCAT(N'below 130, lists of bodies and failures cannot be read: ALTER DATABASE ', QUOTENAME(DB_NAME()),
             N' SET COMPATIBILITY_LEVEL = 130')
-        ELSE N'enough to read lists'
+        ELSE N'high enough'
     END;
     INSERT INTO @checks VALUES (7, 'compatibility_level', @verdict, @level, 'level', @detail);
     SET @detail = CASE
-        WHEN @versions = 1 THEN N'on: those who look see what is committed'
-        ELSE N'off: those who look see what is not committed, or wait for it; claims do not depend on it'
+        WHEN @versions = 1 THEN N'on: readers see committed rows and do not wait'
+        ELSE N'off: readers see uncommitted rows, or wait for locks; claims do not depend on it'
     END;
     INSERT INTO @checks VALUES (8, 'read_committed_snapshot', 'ok', CASE @versions WHEN 1 THEN 1 ELSE 0 END, 'flag', @detail);
     SET @detail = CASE
-        WHEN @snapshots = 1 THEN N'allowed: what is deleted is not cleaned up while such a transaction is open'
+        WHEN @snapshots = 1 THEN N'allowed: deleted rows are not cleaned up while a snapshot transaction is open'
         ELSE N'not allowed'
     END;
     INSERT INTO @checks VALUES (9, 'snapshot_isolation', 'ok', CASE @snapshots WHEN 1 THEN 1 ELSE 0 END, 'flag', @detail);
@@ -194,12 +196,12 @@ BEGIN
     SET @value = CASE WHEN @delayed_durability = 2 THEN 0 ELSE 1 END;
     SET @verdict = CASE WHEN @value = 0 THEN 'warn' ELSE 'ok' END;
     SET @detail = CASE
-        WHEN @value = 0 THEN N'DELAYED_DURABILITY is FORCED: a crash may lose messages and bring finished ones back'
-        ELSE N'what is committed is on disk, unless the caller commits with DELAYED_DURABILITY'
+        WHEN @value = 0 THEN N'DELAYED_DURABILITY is FORCED: a crash can lose messages and restore finished ones; set it to ALLOWED'
+        ELSE N'commits are on disk, except those with DELAYED_DURABILITY = ON'
     END;
     INSERT INTO @checks VALUES (10, 'durability', @verdict, @value, 'flag', @detail);
 
-    -- Twice: what another transaction is just about to put right is not there the second time.
+    -- Check twice: a group that another transaction is just repairing is not found the second time.
     SELECT @value = NULL, @verdict = 'warn', @round = 0;
     BEGIN TRY
         WHILE @round < 2
@@ -222,8 +224,8 @@ BEGIN
         WHERE a.round = 0;
         SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
         SET @detail = CASE
-            WHEN @value > 0 THEN CONCAT(N'groups with due messages that no claim finds, the first ones in ', @name,
-                N'; EXEC mq.rescue_expired N''', REPLACE(@name COLLATE Latin1_General_100_BIN2, N'''', N''''''), N''' lets them go on')
+            WHEN @value > 0 THEN CONCAT(N'groups of ', @name, N' have ready messages that no claim finds',
+                N'; to repair them: EXEC mq.rescue_expired N''', REPLACE(@name COLLATE Latin1_General_100_BIN2, N'''', N''''''), N'''')
             ELSE N'none'
         END;
     END TRY

@@ -1,9 +1,10 @@
--- queue_stats: what each queue holds; each number is exact up to 10,000 and stays there above, with capped = 1.
--- Arguments:   @type (NULL: all that have a policy or a message)
--- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds, capped, paused
+-- queue_stats: count each queue's messages by state, exactly up to 10,000.
+-- Arguments:   @type (1 to 200 characters; NULL: all that have a policy or a message)
+-- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds (NULL: none is ready), capped (1: a
+--              number is larger than 10,000, which is shown instead), paused (1: claims return nothing)
 -- Errors:      50002 invalid_argument
--- Transaction: reads only, waits for nobody, and never reads much more than 20,002 rows a number; where the database does not keep
---              versions it counts what is not committed
+-- Transaction: reads only, about 20,002 rows per number at most; never waits for locks; without READ_COMMITTED_SNAPSHOT
+--              it counts uncommitted rows
 -- Example:     EXEC mq.queue_stats;
 
 CREATE OR ALTER PROCEDURE mq.queue_stats
@@ -11,7 +12,7 @@ CREATE OR ALTER PROCEDURE mq.queue_stats
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @one nvarchar(400);
     EXEC mq.require_name 'type', @type, 1;
     IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)

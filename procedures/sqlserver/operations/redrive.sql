@@ -1,9 +1,10 @@
--- redrive: make dead letters ready again, with their attempts set back to 0.
--- Arguments:   @type, @id (NULL: all, the oldest dead first, at most 10,000 per call), @error (only those that list_errors counts
---              under this name, of the newest 10,000; NULL: whatever they died of)
--- Returns:     count
+-- redrive: retry dead letters, with their attempts reset to 0.
+-- Arguments:   @type (1 to 200 characters), @id (NULL: all, those that died first, at most 10,000 per call), @error (an
+--              error as list_errors returns it; only dead letters with it are retried, among the newest 10,000; NULL:
+--              any)
+-- Returns:     count: messages that will be retried; repeat until it is 0
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; passes over what another call is changing
+-- Transaction: joins the caller's; skips dead letters that another call is changing
 -- Example:     EXEC mq.redrive N'email';
 
 CREATE OR ALTER PROCEDURE mq.redrive
@@ -13,12 +14,12 @@ CREATE OR ALTER PROCEDURE mq.redrive
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it passes over locked rows, which no higher level allows.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @grouped bit, @ring bit, @count bigint = 0, @most int = 10000, @step int = 1000, @top int, @took int = 1;
-    -- died_at: an error was compared, which is that of this death.
+    -- died_at: the error that was compared belongs to this death.
     DECLARE @found TABLE (id bigint NOT NULL PRIMARY KEY, died_at datetime2(7));
     DECLARE @same TABLE (id bigint NOT NULL PRIMARY KEY, died_at datetime2(7));
     DECLARE @back mq.items;
@@ -44,7 +45,7 @@ BEGIN
                 SELECT @id WHERE @id IS NOT NULL
             ) AS d
             INNER JOIN mq.dead AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = d.id
-            -- With something after it: to this server blanks at the end do not count.
+            -- Compared with a character appended, because the server ignores trailing blanks.
             WHERE e.type = @name AND CONCAT(mq.error_group(e.error), N'.') COLLATE Latin1_General_100_BIN2 = @error + N'.'
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         WHILE @took > 0 AND @count < @most
@@ -52,8 +53,8 @@ BEGIN
             DELETE FROM @found;
             DELETE FROM @back;
             SET @top = CASE WHEN @most - @count < @step THEN @most - @count ELSE @step END;
-            -- First the ids, without keeping a lock, then the rows by their primary key: two calls that lock rows of one table
-            -- through two indexes deadlock.
+            -- First the ids, without holding locks, then the rows by their primary key: two calls that lock rows of one
+            -- table through two indexes deadlock.
             IF @error IS NOT NULL
                 DELETE TOP (@step) FROM @same OUTPUT deleted.id, deleted.died_at INTO @found (id, died_at);
             ELSE IF @id IS NULL
@@ -64,7 +65,7 @@ BEGIN
                 ORDER BY died_at, id;
             ELSE
                 INSERT INTO @found (id) VALUES (@id);
-            -- The message before its dead letter, as erase does: what is being cancelled is passed over.
+            -- Lock the message before its dead letter, as erase does: a message that is being cancelled is skipped.
             DELETE e
             OUTPUT deleted.id, 0 INTO @back (id, attempts)
             FROM @found AS f

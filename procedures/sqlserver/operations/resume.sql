@@ -1,9 +1,9 @@
--- resume: claims go on after a pause.
--- Arguments:   @type
--- Returns:     count (1: it was paused, 0: it was running already)
+-- resume: allow the claims of a paused queue again.
+-- Arguments:   @type (1 to 200 characters)
+-- Returns:     count: 1; 0 when the queue was not paused
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; calls for one type wait for each other, and claims of the type for the end of the transaction
---              where the database does not keep versions
+-- Transaction: joins the caller's; calls for one type wait for each other; without READ_COMMITTED_SNAPSHOT claims of the
+--              type wait until the transaction ends
 -- Example:     EXEC mq.resume N'email';
 
 CREATE OR ALTER PROCEDURE mq.resume
@@ -11,8 +11,8 @@ CREATE OR ALTER PROCEDURE mq.resume
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: the call needs the current rows, and a snapshot shows old ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @count bigint = 0;
@@ -21,7 +21,8 @@ BEGIN
         SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
-        -- First the lock: an update that judges the committed row would pass by an open pause without waiting.
+        -- Take the lock first: an update that checks the committed row would ignore an uncommitted pause instead of
+        -- waiting for it.
         SELECT @count = 1 FROM mq.queue WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name AND paused = 1;
         IF @count = 1
             UPDATE mq.queue SET paused = 0 WHERE type = @name;

@@ -1,12 +1,16 @@
--- set_queue: set the policy of a type; NULL leaves a setting as it is.
--- Arguments:   @type, @lease_seconds (at first 60), @max_attempts (10), @backoff_seconds (5), @backoff_max_seconds (3,600),
---              @on_complete (delete), @ordered (0), @notify (1), @max_active (0), @rate (0), @rate_seconds (1),
+-- set_queue: set the policy of a queue; NULL does not change a setting.
+-- Arguments:   @type (1 to 200 characters); the settings, each with its limits and its first value: @lease_seconds (0 to
+--              315,360,000; 60), @max_attempts (1 to 1,000; 10), @backoff_seconds (0 to 315,360,000; 5),
+--              @backoff_max_seconds (0 to 315,360,000; 3,600), @on_complete (delete or archive; delete), @ordered (0 or
+--              1; 0), @notify (0 or 1; 1), @max_active (0 to 1,000,000; 0, no limit), @rate (messages per @rate_seconds,
+--              0 to 1,000,000; 0, no limit), @rate_seconds (1 to 86,400; 1); the same limits for each group_key:
 --              @group_max_active (0), @group_rate (0), @group_rate_seconds (1)
--- Returns:     the policy as it is now
--- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered, and whether there are limits by group, can change only
---              without new and active messages)
--- Transaction: joins the caller's; calls for one type wait for each other, and claims of the type for the end of the transaction
---              where the database does not keep versions; a first max_active waits for calls that are finishing messages
+-- Returns:     the settings of the queue after the call, and paused
+-- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change, and limits per group can be added or
+--              removed, only without new and active messages)
+-- Transaction: joins the caller's; calls for one type wait for each other; without READ_COMMITTED_SNAPSHOT claims of the
+--              type wait until the transaction ends; the first max_active of a queue waits for calls that are finishing
+--              messages
 -- Example:     EXEC mq.set_queue N'invoice', @max_attempts = 5, @on_complete = N'archive';
 
 CREATE OR ALTER PROCEDURE mq.set_queue
@@ -27,8 +31,8 @@ CREATE OR ALTER PROCEDURE mq.set_queue
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: the call needs the current rows, and a snapshot shows old ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @was bit, @was_grouped bit, @grouped bit, @refused bit = 0, @step int = 1000, @took int = 1, @counted int = 0;
@@ -40,7 +44,7 @@ BEGIN
         EXEC mq.require_range 'max_attempts', @max_attempts, 1, 1000;
         EXEC mq.require_range 'backoff_seconds', @backoff_seconds, 0, 315360000;
         EXEC mq.require_range 'backoff_max_seconds', @backoff_max_seconds, 0, 315360000;
-        -- With something after it: a blank at the end would not count.
+        -- Compared with a character appended, because the server ignores trailing blanks.
         IF (@on_complete + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'delete.', N'archive.')
             EXEC mq.raise_error 'invalid_argument', N'on_complete: must be delete or archive';
         EXEC mq.require_range 'ordered', @ordered, 0, 1;
@@ -53,10 +57,10 @@ BEGIN
         EXEC mq.require_range 'group_rate_seconds', @group_rate_seconds, 1, 86400;
         IF @own = 1
             BEGIN TRANSACTION;
-        -- Before the lock of the policy, which a call that is waited for here may read in a moment.
+        -- Before locking the policy: a call that this one waits for may still need to read the policy.
         IF @max_active > 0 AND EXISTS (SELECT * FROM mq.policy(@name) WHERE max_active = 0)
             EXEC mq.count_batches @name, 1, @counted OUTPUT;
-        -- The range is locked as well: of two first calls for a type the second waits here, and finds the row then.
+        -- Locks the key range too: of two first calls for a type, the second waits here and then finds the row.
         SELECT @was = ordered FROM mq.queue WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE type = @name;
         IF @was IS NULL
         BEGIN
@@ -73,11 +77,12 @@ BEGIN
         FROM mq.queue
         WHERE type = @name;
         IF @ordered = 1 AND @group_max_active > 1
-            EXEC mq.raise_error 'invalid_argument', N'group_max_active: must be 0 or 1 for an ordered queue';
+            EXEC mq.raise_error 'invalid_argument', N'group_max_active: must be 0 or 1 on an ordered queue';
         SET @grouped = CASE WHEN @ordered = 1 OR @group_max_active > 0 OR @group_rate > 0 THEN 1 ELSE 0 END;
         IF @ordered <> @was OR @grouped <> @was_grouped
         BEGIN
-            -- A row that is locked is a message on its way in or out: it counts, and waiting for it could end in a deadlock.
+            -- A locked row is a message that is being added or removed: it counts as a message, because waiting for it
+            -- could deadlock.
             BEGIN TRY
                 IF EXISTS (SELECT * FROM mq.ready WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @name)
                     SET @refused = 1;
@@ -95,18 +100,18 @@ BEGIN
             END CATCH;
             IF @refused = 1
                 EXEC mq.raise_error 'queue_not_empty',
-                    N'ordered and limits by group can be set or removed only while {} holds no new and no active message', @name;
-            -- Left by a transaction that sent before the queue was no longer grouped, and committed after.
+                    N'ordered can change, and limits per group be added or removed, only while {} holds no new and no active message', @name;
+            -- Rows of a transaction that sent while the queue still had groups, and committed after it had none.
             WHILE @was_grouped = 0 AND @took > 0
             BEGIN
                 DELETE TOP (@step) FROM mq.grouped WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name;
                 SET @took = @@ROWCOUNT;
             END;
         END;
-        -- Before the policy changes: a claim that has this row locked reads the policy once more.
+        -- Before the policy changes: a claim that has locked this row reads the policy once more.
         IF @counted > 0 OR @max_active > 0 OR @rate > 0
         BEGIN
-            -- Claims that began before have committed by then: so long every claim searches for their batches.
+            -- Claims that began earlier have committed by then; until then every claim searches for their batches.
             SET @until = DATEADD(SECOND, 10, SYSUTCDATETIME());
             UPDATE mq.limited SET active = active + @counted, counted_at = @until WHERE type = @name;
             IF @@ROWCOUNT = 0

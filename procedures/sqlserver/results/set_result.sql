@@ -1,5 +1,5 @@
--- set_result: keep a result with a message that is being handled; it stays with the archived message.
--- Arguments:   @id, @batch_key (the key that holds it), @result (up to 16 MiB)
+-- set_result: store a result with a claimed message; it is kept with the archived message.
+-- Arguments:   @id (the message), @batch_key (the batch key that holds it), @result (up to 16 MiB)
 -- Returns:     count: 1
 -- Errors:      50002 invalid_argument (also when the queue does not archive), 50008 lease_lost
 -- Transaction: joins the caller's; waits for another call on the same batch
@@ -12,8 +12,8 @@ CREATE OR ALTER PROCEDURE mq.set_result
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: the call needs the current rows, and a snapshot shows old ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier, @type nvarchar(400), @holds bit = 0;
     DECLARE @on_complete varchar(7), @detail nvarchar(2000);
@@ -24,7 +24,7 @@ BEGIN
         EXEC mq.require_body 'result', @result, 16777216, N'16 MiB (16,777,216 bytes)', 0;
         IF @own = 1
             BEGIN TRANSACTION;
-        -- As withdraw does: nobody finishes the message meanwhile.
+        -- As in withdraw: no other call can finish the message in the meantime.
         SELECT @type = type FROM mq.batch WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE batch_key = @key;
         IF @type IS NOT NULL
             SELECT @holds = 1 FROM mq.claimed WHERE batch_key = @key AND id = @id;
@@ -35,7 +35,7 @@ BEGIN
         END;
         SELECT @on_complete = on_complete FROM mq.policy(@type);
         IF @on_complete <> 'archive'
-            EXEC mq.raise_error 'invalid_argument', N'id: results need a queue that archives: set_queue with on_complete archive';
+            EXEC mq.raise_error 'invalid_argument', N'id: the queue keeps no results; call set_queue with on_complete archive';
         UPDATE mq.result SET result = @result WHERE id = @id;
         IF @@ROWCOUNT = 0
             INSERT INTO mq.result (id, result) VALUES (@id, @result);

@@ -1,6 +1,6 @@
--- drop_schedule: forget a schedule; messages that it has sent stay.
+-- drop_schedule: delete a schedule; messages that it has sent stay.
 -- Arguments:   @name (1 to 200 characters)
--- Returns:     count (1, or 0 when there was none)
+-- Returns:     count: 1; 0 when there was none
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.drop_schedule N'nightly';
@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq.drop_schedule
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @schedule nvarchar(400), @count bigint;
     EXEC mq.require_name 'name', @name, 0;

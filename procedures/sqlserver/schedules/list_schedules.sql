@@ -1,6 +1,7 @@
--- list_schedules: the schedules, with when each was and will be due.
+-- list_schedules: list the schedules with their last and next times.
 -- Arguments:   @type (1 to 200 characters; NULL: all)
--- Returns:     name, type, cron, time_zone, body, headers, priority, group_key, overlap, next_at, last_at, last_id; by name
+-- Returns:     name, type, cron, time_zone, body, headers, priority, group_key, overlap, next_at (NULL: the schedule has
+--              stopped), last_at, last_id (NULL: nothing was sent yet); by name
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     EXEC mq.list_schedules N'report';
@@ -10,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq.list_schedules
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @queue nvarchar(400);
     EXEC mq.require_name 'type', @type, 1;
     SET @queue = @type;

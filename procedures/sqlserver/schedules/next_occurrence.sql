@@ -1,6 +1,6 @@
--- next_occurrence: the first time after a moment that a cron expression names.
--- Arguments:   @cron (five fields, @daily and the like, or @every and seconds), @after (from 1970 to 2999; NULL: now), @time_zone
---              (NULL: UTC)
+-- next_occurrence: the first time of a cron expression after a given time.
+-- Arguments:   @cron (five fields, a short form such as @daily, or @every and 1 to 315,360,000 seconds), @after (in the
+--              years 1970 to 2999; NULL: now), @time_zone (NULL: UTC)
 -- Returns:     next_at; NULL when no date matches in the next 50 years
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
@@ -13,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq.next_occurrence
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @zone nvarchar(400), @next_at datetime2(7);
     EXEC mq.require_zone @time_zone;
     IF @after < '1970-01-01' OR @after >= '3000-01-01'

@@ -1,8 +1,8 @@
--- run_schedule: send a schedule's message now, once more, whatever its times are.
+-- run_schedule: send a schedule's message once now, in addition to its regular times.
 -- Arguments:   @name (1 to 200 characters)
--- Returns:     id
+-- Returns:     id: the new message
 -- Errors:      50002 invalid_argument, 50005 not_found
--- Transaction: joins the caller's; the schedule's own times wait for its end
+-- Transaction: joins the caller's; the schedule's regular times wait until it ends
 -- Example:     EXEC mq.run_schedule N'nightly';
 
 CREATE OR ALTER PROCEDURE mq.run_schedule
@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq.run_schedule
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7), @schedule nvarchar(400), @found bit = 0;
     DECLARE @id bigint;

@@ -1,14 +1,14 @@
--- set_schedule: send a message at each time that a cron expression names; the same name again changes the schedule.
--- Arguments:   @name, @type, @cron (see next_occurrence), @body (up to 16 MiB), @time_zone (NULL: UTC), @headers (up to 64 KiB),
---              @priority (-32,768 to 32,767; NULL: 0), @group_key, @overlap (0: nothing is sent while the last message is new or
---              active; NULL or 1: while it is new); names and keys have 1 to 200 characters
+-- set_schedule: send a message at each time of a cron expression; a call with an existing name changes that schedule.
+-- Arguments:   @name, @type, @cron (see next_occurrence), @body (up to 16 MiB), @time_zone (NULL: UTC), @headers (up to
+--              64 KiB), @priority (-32,768 to 32,767; NULL: 0), @group_key, @overlap (a time is skipped while the last
+--              message is new; 0: also while it is active; NULL: 1); names and keys have 1 to 200 characters
 -- Returns:     created (1 when the schedule is new), next_at
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; calls for one name wait for each other
 -- Example:     EXEC mq.set_schedule N'nightly', N'report', N'30 2 * * *', N'{}', N'Romance Standard Time';
 --
--- A schedule whose cron and time zone stay as they are keeps its next time: a program that calls this whenever it starts neither
--- loses a time that is due nor repeats one.
+-- A schedule with unchanged cron and time zone keeps its next time. So a program can call this at each start: no due time
+-- is lost or repeated.
 
 CREATE OR ALTER PROCEDURE mq.set_schedule
     @name nvarchar(max),
@@ -23,8 +23,8 @@ CREATE OR ALTER PROCEDURE mq.set_schedule
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- For as long as this call: it acts on what is there now, and a snapshot shows what was.
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: the call needs the current rows, and a snapshot shows old ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
     DECLARE @schedule nvarchar(400), @zone nvarchar(400), @next_at datetime2(7), @created smallint = 0, @resource nvarchar(255);
@@ -43,7 +43,7 @@ BEGIN
             EXEC mq.raise_error 'invalid_argument', N'cron: no date matches in the next 50 years';
         IF @own = 1
             BEGIN TRANSACTION;
-        -- Of two first calls for a name the second finds the row.
+        -- Of two first calls for a name, the second finds the row.
         SET @resource = mq.lock_name('schedule', @schedule, N'');
         EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
             @LockOwner = 'Transaction', @LockTimeout = -1;

@@ -1,8 +1,10 @@
--- bind_topic: from now on, each message published to a matching topic is sent to this type.
--- Arguments:   @pattern (words with dots between them; * stands for one word, # for any number of words), @type (1 to 200 characters)
--- Returns:     created: 1, or 0 when it was bound so already
+-- bind_topic: send each message that is published to a matching topic to this queue.
+-- Arguments:   @pattern (words separated by dots; * matches exactly one word, # zero or more), @type; both have 1 to 200
+--              characters
+-- Returns:     created: 1; 0 when the binding already exists
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; it counts from its commit on; another call for the same binding waits for it
+-- Transaction: joins the caller's; applies to messages published after its commit; another call for the same binding
+--              waits for it
 -- Example:     EXEC mq.bind_topic N'orders.*.paid', N'invoice';
 
 CREATE OR ALTER PROCEDURE mq.bind_topic
@@ -11,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq.bind_topic
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @name nvarchar(400), @words nvarchar(400);
     DECLARE @created smallint, @resource nvarchar(255);
@@ -21,7 +23,7 @@ BEGIN
         SELECT @words = @pattern, @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
-        -- Of two that are the same the second finds what the first has written.
+        -- Of two equal calls, the second finds the row of the first.
         SET @resource = mq.lock_name('topic', @words, @name);
         EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
             @LockOwner = 'Transaction', @LockTimeout = -1;

@@ -1,6 +1,6 @@
--- list_bindings: the bindings, or those that a topic matches.
--- Arguments:   @topic (NULL: all bindings)
--- Returns:     pattern, type: one row a binding, by pattern and type
+-- list_bindings: list all bindings, or those whose pattern matches a topic.
+-- Arguments:   @topic (words separated by dots; NULL: all bindings)
+-- Returns:     pattern, type: one row per binding, in this order
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     EXEC mq.list_bindings N'orders.eu.paid';
@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq.list_bindings
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     IF @topic IS NULL
         SELECT pattern, type FROM mq.binding ORDER BY pattern, type;
     ELSE

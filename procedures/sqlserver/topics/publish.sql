@@ -1,8 +1,8 @@
 -- publish: send one message to each type that is bound to the topic.
--- Arguments:   @topic (words with dots between them), @headers (a JSON object, up to 64 KiB with the topic in it; NULL: none but the
---              topic); the others as of send_message:
---              @body, @run_at, @priority, @group_key, @dedup_key, @max_attempts, @source, @delay_seconds, @on_conflict
--- Returns:     count: messages sent; those that a live message of the dedup_key stood for are not counted
+-- Arguments:   @topic (words separated by dots, 1 to 200 characters), @headers (a JSON object, up to 64 KiB with the
+--              topic in it; NULL: only the topic); as for send_message: @body, @run_at, @priority, @group_key,
+--              @dedup_key, @max_attempts, @source, @delay_seconds, @on_conflict
+-- Returns:     count: messages sent; a type with a live message of this dedup_key is not counted
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; waits for open transactions that have sent or are finishing the same dedup_key
 -- Example:     EXEC mq.publish N'orders.eu.paid', N'{"id":17}';
@@ -22,7 +22,7 @@ CREATE OR ALTER PROCEDURE mq.publish
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
     DECLARE @type nvarchar(400) = NCHAR(1), @id bigint, @created smallint, @changed smallint, @count bigint = 0;
     DECLARE @types TABLE (type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY NONCLUSTERED);
@@ -36,7 +36,7 @@ BEGIN
         IF @own = 1
             BEGIN TRANSACTION;
         INSERT INTO @types (type) SELECT type FROM mq.topic_types(@topic);
-        -- In the order of their names: two publishers of one dedup_key lock in one order.
+        -- In the order of their names: two publishers with the same dedup_key lock in the same order and do not deadlock.
         WHILE @type IS NOT NULL
         BEGIN
             SET @type = (SELECT MIN(type) FROM @types WHERE type > @type);

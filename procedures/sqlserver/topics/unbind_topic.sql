@@ -1,9 +1,9 @@
--- unbind_topic: take bindings away; NULL stands for all.
--- Arguments:   @pattern (as it was bound; NULL: all), @type (NULL: all)
--- Returns:     count (bindings taken away)
+-- unbind_topic: remove bindings; NULL selects all.
+-- Arguments:   @pattern (as it was bound; NULL: all), @type (NULL: all); both have 1 to 200 characters
+-- Returns:     count: bindings removed
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; messages that were sent stay. Publishers to a matching topic wait for its end where the database
---              does not keep versions
+-- Transaction: joins the caller's; messages that were sent stay. without READ_COMMITTED_SNAPSHOT publishers to a matching
+--              topic wait until the transaction ends
 -- Example:     EXEC mq.unbind_topic N'orders.*.paid', N'invoice';
 
 CREATE OR ALTER PROCEDURE mq.unbind_topic
@@ -12,7 +12,7 @@ CREATE OR ALTER PROCEDURE mq.unbind_topic
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @name nvarchar(400), @words nvarchar(400), @count bigint;
     BEGIN TRY

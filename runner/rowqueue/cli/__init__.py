@@ -1,6 +1,7 @@
-"""The command `runner`: each command opens the database, calls procedures, and prints what they return.
+"""The command `runner`: each command opens the database, calls procedures, and prints their results.
 
-Exit codes: 0 done or drained, 1 failure, 2 usage, 3 schema missing, pending or drifted, 130 and 143 ended by signal.
+Exit codes: 0 done or drained; 1 failure; 2 wrong usage; 3 queue not installed, or not as released; 130 and 143 ended by
+a signal.
 """
 
 import io
@@ -48,14 +49,14 @@ def _defaults(
 
 
 def _options(command: Any) -> Any:
-    """The options of a command, and whether each may be given several times; or those of each command of a group."""
+    """The options of a command, and whether each may be repeated. For a group: the same for each of its commands."""
     if hasattr(command, "commands"):
         return {name: _options(child) for name, child in command.commands.items()}
     return {parameter.name: getattr(parameter, "multiple", False) for parameter in command.params}
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code; what can be expected to go wrong is told in one line."""
+    """Run the command line and exit with its code. Errors that a user can act on are printed as one line."""
     if COMPLETION in os.environ:
         from .completion import answer
 
@@ -70,12 +71,12 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
     except (typer.TyperException, typer.Abort, Expected, OSError) as error:
-        code = int(getattr(error, "exit_code", 1))  # Typer's errors know theirs, too
+        code = int(getattr(error, "exit_code", 1))  # Typer's errors have one too
         print(f"runner: {_line(error)}", file=sys.stderr)
     sys.exit(code)
 
 
 def _line(error: Exception) -> str:
-    """An error on one line; Typer's name the argument when asked for their formatted message."""
+    """An error on one line. The formatted message of Typer's errors names the argument."""
     text = error.format_message() if hasattr(error, "format_message") else str(error)
     return " ".join(text.split()) or ("aborted" if isinstance(error, typer.Abort) else type(error).__name__)

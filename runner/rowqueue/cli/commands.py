@@ -1,4 +1,4 @@
-"""Which commands there are, in the panels of the help, and the module of each, which is loaded when it is asked for."""
+"""The commands of `runner` in the panels of its help. The module of a command is imported when it is used."""
 
 from importlib import import_module
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-# A panel; in it each command or group of commands, and the module of this package that has it.
+# For each panel, its commands and groups of commands, and the module of this package that defines each.
 _PANELS = {
     "Install": {
         **{"apply": "install", "sql": "install", "uninstall": "install"},
         **{"doctor": "doctor", "completion": "completion"},
     },
     "Send and handle messages": {"send": "send", "topic": "topic", "schedule": "schedule", "consume": "consume"},
-    "Look and operate": {
+    "Monitor and operate": {
         "stats": "queue",
         "top": "top",
         "consumers": "consumers",
@@ -28,16 +28,16 @@ _PANELS = {
 }
 _MODULES = {name: module for panel in _PANELS.values() for name, module in panel.items()}
 
-# What an option takes, in its help, unless its own line says it.
+# How the help names the value of an option by its type, unless the option has a metavar.
 _VALUES = {"int": "N", "int range": "N", "float": "SECONDS", "float range": "SECONDS", "str": "TEXT"}
 _SECONDS = ("delay", "lease")
 
-# The script of `runner completion` sets it when a shell asks for completions.
+# The environment variable that the script of `runner completion` sets when a shell asks for completions.
 COMPLETION = "_RUNNER_COMPLETE"
 
 
 class Commands(TyperGroup):
-    """The commands of `runner`. A module has a group `app`, and commands of no group in a group `top`."""
+    """The commands of `runner`. A module has a group `app`, or a group `top` of commands that belong to no group."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*_MODULES]
@@ -54,12 +54,12 @@ class Commands(TyperGroup):
 
     @property
     def commands(self) -> dict[str, Any]:
-        """All of them, for whoever asks for all."""
+        """All commands; imports all their modules."""
         return {name: self.get_command(None, name) for name in _MODULES}
 
     @commands.setter
     def commands(self, _: object) -> None:
-        """There are no others."""
+        """Ignored: the commands are those of _MODULES."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         longest = max(map(len, _MODULES))
@@ -69,7 +69,7 @@ class Commands(TyperGroup):
 
 
 class Group(TyperGroup):
-    """A group of commands, whose help has the whole first sentence of each."""
+    """A group of commands. Its help shows the whole first sentence of each command."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
@@ -77,14 +77,14 @@ class Group(TyperGroup):
 
 
 def _line(command: Any) -> str:
-    """What the help of all commands says of one: its first sentence, or the commands of a group."""
+    """The line of a command in the list of all commands: its first sentence; for a group, its commands."""
     if hasattr(command, "commands"):
         return f"{command.help.partition(':')[0]}: {', '.join(command.commands)}."
     return str(command.help).partition("\n")[0].partition(". ")[0].rstrip(".") + "."
 
 
 def _with_values(command: Any) -> Any:
-    """The command, or the group, with names for the values of options in place of Python's types."""
+    """The command or group, with readable names for the values of its options in place of Python's types."""
     for child in getattr(command, "commands", {}).values():
         _with_values(child)
     for option in command.params:

@@ -1,4 +1,4 @@
-"""What the commands share: options that several have, the database they open, and how they print an outcome."""
+"""Shared by the commands: common options, opening the database, and printing a result."""
 
 import re
 import sys
@@ -15,14 +15,14 @@ from ..databases import Database, Session, open_database, open_embedded
 from ..errors import Expected
 from .commands import Group
 
-COMPLETION_SECONDS = 1.0  # nobody waits longer for the Tab key
+COMPLETION_SECONDS = 1.0  # the longest wait after the Tab key
 
 
 def known_types(context: typer.Context) -> list[str]:
-    """For completion: the queues in the database of a command line. None when it does not answer at once.
+    """For completion: the queues in the database of a command line; [] when it does not answer in time.
 
-    None of the embedded database either, which would have to be started. Left out are names that a shell would have to
-    quote: zsh evaluates what it gets.
+    [] for the embedded database, which would have to be started. Names that a shell must quote are left out, because
+    zsh evaluates completions.
     """
     found: list[str] = []
 
@@ -52,13 +52,13 @@ Type = Annotated[str, typer.Argument(metavar="TYPE", help="The queue.", autocomp
 OptionalType = Annotated[
     str | None, typer.Argument(metavar="[TYPE]", help="The queue. [all]", autocompletion=known_types)
 ]
-Size = Annotated[int, typer.Option("--size", min=1, max=10_000, help="The greatest number of rows.")]
+Size = Annotated[int, typer.Option("--size", min=1, max=10_000, help="The largest number of rows to show.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, written as in SQL, such as shop.orders.")]
 
 
 class Failed(Expected):
-    """A command that could not do its work; the message says why."""
+    """A command failed; the message says why."""
 
 
 def group(help: str = "") -> typer.Typer:
@@ -68,7 +68,7 @@ def group(help: str = "") -> typer.Typer:
 
 @contextmanager
 def opened(url: str | None) -> Iterator[Database]:
-    """The database of a command: the one that is named, else the embedded one."""
+    """The database of a command: the one that `url` names, else the embedded one."""
     if url is not None:
         try:
             database = open_database(url)
@@ -83,7 +83,7 @@ def opened(url: str | None) -> Iterator[Database]:
 
 @contextmanager
 def connected(url: str | None) -> Iterator[Session]:
-    """A session of a command."""
+    """A session on the database of a command."""
     with opened(url) as database:
         session = database.connect("runner")
         try:
@@ -93,7 +93,7 @@ def connected(url: str | None) -> Iterator[Session]:
 
 
 def say(text: str, as_json: bool, **values: Any) -> None:
-    """Print the outcome of a command: a sentence, or its values as JSON."""
+    """Print the result of a command: `text`, or the values as JSON."""
     if as_json:
         output.rows([values], [], True)
     else:

@@ -1,4 +1,4 @@
-"""`runner completion`: commands, options and queues are completed by the Tab key of a shell."""
+"""`runner completion`: the Tab key of a shell completes commands, options and queues."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ top = group()
 
 
 class Shell(StrEnum):
-    """The shells that the completion is tested with."""
+    """The shells for which completion is tested."""
 
     bash = "bash"
     zsh = "zsh"
@@ -30,13 +30,13 @@ def completion(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bas
 
 
 def answer(app: typer.Typer) -> NoReturn:
-    """Print what a shell has asked for, and leave at once, whatever a connection may still be waiting for."""
+    """Print the completions that a shell asked for and exit at once, without waiting for open connections."""
     from typer.completion import completion_init  # type: ignore[attr-defined]
 
     code = 1
     try:
         completion_init()
-        app(prog_name="runner", complete_var=COMPLETION)  # ends by SystemExit
+        app(prog_name="runner", complete_var=COMPLETION)  # raises SystemExit
     except SystemExit as ended:
         code = int(ended.code or 0)
     finally:

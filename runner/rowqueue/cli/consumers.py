@@ -1,4 +1,4 @@
-"""`runner consumers` and `runner throughput`: who works, and what became of messages."""
+"""`runner consumers` and `runner throughput`: the consumers, and how many messages they finished per minute."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -28,7 +28,7 @@ def throughput(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Show sent, completed, failed and dead messages, minute by minute."""
+    """Show how many messages per minute were sent, completed, failed and dead-lettered."""
     with connected(database) as session:
         since = session.now() - timedelta(minutes=minutes - 1)
         output.rows(session.call("throughput", type, since), _THROUGHPUT, json)

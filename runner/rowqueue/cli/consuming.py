@@ -1,4 +1,4 @@
-"""What `consume`, `feed consume` and `table consume` share: options, handlers and the way to a consumer."""
+"""Shared by `consume`, `feed consume` and `table consume`: options, handlers, and starting a consumer."""
 
 import logging
 import re
@@ -22,7 +22,7 @@ log = logging.getLogger("rowqueue")
 
 
 class LogLevel(StrEnum):
-    """How much goes to standard error."""
+    """The least severe messages that are logged to standard error."""
 
     debug = "debug"
     info = "info"
@@ -31,7 +31,7 @@ class LogLevel(StrEnum):
 
 
 def limits(option: str) -> dict[str, Any]:
-    """The least and the greatest value of an option, as Typer is told them."""
+    """The limits of an option as Typer's arguments."""
     least, greatest = LIMITS[option]
     return {"min": least, "max": greatest}
 
@@ -50,7 +50,7 @@ Exec = Annotated[
         "--exec",
         metavar="COMMAND",
         help="A shell command, run once per message, with the message as JSON on stdin. Exit status 0: done; 65: dead"
-        " letter; 126, 127: the runner ends; any other: retry. The last line of stderr is the error.",
+        " letter; 126 or 127: the runner ends; any other: retry. The last line of stderr is the error.",
     ),
 ]
 Worker = Annotated[
@@ -66,12 +66,12 @@ Timeout = Annotated[
     typer.Option(
         min=0.01,
         metavar="SECONDS",
-        help="With --worker and --exec: end a process that has not answered after this time. [never]",
+        help="With --worker or --exec: end a process that has not answered after this time. [never]",
     ),
 ]
 Concurrency = Annotated[
     int,
-    typer.Option(**limits("concurrency"), help="Batches handled at the same time; with an async handler, messages."),
+    typer.Option(**limits("concurrency"), help="Batches handled at a time; with an async handler, messages."),
 ]
 Lease = Annotated[
     int | None,
@@ -82,11 +82,11 @@ Once = Annotated[bool, typer.Option("--once", help="End after one batch per queu
 Drain = Annotated[bool, typer.Option("--drain", help="End when nothing is ready.")]
 MaxMessages = Annotated[int | None, typer.Option(**limits("max_messages"), help="End after this many messages.")]
 IdleTimeout = Annotated[
-    float | None, typer.Option(**limits("idle_timeout"), help="End when no message came for this long. [never]")
+    float | None, typer.Option(**limits("idle_timeout"), help="End after this long without a message. [never]")
 ]
 ShutdownTimeout = Annotated[
     float,
-    typer.Option(**limits("shutdown_timeout"), help="After SIGTERM or SIGINT, how long running handlers may finish."),
+    typer.Option(**limits("shutdown_timeout"), help="After SIGTERM or SIGINT, how long running handlers may take."),
 ]
 HealthPort = Annotated[
     int | None,
@@ -94,7 +94,7 @@ HealthPort = Annotated[
         min=0, max=65_535, help="Serve /live, /ready and /metrics on this port of 127.0.0.1. 0: any free port. [off]"
     ),
 ]
-Level = Annotated[LogLevel, typer.Option("--log-level", help="The least severe lines that are logged to stderr.")]
+Level = Annotated[LogLevel, typer.Option("--log-level", help="Log lines of this severity and above to stderr.")]
 ConnectTimeout = Annotated[
     float | None,
     typer.Option(
@@ -109,7 +109,7 @@ Report = Annotated[
     typer.Option(
         **limits("report"),
         metavar="SECONDS",
-        help="How often this consumer reports for `runner consumers`. 0: never.",
+        help="The interval of this consumer's reports, which `runner consumers` shows. 0: none.",
     ),
 ]
 
@@ -118,14 +118,14 @@ REPORT = 10
 
 
 def log_to_stderr(level: LogLevel) -> None:
-    """Say what happens; other packages say what goes wrong."""
+    """Log this package's lines of `level` and above, and warnings of other packages."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     log.setLevel(level.upper())
 
 
 @contextmanager
 def bad_options() -> Iterator[None]:
-    """An option that cannot be used so is an error of usage."""
+    """Turn BadOption into an error of usage."""
     try:
         yield
     except BadOption as error:
@@ -142,11 +142,11 @@ def handler_of(
     concurrency: int = 1,
     in_order: bool = False,
 ) -> Handler:
-    """The handler that --handler, --exec or --worker names; `in_order`: no message before the one before it is done."""
+    """The handler that --handler, --exec or --worker names. `in_order`: hand over each row after the one before it."""
     if sum(option is not None for option in (path, exec, worker)) != 1:
-        raise typer.BadParameter("give one of --handler, --exec and --worker", param_hint="--handler")
+        raise typer.BadParameter("give exactly one of --handler, --exec and --worker", param_hint="--handler")
     if timeout is not None and path is not None:
-        raise typer.BadParameter("is for --exec and --worker; a function cannot be ended", param_hint="--timeout")
+        raise typer.BadParameter("needs --exec or --worker; a function cannot be ended", param_hint="--timeout")
     if exec is not None:
         from ..handlers.command import Command
 
@@ -164,14 +164,14 @@ def handler_of(
 
 
 def check_installed(database: Database, connect_timeout: float | None) -> None:
-    """Wait for the database, and refuse one where the queue is not as released."""
+    """Wait for the database. Raises SchemaMissing unless the queue is installed as this release has it."""
     link.when_there(lambda: service.check_installed(database), connect_timeout)
 
 
 def run(
     url: str | None, handler: Handler, options: Options, source: Callable[[Options], Source], health_port: int | None
 ) -> None:
-    """Consume until done or stopped, and tell of it on the health port."""
+    """Consume until done or stopped, and serve the health port if one is given."""
     with opened(url) as database:
         check_installed(database, options.connect_timeout)
         service.consume(database, handler, options, source(options), health_port)

@@ -9,7 +9,7 @@ from .. import output
 from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say
 from .progress import until_none
 
-app = group("Dead letters: messages whose attempts are used up.")
+app = group("Dead letters: messages that failed and are not retried.")
 
 
 @app.command("list")
@@ -32,7 +32,7 @@ def dead_errors(type: Type, size: Size = 20, database: Url = None, json: Json = 
 def dead_redrive(
     type: Type,
     id: Annotated[int | None, typer.Option("--id", help="The id of one message. [all]")] = None,
-    error: Annotated[str | None, typer.Option(help="Only those that `dead errors` counts under this error.")] = None,
+    error: Annotated[str | None, typer.Option(help="Only those with this error, as `dead errors` shows it.")] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:

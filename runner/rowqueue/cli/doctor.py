@@ -11,9 +11,9 @@ top = group()
 
 @top.command()
 def doctor(database: Url = None, json: Json = False) -> int:
-    """Check the installation, the rights and the health of the queues.
+    """Check the installation, the privileges and the health of the queues.
 
-    Exit code 3: run `runner apply`; 1: a check is bad.
+    Exit code 3: run `runner apply`. 1: a check is bad.
     """
     with opened(database) as target:
         installation, wrong = _installation(target)
@@ -31,7 +31,7 @@ def doctor(database: Url = None, json: Json = False) -> int:
         output.rows([*found, *wrong], [], True)
     else:
         output.rows(found, ["name", "verdict", "value", "unit", "detail"], False)
-        if wrong and installation["value"]:  # with nothing installed the list says nothing
+        if wrong and installation["value"]:  # if nothing is installed, a list of all files does not help
             print()
             output.rows(wrong, ["kind", "name", "state"], False)
     if wrong or any(row["verdict"] == "bad" for row in rights):
@@ -40,36 +40,36 @@ def doctor(database: Url = None, json: Json = False) -> int:
 
 
 def _installation(database: Database) -> tuple[Row, list[Row]]:
-    """The installation as a row like those of queue_health, and the files that are not as released."""
+    """The installation as a row like those of queue_health, and the files that differ from this release."""
     name = "installation"
     try:
         files = install.status(database)
     except Forbidden as error:
-        return _check(name, "warn", None, "", f"this role may not look: {error}"), []
+        return _check(name, "warn", None, "", f"this user may not check it: {error}"), []
     wrong = [{"kind": f.kind, "name": f.name, "state": f.state} for f in files if f.state != "ok"]
     unit = f"of {len(files)} files"
     if not wrong:
-        return _check(name, "ok", len(files), unit, "every file is installed as released"), []
+        return _check(name, "ok", len(files), unit, "all files are installed as released"), []
     missing = all(file.state == "missing" for file in files)
-    detail = "the queue is not installed: runner apply" if missing else "runner apply puts it right"
+    detail = "the queue is not installed: run `runner apply`" if missing else "run `runner apply` to repair it"
     return _check(name, "bad", len(files) - len(wrong), unit, detail), wrong
 
 
 def _rights(database: Database) -> list[Row]:
-    """What is wrong with owners, definers and grants, a row each, and what the installer should know."""
+    """A row for each wrong owner, definer or grant, and the warnings about the installation."""
     name = "rights"
     try:
         problems = install.rights_problems(database)
         warnings = database.warnings_about_installation()
     except Forbidden as error:
-        return [_check(name, "warn", None, "", f"this role may not look: {error}")]
-    found = [_check(name, "bad", None, "", f"{problem}: runner apply puts it right") for problem in problems]
+        return [_check(name, "warn", None, "", f"this user may not check it: {error}")]
+    found = [_check(name, "bad", None, "", f"{problem}: run `runner apply` to repair it") for problem in problems]
     found = found or [_check(name, "ok", 0, "problems", "owners and grants are as released")]
     return found + [_check(name, "warn", None, "", warning) for warning in warnings]
 
 
 def _cluster(database: Database) -> list[Row]:
-    """What the server's cluster asks of those who use the queue; nothing on a server of its own."""
+    """The server's cluster and what its users must know; [] for a single server."""
     cluster = database.cluster()
     if cluster is None:
         return []

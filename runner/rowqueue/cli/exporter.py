@@ -9,8 +9,7 @@ from .common import group, opened
 
 top = group()
 
-# Prometheus's list of exporters' ports, 9100 to 9999, is full; this one is in no list, and below those that a system
-# hands out to clients.
+# Prometheus's list of exporters' ports, 9100 to 9999, is full. This port is in no list and below the ephemeral ports.
 PORT = 9075
 
 Databases = Annotated[
@@ -32,13 +31,13 @@ def exporter(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="The port to listen on. 0: any free port.")] = PORT,
     cache: Annotated[
-        float, typer.Option(min=0, max=3_600, metavar="SECONDS", help="How long an answer is reused.")
+        float, typer.Option(min=0, max=3_600, metavar="SECONDS", help="How long a database's answer is reused.")
     ] = 5,
     timeout: Annotated[
         float, typer.Option(min=0.1, max=600, metavar="SECONDS", help="A database that takes longer counts as down.")
     ] = 5,
     max_names: Annotated[
-        int, typer.Option(min=1, max=100_000, help="The most queues, feeds and tables that are shown per database.")
+        int, typer.Option(min=1, max=100_000, help="Per database, report at most this many queues, feeds and tables.")
     ] = 500,
     log_level: consuming.Level = consuming.LogLevel.info,
 ) -> None:

@@ -8,11 +8,11 @@ from .. import feeds, output
 from . import consuming
 from .common import Failed, Json, Url, connected, group, opened, say
 
-app = group("Feeds: rows of your own table in the order of their commits.")
+app = group("Feeds: the changed rows of your own table, in commit order.")
 
 Feed = Annotated[str, typer.Argument(metavar="FEED", help="The feed.")]
 Consumer = Annotated[
-    str, typer.Option("--consumer", metavar="NAME", help="The consumer, which has a position of its own in the feed.")
+    str, typer.Option("--consumer", metavar="NAME", help="The consumer. Each has its own position in the feed.")
 ]
 _FEED_STATS = ("feed", "table", "last_position", "unpublished", "consumer", "position", "behind", "moved_at")
 
@@ -85,7 +85,9 @@ def feed_create(
     table: Annotated[
         str, typer.Option("--table", metavar="TABLE", help="The table, written as in SQL, such as shop.article.")
     ],
-    key: Annotated[str, typer.Option("--key", metavar="COLUMNS", help="The columns that identify a row, with commas.")],
+    key: Annotated[
+        str, typer.Option("--key", metavar="COLUMNS", help="The columns that identify a row, separated by commas.")
+    ],
     sync: Annotated[str, typer.Option("--sync", metavar="COLUMN", help="The bigint column that gets the numbers.")],
     database: Url = None,
     json: Json = False,
@@ -93,7 +95,7 @@ def feed_create(
     """Create a feed of a table."""
     with connected(database) as session:
         row = session.call("create_feed", feed, table, key, sync)[0]
-    say("created" if row["created"] else "was there already", json, **row)
+    say("created" if row["created"] else "already exists", json, **row)
 
 
 @app.command("drop")
@@ -111,7 +113,7 @@ def feed_rewind(
     feed: Feed,
     consumer: Consumer,
     position: Annotated[
-        int, typer.Option("--position", min=0, help="Rows after this position are fetched again. 0: all of them.")
+        int, typer.Option("--position", min=0, help="Rows after this position are fetched again. 0: all rows.")
     ] = 0,
     database: Url = None,
     json: Json = False,

@@ -14,21 +14,21 @@ top = group()
 @top.command()
 def apply(
     database: Url = None,
-    break_lock: Annotated[bool, typer.Option(help="Remove the lock that a killed `yoyo apply` has left.")] = False,
+    break_lock: Annotated[bool, typer.Option(help="Remove the lock that a killed `yoyo apply` left behind.")] = False,
     connect_timeout: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="How long to wait until the database can be reached.")
+        float, typer.Option(min=0, metavar="SECONDS", help="How long to wait for a database that cannot be reached.")
     ] = 0,
     json: Json = False,
 ) -> None:
     """Install the queue, or upgrade it to this release. A second run changes nothing."""
     with opened(database) as target:
         applied = link.when_there(lambda: install.apply(target, break_lock), connect_timeout)
-    for notice in [*(f"was wrong: {problem}" for problem in applied.mended), *applied.notices]:
+    for notice in [*(f"repaired: {problem}" for problem in applied.mended), *applied.notices]:
         print(f"runner: {notice}", file=sys.stderr)
     say(
         f"applied {len(applied.migrations)} migrations and {len(applied.procedures)} procedure files"
         if applied.migrations or applied.procedures
-        else "nothing to do: the queue is installed in this release",
+        else "nothing to do: this release is already installed",
         json,
         migrations=applied.migrations,
         procedures=applied.procedures,
@@ -54,16 +54,16 @@ def uninstall(
     database: Url = None,
     yes: Yes = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Go on although an adopted table cannot be released; it is left unchanged.")
+        bool, typer.Option("--force", help="Continue if an adopted table cannot be released, and leave it unchanged.")
     ] = False,
     cascade: Annotated[
-        bool, typer.Option("--cascade", help="Drop or break your views and other objects that use the queue's.")
+        bool, typer.Option("--cascade", help="Also drop or break your views and other objects that use the queue.")
     ] = False,
 ) -> None:
     """Remove the queue and all its messages from the database. Adopted tables are released first."""
     if not yes:
         if not sys.stdin.isatty():
-            raise typer.BadParameter("needed when nobody can be asked: all messages will be lost", param_hint="--yes")
+            raise typer.BadParameter("required without a terminal: all messages will be lost", param_hint="--yes")
         typer.confirm("Remove the queue and all its messages?", abort=True, err=True)
     with opened(database) as target:
         released = install.uninstall(target, force, cascade)

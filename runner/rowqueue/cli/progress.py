@@ -1,4 +1,4 @@
-"""Work of many calls: a progress bar on a terminal, and Ctrl-C between two calls, so that what was done is known."""
+"""Work of many calls: a progress bar on a terminal. Ctrl-C stops it between two calls, so the count is exact."""
 
 import signal
 import sys
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class Stopped(Expected):
-    """Ctrl-C came in the middle; the message says how many were done, which stays."""
+    """Ctrl-C stopped the work. The message says how many were done; they stay done."""
 
     exit_code = 128 + signal.SIGINT
 
 
 class Work:
-    """What has been done so far. Made by `work`."""
+    """The work done so far. Created by `work`."""
 
     def __init__(self, done: str, show: Callable[[int, int], None]) -> None:
         self.count = 0
@@ -30,10 +30,10 @@ class Work:
         self._hint = ""
 
     def call(self, call: Callable[[], list[Row]], size: int = 0, hint: str = "") -> int:
-        """Make a bounded call that returns a count, and add it. `size`: how much further the bar goes.
+        """Make a bounded call that returns a count, and add the count. `size`: how far the bar moves.
 
-        Raises Stopped when Ctrl-C came while it ran: it ends and counts, and `hint` says where to go on. A second
-        Ctrl-C does not wait for it.
+        After Ctrl-C, the call still finishes and counts; then Stopped is raised, and `hint` says where to continue. A
+        second Ctrl-C does not wait for the call.
         """
         before = self.count
         self._is_calling = True
@@ -41,7 +41,7 @@ class Work:
             self.count += int(call()[0]["count"])
             self._hint = hint
         except KeyboardInterrupt:
-            raise Stopped(f"stopped: {before} {self._done}, and perhaps those of the call that ran") from None
+            raise Stopped(f"stopped: {before} {self._done}, and perhaps those of the interrupted call") from None
         finally:
             self._is_calling = False
         self._show(self.count, size)
@@ -50,7 +50,7 @@ class Work:
         return self.count - before
 
     def stop(self) -> None:
-        """Raises Stopped, which says what was done."""
+        """Raise Stopped with the count."""
         raise Stopped(f"stopped: {self.count} {self._done}{self._hint}")
 
     def on_signal(self, _number: int, _frame: object) -> None:
@@ -64,21 +64,21 @@ class Work:
 def work(doing: str, done: str, total: int | None = None) -> Iterator[Work]:
     """Do work of many calls: `with work("purging", "purged") as found: found.call(...)`.
 
-    `total` is what the sizes of all calls add up to. Raises Stopped after Ctrl-C.
+    `total` is the sum of the sizes of all calls. Raises Stopped after Ctrl-C.
     """
     with _bar(doing, done, total) as show:
         found = Work(done, show)
         before = signal.signal(signal.SIGINT, found.on_signal)
         try:
             yield found
-        except KeyboardInterrupt:  # between two calls, such as while a file is read
+        except KeyboardInterrupt:  # between two calls, for example while a file is read
             found.stop()
         finally:
             signal.signal(signal.SIGINT, before)
 
 
 def until_none(call: Callable[[], list[Row]], doing: str, done: str) -> int:
-    """Repeat a bounded call until it finds nothing; the sum of its counts. Raises Stopped after Ctrl-C."""
+    """Repeat a bounded call until it counts nothing; returns the sum of its counts. Raises Stopped after Ctrl-C."""
     with work(doing, done) as found:
         while found.call(call):
             pass
@@ -87,7 +87,7 @@ def until_none(call: Callable[[], list[Row]], doing: str, done: str) -> int:
 
 @contextmanager
 def _bar(doing: str, done: str, total: int | None) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error while it is a terminal that can move its cursor; yields what moves it."""
+    """A progress bar on standard error, if that is a terminal with a cursor; yields the function that moves it."""
     if not sys.stderr.isatty() or environ.get("TERM", "dumb") in ("dumb", "unknown"):
         yield lambda count, size: None
         return
@@ -102,7 +102,7 @@ def _bar(doing: str, done: str, total: int | None) -> Iterator[Callable[[int, in
 
 
 def _progress(total: int | None) -> "Progress":
-    from rich.console import Console  # it takes long to load
+    from rich.console import Console  # slow to import
     from rich.progress import (
         BarColumn,
         Progress,
@@ -115,7 +115,7 @@ def _progress(total: int | None) -> "Progress":
     from rich.text import Text
 
     class Count(ProgressColumn):
-        """How many, and how many a second since the start."""
+        """The count, and the count per second since the start."""
 
         def render(self, task: Any) -> Text:
             count, seconds = task.fields["count"], task.elapsed or 0

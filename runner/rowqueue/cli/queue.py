@@ -1,4 +1,4 @@
-"""`runner stats` and `runner queue`: look at queues, and operate them."""
+"""`runner stats` and `runner queue`: show queues and operate them."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -11,7 +11,7 @@ from .common import Failed, Json, OptionalType, Size, Type, Url, connected, grou
 from .progress import until_none
 
 top = group()
-app = group("Queues: set the policy, show messages, pause, delete messages.")
+app = group("Queues: set policies, show messages, pause, delete messages.")
 
 _SECONDS = 315_360_000
 _LIMIT = 1_000_000
@@ -35,7 +35,7 @@ _CAP = 10_000
 
 
 class State(StrEnum):
-    """The states a message can be in."""
+    """The states of a message."""
 
     N = "N"
     A = "A"
@@ -44,14 +44,14 @@ class State(StrEnum):
 
 
 class OnComplete(StrEnum):
-    """What becomes of a completed message."""
+    """What happens to a completed message."""
 
     delete = "delete"
     archive = "archive"
 
 
 class Purgeable(StrEnum):
-    """The states whose messages nobody holds."""
+    """The states of messages that no consumer holds."""
 
     N = "N"
     E = "E"
@@ -86,7 +86,7 @@ def queue_set(
     backoff_seconds: Annotated[
         int | None,
         typer.Option(
-            min=0, max=_SECONDS, help="Seconds until the first retry, doubled at each failure. New queues: 5."
+            min=0, max=_SECONDS, help="Seconds until the first retry, doubled after each failure. New queues: 5."
         ),
     ] = None,
     backoff_max_seconds: Annotated[
@@ -108,7 +108,7 @@ def queue_set(
     ] = None,
     max_active: Annotated[
         int | None,
-        typer.Option(min=0, max=_LIMIT, help="Most messages active at a time, over all consumers. 0: no limit."),
+        typer.Option(min=0, max=_LIMIT, help="Most messages active at a time, in all consumers. 0: no limit."),
     ] = None,
     rate: Annotated[
         int | None, typer.Option(min=0, max=_LIMIT, help="Most messages claimed per --rate-seconds. 0: no limit.")
@@ -162,7 +162,7 @@ def queue_find(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Find messages of any state by id, dedup key or group key. Without a type: by id only."""
+    """Find messages in any state by id, dedup key or group key. Without a queue, by id only."""
     with connected(database) as session:
         found = session.call("find_messages", type, id, dedup_key, group_key, size)
     output.rows(found, ["type", *_MESSAGE], json)
@@ -180,7 +180,7 @@ def pause(type: Type, database: Url = None, json: Json = False) -> None:
     """Pause a queue: claims return nothing until resume. Sending and finishing go on."""
     with connected(database) as session:
         count = session.call("pause", type)[0]["count"]
-    say("paused" if count else "was paused already", json, count=count)
+    say("paused" if count else "already paused", json, count=count)
 
 
 @app.command()
@@ -188,7 +188,7 @@ def resume(type: Type, database: Url = None, json: Json = False) -> None:
     """Resume a paused queue."""
     with connected(database) as session:
         count = session.call("resume", type)[0]["count"]
-    say("resumed" if count else "was running already", json, count=count)
+    say("resumed" if count else "already running", json, count=count)
 
 
 @app.command()
@@ -212,7 +212,7 @@ def purge(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Delete all messages of a queue that are in one state."""
+    """Delete all messages of a queue in one state."""
     with connected(database) as session:
         count = until_none(lambda: session.call("purge", type, state.value), "purging", "purged")
     say(f"{count} purged", json, count=count)

@@ -1,4 +1,4 @@
-"""`runner schedule`: messages at the times that a cron expression names."""
+"""`runner schedule`: messages at the times of a cron expression."""
 
 from typing import Annotated
 
@@ -52,14 +52,14 @@ def schedule_set(
 
 @app.command("list")
 def schedule_list(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
-    """Show schedules, with the last and the next time of each."""
+    """Show schedules with their last and next times."""
     with connected(database) as session:
         output.rows(session.call("list_schedules", type), _COLUMNS, json)
 
 
 @app.command("drop")
 def schedule_drop(name: Name, database: Url = None, json: Json = False) -> None:
-    """Drop a schedule. Messages that it has sent stay."""
+    """Drop a schedule. Messages that it sent stay."""
     with connected(database) as session:
         count = session.call("drop_schedule", name)[0]["count"]
     if not count:

@@ -19,20 +19,20 @@ from .progress import work
 
 top = group()
 
-LONGEST_PAUSE = 1.0  # between two looks at a message that is waited for
+LONGEST_PAUSE = 1.0  # between two calls of get_result
 
 
 class Conflicts(StrEnum):
-    """What becomes of a live message of the same dedup key."""
+    """What happens to a live message with the same dedup key."""
 
     KEEP = "keep"
     REPLACE = "replace"
     POSTPONE = "postpone"
 
 
-LIST_LINES = 10_000  # at most so many bodies in one call of send_batch
+LIST_LINES = 10_000  # bodies per call of send_batch
 LIST_BYTES = 8 << 20
-LONGEST_LINE = 100 << 20  # a body of 16 MiB with every character escaped
+LONGEST_LINE = 100 << 20  # fits a body of 16 MiB with every character escaped
 
 
 @top.command()
@@ -43,8 +43,8 @@ def send(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Send a list from a file, one body per line. Write a body that is empty, has a line feed or begins"
-            " with a double quote as a JSON string. -: stdin.",
+            help="Send a list from a file, one body per line. Write a body as a JSON string if it is empty, has a line"
+            " feed or begins with a double quote. -: stdin.",
         ),
     ] = None,
     run_at: Annotated[
@@ -70,26 +70,24 @@ def send(
     source: Annotated[str | None, typer.Option(help="The name of the sender.")] = None,
     wait: Annotated[
         float | None,
-        typer.Option(
-            min=0, metavar="SECONDS", help="Wait at most this long until it is completed, and print its result."
-        ),
+        typer.Option(min=0, metavar="SECONDS", help="Wait at most this long for its completion and print its result."),
     ] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Send one message, or a list from a file or from stdin."""
+    """Send one message, or a list from a file or stdin."""
     if body == "-" and file is None:
         body, file = None, "-"
     if (body is None) == (file is None):
-        raise typer.BadParameter("give one of BODY, --file FILE and -", param_hint="BODY")
+        raise typer.BadParameter("give exactly one of BODY, --file FILE and -", param_hint="BODY")
     if run_at is not None and delay is not None:
         raise typer.BadParameter("cannot be combined with --delay", param_hint="--run-at")
     if on_conflict not in (None, Conflicts.KEEP) and dedup_key is None:
-        raise typer.BadParameter("needs a --dedup-key", param_hint="--on-conflict")
+        raise typer.BadParameter("needs --dedup-key", param_hint="--on-conflict")
     options = (priority, group_key, dedup_key, max_attempts, headers, source, on_conflict, wait)
     if file is not None:
         if any(option is not None for option in (run_at, delay, *options)):
-            raise typer.BadParameter("a list is sent without options; send one body at a time", param_hint="--file")
+            raise typer.BadParameter("a list takes no options; send one body at a time", param_hint="--file")
         with _binary(file) as stream, connected(database) as session:
             count = _send_list(session, type, stream)
         say(f"{count} sent", json, count=count)
@@ -103,7 +101,7 @@ def send(
                 span.id = row["id"]
         if not row["created"]:
             what = "changed" if row["changed"] else "not sent"
-            print(f"runner: {what}: message {row['id']} has this dedup key and is live", file=sys.stderr)
+            print(f"runner: {what}: live message {row['id']} has this dedup key", file=sys.stderr)
         if wait is None:
             say(str(row["id"]), json, **row)
             return
@@ -113,26 +111,29 @@ def send(
 
 
 def _wait(session: Session, id: int, seconds: float) -> str | None:
-    """The result of a message, when it is completed. Raises Failed when it dies, is gone, or takes longer."""
+    """The result of a message, once it is completed.
+
+    Raises Failed when it becomes a dead letter, no longer exists, or takes longer than `seconds`.
+    """
     deadline = time.monotonic() + seconds
     pause = 0.02
     while True:
         rows = session.call("get_result", id)
         if not rows:
             raise Failed(
-                f"message {id} is gone, and no result is kept: its queue deletes what is completed, or it was"
+                f"message {id} no longer exists and has no result: its queue deletes completed messages, or it was"
                 " cancelled or purged"
             )
         state, result, error = rows[0].values()
         if state == "C":
             return None if result is None else str(result)
         if state == "E":
-            raise Failed(f"message {id} is dead: {error or 'no error was noted'}")
+            raise Failed(f"message {id} is a dead letter: {error or 'no error was recorded'}")
         left = deadline - time.monotonic()
         if left <= 0:
             how = "active" if state == "A" else "new"
             raise Failed(
-                f"message {id} is not completed after {seconds:g} s, it is {how}" + (f": {error}" if error else "")
+                f"message {id} is not completed after {seconds:g} s; it is {how}" + (f": {error}" if error else "")
             )
         time.sleep(min(pause, left))
         pause = min(pause * 1.5, LONGEST_PAUSE)
@@ -156,7 +157,7 @@ def _binary(file: str) -> BinaryIO:
 
 
 def _send_list(session: Session, type: str, stream: BinaryIO) -> int:
-    """Send a list chunk by chunk and return how many. Raises Failed with the lines that were not sent."""
+    """Send a list in chunks; returns how many were sent. Raises Failed with the lines that were not sent."""
     size = os.fstat(stream.fileno()).st_size if stream.seekable() else None
     with work("sending", "sent", size or None) as found:
         for first, lines in _chunks(stream):
@@ -165,28 +166,29 @@ def _send_list(session: Session, type: str, stream: BinaryIO) -> int:
             try:
                 text = b"\n".join(lines).decode("utf-8")
                 call = partial(session.call, "send_batch", type, text)
-                found.call(call, sum(map(len, lines)) + len(lines), f"; go on from line {last + 1}")
+                found.call(call, sum(map(len, lines)) + len(lines), f"; continue from line {last + 1}")
             except UnicodeDecodeError as error:
                 line = first + error.object.count(b"\n", 0, error.start)
-                raise Failed(f"line {line} is not UTF-8; {where} were not sent, all before were") from None
+                raise Failed(f"line {line} is not UTF-8; {where} were not sent, all lines before were") from None
             except Disconnected as error:
-                raise Failed(f"{where} may not have been sent, all before were: {error}") from error
+                raise Failed(f"{where} may not have been sent, all lines before were: {error}") from error
             except (QueueError, DatabaseError) as error:
-                raise Failed(f"{where} were not sent, all before were; counting from line {first}: {error}") from error
+                text = f"{where} were not sent, all lines before were; counting from line {first}: {error}"
+                raise Failed(text) from error
     return found.count
 
 
 def _chunks(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
-    """The number of the first line, and lines without their line feeds, as many as one call may carry."""
+    """Chunks for one call each: the number of the first line, and the lines without their line feeds."""
     first = 1
     lines: list[bytes] = []
     size = 0
     while line := stream.readline(LONGEST_LINE):
         if len(line) == LONGEST_LINE:
             number = first + len(lines)
-            raise Failed(f"line {number} is longer than {LONGEST_LINE >> 20} MiB; lines from {first} on were not sent")
+            raise Failed(f"line {number} is longer than {LONGEST_LINE >> 20} MiB; line {first} and later were not sent")
         if len(lines) == LIST_LINES or size + len(line) > LIST_BYTES:
-            if size > len(lines):  # empty lines alone are no message
+            if size > len(lines):  # empty lines are not messages
                 yield first, lines
             first, lines, size = first + len(lines), [], 0
         lines.append(line.removesuffix(b"\n"))

@@ -1,4 +1,4 @@
-"""`runner subscription`: watched tables, and which queues get messages of their changes."""
+"""`runner subscription`: watched tables, and the queues that get messages about their changes."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ app = group("Subscriptions: messages to queues when a table changes.")
 
 @app.command()
 def watch(table: Table, database: Url = None, json: Json = False) -> None:
-    """Create the triggers that send messages when a table changes, or repair them."""
+    """Create or repair the triggers that send messages when a table changes."""
     count = _execute(database, "watch_table", table)
     say("watched", json, statements=count)
 
@@ -25,7 +25,7 @@ def unwatch(table: Table, database: Url = None, json: Json = False) -> None:
 
 
 def _execute(database: str | None, procedure: str, table: str) -> int:
-    """Call it and execute the statements that it leaves to its caller; returns how many."""
+    """Call `procedure` and execute the statements that it returns; returns how many."""
     with connected(database) as session:
         rows = session.call(procedure, table)
         for row in rows:
@@ -65,12 +65,12 @@ def subscription_add(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Send a message for each such change of a row from now on."""
+    """Send a message for each later change of a row."""
     if (type is None) == (topic is None):
-        raise typer.BadParameter("give one of --type and --topic", param_hint="--type")
+        raise typer.BadParameter("give either --type or --topic", param_hint="--type")
     with connected(database) as session:
         count = session.call("subscribe", table, action, type, topic)[0]["count"]
-    say(f"{count} added" if count else "was there already", json, count=count)
+    say(f"{count} added" if count else "already exists", json, count=count)
 
 
 @app.command("remove")
@@ -87,11 +87,11 @@ def subscription_remove(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Stop sending such messages. Messages that were sent stay."""
+    """Stop sending messages. Messages already sent stay."""
     if type is not None and topic is not None:
-        raise typer.BadParameter("give one of --type and --topic", param_hint="--type")
+        raise typer.BadParameter("give either --type or --topic", param_hint="--type")
     with connected(database) as session:
         count = session.call("unsubscribe", table, action, type, topic)[0]["count"]
     if not count:
-        raise Failed(f"there is no such subscription of {table}")
+        raise Failed(f"there is no such subscription on {table}")
     say(f"{count} removed", json, count=count)

@@ -12,13 +12,13 @@ from . import consuming
 from .common import Failed, Json, Size, Url, connected, group, say
 from .progress import until_none
 
-app = group("Polling tables: rows of your own table, claimed as work.")
+app = group("Polling tables: your own tables, used as queues.")
 
 Adopted = Annotated[str, typer.Argument(metavar="NAME", help="The name of the polling table.")]
 
 
 class RowState(StrEnum):
-    """The states a row of an adopted table can be in, beside those that nobody has claimed."""
+    """The states of a row that has been claimed."""
 
     A = "A"
     N = "N"
@@ -71,10 +71,10 @@ def table_adopt(
     name: Adopted,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="The table, written as in SQL, such as shop.orders.")],
     key_columns: Annotated[
-        str | None, typer.Option(help="The columns that identify a row, with commas. [all columns]")
+        str | None, typer.Option(help="The columns that identify a row, separated by commas. [all columns]")
     ] = None,
     order_column: Annotated[
-        str | None, typer.Option(help="The column in whose order rows are claimed. [the key]")
+        str | None, typer.Option(help="The column that rows are claimed in order of. [the key]")
     ] = None,
     status_column: Annotated[str | None, typer.Option(help="The column that holds the status. [none]")] = None,
     ready_value: Annotated[str | None, typer.Option(help="The status of a row that is ready. [NULL]")] = None,
@@ -83,9 +83,9 @@ def table_adopt(
     ] = None,
     done_value: Annotated[str | None, typer.Option(help="The status of a row that is done.")] = None,
     error_value: Annotated[str | None, typer.Option(help="The status of a row whose attempts are used up.")] = None,
-    on_complete: Annotated[str | None, typer.Option(help="Rows that are done: keep or delete. [keep]")] = None,
+    on_complete: Annotated[str | None, typer.Option(help="Keep or delete rows that are done. [keep]")] = None,
     late_seconds: Annotated[
-        int | None, typer.Option(help="Without a status: how many seconds late a row may be committed.")
+        int | None, typer.Option(help="Without a status: seconds until a new row is claimed, for late commits.")
     ] = None,
     equal_rows: Annotated[
         bool, typer.Option("--equal-rows", help="Without a key: accept rows that are equal in all columns.")
@@ -94,18 +94,18 @@ def table_adopt(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Use an existing table as a queue, without changing it."""
+    """Use an existing table as a queue. The table is not changed."""
     values = [key_columns, order_column, status_column, ready_value, active_value, done_value, error_value, on_complete]
     with connected(database) as session:
         created = session.call(
             "adopt_table", name, table, *values, late_seconds, 1 if equal_rows else None, max_attempts
         )[0]["created"]
-    say("adopted" if created else "was adopted so already", json, created=created)
+    say("adopted" if created else "already adopted", json, created=created)
 
 
 @app.command("release")
 def table_release(name: Adopted, database: Url = None, json: Json = False) -> None:
-    """Stop using a table as a queue. Claimed rows are given back."""
+    """Stop using a table as a queue. Claimed rows are released."""
     with connected(database) as session:
         count = session.call("release_table", name)[0]["count"]
     if not count:
@@ -122,8 +122,8 @@ def table_retry(
 ) -> None:
     """Retry dead rows. Their attempts start again at 0."""
     with connected(database) as session:
-        count = until_none(lambda: session.call("retry_rows", name, id), "retrying", "to be tried again")
-    say(f"{count} to be tried again", json, count=count)
+        count = until_none(lambda: session.call("retry_rows", name, id), "retrying", "to be retried")
+    say(f"{count} to be retried", json, count=count)
 
 
 @app.command("list")
@@ -132,7 +132,7 @@ def table_list(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Show the polling tables, and how many of their rows are claimed, waiting for a retry, or dead."""
+    """Show the polling tables, with the numbers of rows claimed, waiting for a retry, or dead."""
     with connected(database) as session:
         columns = ("name", "table", "key_columns", "status_column", "on_complete", "active", "waiting", "dead")
         output.rows(session.call("list_tables", name), columns, json)

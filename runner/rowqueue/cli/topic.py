@@ -1,4 +1,4 @@
-"""`runner topic`: which queues get what is published, and publishing."""
+"""`runner topic`: bind queues to topics, and publish."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from .common import Failed, Json, Url, connected, group, known_types, say
 app = group("Topics: a message is sent to each queue that is bound to its topic.")
 
 Pattern = Annotated[
-    str, typer.Argument(metavar="PATTERN", help="Words with dots between them; * is one word, # any number of words.")
+    str, typer.Argument(metavar="PATTERN", help="Words separated by dots; * is one word, # any number of words.")
 ]
 BoundType = Annotated[
     str, typer.Option("--type", metavar="TYPE", help="The queue that gets the messages.", autocompletion=known_types)
@@ -19,17 +19,17 @@ BoundType = Annotated[
 
 @app.command()
 def bind(pattern: Pattern, type: BoundType, database: Url = None, json: Json = False) -> None:
-    """Bind a queue to a pattern: it gets what is published to matching topics from now on."""
+    """Bind a queue to a pattern: it gets each message that is later published to a matching topic."""
     with connected(database) as session:
         created = session.call("bind_topic", pattern, type)[0]["created"]
-    say("bound" if created else "was bound already", json, created=created)
+    say("bound" if created else "already bound", json, created=created)
 
 
 @app.command()
 def unbind(
     pattern: Annotated[
         str | None,
-        typer.Argument(metavar="[PATTERN]", help="The pattern, as it was bound. With --type, it may be left out: all."),
+        typer.Argument(metavar="[PATTERN]", help="The pattern, as it was bound. [with --type: all]"),
     ] = None,
     type: Annotated[
         str | None,
@@ -38,7 +38,7 @@ def unbind(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Remove bindings. Messages that were sent stay."""
+    """Remove bindings. Messages already sent stay."""
     if pattern is None and type is None:
         raise typer.BadParameter("give a PATTERN, a --type or both", param_hint="PATTERN")
     with connected(database) as session:
@@ -63,7 +63,7 @@ def topic_list(
 
 @app.command()
 def publish(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Words with dots between them.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Words separated by dots.")],
     body: Annotated[str, typer.Argument(metavar="BODY", help="The body of the message.")],
     delay: Annotated[
         int | None, typer.Option(min=0, max=315_360_000, help="Do not claim it for this many seconds.")

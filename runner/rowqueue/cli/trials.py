@@ -14,7 +14,7 @@ top = group()
 
 
 def _option(context: typer.Context, url: str | None) -> str:
-    """The --database of this command line, for another one; a password is not shown again."""
+    """The --database option of this command line, for a command that is printed; a URL with a password is not shown."""
     source = context.get_parameter_source("database")
     if url is None or source is None or source.name != "COMMANDLINE":
         return ""
@@ -44,7 +44,7 @@ def bench(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Measure the speed of the queue on this database. It removes what it has created."""
+    """Measure the speed of the queue on this database. Everything that it creates is removed."""
     with opened(database) as target:
         from .. import bench as benchmark
 

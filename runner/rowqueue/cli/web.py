@@ -39,7 +39,7 @@ def web(
     ] = "",
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="HOST", help="Another host name that browsers may use, such as the proxy's."),
+        typer.Option(metavar="HOST", help="A further host name that browsers may use, such as the proxy's."),
     ] = None,
     behind_proxy: Annotated[
         bool, typer.Option("--behind-proxy", help="Trust the headers X-Forwarded-Host and X-Forwarded-Proto.")
@@ -52,10 +52,10 @@ def web(
     ] = False,
     log_level: consuming.Level = consuming.LogLevel.info,
 ) -> None:
-    """Show the queues of several databases as a web page.
+    """Show the queues of one or more databases as web pages.
 
-    Prints its address with a token, which is new at each start unless the environment variable RUNNER_WEB_TOKEN has
-    one. /metrics is there too.
+    Prints an address with a token. The token is new at each start unless the environment variable RUNNER_WEB_TOKEN sets
+    one. The server also has /metrics.
     """
     if root_path and (not root_path.startswith("/") or root_path.startswith("//") or not root_path.isprintable()):
         raise typer.BadParameter("must begin with one slash, such as /queues", param_hint="--root-path")

@@ -1,16 +1,16 @@
-"""The consumer: worker threads that handle batches, one poller that finds work for idle ones, one heartbeat for leases.
+"""The consumer: worker threads handle batches, a poller claims for idle ones, and a heartbeat extends leases.
 
-A worker finishes its batch and claims the next in one call, so a busy queue is worked off without the poller. The
-poller looks only while some worker is idle: it asks to be woken, and polls as a floor. Each thread has its own
-connection, which is made anew when it is lost; the calls are then tried again, as at-least-once allows.
+A worker thread finishes its batch and claims the next one in one call, so a busy queue needs no poller. The poller
+claims only while a worker thread is idle. It asks to be woken and also polls, in case no wake-up comes. Each thread has
+its own connection and connects again when it is lost. Then it repeats the call: delivery is at least once.
 
     loop      starts and ends the threads
-    poller    finds work for idle workers            resting  how long it sleeps
-    workers   handle batches and finish them         taking   the same in the transaction that takes the messages
-    ahead     claims while a worker handles
-    claims    how many messages, of which queue      leases   which batches are held, and until when
-    sources   the procedures of a queue; those of a polling table stand in rowqueue.polling
-    tally     what became of the messages             reports  what the database is told of it
+    poller    claims for idle worker threads         resting  how long it sleeps
+    workers   handle batches and finish them         taking   the same, in the transaction that takes the messages
+    ahead     claims while the handler runs
+    claims    how many messages, of which queue      leases   the batches that are held, and until when
+    sources   the procedures of a queue; those of a polling table are in rowqueue.polling
+    tally     counts what happened to messages       reports  sends the counts to the database
 """
 
 from .loop import Consumer

@@ -1,4 +1,4 @@
-"""Claiming ahead: a second thread finishes a worker's last batch and claims its next one while it handles another."""
+"""Claiming ahead: while a worker thread handles a batch, a second thread finishes its last one and claims its next."""
 
 import queue
 import threading
@@ -9,20 +9,20 @@ from typing import NoReturn
 from ..link import Link
 from .leases import Batch
 
-# A handler that takes less than so many claims, and less than so many seconds, for a batch has the next one waiting.
+# Claim ahead when the handler needs less time per batch than this many claims, and fewer seconds than this.
 QUICK = 10
 LONGEST_QUICK = 0.05
-# So long may a batch wait for a handler that has become slow; the shortest lease is a second.
+# How long, in seconds, a batch waits for a handler that has become slow. The shortest lease is a second.
 PATIENCE = 0.2
 
-Next = Callable[[], Batch | None]  # makes the next batch of what the database has sent
+Next = Callable[[], Batch | None]  # makes the next batch from the rows that the database sent
 
 
 class Ahead:
-    """Makes calls for one worker, one after the other, on that worker's connection; the worker itself makes none.
+    """Makes one worker thread's calls in order, on its connection; meanwhile the worker thread itself makes none.
 
-    What comes of each is had in the order of the calls. A batch that nobody wants for `PATIENCE` is passed to
-    `give_back`, and nothing stands in its place.
+    Results are returned in the order of the calls. A batch that is not fetched for `PATIENCE` seconds is passed to
+    `give_back`; its result is then None.
     """
 
     def __init__(self, give_back: Callable[[Link, Batch], None]) -> None:
@@ -30,24 +30,24 @@ class Ahead:
         self._calls = queue.SimpleQueue[tuple[Link, Callable[[], Next]] | None]()
         self._answers = queue.SimpleQueue[Next]()
         self._thread: threading.Thread | None = None
-        self.count = 0  # calls whose answers are to be had
+        self.count = 0  # calls whose results have not been fetched
 
     def call(self, link: Link, work: Callable[[], Next]) -> None:
-        """Begin a call, which is made when the ones before it have been answered."""
+        """Queue a call; it is made after the earlier ones have been answered."""
         if self._thread is None:
-            # A daemon: where a worker ends with an error, nobody waits for its calls.
+            # A daemon: when a worker thread ends with an error, its calls are not awaited.
             self._thread = threading.Thread(target=self._serve, name="ahead", daemon=True)
             self._thread.start()
         self.count += 1
         self._calls.put((link, work))
 
     def next(self) -> Batch | None:
-        """The batch that came of the oldest call; waits for it. Raises what the call has raised."""
+        """Wait for the oldest call and return its batch. Raises what the call raised."""
         self.count -= 1
         return self._answers.get()()
 
     def close(self) -> None:
-        """End the thread; every call has been answered."""
+        """End the thread, after all calls have been answered."""
         if self._thread is not None:
             self._calls.put(None)
             self._thread.join()
@@ -70,16 +70,16 @@ class Ahead:
                 answer = work()
             except BaseException as error:
                 answer = partial(_fail, error)
-            # What has come is read by the worker: the next call is made first.
+            # The worker thread converts the rows; this thread makes the next call first.
             self._answers.put(answer)
 
     def _clear(self, link: Link) -> None:
-        """Give back what has waited for too long."""
+        """Give back a batch that has waited too long."""
         waiting = []
         while not self._answers.empty():
             try:
                 waiting.append(self._answers.get_nowait())
-            except queue.Empty:  # the worker was quicker
+            except queue.Empty:  # the worker thread has just fetched it
                 break
         for answer in waiting:
             left: Next = _nothing

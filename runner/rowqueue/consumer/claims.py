@@ -1,4 +1,4 @@
-"""Claims: how many messages may still be had, and of which queue."""
+"""Claims: how many messages may still be claimed, and from which queue."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from .sources import Source
 
 
 class Budget:
-    """How many messages may still be claimed; a claim takes its size first and gives back what it did not get."""
+    """How many messages may still be claimed. A claim reserves its size, then returns what it did not get."""
 
     def __init__(self, limit: int | None) -> None:
         self._left = limit
@@ -27,13 +27,13 @@ class Budget:
             return size
 
     def give_back(self, count: int) -> None:
-        """Return what a claim did not get."""
+        """Return the unused part of a reservation."""
         if self._left is not None:
             with self._lock:
                 self._left += count
 
     def is_used_up(self) -> bool:
-        """No message may be claimed any more."""
+        """Whether no further message may be claimed."""
         return self._left == 0
 
 
@@ -43,11 +43,11 @@ class Claims:
     def __init__(self, source: Source, options: Options, stop: threading.Event) -> None:
         self._source, self._options, self._stop = source, options, stop
         self.budget = Budget(options.max_messages)
-        self.last_claim = self.last_work = time.monotonic()  # the database answered; a message was there
-        self.seconds = 0.0  # that the last claim took
+        self.last_claim = self.last_work = time.monotonic()  # a claim was answered; a claim found a message
+        self.seconds = 0.0  # duration of the last claim
 
     def claim(self, link: Link, type: str) -> Batch | None:
-        """Claim a batch of one type; None when nothing is ready, the budget is used up, or we stop."""
+        """Claim a batch of one queue; None when nothing is ready, the budget is used up, or `stop` is set."""
         size = self.budget.take(self._options.batch)
         rows: Rows | None = None
         asked_at = time.monotonic()
@@ -55,7 +55,7 @@ class Claims:
             if size and not self._stop.is_set():
                 rows = self._source.claim(link, self._stop, type, size)
                 self.answered(asked_at)
-        except (Disconnected, Conflict):  # only when we stop
+        except (Disconnected, Conflict):  # only after `stop`
             pass
         finally:
             if rows is None:
@@ -63,12 +63,12 @@ class Claims:
         return self.batch(rows, size, asked_at) if rows is not None else None
 
     def answered(self, asked_at: float) -> None:
-        """Note that a claim that was asked for at that time has been answered."""
+        """Note that the claim sent at `asked_at` has been answered."""
         self.last_claim = time.monotonic()
         self.seconds = self.last_claim - asked_at
 
     def batch(self, rows: Rows, size: int, asked_at: float) -> Batch | None:
-        """The batch of a claim of `size`."""
+        """The batch that a claim of `size` messages returned; None when it is empty."""
         messages = self._source.items(rows())
         self.budget.give_back(size - len(messages))
         if not messages:
@@ -77,7 +77,7 @@ class Claims:
         return Batch.leased(messages, self._options.lease, asked_at)
 
     def after(self, link: Link, type: str) -> Batch | None:
-        """A batch of the first type that has one: each has its turn, beginning with the one after `type`."""
+        """Claim from the queues in turn, starting after `type`; returns the first batch found."""
         types = self._options.types
         start = types.index(type) + 1
         return next(filter(None, (self.claim(link, other) for other in types[start:] + types[:start])), None)

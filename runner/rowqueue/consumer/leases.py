@@ -1,4 +1,4 @@
-"""Leases: which batches are held, and until when; one thread extends them while handlers run."""
+"""Leases: the batches that are held, and until when. One thread extends them while handlers run."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from ..messages import Held
 from .reports import Reports
 from .tally import Tally
 
-# A lease has 1 second at least. After this long a handler is worth the question how much of it is left.
+# Seconds. When a handler has run this long, ask the server how much of the lease is left. The shortest lease is 1 s.
 FIRST_BEAT = 0.3
 SHORTEST_BEAT = 0.2
 LONGEST_BEAT = 5.0
@@ -22,9 +22,9 @@ LONGEST_BEAT = 5.0
 
 @dataclass(eq=False, slots=True)
 class Batch:
-    """Claimed messages, and their next heartbeat and end of lease on this process's monotonic clock.
+    """Claimed messages, with the next heartbeat and the end of the lease on this process's monotonic clock.
 
-    `lease_until` is the end on the server's clock, until the heartbeat has asked how far off that is.
+    `lease_until`: the end on the server's clock; None once the heartbeat has asked how far off it is.
     """
 
     type: str
@@ -35,14 +35,13 @@ class Batch:
     expires: float
     lease_until: datetime | None = None
     lost: bool = False
-    begun: bool = False  # some message of it has been handed to the handler
+    begun: bool = False  # the handler has received a message of it
 
     @classmethod
     def leased(cls, messages: Sequence[Held], lease: int | None, asked_at: float) -> "Batch":
-        """A batch just claimed. Its lease runs from when it was asked for: too early is on the safe side.
+        """A batch just claimed. Its lease is counted from when the claim was sent: too early is safe.
 
-        `lease` None: its length is the queue's. Its end is a time on the server's clock, and to compare it with ours
-        would be to trust both.
+        `lease` None: the queue's. Its end is then known as a time of the server's clock, which may differ from ours.
         """
         type, key, lease_until = messages[0].type, messages[0].batch_key, messages[0].lease_until
         if lease is not None:
@@ -51,7 +50,7 @@ class Batch:
 
 
 class Leases:
-    """The batches that are being handled. `procedure` extends one; `lease` is its length, None for the queue's own."""
+    """The batches that are being handled. `procedure` extends a lease to `lease` seconds; None: the queue's lease."""
 
     def __init__(self, procedure: str, lease: int | None, tally: Tally) -> None:
         self._procedure, self._lease, self._tally = procedure, lease, tally
@@ -64,7 +63,7 @@ class Leases:
 
     @contextmanager
     def kept(self, batch: Batch) -> Iterator[None]:
-        """Extend the batch's lease meanwhile."""
+        """Extend the batch's lease while the block runs."""
         with self._lock:
             self._held[batch.key] = batch
         try:
@@ -74,7 +73,7 @@ class Leases:
                 del self._held[batch.key]
 
     def beat(self, link: Link, ended: threading.Event, reports: Reports) -> None:
-        """Extend leases, and report what was done, until `ended` is set; the work of a thread."""
+        """Extend leases and send reports until `ended` is set. Runs as a thread."""
         reports.send_if_due(link)
         while not ended.wait(min(self._until_next_beat(), reports.seconds_left())):
             reports.send_if_due(link)
@@ -82,21 +81,21 @@ class Leases:
             with self._lock:
                 due = [batch for batch in self._held.values() if batch.beat_at <= now and not batch.lost]
             for batch in due:
-                with suppress(Disconnected, Conflict):  # only at the very end
+                with suppress(Disconnected, Conflict):  # only after `ended`
                     if batch.lease_until is not None:
                         self._measure(link, ended, batch, batch.lease_until)
                     else:
                         self._extend(link, ended, batch)
 
     def _until_next_beat(self) -> float:
-        """Seconds to sleep; short enough for batches that are claimed meanwhile."""
+        """Seconds to sleep; short enough for a batch that is claimed during the sleep."""
         with self._lock:
             first = min((batch.beat_at for batch in self._held.values() if not batch.lost), default=float("inf"))
         longest = self._lease / 3 if self._lease is not None else FIRST_BEAT
         return min(max(first - time.monotonic(), 0.01), longest)
 
     def _measure(self, link: Link, ended: threading.Event, batch: Batch, lease_until: datetime) -> None:
-        """Set the beat by what the lease has left, both times of which are the server's."""
+        """Set the heartbeat by the rest of the lease, as a difference of two times of the server's clock."""
         now = link.run(lambda session: session.now(), ended)
         left = (lease_until - now).total_seconds()
         batch.beat_every = min(max(left / 3, SHORTEST_BEAT), LONGEST_BEAT)
@@ -110,6 +109,6 @@ class Leases:
             if held:
                 batch.beat_at = asked_at + batch.beat_every
                 batch.expires = asked_at + self._lease if self._lease is not None else batch.expires
-            elif batch.key in self._held:  # else the worker has finished it in the meantime
+            elif batch.key in self._held:  # else the worker thread has finished it
                 batch.lost = True
                 self._tally.lost(batch.type, len(batch.messages))

@@ -1,4 +1,4 @@
-"""The consumer as a whole: its threads, and how they begin and end."""
+"""The consumer as a whole: starts its threads and ends them."""
 
 import logging
 import threading
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("rowqueue")
 
 READY_SECONDS = 30.0
-_LATER = "; what is claimed comes back when its lease runs out"
+_LATER = "; claimed messages are retried when their lease ends"
 
 
 class Consumer:
-    """Consumes with one handler until told to stop; `run` is called once."""
+    """Consumes with one handler until done or stopped. Call `run` once."""
 
     def __init__(
         self,
@@ -44,10 +44,10 @@ class Consumer:
     ) -> None:
         self._database, self._handler, self._options = database, handler, options
         self._listen_to = options.types if source.wakes else ()
-        self._stop = threading.Event()  # claim nothing more and start nothing more
-        self._ended = threading.Event()  # all workers are done
+        self._stop = threading.Event()  # do not claim and do not start messages
+        self._ended = threading.Event()  # all worker threads are done
         self._error: BaseException | None = None
-        # Polling tables are no queues: nobody would look for their consumers there.
+        # Polling tables are not queues: their consumers are not listed.
         every = options.report if source.reports else 0
         self._reports = Reports(options.types, options.reader, every, counts_dead=options.transaction)
         self._tally = Tally(metrics, self._reports)
@@ -70,9 +70,9 @@ class Consumer:
             metrics.active.set_function(self._leases.count)
 
     def run(self, signals: bool = True) -> None:
-        """Consume until done or stopped. Raises what ended it: DatabaseError, QueueError or HandlerError.
+        """Consume until done or stopped. Raises the DatabaseError, QueueError or HandlerError that ended it.
 
-        `signals`: SIGTERM and SIGINT stop it, which only the main thread can ask for.
+        `signals`: SIGTERM and SIGINT stop it; only for the main thread.
         """
         if signals:
             self._shutdown.listen()
@@ -82,7 +82,7 @@ class Consumer:
         poller = self._start(self._poll, "poller")
         try:
             poller.join()
-        except BaseException:  # such as KeyboardInterrupt, where nobody listens to signals
+        except BaseException:  # such as KeyboardInterrupt without `signals`
             self.stop()
             poller.join()
             raise
@@ -93,7 +93,7 @@ class Consumer:
             raise self._error
 
     def stop(self) -> None:
-        """Claim nothing more and start nothing more; `run` returns when what runs is done. From any thread."""
+        """Stop claiming and start no further message. `run` returns when running handlers are done. Any thread."""
         self._end()
 
     def _end_workers(self, workers: list[threading.Thread], heartbeat: threading.Thread) -> None:
@@ -106,7 +106,7 @@ class Consumer:
         self._handler.close(self._shutdown.time_left())
 
     def is_ready(self) -> bool:
-        """The database answers, and a claim did within the last 30 seconds or every worker is busy."""
+        """Whether no connection is lost, and a claim was answered within 30 seconds or all worker threads are busy."""
         recent = time.monotonic() - self._claims.last_claim < READY_SECONDS
         return not self._outage.is_on() and (recent or not self._pool.has_idle())
 
@@ -146,7 +146,7 @@ class Consumer:
             self._pool.put_back(inbox)
             if worked:
                 self._rest.shorten()
-                # The last one tells the poller, which may find that all is done.
+                # The last one wakes the poller, which checks whether all is done.
                 if self._pool.is_idle():
                     self._claims.last_work = time.monotonic()
                     if self._options.may_end:
@@ -160,7 +160,7 @@ class Consumer:
     # ---- the end -------------------------------------------------------------------------------------
 
     def _fail(self, error: BaseException) -> None:
-        """Remember the first error and stop everything."""
+        """Keep the first error and stop all threads."""
         self._error = self._error or error
         self._end()
 
@@ -171,7 +171,7 @@ class Consumer:
 
 
 def _threads(handler: Handler, options: Options) -> int:
-    """How many workers. Where the handler limits itself, a worker is a batch: enough, and one to claim meanwhile."""
+    """The number of worker threads. A handler that limits itself needs one per batch, and one more that claims."""
     if handler.limits_itself:
         return min(options.concurrency, -(-options.concurrency // options.batch) + 1)
     return options.concurrency

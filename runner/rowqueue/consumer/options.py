@@ -1,4 +1,4 @@
-"""What a consumer was asked for."""
+"""The options of a consumer."""
 
 import os
 import socket
@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import Expected
 from ..handlers import Handler
 
-# The least and the greatest value of an option, on the command line and in code.
+# The smallest and the largest value of an option, on the command line and in code.
 LIMITS: dict[str, tuple[int, int | None]] = {
     "batch": (1, 10_000),
     "concurrency": (1, 1_000),
@@ -23,7 +23,7 @@ LIMITS: dict[str, tuple[int, int | None]] = {
 
 
 class BadOption(Expected, ValueError):
-    """An option that cannot be used so; `option` is its name, with underscores."""
+    """An option with a value that is not allowed; `option` is its name, with underscores."""
 
     exit_code = 2
 
@@ -34,10 +34,10 @@ class BadOption(Expected, ValueError):
 
 @dataclass(frozen=True)
 class Options:
-    """What `runner consume` or `runner table consume` was asked for; seconds everywhere, None for no limit.
+    """The options of `runner consume` or `runner table consume`. Times are in seconds; None means no limit.
 
-    `lease` None leaves the length of a lease to the queue's policy. `connect_timeout`: how long the database may be
-    away. `report`: a queue's consumer says so often in the database what it does, 0 for never.
+    `lease` None: the queue's. `connect_timeout`: how long the database may be unreachable. `report`: the interval
+    between the consumer's reports to the database; 0 for none.
     """
 
     types: tuple[str, ...]
@@ -58,12 +58,12 @@ class Options:
 
     @property
     def may_end(self) -> bool:
-        """Whether the consumer may come to an end that nobody calls for."""
+        """Whether the consumer may end by itself."""
         return self.drain or self.max_messages is not None or self.idle_timeout is not None
 
     @classmethod
     def of_queues(cls, types: Iterable[str], batch: int | None, reader: str | None, **others: Any) -> "Options":
-        """For queues, with the defaults that depend on other options. Raises BadOption."""
+        """The options of a consumer of queues, with the defaults that depend on other options. Raises BadOption."""
         options = cls(tuple(dict.fromkeys(types)), "", **others)
         if not options.types:
             raise BadOption("types", "name at least one queue")
@@ -84,13 +84,13 @@ class Options:
         return options
 
     def check(self, handler: Handler) -> None:
-        """Whether the handler can be used so. Raises BadOption."""
+        """Raise BadOption when the handler does not suit the options."""
         if self.transaction and handler.is_async:
-            raise BadOption("transaction", "an async handler cannot share the transaction's connection")
+            raise BadOption("transaction", "needs a sync handler: an async one cannot share the connection")
         if self.keep_results and handler.takes_list:
-            raise BadOption("keep_results", "the handler takes a list; a result is of one message")
+            raise BadOption("keep_results", "needs a handler that takes one message; this one takes a list")
 
 
 def process_name() -> str:
-    """The name under which a process claims, unless it is told another."""
+    """The default name of a consumer: host and process number."""
     return f"{socket.gethostname()}:{os.getpid()}"

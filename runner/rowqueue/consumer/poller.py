@@ -1,4 +1,4 @@
-"""The poller: one thread that finds work for idle workers."""
+"""The poller: one thread that claims batches for idle worker threads."""
 
 import random
 import threading
@@ -17,7 +17,7 @@ from .workers import Pool
 
 
 class Poller:
-    """Claims batches for idle workers, until it is over or `stop` is set."""
+    """Claims batches for idle worker threads until the consumer is done or `stop` is set."""
 
     def __init__(
         self, source: Source, options: Options, claims: Claims, pool: Pool, rest: Rest, stop: threading.Event
@@ -26,7 +26,7 @@ class Poller:
         self._pool, self._rest, self._stop = pool, rest, stop
 
     def poll(self, link: Link) -> None:
-        """The work of a thread."""
+        """Poll until the consumer is done or stopped. Runs as a thread."""
         if self._options.once:
             for type in self._options.types:
                 if self._pool.await_idle(self._stop):
@@ -35,7 +35,7 @@ class Poller:
             self._poll_on(link)
 
     def _poll_on(self, link: Link) -> None:
-        barren = 0  # looks in a row that found nothing
+        barren = 0  # polls in a row that found nothing
         while self._pool.await_idle(self._stop):
             all_idle = self._pool.is_idle()
             found = self._look(link)
@@ -45,15 +45,15 @@ class Poller:
             ready, due = self._ask(link)
             if all_idle and not found and self._is_over(ready):
                 return
-            # Ready and yet not to be had: another one is about to take it. Look again once, then rest.
+            # Messages are ready but locked: another consumer is claiming them. Poll once more, then rest.
             if ready and self._looks_again(barren):
                 continue
             self._rest.rest(link, due, self._time_left())
 
     def _look(self, link: Link) -> bool:
-        """Give idle workers what is ready; True when something was found.
+        """Claim from each queue in turn for idle worker threads; True when something was found.
 
-        Each type has its turn, and a full batch means that there may be more.
+        After a full batch, the same queue may have more.
         """
         found = False
         for type in random.sample(self._options.types, len(self._options.types)):
@@ -64,7 +64,7 @@ class Poller:
         return found
 
     def _hand_out(self, link: Link, type: str) -> int:
-        """Claim a batch for an idle worker; how many messages it got."""
+        """Claim a batch for an idle worker thread; returns its number of messages."""
         batch = self._claims.claim(link, type)
         if batch is None:
             return 0
@@ -72,17 +72,17 @@ class Poller:
         return len(batch.messages)
 
     def _is_busy(self) -> bool:
-        """Nobody has time for what could be found."""
+        """Whether no worker thread is free to handle a batch."""
         return not self._pool.has_idle()
 
     def _looks_again(self, barren: int) -> bool:
         return barren < 2
 
     def _ask(self, link: Link) -> tuple[bool, datetime | None]:
-        """Is anything ready, and when will the next message be? Asks senders to wake us, too."""
+        """Whether anything is ready, and when the next message is due. Also asks to be woken by senders."""
         ready, due = False, None
         for type in self._options.types:
-            with suppress(Disconnected, Conflict):  # only when we stop
+            with suppress(Disconnected, Conflict):  # only after `stop`
                 if (answer := self._source.ask(link, self._stop, type)) is not None:
                     ready = ready or answer[0]
                     due = min(filter(None, (due, answer[1])), default=None)
@@ -90,27 +90,27 @@ class Poller:
         return ready, due
 
     def _is_over(self, ready: bool) -> bool:
-        """With all workers idle: is this the end we were asked to reach?"""
+        """Whether the options say to end now that all worker threads are idle."""
         drained = self._options.drain and not ready
         return self._claims.budget.is_used_up() or drained or self.is_idle_too_long()
 
     def is_idle_too_long(self) -> bool:
-        """Nobody has had anything to do for as long as was asked for."""
+        """Whether all worker threads have been idle for `idle_timeout`."""
         timeout = self._options.idle_timeout
         return timeout is not None and self._pool.is_idle() and time.monotonic() - self._claims.last_work >= timeout
 
     def _time_left(self) -> float | None:
-        """Seconds until all have been idle for too long; None when that is no matter now."""
+        """Seconds until `idle_timeout` ends the consumer; None when it does not apply now."""
         if self._options.idle_timeout is None or not self._pool.is_idle():
             return None
         return max(self._claims.last_work + self._options.idle_timeout - time.monotonic(), 0) + 0.001
 
 
 class TakePoller(Poller):
-    """Under --transaction: tells idle workers that something is ready, which they then take themselves."""
+    """Under --transaction: signals idle worker threads that something is ready; they take it themselves."""
 
     def _look(self, link: Link) -> bool:
-        """A hint tells nobody that something was found."""
+        """Signal all idle worker threads. Returns False: whether they find something is not known here."""
         ready, _ = self._ask(link)
         while ready and self._pool.has_idle():
             self._pool.next_idle().put(LOOK)

@@ -1,4 +1,4 @@
-"""Reports: every few seconds the consumer says in the database that it works, and what it did since the last time."""
+"""Reports: every few seconds the consumer writes to the database that it is running and what it did since the last."""
 
 import logging
 import threading
@@ -22,45 +22,45 @@ _MOST_MS = 1_000_000_000_000_000
 
 @dataclass
 class Figures:
-    """What became of the messages of one queue since the last report."""
+    """Counts of one queue's messages since the last report."""
 
     completed: int = 0
     failed: int = 0
     dead: int = 0
     busy: float = 0.0  # seconds in handlers
     first: int = 0  # first attempts
-    began: float = 0.0  # the sum of their beginnings, on this process's clock
-    created: float = 0.0  # the sum of their times of sending, on the server's clock
-    sent: Counter[datetime] = field(default_factory=Counter)  # by minute of sending
+    began: float = 0.0  # sum of the times when they began, on this process's clock
+    created: float = 0.0  # sum of the times when they were sent, on the server's clock
+    sent: Counter[datetime] = field(default_factory=Counter)  # by the minute in which they were sent
 
     def add(self, other: "Figures") -> None:
-        """Take back what could not be reported."""
+        """Add figures that could not be reported."""
         for name in ("completed", "failed", "dead", "busy", "first", "began", "created"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.sent.update(other.sent)
 
     def begin(self, messages: Sequence[Message], began: float, base: float) -> None:
-        """Count the first attempts among messages of one batch. `base` keeps the sums small, and so exact."""
+        """Count the first attempts in a batch. `base` is subtracted from the times, to keep the sums exact."""
         times = [message.created_at for message in messages if message.attempt == 1]
         if not times:
             return
         self.first += len(times)
         self.began += began * len(times)
         first, last = min(times), max(times)
-        # What was sent in one call has one time.
+        # All messages that were sent in one call have the same time.
         created = len(times) * first.timestamp() if first == last else sum(map(datetime.timestamp, times))
         self.created += created - base * len(times)
         minute = _minute(first)
-        if minute == _minute(last):  # which is true of nearly every batch
+        if minute == _minute(last):  # true for nearly every batch
             self.sent[minute] += len(times)
         else:
             self.sent.update(map(_minute, times))
 
 
 class Reports:
-    """Figures of all worker threads by queue, and the calls that report them; `every` seconds, 0 for never.
+    """The figures of all worker threads by queue, and their reports. `every`: seconds between reports; 0: none.
 
-    `counts_dead`: the caller knows which messages became dead letters; else the database counts them.
+    `counts_dead`: the caller counts the messages that became dead letters; otherwise the database does.
     """
 
     def __init__(self, types: Sequence[str], reader: str, every: int, counts_dead: bool) -> None:
@@ -68,12 +68,12 @@ class Reports:
         self._lock = threading.Lock()
         self._figures: dict[str, Figures] = {}
         self._base = time.time()
-        self._server_ahead = 0.0  # the server's clock, less `_base`, less the monotonic clock
+        self._server_ahead = 0.0  # the server's clock minus `_base` minus the monotonic clock
         self._due = 0.0 if every else float("inf")
 
     def finished(self, type: str, messages: Sequence[Item], handled: Handled, dead: int) -> None:
-        """Count what was started of a batch; `dead` messages are known to be dead letters."""
-        if self._due == float("inf"):  # nobody will ask for it
+        """Count the started messages of a batch. `dead`: how many are known to be dead letters."""
+        if self._due == float("inf"):  # reports are off
             return
         with self._lock:
             figures = self._figures.setdefault(type, Figures())
@@ -84,17 +84,17 @@ class Reports:
             figures.begin(cast("Sequence[Message]", messages), handled.began, self._base)
 
     def seconds_left(self) -> float:
-        """Until the next report is due."""
+        """Seconds until the next report is due."""
         return self._due - time.monotonic()
 
     def send_if_due(self, link: Link) -> None:
-        """Report all queues when it is time to. What the database refuses is logged; the consumer goes on."""
+        """Report all queues if a report is due. An error of the database is logged; the consumer continues."""
         if self.seconds_left() <= 0:
             self._due = time.monotonic() + self._every
             self._send(link, self._every)
 
     def send_last(self, link: Link) -> None:
-        """Say that the consumer stops."""
+        """Send the last report: the consumer stops."""
         if self._due < float("inf"):
             self._send(link, 0)
 
@@ -111,7 +111,7 @@ class Reports:
         asked_at = time.monotonic()
         try:
             now = link.once(report)
-        except (Disconnected, Conflict):  # the next report tells it
+        except (Disconnected, Conflict):  # the next report includes it
             with self._lock:
                 for type, left in figures.items():
                     self._figures.setdefault(type, Figures()).add(left)
@@ -125,7 +125,7 @@ class Reports:
         waited = of.began + self._server_ahead * of.first - of.created
         minutes = sorted(of.sent)
         last = minutes.pop() if minutes else None
-        # Minutes before the last one are of a backlog: each has a call of its own.
+        # Messages of a backlog were sent in earlier minutes: each minute needs its own call.
         for minute in minutes:
             self._call(session, type, 0, 0, 0, 0, 0, of.sent[minute], minute, next_seconds)
         dead = of.dead if self._counts_dead else None

@@ -1,4 +1,4 @@
-"""How long the poller sleeps: longer each time while there is nothing to do."""
+"""How long the poller sleeps: longer each time it finds nothing."""
 
 import os
 import random
@@ -9,11 +9,11 @@ from ..link import Link
 
 SHORTEST_POLL = 0.1
 LONGEST_POLL = 2.0
-LONGEST_POLL_FOR_DUE = 1.0  # with a message that is due some time: when that is, only the server's clock knows
+LONGEST_POLL_FOR_DUE = 1.0  # while a delayed message waits: it is due by the server's clock, not by ours
 
 
 class Rest:
-    """One thread rests; any thread, or a signal, may end it. `longest_blind`: where the database wakes nobody."""
+    """The sleep of one thread, which any thread or a signal can end. `longest_blind`: the limit without wake-ups."""
 
     def __init__(self, longest_blind: float) -> None:
         self._longest_blind = longest_blind
@@ -23,16 +23,16 @@ class Rest:
         os.set_blocking(self._writer, False)
 
     def end(self) -> None:
-        """End the sleep, or the next one."""
+        """End the sleep; if the thread is not asleep, end its next one."""
         with suppress(BlockingIOError):
             os.write(self._writer, b"x")
 
     def shorten(self) -> None:
-        """There was something to do: more may follow soon."""
+        """Something was found: rest only briefly next, since more may follow."""
         self._interval = SHORTEST_POLL
 
     def rest(self, link: Link, due: datetime | None, at_most: float | None) -> None:
-        """Sleep until woken, the next message is due, or the poll interval is over, which grows each time."""
+        """Sleep until woken, until the next message is due, or for the poll interval, which grows each time."""
         pause = self._interval * random.uniform(0.5, 1)
         self._interval = min(self._interval * 1.5, LONGEST_POLL if link.is_woken else self._longest_blind)
         if at_most is not None:
@@ -40,7 +40,7 @@ class Rest:
         if due is not None:
             pause = min(pause, LONGEST_POLL_FOR_DUE)
             if 0 < (until := (due - datetime.now(UTC)).total_seconds()) < pause:
-                pause = until + 0.005  # a little late rather than early; where clocks differ, polls are soon enough
+                pause = until + 0.005  # better a little late than early; if clocks differ, the next poll finds it
                 self.shorten()
         if link.wait(pause, self._reader):
             self.shorten()

@@ -1,4 +1,4 @@
-"""Where batches come from: the calls by which they are claimed and finished."""
+"""Sources of batches: the calls that claim and finish them."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -15,42 +15,42 @@ from .options import Options
 
 T = TypeVar("T")
 
-LONGEST_BLIND_POLL = 0.15  # where the database wakes nobody: on average a message waits for half of it
+LONGEST_BLIND_POLL = 0.15  # without wake-ups; a message waits for half of it on average
 
 
 class Source(ABC):
-    """What queues and polling tables do differently."""
+    """The differences between queues and polling tables."""
 
     extend_procedure: ClassVar[str]
     chains: ClassVar[bool]  # finishing a batch claims the next one
-    wakes: ClassVar[bool]  # the database may tell when there is something to do
-    keeps_whole: ClassVar[bool]  # a batch that is begun is ended, told to stop or not
-    reports: ClassVar[bool]  # there is a report_consumer for it
+    wakes: ClassVar[bool]  # the database may wake the consumer
+    keeps_whole: ClassVar[bool]  # a batch that has begun is handled to its end, even after a stop
+    reports: ClassVar[bool]  # the consumer calls report_consumer
     longest_blind_poll: ClassVar[float]
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._never = threading.Event()  # for calls that must be made, told to stop or not
+        self._never = threading.Event()  # never set: for calls that must be made even after a stop
 
     @abstractmethod
     def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> Rows:
-        """Claim up to `size`."""
+        """Claim up to `size` items."""
 
     @abstractmethod
     def items(self, rows: Iterable[Values]) -> Sequence[Held]:
-        """What the handler gets of claimed rows."""
+        """Claimed rows as the handler receives them."""
 
     @abstractmethod
     def ask(self, link: Link, stop: threading.Event, type: str) -> tuple[bool, datetime | None] | None:
-        """Is anything ready, and when will the next be? None: nobody can tell. Asks senders to wake us, too."""
+        """Whether anything is ready, and when the next is due; None if unknown. Also asks to be woken by senders."""
 
     @abstractmethod
     def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> Rows | None:
-        """Finish a batch; the rows of the next one, of at most `size`, where finishing claims it; None: it was lost."""
+        """Finish a batch. Returns the rows of the next one, up to `size`, if finishing claims it; None: batch lost."""
 
     @abstractmethod
     def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> None:
-        """Finish what was started, and give the rest back without costing it an attempt; nothing when it was lost."""
+        """Finish the started items and give the others back without counting an attempt. No effect on a lost batch."""
 
 
 class QueueSource(Source):
@@ -103,7 +103,7 @@ class QueueSource(Source):
 
 
 def _unless_lost(finish: Callable[[], T]) -> T | None:
-    """What finishing returns; None when the batch was lost, or finished by a call whose answer was lost."""
+    """The result of `finish`; None when the batch was lost, or was finished by a call whose answer was lost."""
     try:
         return finish()
     except QueueError as error:

@@ -1,4 +1,4 @@
-"""Workers under --transaction: the messages are taken and handled in one transaction, whose commit ends them."""
+"""Worker threads under --transaction: they take and handle messages in one transaction; its commit completes them."""
 
 import logging
 import random
@@ -14,18 +14,18 @@ from .workers import Worker
 
 log = logging.getLogger("rowqueue")
 
-LOOK = "look"  # told to a worker: something is ready, take it
+LOOK = "look"  # a job for a worker thread: something is ready, take it
 
 
 class _RollBack(Exception):
-    """Leaves a transaction whose message failed."""
+    """Leaves the transaction of a message that failed."""
 
 
 class TakeWorker(Worker):
     """Takes batches and handles them in the transaction that takes them."""
 
     def work(self, link: Link, job: Batch | str) -> bool:
-        """Take batches of all types in turn until none has any; with --once, one batch of the one type `job`."""
+        """Take batches from all queues in turn until all are empty; with --once, one batch from the queue `job`."""
         assert isinstance(job, str)
         if job is not LOOK:
             return self._take(link, job)
@@ -36,10 +36,10 @@ class TakeWorker(Worker):
         return worked
 
     def _take(self, link: Link, type: str, at_most: int | None = None) -> bool:
-        """Take a batch and handle it in one transaction; False when there was nothing or no connection.
+        """Take a batch and handle it in one transaction; False when nothing was ready or the connection was lost.
 
-        Where several messages share a transaction, one can spoil it for those after it. So when a batch has failed,
-        nobody is blamed, and its messages have a transaction each. `at_most`: None for the size asked for.
+        One failed message makes the whole transaction fail. So after a failed batch no attempt is counted, and its
+        messages are handled in a transaction each. `at_most`: None for the batch size.
         """
         claims, budget = self._claims, self._claims.budget
         size = budget.take(at_most or self._options.batch)
@@ -64,21 +64,21 @@ class TakeWorker(Worker):
             link.once(work)
         except _RollBack:
             pass
-        except (Disconnected, Conflict) as error:  # a handler's own statement may have met it
+        except (Disconnected, Conflict) as error:  # perhaps of one of the handler's own statements
             log.info("%s: rolled back; the messages will be taken again: %s", type, error)
             budget.give_back(size)
-            with suppress(Disconnected):  # only when we stop
+            with suppress(Disconnected):  # only after `stop`
                 link.run(lambda _: None, self._stop)
             return False
         except DatabaseError as error:
             if not messages or isinstance(error, SchemaMissing):
                 raise
-            # The commit was refused: that is the handler's work.
+            # The commit was refused, for example by a deferred constraint on the handler's changes.
             handled.failures = [Failure.of(message, error) for message in messages]
         if handled.failures and len(messages) > 1 and not handled.crash:
             budget.give_back(size)
             log.info("%s: a batch of %d messages was rolled back; they are handled one by one", type, len(messages))
-            # Others may have taken some of them.
+            # Other consumers may have taken some of them.
             all(self._take(link, type, 1) for _ in messages)
             return True
         budget.give_back(size - len(messages))
@@ -86,7 +86,7 @@ class TakeWorker(Worker):
         return bool(messages)
 
     def _settle(self, link: Link, type: str, messages: list[Message], handled: Handled) -> None:
-        """Count the failed attempts of a take that was rolled back, and those only."""
+        """Count the failed attempts of a take that was rolled back, and nothing else."""
 
         def count(session: Session) -> int:
             with session.transaction():
@@ -99,7 +99,7 @@ class TakeWorker(Worker):
         if handled.failures:
             failed = {f.id for f in handled.failures}
             messages = [message for message in messages if message.id in failed]
-            # Not tried again: when the connection is lost, it was probably lost to the handler as well.
+            # Not repeated: if the connection is lost now, it was probably lost during the handler.
             with suppress(Disconnected, Conflict):
                 dead = link.once(count)
         self._tally.finished(type, messages, handled, dead)

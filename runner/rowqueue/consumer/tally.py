@@ -1,4 +1,4 @@
-"""What became of messages: one line of the log for each failure, totals for the last line, metrics if asked for."""
+"""Counts of messages: a log line per failure, totals for the last log line, and metrics if asked for."""
 
 import logging
 import threading
@@ -10,14 +10,14 @@ from ..handlers import Handled
 from ..messages import Item
 from .reports import Reports
 
-if TYPE_CHECKING:  # prometheus_client takes long to load, and few ask for it
+if TYPE_CHECKING:  # prometheus_client is slow to import and rarely needed
     from ..metrics import Metrics
 
 log = logging.getLogger("rowqueue")
 
 
 class Tally:
-    """Counts for all workers; `reports` gets what the database is told from time to time."""
+    """Counts for all worker threads; also passed on to `reports`, which writes them to the database."""
 
     def __init__(self, metrics: "Metrics | None", reports: Reports) -> None:
         self._metrics, self._reports = metrics, reports
@@ -28,7 +28,7 @@ class Tally:
         return ", ".join(f"{n} {outcome}" for outcome, n in self._totals.items())
 
     def count(self, type: str, outcome: str, count: int) -> None:
-        """Add to one outcome."""
+        """Add `count` messages to an outcome."""
         if count:
             if self._metrics is not None:
                 self._metrics.messages.labels(type, outcome).inc(count)
@@ -36,24 +36,24 @@ class Tally:
                 self._totals[outcome] += count
 
     def ran(self, type: str, size: int, seconds: float) -> None:
-        """A handler has run for a batch."""
+        """Note that a handler has run for a batch."""
         if self._metrics is not None:
             self._metrics.seconds.labels(type).observe(seconds)
             self._metrics.sizes.labels(type).observe(size)
 
     def lost(self, type: str, size: int) -> None:
-        """A batch was lost to others, who may have claimed it by now."""
+        """Note that a lease was lost: other consumers may have claimed the messages."""
         if self._metrics is not None:
             self._metrics.lost.inc()
         log.warning("%s: lost the lease of %d messages; other consumers may claim them", type, size)
 
     def reconnected(self) -> None:
-        """A lost connection works again."""
+        """Note that a lost connection works again."""
         if self._metrics is not None:
             self._metrics.reconnects.inc()
 
     def finished(self, type: str, started: Sequence[Item], handled: Handled, dead: int = 0) -> None:
-        """Log the failures and count the messages of a finished batch; `dead` of them are known to be dead letters."""
+        """Log the failures and count the messages of a finished batch. `dead`: how many are known dead letters."""
         if handled.failures:
             attempts = {message.id: message.attempt for message in started}
             for f in handled.failures:

@@ -1,4 +1,4 @@
-"""Worker threads: which are idle, and how one handles a batch, finishes it and takes on the next."""
+"""Worker threads: which are idle, and how one handles a batch, finishes it and claims the next."""
 
 import queue
 import threading
@@ -17,12 +17,12 @@ from .options import Options
 from .sources import Source
 from .tally import Tally
 
-# What a worker is told: a batch to handle, under --transaction a queue to take from or LOOK, at the end None.
+# The jobs of a worker thread: a batch to handle; under --transaction, a queue to take from or LOOK; at the end, None.
 Inbox = queue.SimpleQueue[Batch | str | None]
 
 
 class Pool:
-    """The workers' inboxes, and which of them are idle."""
+    """The inboxes of the worker threads, and which threads are idle."""
 
     def __init__(self, size: int) -> None:
         self.inboxes = [Inbox() for _ in range(size)]
@@ -30,39 +30,39 @@ class Pool:
         self._changed = threading.Condition()
 
     def has_idle(self) -> bool:
-        """Some worker is idle."""
+        """Whether a worker thread is idle."""
         return bool(self._idle)
 
     def is_idle(self) -> bool:
-        """All workers are idle."""
+        """Whether all worker threads are idle."""
         return len(self._idle) == len(self.inboxes)
 
     def next_idle(self) -> Inbox:
-        """An idle worker, who no longer is."""
+        """The inbox of an idle worker thread, which is then no longer idle."""
         with self._changed:
             return self._idle.pop()
 
     def await_idle(self, stop: threading.Event) -> bool:
-        """Wait until some worker is idle; False when we stop."""
+        """Wait until a worker thread is idle; False after `stop`."""
         with self._changed:
             self._changed.wait_for(lambda: self._idle or stop.is_set())
         return not stop.is_set()
 
     def put_back(self, inbox: Inbox) -> None:
-        """A worker is idle again."""
+        """Mark a worker thread as idle again."""
         with self._changed:
             self._idle.append(inbox)
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Let nobody wait who asks whether to stop."""
+        """Wake all threads that wait here, to make them check whether to stop."""
         with self._changed:
             self._changed.notify_all()
 
 
 @dataclass(frozen=True)
 class Tools:
-    """What all workers share. `fail` is told of an exception that must end the process."""
+    """Shared by all worker threads. `fail` is called with an exception that must end the process."""
 
     handler: Handler
     options: Options
@@ -73,7 +73,7 @@ class Tools:
 
 
 class Worker(ABC):
-    """What every worker thread does with a job; one object for all of them."""
+    """The work of a worker thread; one object serves all threads."""
 
     def __init__(self, tools: Tools) -> None:
         self._handler, self._options, self._claims = tools.handler, tools.options, tools.claims
@@ -81,13 +81,13 @@ class Worker(ABC):
 
     @abstractmethod
     def work(self, link: Link, job: Batch | str) -> bool:
-        """Do a job, and what follows from it; whether there was anything to do."""
+        """Do a job and those that follow from it. Returns whether there was anything to do."""
 
     def close(self) -> None:  # noqa: B027  (most have nothing to end)
-        """No job follows."""
+        """Called after the last job."""
 
     def _crashed(self, handled: Handled) -> bool:
-        """Whether the handler has raised what must end the process; then it will."""
+        """Whether the handler raised an exception that must end the process; if so, `fail` is called."""
         error = handled.ending()
         if error is not None:
             self._fail(error)
@@ -101,14 +101,15 @@ class BatchWorker(Worker):
         super().__init__(tools)
         options = tools.options
         self._source, self._leases = source, leases
-        # Finishing claims on: possible when the next batch is of the same type and found the same way.
+        # One call finishes and claims: possible when the next batch is claimed from the same queue in the same way.
         self._chains = source.chains and len(options.types) == 1 and not options.ring and not options.once
-        # Several workers keep database and handler busy without it. What is given back would come a round later.
+        # Several worker threads keep the database and the handler busy without it. In a ring, a message that is given
+        # back would wait for a whole round.
         self._may_go_ahead = is_alone and not options.ring and not options.once
         self._ahead = Ahead(self._give_back)
 
     def work(self, link: Link, job: Batch | str) -> bool:
-        """Handle a batch and those that follow it, until nothing is ready."""
+        """Handle a batch and the following ones until nothing is ready."""
         assert isinstance(job, Batch)
         batch: Batch | None = job
         while batch is not None or self._ahead.count:
@@ -122,7 +123,7 @@ class BatchWorker(Worker):
                     self._ahead.call(link, partial(self._claim, link, batch.type))
                 batch = self._ahead.next()
             else:
-                # What was claimed ahead is the next one; its call has used this thread's connection until now.
+                # The batch claimed ahead is the next one. Its call used this thread's connection until now.
                 waiting = self._ahead.next() if self._ahead.count else None
                 batch = self._end(link, batch, handled, goes_on=waiting is None)() or waiting
         return True
@@ -131,10 +132,10 @@ class BatchWorker(Worker):
         self._ahead.close()
 
     def _goes_ahead(self, batch: Batch, handled: Handled) -> bool:
-        """Whether to handle another batch while this one is finished and the next one claimed.
+        """Whether to handle another batch while this one is finished and the next one is claimed.
 
-        Only where messages wait for this process alone: there are many of them, and the handler takes little longer
-        than a claim. Else another process could have what would wait here.
+        Only when many messages are ready and the handler is about as fast as a claim. Otherwise messages would wait
+        here that another process could handle.
         """
         is_quick = handled.seconds < min(QUICK * self._claims.seconds, LONGEST_QUICK)
         is_whole = len(batch.messages) == self._options.batch and not (batch.lost or handled.unstarted)
@@ -145,7 +146,7 @@ class BatchWorker(Worker):
         return lambda: batch
 
     def _end(self, link: Link, batch: Batch, handled: Handled, goes_on: bool = True) -> Next:
-        """Finish a batch and, if it `goes_on`, claim the next one, which what is returned makes."""
+        """Finish a batch and, if `goes_on`, claim the next one; returns the function that makes it from its rows."""
         if batch.lost:
             self._tally.count(batch.type, "lost", len(batch.messages))
             return self._follow(link, batch, goes_on)
@@ -183,7 +184,7 @@ class BatchWorker(Worker):
         return handled
 
     def _may_start(self, batch: Batch) -> bool:
-        """May one more message of the batch be handed to the handler?"""
+        """Whether the handler may receive one more message of the batch."""
         goes_on = not self._stop.is_set() or (batch.begun and self._source.keeps_whole)
         batch.begun = True
         return goes_on and not batch.lost and time.monotonic() <= batch.expires
@@ -197,12 +198,12 @@ class BatchWorker(Worker):
         self._crashed(handled)
 
     def _follow(self, link: Link, batch: Batch, goes_on: bool) -> Next:
-        """The next batch when finishing did not claim it."""
+        """The next batch, when finishing did not claim one."""
         batch_after = self._claims.after(link, batch.type) if goes_on and not self._options.once else None
         return lambda: batch_after
 
     def _give_back(self, link: Link, batch: Batch) -> None:
-        """Give back a batch that has waited for too long; others may have it."""
+        """Give back a batch that has waited too long: other consumers may handle it."""
         unstarted = Handled(unstarted=[*batch.messages])
         self._source.finish_part(link, batch, [], unstarted)
         self._claims.budget.give_back(len(batch.messages))

@@ -1,4 +1,4 @@
-"""The databases that hold a queue. `base` says what the runner needs of one."""
+"""The database engines: a package for each, behind the interface in `base`."""
 
 from .base import (
     LEASE_LOST,

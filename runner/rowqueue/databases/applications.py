@@ -1,7 +1,7 @@
-"""Calls on a connection of an application's own, of whichever driver, inside whatever transaction it is in.
+"""Calls on the connection of an application, with any supported driver, inside the connection's transaction.
 
-Nothing is imported for SQLAlchemy and Django: their objects are known by what they have. A package of this folder says
-in its `calls` how a call is written for its drivers, what kind of cursor it needs, and what its errors mean.
+SQLAlchemy and Django are not imported: their objects are recognised by their attributes. The module `calls` of each
+engine knows how its drivers write a call, which cursor they need, and what their errors mean.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _ERRORS = {*DRIVERS, *ASYNC_DRIVERS}
 
 
 class Calls(Protocol):
-    """The module `calls` of a database. `SETS`: results are to be read to the last one."""
+    """The module `calls` of an engine. `SETS`: a call has several result sets, and all must be read."""
 
     SETS: bool
 
@@ -30,9 +30,9 @@ class Calls(Protocol):
 
 
 def call(connection: Any, procedure: str, arguments: Sequence[Any]) -> list[Row]:
-    """Call a procedure and return its rows. Commits nothing, rolls nothing back, and leaves no result unread.
+    """Call a procedure and return its rows. Does not commit or roll back, and reads every result.
 
-    Raises TypeError for a connection of no known kind, else as `Session.call`.
+    Raises TypeError for an unknown kind of connection; otherwise as `Session.call`.
     """
     raw = _raw(connection)
     calls = _calls(raw, DRIVERS)
@@ -43,10 +43,10 @@ def call(connection: Any, procedure: str, arguments: Sequence[Any]) -> list[Row]
             cursor.execute(text, parameters)
             description = cursor.description or ()
             values = cursor.fetchall() if description else []
-            while calls.SETS and cursor.nextset():  # an error that came after the rows shows here
+            while calls.SETS and cursor.nextset():  # an error raised after the rows is reported only here
                 pass
         finally:
-            with suppress(Exception):  # the connection is lost, and the error above says so
+            with suppress(Exception):  # the connection is lost; the error above reports it
                 cursor.close()
     except Exception as error:
         failure = _failure(calls, error, connection, raw, procedure, arguments)
@@ -83,7 +83,7 @@ async def call_async(connection: Any, procedure: str, arguments: Sequence[Any]) 
 
 
 def _raw(connection: Any) -> Any:
-    """The driver's connection on which the transaction of this object runs, or will run. Raises TypeError."""
+    """The driver's connection that has, or will have, the transaction of this object. Raises TypeError."""
     if _is_async_sqlalchemy(connection):
         raise TypeError(f"{_name(connection)} is asynchronous: use rowqueue.aio")
     if hasattr(connection, "ensure_connection"):  # Django
@@ -94,14 +94,14 @@ def _raw(connection: Any) -> Any:
         connection = connection.connection()
     if hasattr(connection, "exec_driver_sql"):  # a Connection of SQLAlchemy
         if not connection.in_transaction():
-            connection.begin()  # as its own execute() does: without it, commit() would have nothing to commit
+            connection.begin()  # as its own execute() does; otherwise its commit() would do nothing
         connection = connection.connection
-    # What a pool of SQLAlchemy gives out.
+    # A connection from a pool of SQLAlchemy.
     return getattr(connection, "driver_connection", connection)
 
 
 async def _async_raw(connection: Any) -> Any:
-    """As `_raw`, of an async connection."""
+    """As `_raw`, for an async connection."""
     if not _is_async_sqlalchemy(connection):
         return connection
     if hasattr(connection, "get_bind"):  # a session
@@ -120,7 +120,7 @@ def _name(connection: Any) -> str:
 
 
 def _calls(raw: Any, drivers: dict[str, str]) -> Calls:
-    """What knows the driver of a connection. Raises TypeError."""
+    """The module for the driver of a connection. Raises TypeError."""
     is_async = any(kind.__name__ == "AsyncConnection" for kind in type(raw).__mro__)
     for package in _packages(raw):
         has_both = package in DRIVERS and package in ASYNC_DRIVERS
@@ -139,11 +139,11 @@ def _packages(thing: Any) -> set[str]:
 def _failure(
     calls: Calls, error: Exception, connection: Any, raw: Any, procedure: str, arguments: Sequence[Any]
 ) -> Exception:
-    """Our exception for one of a driver's; any other one as it is."""
+    """The exception of this package for a driver's error; any other exception unchanged."""
     of_driver = isinstance(error, UnicodeError | OverflowError) or not _packages(error).isdisjoint(_ERRORS)
     if not of_driver and not isinstance(error, ValueError):
         return error
     failure = calls.failure(error, raw, procedure, arguments)
     if isinstance(failure, Disconnected) and hasattr(connection, "invalidate") and hasattr(connection, "closed"):
-        connection.invalidate(error)  # SQLAlchemy's pool is to give out no dead connection
+        connection.invalidate(error)  # SQLAlchemy's pool must not reuse a dead connection
     return failure

@@ -1,6 +1,6 @@
-"""What the runner needs of a database: one interface, and the errors that all of them raise.
+"""The interface of a database engine, and the errors that all engines raise.
 
-Nothing outside this package knows a driver, an SQL dialect or a server's habits; each database has a package in it.
+Drivers, SQL dialects and the behaviour of a server are known only here: each engine has a package of its own.
 """
 
 import selectors
@@ -23,7 +23,7 @@ ROLES = ("mq_producer", "mq_consumer", "mq_operator")
 
 
 class QueueError(Expected):
-    """A numbered error of the contract, such as 50002 invalid_argument: `number`, and `name`."""
+    """A numbered error of a procedure: `number` and `name`, such as 50002 and invalid_argument."""
 
     def __init__(self, number: int, message: str) -> None:
         super().__init__(message)
@@ -35,51 +35,51 @@ LEASE_LOST = 50008
 
 
 class DatabaseError(Expected):
-    """The database refused a statement for a reason that trying again will not cure."""
+    """The database refused a statement. Repeating it will not help."""
 
 
 class Conflict(DatabaseError):
-    """A deadlock or a serialization failure: the whole call may be tried again."""
+    """A deadlock or a serialization failure: repeat the whole transaction."""
 
 
 class Disconnected(DatabaseError):
-    """The connection is gone or the server cannot be reached: connect anew and try again."""
+    """The connection is lost or the server cannot be reached: connect again and repeat the transaction."""
 
 
 class ReadOnly(Disconnected):
-    """The server takes no changes, such as a standby: wait as for one that is gone; the message says what to set."""
+    """The server takes no changes, such as a standby: treat it as Disconnected. The message says what to set."""
 
 
 class Forbidden(DatabaseError):
-    """The role of this connection lacks a right that the statement needs."""
+    """The user of this connection lacks a privilege that the statement needs."""
 
 
 class SchemaMissing(DatabaseError):
-    """The queue is not installed in this database, or not in this version: `runner apply` is needed."""
+    """The queue is not installed in this database, or in another release: run `runner apply`."""
 
     exit_code = 3
 
 
 def not_installed(message: str) -> SchemaMissing:
-    """The error for a procedure or table that is not there; `message`: what the server says."""
+    """The error for a procedure or table that does not exist; `message`: the server's."""
     return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
 
 
 class Session(ABC):
-    """One connection. Not to be shared between threads."""
+    """One connection. Threads must not share it."""
 
     @abstractmethod
     def call(self, procedure: str, *arguments: Any) -> list[Row]:
-        """Call a procedure of the contract with positional arguments and return its rows as dicts.
+        """Call a procedure with positional arguments and return its rows as dicts.
 
-        Trailing arguments may be left out. Outside `transaction()` each call is a transaction of its own.
+        Trailing arguments may be left out. Outside `transaction()`, each call is a transaction of its own.
         Raises QueueError, Conflict, Disconnected, SchemaMissing or DatabaseError.
         """
 
     def fetch(self, procedure: str, *arguments: Any) -> Rows:
-        """As `call`, for many rows: returns what makes them, tuples of the contract's columns, when it is called.
+        """As `call`, for many rows: returns a function that converts them to tuples of the contract's columns.
 
-        That may take a while, and may be done by another thread while this session makes its next call.
+        Conversion may take a while. Another thread may do it while this session makes its next call.
         """
         rows = self.call(procedure, *arguments)
         names = [column.name for column in contract.load().procedures[procedure].columns]
@@ -87,25 +87,25 @@ class Session(ABC):
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Any]:
-        """A transaction around calls and the handler's own statements; yields the driver's connection."""
+        """A transaction for calls and the handler's own statements; yields the driver's connection."""
 
     @abstractmethod
     def now(self) -> datetime:
-        """What the server's clock says; times of its results are to be compared with no other."""
+        """The time of the server's clock. Compare the times in results with no other clock."""
 
     def execute(self, statement: str) -> None:
-        """Execute a statement that a procedure has left to its caller, in a transaction of its own."""
+        """Execute, in a transaction of its own, a statement that a procedure returned for its caller to execute."""
         with self.transaction() as connection:
             connection.cursor().execute(statement)
 
     def listen(self, types: Sequence[str]) -> bool:
-        """Ask for wake-ups for these types. Returns False where the database has none: the caller polls."""
+        """Ask to be woken when a message of these queues is sent. False: not possible here, so the caller polls."""
         return False
 
     def wait(self, seconds: float, interrupt: int) -> bool:
-        """Sleep until a wake-up comes, `interrupt` (a file descriptor) is readable, or `seconds` are over.
+        """Sleep until a wake-up comes, the file descriptor `interrupt` is readable, or `seconds` have passed.
 
-        Returns True when the database woke us.
+        Returns True after a wake-up.
         """
         with selectors.DefaultSelector() as selector:
             selector.register(interrupt, selectors.EVENT_READ)
@@ -119,7 +119,7 @@ class Session(ABC):
 
 @dataclass(frozen=True)
 class SqlFile:
-    """One SQL file of the queue: a migration, or a procedure file whatever it creates. `name` has no suffix."""
+    """One SQL file of the queue. `kind`: migration or procedure. `name`: without its suffix."""
 
     kind: str
     name: str
@@ -129,7 +129,7 @@ class SqlFile:
 
 @dataclass(frozen=True)
 class Installed:
-    """What the database remembers of one installed file; `changed`: its object is missing or was changed by hand."""
+    """The record of one installed file. `changed`: its object is missing or was changed by hand."""
 
     name: str
     kind: str
@@ -139,7 +139,7 @@ class Installed:
 
 @dataclass(frozen=True)
 class Cluster:
-    """What a server belongs to: how many nodes (None: unknown), what kind it is, and what is wrong with it."""
+    """The cluster of a server. `size`: its nodes, None if unknown. `detail`: its kind. `problems`: what is wrong."""
 
     size: int | None
     detail: str
@@ -147,17 +147,17 @@ class Cluster:
 
 
 class Database(ABC):
-    """One database server and database, named by a URL; makes sessions and installs the SQL."""
+    """One database, named by a URL: opens sessions and installs the SQL."""
 
     name: ClassVar[str]
     schemes: ClassVar[tuple[str, ...]]
-    # An upgrade replaces all procedures at one moment. Where it cannot, calls fail for a moment while it runs.
+    # Whether an upgrade replaces all procedures at once. If not, calls may fail for a moment while it runs.
     swaps_at_once: ClassVar[bool] = True
-    # Users' views on the queue's tables can go with these, or stay broken; else they have to be dropped before.
+    # Whether an uninstall can drop or break users' views on the queue's tables. If not, they must be dropped first.
     cascades: ClassVar[bool] = True
-    # DDL is part of a transaction: a migration and the record of it come or go together.
+    # Whether DDL can be rolled back: a migration and its record are then committed together.
     undoes_ddl: ClassVar[bool] = False
-    # Of this database's backend of yoyo-migrations.
+    # The scheme of this engine's yoyo-migrations backend.
     yoyo_scheme: ClassVar[str]
 
     def __init__(self, url: str) -> None:
@@ -168,19 +168,19 @@ class Database(ABC):
         """Open a connection. Raises Disconnected when the server cannot be reached, DatabaseError when it refuses."""
 
     def yoyo_url(self) -> str:
-        """The URL under which yoyo-migrations knows this database: ours, as an argument of a backend of our own."""
+        """The URL for yoyo-migrations: it selects our backend and carries this database's URL as an argument."""
         return f"{self.yoyo_scheme}:///?url={quote(self.url, safe='')}"
 
     @abstractmethod
     def installing(self) -> AbstractContextManager[None]:
-        """Hold this database's installation lock, so that installers run one after the other; a crash frees it."""
+        """Hold the installation lock: installers run one after the other. A crash releases it."""
 
     def fitted(self, files: Sequence[SqlFile]) -> list[SqlFile]:
-        """These files, with the texts for this server where its version needs others."""
+        """These files, with the text for this server's version where a file has several."""
         return list(files)
 
     def installed(self) -> dict[str, Installed] | None:
-        """What is installed, by name; None when the queue's own tables are not there."""
+        """The installed files by name; None when the queue's tables do not exist."""
         rows = self._recorded()
         if rows is None:
             return None
@@ -188,48 +188,49 @@ class Database(ABC):
 
     @abstractmethod
     def _recorded(self) -> list[tuple[str, str, str, Any]] | None:
-        """What is recorded: name, kind, sha256, changed; None when nothing is.
+        """The records: name, kind, sha256, changed; None when there are none.
 
-        Without the procedures nothing can be compared, and all of them count as changed: they are to be installed.
+        Without the procedure that compares objects, every procedure file counts as changed.
         """
 
     def rights_problems(self) -> list[str]:
-        """What is wrong with owners, definers and grants of what is installed, one line each; [] when nothing is.
+        """Wrong owners, definers and grants of the installed objects, one line each; [] when all are right.
 
-        Also what a stranger could call. `apply` then runs all procedure files and the grants again, which mend it.
+        Includes privileges that users outside the queue's roles should not have. `apply` repairs all of it by running
+        the procedure files and the grants again.
         """
         return []
 
     def warnings_about_installation(self) -> list[str]:
-        """What `apply` cannot mend and an administrator should know, such as a superuser who owns the queue."""
+        """What `apply` cannot repair and an administrator should know, such as a superuser that owns the queue."""
         return []
 
     def cluster(self) -> Cluster | None:
-        """The cluster that the server belongs to, if the queue has to be used otherwise there."""
+        """The cluster that the server belongs to, if it has consequences for the queue's users; else None."""
         return None
 
     @abstractmethod
     def run_files(self, files: Sequence[SqlFile]) -> list[str]:
-        """Run files and record them, all or nothing where the database can.
+        """Run files and record them; all or nothing where DDL can be rolled back.
 
-        A text of '' is only recorded. Returns the server's notices.
+        A file whose text is '' is only recorded. Returns the server's notices.
         """
 
     @abstractmethod
     def script(self, files: Sequence[SqlFile]) -> Iterator[str]:
-        """The parts of a plain script for the database's own client that does what `apply` does on an empty database.
+        """The parts of a script for the database's own client that does what `apply` does in an empty database.
 
-        It leaves the same records behind, so that `apply` afterwards has nothing to do.
+        It leaves the same records: a later `apply` has nothing to do.
         """
 
     @abstractmethod
     def adopted_tables(self) -> list[str]:
-        """The names under which tables are adopted; [] also when the queue is not installed."""
+        """The names of the polling tables; [] also when the queue is not installed."""
 
     @abstractmethod
     def dependents(self) -> list[str]:
-        """Users' objects made of the queue's, such as views: without it they would go or break."""
+        """Users' objects that use the queue's, such as views: an uninstall would drop or break them."""
 
     @abstractmethod
     def uninstall(self) -> None:
-        """Remove every object of the queue, the migration records included, and nothing else."""
+        """Remove every object of the queue, with its migration records, and nothing else."""

@@ -1,4 +1,4 @@
-"""The SQL files of the queue: where they are, and how a file is cut into statements."""
+"""The SQL files of the queue: finding them and splitting them into statements."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,19 +7,19 @@ from .. import contract
 
 
 def procedures(database: str) -> Path:
-    """The folder of a database's procedures."""
+    """The folder of an engine's procedures."""
     return contract.sql_root() / "procedures" / database
 
 
 def grants(database: str) -> str:
-    """The file that gives the roles their rights."""
+    """The text of grants.sql, which grants the roles their rights."""
     return contract.load().file(database, contract.GRANTS).read_text("utf-8")
 
 
 def statements(text: str) -> Iterator[str]:
-    """The statements of a file without their delimiters; each ends at the end of a line.
+    """The statements of a file, without their delimiters. A statement ends at the end of a line.
 
-    A line `DELIMITER //`, which some clients know, names another delimiter than the semicolon.
+    A line such as `DELIMITER //` sets another delimiter than the semicolon.
     """
     delimiter = ";"
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""What the packages of the databases share beside URLs, values and migrations: errors, and the runner's transaction."""
+"""Shared by the engines: translating errors, and guarding the runner's transaction."""
 
 import socket
 from abc import ABC, abstractmethod
@@ -8,21 +8,21 @@ from typing import ClassVar, TypeVar
 
 from .base import Conflict, DatabaseError, Disconnected, QueueError
 
-# A dead peer is noticed within about a minute.
+# TCP keep-alive: a dead peer is detected within about a minute.
 _KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
 _CONTRACT = range(50001, 51000)
-_DEEPEST = 20  # of the exceptions that stand behind one
+_DEEPEST = 20  # the longest chain of causes that is searched
 
 Translating = Callable[[], AbstractContextManager[None]]
 
 
 def is_of_contract(number: int) -> bool:
-    """Whether a server's error is one of the contract's."""
+    """Whether the number of a server's error is one of the contract."""
     return number in _CONTRACT
 
 
 def translating(errors: type[Exception], translate: Callable[[Exception], Exception]) -> Translating:
-    """A context manager out of which a driver's errors come as ours."""
+    """A context manager that turns a driver's errors into exceptions of this package."""
 
     @contextmanager
     def translated() -> Iterator[None]:
@@ -35,8 +35,9 @@ def translating(errors: type[Exception], translate: Callable[[Exception], Except
 
 
 def telling(errors: type[Exception], translate: Callable[[Exception], Exception]) -> Translating:
-    """A context manager for the block of a transaction. It raises what stands behind the block's exception, if that is
-    a conflict of one of its statements or a lost connection: it is not the failure of a handler.
+    """A context manager for the block of a transaction.
+
+    If the cause of the block's exception is a conflict or a lost connection, it raises that: the handler did not fail.
     """
 
     @contextmanager
@@ -58,7 +59,7 @@ def telling(errors: type[Exception], translate: Callable[[Exception], Exception]
 
 @contextmanager
 def in_file(name: str) -> Iterator[None]:
-    """Let an error of a statement tell the SQL file that it stands in."""
+    """Add the name of the SQL file to an error of one of its statements."""
     try:
         yield
     except (DatabaseError, QueueError) as error:
@@ -68,12 +69,12 @@ def in_file(name: str) -> Iterator[None]:
 
 
 def lock_held(seconds: int) -> Conflict:
-    """The error of an installer who has waited for another one."""
-    return Conflict(f"another installation runs in this database; gave up after {seconds} s")
+    """The error of an installation that waited too long for another one."""
+    return Conflict(f"another installation is running in this database; gave up after {seconds} s")
 
 
 def keep_alive(connected: socket.socket) -> None:
-    """Let the system notice when a peer is gone."""
+    """Let the system detect a dead peer."""
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEPALIVE.items():
         if hasattr(socket, name):
@@ -81,34 +82,33 @@ def keep_alive(connected: socket.socket) -> None:
 
 
 class Guarded(ABC):
-    """A connection that leaves the runner's transaction to the runner; the driver's own class comes after it.
+    """A mixin for a driver's connection: a handler can neither end the runner's transaction nor continue without it.
 
-    It does not go on in a transaction that has ended before its block: the server rolls back the whole of it after a
-    deadlock, for one. What a handler that swallows the error does next would commit by itself, statement by statement,
-    while the messages it was done for come back.
+    A server may end a transaction before its block ends, for example after a deadlock. If a handler ignored the error,
+    each of its later statements would commit by itself, and the messages would be retried. So they are refused.
     """
 
     _guarded = False
-    _refusal: ClassVar[type[Exception]]  # the driver's error for what nobody may do
+    _refusal: ClassVar[type[Exception]]  # the driver's error for a refused call
 
     @abstractmethod
     def guard(self) -> None:
-        """Begin a transaction and watch over it."""
+        """Begin a transaction and guard it."""
 
     @abstractmethod
     def check(self) -> None:
-        """Raise the driver's error unless the transaction of the block is there."""
+        """Raise the driver's error unless the block's transaction is still open."""
 
     @abstractmethod
     def undo(self) -> None:
-        """Roll back, if there is a transaction; never raises."""
+        """Roll back the transaction, if there is one. Never raises."""
 
     @abstractmethod
     def end(self) -> None:
         """Commit."""
 
     def ended(self) -> Exception | None:
-        """Our error for the conflict, or the lost connection, by which the server has ended the transaction."""
+        """The exception for the conflict or lost connection that ended the transaction on the server; None if none."""
         return None
 
     def commit(self) -> None:
@@ -129,7 +129,7 @@ G = TypeVar("G", bound=Guarded)
 
 @contextmanager
 def guarded(connection: G, translated: Translating, told: Translating) -> Iterator[G]:
-    """A transaction that nobody else ends."""
+    """A transaction that only this context manager ends."""
     with told(), _guarded(connection, translated):
         yield connection
 
@@ -146,7 +146,7 @@ def _guarded(connection: G, translated: Translating) -> Iterator[G]:
         ended = connection.ended() if isinstance(error, Exception) else None
         connection._guarded = False
         connection.undo()
-        # What a handler makes of a conflict that one of its own statements met is not its failure.
+        # A conflict in one of the handler's own statements is not the handler's failure, even if it raises another.
         if ended is not None and not isinstance(error, DatabaseError | QueueError):
             raise ended from error
         raise
@@ -156,9 +156,9 @@ def _guarded(connection: G, translated: Translating) -> Iterator[G]:
 
 
 def refusal(what: str) -> str:
-    """Why a handler's own begin(), commit() or rollback() is refused."""
-    return f"{what}() inside the runner's transaction: it is the runner that ends it"
+    """The error text for a handler's own begin(), commit() or rollback()."""
+    return f"{what}() is not allowed inside the runner's transaction: the runner ends it"
 
 
-ENDED = "a statement inside the transaction has ended it"
+ENDED = "a statement inside the transaction ended it"
 SWALLOWED = "a statement failed inside the transaction and its error was swallowed"

@@ -1,4 +1,4 @@
-"""Migrations: which there are, and how yoyo-migrations applies them."""
+"""Migrations: the list of them, and applying them with yoyo-migrations."""
 
 import glob
 import hashlib
@@ -17,16 +17,16 @@ YOYO_TABLES = ("_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock")
 
 
 class InstallError(Expected):
-    """The installation was refused; nothing was changed by the step that says so."""
+    """The installation was refused; the refused step changed nothing."""
 
 
 def released(database: str) -> list[Path]:
-    """The files of this release's migrations, in their order."""
+    """The migration files of this release, in order."""
     return sorted((contract.sql_root() / "migrations" / database).glob("*.sql"))
 
 
 def known(database: str, installed: Mapping[str, Installed] | None) -> set[str]:
-    """The names of all migrations of ours that yoyo may know: those of this release, and those that are recorded."""
+    """The names of all our migrations that yoyo may know: those of this release and those recorded."""
     recorded = {name for name, entry in (installed or {}).items() if entry.kind == "migration"}
     return recorded | {path.stem for path in released(database)}
 
@@ -37,7 +37,7 @@ def hashed(name: str) -> str:
 
 
 def migrate(database: Database, break_lock: bool) -> list[str]:
-    """Apply the migrations that yoyo does not know as applied; returns their names."""
+    """Apply the migrations that yoyo has not recorded; returns their names."""
     import yoyo  # type: ignore[import-untyped]
 
     logging.getLogger("yoyo").setLevel(logging.CRITICAL)
@@ -50,7 +50,7 @@ def migrate(database: Database, break_lock: bool) -> list[str]:
             return []
         with backend.lock(LOCK_SECONDS):
             _apply(database, backend, todo)
-        # yoyo passes over a file that it cannot read.
+        # yoyo skips a file that it cannot read.
         if left := [migration.id for migration in backend.to_apply(migrations)]:
             raise InstallError(f"migration {left[0]}: cannot be read")
         return [migration.id for migration in todo]
@@ -60,7 +60,7 @@ def _apply(database: Database, backend: Any, migrations: Any) -> None:
     if not database.undoes_ddl:
         backend.apply_migrations(migrations)
         return
-    # yoyo commits a migration before it marks it: killed in between, it would apply the migration once more.
+    # yoyo commits a migration before it records it: killed in between, it would apply the migration again.
     backend.ensure_internal_schema_updated()
     for migration in migrations:
         with backend.transaction():
@@ -71,7 +71,7 @@ def _apply(database: Database, backend: Any, migrations: Any) -> None:
 
 @contextmanager
 def _backend(database: Database) -> Iterator[Any]:
-    """yoyo's connection; its errors and its driver's come out as ours."""
+    """yoyo's connection; errors of yoyo and of its driver become exceptions of this package."""
     import yoyo
     from yoyo import exceptions
 
@@ -80,11 +80,11 @@ def _backend(database: Database) -> Iterator[Any]:
             yield backend
     except exceptions.LockTimeout as error:
         raise InstallError(
-            "yoyo's lock is held: another `yoyo apply` runs, or one was killed; if none runs: "
+            "yoyo's lock is held: another `yoyo apply` is running or was killed; if none is running, use "
             f"`runner apply --break-lock` ({str(error).partition(' (')[0]})"
         ) from error
-    except tuple(exceptions.DatabaseErrors) as error:  # filled with the driver's on the way
+    except tuple(exceptions.DatabaseErrors) as error:  # includes the driver's errors by now
         if isinstance(error.__context__, Disconnected):
             raise error.__context__ from None
-        text = str(error.args[-1] if error.args else error)  # some drivers put a number before it
+        text = str(error.args[-1] if error.args else error)  # some drivers have a number first
         raise DatabaseError("migration: " + " ".join(text.split())) from error

@@ -1,4 +1,4 @@
-"""Finds the package that serves a URL, or a connection of a driver, and loads the driver only then."""
+"""Finds the engine for a URL or for a driver's connection, and imports the driver only then."""
 
 from contextlib import AbstractContextManager
 from importlib import import_module
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .base import Database
 
-# The scheme of a URL, and the package of this folder.
+# URL schemes and the packages of this folder.
 _PACKAGES = {
     "postgresql": "postgresql",
     "postgres": "postgresql",
@@ -17,7 +17,7 @@ _PACKAGES = {
     "mssql": "sqlserver",
 }
 
-# The first package of a driver's module, and the package of this folder that knows it.
+# The top-level packages of drivers, and the packages of this folder that know them.
 DRIVERS = {
     "psycopg": "postgresql",
     "psycopg2": "postgresql",
@@ -31,7 +31,7 @@ ASYNC_DRIVERS = {"psycopg": "postgresql", "aiomysql": "mysql", "asyncmy": "mysql
 
 
 def open_database(url: str) -> Database:
-    """The database a URL names. Raises ValueError for a scheme that nobody serves, or whose driver is not installed."""
+    """The database that a URL names. Raises ValueError for an unknown scheme or a driver that is not installed."""
     scheme = url.partition("://")[0]
     name = _PACKAGES.get(scheme)
     if name is not None:
@@ -48,10 +48,10 @@ def open_database(url: str) -> Database:
 
 
 def open_embedded(data_dir: Path | None = None) -> AbstractContextManager[Database]:
-    """A database of our own for users without a server, kept in `data_dir` (None: the user's data directory).
+    """The embedded database, for users without a server. `data_dir`: its files; None for the user's data directory.
 
-    Started on entry, shared with other processes that ask for it, stopped when the last of them ends.
-    Raises DatabaseError when it cannot be started or is not installed.
+    It starts on entry, is shared with other processes, and stops when the last of them ends. Raises DatabaseError when
+    it cannot be started or is not installed.
     """
     embedded = import_module(f"{__package__}.postgresql").embedded
     context: AbstractContextManager[Database] = embedded(data_dir)

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-CONNECT_SECONDS = 10  # where the URL does not say
+CONNECT_SECONDS = 10  # the default of connect_timeout
 _LONGEST_CONNECT = 32_767
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What a URL says, without its percent-encoding. `path` begins with a slash, unless it is empty."""
+    """The parts of a URL, percent-decoded. `path` is empty or begins with a slash."""
 
     host: str | None
     port: int | None
@@ -23,7 +23,7 @@ class Parts:
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Around all that reads a URL. What it raises never tells the password."""
+    """A context manager for code that reads a URL. Its errors never contain the password."""
     try:
         yield
     except ValueError as error:
@@ -34,7 +34,7 @@ def split(url: str, known: Iterable[str]) -> Parts:
     """The parts of a URL whose options are among `known`. Raises ValueError."""
     parts, port = _split(url)
     if parts.fragment:
-        raise ValueError("the character # is written as %23")
+        raise ValueError("write the character # as %23")
     if port == 0:
         raise ValueError("port is '0'; it must be 1 to 65535")
     try:
@@ -46,7 +46,7 @@ def split(url: str, known: Iterable[str]) -> Parts:
         strict = bool(parts.query)
         options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=strict, errors="strict"))
     except ValueError:
-        raise ValueError("a name, the password or an option is not percent-encoded UTF-8") from None
+        raise ValueError("a name, the password or an option must be percent-encoded UTF-8") from None
     known = sorted(known)
     if unknown := options.keys() - {*known}:
         raise ValueError(f"unknown option {min(unknown)!r}; known: {', '.join(known)}")
@@ -64,12 +64,12 @@ def _split(url: str) -> tuple[SplitResult, int | None]:
         parts = urlsplit(url)
         return parts, parts.port
     except ValueError as error:
-        reason = "the address is not valid IPv6" if "IPv6" in str(error) else "the port is not a number of 0 to 65535"
-        raise ValueError(f"{reason}; in names and passwords, special characters are written as %XX") from None
+        reason = "the address is not valid IPv6" if "IPv6" in str(error) else "the port is not a number from 0 to 65535"
+        raise ValueError(f"{reason}; in names and passwords, write special characters as %XX") from None
 
 
 def connect_seconds(options: Mapping[str, str]) -> int:
-    """The option connect_timeout, for drivers that know whole seconds. Raises ValueError."""
+    """The option connect_timeout, for drivers that accept whole seconds. Raises ValueError."""
     text = options.get("connect_timeout", str(CONNECT_SECONDS))
     if not (text.isdecimal() and 1 <= int(text) <= _LONGEST_CONNECT):
         raise ValueError(f"connect_timeout is {text!r}; it must be 1 to {_LONGEST_CONNECT:,} seconds")
@@ -77,12 +77,12 @@ def connect_seconds(options: Mapping[str, str]) -> int:
 
 
 def refuse_nul(*texts: str | None) -> None:
-    """Raise ValueError for the character NUL, which ends a text for the drivers' libraries."""
+    """Raise ValueError for the character NUL: the drivers' libraries end a text there."""
     if any("\0" in text for text in texts if text):
-        raise ValueError("the character NUL stands in it")
+        raise ValueError("it must not contain the character NUL")
 
 
 def server(host: str, port: int | None, separator: str) -> str:
-    """Host and port as the drivers' libraries take them, which put IPv6 in brackets."""
+    """Host and port in the form for the drivers' libraries, which expect IPv6 addresses in brackets."""
     named = f"[{host}]" if ":" in host else host
     return f"{named}{separator}{port}" if port else named

@@ -1,4 +1,4 @@
-"""Arguments and results: what a type of the contract can hold, checked before a driver sees it."""
+"""Arguments and results: values are checked against the types of the contract before a driver sees them."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -9,12 +9,12 @@ from .. import contract
 from .base import QueueError, Row
 
 _BITS = {"smallint": 15, "integer": 31, "bigint": 63}
-_SHOWN = 100  # characters of a wrong value
+_SHOWN = 100  # characters of a wrong value that an error shows
 _NAME_CHARACTERS = 200
 
 
 def invalid(argument: str, reason: str) -> QueueError:
-    """The contract's error for an argument."""
+    """The error invalid_argument of the contract."""
     return QueueError(50002, f"invalid_argument: {argument}: {reason}")
 
 
@@ -25,14 +25,14 @@ def dicts(description: Sequence[Any], values: Sequence[Any]) -> list[Row]:
 
 
 def bits(database: str, argument: contract.Argument) -> int | None:
-    """The bits of an argument's integer type, without the sign; None for other types."""
+    """The number of bits of an argument's integer type, without the sign; None for other types."""
     return _BITS.get(contract.load().types[database][argument.type])
 
 
 def problem_of_text(text: str) -> str | None:
-    """Why no database can hold this text; None when it can."""
+    """The reason why no database can store this text; None if there is none."""
     if "\0" in text:
-        return "must not hold the character NUL"
+        return "must not contain the character NUL"
     if not text.isascii():
         try:
             text.encode()
@@ -42,14 +42,14 @@ def problem_of_text(text: str) -> str | None:
 
 
 def problem_of_range(number: int, width: int | None) -> str | None:
-    """Why an integer type of so many bits cannot hold the number; None when it can."""
+    """The reason why an integer type of `width` bits cannot hold the number; None if there is none."""
     if width and not -(1 << width) <= number < 1 << width:
         return f"must be {-(1 << width):,} to {(1 << width) - 1:,}"
     return None
 
 
 def text(name: str, value: Any) -> str:
-    """A text that every database can hold. Raises QueueError."""
+    """The value as a text that every database can store. Raises QueueError."""
     found = str(value)
     if problem := problem_of_text(found):
         raise invalid(name, problem)
@@ -57,16 +57,16 @@ def text(name: str, value: Any) -> str:
 
 
 def in_utc(name: str, value: Any) -> datetime:
-    """A time in UTC without its zone, as the servers keep it. Raises QueueError."""
+    """A time in UTC without a time zone, as the servers store it. Raises QueueError."""
     try:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
         return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):
-        raise invalid(name, f"must be a time of the years 1 to 9999 in UTC, not {str(value)[:_SHOWN]!r}") from None
+        raise invalid(name, f"must be a time in the years 1 to 9999 in UTC, not {str(value)[:_SHOWN]!r}") from None
 
 
 def whole(name: str, value: Any) -> int:
-    """A bigint. Raises QueueError."""
+    """The value as a bigint. Raises QueueError."""
     try:
         number = int(value)
     except (ValueError, TypeError, OverflowError):
@@ -79,18 +79,18 @@ def whole(name: str, value: Any) -> int:
 
 
 def program(application_name: str, longest: int = _NAME_CHARACTERS) -> str:
-    """A name for a connection: without bytes that no name is made of, and no longer than the procedures allow."""
+    """A name for a connection: without invalid characters, and no longer than the procedures allow."""
     return application_name.replace("\0", "").encode("utf-8", "replace").decode()[:longest]
 
 
 @cache
 def columns(procedure: str, type: str) -> tuple[str, ...]:
-    """The columns of a procedure's result that have a type of the contract."""
+    """The columns of a procedure's result with a given type of the contract."""
     return tuple(column.name for column in contract.load().procedures[procedure].columns if column.type == type)
 
 
 def dated(rows: Sequence[dict[str, Any]], procedure: str) -> None:
-    """Give the times of a result their zone."""
+    """Set the time zone of the times in a result to UTC."""
     for name in columns(procedure, "time"):
         for row in rows:
             if row[name] is not None:

@@ -1,18 +1,18 @@
-"""What our backends of yoyo-migrations share: connections of ours, and a lock that goes with its holder."""
+"""Shared by our yoyo-migrations backends: they use our connections, and a lock that ends with its holder."""
 
 from typing import Any
 from urllib.parse import urlencode
 
 
 def url(dburi: Any, scheme: str) -> str:
-    """The URL of a database of ours that yoyo was given: as the argument `url`, or as a whole."""
-    # yoyo's own way back to a URL loses the slash of an absolute path.
+    """The URL of our database from a yoyo URL: its argument `url`, or the whole URL."""
+    # yoyo's own conversion to a URL loses the slash of an absolute path.
     query = f"?{urlencode(dburi.args)}" if dburi.args else ""
     return str(dburi.args.get("url") or f"{scheme}://{dburi.netloc}/{dburi.database}{query}")
 
 
 class NoSavepoints:
-    """Where a savepoint does not outlive DDL, and the error that it is gone would hide the one that matters."""
+    """For engines where DDL removes savepoints: the error about the savepoint would hide the real one."""
 
     def savepoint(self, id: str) -> None:
         pass
@@ -25,7 +25,7 @@ class NoSavepoints:
 
 
 class OwnLock:
-    """yoyo's lock as a row that is not committed, of a connection of its own: it goes with us, however we end."""
+    """yoyo's lock as an uncommitted row of its own connection: it is released when this process ends in any way."""
 
     _lock: Any = None
 

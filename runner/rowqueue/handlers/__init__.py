@@ -1,14 +1,14 @@
-"""How a handler is found and run.
+"""Finding and running handlers.
 
-A handler is a function that takes one `Message`, or a list of them when its first parameter is annotated
-`list[Message]` or `Sequence[Message]` or the function has a true attribute `batch`. It may be `async`. Returning means
-done; `Retry`, `Discard` or any other exception is a failure of the message, or of all messages of a batch handler,
-which may instead return `{message.id: exception}` for the messages that failed. Under `--keep-results` what a handler
-of one message returns is kept with the message.
+A handler is a function that takes one `Message`. It takes a list of messages if its first parameter is annotated
+`list[Message]` or `Sequence[Message]`, or if the function has a true attribute `batch`. It may be `async`. A message is
+done when the handler returns. `Retry`, `Discard` or any other exception fails the message, or all messages of the list.
+A handler of a list may instead return `{message.id: exception}` for the messages that failed. Under `--keep-results`,
+the return value of a handler of one message is stored as the result.
 
     synchronous, asynchronous   functions, which `loading` finds
-    command, guard              a shell command for each message, and what ends it with the runner
-    worker, conversation        processes that live, and the lines that go to one and come back
+    command, guard              a shell command per message, and ending it together with the runner
+    worker, conversation        long-lived processes, and the lines sent to and received from one
     processes                   how processes end, and what they write to standard error
 """
 

@@ -13,7 +13,7 @@ from .synchronous import note_batch
 
 
 class Loop:
-    """One event loop in a thread of its own, for all async handlers of the process."""
+    """One event loop in a thread of its own, shared by all async handlers of the process."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -21,11 +21,11 @@ class Loop:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine to its end, from another thread."""
+        """Run a coroutine and wait for its end; called from other threads."""
         asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def close(self) -> None:
-        """End the thread; nothing runs any more. A second call does nothing."""
+        """End the thread; call it when no coroutine runs. A second call does nothing."""
         if self._loop.is_closed():
             return
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -68,7 +68,7 @@ class AsyncOneByOne(Handler):
             try:
                 with around(message):
                     handled.keep(message, await self._function(message))
-            except BaseException as error:  # kept from the loop, which SystemExit would end
+            except BaseException as error:  # SystemExit would end the loop
                 handled.add(message, error)
 
 

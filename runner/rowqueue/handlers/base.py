@@ -1,4 +1,4 @@
-"""What runs handlers: the outcome of a batch, and the class of all of them."""
+"""The base class of handlers, and the outcome of a batch."""
 
 import json
 from abc import ABC, abstractmethod
@@ -13,15 +13,15 @@ LONGEST_RESULT = 16 << 20
 
 
 class HandlerError(Expected):
-    """A handler that cannot be loaded or cannot be used in this way."""
+    """A handler that cannot be loaded or used."""
 
 
 @dataclass(slots=True)
 class Handled:
-    """What became of a batch: failures, messages never started, an exception that must end the process, and results.
+    """The outcome of a batch: failures, messages not started, an exception that must end the process, and results.
 
-    `cause`: the first exception of a handler that it did not mean for the queue. `began` (of the monotonic clock) and
-    `seconds`: when the handler ran, and for how long.
+    `cause`: the first exception other than Retry and Discard. `began`: when the handler began, on the monotonic clock.
+    `seconds`: how long it ran.
     """
 
     failures: list[Failure] = field(default_factory=list)
@@ -34,23 +34,23 @@ class Handled:
     seconds: float = 0.0
 
     def keep(self, message: Item, value: Any) -> None:
-        """Note what a handler has returned for a message, if that is wanted: a text as it is, anything else as JSON.
+        """Keep the return value of a handler as the result, if results are wanted: a text unchanged, others as JSON.
 
-        Raises ValueError or TypeError for what no database could keep.
+        Raises ValueError or TypeError for a value that no database can store.
         """
         if not self.keeps_results or value is None:
             return
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         if "\0" in text or len(text.encode("utf-8")) > LONGEST_RESULT:
-            raise ValueError("a result has up to 16 MiB, and no character NUL")
+            raise ValueError("the result must be at most 16 MiB, without the character NUL")
         self.results[message.id] = text
 
     def lines(self) -> str | None:
-        """The failures as finish_batch's list."""
+        """The failures as the list that finish_batch takes."""
         return "\n".join(f.line() for f in self.failures) or None
 
     def add(self, message: Item, error: BaseException | None) -> None:
-        """Note the end of one attempt; an exception such as SystemExit leaves the message as not started."""
+        """Note the end of an attempt. After an exception such as SystemExit, the message counts as not started."""
         if isinstance(error, Exception):
             if self.cause is None and not isinstance(error, Retry | Discard):
                 self.cause = error
@@ -60,16 +60,16 @@ class Handled:
             self.unstarted.append(message)
 
     def ending(self) -> HandlerError | None:
-        """What the process must end with."""
+        """The error with which the process must end; None if it need not."""
         if self.crash is None or isinstance(self.crash, HandlerError):
             return self.crash
         return HandlerError(f"the handler ended the process: {type(self.crash).__name__}: {self.crash}")
 
 
 class Handler(ABC):
-    """Runs batches, called by as many threads as there may be batches at the same time.
+    """Runs batches. Several threads call it at the same time, each with a batch.
 
-    One that `limits_itself` runs no more messages at once than allowed, however many threads call it.
+    A handler that `limits_itself` runs no more messages at a time than allowed, for any number of threads.
     """
 
     is_async = False
@@ -78,13 +78,13 @@ class Handler(ABC):
 
     @abstractmethod
     def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
-        """Handle the messages and note the outcome in `handled`; start none when `go_on` says no. Never raises."""
+        """Handle the messages and note the outcome in `handled`. Start none once `go_on` is false. Never raises."""
 
     def close(self, seconds: float = 0.0) -> None:  # noqa: B027
-        """Nothing more will be run: let go of what it holds. What runs beside this process has so many seconds to end.
+        """Release resources; called when nothing more will run. Child processes get `seconds` to end.
 
         A second call does nothing.
         """
 
     def abort(self) -> None:  # noqa: B027  (most handlers hold nothing that outlives the process)
-        """End what would outlive this process."""
+        """End child processes that would outlive this process."""

@@ -1,4 +1,4 @@
-"""Handlers in any language: a shell command for each message; docs/workers.md describes them."""
+"""Handlers in any language: a shell command per message; see docs/workers.md."""
 
 import os
 import selectors
@@ -18,20 +18,20 @@ from .processes import CANNOT_START, TERM_SECONDS, Tail, how_ended, kill_group
 
 EX_DATAERR = 65
 _TAIL = 65_536
-_LOOK = 0.05  # seconds between two looks at a command that is silent: its children may hold the pipe open
+_LOOK = 0.05  # seconds between two checks whether a silent command has ended: its children may keep the pipe open
 
 
 class Command(Handler):
     """Runs `sh -c command` for each message, with the message as one line of JSON on its standard input.
 
-    The environment holds RUNNER_MESSAGE_ID, RUNNER_MESSAGE_TYPE and RUNNER_MESSAGE_ATTEMPT. Exit status 0 means done,
-    65 (EX_DATAERR) makes a dead letter, anything else is tried again; the last line of its standard error is the error.
-    126 and 127, which the shell ends with when a command cannot be started, end the consumer.
+    The environment has RUNNER_MESSAGE_ID, RUNNER_MESSAGE_TYPE and RUNNER_MESSAGE_ATTEMPT. Exit status 0 means done, 65
+    (EX_DATAERR) dead-letters the message, others retry it. The last line of standard error is the error. 126 and 127
+    end the consumer: the shell uses them when it cannot start a command.
     """
 
     def __init__(self, command: str, timeout: float | None) -> None:
         self._command, self._timeout = command, timeout
-        self._own = threading.local()  # a guard for each thread
+        self._own = threading.local()  # a guard per thread
         self._guards: set[Guard] = set()
 
     def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
@@ -50,7 +50,7 @@ class Command(Handler):
 
     def _one(self, message: Item) -> None:
         guard = self._guard()
-        # A file, not a pipe, feeds the child: it may write before it has read, or never read.
+        # Standard input is a file, not a pipe: the child may write before it reads, or never read.
         with tempfile.TemporaryFile() as stdin:
             stdin.write(f"{message.as_json()}\n".encode("utf-8", "backslashreplace"))
             stdin.seek(0)
@@ -59,7 +59,7 @@ class Command(Handler):
                 stdin=stdin,
                 stderr=subprocess.PIPE,
                 env=os.environ | _environment(message),
-                process_group=guard.group,  # Ctrl-C at the terminal is for the runner; the child may finish
+                process_group=guard.group,  # Ctrl-C on the terminal reaches only the runner; the child may finish
             )
         assert process.stderr is not None
         with process.stderr as stderr:
@@ -73,7 +73,7 @@ class Command(Handler):
         _judge(process.returncode, tail.last_line())
 
     def _guard(self) -> Guard:
-        """This thread's guard; another one when it has been killed."""
+        """This thread's guard; a new one if it was killed."""
         guard: Guard | None = getattr(self._own, "guard", None)
         if guard is None or not guard.is_there():
             if guard is not None:
@@ -84,7 +84,7 @@ class Command(Handler):
         return guard
 
     def _await(self, process: "subprocess.Popen[bytes]", tail: Tail) -> bool:
-        """Wait until a child has ended, and pass on its standard error meanwhile; False when its time is over."""
+        """Wait until a child has ended, and copy its standard error meanwhile; False after the timeout."""
         deadline = float("inf") if self._timeout is None else time.monotonic() + self._timeout
         with selectors.DefaultSelector() as selector:
             assert process.stderr is not None
@@ -99,7 +99,7 @@ class Command(Handler):
         return process.poll() is not None
 
     def _end(self, process: "subprocess.Popen[bytes]", guard: Guard) -> None:
-        """SIGTERM to the group, which the guard ignores; SIGKILL to what is left of it."""
+        """Send SIGTERM to the group, which the guard ignores; later SIGKILL to the rest of it."""
         kill_group(guard.group, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(TERM_SECONDS)
@@ -116,7 +116,7 @@ class Command(Handler):
 
 
 def _judge(status: int, last: str) -> None:
-    """Raise what an exit status and the last line of standard error mean."""
+    """Raise the exception that an exit status and the last line of standard error mean."""
     if status == EX_DATAERR:
         raise Discard(last or how_ended(status))
     if status in CANNOT_START:

@@ -1,4 +1,4 @@
-"""One worker process: messages go to its standard input, answers come from its standard output, a line of JSON each."""
+"""One worker process: reads messages from standard input and writes answers to standard output, one JSON per line."""
 
 import json
 import os
@@ -17,17 +17,17 @@ from .processes import CANNOT_START, TERM_SECONDS, Tail, end_group, how_ended, k
 
 PROTOCOL = "1"
 LONGEST_LINE = 1 << 20
-SHOWN = 200  # characters of a line that is no answer
+SHOWN = 200  # characters of an invalid line that the error shows
 TAIL = 2_048
 _CHUNK = 65_536
-_LOOK = 0.2  # seconds between two looks at a process whose pipes are silent: its children may hold them open
-_LAST_WORDS = 0.5  # seconds for what a process that has ended has written to standard error
+_LOOK = 0.2  # seconds between two checks whether a silent process has ended: its children may keep its pipes open
+_LAST_WORDS = 0.5  # seconds to read the standard error of a process that has ended
 
 
 class Broken(Exception):
-    """The conversation is over, with what the message that is to blame is told.
+    """The process ended or broke the protocol. The text is the error of the message that caused it.
 
-    `started` false: the command could not be started at all.
+    `started` is false when the command could not be started.
     """
 
     def __init__(self, reason: str, started: bool = True) -> None:
@@ -36,12 +36,12 @@ class Broken(Exception):
 
 
 class _Rubbish(Exception):
-    """A line that is no answer."""
+    """A line that is not an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of one message: `error` None when it is done."""
+    """The outcome of one message. `error`: None when it is done."""
 
     id: int
     error: Exception | None
@@ -49,27 +49,27 @@ class Answer:
 
     @classmethod
     def of(cls, line: bytes) -> "Answer":
-        """Read a line. Raises _Rubbish."""
+        """Parse a line. Raises _Rubbish."""
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
             raise _Rubbish("is not JSON") from None
         id = value.get("id") if isinstance(value, dict) else None
         if type(id) is not int:
-            raise _Rubbish("is no object with a number as its id")
+            raise _Rubbish("is not an object with a number as its id")
         error, after, dead = value.get("error"), value.get("retry_after"), value.get("dead")
         if not isinstance(error, str | None) or not isinstance(dead, bool | None):
-            raise _Rubbish("has an error that is no text, or a dead that is not true or false")
+            raise _Rubbish("has an error that is not a text, or a dead that is not true or false")
         if dead:
             return cls(id, Discard(error or "dead"), None)
         if after is not None and (error is None or type(after) not in (int, float) or not after >= 0):
-            raise _Rubbish("has a retry_after without an error, or that is not a number from 0")
+            raise _Rubbish("has a retry_after without an error, or one that is not a number from 0")
         failure = None if error is None else Retry(error or "failed", after)
         return cls(id, failure, value.get("result"))
 
 
 class Conversation:
-    """Starts the command, and hands batches to it, one after the other, in one thread. Raises Broken."""
+    """Starts the command and exchanges batches with it, one after the other, from one thread. Raises Broken."""
 
     def __init__(self, command: Sequence[str], timeout: float | None) -> None:
         self._timeout = timeout
@@ -83,7 +83,7 @@ class Conversation:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 env=os.environ | {"ROWQUEUE_PROTOCOL": PROTOCOL},
-                start_new_session=True,  # Ctrl-C at the terminal is for the runner
+                start_new_session=True,  # Ctrl-C on the terminal reaches only the runner
             )
         except (OSError, ValueError) as error:  # ValueError: a NUL in the command
             raise Broken(f"the worker cannot be started: {error}", started=False) from error
@@ -92,14 +92,14 @@ class Conversation:
         os.set_blocking(self._stdin.fileno(), False)
         os.set_blocking(self._stdout.fileno(), False)
         self._tail = Tail(self._stderr.fileno(), TAIL)
-        self._quiet = threading.Event()  # nobody wants to read standard error any more
+        self._quiet = threading.Event()  # stop copying standard error
         self._listener = threading.Thread(target=self._listen, name="worker-stderr", daemon=True)
         self._listener.start()
 
     # ---- a batch -------------------------------------------------------------------------------------
 
     def is_ready(self) -> bool:
-        """Whether it still runs and has said nothing since the last batch; else it is ended."""
+        """Whether it still runs and wrote nothing after the last batch; otherwise it is ended."""
         if self._process.poll() is None:
             with suppress(BlockingIOError):
                 self._buffer += os.read(self._stdout.fileno(), _CHUNK)
@@ -111,7 +111,7 @@ class Conversation:
         return False
 
     def exchange(self, messages: Sequence[Item], note: Callable[[Answer], None]) -> None:
-        """Write the messages, and note each answer, until all have one."""
+        """Write the messages and pass each answer to `note`, until all are answered."""
         waiting = {message.id for message in messages}
         outgoing = _Outgoing(self._stdin.fileno(), messages)
         with selectors.DefaultSelector() as selector:
@@ -125,7 +125,7 @@ class Conversation:
                 events = {key.fileobj for key, _ in selector.select(min(left, _LOOK))}
                 if self._stdin in events and not outgoing.write():
                     selector.unregister(self._stdin)
-                    if outgoing.refused:  # it may be ending, or have answers left
+                    if outgoing.refused:  # it may be ending, or still have answers to write
                         deadline = min(deadline, time.monotonic() + TERM_SECONDS)
                 if self._stdout in events or (not events and self._process.poll() is not None):
                     is_open = self._receive()
@@ -134,13 +134,13 @@ class Conversation:
                     if waiting and not is_open:
                         self._end_of_file()
         if self._buffer:
-            self._end(f"wrote more than its answers: {_shown(self._buffer)}")
+            self._end(f"wrote something after its last answer: {_shown(self._buffer)}")
 
     def _deadline(self) -> float:
         return float("inf") if self._timeout is None else time.monotonic() + self._timeout
 
     def _receive(self) -> bool:
-        """Read what is there; False when no more can come."""
+        """Read the available output; False at its end."""
         try:
             data = os.read(self._stdout.fileno(), _CHUNK)
         except BlockingIOError:
@@ -149,18 +149,18 @@ class Conversation:
         return bool(data)
 
     def _take_answers(self, waiting: set[int], note: Callable[[Answer], None]) -> bool:
-        """Note the answers whose lines are complete; whether there were any."""
+        """Pass complete answers to `note`; returns whether there were any."""
         *lines, self._buffer = self._buffer.split(b"\n")
         for number, line in enumerate(lines):
             try:
-                if not waiting:  # the batch has ended; what follows is told there
+                if not waiting:  # the batch has ended; the caller reports further output
                     self._buffer = b"\n".join([*lines[number:], self._buffer])
                     return True
                 if len(line) > LONGEST_LINE:
                     raise _Rubbish("is longer than 1 MB")
                 answer = Answer.of(line)
                 if answer.id not in waiting:
-                    raise _Rubbish("answers no message that waits for an answer")
+                    raise _Rubbish("has the id of no unanswered message")
             except _Rubbish as rubbish:
                 self._end(f"wrote a line that {rubbish}: {_shown(line)}")
             waiting.discard(answer.id)
@@ -173,7 +173,7 @@ class Conversation:
     # ---- the end -------------------------------------------------------------------------------------
 
     def _end_of_file(self) -> None:
-        """It has ended, or closed its standard output, with messages unanswered."""
+        """Handle a process that ended, or closed its standard output, before it answered all messages."""
         try:
             status = self._process.wait(_LAST_WORDS)
         except subprocess.TimeoutExpired:
@@ -192,17 +192,17 @@ class Conversation:
         raise Broken(reason if reason.startswith("timed out") else f"the worker {reason}")
 
     def kill(self) -> None:
-        """End it at once, and what it has started. Another thread may call it."""
+        """End it and its children at once. Another thread may call this."""
         kill_group(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._close()
 
     def hang_up(self) -> None:
-        """Close its standard input: a worker ends then."""
+        """Close its standard input, on which a worker process ends."""
         self._stdin.close()
 
     def leave(self, until: float) -> None:
-        """Let it end by itself, until a time of the monotonic clock; then end it."""
+        """Let it end by itself until `until`, a time of the monotonic clock; then end it."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(max(until - time.monotonic(), 0))
             self._listener.join(_LAST_WORDS)
@@ -216,7 +216,7 @@ class Conversation:
         self._stdout.close()
 
     def _listen(self) -> None:
-        """Pass standard error on; the work of a thread, for as long as anybody holds the other end."""
+        """Copy standard error until its end. Runs as a thread."""
         with self._stderr, selectors.DefaultSelector() as selector:
             selector.register(self._stderr, selectors.EVENT_READ)
             while not self._quiet.is_set():
@@ -226,7 +226,7 @@ class Conversation:
 
 
 class _Outgoing:
-    """Messages on their way into a pipe that takes as much as it likes. `refused`: nobody reads it any more."""
+    """Messages to write to a non-blocking pipe. `refused`: the reader has closed it."""
 
     def __init__(self, fd: int, messages: Iterable[Item]) -> None:
         self._fd = fd
@@ -235,7 +235,7 @@ class _Outgoing:
         self.refused = False
 
     def write(self) -> bool:
-        """Write what the pipe takes; False when there is nothing left to write."""
+        """Write as much as the pipe accepts; False when nothing is left to write."""
         if not self._data:
             self._data = memoryview(self._next())
         if not self._data:
@@ -250,7 +250,7 @@ class _Outgoing:
         return True
 
     def _next(self) -> bytes:
-        """Some messages: not all, which may be big."""
+        """The next messages, but not all of them: together they may be large."""
         lines: list[bytes] = []
         size = 0
         while size < _CHUNK and (message := next(self._messages, None)) is not None:
@@ -260,5 +260,5 @@ class _Outgoing:
 
 
 def _shown(line: bytes) -> str:
-    """The beginning of a line, for people."""
+    """The beginning of a line, for an error text."""
     return line[: 4 * SHOWN].decode("utf-8", "replace")[:SHOWN]

@@ -1,9 +1,9 @@
-"""What ends commands when the runner is gone, killed by SIGKILL too.
+"""Ends commands when the runner ends, even when SIGKILL ended it.
 
-A guard is a tiny shell at the head of a process group. It reads from a pipe whose other end only the runner holds, so
-that end of file means: the runner is gone; then it kills its group, itself included. Commands are started in that
-group, which is theirs before their program begins: there is no moment at which a runner's end could leave one behind.
-Linux's PR_SET_PDEATHSIG would be tied to the thread that starts a command, and no other system has it.
+A guard is a small shell that leads a process group. It reads from a pipe whose other end only the runner holds. At end
+of file the runner has ended, and the guard kills its group, including itself. A command is in the group before its
+program begins, so no command can outlive the runner. Linux's PR_SET_PDEATHSIG does not fit: it fires when the starting
+thread ends, and other systems do not have it.
 """
 
 import os
@@ -16,7 +16,7 @@ _SCRIPT = "trap '' HUP INT TERM; read -r _; kill -KILL 0"
 
 
 class Guard:
-    """One process group, in which a thread runs its commands one after the other."""
+    """One process group, in which one thread runs its commands one after the other."""
 
     def __init__(self) -> None:
         self._writer: int | None
@@ -28,21 +28,21 @@ class Guard:
         self.group = self._process.pid
 
     def is_there(self) -> bool:
-        """Whether the group may be used."""
+        """Whether the guard still runs, and its group can be used."""
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """End the group with all that is in it."""
+        """End all processes of the group."""
         kill_group(self.group, signal.SIGKILL)
         self._leave()
 
     def dismiss(self) -> None:
-        """End the guard only: what a command has left behind on purpose stays."""
+        """End the guard only. Processes that a command left running on purpose stay."""
         self._process.kill()
         self._leave()
 
     def _leave(self) -> None:
         self._process.wait()
-        if self._writer is not None:  # else this is a second call, and the number may be another file's by now
+        if self._writer is not None:  # None in a second call: the number may belong to another file by then
             os.close(self._writer)
             self._writer = None

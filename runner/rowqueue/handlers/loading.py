@@ -1,4 +1,4 @@
-"""Finds a handler by its name, and the way in which it is to be called."""
+"""Finds a handler by its name and decides how to call it."""
 
 import inspect
 import typing
@@ -11,7 +11,7 @@ from .synchronous import OneByOne, WholeBatch
 
 
 def load(path: str, concurrency: int) -> Handler:
-    """Import the handler `module:name` (the name may have dots). Raises HandlerError with the reason on one line."""
+    """Import the handler `module:name`; the name may have dots. Raises HandlerError with the reason on one line."""
     module_name, _, attribute = path.partition(":")
     if not module_name or not attribute:
         raise HandlerError(f"{path!r} is not of the form module:function")
@@ -28,13 +28,13 @@ def load(path: str, concurrency: int) -> Handler:
 
 
 def of(target: Callable[..., Any], concurrency: int, name: str = "") -> Handler:
-    """The handler that runs a function. Raises HandlerError when it is none; `name`: what the error calls it."""
+    """The handler that calls `target`. Raises HandlerError if that is not a function. `name`: for the error."""
     if not callable(target) or inspect.isclass(target):
         raise HandlerError(f"{name or repr(target)} is not a function")
     takes_list = _takes_list(target)
     if not _is_async(target):
         return WholeBatch(target) if takes_list else OneByOne(target)
-    from .asynchronous import AsyncOneByOne, AsyncWholeBatch  # asyncio takes as long to load as all the rest
+    from .asynchronous import AsyncOneByOne, AsyncWholeBatch  # asyncio is slow to import
 
     return AsyncWholeBatch(target) if takes_list else AsyncOneByOne(target, concurrency)
 
@@ -44,12 +44,12 @@ def _is_async(target: Callable[..., Any]) -> bool:
 
 
 def _takes_list(target: Callable[..., Any]) -> bool:
-    """Does a handler take a list of messages: by its attribute `batch`, else by its first parameter's annotation."""
+    """Whether a handler takes a list: by its attribute `batch`, else by the annotation of its first parameter."""
     if hasattr(target, "batch"):
         return bool(target.batch)
     try:
         parameters = list(inspect.signature(target, eval_str=True).parameters.values())
-    except (NameError, TypeError, ValueError):  # an annotation that only a type checker can read
+    except (NameError, TypeError, ValueError):  # an annotation that only a type checker can resolve
         parameters = list(inspect.signature(target).parameters.values())
     if not parameters:
         raise HandlerError(f"{getattr(target, '__qualname__', target)!r} takes no argument; a handler takes a message")

@@ -1,4 +1,4 @@
-"""Child processes in groups of their own: how they end, how they are ended, and what they write to standard error."""
+"""Child processes in their own process groups: ending them, their exit status, and their standard error."""
 
 import os
 import signal
@@ -7,28 +7,28 @@ import sys
 from contextlib import suppress
 
 TERM_SECONDS = 5.0  # between SIGTERM and SIGKILL
-CANNOT_START = (126, 127)  # what a shell, and env, end with when a command is not executable or not found
+CANNOT_START = (126, 127)  # exit status of a shell and of env: the command is not executable, or not found
 _READ, _READS = 65_536, 64
 
 
 def how_ended(status: int) -> str:
-    """An exit status as subprocess has it, in words."""
+    """An exit status of subprocess in words."""
     if status >= 0:
         return f"exit status {status}"
     try:
         return f"killed by {signal.Signals(-status).name}"
-    except ValueError:  # a real-time signal has a number only
+    except ValueError:  # a real-time signal has no name
         return f"killed by signal {-status}"
 
 
 def kill_group(group: int, number: signal.Signals) -> None:
-    """Send a signal to a process group, which may have ended."""
+    """Send a signal to a process group that may have ended."""
     with suppress(ProcessLookupError, PermissionError):  # macOS refuses to signal a group of zombies
         os.killpg(group, number)
 
 
 def end_group(process: "subprocess.Popen[bytes]", group: int, grace: float = TERM_SECONDS) -> None:
-    """End a process and what it has started: SIGTERM, and SIGKILL for what is left after `grace` seconds."""
+    """End a process and its children: SIGTERM, then SIGKILL after `grace` seconds."""
     kill_group(group, signal.SIGTERM)
     with suppress(subprocess.TimeoutExpired):
         process.wait(grace)
@@ -37,7 +37,7 @@ def end_group(process: "subprocess.Popen[bytes]", group: int, grace: float = TER
 
 
 class Tail:
-    """Copies a child's standard error to ours and remembers the end of it."""
+    """Copies a child's standard error to ours and keeps its last part."""
 
     def __init__(self, fd: int, size: int) -> None:
         os.set_blocking(fd, False)
@@ -45,7 +45,7 @@ class Tail:
         self._kept = b""
 
     def read(self) -> bool:
-        """Take what is there without waiting, up to a few megabytes; False at the end of file."""
+        """Read what is available without waiting, up to a few megabytes; False at end of file."""
         for _ in range(_READS):
             try:
                 data = os.read(self._fd, _READ)
@@ -59,7 +59,7 @@ class Tail:
         return True
 
     def text(self) -> str:
-        """The end of it."""
+        """The last part."""
         return self._kept.decode("utf-8", "replace").strip()
 
     def last_line(self) -> str:

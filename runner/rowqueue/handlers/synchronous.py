@@ -48,7 +48,7 @@ class WholeBatch(Handler):
 
 
 def note_batch(messages: Sequence[Item], handled: Handled, failed: Any) -> None:
-    """Read what a batch handler returned: nothing, or the exceptions of the messages that failed, by id."""
+    """Note what a batch handler returned: None, or the exceptions of failed messages by id."""
     if not failed:
         return
     if not isinstance(failed, Mapping):

@@ -1,4 +1,4 @@
-"""Handlers in any language: long-lived processes that take messages and answer them; see docs/workers.md."""
+"""Handlers in any language: long-lived processes that read messages and write answers; see docs/workers.md."""
 
 import logging
 import random
@@ -16,13 +16,13 @@ log = logging.getLogger("rowqueue")
 
 FIRST_BACKOFF = 0.1
 LONGEST_BACKOFF = 10.0
-_LOOK = 0.1  # seconds between two questions whether to go on, while a restart is waited for
+_LOOK = 0.1  # seconds between two checks whether to stop, while waiting for a restart
 
 
 class Workers(Handler):
-    """One process of the command for each thread that calls `run`, started when first needed and again when it ends.
+    """One process of the command per thread that calls `run`, started on first use and again after it ends.
 
-    `in_order` hands it one message at a time, none after one that failed; else all messages of a batch at once.
+    `in_order`: send it one message at a time, and none after one that failed. Otherwise send a whole batch at once.
     """
 
     def __init__(self, command: str, timeout: float | None, in_order: bool = False) -> None:
@@ -58,14 +58,14 @@ class Workers(Handler):
         return slot
 
     def _is_time(self, go_on: Callable[[], bool]) -> bool:
-        """Wait until this thread's worker may be started again; False when nothing more is to be started."""
+        """Wait until this thread's process may be started again; False when `go_on` is false before that."""
         slot = self._slot()
         while (is_wanted := go_on()) and (left := slot.next_start - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
         return is_wanted
 
     def _turn(self, messages: Sequence[Item], handled: Handled) -> None:
-        """Hand messages to this thread's worker, and note what becomes of each."""
+        """Send messages to this thread's process and note the outcome of each."""
         slot = self._slot()
         waiting = {message.id: message for message in messages}
 
@@ -83,7 +83,7 @@ class Workers(Handler):
         conversation = slot.conversation
         try:
             if conversation is not None and not conversation.is_ready():
-                log.warning("a worker has ended between two batches; starting it again")
+                log.warning("a worker process ended between two batches; starting it again")
                 self._running.discard(conversation)
                 conversation = None
             if conversation is None:
@@ -97,7 +97,7 @@ class Workers(Handler):
             self._blame(list(waiting.values()), handled, broken)
 
     def _blame(self, unanswered: list[Item], handled: Handled, broken: Broken) -> None:
-        """The first message without an answer failed; the others are given back."""
+        """Fail the first message without an answer; give the others back."""
         if not broken.started:
             handled.crash = HandlerError(str(broken))
         elif unanswered:
@@ -120,7 +120,7 @@ class Workers(Handler):
 
 
 class _Slot:
-    """A thread's worker, how often it died since its last answer, and when it may be started again."""
+    """A thread's process, how often it died since its last answer, and when it may be started again."""
 
     def __init__(self) -> None:
         self.conversation: Conversation | None = None
@@ -128,7 +128,7 @@ class _Slot:
         self.next_start = 0.0
 
     def died(self) -> None:
-        """Wait longer each time."""
+        """Note that the process died: the wait before a restart grows each time."""
         self.conversation = None
         longest = min(FIRST_BACKOFF * 2 ** min(self.deaths, 20), LONGEST_BACKOFF)
         self.deaths += 1

@@ -1,8 +1,8 @@
-"""What a person wants to see of one database, and may change there: for `runner top`, `runner web` and their like.
+"""What a person can see and change in one database: shared by `runner top` and `runner web`.
 
-Looking is plain functions over `Looking`, which calls the contract and leaves out, and notes, what the role may not
-call. A change is data, a `Change`, so that a screen can ask its question first. `Watched` is one database with its
-connection in a thread of its own: one that is away never keeps the others waiting.
+Functions over `Looking` read. `Looking` calls procedures, and notes what the user may not call. A `Change` is data: a
+screen asks its question before making it. `Watched` is one database with its connection in a thread of its own: one
+that is unreachable does not delay the others.
 """
 
 from . import changes

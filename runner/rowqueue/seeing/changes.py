@@ -1,4 +1,4 @@
-"""What a person may change while looking. A change is data, so that a screen can ask its question first."""
+"""The changes that a person can make. A change is data: a screen asks its question before making it."""
 
 import time
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from ..databases import Row
 from .looking import STATES, Looking
 from .watched import Watched
 
-CHANGE_SECONDS = 20.0  # of a change that is repeated until nothing is left
+CHANGE_SECONDS = 20.0  # the longest time to repeat a change
 
 
 @dataclass(frozen=True)
 class Change:
-    """A call that changes something. `question`: what to ask first, "" where nothing has to be asked.
+    """A call that changes something. `question`: what to ask first; "" to ask nothing.
 
-    `outcome` has a place {count} for what the call returns. `repeats`: it is bounded, and repeated until it finds
-    nothing.
+    `outcome`: the sentence about the result, with {count} for the number that the call returns. `repeats`: the call is
+    bounded, and repeated until it finds nothing.
     """
 
     procedure: str
@@ -35,11 +35,11 @@ def resume(type: str) -> Change:
 
 
 def redrive(type: str, id: int | None = None, error: str | None = None) -> Change:
-    """All dead letters of a queue, one of them, or those of an error group as list_errors names it."""
+    """Redrive all dead letters of a queue, one of them, or those with an error as list_errors shows it."""
     if id is not None:
         return Change("redrive", (type, id), f"Redrive message {id} of {type}?", "{count} redriven.")
     if error is not None:
-        which = f"the dead letters of {type} that have the error “{error}”"
+        which = f"the dead letters of {type} with the error “{error}”"
         return Change("redrive", (type, None, error), f"Redrive {which}?", "{count} redriven.", True)
     return Change("redrive", (type,), f"Redrive all dead letters of {type}?", "{count} redriven.", True)
 
@@ -49,8 +49,8 @@ def cancel(id: int) -> Change:
 
 
 def purge(type: str, state: str) -> Change:
-    """All messages of a queue and state: N new, E dead, C archived."""
-    question = f"Delete all {STATES.get(state, state)} messages of {type}? They cannot be had back."
+    """Delete all messages of a queue in a state: N new, E dead, C archived."""
+    question = f"Delete all {STATES.get(state, state)} messages of {type}? This cannot be undone."
     return Change("purge", (type, state), question, "{count} deleted.", True)
 
 
@@ -64,21 +64,21 @@ def rewind_feed(feed: str, consumer: str, position: int) -> Change:
 
 
 def retry_rows(name: str, id: int | None = None) -> Change:
-    """All dead rows of a polling table, or one."""
+    """Retry all dead rows of a polling table, or one."""
     which = "all dead rows" if id is None else f"row {id}"
     return Change("retry_rows", (name, id), f"Retry {which} of {name}?", "{count} retried.", id is None)
 
 
 def call(looking: Looking, change: Change) -> list[Row]:
-    """Make one call of a change, and forget what was kept of before it."""
+    """Make one call of a change, and clear the cached answers."""
     looking.forget()
     return looking.session.call(change.procedure, *change.arguments)
 
 
 def perform(watched: Watched, change: Change, seconds: float = CHANGE_SECONDS) -> str:
-    """Make a change, and say what it has done. What is bounded is repeated for at most `seconds`; others look between.
+    """Make a change; returns a sentence about its result. Raises Forbidden, QueueError or Away.
 
-    Raises Forbidden, QueueError, Away.
+    A bounded call is repeated for at most `seconds`; other users' requests are served between the calls.
     """
     deadline = time.monotonic() + seconds
     total = 0
@@ -89,5 +89,5 @@ def perform(watched: Watched, change: Change, seconds: float = CHANGE_SECONDS) -
         if not change.repeats:
             return change.outcome.replace("{count}", str(count))
         if not count or time.monotonic() > deadline:
-            rest = " There may be more: the time for one call was over. Do it again." if count else ""
+            rest = " There may be more: the time limit was reached. Repeat it." if count else ""
             return change.outcome.replace("{count}", f"{total:,}") + rest

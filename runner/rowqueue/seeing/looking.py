@@ -1,4 +1,4 @@
-"""What a person wants to see of one database: plain functions over `Looking`, which calls the contract only."""
+"""What a person can see in one database: functions over `Looking`, which calls procedures that only read."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -15,19 +15,19 @@ BODY_LENGTH = 300  # characters of each body in a list
 WHOLE_BODY = 16_777_216
 SIZE = 50
 STATES = {"N": "new", "A": "active", "E": "dead", "C": "archived"}
-FORBIDDEN_SECONDS = 60.0  # what is forbidden is asked for so seldom: each time is an error in the server's log
-HEALTH_SECONDS = 10.0  # queue_health reads much: what it said is shown for so long
+FORBIDDEN_SECONDS = 60.0  # between calls of a forbidden procedure: each one is an error in the server's log
+HEALTH_SECONDS = 10.0  # queue_health reads much: its answer is reused for this long
 OVERVIEW_SECONDS = 1.0
 ERRORS_SECONDS = 5.0  # and list_errors reads 10,000 dead letters
 SEARCH_SECONDS = 3.0
 
 
 class TooSlow(DatabaseError):
-    """What was asked for would take too long; the message says what to ask for instead."""
+    """The request would take too long; the message says what to request instead."""
 
 
 class Looking:
-    """Calls that only look, over one session. `left_out`: what the role lacks the right to see, such as "errors"."""
+    """Calls that only read, over one session. `left_out`: what the user may not see, such as "errors"."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -36,7 +36,7 @@ class Looking:
         self._forbidden_until: dict[str, float] = {}
 
     def rows(self, what: str, procedure: str, *arguments: Any) -> list[Row]:
-        """The rows of a call; none when it is forbidden, and `what` is then left out. Raises as Session.call."""
+        """The rows of a call. If it is forbidden: no rows, and `what` is added to left_out. Raises as Session.call."""
         now = time.monotonic()
         if now >= self._forbidden_until.get(procedure, now):
             try:
@@ -48,7 +48,7 @@ class Looking:
         return []
 
     def kept(self, key: Any, seconds: float, work: Callable[[], T]) -> T:
-        """What `work` returns, at most `seconds` old, or four times what it takes, or until `forget`."""
+        """The result of `work`, cached for `seconds`, or for four times its duration if that is longer."""
         now = time.monotonic()
         until, value = self._kept.get(key, (now, None))
         if now >= until:
@@ -59,17 +59,17 @@ class Looking:
         return cast(T, value)
 
     def forget(self) -> None:
-        """After a change, nothing old is shown."""
+        """Clear the cached answers, after a change."""
         self._kept = {}
 
     def health(self) -> list[Row]:
-        """What queue_health says, some seconds old."""
+        """The rows of queue_health, at most some seconds old."""
         return self.kept("health", HEALTH_SECONDS, lambda: self.rows("health", "queue_health"))
 
 
 @dataclass(frozen=True)
 class Minute:
-    """What became of messages of one type in one minute; see `throughput` in the contract."""
+    """The counts of one queue in one minute; see the procedure `throughput`."""
 
     minute: datetime
     sent: int = 0
@@ -82,10 +82,10 @@ class Minute:
 
 @dataclass(frozen=True)
 class Queue:
-    """One queue in a line. Counts stop at 10,000 when `capped`. `policy`: a row of list_queues, None if not to be seen.
+    """One queue in a list. If `capped`, counts stop at 10,000. `policy`: a row of list_queues; None if not visible.
 
-    `minutes`: the last hour, oldest first, without gaps; the last one has only begun. `rate`: completed in the last
-    whole minute. `consumers`: those that work.
+    `minutes`: the last hour, oldest first, without gaps; the last one is incomplete. `rate`: messages completed in the
+    last whole minute. `consumers`: the number of working ones.
     """
 
     type: str
@@ -112,7 +112,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Overview:
-    """All queues of a database by name, who works on them, and what hurts. `now`: the server's clock."""
+    """All queues of a database by name, their consumers, and the health checks. `now`: the server's clock."""
 
     now: datetime
     queues: list[Queue]
@@ -122,13 +122,13 @@ class Overview:
 
     @property
     def hurts(self) -> list[Row]:
-        """The verdicts that are not ok, the worst first."""
+        """The health checks that are not ok, the worst first."""
         return sorted((row for row in self.health if row["verdict"] != "ok"), key=lambda row: row["verdict"] != "bad")
 
 
 @dataclass(frozen=True)
 class QueueDetail:
-    """One queue: its line, its messages of one state, and all that belongs to it. `errors`: rows of list_errors."""
+    """One queue, its messages in one state, and all that belongs to it. `errors`: rows of list_errors."""
 
     now: datetime
     queue: Queue
@@ -143,7 +143,7 @@ class QueueDetail:
 
 @dataclass(frozen=True)
 class MessageDetail:
-    """One message: a row of find_messages, None when it is gone; and what get_result knows, or None."""
+    """One message: its row of find_messages, None when it no longer exists, and its row of get_result, or None."""
 
     now: datetime
     message: Row | None
@@ -152,12 +152,12 @@ class MessageDetail:
 
 
 def recent_overview(looking: Looking) -> Overview:
-    """As `overview`, but what several people look at is read once a second, and less often where it takes long."""
+    """As `overview`, but several viewers share an answer, which is read once per second, or less often if slow."""
     return looking.kept("overview", OVERVIEW_SECONDS, lambda: overview(looking))
 
 
 def overview(looking: Looking, with_health: bool = True) -> Overview:
-    """All queues with their last hour, the consumers, and what hurts unless `with_health` is False: it may be slow."""
+    """All queues with their last hour, the consumers, and the health checks if `with_health`: these may be slow."""
     looking.left_out.clear()
     now = looking.session.now()
     stats = looking.rows("queues", "queue_stats")
@@ -165,7 +165,7 @@ def overview(looking: Looking, with_health: bool = True) -> Overview:
     history = minutes(looking, None, now)
     consumers = looking.rows("consumers", "list_consumers")
     lines = {row["type"]: row for row in stats}
-    for name in {*policies, *history} - lines.keys():  # a queue that is empty has still its policy and its past
+    for name in {*policies, *history} - lines.keys():  # an empty queue still has a policy and a history
         lines[name] = _empty(name, policies.get(name))
     queues = [_queue(row, policies.get(name), history, consumers, now) for name, row in sorted(lines.items())]
     health = looking.health() if with_health else []
@@ -180,9 +180,9 @@ def queue(
     body_length: int = BODY_LENGTH,
     with_errors: bool = True,
 ) -> QueueDetail:
-    """One queue; one that nobody has heard of is empty. `with_errors`: they are read from up to 10,000 dead letters.
+    """One queue; an unknown one is empty. `with_errors`: also group the newest 10,000 dead letters by error.
 
-    Raises QueueError for a type or a state that cannot be.
+    Raises QueueError for an invalid type or state.
     """
     looking.left_out.clear()
     now = looking.session.now()
@@ -203,7 +203,7 @@ def queue(
 
 
 def message(looking: Looking, id: int, body_length: int = WHOLE_BODY) -> MessageDetail:
-    """One message, whole, whatever its state."""
+    """One message in any state, with its whole body."""
     looking.left_out.clear()
     found = looking.rows("message", "find_messages", None, id, None, None, 1, body_length)
     result = looking.rows("result", "get_result", id)
@@ -221,7 +221,7 @@ def search(
     size: int = SIZE,
     body_length: int = BODY_LENGTH,
 ) -> list[Row]:
-    """Messages by their number, dedup_key or group_key; by a key, and without a type, of one queue after the other.
+    """Find messages by id, dedup_key or group_key. By a key without a type, all queues are searched in turn.
 
     Raises TooSlow when that takes more than SEARCH_SECONDS.
     """
@@ -233,14 +233,14 @@ def search(
     found: list[Row] = []
     for name in types:
         if time.monotonic() > deadline:
-            raise TooSlow("there are too many queues to search them all: name one")
+            raise TooSlow("there are too many queues to search all of them: name one")
         if len(found) < size:
             keys = (name, id, dedup_key, group_key)
             found += looking.rows("messages", "find_messages", *keys, size - len(found), body_length)
     return found
 
 
-# A list that is one call, by the name of its page: what a screen shows as a table.
+# Lists that are one call each, by the names of their pages.
 LISTS: dict[str, str] = {
     "consumers": "list_consumers",
     "schedules": "list_schedules",
@@ -254,7 +254,7 @@ LISTS: dict[str, str] = {
 
 
 def listed(looking: Looking, name: str) -> list[Row]:
-    """The rows of one of LISTS; of `limits` only queues that have one. What is forbidden is in looking.left_out."""
+    """The rows of one of LISTS; for `limits`, only queues that have one. Forbidden lists are in looking.left_out."""
     looking.left_out.clear()
     if name == "health":
         return looking.health()
@@ -263,18 +263,18 @@ def listed(looking: Looking, name: str) -> list[Row]:
 
 
 def table_rows(looking: Looking, name: str, state: str = "E", size: int = SIZE) -> list[Row]:
-    """Rows of a polling table that are claimed (A), wait (N) or are dead (E)."""
+    """Rows of a polling table in a state: A claimed, N waiting for a retry, E dead."""
     looking.left_out.clear()
     return looking.rows("rows", "peek_rows", name, state, size)
 
 
 def has_limits(policy: Row) -> bool:
-    """Whether a policy limits how much of a queue is claimed."""
+    """Whether a policy limits claims."""
     return any(policy[name] for name in ("max_active", "rate", "group_max_active", "group_rate"))
 
 
 def minutes(looking: Looking, type: str | None, now: datetime, count: int = MINUTES) -> dict[str, list[Minute]]:
-    """The last minutes of each type that a consumer has reported anything of, without gaps, oldest first."""
+    """The last minutes of each queue for which a consumer has reported, without gaps, oldest first."""
     first = now.replace(second=0, microsecond=0) - timedelta(minutes=count - 1)
     found: dict[str, dict[datetime, Minute]] = {}
     for row in looking.rows("throughput", "throughput", type, first):

@@ -1,4 +1,4 @@
-"""One database that is looked at, its connection in a thread of its own: one that is away keeps no other waiting."""
+"""One database to show, with its connection in a thread of its own: an unreachable one does not delay the others."""
 
 import threading
 import time
@@ -13,15 +13,15 @@ from .looking import Looking
 T = TypeVar("T")
 
 ANSWER_SECONDS = 5.0  # a database that takes longer for a page counts as away
-_PAUSE_SECONDS = 1.0  # after a connection could not be had
+_PAUSE_SECONDS = 1.0  # after a failed attempt to connect
 
 
 class Away(Exception):
-    """A database that cannot be looked at now; the message says why, and never a password."""
+    """A database that cannot be read now. The message says why, and never contains a password."""
 
 
 class Watched:
-    """One database under a name, with one connection in a thread of its own, made anew when it is lost."""
+    """One database with a name, and one connection in a thread of its own, opened again when it is lost."""
 
     def __init__(self, name: str, database: Database, program: str) -> None:
         self.name = name
@@ -36,9 +36,9 @@ class Watched:
         threading.Thread(target=self._serve, name=f"looking at {name}", daemon=True).start()
 
     def submit(self, work: Callable[[Looking], T], again: bool = True) -> Future[T]:
-        """Have some calls made when those before it are done. `again`: once more if the connection was lost.
+        """Queue `work` after earlier work. `again`: repeat it once if the connection was lost.
 
-        The future raises Away, QueueError or Forbidden. A future that is cancelled in time is not run.
+        The future raises Away, QueueError or Forbidden. It can be cancelled before its work begins.
         """
         future: Future[T] = Future()
 
@@ -53,14 +53,14 @@ class Watched:
         return future
 
     def ask(self, work: Callable[[Looking], T], seconds: float = ANSWER_SECONDS, again: bool = True) -> T:
-        """The result of some calls, for which at most `seconds` are waited. Raises Away, QueueError, Forbidden."""
+        """The result of `work`; waits at most `seconds`. Raises Away, QueueError, Forbidden."""
         return self.result(self.submit(work, again), seconds)
 
     def result(self, future: Future[T], seconds: float = ANSWER_SECONDS) -> T:
-        """What `submit` has promised, for which at most `seconds` are waited. Raises Away, QueueError, Forbidden."""
+        """The result of a future of `submit`; waits at most `seconds`. Raises Away, QueueError, Forbidden."""
         since = self._busy_since
         if since is not None and not future.running() and time.monotonic() - since > ANSWER_SECONDS:
-            seconds = min(seconds, 0.1)  # a call that hangs is before it: no page waits for that again
+            seconds = min(seconds, 0.1)  # an earlier call hangs: do not wait for it again
         try:
             return future.result(seconds)
         except TimeoutError:
@@ -68,7 +68,7 @@ class Watched:
             raise Away(f"it has not answered for {seconds:g} s") from None
 
     def close(self) -> None:
-        """End the thread after what it is doing."""
+        """End the thread after its current work."""
         self._jobs.put(None)
 
     def _serve(self) -> None:
@@ -88,7 +88,7 @@ class Watched:
                 return self._run(work, False)
             raise Away(str(error)) from None
         except (QueueError, Forbidden):
-            if is_new and self._looking is None:  # not of a call: the database lets this role not in
+            if is_new and self._looking is None:  # not an error of a call: this user may not connect
                 raise Away(self._reason) from None
             raise
         except DatabaseError as error:
@@ -102,7 +102,7 @@ class Watched:
             try:
                 self._looking = Looking(self._database.connect(self._program))
             except DatabaseError as error:
-                # An attempt that took long, such as at a host that is off, is not repeated for as long.
+                # After a slow attempt, such as to a host that is off, wait as long before the next one.
                 now = time.monotonic()
                 self._retry_at, self._reason = now + max(_PAUSE_SECONDS, now - began), str(error)
                 raise

@@ -1,5 +1,5 @@
-"""`runner top`: a live screen of the queues of one database, made with Textual, over `seeing`.
+"""`runner top`: a live screen of the queues of one database, made with Textual on top of `seeing`.
 
-`app` starts it. `frame` is the program, `live` what its screens share, and `queues`, `queue` and `message` are these
-screens. `asking` has the questions before a change, `growth` remembers what queues held, and `text` writes values.
+`app` starts it. `frame` is the program, `live` the base of its screens `queues`, `queue` and `message`. `asking` has
+the questions before changes, `growth` records the sizes of queues, and `text` formats values.
 """

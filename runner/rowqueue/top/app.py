@@ -1,4 +1,4 @@
-"""How the screen starts and ends."""
+"""Starting and ending the screen."""
 
 import logging
 import os
@@ -16,22 +16,22 @@ PROGRAM = "runner top"
 
 
 class NoTerminal(Expected):
-    """The screen needs a terminal for what is typed and what is shown."""
+    """Standard input or output is not a terminal."""
 
 
 def run(database: Database, interval: float) -> int:
     """Show the screen until the user ends it; returns the exit code. `interval`: seconds between two refreshes.
 
-    Raises NoTerminal, and what a database raises that cannot be asked at all.
+    Raises NoTerminal, and the database's error if the first call fails.
     """
     streams = (sys.__stdin__, sys.__stdout__, sys.__stderr__)
     if os.environ.get("TERM", "dumb") == "dumb" or not all(stream and stream.isatty() for stream in streams):
-        raise NoTerminal("top needs a terminal; `runner stats` prints the same once, also into a pipe")
-    # What is written beside the screen would stand in it.
+        raise NoTerminal("top needs a terminal; `runner stats` prints the queues once, also into a pipe")
+    # Log lines would be written into the screen.
     logging.basicConfig(handlers=[logging.NullHandler()], force=True)
     logging.captureWarnings(True)
     with closing(database.connect(PROGRAM)) as session:
-        Looking(session).rows("queues", "queue_stats")  # what cannot work at all is told in one line
+        Looking(session).rows("queues", "queue_stats")  # an error here is printed as one line, without the screen
     watched = Watched("top", database, PROGRAM)
     try:
         top = Top(watched, QueuesScreen, place(database.url), interval)

@@ -1,4 +1,4 @@
-"""What is asked before a change, and texts to read: the help, and the details of what hurts."""
+"""Dialogs: the question before a change, and texts to read, such as the help."""
 
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from textual.widgets import Button, Static
 
 
 class Question(ModalScreen[bool]):
-    """Asks whether to make a change, and says what it will do. The answer is no unless somebody says yes."""
+    """Asks whether to make a change and says what it will do. The default answer is no."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "Yes"),
@@ -60,28 +60,28 @@ class Reading(ModalScreen[None]):
 
 
 HELP = """\
-Enter opens the queue, the message, or what the line is about; Esc goes back; Tab moves to the next table.
+Enter opens the queue, the message or the details of the line; Esc goes back; Tab moves to the next table.
 Arrows, PgUp, PgDn, Home and End move. q ends.
 
 On all screens
-  p  pause the queue      r  resume it      d  redrive what is selected
+  p  pause the queue      r  resume it      d  redrive the selection
 Queues
   /  show only queues whose name contains a text, and their consumers (Esc: all)
-  s  sort by the next column      S  turn the order round
+  s  sort by the next column      S  reverse the order
 A queue
   1 to 5  new, active, dead, archived messages; errors of dead letters
-  d  redrive this message, or all that have this error      D  redrive all dead letters
+  d  redrive this message, or all with this error      D  redrive all dead letters
   x  cancel this message      X  delete all messages of this tab (purge)
   m  show more messages
 A message
   d  redrive      x  cancel
 
-Each change is asked about first. No is the answer unless you choose Yes.
+Each change is confirmed first. The default answer is No.
 
 READY, DELAYED, ACTIVE, DEAD  messages; the database stops counting at 10,000, which is shown as 10k+.
-  ACTIVE contains those whose lease is over and that are not rescued yet; it is yellow then.
+  ACTIVE includes messages whose lease has ended and that are not rescued yet; it is yellow then.
 OLDEST  how long the first ready message has been due.
 DONE/M, SENT/M, FAIL/M  messages in the last whole minute, as consumers report it.
-±/M  by how many messages per minute the queue grows or shrinks.
-The bars are completed messages per minute; where no consumer reports, dim bars are the ready messages at each refresh.
+±/M  how many messages per minute the queue grows or shrinks by.
+The bars are completed messages per minute. If no consumer reports, dim bars are the ready messages at each refresh.
 """

@@ -1,4 +1,4 @@
-"""The frame of all screens: the program with its connection, its first line, and the sign when something is wrong."""
+"""The frame of all screens: the program with its connection, its first line, and a warning when something is wrong."""
 
 import asyncio
 import signal
@@ -17,12 +17,12 @@ from .asking import HELP, Reading
 from .growth import Growth
 from .text import inert, period
 
-# An answer that takes longer is said to be late.
+# After this many seconds without an answer, a warning is shown.
 _LATE = 3.0
 
 
 class Top(App[int]):
-    """`runner top` on one database. `first`: makes the first screen. `label`: what the database is called."""
+    """`runner top` on one database. `first`: makes the first screen. `label`: the name of the database."""
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "runner top"
@@ -70,21 +70,21 @@ class Top(App[int]):
         self.set_interval(0.5, self.show_frame)
 
     def action_help(self) -> None:
-        """What the keys do, and what the columns mean."""
+        """Show what the keys do and what the columns mean."""
         self.push_screen(Reading("runner top", HELP))
 
     def asked(self) -> None:
-        """A refresh has begun."""
+        """Note that a refresh has begun."""
         self._asked_at = time.monotonic()
 
     def answered(self, now: datetime) -> None:
-        """A refresh has come to its end; `now`: what the server's clock said."""
+        """Note that a refresh has ended. `now`: the time of the server's clock."""
         self.now = now
         self._asked_at = self._failed_at = self._trouble = None
         self.show_frame()
 
     def failed(self, error: Exception) -> None:
-        """A refresh has failed."""
+        """Note that a refresh has failed."""
         self._asked_at = None
         if isinstance(error, Away):
             self._failed_at = self._failed_at or time.monotonic()
@@ -92,13 +92,13 @@ class Top(App[int]):
         self.show_frame()
 
     def progress(self, text: str) -> None:
-        """Show what a change of many calls has done until now; '' when it is over."""
+        """Show the progress of a change of many calls; '' when it has ended."""
         self._progress = text
         self.show_frame()
 
     def show_frame(self) -> None:
-        """The first line of the screen, and the sign below it when something is wrong."""
-        if not self.screen_stack:  # the interval may come once more while the program ends
+        """Update the first line of the screen, and the warning below it when something is wrong."""
+        if not self.screen_stack:  # the timer may fire once more while the program ends
             return
         for line in self.screen.query(".frame").results():
             line.update(self._frame(line.size.width))  # type: ignore[attr-defined]
@@ -118,10 +118,10 @@ class Top(App[int]):
         return line + Text(f"  {right}")
 
     def _sign(self) -> tuple[str, bool]:
-        """What is wrong, if anything is, and whether it is only late."""
+        """The text of the warning, "" for none, and whether it is only about a late answer."""
         now = time.monotonic()
         if self._failed_at is not None:
-            return f"The database is away since {period(now - self._failed_at)}; trying again. {self._trouble}", False
+            return f"The database is unreachable for {period(now - self._failed_at)}; retrying. {self._trouble}", False
         if self._trouble:
             return self._trouble, False
         if self._asked_at is not None and now - self._asked_at > _LATE:

@@ -1,4 +1,4 @@
-"""What queues held at earlier refreshes: for rates where no consumer reports."""
+"""The sizes of queues at earlier refreshes: for rates when no consumer reports."""
 
 import time
 from collections import deque
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from ..seeing import Queue
 
-_SAMPLES = 120  # that are kept of each queue
-_WINDOW = 60.0  # a rate is an average over so many seconds
+_SAMPLES = 120  # kept per queue
+_WINDOW = 60.0  # seconds over which a rate is averaged
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """What a queue held at one time of this machine's clock; `held` is None when not all was counted."""
+    """The size of a queue at a time of this machine's clock. `held`: None when the counts were capped."""
 
     at: float
     held: int | None
@@ -27,7 +27,7 @@ class Growth:
         self._samples: dict[str, deque[_Sample]] = {}
 
     def add(self, queues: Iterable[Queue]) -> None:
-        """Note what queues hold now."""
+        """Record the current sizes."""
         now = time.monotonic()
         for queue in queues:
             held = None if queue.capped else queue.ready + queue.delayed + queue.active + queue.expired
@@ -39,7 +39,7 @@ class Growth:
         return [sample.ready for sample in self._samples.get(type, ())]
 
     def per_minute(self, type: str) -> float | None:
-        """By how many messages per minute a queue grows; None while that is not known."""
+        """How many messages per minute a queue grows by; None while unknown."""
         samples = self._samples.get(type)
         if not samples or samples[-1].held is None:
             return None

@@ -1,4 +1,4 @@
-"""What all screens share: they look again and again, keep their tables steady, and ask before they change anything."""
+"""Shared by all screens: they refresh regularly, keep the cursor on its row, and ask before each change."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -21,12 +21,12 @@ from .text import inert
 Cells = Sequence[Text]
 T = TypeVar("T")
 
-# Seconds in which each call of a change has to be answered.
+# Seconds within which each call of a change must be answered.
 PATIENCE = 10.0
 
 
 class Rows(DataTable[Text]):
-    """A table whose cursor stays on its row when the rows change."""
+    """A table whose cursor stays on its row when rows are added or removed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select_cursor", "Open", key_display="↵")]
 
@@ -42,7 +42,7 @@ class Rows(DataTable[Text]):
         return keys[self.cursor_row] if 0 <= self.cursor_row < len(keys) else None
 
     def show(self, columns: Sequence[tuple[Text, int]], rows: dict[str, Cells]) -> None:
-        """Show these rows, by their keys, in columns of these labels and widths."""
+        """Show rows, by key, in columns with these labels and widths."""
         head = [(label.plain, width) for label, width in columns]
         if head != self._head or list(rows) != list(self._shown):
             self._fill(columns if head != self._head else (), rows)
@@ -69,7 +69,7 @@ class Rows(DataTable[Text]):
 
 
 class Live(Screen[None]):
-    """A screen that asks the database again and again while it is in front."""
+    """A screen that reads the database regularly while it is in front."""
 
     _looking: Worker[None] | None = None
 
@@ -78,15 +78,15 @@ class Live(Screen[None]):
         return cast(Top, self.app)
 
     async def look(self) -> datetime:
-        """Ask the database and show what it says; what the server's clock said."""
+        """Read the database and show the answer; returns the time of the server's clock."""
         raise NotImplementedError
 
     async def ask(self, work: Callable[[Looking], T]) -> T:
-        """What the database says; other work of this program may come before."""
+        """The result of `work`, which runs after the program's earlier work."""
         return await asyncio.wrap_future(self.top.watched.submit(work))
 
     def show(self) -> None:
-        """Show what is known, after a resize."""
+        """Show the last answer again, after a resize."""
 
     def on_mount(self) -> None:
         self.set_interval(self.top.interval, self.refresh_soon)
@@ -98,7 +98,7 @@ class Live(Screen[None]):
         self.call_after_refresh(self.show)
 
     def refresh_soon(self) -> None:
-        """Look now, unless this screen is doing so, or another one is in front."""
+        """Refresh now, unless a refresh is running or another screen is in front."""
         if self.app.screen is self and (self._looking is None or self._looking.is_finished):
             self._looking = self.run_worker(self._look())
 
@@ -114,7 +114,7 @@ class Live(Screen[None]):
     # ---- changes
 
     def change(self, title: str, text: str, change: Change) -> None:
-        """Ask, then make a change, and say what it has done. `text`: what it will do."""
+        """Ask, then make a change and show its result. `text`: what the change does."""
         self.app.run_worker(self._change(title, text, change))
 
     async def _change(self, title: str, text: str, change: Change) -> None:
@@ -137,40 +137,40 @@ class Live(Screen[None]):
             self.app.screen.refresh_soon()
 
     async def _perform(self, change: Change) -> int:
-        """One call of a change. It is not made later when the database does not answer: who asked may be gone then."""
+        """Make one call of a change. If the database does not answer in time, the call is not made later."""
         job = self.top.watched.submit(lambda looking: changes.call(looking, change), again=False)
         try:
             [row] = await asyncio.wait_for(asyncio.wrap_future(job), PATIENCE)
         except TimeoutError:
             begun = job.running()
             raise Away(
-                "The database does not answer: look whether it was done." if begun else "Not done: no answer."
+                "The database does not answer: check whether it was done." if begun else "Not done: no answer."
             ) from None
         except Away as error:
-            raise Away(f"The connection was lost: look whether it was done ({error}).") from None
+            raise Away(f"The connection was lost: check whether it was done ({error}).") from None
         return cast(int, row["count"])
 
     def tell(self, text: str, severity: Any = "information") -> None:
-        """Say something in a corner, for some seconds."""
+        """Show a notification for some seconds."""
         self.app.notify(inert(text), severity=severity, markup=False, timeout=8 if severity == "error" else 4)
 
     def pause(self, type: str) -> None:
-        text = "Claims return nothing until it is resumed. What is claimed can be finished, and sending goes on."
+        text = "Claims return nothing until it is resumed. Claimed messages can be finished, and sending goes on."
         self.change(f"Pause the queue {type}?", text, changes.pause(type))
 
     def resume(self, type: str) -> None:
         self.change(f"Resume the queue {type}?", "Consumers claim its messages again.", changes.resume(type))
 
     def redrive_all(self, type: str) -> None:
-        text = "Their attempts are set back to 0, and consumers handle them again, the oldest dead first."
+        text = "Their attempts are reset to 0, and consumers retry them, those that died first come first."
         self.change(f"Redrive all dead letters of {type}?", text, changes.redrive(type))
 
     def redrive_one(self, type: str, id: int) -> None:
-        text = f"The dead letter becomes a new message of {inert(type)} with 0 attempts; consumers handle it again."
+        text = f"The dead letter becomes a new message of {inert(type)} with 0 attempts; consumers retry it."
         self.change(f"Redrive message {id}?", text, changes.redrive(type, id))
 
     def cancel(self, type: str, id: int) -> None:
-        text = f"It is removed from {inert(type)} with its body, for ever. A message that a consumer holds stays."
+        text = f"It is deleted from {inert(type)} for good. A message that a consumer holds stays."
         self.change(f"Cancel message {id}?", text, changes.cancel(id))
 
 

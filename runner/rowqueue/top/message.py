@@ -1,4 +1,4 @@
-"""One message: its whole life, its headers and its body."""
+"""One message: its history, its headers and its body."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -19,7 +19,7 @@ _CHANGED = {"A": "claimed", "E": "died", "C": "completed"}
 
 
 class MessageScreen(Live):
-    """One message, found by its number."""
+    """One message, found by its id."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "app.pop_screen", "Back"),
@@ -52,14 +52,14 @@ class MessageScreen(Live):
         self._row = detail.message
         facts, content = self.query_one("#facts", Static), self.query_one("#content", Static)
         if self._row is None:
-            gone = f"There is no message {self._number} any more: it was completed and deleted, cancelled or purged."
-            facts.update(Text(gone if "message" not in detail.left_out else "This user may not look at messages."))
+            gone = f"Message {self._number} no longer exists: it was completed and deleted, cancelled or purged."
+            facts.update(Text(gone if "message" not in detail.left_out else "This user may not read messages."))
             content.update("")
             self._body = None
             return detail.now
         facts.update(_facts(self._row, detail))
         body = (self._row["body"], self._row["headers"])
-        if body != self._body:  # it may be long to lay out
+        if body != self._body:  # the layout of a long body is slow
             self._body = body
             content.update(_content(*body))
         return detail.now
@@ -86,7 +86,7 @@ class MessageScreen(Live):
 
 
 def _facts(row: Row, detail: MessageDetail) -> Text:
-    """A line for each thing that is known of a message, in the order of its life."""
+    """A line for each fact about a message, in order of time."""
     state, now = row["state"], detail.now
     due = moment(row["run_at"], now)
     changed = moment(row["changed_at"], now)
@@ -123,7 +123,7 @@ def _content(body: str, headers: str | None) -> Text:
     if headers:
         text.append("headers\n", "bold").append_text(pretty(headers)).append("\n\n")
     cut = len(body) >= BODY
-    text.append(f"body, its first {BODY:,} characters\n" if cut else "body\n", "bold")
+    text.append(f"body, first {BODY:,} characters\n" if cut else "body\n", "bold")
     text.append_text(Text(inert_lines(body)) if cut else pretty(body))
     if not body:
         text.append("empty", "dim")

@@ -16,16 +16,16 @@ from .live import Cells, Live, Rows
 from .message import MessageScreen
 from .text import ago, cell, has_reports, inert, long_count, number, period, spark
 
-# Messages that are shown at first, and at most.
+# Messages that are shown: at first, and at most.
 _FIRST, _MOST = 50, 1_000
-# Characters of a body that a list reads.
+# Characters of each body that a list reads.
 _BODY = 200
 _ERRORS = 100
 
 
 @dataclass(frozen=True)
 class Page:
-    """One tab: its label, the state of its messages ('' for errors), and its columns: label, width, text."""
+    """One tab: its label, the state of its messages, '' for errors, and its columns: label, width, text."""
 
     label: str
     state: str
@@ -124,7 +124,7 @@ class QueueScreen(Live):
         state = PAGES[page].state or "E"
         seen = await self.ask(lambda looking: queue(looking, self._type, state, limit, _BODY, page == "errors"))
         self.top.growth.add([seen.queue])
-        if page == self._page:  # else another tab was opened meanwhile, which looks for itself
+        if page == self._page:  # else another tab was opened meanwhile, which refreshes itself
             self._seen = seen
             self._rows = seen.errors if page == "errors" else seen.messages
             self.show()
@@ -173,7 +173,7 @@ class QueueScreen(Live):
         return line
 
     def _rates(self, queue: Queue) -> Text:
-        """A line of bars for each number that consumers report; else what is ready, at each refresh."""
+        """A line of bars for each number that consumers report; without reports, the ready messages."""
         width = min(MINUTES, self.size.width - 20)
         minutes = queue.minutes[:-1]
         if not has_reports(queue):
@@ -224,7 +224,7 @@ class QueueScreen(Live):
         self.look_again()
 
     def look_again(self) -> None:
-        """Look now, also when an earlier look has not come to its end."""
+        """Refresh now, even while an earlier refresh is running."""
         self._looking = None
         self.refresh_soon()
 
@@ -258,8 +258,8 @@ class QueueScreen(Live):
         type, error = self._type, group["error"]
         self.change(
             f"Redrive {group['count']:,} dead letters?",
-            f"All dead letters of {inert(type)} that died of this error, of its newest 10,000, are retried with their"
-            f" attempts set back to 0:\n\n{inert(error)}",
+            f"Of the newest 10,000 dead letters of {inert(type)}, those with this error are retried with their"
+            f" attempts reset to 0:\n\n{inert(error)}",
             changes.redrive(type, error=error),
         )
 
@@ -268,7 +268,7 @@ class QueueScreen(Live):
         if row and self._page in ("N", "E"):
             self.cancel(self._type, row["id"])
         else:
-            self.tell("Choose a new message (1) or a dead letter (3): no other can be cancelled.", "warning")
+            self.tell("Choose a new message (1) or a dead letter (3): others cannot be cancelled.", "warning")
 
     def action_purge(self) -> None:
         type, page = self._type, PAGES[self._page]
@@ -277,7 +277,7 @@ class QueueScreen(Live):
             return
         self.change(
             f"Purge {type}?",
-            f"All {page.purged} are deleted with their bodies, for ever. Messages in other states stay.",
+            f"All {page.purged} are deleted for good. Messages in other states stay.",
             changes.purge(type, page.state),
         )
 

@@ -1,4 +1,4 @@
-"""The first screen: queues, consumers, and what hurts."""
+"""The first screen: queues, consumers, and failed health checks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ from .live import Cells, Live, Rows
 from .queue import QueueScreen
 from .text import CAP, ago, cell, count, has_reports, inert, number, period, spark
 
-# More queues than these are found by their names.
+# At most this many queues are shown; find others by name.
 _SHOWN = 300
-# From this width on there is room for more columns.
+# Screens of at least this width show more columns.
 _WIDE = 100
 _STATUS = {"working": "green", "silent": "bold red", "stopped": "dim"}
 _VERDICT = {"warn": "yellow", "bad": "bold red"}
@@ -26,7 +26,7 @@ _VERDICT = {"warn": "yellow", "bad": "bold red"}
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the queues: its label, width, and what of a queue is in it."""
+    """A column of the queues: its label, its width, and how a cell is made from a queue."""
 
     label: str
     width: int
@@ -37,7 +37,7 @@ class Column:
 
 @dataclass(frozen=True)
 class QueueLine:
-    """One queue at one moment. `last`: the last whole minute, None where no consumer reports."""
+    """One queue at one moment. `last`: the last whole minute; None if no consumer reports."""
 
     queue: Queue
     last: Minute | None
@@ -94,7 +94,7 @@ class QueuesScreen(Live):
         Binding("p", "pause", "Pause"),
         Binding("r", "resume", "Resume"),
         Binding("d", "redrive", "Redrive"),
-        # With priority it is done before the next key is looked at: what is typed after it is never taken for a change.
+        # Priority: the key is handled before the next one, so text typed after it never triggers a change.
         Binding("slash", "filter", "Filter", key_display="/", priority=True),
         Binding("s", "sort(1)", "Sort"),
         Binding("S", "sort(0)", show=False),
@@ -104,7 +104,7 @@ class QueuesScreen(Live):
     def __init__(self) -> None:
         super().__init__()
         self._filter = ""
-        self._sorted_by = -1  # a place in the shown columns; -1: the name
+        self._sorted_by = -1  # the index of a shown column; -1: the name
         self._is_turned = False
         self._found: Overview | None = None
 
@@ -128,7 +128,7 @@ class QueuesScreen(Live):
         self._found = replace(found, health=self._found.health if self._found else [])
         self.top.growth.add(found.queues)
         self.show()
-        # After the rest is shown: it may be slow, and is asked anew only after a while.
+        # Read after the rest is shown, because it may be slow; then cached for a while.
         health = await self.ask(lambda looking: looking.health())
         self._found = replace(self._found, health=health)
         self._show_health(self._found)
@@ -153,7 +153,7 @@ class QueuesScreen(Live):
             f"{_sum(found.queues, 'ready')} ready",
             f"{_sum(found.queues, 'active', 'expired')} active",
             f"{_sum(found.queues, 'dead')} dead",
-            f"{working} consumers at work",
+            f"{working} consumers running",
             f"{silent} silent" if silent else "",
             f"not allowed to see: {', '.join(found.left_out)}" if found.left_out else "",
         ]
@@ -176,7 +176,7 @@ class QueuesScreen(Live):
         table.show(list(zip(heads, widths, strict=True)), rows)
 
     def _lines(self, found: Overview, columns: list[Column]) -> list[QueueLine]:
-        """The queues that the filter lets through, in order."""
+        """The queues that match the filter, in order."""
         lines = [
             QueueLine(queue, queue.minutes[-2] if has_reports(queue) else None, self.top.growth.per_minute(queue.type))
             for queue in found.queues
@@ -215,7 +215,7 @@ class QueuesScreen(Live):
         order = {"silent": 0, "working": 1, "stopped": 2}
         consumers = [row for row in found.consumers if self._lets_through(row["type"])]
         rows = sorted(consumers, key=lambda row: (order.get(row["status"], 3), row["type"], row["reader"]))
-        # Said, not left to the layout: beside a second table of automatic height it came to nothing.
+        # Set here, because the layout gives it no height next to a second table of automatic height.
         table.styles.height = min(len(rows) + 1, max(3, self.size.height * 3 // 10))
         table.show(
             list(zip(heads, widths, strict=True)),
@@ -262,7 +262,7 @@ class QueuesScreen(Live):
         if event.data_table.id == "hurts":
             self._read_health(key)
         else:
-            # Of a consumer the key has its queue after the NUL; no name has one.
+            # The key of a consumer has its queue after a NUL, which no name contains.
             self.app.push_screen(QueueScreen(key.rpartition("\0")[2]))
 
     def _read_health(self, name: str) -> None:
@@ -284,14 +284,14 @@ class QueuesScreen(Live):
             self.redrive_all(type)
 
     def action_sort(self, step: int) -> None:
-        """Sort by the next column, or, with a step of 0, turn the order round."""
+        """Sort by the next column; with a step of 0, reverse the order."""
         shown = sum(1 for column in COLUMNS if self.size.width >= _WIDE or not column.wide)
         self._is_turned = not self._is_turned if not step else False
         self._sorted_by = (self._sorted_by + 1 + step) % (shown + 1) - 1
         self.show()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Within the filter a slash is a character of it."""
+        """While the filter is typed, a slash is text."""
         return action != "filter" or not self.query_one("#filter").has_focus
 
     def action_filter(self) -> None:
@@ -301,7 +301,7 @@ class QueuesScreen(Live):
         self.set_focus(box)
 
     def action_clear(self) -> None:
-        """No filter any more."""
+        """Clear the filter."""
         self._filter = ""
         self._close_filter()
 
@@ -325,7 +325,7 @@ def _cut(text: str, width: int) -> Text:
 
 
 def _sum(queues: list[Queue], *names: str) -> str:
-    """A sum over queues; with a plus when one of them is larger than told."""
+    """A sum over queues, with a plus if one of the counts is capped."""
     values = [(getattr(queue, name), queue.capped) for queue in queues for name in names]
     capped = any(value >= CAP and capped for value, capped in values)
     return f"{sum(value for value, _ in values):,}{'+' if capped else ''}"

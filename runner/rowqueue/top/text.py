@@ -1,4 +1,4 @@
-"""Values as short texts for a narrow screen. What others have sent is shown as inert text."""
+"""Values as short texts for a narrow screen. Texts of senders are shown without control characters."""
 
 import json
 import re
@@ -12,31 +12,31 @@ from rich.text import Text
 
 from ..seeing import Queue
 
-CAP = 10_000  # the database counts no further
-# A longer body is shown as far as this.
+CAP = 10_000  # where the database stops counting
+# Characters of a body that are shown.
 BODY = 65_536
 _BARS = "▁▂▃▄▅▆▇█"
-# From this number on, in this unit, with this letter.
+# Numbers from the first value on are shown in the second one's unit, with this letter.
 _MAGNITUDES = ((1_000_000_000, 1_000_000_000, "G"), (1_000_000, 1_000_000, "M"), (10_000, 1_000, "k"))
 _PERIODS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "m"), (60, "m", 1, "s"))
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
-# Deeper JSON is shown as it was sent.
+# JSON nested deeper than this is shown unformatted.
 _DEPTH = 40
 
 
 def inert(text: str) -> str:
-    """Text with all that could break the line or steer the terminal escaped as in JSON."""
+    """Text on one line: line breaks and control characters are escaped as in JSON."""
     return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def inert_lines(text: str) -> str:
-    """The same, but lines stay lines and tabs become blanks."""
+    """As `inert`, but lines are kept and tabs become spaces."""
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join(inert(line.expandtabs(4)) for line in lines)
 
 
 def cell(value: Any, style: str = "", right: bool = False) -> Text:
-    """A cell of a table: never markup, one line."""
+    """A cell of a table: one line, without markup."""
     text = "" if value is None else inert(str(value))
     return Text(text, style=style, no_wrap=True, overflow="ellipsis", justify="right" if right else "left")
 
@@ -58,7 +58,7 @@ def count(value: int, capped: bool) -> str:
 
 
 def long_count(value: int, capped: bool) -> str:
-    """The same where there is room."""
+    """As `count`, with all digits."""
     return f"{value:,}+" if capped and value >= CAP else f"{value:,}"
 
 
@@ -100,7 +100,7 @@ def spark(values: Sequence[float | None], width: int) -> str:
 
 
 def pretty(text: str) -> Text:
-    """A body or headers to read: JSON with its tokens unchanged but indented and coloured, other text as it is."""
+    """A body or headers to read: JSON is indented and coloured, with its tokens unchanged; other text is unchanged."""
     indented = _indented(text)
     if indented is None:
         return Text(inert_lines(text))
@@ -112,7 +112,7 @@ def pretty(text: str) -> Text:
 def _indented(text: str) -> str | None:
     """JSON of an object or an array with a line per value; None for other text.
 
-    Its strings and numbers stay as they were sent: a parser would drop digits and keys that come twice.
+    Its strings and numbers stay as sent: a parser would drop digits and duplicate keys.
     """
     if text.lstrip()[:1] not in ("{", "["):
         return None
@@ -135,12 +135,12 @@ def _indented(text: str) -> str | None:
 
 
 def has_reports(queue: Queue) -> bool:
-    """Whether a consumer has reported anything of a queue in the last hour."""
+    """Whether a consumer has reported for a queue in the last hour."""
     return any(minute.sent or minute.completed or minute.failed for minute in queue.minutes)
 
 
 def place(url: str) -> str:
-    """A database URL as people may see it: without password and options."""
+    """A database URL to show: without password and options."""
     parts = urlsplit(url)
     who, _, where = parts.netloc.rpartition("@")
     user = who.partition(":")[0]

@@ -1,1 +1,1 @@
-"""`runner web`: the queues of several databases as a page. Starlette serves what Jinja2 renders; SQL is far away."""
+"""`runner web`: the queues of several databases as web pages, rendered with Jinja2 and served with Starlette."""

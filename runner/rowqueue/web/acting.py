@@ -1,4 +1,4 @@
-"""The buttons. What cannot be undone is asked first, on a page of its own: it needs no JavaScript."""
+"""The buttons. A change that cannot be undone is confirmed on a page of its own, which needs no JavaScript."""
 
 from collections.abc import Callable, Mapping
 
@@ -26,7 +26,7 @@ def _position(form: Form) -> int:
     return int(text)
 
 
-# What a form may ask for in its field `do`.
+# The values of the form field `do`.
 _CHANGES: dict[str, Callable[[Form], Change]] = {
     "pause": lambda form: changes.pause(_type(form)),
     "resume": lambda form: changes.resume(_type(form)),
@@ -40,7 +40,7 @@ _CHANGES: dict[str, Callable[[Form], Change]] = {
 
 
 def change(site: Site, form: Form) -> Page | str:
-    """Make a change, or ask first. Returns the page with the question, or the address to go on with.
+    """Make a change, or ask first. Returns the page with the question, or the address to redirect to.
 
     Raises BadQuery, NotFound, Away, Forbidden, QueueError.
     """
@@ -58,7 +58,7 @@ def change(site: Site, form: Form) -> Page | str:
 
 
 def _back(site: Site, address: str) -> str:
-    """A page of ours to go back to, whatever the form says: no other host, and no line ends."""
+    """The address to go back to; always one of our own pages, without a host and line ends."""
     root = site.rules.root
     if (
         address.startswith(f"{root}/")

@@ -22,14 +22,14 @@ from .guard import Guard, same
 from .site import BadQuery, NotFound, Page, Site
 
 EVENT_SECONDS = 2.0
-_STEP_SECONDS = 0.2  # so long a stream may keep the server from ending
+_STEP_SECONDS = 0.2  # how long a stream may delay the end of the server
 _STREAMS = 100
 _FORM_BYTES = 65_536
 _REFUSED = (NotFound, BadQuery, Away, Forbidden, QueueError)
 
 
 def build(site: Site, metrics: Callable[[Request], Response]) -> ASGIApp:
-    """The whole application. `metrics` answers /metrics. Where changes are not allowed, their route does not exist."""
+    """The whole application. `metrics` answers /metrics. If changes are not allowed, /change does not exist."""
     streams = _Streams(site)
     routes = [
         *(Route(path, _Looker(site, path), methods=["GET"]) for path in pages.PAGES),
@@ -51,13 +51,13 @@ def build(site: Site, metrics: Callable[[Request], Response]) -> ASGIApp:
 
 
 def _error(error: Exception) -> Page:
-    """The page that says what is wrong."""
+    """The page for an error."""
     if isinstance(error, HTTPException):
         said = {404: "There is no such page.", 405: "This cannot be done here."}.get(error.status_code, error.detail)
         return Page("error.html", {"title": "Not possible", "error": said}, error.status_code, False)
     if isinstance(error, Forbidden):
         return Page(
-            "error.html", {"title": "Forbidden", "error": f"The database's role may not do this: {error}"}, 403, False
+            "error.html", {"title": "Forbidden", "error": f"The database user may not do this: {error}"}, 403, False
         )
     status = 404 if isinstance(error, NotFound) else 503 if isinstance(error, Away) else 400
     title = {404: "Not found", 503: "The database is away", 400: "Not possible"}[status]
@@ -100,7 +100,7 @@ def _changer(site: Site) -> Callable[[Request], Any]:
         form = await _form(request)
         if not same(form.get("csrf"), site.rules.csrf):
             raise HTTPException(
-                403, "The form is not of this server, or of before its last start. Load the page again."
+                403, "The form is from another server, or from before this one's last start. Reload the page."
             )
         made = await run_in_threadpool(acting.change, site, form)
         if isinstance(made, Page):
@@ -112,12 +112,12 @@ def _changer(site: Site) -> Callable[[Request], Any]:
 
 async def _form(request: Request) -> dict[str, str]:
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
-        raise HTTPException(415, "A form is sent as application/x-www-form-urlencoded.")
+        raise HTTPException(415, "Send the form as application/x-www-form-urlencoded.")
     received = b""
     async for chunk in request.stream():
         received += chunk
         if len(received) > _FORM_BYTES:
-            raise HTTPException(413, f"A form has at most {_FORM_BYTES:,} bytes.")
+            raise HTTPException(413, f"A form must have at most {_FORM_BYTES:,} bytes.")
     try:
         return dict(parse_qsl(received.decode(), keep_blank_values=True, max_num_fields=50, errors="strict"))
     except ValueError:
@@ -125,7 +125,7 @@ async def _form(request: Request) -> dict[str, str]:
 
 
 class _Streams:
-    """Server-sent events: every two seconds the part of a page that changes, if it has changed."""
+    """Server-sent events: every two seconds, the live part of a page if it has changed."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -137,7 +137,7 @@ class _Streams:
         if path not in pages.PAGES:
             raise HTTPException(404)
         if self._open >= _STREAMS:
-            raise HTTPException(503, f"{_STREAMS} pages are being kept up to date already.")
+            raise HTTPException(503, f"Too many pages are open: {_STREAMS} are being updated. Close some.")
         self._open += 1
         try:
             await StreamingResponse(self._events(path, request), media_type="text/event-stream")(scope, receive, send)
@@ -156,7 +156,7 @@ class _Streams:
                 if self._site.ending.is_set():
                     return
                 await asyncio.sleep(_STEP_SECONDS)
-            yield ": still here\n\n"  # so that a browser that has left is noticed
+            yield ": still here\n\n"  # fails if the browser has disconnected
 
     def _part(self, path: str, request: Request) -> str:
         try:

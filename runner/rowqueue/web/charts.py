@@ -1,6 +1,6 @@
-"""Charts as SVG that stands in the page: pygal draws them, the page's style sheet colours them.
+"""Charts as inline SVG: pygal draws them, and the page's style sheet colours them.
 
-What pygal would write besides, such as its own style and script, is left out: the pages' security policy forbids it.
+pygal's own styles and scripts are left out, because the pages' Content-Security-Policy forbids them.
 """
 
 from collections.abc import Sequence
@@ -37,13 +37,13 @@ def _sparkline(values: tuple[int, ...]) -> Markup:
         **_PLAIN,
     )
     chart.add("", values)
-    label = f"completed per minute in the last hour: now {values[-1]:,}, at most {max(values):,}"
+    label = f"completed per minute in the last hour: now {values[-1]:,}, maximum {max(values):,}"
     return _svg(chart, "spark", label)
 
 
 @lru_cache(512)
 def minute_chart(minutes: tuple[Minute, ...]) -> Markup:
-    """Completed and failed messages of each minute as bars, one above the other."""
+    """Completed and failed messages of each minute as stacked bars."""
     chart = pygal.StackedBar(
         width=960,
         height=200,
@@ -77,7 +77,7 @@ def _svg(chart: Any, name: str, label: str) -> Markup:
         "aria-label": label,
         "preserveAspectRatio": "none" if name == "spark" else "xMidYMid meet",
     }
-    # Every text in it is ours: times, numbers and the words above.
+    # It contains only our own text: times, numbers and the words above.
     return Markup(
         ElementTree.tostring(root, "unicode", short_empty_elements=True).replace("ns0:", "").replace(":ns0", "")
     )

@@ -1,8 +1,8 @@
-"""Who may ask: the first thing that a request meets, and what is said to a browser about every answer.
+"""Access control: checks every request first, and adds the security headers to every response.
 
-Pages have what operators see, and buttons. So a stranger's page in the same browser must get nothing: not by a name of
-its own that leads to this address (Host), not by a form or a fetch (Origin, Sec-Fetch-Site, SameSite, CSRF tokens),
-not in a frame.
+The pages show private data and have buttons, so pages of other sites in the same browser must not reach them: not
+through a host name that resolves to this address (Host), not with a form or a fetch (Origin, Sec-Fetch-Site, SameSite,
+CSRF tokens), and not in a frame.
 """
 
 import hashlib
@@ -24,22 +24,22 @@ HEADERS = {
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # Not no-referrer: with that, browsers send "Origin: null" with our own forms too. Others learn nothing of either.
+    # Not no-referrer: with it, browsers send "Origin: null" with our own forms too. Both send nothing to other sites.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-OPEN = {"/live", "/ready"}  # probes have no token, and are told nothing but one word
+OPEN = {"/live", "/ready"}  # probes have no token; the answer is one word
 _DAYS = 30
 
 
 @dataclass(frozen=True)
 class Rules:
-    """`token`: None when none is asked for. `hosts`: names under which browsers may ask, without ports.
+    """`token`: None when none is required. `hosts`: the host names that browsers may use, without ports.
 
-    `root`: the path under which a proxy serves the pages, "" for none. `believes_proxy`: take X-Forwarded-Host and
-    X-Forwarded-Proto for what the browser has asked.
+    `root`: the path under which a proxy serves the pages, "" for none. `believes_proxy`: trust X-Forwarded-Host and
+    X-Forwarded-Proto.
     """
 
     token: str | None
@@ -51,27 +51,27 @@ class Rules:
 
     @property
     def cookie_name(self) -> str:
-        """Cookies know no ports: two of these servers on one machine must not share theirs."""
+        """The cookie's name; it has the port, because browsers share cookies between the ports of a host."""
         return f"rowqueue-{self.port}"
 
     @property
     def cookie(self) -> str:
-        """What a browser that had the token has: not the token itself."""
+        """The cookie of a browser that has shown the token; not the token itself."""
         return hmac.new((self.token or "").encode(), b"rowqueue web cookie", hashlib.sha256).hexdigest()
 
     @property
     def csrf(self) -> str:
-        """What each form of these pages has, and no other page can read."""
+        """The secret in each form of these pages, which other sites cannot read."""
         return hmac.new(self._secret, self.cookie.encode(), hashlib.sha256).hexdigest()
 
 
 def same(given: str | None, wanted: str) -> bool:
-    """Compare secrets in a time that tells nothing of them."""
+    """Compare secrets in constant time."""
     return given is not None and hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
 
 
 def host_names(hosts: Iterable[str]) -> frozenset[str]:
-    """Names of hosts as they are compared: without port, in small letters."""
+    """Host names for comparison: without port, in lower case."""
     return frozenset(_host_name(host) for host in hosts)
 
 
@@ -83,7 +83,7 @@ def _host_name(host: str) -> str:
 
 
 class Guard:
-    """The outermost ASGI application: lets through what the rules allow."""
+    """The outermost ASGI application: passes on the requests that the rules allow."""
 
     def __init__(self, app: ASGIApp, rules: Rules) -> None:
         self._app = app
@@ -111,7 +111,7 @@ class Guard:
         await (refusal or self._app)(scope, receive, send_with_headers)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """What is answered instead of the page, None when the page may be had."""
+        """The response to a request that is refused; None for one that is allowed."""
         headers = Headers(scope=scope)
         host = self._host(headers)
         if _host_name(host) not in self._rules.hosts:
@@ -129,7 +129,7 @@ class Guard:
         return named[0] if len(named) == 1 else ""
 
     def _login(self, scope: Scope, headers: Headers) -> Response | None:
-        """A token in the address becomes a cookie, so that it stays in no history; programs send it as a header."""
+        """Turn a token in the address into a cookie, to keep it out of the history. Programs send it as a header."""
         token = self._rules.token
         assert token is not None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -137,7 +137,7 @@ class Guard:
             if not same(given[0], token):
                 return PlainTextResponse("forbidden\n", 403)
             rest = urlencode([(name, value) for name, value in query if name != "token"])
-            # One slash: two would be another host's address.
+            # Exactly one slash: an address with two slashes names another host.
             path = f"{self._rules.root}/{scope['path'].lstrip('/')}"
             response = _onward(f"{path}?{rest}" if rest else path, headers)
             response.set_cookie(
@@ -163,7 +163,7 @@ class Guard:
 
 
 def _onward(address: str, headers: Headers) -> Response:
-    """A redirect. After a link on another site, a page that goes on by itself: only so the strict cookie is sent."""
+    """A redirect. After a link on another site, a page that redirects itself: only then is the strict cookie sent."""
     if headers.get("sec-fetch-site") in (None, "none", "same-origin"):
         return RedirectResponse(address, 303)
     return HTMLResponse(
@@ -173,15 +173,15 @@ def _onward(address: str, headers: Headers) -> Response:
 
 
 def _cookies(headers: Headers, name: str) -> list[str]:
-    """The values of a cookie: there may be several, of several paths."""
+    """The values of a cookie; a browser sends one for each path."""
     pairs = (part.strip().partition("=") for line in headers.getlist("cookie") for part in line.split(";"))
     return [value for key, _, value in pairs if key == name]
 
 
 def _is_own(method: str, headers: Headers, host: str) -> bool:
-    """Whether a page of ours has asked, or the user, and no other page.
+    """Whether the request comes from one of our pages or directly from the user.
 
-    SameSite alone would let in whatever else is served on this machine: ports do not make another site.
+    SameSite alone is not enough: other servers on this machine count as the same site, because ports do not matter.
     """
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if method not in ("GET", "HEAD"):

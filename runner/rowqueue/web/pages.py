@@ -1,4 +1,4 @@
-"""The pages for looking. Each is a function of the site and the address's query, and makes one Page."""
+"""The pages. Each is a function of the site and the query of the address, and returns a Page."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Listing:
-    """A page that is one table a database. `empty`: what is said when there is nothing."""
+    """A page with one table per database. `empty`: the text when there are no rows."""
 
     title: str
     columns: tuple[Column, ...]
@@ -49,7 +49,7 @@ LISTINGS = {
             Column("started_at", "Started", "time"),
             Column("reported_at", "Last report", "time"),
         ),
-        "No consumer has reported within the last day.",
+        "No consumer has reported in the last day.",
     ),
     "schedules": Listing(
         "Schedules",
@@ -130,13 +130,13 @@ LISTINGS = {
             Column("unit", "Unit"),
             Column("detail", "Detail"),
         ),
-        "Nothing is checked here.",
+        "There are no health checks.",
     ),
 }
 
 
 def overview(site: Site, query: Query) -> Page:
-    """All queues of all databases, and what hurts."""
+    """All queues of all databases, and the health checks that are not ok."""
     return Page("overview.html", {"title": "Overview", "found": site.every(seeing.recent_overview)})
 
 
@@ -166,13 +166,13 @@ def queue(site: Site, query: Query) -> Page:
 
 
 def message(site: Site, query: Query) -> Page:
-    """One message, its body and headers pretty when they are JSON."""
+    """One message; a body and headers of JSON are indented."""
     id = _id(query)
     length = 0 if site.options.hide_bodies else shown.CUT + 1
     watched, detail = site.one(query.get("db"), lambda looking: seeing.message(looking, id, length))
     if detail.message is None:
         raise NotFound(
-            f"There is no message {id}, or no longer. Completed messages are kept only where they are archived."
+            f"Message {id} does not exist or no longer exists. Completed messages are kept only in archiving queues."
         )
     texts = {}
     if not site.options.hide_bodies:
@@ -199,7 +199,7 @@ def message(site: Site, query: Query) -> Page:
 
 
 def body(site: Site, query: Query) -> str:
-    """The whole body of a message, for a download. Raises NotFound, also where bodies are hidden."""
+    """The whole body of a message, to download. Raises NotFound, also when bodies are hidden."""
     id = _id(query)
     if site.options.hide_bodies:
         raise NotFound("Bodies are hidden here.")
@@ -209,15 +209,15 @@ def body(site: Site, query: Query) -> str:
     return str(detail.message["body"])
 
 
-_KEYS = {"id": "Number", "dedup_key": "dedup_key", "group_key": "group_key"}
+_KEYS = {"id": "Id", "dedup_key": "dedup_key", "group_key": "group_key"}
 
 
 def search(site: Site, query: Query) -> Page:
-    """Messages of all databases by their number, dedup_key or group_key."""
+    """Messages of all databases by id, dedup_key or group_key."""
     by, text, type = one_of(query, "by", _KEYS, "id"), query.get("q", "").strip(), query.get("type", "").strip()
     values: dict[str, Any] = {"by": by, "keys": _KEYS, "text": text, "type": type, "found": [], "title": "Search"}
     if text:
-        key: dict[str, Any] = {by: whole_number(text, "the number") if by == "id" else text}
+        key: dict[str, Any] = {by: whole_number(text, "the id") if by == "id" else text}
         size = _size(query)
 
         def look(looking: Looking) -> tuple[Any, list[Row]]:
@@ -278,7 +278,7 @@ def _id(query: Query) -> int:
 
 def whole_number(text: str, name: str) -> int:
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:20]) < 1 << 63 and len(text) < 20):
-        raise BadQuery(f"{name} must be a whole number of 1 to {(1 << 63) - 1:,}.")
+        raise BadQuery(f"{name} must be a whole number from 1 to {(1 << 63) - 1:,}.")
     return int(text)
 
 

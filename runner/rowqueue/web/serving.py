@@ -1,4 +1,4 @@
-"""`runner web`: the server that serves the pages until it is told to end."""
+"""`runner web`: the HTTP server."""
 
 import logging
 import signal
@@ -28,13 +28,13 @@ _ENDING_SECONDS = 5
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """The socket of the server; port 0 is any. Raises OSError."""
+    """The socket of the server; port 0 is any free port. Raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=128)
 
 
 def rules(host: str, port: int, token: str | None, allowed: Sequence[str], root: str, believes_proxy: bool) -> Rules:
-    """Who may ask: under the address it listens on, this machine's own names, and those that are allowed."""
+    """The access rules. Allowed hosts: the address it listens on, this machine's own names, and `allowed`."""
     hosts = host_names(["localhost", "127.0.0.1", "[::1]", f"[{host}]" if ":" in host else host, *allowed])
     return Rules(token, hosts - {"0.0.0.0", "::", ""}, port, root, believes_proxy)
 
@@ -46,9 +46,9 @@ def serve(databases: Sequence[tuple[str, Database]], listener: socket.socket, ru
     config = uvicorn.Config(
         app,
         log_config=None,
-        access_log=False,  # an address may hold the token
+        access_log=False,  # an address may contain the token
         server_header=False,
-        proxy_headers=False,  # the guard reads what it may believe
+        proxy_headers=False,  # the guard reads these headers
         ws="none",
         lifespan="off",
         timeout_graceful_shutdown=_ENDING_SECONDS,
@@ -60,7 +60,7 @@ def serve(databases: Sequence[tuple[str, Database]], listener: socket.socket, ru
 
 
 def _metrics(databases: Sequence[tuple[str, Database]]) -> Callable[[Request], Response]:
-    """What answers /metrics: the collector of `runner exporter`, which connects when it is first asked."""
+    """The function that answers /metrics: the collector of `runner exporter`, which connects on the first request."""
     registry: CollectorRegistry | None = None
     lock = threading.Lock()
 
@@ -77,7 +77,7 @@ def _metrics(databases: Sequence[tuple[str, Database]]) -> Callable[[Request], R
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn, but a signal ends streams too, and the process with 0: it was asked to end."""
+    """Uvicorn, except that a signal also ends streams, and the process exits with 0."""
 
     def __init__(self, config: uvicorn.Config, ending: threading.Event) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
-"""How values look on a page: filters of the templates. All but `moment` return plain text, which Jinja2 escapes."""
+"""Template filters that format values. All except `moment` return plain text, which Jinja2 escapes."""
 
 import json
 import re
@@ -7,9 +7,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-CUT = 100_000  # characters of a body on its message's page; the whole of it can be downloaded
+CUT = 100_000  # characters of a body on the page of its message; the whole body can be downloaded
 
-# What would steer the page's text, such as turn its direction, is shown by its number. Joiners stay: scripts need them.
+# Control characters, such as those that change the text direction, are shown as numbers. Joiners stay: scripts need
+# them.
 _STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
 )
@@ -18,7 +19,7 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def visible(text: Any) -> str:
-    """A text with its control and direction characters shown by their numbers, such as ⟨U+202E⟩."""
+    """A text with control and direction characters shown as numbers, such as ⟨U+202E⟩."""
     plain = "" if text is None else str(text).replace("\r\n", "\n")
     return _STEERING.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", plain)
 
@@ -30,7 +31,7 @@ def one_line(text: Any, length: int = 120) -> str:
 
 
 def pretty(text: str) -> tuple[str, bool]:
-    """A text for reading, and whether it is JSON, which is then indented; its numbers keep all their digits."""
+    """A text to read, and whether it is JSON. JSON is indented; its numbers keep all their digits."""
     if text[:1] in "{[" and text:
         try:
             json.loads(text)
@@ -41,7 +42,7 @@ def pretty(text: str) -> tuple[str, bool]:
 
 
 def _indented(text: str) -> str:
-    """JSON with a value a line; what it consists of stays as it was written."""
+    """JSON with one value per line; strings and numbers stay as they were written."""
     parts: list[str] = []
     depth, last = 0, ""
     for token in _TOKENS.findall(text):
@@ -75,7 +76,7 @@ def number(value: Any) -> str:
 
 
 def moment(value: datetime | None, now: datetime) -> Markup:
-    """A time as people say it, and in full for a pointer and for programs."""
+    """A time such as "3 min ago", with the full time as a tooltip and for programs."""
     if value is None:
         return Markup("")
     seconds = (now - value).total_seconds()
@@ -84,7 +85,7 @@ def moment(value: datetime | None, now: datetime) -> Markup:
         said = "now"
     exact = value.astimezone(UTC)
     stamp = exact.isoformat().replace("+00:00", "Z")
-    # Nothing in it is anybody's text, and a long page has thousands of them.
+    # It contains no user's text, so no escaping: a long page has thousands of times.
     return Markup(f'<time datetime="{stamp}" title="{stamp[:10]} {stamp[11:19]} UTC">{said}</time>')
 
 

@@ -1,4 +1,4 @@
-"""What all pages share: the databases, the options, how a template becomes a page, and notes for the next page."""
+"""Shared by all pages: the databases, the options, rendering, and notes for the next page."""
 
 import secrets
 import threading
@@ -19,20 +19,20 @@ from .guard import Rules
 T = TypeVar("T")
 
 _NOTES = 100
-_EVERY_SECONDS = 2.0  # the longest that one database keeps the others' figures waiting
+_EVERY_SECONDS = 2.0  # the longest time that a page waits for a slow database
 
 
 class NotFound(Exception):
-    """There is no such page, database or message."""
+    """The page, database or message does not exist."""
 
 
 class BadQuery(Exception):
-    """A field of the address or of a form that cannot be; the message names it and its limit."""
+    """An invalid field of the address or of a form; the message names the field and its limit."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What `runner web` was started with."""
+    """The options of `runner web`."""
 
     allow_changes: bool = False
     hide_bodies: bool = False
@@ -40,7 +40,7 @@ class Options:
 
 @dataclass
 class Page:
-    """A template and what it shows. `follows`: it is kept up to date."""
+    """A template and its values. `follows`: the page updates itself."""
 
     template: str
     values: dict[str, Any]
@@ -50,7 +50,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Found(Generic[T]):
-    """What one database has answered; `away`: why it has not."""
+    """The answer of one database, or in `away` the reason why there is none."""
 
     watched: Watched
     result: T | None
@@ -59,7 +59,7 @@ class Found(Generic[T]):
 
 
 class Site:
-    """The databases by name, and all that pages are made with."""
+    """The databases by name, and what is needed to render pages."""
 
     def __init__(self, databases: Sequence[tuple[str, Database]], rules: Rules, options: Options) -> None:
         self.databases = {name: Watched(name, database, "runner web") for name, database in databases}
@@ -86,16 +86,16 @@ class Site:
 
     @property
     def body_length(self) -> int:
-        """How much of each body a list asks for: with --hide-bodies none leaves the database."""
+        """How many characters of each body a list reads; with --hide-bodies, none leaves the database."""
         return 0 if self.options.hide_bodies else BODY_LENGTH
 
     def link(self, path: str, **query: Any) -> str:
-        """The address of a page as the browser has to ask for it."""
+        """The address of a page for the browser, including the root path."""
         given = {name: value for name, value in query.items() if value is not None}
         return f"{self.rules.root}{path}" + (f"?{urlencode(given)}" if given else "")
 
     def watched(self, name: str | None) -> Watched:
-        """The database of that name; of one database no name is needed. Raises NotFound."""
+        """The database with this name; with only one database, the name may be None. Raises NotFound."""
         if name is None and len(self.databases) == 1:
             return next(iter(self.databases.values()))
         if name not in self.databases:
@@ -103,7 +103,7 @@ class Site:
         return self.databases[name]
 
     def every(self, work: Callable[[Looking], T], seconds: float = _EVERY_SECONDS) -> list[Found[T]]:
-        """What each database answers within so many seconds; all are asked at the same time."""
+        """The answer of each database within `seconds`; all are asked at the same time."""
         asked = [
             (watched, watched.submit(lambda looking: (work(looking), list(looking.left_out))))
             for watched in self.databases.values()
@@ -119,12 +119,12 @@ class Site:
         return found
 
     def one(self, name: str | None, work: Callable[[Looking], T]) -> tuple[Watched, T]:
-        """What one database answers. Raises NotFound, Away, QueueError."""
+        """The answer of one database. Raises NotFound, Away, QueueError."""
         watched = self.watched(name)
         return watched, watched.ask(work, ANSWER_SECONDS)
 
     def note(self, text: str) -> str:
-        """Keep a sentence for the next page; returns what its address names it by, which nobody can make up."""
+        """Keep a sentence for the next page; returns a random name for it, which is used in the address."""
         key = secrets.token_urlsafe(9)
         self._notes[key] = text
         while len(self._notes) > _NOTES:
@@ -132,7 +132,7 @@ class Site:
         return key
 
     def render(self, page: Page, query: Mapping[str, str], path: str, live_only: bool = False) -> str:
-        """A page as HTML, or the part of it that changes with time."""
+        """A page as HTML; with `live_only`, only its live part."""
         here = {name: value for name, value in query.items() if name not in ("done", "page")}
         return self._environment.get_template(page.template).render(
             layout="bare.html" if live_only else "layout.html",

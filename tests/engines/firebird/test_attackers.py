@@ -1,4 +1,4 @@
-"""Firebird: what a table's owner defines runs with the rights of whoever calls, never with those of the queue."""
+"""Firebird: code that a table's owner defines runs with the caller's rights, never with those of the queue."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.product("firebird")
 
 Sql = Callable[..., list[Row]]
 SECRET = "hunter2"
-# What reads what the attacker may not read: a table that the queue serves, and the body of a message.
+# Statements that read secret data: a table that the queue uses, and the body of a message.
 READS = {
     "a polling table": "(SELECT MAX(pw) FROM payroll)",
     "a message": "(SELECT MAX(CAST(body AS varchar(50))) FROM mq_message)",
     "an entry": "(SELECT MAX(error) FROM mq_polled_row)",
 }
-# Statements before the table, its columns, and statements behind it; {loot} is what reads, {t} the table's name.
+# Statements before the table, its columns, and statements after it; {loot} is the reading code, {t} the table.
 TRICKS = {
     "computed column": ((), "loot COMPUTED BY ({loot})", ()),
     "computed by a function": (
@@ -63,7 +63,7 @@ TRICKS = {
 
 @pytest.fixture
 def secrets(session: Session, sql: Sql, queue: str) -> Iterator[None]:
-    """A table of the DBA's that is adopted and fed, with an entry in the queue, and a message in another queue."""
+    """A table of the DBA's that is adopted and has a feed, with a claim entry, and a message in another queue."""
     if not sql("SELECT 1 AS one FROM rdb$relations WHERE rdb$relation_name = 'PAYROLL'"):
         sql("CREATE TABLE payroll (id integer NOT NULL PRIMARY KEY, pw varchar(50), status char(1), sync bigint)")
         sql("CREATE INDEX payroll_status ON payroll (status, id)")
@@ -78,12 +78,12 @@ def secrets(session: Session, sql: Sql, queue: str) -> Iterator[None]:
     yield
     call(session, "release_table", queue)
     call(session, "drop_feed", queue)
-    sql("DELETE FROM payroll")  # what others have made of it depends on the table
+    sql("DELETE FROM payroll")  # objects of other tests depend on the table
 
 
 @pytest.fixture
 def mallory(server: Server, database: Database, sql: Sql, secrets: None) -> Iterator[tuple[str, str]]:
-    """The URL of a login that may make tables and all else, and call all that the roles may call."""
+    """The URL of a login that may create all kinds of objects and has all roles."""
     name = f"login_{uuid.uuid4().hex[:12]}"
     for kind in ("TABLE", "PROCEDURE", "FUNCTION", "DOMAIN", "VIEW", "EXCEPTION"):
         sql(f"GRANT CREATE {kind} TO USER {name}")
@@ -99,7 +99,7 @@ def mallory(server: Server, database: Database, sql: Sql, secrets: None) -> Iter
 
 
 def tried(calls: Callable[[], Any]) -> str:
-    """What an attempt shows: its rows, or the error's text."""
+    """The result of an attempt: its rows, or the error's text."""
     try:
         return str(calls())
     except (QueueError, DatabaseError) as error:
@@ -109,7 +109,7 @@ def tried(calls: Callable[[], Any]) -> str:
 
 
 def attack(session: Session, client: Client, table: str) -> Iterator[str]:
-    """All that the queue does with a table; yields what is to be seen then."""
+    """Make the queue use a table in every way; yields the visible results."""
     yield tried(lambda: call(session, "adopt_table", table, table, "id", None, "status", "N", "A", "D", "E"))
     rows: list[Row] = []
     yield tried(lambda: rows.extend(call(session, "claim_rows", table, 5)) or rows)
@@ -150,7 +150,7 @@ def test_nothing_that_a_table_s_owner_defines_reads_what_its_owner_may_not(
         )
         if not sql("SELECT 1 AS one FROM rdb$relations WHERE rdb$relation_name = %s", table.upper()):
             assert SECRET not in str(seen)
-            return  # 3.0 asks for the rights at once
+            return  # 3.0 checks the rights at once
         for statement in (
             f"CREATE INDEX i_{table} ON {table} (status, id)",
             f"CREATE INDEX j_{table} ON {table} (sync)",
@@ -161,7 +161,7 @@ def test_nothing_that_a_table_s_owner_defines_reads_what_its_owner_may_not(
                 tried(lambda n=n: client.execute(f"INSERT INTO {table} (id, status) VALUES ({n}, 'N')").fetchall())  # type: ignore[misc]
             )
         if trick == "altered later":
-            # Harmless as yet: what is prepared and remembered now is not to serve what it becomes.
+            # Harmless so far: statements prepared and cached now must not be used after the change.
             harmless = open_database(url).connect("mallory")
             seen.extend(attack(harmless, client, table))
             harmless.close()
@@ -175,13 +175,13 @@ def test_nothing_that_a_table_s_owner_defines_reads_what_its_owner_may_not(
         seen.extend(attack(mine, client, table))
         mine.close()
     assert SECRET not in str(seen), [text for text in seen if SECRET in text]
-    # By the queue's own makers neither, when one of them serves her table: rights are those of who calls.
+    # Nor by the queue's owner, when the owner uses the table: rights are those of the caller.
     for procedure in ("release_table", "drop_feed"):
         with suppress(QueueError, DatabaseError):
             call(session, procedure, table)
 
 
-def test_every_call_on_anothers_table_is_refused_and_tells_nothing(
+def test_every_call_on_another_users_table_is_refused_and_reveals_nothing(
     server: Server, sql: Sql, queue: str, mallory: tuple[str, str]
 ) -> None:
     url, name = mallory
@@ -216,7 +216,7 @@ def test_nothing_is_granted_to_a_procedure_and_nothing_stays_granted(session: Se
 def test_no_trigger_of_a_strangers_gets_the_rights_of_one_that_watches(
     server: Server, sql: Sql, session: Session, mallory: tuple[str, str]
 ) -> None:
-    """She guesses the next name, and makes it before the queue does."""
+    """The attacker guesses the next name and creates it before the queue does."""
     url, _ = mallory
     [row] = sql("SELECT GEN_ID(mq_watched_id, 0) AS n FROM rdb$database")
     table, name = f"t{uuid.uuid4().hex[:12]}", f"MQ_WATCH_{row['n'] + 1}"

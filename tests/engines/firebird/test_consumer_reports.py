@@ -1,4 +1,4 @@
-"""Firebird: reports of consumers in transactions of every manner, and what the new looks read.
+"""Firebird: reports of consumers in all kinds of transactions, and what monitoring calls read.
 
 See test_cost.py for how a call is measured.
 """
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version]
 
 OWN, SHARED, SECONDS = 16, 4, 6
 MESSAGES = 30_000
-# Records read to find one message, and to look through 10,000 of each state.
+# Records read to find one message, and to scan 10,000 in each state.
 FEW, MANY = 40, 80_000
 BIG = {"MQ_MESSAGE", "MQ_READY", "MQ_DELAYED", "MQ_DEDUP", "MQ_CLAIMED", "MQ_GROUPED", "MQ_DEAD", "MQ_REPORT"}
 WAITING = [manner for manner in MANNERS if not manner.endswith("NO WAIT")]
@@ -34,7 +34,7 @@ WAITING = [manner for manner in MANNERS if not manner.endswith("NO WAIT")]
 
 @pytest.fixture
 def raws(server: Server, installed_database: Database) -> Iterator[Any]:
-    """Makes connections by hand: raws("SNAPSHOT WAIT")."""
+    """Makes raw connections: raws("SNAPSHOT WAIT")."""
     made: list[Raw] = []
 
     def make(manner: str = "READ COMMITTED NO WAIT") -> Raw:
@@ -51,7 +51,7 @@ def report(raw: Raw, reader: str, completed: int = 1, dead: int | None = 0) -> N
 
 
 def old_reports(raw: Raw, *readers: str) -> None:
-    """Reports of two days ago, and consumers that were silent since."""
+    """Reports of two days ago, and consumers that have been silent since then."""
     for reader in readers:
         report(raw, reader)
     raw.run('UPDATE mq_report SET "MINUTE" = DATEADD(-2 DAY TO "MINUTE")')
@@ -66,7 +66,7 @@ def readers(raw: Raw, table: str) -> set[str]:
 
 
 @pytest.mark.parametrize("manner", [*MANNERS, NO_RECORD_VERSION])
-def test_a_consumer_reports_beside_anothers_open_report_in_a_transaction_of_any_manner(raws: Any, manner: str) -> None:
+def test_a_consumer_reports_during_anothers_open_report_in_any_kind_of_transaction(raws: Any, manner: str) -> None:
     if manner.startswith("TABLE STABILITY"):
         pytest.skip("nobody else may write to a table then")
     other, mine = raws(), raws(manner)
@@ -75,7 +75,7 @@ def test_a_consumer_reports_beside_anothers_open_report_in_a_transaction_of_any_
     try:
         report(mine, "mine")
     except driver().DatabaseError as error:
-        # On 3.0, where it cannot read past what others have not committed.
+        # On 3.0, where it cannot read past uncommitted changes of others.
         assert manner == NO_RECORD_VERSION and "wrong_isolation" in str(error)
         return
     mine.commit()
@@ -85,12 +85,12 @@ def test_a_consumer_reports_beside_anothers_open_report_in_a_transaction_of_any_
 
 
 @pytest.mark.parametrize("manner", [name for name in MANNERS if not name.startswith("TABLE")])
-def test_old_reports_that_another_has_locked_are_passed_over_at_once(server: Server, raws: Any, manner: str) -> None:
+def test_locked_old_reports_are_skipped_at_once(server: Server, raws: Any, manner: str) -> None:
     other, mine = raws(), raws(manner)
     old_reports(other, "locked", "free")
     other.run("UPDATE mq_report SET sent = sent WHERE reader = 'locked'")
     other.run("UPDATE mq_consumer SET dead = dead WHERE reader = 'locked'")
-    let_go = threading.Timer(5, other.rollback)  # else a call that waits would for good
+    let_go = threading.Timer(5, other.rollback)  # otherwise a waiting call would wait forever
     let_go.start()
     began = time.monotonic()
     report(mine, "mine")
@@ -98,7 +98,7 @@ def test_old_reports_that_another_has_locked_are_passed_over_at_once(server: Ser
     assert time.monotonic() - began < 3
     let_go.cancel()
     other.rollback()
-    # Before 5.0 what waits for locks cannot pass over them, and leaves old reports to others.
+    # Before 5.0, a transaction that waits for locks cannot skip them, so it leaves old reports to others.
     forgets = manner not in WAITING or server.version >= "5"  # type: ignore[attr-defined]
     kept = {"mine", "locked"} if forgets else {"mine", "locked", "free"}
     assert readers(other, "mq_report") == readers(other, "mq_consumer") == kept
@@ -213,7 +213,7 @@ def full(server: Server) -> Iterator[str]:
     ],
     ids=["id", "dedup_key", "group_key", "no group_key", "errors", "consumers", "throughput", "report"],
 )
-def test_looks_read_by_index_and_no_more_than_they_need(
+def test_monitoring_reads_by_index_and_no_more_rows_than_needed(
     server: Server, full: str, call: str, values: tuple[Any, ...], rows: Sequence[int], reads: int
 ) -> None:
     with raw_on(server, full) as raw:

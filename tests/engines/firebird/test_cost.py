@@ -1,7 +1,7 @@
-"""What a call reads on Firebird: no walk over a table, no more the longer the backlog, nor what is done long since.
+"""What a call reads on Firebird: no table scan, no more for a longer backlog, and no messages that were done long ago.
 
-A call is measured by the records that its attachment reads, as MON$TABLE_STATS counts them by table, those of the
-procedures inside included. A record that is deleted counts as none: those show in the pages that are fetched.
+A call is measured by the records that its attachment reads, counted per table in MON$TABLE_STATS, those of the
+procedures inside included. Deleted records are not counted there; they show in the pages that are fetched.
 """
 
 import statistics
@@ -27,7 +27,7 @@ SIZE = 20
 READS = 1_500
 # queue_stats counts up to 10,000 of each state.
 STATS_READS = 45_000
-# Records that are read without an index: the few marks, policies and batches of a small table may be, the rest never.
+# Records read without an index: allowed for the few marks, policies and batches, never for other tables.
 WALKED = 300
 BIG = {"MQ_MESSAGE", "MQ_READY", "MQ_DELAYED", "MQ_DEDUP", "MQ_CLAIMED", "MQ_STRIPE", "MQ_GROUPED"}
 
@@ -50,7 +50,7 @@ PAGES = """
 
 @dataclass
 class Cost:
-    """What one call has read."""
+    """What one call read."""
 
     call: str
     walked: dict[str, int]
@@ -125,7 +125,7 @@ def backlogs(server: Server) -> Iterator[str]:
 
 
 def renew_statistics(server: Server, url: str) -> None:
-    """What a restored backup has, or SET STATISTICS gives."""
+    """The statistics of a restored backup, or after SET STATISTICS."""
     with server.client(url) as client:
         names = client.execute(
             "SELECT TRIM(rdb$index_name) AS name FROM rdb$indices WHERE rdb$index_name LIKE 'MQ!_%' ESCAPE '!'"
@@ -189,7 +189,7 @@ def all_calls(raw: Raw, type: str) -> Iterator[Cost]:
 
 @pytest.mark.parametrize("known", ["of-empty-tables", "as-they-are"])
 @pytest.mark.parametrize("type", ["ready", "delayed"])
-def test_no_call_walks_a_backlog(server: Server, backlogs: str, type: str, known: str) -> None:
+def test_no_call_scans_a_backlog(server: Server, backlogs: str, type: str, known: str) -> None:
     if known == "as-they-are":
         renew_statistics(server, backlogs)
     with raw_on(server, backlogs) as raw:
@@ -211,7 +211,7 @@ def test_a_queue_with_nothing_due_is_polled_past_its_delayed_messages(server: Se
                 assert_cheap(cost)
 
 
-def test_a_poll_passes_over_thousands_of_leases_that_hold(server: Server, backlogs: str) -> None:
+def test_a_poll_skips_thousands_of_valid_leases(server: Server, backlogs: str) -> None:
     with raw_on(server, backlogs) as raw:
         raw.run(
             "INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader)"
@@ -229,8 +229,8 @@ def test_a_poll_passes_over_thousands_of_leases_that_hold(server: Server, backlo
             assert_cheap(cost)
 
 
-def test_every_type_is_found_behind_the_others(server: Server) -> None:
-    """The next type is looked for from the least name behind the last one, not by a walk over all that it has."""
+def test_every_queue_is_found_after_the_others(server: Server) -> None:
+    """The next type is found as the smallest name after the last one, without a scan of its messages."""
     url = server.create_database()
     database = open_database(url)
     install.apply(database)
@@ -277,11 +277,11 @@ def fetched(raw: Raw) -> int:
 
 
 def test_an_open_snapshot_does_not_make_claims_dearer_and_queue_health_names_it(server: Server) -> None:
-    """What is done stays in the tables and their indexes as long as a transaction may still want to see it."""
+    """Finished messages stay in tables and indexes as long as a transaction may still see them."""
     url = server.create_database()
     install.apply(open_database(url))
     with raw_on(server, url) as raw, raw_on(server, url, "SNAPSHOT WAIT") as other:
-        # Messages of one call have one place in time, and those are walked together.
+        # Messages of one call have the same time, and are scanned together.
         for _ in range(DONE_UNDER_SNAPSHOT // 500 + 2):
             raw.done("send_batch", "q", "x\n" * 499 + "x")
         other.run("SELECT COUNT(*) FROM mq_queue")
@@ -295,7 +295,7 @@ def test_an_open_snapshot_does_not_make_claims_dearer_and_queue_health_names_it(
             costs["finish"].append(between - before)
             costs["take"].append(fetched(raw) - between)
         for name, all_costs in costs.items():
-            # A full look now and then, at most once a second and for a tenth of the time, is dear: so the median.
+            # A full scan happens at most once per second and takes at most a tenth of the time: so the median is used.
             first, last = statistics.median(all_costs[:SAMPLE]), statistics.median(all_costs[-SAMPLE:])
             assert last <= 3 * first, f"{name}: {first} pages a call at first, {last} after {DONE_UNDER_SNAPSHOT}"
         time.sleep(0.1)
@@ -312,7 +312,7 @@ def test_an_open_snapshot_does_not_make_claims_dearer_and_queue_health_names_it(
 
 
 def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(server: Server) -> None:
-    """A claim that comes short goes round to the lowest id, past all that is done."""
+    """A claim that finds too few wraps around to the lowest id, past all finished messages."""
     url = server.create_database()
     install.apply(open_database(url))
     with raw_on(server, url) as raw, raw_on(server, url, "SNAPSHOT WAIT") as other:
@@ -336,7 +336,7 @@ def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(server: Server) 
         for _ in range(DONE_UNDER_SNAPSHOT // 500):
             raw.done("complete_batch", raw.done("claim_wraparound", "q", 500, "r", 3_600)[0]["batch_key"])
         last = short_claims("q")
-        # What comes back to where claims no longer look is claimed at once all the same.
+        # A message that is put back below the mark is still claimed at once.
         id = kept["id"]
         for n in range(10):
             raw.done("send", "q", "x")

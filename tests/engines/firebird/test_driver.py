@@ -1,4 +1,4 @@
-"""What only Firebird does: URLs, texts for a version, events, lost transactions, installers and the plain script."""
+"""Firebird only: URLs, texts for a version, events, lost transactions, installers and the script."""
 
 import os
 import subprocess
@@ -103,7 +103,7 @@ def test_a_server_that_is_not_there_is_disconnected(server: Server) -> None:
         open_database("firebird://no-such-host.invalid/db").connect("test")
 
 
-def test_a_server_that_never_answers_is_given_up(server: Server) -> None:
+def test_a_connection_attempt_to_a_silent_server_ends(server: Server) -> None:
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -209,7 +209,7 @@ def test_the_handlers_own_statements_are_in_the_transaction_of_the_calls(session
     assert len(session.call("take_batch", queue, 1)) == 1
 
 
-def test_an_error_of_one_statement_leaves_the_transaction_as_it_was(session: FirebirdSession, queue: str) -> None:
+def test_an_error_of_one_statement_leaves_the_transaction_open(session: FirebirdSession, queue: str) -> None:
     session.call("send", queue, "x")
     with session.transaction() as connection:
         session.call("take_batch", queue, 1)
@@ -315,7 +315,7 @@ def test_events_come_again_after_their_connection_was_lost(
     after = {row["id"] for row in sql("SELECT mon$attachment_id AS id FROM mon$attachments")}
     [number] = after - before
     sql("DELETE FROM mon$attachments WHERE mon$attachment_id = %s", number)
-    assert session.wait(10, interrupt[0]) is True  # what was sent meanwhile has been missed
+    assert session.wait(10, interrupt[0]) is True  # events in the meantime were missed
     other.call("send", queue, "x")
     assert session.wait(10, interrupt[0]) is True
 
@@ -409,7 +409,7 @@ def test_yoyos_own_command_applies_the_migrations_too(empty_database: Database) 
 
 def test_uninstall_leaves_the_users_own_objects_and_nothing_else(empty_database: Database, server: Server) -> None:
     def catalog() -> list[str]:
-        # In the rows of a table's columns the engine notes that it has changed triggers.
+        # The engine records a change of triggers in the rows of the table's columns.
         return [line for line in server.catalog(url) if not line.startswith("relation_fields ['ID', ")]
 
     url = empty_database.url
@@ -430,10 +430,10 @@ def test_uninstall_leaves_the_users_own_objects_and_nothing_else(empty_database:
     server.query(url, "INSERT INTO watched (id) VALUES (2)")
 
 
-def test_a_session_meets_a_new_procedure_soon_after_an_upgrade(
+def test_a_session_uses_a_new_procedure_soon_after_an_upgrade(
     connect: Connect, database: Database, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A prepared statement goes on with the old one."""
+    """A prepared statement keeps using the old one."""
     url = server.create_database()
     server.query(
         url, 'CREATE PROCEDURE mq_cancel (p_id bigint) RETURNS ("COUNT" bigint) AS BEGIN "COUNT" = 1; SUSPEND; END'

@@ -1,4 +1,4 @@
-"""What feeds do on Firebird only: rights, triggers, the types of 4.0, plans, and calls that meet each other."""
+"""Feeds on Firebird: rights, triggers, the types of 4.0, plans, and concurrent calls."""
 
 import json
 import uuid
@@ -33,7 +33,7 @@ def test_a_trigger_that_keeps_rows_from_being_numbered_is_told(feed: Feed) -> No
 
 
 def make_closed(sql: Sql) -> str:
-    """A table fit for a feed that is open to nobody."""
+    """A table for a feed on which no other user has a right."""
     table = f"t_{uuid.uuid4().hex[:12]}"
     sql(f"CREATE TABLE {table} (id INTEGER NOT NULL PRIMARY KEY, v VARCHAR(20), sync BIGINT)")
     sql(f"CREATE INDEX {table}_sync ON {table} (sync)")
@@ -48,7 +48,7 @@ def test_who_makes_a_feed_and_who_publishes_and_reads_need_the_rights_themselves
     arguments = (f"feed.{table}", table, "id", "sync")
 
     def by(url: str, procedure: str, *values: object) -> list[dict[str, object]]:
-        session = open_database(url).connect("another")  # one may go by the rights that it has met
+        session = open_database(url).connect("another")  # a session may cache rights
         try:
             return session.call(procedure, *values)
         finally:
@@ -138,7 +138,7 @@ def test_a_number_has_as_many_digits_as_read_back_the_same(sql: Sql, number: flo
 
 @pytest.mark.one_version
 def test_nothing_reads_the_whole_table(sql: Sql, session: Session) -> None:
-    """5,000 rows, of which ten are to be published and read: each is read by the index."""
+    """5,000 rows, of which ten are published and fetched: each is read by the index."""
     table = f"t_{uuid.uuid4().hex[:12]}"
     sql(f"CREATE TABLE {table} (id INTEGER NOT NULL PRIMARY KEY, sync BIGINT)")
     sql(f"CREATE INDEX {table}_sync ON {table} (sync)")

@@ -1,4 +1,4 @@
-"""Firebird: groups of an ordered queue that no claim would meet are named and mended."""
+"""Firebird: groups of an ordered queue that no claim would reach are reported and repaired."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Firebird, whose DDL commits: what was interrupted goes on, what is unsuitable is refused before anything is made."""
+"""Firebird, where DDL commits: interrupted installations continue; unsuitable databases are refused first."""
 
 import os
 import subprocess
@@ -21,12 +21,12 @@ pytestmark = pytest.mark.product("firebird")
 
 
 class Killed(BaseException):
-    """What ends an installation between two statements."""
+    """Ends an installation between two statements."""
 
 
 @contextmanager
 def killed_after(monkeypatch: pytest.MonkeyPatch, count: int, ran: list[str]) -> Iterator[None]:
-    """An installation ends after so many statements of a migration that none ran before: those of `ran`."""
+    """End an installation after a number of statements of a migration that are not in `ran`."""
     before = len(ran)
     execute = yoyo._Cursor.execute
 
@@ -47,10 +47,10 @@ def killed_after(monkeypatch: pytest.MonkeyPatch, count: int, ran: list[str]) ->
 
 @pytest.mark.heavy
 @pytest.mark.one_version
-def test_an_installation_that_is_killed_after_any_statement_is_gone_on_with(
+def test_apply_continues_after_a_kill_after_any_statement(
     empty_database: Database, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After each statement in turn: every apply goes on where the one before was killed."""
+    """After each statement in turn: every apply continues where the one before was killed."""
     ran: list[str] = []
     kills = 0
     while kills < 200:
@@ -81,7 +81,9 @@ def test_the_lock_of_a_killed_apply_is_gone_with_it(
     assert server.query(empty_database.url, 'SELECT * FROM "yoyo_lock"') == []
 
 
-def test_a_table_of_somebody_elses_is_not_taken_for_ours(empty_database: Database, server: Server, queue: str) -> None:
+def test_a_table_of_another_owner_is_not_mistaken_for_ours(
+    empty_database: Database, server: Server, queue: str
+) -> None:
     name = f"login_{queue[5:15]}"
     server.query(empty_database.url, f"GRANT CREATE TABLE TO USER {name}")
     with server.login(empty_database.url, name) as url, server.client(url) as client:
@@ -92,7 +94,7 @@ def test_a_table_of_somebody_elses_is_not_taken_for_ours(empty_database: Databas
 
 @pytest.fixture(scope="module")
 def catalog_by_script(server: Server) -> list[str]:
-    """Of a database in which the script has run once."""
+    """The objects of a database in which the script has run once."""
     assert isinstance(server, LocalFirebird)
     url = server.create_database()
     server.script(url, "".join(install.script("firebird")))
@@ -105,7 +107,7 @@ def catalog_by_script(server: Server) -> list[str]:
 @pytest.mark.parametrize(
     "part", [0.1, pytest.param(0.3, marks=pytest.mark.long), pytest.param(0.6, marks=pytest.mark.long), 0.95]
 )
-def test_a_script_that_was_cut_goes_on_when_it_is_run_again(
+def test_an_interrupted_script_continues_when_it_is_run_again(
     server: Server, part: float, catalog_by_script: list[str]
 ) -> None:
     assert isinstance(server, LocalFirebird)
@@ -123,7 +125,7 @@ def test_a_script_that_was_cut_goes_on_when_it_is_run_again(
 
 
 def other_database(server: LocalFirebird, name: str, statement: str) -> str:
-    """The URL of a database that a statement of isql makes."""
+    """The URL of a database that a statement in isql creates."""
     folder = Path(unquote(urlsplit(server.url).path[1:])).parent
     url = urlunsplit(urlsplit(server.url)._replace(path=f"/{quote(str(folder / name))}"))
     command, environment = server.isql
@@ -166,7 +168,7 @@ def test_what_cannot_hold_the_queue_is_refused_before_anything_is_made(
 def test_the_database_of_the_servers_users_is_refused(server: Server) -> None:
     assert isinstance(server, LocalFirebird)
     url = urlunsplit(urlsplit(server.url)._replace(path=f"/{quote(str(server._root / 'security.fdb'))}"))
-    with pytest.raises(DatabaseError, match="database of the users"):
+    with pytest.raises(DatabaseError, match="security database"):
         install.apply(open_database(url))
 
 
@@ -223,7 +225,7 @@ def test_wrong_rights_are_named_and_apply_puts_them_right(empty_database: Databa
 
 @pytest.mark.one_version
 def test_an_object_of_another_owner_is_named(empty_database: Database, server: Server, queue: str) -> None:
-    """Who made it first can alter it, whatever the queue's owner has put there since."""
+    """The user that created it first can alter it, even after the queue's owner has replaced it."""
     name = f"login_{queue[5:15]}"
     server.query(empty_database.url, f"GRANT CREATE PROCEDURE TO USER {name}")
     with server.login(empty_database.url, name) as url, server.client(url) as client:
@@ -235,8 +237,8 @@ def test_an_object_of_another_owner_is_named(empty_database: Database, server: S
 
 @pytest.mark.heavy
 @pytest.mark.one_version
-def test_an_owner_who_is_no_administrator_applies_beside_what_sysdba_has_granted(server: Server, queue: str) -> None:
-    """What another has granted is not his to revoke: left to an administrator, and named."""
+def test_an_owner_who_is_not_an_administrator_can_apply_despite_grants_by_sysdba(server: Server, queue: str) -> None:
+    """The owner cannot revoke grants of another user: they are reported, for an administrator."""
     url = server.create_database()
     name = f"login_{queue[5:15]}"
     for kind in ("TABLE", "PROCEDURE", "FUNCTION", "DOMAIN", "VIEW", "EXCEPTION", "SEQUENCE", "ROLE"):
@@ -248,7 +250,7 @@ def test_an_owner_who_is_no_administrator_applies_beside_what_sysdba_has_granted
             server.query(url, f"GRANT EXECUTE ON PROCEDURE {text}")
         with server.client(mine) as client:
             client.execute("GRANT EXECUTE ON PROCEDURE mq_complete TO PUBLIC")
-            # As an earlier release left it, with rights that two users gave.
+            # As an earlier release left it, with rights granted by two users.
             client.execute("CREATE PROCEDURE mq_use_table AS BEGIN END")
             client.execute("CREATE TABLE mine (id integer)")
             client.execute("GRANT ALL ON mine TO PROCEDURE mq_use_table")
@@ -281,7 +283,7 @@ def gbak(server: LocalFirebird, *arguments: str) -> None:
 def test_a_backup_restored_on_a_server_without_its_users_under_another_name_works(
     server: Server, private_server: Server, tmp_path: Path
 ) -> None:
-    """Messages in all states, a feed, a subscription, an adopted table; their owner is no user of the other server."""
+    """Messages in all states, a feed, a subscription, an adopted table; the other server lacks their owner."""
     assert isinstance(server, LocalFirebird) and isinstance(private_server, LocalFirebird)
     url = server.create_database()
     name = "installer"

@@ -1,4 +1,4 @@
-"""Polling tables where Firebird is unlike the others: NO WAIT, statements begun again, rights, types of 4.0, reads."""
+"""Polling tables on Firebird: NO WAIT, restarted statements, rights, types of 4.0, reads."""
 
 import json
 import random
@@ -54,7 +54,7 @@ def later(server: Server) -> bool:
 # ---- locks ---------------------------------------------------------------------------------------
 
 
-def test_a_claim_beside_one_that_is_not_committed_returns_no_row_and_no_error(make: Make, raw: Open) -> None:
+def test_a_claim_next_to_an_uncommitted_one_returns_no_row_and_no_error(make: Make, raw: Open) -> None:
     table = make(SHAPES["e"]).create().insert("1", "2", "3")
     first = raw()
     claim = f"SELECT id, CAST(\"ROW\" AS VARCHAR(200)) AS r FROM mq_claim_rows('{table.name}', 2)"
@@ -66,8 +66,8 @@ def test_a_claim_beside_one_that_is_not_committed_returns_no_row_and_no_error(ma
     assert len(table.claim(10)) == 1
 
 
-def test_a_claim_that_meets_another_sees_what_that_has_committed(make: Make, raw: Open) -> None:
-    """It begins before the other commits, and goes on after: from a stale look both would have the same rows."""
+def test_a_claim_that_waits_for_another_sees_its_committed_changes(make: Make, raw: Open) -> None:
+    """It begins before the other commits and continues after it: a stale snapshot would claim the same rows."""
     table = make(SHAPES["f"]).create().copies("x", 4)
     for _ in range(5):
         first = raw()
@@ -129,7 +129,7 @@ def test_who_adopts_and_who_claims_need_the_rights_on_the_table_themselves(
     sessions: list[Session] = []
 
     def by(url: str) -> Polled:
-        # A connection keeps in mind which rights it has.
+        # A connection caches its rights.
         for one in sessions:
             one.close()
         sessions.append(open_database(url).connect("another"))
@@ -165,10 +165,10 @@ def test_who_adopts_and_who_claims_need_the_rights_on_the_table_themselves(
         sessions[-1].close()
 
 
-def test_keys_and_errors_are_told_to_nobody_who_takes_the_tables_name(
+def test_keys_and_errors_are_not_shown_to_the_owner_of_a_new_table_with_the_same_name(
     make: Make, server: Server, database: Database, sql: Sql
 ) -> None:
-    """Its owner has dropped it, and another one makes one of that name."""
+    """Its owner has dropped it, and another user creates one with the same name."""
     table = make(SHAPES["a"]).create().insert("1", "2")
     key = table.claim(2)[0]["batch_key"]
     sql(f"DROP TABLE {table.name}")
@@ -191,7 +191,7 @@ def test_keys_and_errors_are_told_to_nobody_who_takes_the_tables_name(
 # ---- what the table itself does ------------------------------------------------------------------
 
 
-def test_a_trigger_that_keeps_a_status_is_a_failure_and_one_that_raises_stops_nobody_else(
+def test_a_trigger_that_keeps_a_status_fails_the_row_and_one_that_raises_stops_no_other_row(
     make: Make, sql: Sql, server: Server
 ) -> None:
     table = make(SHAPES["a"]).create(max_attempts=2).insert("1", "kept", "3", "refused")
@@ -262,12 +262,12 @@ def test_what_claims_need_is_named_when_it_is_gone(make: Make, sql: Sql) -> None
 
 
 @pytest.mark.parametrize("name", ["a", "a-deleted", "c"])
-def test_a_row_whose_key_or_content_changes_under_its_claim_is_claimed_again(make: Make, sql: Sql, name: str) -> None:
+def test_a_row_whose_key_or_content_changes_while_claimed_is_claimed_again(make: Make, sql: Sql, name: str) -> None:
     table = make(SHAPES[name]).create().insert("1", "2", "3")
     key = table.claim(2)[0]["batch_key"]
     change = "v = 'changed'" if name == "c" else "id = 77, v = 'changed'"
     sql(f"UPDATE {table.name} SET {change} WHERE v = '1'")
-    # Its old entry lives: as many entries as rows.
+    # Its old entry exists: there are as many entries as rows.
     assert table.values(table.claim(9)) == ["3"]
     assert table.finish(key) == (1, 0, 0, 1)
     [row] = table.claim(9)
@@ -277,7 +277,7 @@ def test_a_row_whose_key_or_content_changes_under_its_claim_is_claimed_again(mak
     assert "A" not in [status for v, status in table.left().items() if v != "3"]
 
 
-def test_a_claim_that_finds_enough_looks_for_lost_rows_once_a_second(make: Make, sql: Sql) -> None:
+def test_a_claim_that_finds_enough_searches_for_lost_rows_once_per_second(make: Make, sql: Sql) -> None:
     table = make(SHAPES["a"]).create().insert("lost", status="A").insert(*map(str, range(200)))
     found: list[str] = []
     until = time.monotonic() + 3
@@ -303,7 +303,7 @@ def test_rows_of_a_dead_claim_that_were_deleted_done_or_set_back_block_nobody(ma
 
 
 @pytest.mark.parametrize("name", ["a", "c"])
-def test_beside_a_writer_who_does_anything_no_row_is_stuck(
+def test_no_row_gets_stuck_next_to_a_writer_that_does_anything(
     make: Make, connect: Callable[..., Session], sql: Sql, name: str, server: Server, database: Database
 ) -> None:
     table = make(SHAPES[name]).create().insert(*(f"v{n}" for n in range(60)))
@@ -410,7 +410,7 @@ PLACES = ("json", "content", "ident", "table", "status", "order", "check", "cond
 
 @pytest.mark.parametrize("kind", ["status", "delete", "keep", "feed"])
 def test_names_that_look_like_places_of_a_template_are_names(session: Session, sql: Sql, queue: str, kind: str) -> None:
-    """Statements are filled in one place after the other: what a name brings with it must not be filled."""
+    """Placeholders are replaced one after the other: placeholders inside a name must not be replaced."""
     name = f'{queue.replace(".", "_")[:18]}{{"table"}}'
     columns = [f'{{"{place}"}}' for place in PLACES]
 
@@ -460,7 +460,7 @@ def test_names_that_look_like_places_of_a_template_are_names(session: Session, s
     assert keys_now == [{'{"json"}': 1}, {'{"json"}': 2}]
 
 
-def test_an_order_of_floating_point_numbers_serves_as_far_as_no_place_is_kept(
+def test_an_order_column_of_floating_point_numbers_works_where_no_position_is_kept(
     session: Session, sql: Sql, queue: str
 ) -> None:
     """Their texts do not read back as the same here."""
@@ -477,7 +477,7 @@ def test_an_order_of_floating_point_numbers_serves_as_far_as_no_place_is_kept(
 
 
 def test_texts_that_compare_as_equal_are_counted_apart(session: Session, sql: Sql, queue: str) -> None:
-    """As Firebird compares them, with blanks at the end or without: each is finished as what it is."""
+    """Firebird compares them equal with and without trailing blanks; each is finished as its own value."""
     name = queue.replace(".", "_")
     sql(f"CREATE TABLE {name} (v varchar(10) CHARACTER SET UTF8)")
     for value in ("a", "a ", "a ", "a  "):
@@ -524,7 +524,7 @@ def reads(one: Raw) -> int:
 @pytest.mark.one_version
 @pytest.mark.parametrize("name", ["a", "b", "c", "d", "e", "f"])
 def test_a_claim_and_a_finish_read_no_backlog(make: Make, raw: Open, sql: Sql, name: str) -> None:
-    """5,000 rows are ready, and 20 claimed before each claim of 10; without an index (f) a finish reads the table."""
+    """5,000 rows are ready, and 20 claimed before each claim of 10. Without an index (f), a finish reads all."""
     shape = SHAPES[name]
     table = make(shape).create()
     made = "DATEADD(:n SECOND TO TIMESTAMP '2026-01-01')"

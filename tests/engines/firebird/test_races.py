@@ -1,4 +1,4 @@
-"""What Firebird's transactions bring: cursors that are read half-way, NO WAIT, snapshots, statements begun again."""
+"""Firebird's transactions: partly read cursors, NO WAIT, snapshots, restarted statements."""
 
 import json
 import threading
@@ -28,7 +28,7 @@ Open = Callable[..., Raw]
 
 ISOLATED = {name for name, entry in contract.load().procedures.items() if "wrong_isolation" in entry.errors}
 OF_TABLES = {"publish_feed": "f", "claim_rows": "t", "finish_rows": NO_KEY, "release_rows": NO_KEY}
-# Of send_message and publish only what changes a live message: see test_sending.py.
+# send_message and publish only when they change a live message: see test_sending.py.
 CLAIMING = sorted(ISOLATED - OF_TABLES.keys() - {"send_message", "publish"})
 TABLES = ("message", "ready", "delayed", "batch", "dead", "archive", "mark", "ring", "dedup", "grouped", "group_lock")
 UNIQUE = 335544665
@@ -41,10 +41,10 @@ MANY_MESSAGES = 1_500  # that all finish at the same time, one claim after the o
 FEW_MESSAGES = 60
 A_WRITE = 20  # rows a transaction
 A_CLAIM = 5
-SOON = 0.15  # seconds that a call is let wait for another
+SOON = 0.15  # seconds that a call may wait for another
 WHOLE = 2_500  # messages: the client fetches up to a thousand rows ahead of its caller
-AT_ONCE = 5.0  # what passes over a lock is back by then, however busy the machine; nothing there waits so long
-FOR_GOOD = 60.0  # what eight callers have tried for so long nobody can do
+AT_ONCE = 5.0  # a call that skips locks returns by then, even on a busy machine; no wait is shorter
+FOR_GOOD = 60.0  # a call that eight callers have tried for this long is impossible
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_two_takes_are_fetched_side_by_side_in_one_transaction(
     assert tuple(count(sql, "ready", type) for type in (queue, other)) == left
 
 
-def test_messages_of_a_take_that_is_rolled_back_come_again_with_the_same_attempt(
+def test_messages_of_a_rolled_back_take_return_with_the_same_attempt(
     raw: Open, session: Session, queue: str, sql: Sql
 ) -> None:
     send_many(session, queue, 50)
@@ -206,7 +206,7 @@ def test_a_claim_passes_at_once_over_rows_that_an_open_transaction_holds(
     assert [row["id"] for row in rows] == ids[len(held) :]
     slow.rollback()
     assert states(sql, queue)["N"] == held
-    # Claims begin behind them for a second, and after a look that took long for up to five.
+    # Claims begin after them for one second, or up to five after a slow full scan.
     again: list[int] = []
     while len(again) < len(held) and time.monotonic() < began + 20:
         again += [row["id"] for row in fast.done(procedure, queue, 10_000)]
@@ -216,7 +216,7 @@ def test_a_claim_passes_at_once_over_rows_that_an_open_transaction_holds(
 
 @pytest.fixture
 def arguments(session: Session, queue: str) -> dict[str, tuple[Any, ...]]:
-    """Good arguments for what needs READ COMMITTED NO WAIT, in a queue where each call has something to do."""
+    """Valid arguments for procedures that need READ COMMITTED NO WAIT, in a queue where each call has work to do."""
     session.call("set_queue", queue, None, None, None, None, "archive")
     session.call("send", queue, "done")
     session.call("take_batch", queue, 1)
@@ -259,7 +259,7 @@ def test_a_busy_queue_makes_no_claim_of_another_skip_its_backlog(raw: Open, sess
 def test_no_claim_overtakes_a_message_by_much_more_than_a_second(
     server: Server, database: Database, session: Session, queue: str, beside: Callable[..., "Future[Any]"]
 ) -> None:
-    """Eight consumers of two queues, which meet each other all the time and roll back now and then."""
+    """Eight consumers of two queues, which conflict all the time and sometimes roll back."""
     types = [f"{queue}.{n}" for n in range(2)]
     for name in types:
         send_many(session, name, 500)
@@ -298,7 +298,7 @@ def test_no_claim_overtakes_a_message_by_much_more_than_a_second(
         work.result()
     for found in claimed.values():
         found.sort()
-        # By how long a message was claimed later than the first that stands behind it.
+        # How much later a message was claimed than the first one after it.
         late, ahead = 0.0, sorted((id, at) for at, id in found)
         earliest = stop
         for _, at in reversed(ahead):
@@ -320,7 +320,7 @@ def test_nothing_claims_or_finishes_in_a_transaction_that_waits_or_sees_a_snapsh
             values = arguments[procedure]
             with pytest.raises(driver().DatabaseError, match=r"MQ_50001\n-?wrong_isolation: this transaction"):
                 caller.run(text.format(procedure, ", ".join("?" * len(values))), *values)
-        # The transaction goes on, and may be committed: a refused call has done nothing.
+        # The transaction continues and may be committed: a refused call has changed nothing.
         caller.commit()
         assert content(sql, queue) == before, procedure
 
@@ -370,7 +370,7 @@ def test_messages_of_very_many_types_in_one_transaction_cost_no_more_each(raw: O
         )
         return time.monotonic() - began
 
-    # The quickest of six: a busy machine slows some of them down, what grows with the number of types slows all.
+    # The fastest of six: a busy machine slows some of them, growth with the number of types slows all.
     before = min(send(500 * n, 500) for n in range(6))
     send(3_000, 14_000)
     after = min(send(17_000 + 500 * n, 500) for n in range(6))
@@ -404,7 +404,7 @@ def test_a_finish_waits_for_a_heartbeat_and_a_heartbeat_for_a_finish(
         first.commit()
         assert ending.result() == ([] if finish == "finish_batch" else [{"count": 10}])
         assert count(sql, "batch", queue) == 0
-    # The other way round: the batch is gone when the heartbeat has waited.
+    # In the other order: the batch is finished when the heartbeat has waited.
     key = first.done("claim_batch", queue, 10)[0]["batch_key"]
     assert first.call("complete_batch", key) == [{"count": 10}]
     beat = beside(second.done, "extend_lease", key, 60)
@@ -438,7 +438,7 @@ def test_calls_for_a_message_that_is_claimed_alone_wait_for_each_other(
 def test_two_members_of_one_batch_are_finished_at_the_same_time(
     raw: Open, session: Session, queue: str, sql: Sql, beside: Callable[..., "Future[Any]"]
 ) -> None:
-    """Each call ends its transaction before another may have the row of the batch: none fails."""
+    """Each call ends its transaction before another can lock the row of the batch: none fails."""
     send_many(session, queue, 100)
     rows = session.call("claim_batch", queue, 100)
     session.call("extend_lease", rows[0]["batch_key"], 3_600)
@@ -488,7 +488,7 @@ ARCHIVED_BY_ME = """
         (
             "INSERT INTO mq_archive (id, completed_at, created_at, priority, attempts, type, body)"
             " SELECT id, created_at, created_at, priority, 1, type, body FROM mq_message WHERE id = ?",
-            2_100,  # one a millisecond
+            2_100,  # one per millisecond
         ),
     ],
     ids=["message", "archive"],
@@ -496,7 +496,7 @@ ARCHIVED_BY_ME = """
 def test_who_settles_beside_a_rollback_writes_nothing_that_is_bound_to_be_refused(
     raw: Open, session: Session, queue: str, sql: Sql, held: str, tries: int
 ) -> None:
-    """Tried without a pause, an INSERT that was refused once in a while stayed: a message both archived and ready."""
+    """Without a pause between retries, a refused INSERT sometimes stayed: a message was both archived and ready."""
     session.call("set_queue", queue, None, None, None, None, "archive")
     send_many(session, queue, 1)
     holder, caller = raw(), raw()
@@ -526,7 +526,7 @@ def send_key(raw: Raw, queue: str, body: str) -> tuple[int, int]:
 
 @pytest.mark.parametrize("ending", ["commit", "rollback"])
 @pytest.mark.parametrize("manner", SENDERS)
-def test_a_sender_waits_for_the_open_transaction_that_has_sent_his_key(
+def test_a_sender_waits_for_the_open_transaction_that_sent_its_key(
     raw: Open, queue: str, sql: Sql, beside: Callable[..., "Future[Any]"], manner: str, ending: str
 ) -> None:
     first, second = raw(), raw(manner)
@@ -549,7 +549,7 @@ def test_a_sender_waits_for_the_open_transaction_that_has_sent_his_key(
 
 
 @pytest.mark.parametrize("manner", SENDERS)
-def test_a_sender_finds_a_key_that_was_committed_after_his_snapshot(
+def test_a_sender_finds_a_key_that_was_committed_after_its_snapshot(
     raw: Open, queue: str, sql: Sql, manner: str
 ) -> None:
     first, second = raw(), raw(manner)
@@ -564,7 +564,7 @@ def test_a_sender_finds_a_key_that_was_committed_after_his_snapshot(
 
 
 @pytest.mark.parametrize("manner", SENDERS)
-def test_a_sender_uses_a_key_again_whose_message_was_finished_after_his_snapshot(
+def test_a_sender_can_reuse_a_key_whose_message_was_finished_after_its_snapshot(
     raw: Open, session: Session, queue: str, sql: Sql, manner: str
 ) -> None:
     first, second = raw(), raw(manner)
@@ -582,7 +582,7 @@ def test_a_sender_uses_a_key_again_whose_message_was_finished_after_his_snapshot
 
 
 @pytest.mark.parametrize("manner", SENDERS)
-def test_a_sender_waits_for_the_open_transaction_that_finishes_the_message_of_his_key(
+def test_a_sender_waits_for_the_open_transaction_that_finishes_the_message_with_its_key(
     raw: Open, queue: str, sql: Sql, beside: Callable[..., "Future[Any]"], manner: str
 ) -> None:
     first, second = raw(), raw(manner)
@@ -595,7 +595,7 @@ def test_a_sender_waits_for_the_open_transaction_that_finishes_the_message_of_hi
     id, created = sent.result()
     second.commit()
     left = [row["id"] for row in sql("SELECT id FROM mq_message WHERE type = %s", queue)]
-    # In a transaction that does not wait, the message that is being finished may be found: it is there still.
+    # A transaction that does not wait may still find the message that is being finished.
     assert left == ([id] if created else [])
     if manner.endswith(" WAIT") and "NO WAIT" not in manner:
         assert created == 1
@@ -603,7 +603,7 @@ def test_a_sender_waits_for_the_open_transaction_that_finishes_the_message_of_hi
 
 
 @pytest.mark.parametrize("manner", ["READ COMMITTED NO WAIT", "SNAPSHOT NO WAIT"])
-def test_a_sender_who_does_not_wait_is_told_in_the_end_that_his_key_is_being_sent(
+def test_a_sender_that_does_not_wait_gets_an_error_that_its_key_is_being_sent(
     raw: Open, queue: str, sql: Sql, manner: str
 ) -> None:
     first, second = raw(), raw(manner)
@@ -642,10 +642,10 @@ MESSAGES = 1_500
 
 @pytest.mark.parametrize("way", ["claim and finish", "take"])
 @pytest.mark.parametrize("size", [1, 20])
-def test_eight_claimers_meet_no_error_and_no_message_twice(
+def test_eight_claimers_get_no_error_and_no_message_twice(
     server: Server, database: Database, session: Session, queue: str, sql: Sql, way: str, size: int
 ) -> None:
-    """Every statement is sent once: an update conflict that reaches a claimer fails the test."""
+    """Statements are not repeated: an update conflict that reaches a claimer fails the test."""
     total = MESSAGES if size > 1 else MESSAGES // 4
     send_many(session, queue, total)
     found: list[list[int]] = [[] for _ in range(WORKERS)]
@@ -662,7 +662,7 @@ def test_eight_claimers_meet_no_error_and_no_message_twice(
 
     crowd(server, database.url, work)
     handled = sorted(chain(*found))
-    # A claim that finds nothing ends a worker: what others held and gave back at that moment is left.
+    # A claim that finds nothing ends a process, so messages that others put back at that moment are left.
     left = [int(row["body"]) for row in session.call("claim_batch", queue, 10_000)]
     assert sorted(handled + left) == list(range(total))
     assert left == [], "all are handled when eight workers find nothing three times"
@@ -671,10 +671,10 @@ def test_eight_claimers_meet_no_error_and_no_message_twice(
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["ready", "archived", "delayed", "ordered"])
-def test_eight_claimers_who_roll_back_now_and_then_leave_nothing_behind_and_hardly_meet_an_error(
+def test_eight_claimers_that_sometimes_roll_back_leave_nothing_behind_and_get_few_errors(
     server: Server, database: Database, session: Session, queue: str, sql: Sql, kind: str
 ) -> None:
-    """The engine undoes a transaction row by row: a message may be free in one table and not yet in the next."""
+    """The engine rolls back row by row: a message may be free in one table but not yet in the next."""
     policy = "archive" if kind == "archived" else "delete"
     session.call("set_queue", queue, None, None, None, None, policy, 1 if kind == "ordered" else 0)
     if kind == "ordered":
@@ -684,7 +684,7 @@ def test_eight_claimers_who_roll_back_now_and_then_leave_nothing_behind_and_hard
     else:
         send_many(session, queue, MESSAGES)
     if kind == "delayed":
-        # Due, and in the table of delayed messages still.
+        # Due, but still in the table of delayed messages.
         sql(
             "INSERT INTO mq_delayed (id, type, run_at, priority, attempts)"
             " SELECT id, type, run_at, priority, attempts FROM mq_ready WHERE type = %s",
@@ -714,7 +714,7 @@ def test_eight_claimers_who_roll_back_now_and_then_leave_nothing_behind_and_hard
             found[number] += [int(row["body"]) for row in rows]
 
     crowd(server, database.url, work)
-    # SKIP LOCKED of 5.0 itself meets one in some 20,000 rows, see test_skip_locked.py.
+    # SKIP LOCKED of 5.0 itself raises one in about 20,000 rows, see test_skip_locked.py.
     assert len(conflicts) <= 2, conflicts
     assert sorted(chain(*found)) == list(range(MESSAGES // 4 if kind == "ordered" else MESSAGES))
     assert count(sql, "message", queue) == count(sql, "delayed", queue) == count(sql, "grouped", queue) == 0
@@ -728,10 +728,10 @@ def session_left(raw: Raw, queue: str) -> bool:
 
 
 @pytest.mark.parametrize("numbers_each", [20, pytest.param(NUMBERS, marks=pytest.mark.long)])
-def test_eight_callers_of_a_sequence_of_whom_half_roll_back_leave_no_gap(
+def test_eight_callers_of_a_sequence_half_of_which_roll_back_leave_no_gap(
     server: Server, database: Database, queue: str, numbers_each: int
 ) -> None:
-    """The engine can keep what a rollback undoes while others try to change the same row."""
+    """The engine can keep a rolled-back change while others try to change the same row."""
     kept: list[list[int]] = [[] for _ in range(WORKERS)]
 
     def work(raw: Raw, number: int) -> None:
@@ -758,10 +758,10 @@ def test_eight_callers_of_a_sequence_of_whom_half_roll_back_leave_no_gap(
     ("shape", "total"),
     [("b", FEW_ROWS), pytest.param("b", ROWS, marks=pytest.mark.long), pytest.param("d", ROWS, marks=pytest.mark.long)],
 )
-def test_eight_pollers_of_whom_half_roll_back_finish_each_row_of_a_table_whose_rows_are_kept_once(
+def test_eight_pollers_half_of_which_roll_back_finish_each_row_of_a_table_with_kept_rows_once(
     server: Server, database: Database, session: Session, queue: str, sql: Sql, shape: str, total: int
 ) -> None:
-    """How far claims have come is all that tells new rows from old: a place that a rollback left would lose rows."""
+    """Only the position of claims distinguishes new rows from old: a position left by a rollback would lose rows."""
     table = Polled(queue, session, sql, BY_DATABASE["firebird"], SHAPES[shape]).create()
     column, value = {"b": ("id", ":n"), "d": ("made", "DATEADD(:n SECOND TO TIMESTAMP '2026-01-01')")}[shape]
     done: list[list[int]] = [[] for _ in range(WORKERS)]
@@ -815,10 +815,10 @@ def test_eight_pollers_of_whom_half_roll_back_finish_each_row_of_a_table_whose_r
 
 @pytest.mark.parametrize("size", [1, 10])
 @pytest.mark.parametrize("total", [FEW_MESSAGES, pytest.param(MANY_MESSAGES, marks=pytest.mark.long)])
-def test_eight_callers_of_one_batch_of_whom_half_roll_back_finish_each_message_once_and_leave_no_lease(
+def test_eight_callers_of_one_batch_half_of_which_roll_back_finish_each_message_once_and_leave_no_lease(
     server: Server, database: Database, session: Session, queue: str, sql: Sql, size: int, total: int
 ) -> None:
-    """When they tried the batch itself, a DELETE that was rolled back stayed: the batch was gone, its message not."""
+    """When callers retried on the batch's row, a rolled-back DELETE stayed: the batch was deleted, its message not."""
     send_many(session, queue, total)
     tasks: list[tuple[int, str]] = []
     finished: Counter[int] = Counter()
@@ -874,7 +874,7 @@ A_GROUP = 20
 
 
 @pytest.mark.parametrize("way", ["claim and finish", "take"])
-def test_eight_consumers_of_an_ordered_queue_keep_each_group_in_order_and_meet_no_error(
+def test_eight_consumers_of_an_ordered_queue_keep_each_group_in_order_and_get_no_error(
     server: Server, database: Database, session: Session, queue: str, sql: Sql, way: str
 ) -> None:
     session.call("set_queue", queue, None, None, 0, None, None, 1)
@@ -923,7 +923,7 @@ def test_eight_consumers_of_an_ordered_queue_keep_each_group_in_order_and_meet_n
 
 
 def one_day(raw: Raw, queue: str, how: str) -> list[list[Any]]:
-    """A message's whole life, each call by SELECT or by EXECUTE PROCEDURE, which returns the first row only."""
+    """A message's whole life, each call with SELECT or with EXECUTE PROCEDURE, which returns only the first row."""
     said: list[list[Any]] = []
 
     def call(procedure: str, *values: Any) -> dict[str, Any]:
@@ -987,7 +987,7 @@ def one_day(raw: Raw, queue: str, how: str) -> list[list[Any]]:
 
 @pytest.mark.long
 def test_execute_procedure_does_what_select_does(raw: Open, queue: str, sql: Sql) -> None:
-    """A caller who wants one row has run the whole call all the same."""
+    """A caller who fetches one row has still run the whole call."""
     said, left = [], []
     for how in ("SELECT", "EXECUTE PROCEDURE"):
         type = f"{queue}.{how}"
@@ -1022,7 +1022,7 @@ def test_a_session_with_a_time_zone_of_its_own_stores_and_claims_utc(
     assert before <= batch["claimed_at"] <= after + timedelta(seconds=30)
     assert batch["lease_until"] - batch["claimed_at"] == timedelta(seconds=60)
     assert rows[0]["lease_until"].replace(tzinfo=UTC) == batch["lease_until"]
-    # Nobody else takes the lease for an old one, and nobody's are old for this session.
+    # Other sessions do not treat the lease as expired, nor does this session treat theirs so.
     assert session.call("rescue_expired", queue) == caller.done("rescue_expired", queue) == [{"count": 0}]
     caller.done("extend_lease", rows[0]["batch_key"], 0)
     assert session.call("rescue_expired", queue) == [{"count": 2}]

@@ -1,4 +1,4 @@
-"""Firebird: whoever has a role may call its procedures, and reaches nothing that stands behind them."""
+"""Firebird: users with a role may call its procedures and reach none of the objects used by them."""
 
 import re
 import uuid
@@ -46,11 +46,11 @@ def test_no_role_reaches_a_table_the_view_a_sequence_or_an_exception(user: Clien
         [column, *_] = sql(
             f"SELECT TRIM(rdb$field_name) AS name FROM rdb$relation_fields WHERE rdb$relation_name = '{table}'"
         )
-        name = f'"{column["name"]}"'  # some are words of SQL
+        name = f'"{column["name"]}"'  # some are SQL keywords
         assert_denied(user, f"SELECT * FROM {table}")
         assert_denied(user, f"DROP {'VIEW' if table == 'MQ_MESSAGE_STATE' else 'TABLE'} {table}")
         if table == "MQ_MESSAGE_STATE":
-            continue  # nobody can write there
+            continue  # read-only for everyone
         assert_denied(user, f"DELETE FROM {table}")
         assert_denied(user, f"UPDATE {table} SET {name} = {name}")
         assert_denied(user, f"INSERT INTO {table} ({name}) VALUES (NULL)")
@@ -80,7 +80,7 @@ def test_no_role_calls_or_changes_an_internal_procedure(user: Client, sql: Sql) 
         assert_denied(user, f"GRANT EXECUTE ON PROCEDURE {name} TO PUBLIC")
 
 
-def test_a_procedure_of_the_users_own_reaches_no_more_than_he_does(user: Client) -> None:
+def test_a_users_own_procedure_can_do_no_more_than_the_user(user: Client) -> None:
     assert_denied(
         user, "EXECUTE BLOCK RETURNS (n BIGINT) AS BEGIN SELECT COUNT(*) FROM mq_message INTO n; SUSPEND; END"
     )

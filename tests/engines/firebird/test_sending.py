@@ -1,4 +1,4 @@
-"""Firebird's own ways of changing live messages and of sending what schedules have due."""
+"""Firebird: changing live messages, and sending the due messages of schedules."""
 
 import random
 import time
@@ -19,7 +19,7 @@ Sql = Callable[..., list[dict[str, Any]]]
 Open = Callable[..., Raw]
 Beside = Callable[..., "Future[Any]"]
 
-SOON = 0.15  # seconds that a call is let wait for another
+SOON = 0.15  # seconds that a call may wait for another
 WORKERS = 8
 ROUNDS = 40
 ROUND_SECONDS = 20
@@ -117,7 +117,7 @@ def test_no_time_of_a_schedule_is_lost_or_sent_twice_where_half_of_the_claims_ro
     session.call("set_schedule", queue, queue, "@yearly", "body")
 
     def claim(number: int, due: str) -> list[int]:
-        """Claims until the time is sent for good, or nothing is left to send."""
+        """Claims until the schedule's message is sent and committed, or nothing is left to send."""
         chance = random.Random(f"{number} {due}")
         mine: list[int] = []
         until = time.monotonic() + ROUND_SECONDS

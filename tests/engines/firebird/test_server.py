@@ -1,4 +1,4 @@
-"""The Firebird servers that the other tests rely on: what they keep, whom they let in, and use without a server."""
+"""The Firebird servers that the other tests use: durability, logins, and use without a server."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import pytest
 from servers import firebird
 from servers.base import Unavailable
 
-# Adds a row, commits it when told so, and then tells all rows.
+# Adds a row, commits it on request, and then prints all rows.
 SHARING = """
 import sys
 from servers.firebird import USER, Client, driver
@@ -75,7 +75,7 @@ def test_writes_are_forced(server: firebird.LocalFirebird) -> None:
     assert server.query(url, "SELECT mon$forced_writes AS forced FROM mon$database") == [{"forced": 1}]
 
 
-def test_nobody_gets_in_without_the_password_nor_has_rights_of_his_own(server: firebird.LocalFirebird) -> None:
+def test_login_needs_the_password_and_gives_no_rights(server: firebird.LocalFirebird) -> None:
     url = server.create_database()
     with server.login(url, "somebody") as login:
         assert server.query(login, "SELECT trim(CURRENT_USER) AS name FROM rdb$database") == [{"name": "SOMEBODY"}]
@@ -86,7 +86,7 @@ def test_nobody_gets_in_without_the_password_nor_has_rights_of_his_own(server: f
 
 
 def hears(collector: Any, client: firebird.Client) -> bool:
-    """Post an event and look whether it comes: while the collector begins, the driver loses some."""
+    """Post an event and check whether it arrives: the driver loses some while its collector starts."""
     client.execute("EXECUTE BLOCK AS BEGIN POST_EVENT 'news'; END")
     return bool(collector.wait(0.2)["news"])
 

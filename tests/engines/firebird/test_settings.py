@@ -1,6 +1,6 @@
 """What a DBA or a client sets on Firebird: character set, dialect, role, time zone, types, transactions, firebird.conf.
 
-By the server's own isql, which sets all of them; what has become of it is read by another client.
+The server's own isql sets them; another client reads the results.
 """
 
 import os
@@ -35,7 +35,7 @@ FROM mq_message_state AS s WHERE s.type = %s ORDER BY s.id
 
 
 def isql(server: Server, url: str, text: str, options: Sequence[str] = (), encoding: str = "utf-8") -> tuple[bool, str]:
-    """Whether a script has run to its end, and what it has printed."""
+    """Whether a script ran to its end, and what it printed."""
     assert isinstance(server, LocalFirebird)
     command, environment = server.isql
     done = subprocess.run(
@@ -119,7 +119,7 @@ def test_a_session_of_any_time_zone_and_binding_works(server: Server, database: 
 
 REFUSED = r"50001|wrong_isolation"
 READ_ONLY = r"read-only"
-# Each with what a claim ends in, on 3.0 and later; None: it works.
+# For each, the error of a claim, on 3.0 and on later versions; None: it works.
 MANNERS: dict[str, tuple[str | None, str | None]] = {
     "READ COMMITTED RECORD_VERSION NO WAIT": (None, None),
     "READ COMMITTED NO RECORD_VERSION NO WAIT": (REFUSED, None),
@@ -134,7 +134,7 @@ MANNERS: dict[str, tuple[str | None, str | None]] = {
 
 
 def claims(server: Server, url: str, queue: str, manner: str, refused: str | None) -> None:
-    """A claim of a transaction of a manner works, or is refused and changes nothing."""
+    """A claim in a kind of transaction works, or is refused and changes nothing."""
     with server.client(url) as client:
         client.execute("SELECT id FROM mq_send(%s, 'x')", [queue])
         ok, told = isql(server, url, begin(CLAIM.format(queue=queue), manner), ["-charset", "UTF8"])
@@ -161,7 +161,7 @@ def test_a_claim_with_read_consistency_works(server: Server, database: Any, queu
 
 @pytest.fixture
 def configured(private_server: Server) -> Callable[[str], str]:
-    """Starts a server anew with other settings; returns the URL of a database with the queue."""
+    """Restarts a server with other settings; returns the URL of a database with the queue."""
 
     def start(settings: str) -> str:
         assert isinstance(private_server, LocalFirebird)
@@ -179,7 +179,7 @@ def configured(private_server: Server) -> Callable[[str], str]:
 def test_a_server_with_other_settings_works(
     private_server: Server, configured: Callable[[str], str], queue: str
 ) -> None:
-    """Without read consistency NO RECORD_VERSION is what it says, on later versions too."""
+    """Without read consistency, NO RECORD_VERSION has its own meaning on later versions too."""
     if private_server.name == "firebird-3.0":
         pytest.skip("3.0 has neither setting")
     url = configured("ReadConsistency = 0\nDataTypeCompatibility = 3.0\nServerMode = SuperClassic\n")

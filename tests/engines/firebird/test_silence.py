@@ -1,4 +1,4 @@
-"""Calls that a Firebird server never answers: as 5.0 sometimes leaves those of a connection that was ended there."""
+"""Calls that a Firebird server never answers, as 5.0 sometimes does after it has ended their connection."""
 
 import os
 import socket
@@ -14,11 +14,11 @@ from rowqueue.databases.firebird import Firebird, FirebirdSession, watch
 from servers import Server
 
 pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version]
-SECONDS = 60  # how long a test waits for what should come at once
+SECONDS = 60  # how long a test waits for something that should be immediate
 
 
 class Relay:
-    """A port before the server's. `silence` keeps all answers of the connections there are, and no end of theirs."""
+    """A proxy in front of the server. `silence` holds back all answers on existing connections, even their end."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -80,7 +80,7 @@ def end_all(server: Server, url: str) -> None:
 
 
 def ends(work: Callable[[], object]) -> BaseException | None:
-    """What a work raised, which must end."""
+    """The exception of `work`, which must end."""
     errors: list[BaseException] = []
 
     def run() -> None:
@@ -110,7 +110,7 @@ def in_transaction(session: Session) -> None:
 @pytest.mark.parametrize(
     "work", [lambda session: session.call("queue_stats", "x"), in_transaction, lambda session: session.now()]
 )
-def test_a_call_that_is_never_answered_ends_when_its_connection_has_gone_from_the_server(
+def test_an_unanswered_call_ends_when_the_server_has_dropped_its_connection(
     server: Server, relay: Relay, work: Callable[[Session], object]
 ) -> None:
     session = connected(relay)
@@ -133,10 +133,10 @@ def test_a_connection_is_closed_though_the_server_never_answers(server: Server, 
 
 
 def test_a_call_that_takes_long_is_left_alone(relay: Relay) -> None:
-    """The server has the connection, and works for it."""
+    """Whether the server has the connection and runs a statement on it."""
     session = connected(relay)
     with session.transaction() as connection, connection.cursor() as cursor:
-        # Some 3 seconds, or more: the look at it comes after half of one.
+        # About 3 seconds or more: the check happens after half a second.
         begun = time.monotonic()
         while time.monotonic() < begun + 2.5:
             cursor.execute(
@@ -166,7 +166,7 @@ def test_an_attempt_to_connect_that_is_never_answered_ends(relay: Relay, monkeyp
     assert isinstance(ends(lambda: database.connect("test")), Disconnected)
 
 
-def test_events_are_registered_anew_when_their_registration_was_never_answered(
+def test_events_are_registered_again_when_the_registration_was_never_answered(
     server: Server, relay: Relay, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rowqueue.databases.firebird.events._PING_SECONDS", 0.2)

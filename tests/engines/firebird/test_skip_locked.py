@@ -1,4 +1,4 @@
-"""Firebird 5.0: UPDATE ... SKIP LOCKED loses rows, which is why the queue takes them with a cursor or with DELETE.
+"""Firebird 5.0: UPDATE ... SKIP LOCKED loses rows, so the queue uses a cursor or DELETE.
 
 Beside others that do the same, some UPDATEs end with 'no current record for fetch operation', and once in 30,000 to
 60,000 rows one stays taken by a batch that was rolled back (5.0.4). This takes rows in each way under the same load.
@@ -24,7 +24,7 @@ SIZE = 20
 SECONDS = 30
 CONFLICTS = {335544336, 335544345, 335544451}
 
-# As the queue does it: rows are deleted. A cursor that changes what it looks for meets update conflicts.
+# As in the queue: rows are deleted. A cursor that changes the columns it searches by gets update conflicts.
 CURSOR = """
     EXECUTE BLOCK (batch INTEGER = ?) RETURNS (id INTEGER) AS
     DECLARE n INTEGER = 0;
@@ -42,7 +42,7 @@ CURSOR = """
         END
     END
 """
-# As take_ready does it: a row at a time, by its place.
+# As in take_ready: one row at a time, by its key.
 DELETE = """
     EXECUTE BLOCK (batch INTEGER = ?) RETURNS (id INTEGER) AS
     DECLARE n INTEGER = 0;
@@ -109,7 +109,7 @@ def test_rows_that_are_taken_past_locked_ones_belong_to_batches_that_were_commit
             try:
                 ids = [row["id"] for row in raw.run(statement, batch)]
             except driver().DatabaseError as error:
-                # A conflict, once in some 20,000 rows beside rollbacks, is told and undone: the caller comes again.
+                # A conflict, about once in 20,000 rows with rollbacks, is reported and rolled back: the caller retries.
                 if not CONFLICTS & set(codes(error)):
                     errors[str(error)] += 1
                 raw.rollback()

@@ -1,4 +1,4 @@
-"""Firebird: triggers of watched tables are made beside writers, whatever their transactions and rights are."""
+"""Firebird: triggers of watched tables are created during writes, with any transactions and rights."""
 
 import json
 import threading
@@ -49,7 +49,7 @@ def watch(session: Session, table: str, *types: str) -> None:
 
 
 def events(sql: Sql, queue: str) -> list[tuple[str, str, list[Any]]]:
-    """What the messages of a queue tell, in the order of their ids: table, action and key."""
+    """The contents of a queue's messages, ordered by id: table, action and key."""
     rows = sql("SELECT body FROM mq_message WHERE type = %s ORDER BY id", queue)
     told = [json.loads(row["body"]) for row in rows]
     return [(event["table"], event["action"], [*event["key"].values()]) for event in told]
@@ -58,7 +58,7 @@ def events(sql: Sql, queue: str) -> list[tuple[str, str, list[Any]]]:
 def test_a_trigger_fires_at_once_in_sessions_that_know_the_table_but_not_in_what_they_have_prepared(
     raw: Open, session: Session, table: str, queue: str, sql: Sql
 ) -> None:
-    """The engine looks for new triggers when a statement that names the table is prepared. See the guide."""
+    """The engine loads new triggers when it prepares a statement that names the table. See the guide."""
     writer = raw()
     writer.run(f"INSERT INTO {table} (id) VALUES (4)")
     prepared = writer.transaction.cursor()
@@ -104,7 +104,7 @@ def test_a_watch_and_an_unwatch_that_are_rolled_back_change_nothing(
     sql(f"UPDATE {table} SET n = 1")
     watch(session, table, queue)
     caller.run(f"SELECT * FROM mq_unwatch_table('{table}')")
-    # A session that looks at the table for the first time meanwhile knows the trigger too.
+    # A session that uses the table for the first time now also has the trigger.
     late = raw()
     late.run(f"DELETE FROM {table} WHERE id = 1")
     late.commit()
@@ -121,8 +121,10 @@ def test_a_watch_and_an_unwatch_that_are_rolled_back_change_nothing(
     assert events(sql, queue)[2:] == [(table, "D", [3])]
 
 
-def test_a_snapshot_may_watch_or_is_told_why_not(raw: Open, session: Session, table: str, queue: str, sql: Sql) -> None:
-    """On 3.0 it does not see the empty trigger that is made beside it."""
+def test_a_snapshot_transaction_can_watch_or_gets_an_error_with_the_reason(
+    raw: Open, session: Session, table: str, queue: str, sql: Sql
+) -> None:
+    """On 3.0 it does not see the empty trigger that is created meanwhile."""
     caller = raw("SNAPSHOT WAIT")
     try:
         caller.run(f"SELECT * FROM mq_watch_table('{table}')")
@@ -183,7 +185,7 @@ def test_writers_without_rights_are_never_refused_while_tables_are_watched_and_u
 
 @pytest.mark.parametrize("manner", [manner for manner in MANNERS if "TABLE" not in manner])
 @pytest.mark.one_version
-def test_a_writer_of_any_isolation_tells_whom_its_snapshot_sees(
+def test_a_writer_reports_to_the_subscriptions_that_its_snapshot_sees(
     raw: Open, session: Session, table: str, queue: str, sql: Sql, manner: str
 ) -> None:
     writer = raw(manner)
@@ -204,7 +206,7 @@ def test_a_writer_of_any_isolation_tells_whom_its_snapshot_sees(
 def test_open_writers_subscribers_and_claims_do_not_meet(
     raw: Open, session: Session, table: str, queue: str, sql: Sql, ordered: int
 ) -> None:
-    """Nobody waits here: who met another's row would fail."""
+    """No transaction waits here: one that met another's row would fail."""
     session.call("set_queue", queue, None, None, None, None, None, ordered)
     watch(session, table, queue)
     session.call("send", queue, "before")
@@ -221,7 +223,7 @@ def test_open_writers_subscribers_and_claims_do_not_meet(
 
 
 @pytest.mark.one_version
-def test_cascades_are_told_and_triggers_of_the_user_that_come_later_tell_later(
+def test_cascades_are_reported_and_changes_of_later_triggers_are_reported_later(
     session: Session, table: str, queue: str, sql: Sql
 ) -> None:
     child, log = f"{table}_C", f"{table}_L"
@@ -240,7 +242,7 @@ def test_cascades_are_told_and_triggers_of_the_user_that_come_later_tell_later(
     assert sorted(events(sql, queue)[3:]) == [(table, "D", [1]), (child, "D", [7])]
 
 
-def test_keys_are_told_whole_whether_they_are_made_as_a_varchar_or_as_a_blob(
+def test_keys_are_reported_whole_whether_built_as_a_varchar_or_as_a_blob(
     session: Session, queue: str, sql: Sql
 ) -> None:
     """The body is a BLOB from keys of more than 2,000 bytes on: here one byte less and one more, old and new."""
@@ -291,7 +293,7 @@ def test_who_may_not_alter_the_table_or_give_the_rights_is_told_so(
         with server.client(url) as connection:
             connection.execute(f"INSERT INTO {table}_2 (id) VALUES (1)")
         assert events(sql, queue) == [(f"{table}_2", "I", [1])]
-        # Once the trigger has its rights, the table's owner may put it right, and others may ask for it when it is so.
+        # Once the trigger has its rights, the table's owner may repair it, and others may call watch_table.
         [trigger] = sql("SELECT rdb$trigger_name AS name FROM rdb$triggers WHERE rdb$relation_name = %s", f"{table}_2")
         sql(f"ALTER TRIGGER {trigger['name']} INACTIVE")
         assert operator.call("watch_table", f"{table}_2") == []
@@ -300,7 +302,7 @@ def test_who_may_not_alter_the_table_or_give_the_rights_is_told_so(
         assert len(events(sql, queue)) == 2
         watch(session, table, queue)
         assert operator.call("watch_table", table) == []
-        # An operator may take the subscriptions of any table away; its trigger is the owner's.
+        # An operator may remove the subscriptions of any table; only its owner may drop the trigger.
         [row] = operator.call("unwatch_table", table)
         sql(f"UPDATE {table} SET n = 1")
         assert len(events(sql, queue)) == 2

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: others change rows of polling tables at random beside consumers; nothing is stuck at the end."""
+"""MySQL and MariaDB: other programs change rows of polling tables at random; no row is stuck at the end."""
 
 import random
 import threading
@@ -24,7 +24,7 @@ CHANGES = (
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_no_row_stays_at_active_whatever_others_do(
+def test_no_row_stays_active_after_any_change_by_others(
     database: Database, session: Session, sql: Sql, queue: str, seed: int
 ) -> None:
     from capabilities import BY_DATABASE
@@ -87,7 +87,7 @@ def test_a_row_whose_key_is_changed_while_it_is_claimed_is_claimed_again(
 
 
 @pytest.mark.parametrize("shape", ["c", "f"])
-def test_a_column_that_is_added_makes_no_row_another(session: Session, sql: Sql, queue: str, shape: str) -> None:
+def test_an_added_column_keeps_rows_the_same(session: Session, sql: Sql, queue: str, shape: str) -> None:
     from capabilities import BY_DATABASE
 
     table = Polled(queue, session, sql, BY_DATABASE["mysql"], SHAPES[shape]).create().insert("1", "2")

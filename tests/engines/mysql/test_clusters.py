@@ -1,4 +1,4 @@
-"""What clusters of MySQL and MariaDB ask of the procedures and the driver, shown on one server; see tests/clusters."""
+"""Requirements of MySQL and MariaDB clusters on procedures and driver, tested on one server; see tests/clusters."""
 
 import socket
 import threading
@@ -17,7 +17,7 @@ Sql = Callable[..., list[dict[str, Any]]]
 
 
 def test_who_ends_a_groups_work_issues_a_ticket_of_its_own(session: Session, queue: str, sql: Sql) -> None:
-    """Another node's claim may be dropping the old one; neither sees the other's locks, and both commit."""
+    """Another node's claim may drop the old one; neither node sees the other's locks, and both commit."""
     names = [argument.name for argument in contract.load().procedures["set_queue"].arguments]
     session.call("set_queue", queue, *(1 if name == "ordered" else None for name in names[1:]))
     for body in ("a", "b"):
@@ -32,7 +32,7 @@ def test_who_ends_a_groups_work_issues_a_ticket_of_its_own(session: Session, que
 
 
 def test_a_galera_node_is_to_repeat_no_call(database: Database, server: Any) -> None:
-    """It would send the rows of the first attempt and those of the second."""
+    """A repeated CALL would send the rows of both attempts."""
     session = database.connect("test")
     with session.transaction() as connection:
         cursor = connection.cursor()
@@ -43,7 +43,7 @@ def test_a_galera_node_is_to_repeat_no_call(database: Database, server: Any) -> 
 
 
 class Garbler:
-    """Stands between a client and a server, and spoils one answer."""
+    """A proxy that corrupts one answer of the server."""
 
     def __init__(self, url: str) -> None:
         self._target = urlsplit(url)
@@ -100,7 +100,7 @@ def test_a_malformed_answer_is_a_lost_connection(database: Database, queue: str,
 
 
 def test_a_handlers_deadlock_is_a_conflict(database: Database, queue: str, sql: Sql) -> None:
-    """Not a failure of its message: the server has rolled back all that the transaction did."""
+    """Not a failure of its message: the server has rolled back the whole transaction."""
     table = f"t{queue.partition('.')[2]}"
     sql(f"CREATE TABLE {table} (id int PRIMARY KEY, n int NOT NULL)")
     sql(f"INSERT INTO {table} VALUES (1, 0), (2, 0)")
@@ -108,7 +108,7 @@ def test_a_handlers_deadlock_is_a_conflict(database: Database, queue: str, sql: 
     mine.call("send", queue, "a")
     with other.transaction() as theirs:
         cursor = theirs.cursor()
-        # The server rolls back who has changed less: that is to be the handler.
+        # The server rolls back the transaction with fewer changes, which must be the handler's.
         cursor.execute(f"INSERT INTO {table} SELECT id + 10, 0 FROM mq_stripe, {table} LIMIT 0")
         cursor.executemany(f"INSERT INTO {table} VALUES (%s, 0)", [(n,) for n in range(100, 300)])
         cursor.execute(f"UPDATE {table} SET n = 1 WHERE id = 2")

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: reports of consumers at every isolation level, and what the looking procedures read."""
+"""MySQL and MariaDB: reports of consumers at every isolation level, and what monitoring procedures read."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -92,7 +92,7 @@ def make_old(sql: Sql, queue: str, readers: str) -> None:
 
 
 def left(sql: Sql, queue: str) -> dict[str, str]:
-    """Whose rows are in each of the two tables."""
+    """The readers with rows in each of the two tables."""
     return {
         table: "".join(
             row["reader"]
@@ -121,7 +121,7 @@ def test_what_is_locked_is_forgotten_by_another_report(client: Callable[[str], C
 def test_a_transaction_with_a_new_minute_locks_nothing_of_consumers_that_work(
     client: Callable[[str], Client], queue: str, sql: Sql, level: str
 ) -> None:
-    """It forgets old rows at READ COMMITTED, and where gaps would be locked leaves them to others."""
+    """It deletes old rows at READ COMMITTED; at levels with gap locks it leaves them to others."""
     first, second, third = client(level), client(level), client("READ COMMITTED")
     for reader in "abcd":
         report(first, queue, reader)
@@ -174,7 +174,7 @@ def test_two_errors_are_redriven_at_one_time(database: Database, session: Sessio
 
 
 @pytest.mark.one_version
-# Of the calls that only read, the session's limit of rows is the limit.
+# Calls that only read obey the session's row limit.
 @pytest.mark.parametrize("name", sorted(SETTINGS.keys() - {"big-selects", "timestamps"}))
 def test_a_session_may_have_set_what_it_likes_to_report_and_to_look(
     server: Server, database: Database, queue: str, name: str
@@ -264,7 +264,7 @@ def test_one_message_is_found_without_reading_others(server: Server, backlog: st
             None if by_id else row["dedup_key"],
         )
         assert found == row
-        # Of an active one, the list of its claim as well, once to take it apart and once to search it.
+        # For an active one, also the list of its claim: once to split it and once to search it.
         assert count < (100 + ACTIVE // 1_000 if state != "A" else 3_000)
 
 
@@ -274,7 +274,7 @@ def test_a_search_by_group_reads_ten_thousand_of_each_state(server: Server, back
         count, found = rows_read(connection, "find_messages('q', NULL, NULL, %s, 10000, 0)", group)
         assert {row["state"] for row in found} == ({"N", "A", "E"} if group == "g" else set())
         assert len(found) == (300 if group == "g" else 0)
-        # Three states, with the messages and what the server writes down in between.
+        # Three states, with the messages and the server's temporary tables.
         assert count < 130_000
 
 

@@ -1,8 +1,8 @@
-"""What a call reads on MySQL and MariaDB: no scan and no sort of a backlog, and no walk over what is done long since.
+"""What a call reads on MySQL and MariaDB: no scan or sort of a backlog, and no messages that were done long ago.
 
 A call is measured by the rows that its statements fetch and sort (the session's Handler_read_… and Sort_rows), those
 of the statements inside the procedures included. A scan or a sort of the backlog shows in both. Rows that are deleted
-and not purged are fetched by nobody: they show in the pages that the server reads.
+and not purged are not counted as fetched; they show in the pages that the server reads.
 """
 
 import statistics
@@ -23,7 +23,7 @@ READY_BEHIND_DELAYED = 1_000
 SIZE = 20
 # Per call of SIZE messages, measured: at most 700 rows, those of lists and of temporary tables included.
 ROWS = 2_000
-# queue_stats sees up to 10,000 of each state twice: first that there are more, and some in a list of them.
+# queue_stats reads up to 10,000 of each state twice: to check for more, and some in a list of them.
 STATS_ROWS = 50_000
 SORTED = 400
 
@@ -38,7 +38,7 @@ SAMPLE = 50
 
 @dataclass
 class Cost:
-    """What one call has read."""
+    """What one call read."""
 
     call: str
     rows: int
@@ -59,7 +59,7 @@ def counters(connection: Client, scope: str, pattern: str) -> int:
 
 def measured(connection: Client, call: str, *arguments: object) -> Cost:
     rows, ordered = counters(connection, "SESSION", "Handler_read%"), counters(connection, "SESSION", "Sort_rows")
-    own = counters(connection, "SESSION", "Handler_read%") - rows  # what SHOW STATUS itself has read
+    own = counters(connection, "SESSION", "Handler_read%") - rows  # what SHOW STATUS itself read
     run(connection, f"CALL mq_{call}", *arguments)
     ordered = counters(connection, "SESSION", "Sort_rows") - ordered
     return Cost(call, counters(connection, "SESSION", "Handler_read%") - rows - 3 * own, ordered)
@@ -74,7 +74,7 @@ def backlogs(server: Server) -> Iterator[str]:
         for _ in range(BACKLOG // 10_000):
             connection.execute("CALL mq_send_batch('ready', %s)", ["x\n" * 9_999 + "x"]).close()
         connection.execute("CALL mq_send_batch('delayed', %s)", ["x\n" * (READY_BEHIND_DELAYED - 1) + "x"]).close()
-        # Nothing looks at their messages before they are due, so they need none.
+        # Their messages are not read before they are due, so they need none.
         connection.execute(
             "INSERT INTO mq_delayed (id, run_at, priority, attempts, type)"
             " SELECT 10000000 + id, UTC_TIMESTAMP(6) + INTERVAL 1 DAY, -5, 0, 'delayed'"
@@ -96,7 +96,7 @@ def claimed(connection: Client, key: str) -> list[int]:
 
 
 def all_calls(connection: Client, type: str) -> Iterator[Cost]:
-    """Every call that finds messages, once; but for claim_wraparound, which has a test of its own."""
+    """Every call that finds messages, once, except claim_wraparound, which has its own test."""
 
     def cost(call: str, *arguments: object) -> Cost:
         return measured(connection, call, *arguments)
@@ -187,7 +187,7 @@ def test_a_queue_with_nothing_due_is_polled_past_its_delayed_messages(server: Se
         connection.rollback()
 
 
-def test_a_poll_passes_over_thousands_of_leases_that_hold(server: Server, backlogs: str) -> None:
+def test_a_poll_skips_thousands_of_valid_leases(server: Server, backlogs: str) -> None:
     with server.client(backlogs) as connection:
         connection.begin()
         connection.execute(
@@ -201,7 +201,7 @@ def test_a_poll_passes_over_thousands_of_leases_that_hold(server: Server, backlo
 
 
 def test_an_open_snapshot_does_not_make_claims_dearer(private_server: Server) -> None:
-    """In a server of its own: pages are counted for all sessions together."""
+    """On a server of its own: pages are counted for all sessions together."""
     url = private_server.create_database()
     install.apply(open_database(url))
     with private_server.client(url) as connection, private_server.client(url) as other:
@@ -230,7 +230,7 @@ def test_an_open_snapshot_does_not_make_claims_dearer(private_server: Server) ->
         finished = [finish() for _ in range(DONE_UNDER_SNAPSHOT // BATCH)]
         left = run(connection, "SELECT COUNT(*) AS n FROM mq_ready WHERE type = 'q'")
         assert left == [{"n": 10_000 - BATCH - 10}], "so many were processed, and one batch is held"
-        # Statistics count the living: with few of them left, to read the whole table looks cheap.
+        # Statistics count only live rows: with few of them, a full scan looks cheap.
         run(connection, "CALL mq_take_batch('q', 9000)")
         set_statistics(connection, "analyzed")
         taken_late = [take() for _ in range(10)]

@@ -1,4 +1,4 @@
-"""What only MySQL and MariaDB do: errors, option files, TLS, lost transactions, rights and the plain script."""
+"""MySQL and MariaDB only: errors, option files, TLS, lost transactions, rights and the script."""
 
 import os
 import re
@@ -156,7 +156,7 @@ def test_what_answers_in_another_language_is_named(home: Path) -> None:
         listening.shutdown()
 
 
-def test_a_server_that_never_answers_the_handshake_is_given_up(home: Path) -> None:
+def test_a_connection_attempt_to_a_server_without_a_handshake_ends(home: Path) -> None:
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -215,7 +215,7 @@ def test_a_socket_is_taken_from_the_url_and_for_localhost_from_elsewhere(
     credentials = urlsplit(database.url).netloc.rpartition("@")[0]
     path = urlsplit(database.url).path
     socket = quote(str(server.socket))
-    # A server does not tell how a session came in; a port where nobody listens does.
+    # A server does not report how a session connected; a port without a listener shows it.
     assert who(open_database(f"mysql://{credentials}@/{path[1:]}?unix_socket={socket}"))["socket"] == str(server.socket)
     option_file(home / ".my.cnf", "client", socket=server.socket, port=1)
     assert who(open_database(f"mysql://{credentials}@localhost{path}"))["name"] == path[1:]
@@ -272,9 +272,9 @@ def signed(folder: Path, name: str, issuer: tuple[x509.Name, Any] | None) -> tup
 
 
 @pytest.mark.heavy
-@pytest.mark.product("mysql")  # which takes certificates that lie in its data folder
+@pytest.mark.product("mysql")  # it uses certificates in its data folder
 def test_a_certificate_is_checked_on_request(private_server: LocalMySQL, tmp_path: Path) -> None:
-    """With an authority of our own: nobody knows the one that a server makes for itself."""
+    """With our own authority: clients do not know the one that a server generates."""
     authority = signed(tmp_path, "ca", None)
     signed(tmp_path, "wrong", None)
     signed(tmp_path, "server", authority)
@@ -399,7 +399,7 @@ def ledger(database: Database, sql: Query) -> Iterator[str]:
 
 
 def deadlock(one: MySQLSession, two: MySQLSession, work: Callable[[Any, int, int], None]) -> list[BaseException]:
-    """Two transactions do `work` crosswise; the errors that come out of them."""
+    """Two transactions do `work` in opposite order; returns their errors."""
     caught: list[BaseException] = []
 
     def run(session: MySQLSession, first: int, second: int) -> None:
@@ -489,10 +489,10 @@ def test_the_driver_may_not_end_the_runners_transaction(session: MySQLSession, q
     assert sql("SELECT count(*) AS n FROM mq_message WHERE type = %s", queue) == [{"n": 0}]
 
 
-def test_an_error_of_one_statement_leaves_the_transaction_as_it_was(
+def test_an_error_of_one_statement_leaves_the_transaction_open(
     session: MySQLSession, queue: str, ledger: str, sql: Query
 ) -> None:
-    """As everywhere with these servers: a duplicate key undoes its own statement only."""
+    """As always on these servers, a duplicate key rolls back only its own statement."""
     session.call("send", queue, "x")
     with session.transaction() as connection, connection.cursor() as cursor:
         session.call("take_batch", queue, 1)
@@ -638,7 +638,7 @@ def test_rights_that_come_from_an_active_role_count(
 def test_an_interrupted_apply_is_finished_by_the_next(
     empty_database: Database, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """DDL cannot be undone: what was reached stays, and counts as not installed until everything is."""
+    """DDL cannot be rolled back: finished files stay, but count as not installed until all are done."""
     known = install.files("mysql")
     broken = [replace(file, text="CREATE nonsense") if file.name == "peek" else file for file in known]
     monkeypatch.setattr(install, "files", lambda _: broken)
@@ -702,7 +702,7 @@ def test_uninstall_leaves_the_users_own_tables(empty_database: Database, server:
 @pytest.mark.heavy
 @pytest.mark.parametrize("mode", [[], ["--transaction"]])
 def test_a_consumer_outlives_an_upgrade(empty_database: Database, server: Server, mode: list[str]) -> None:
-    """The procedures are dropped and made anew one by one, and lose what was granted on them."""
+    """The procedures are dropped and created again one by one, and lose their grants."""
     install.apply(empty_database)
     session = empty_database.connect("test")
     with server.login(empty_database.url, f"test_{uuid.uuid4().hex[:8]}", "mq_consumer") as url:
@@ -762,7 +762,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def client(server: Server, url: str, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """The server's own client on a database; one of the user's path for a server that the user named."""
+    """The server's own client on a database; the client in PATH for a server that the user named."""
     parts = urlsplit(url)
     name = "mariadb" if parts.scheme == "mariadb" else "mysql"
     program = programs(server.name).program(name) if isinstance(server, LocalMySQL) else [name]
@@ -796,7 +796,7 @@ def test_the_script_builds_the_same_schema_as_apply_and_can_be_run_again(
 
 
 def test_the_script_may_lose_its_comments(empty_database: Database, server: Server) -> None:
-    """As the client does unless it is told not to: the bodies in the catalog are other texts then."""
+    """The client strips comments by default; the bodies in the catalog then differ."""
     done = client(server, empty_database.url, "--skip-comments", input="\n".join(install.script("mysql")))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert install.apply(empty_database) == install.Applied()
@@ -841,7 +841,7 @@ def test_a_wait_that_is_interrupted_leaves_the_connection_usable(
 def test_what_is_ready_and_cannot_be_claimed_is_no_wake_up(
     connect: Connect, queue: str, interrupt: tuple[int, int]
 ) -> None:
-    """A consumer would poll without a pause while another session holds the message."""
+    """Otherwise a consumer would poll without a pause while another session holds the message."""
     listener, taker = connect(), connect()
     listener.listen([queue])
     taker.call("send", queue, "x")

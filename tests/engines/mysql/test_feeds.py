@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: what feeds cost, rights of mq_owner, all kinds of sessions, columns that set themselves."""
+"""MySQL and MariaDB: the cost of feeds, rights of mq_owner, all kinds of sessions, automatic columns."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -109,7 +109,7 @@ def test_publish_feed_in_a_transaction_needs_read_committed(feed: Feed, server: 
 
 
 def test_a_feed_on_a_table_of_another_database_needs_no_right_of_the_queues_owner(q: Queue) -> None:
-    """It is read and numbered with the rights of whoever calls, and nothing is granted on the way."""
+    """It is read and numbered with the caller's rights, and nothing is granted."""
     schema = f"d_{uuid.uuid4().hex[:12]}"
     q.sql(f"CREATE DATABASE {schema}")
     try:

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: DDL commits, so an installation that ends anywhere is gone on with by the next one."""
+"""MySQL and MariaDB, where DDL commits: an interrupted installation is continued by the next one."""
 
 import re
 import signal
@@ -22,7 +22,7 @@ class Killed(BaseException):
 
 
 def apply_until(database: Database, statements: int, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Apply, killed behind so many statements that change something; how many there were."""
+    """Apply, killed after a number of statements that change something; returns how many there were."""
     done = 0
     query = Connection.query
 
@@ -44,13 +44,11 @@ def apply_until(database: Database, statements: int, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.long
-def test_an_installation_that_is_killed_behind_any_statement_is_gone_on_with(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_apply_continues_after_a_kill_behind_any_statement(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = open_database(server.create_database())
     count = apply_until(whole, -1, monkeypatch)
     catalog = server.catalog(whole.url)
-    # Behind some of the first ones, which make tables, and behind a few of the others.
+    # After some of the first ones, which create tables, and after a few of the others.
     for n in (1, 2, 5, 9, 17, 30, 60, count // 2, count - 1):
         database = open_database(server.create_database())
         assert apply_until(database, n, monkeypatch) == n
@@ -61,20 +59,20 @@ def test_an_installation_that_is_killed_behind_any_statement_is_gone_on_with(
     server.drop_database(whole.url)
 
 
-# What a run repeats of the runs before, which changes nothing: not migrations, nor what is made for a moment.
+# Statements that a run repeats without effect; not migrations, and not temporary objects.
 REPEATED = re.compile(
     r"\s*(DROP PROCEDURE(?!.* mq_grant_more)|CREATE DEFINER|GRANT|REVOKE|REPLACE INTO mq_installed)\b"
 )
 
-VARYING = re.compile(r"'[0-9a-f]{8}-[-0-9a-f]+'|'[-\d:. ]+'")  # in yoyo's log: a number of its own, and the time
+VARYING = re.compile(r"'[0-9a-f]{8}-[-0-9a-f]+'|'[-\d:. ]+'")  # in yoyo's log: an id and the time
 
 
 @pytest.mark.long
 @pytest.mark.product("mysql")
-def test_an_installation_that_is_killed_behind_every_statement_gets_on(
+def test_apply_makes_progress_when_it_is_killed_after_every_statement(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each run is killed behind the first statement that none before it has run; the next one begins from there."""
+    """Each run is killed after the first statement that no earlier run has run; the next one continues from there."""
     whole, database = (open_database(server.create_database()) for _ in range(2))
     install.apply(whole)
     query, seen = Connection.query, set[str]()
@@ -112,10 +110,10 @@ def test_an_installation_that_is_killed_behind_every_statement_gets_on(
 
 @pytest.mark.long
 @pytest.mark.product("mysql")
-def test_a_runner_that_is_killed_while_it_installs_is_gone_on_with(
+def test_apply_continues_after_an_installation_that_was_killed(
     server: Server,
 ) -> None:
-    """SIGKILL, at whatever it is about when so many tables or procedures are there."""
+    """SIGKILL when a given number of tables or procedures exists."""
     made = (
         "SELECT (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE())"
         " + (SELECT COUNT(*) FROM information_schema.routines WHERE routine_schema = DATABASE()) AS n"

@@ -32,7 +32,7 @@ def claim(client: Client, queue: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def _shown(server_name: str) -> Iterator[tuple[mysql.LocalMySQL, str]]:
-    """A server as it is by default: MySQL has a performance schema, and MariaDB no binary log."""
+    """A server with default settings: MySQL has a performance schema, and MariaDB no binary log."""
     if server_name.endswith("-dsn"):
         pytest.skip("the named server is not ours to start")
     server = mysql.LocalMySQL(
@@ -83,7 +83,7 @@ def test_the_level_of_one_transaction_counts(shown: Callable[[], Client]) -> Non
                 claim(client, "q")
             client.execute("ROLLBACK")
             client.execute("SET autocommit = 1")
-            # And the next one does not inherit what was seen of the last.
+            # The next transaction must not inherit the level that was seen in the last one.
             client.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
             client.execute(begin)
             rows(client, f"CALL mq_send('q', '{level}')")
@@ -123,7 +123,7 @@ def test_go_rails_and_sequel_claim_and_finish_in_such_a_transaction(shown: Calla
 def test_many_sessions_at_once_are_all_let_in_or_refused_as_their_transactions_are(
     shown: Callable[[], Client],
 ) -> None:
-    """Half of them are READ COMMITTED for the moment, in turn; what one has seen is not taken for another's."""
+    """Half of them are READ COMMITTED for one transaction, in turn; sessions must not be confused."""
     rows(shown(), "CALL mq_send_batch('q', 'a')")
     wrong: list[str] = []
 
@@ -151,7 +151,7 @@ def test_many_sessions_at_once_are_all_let_in_or_refused_as_their_transactions_a
 
 
 def test_without_the_right_to_see_it_the_level_of_the_session_counts(shown: Callable[[], Client]) -> None:
-    """As an installer leaves it that may not grant that right."""
+    """As after an installation by a user who may not grant that right."""
     client = shown()
     if client.is_mariadb:
         client.execute(f"REVOKE PROCESS ON *.* FROM {OWNER}")
@@ -177,7 +177,7 @@ def test_without_the_right_to_see_it_the_level_of_the_session_counts(shown: Call
 
 
 def test_what_the_performance_schema_does_not_record_is_not_believed(shown: Callable[[], Client]) -> None:
-    """It keeps the last transaction that it has recorded, which may be open still for all it knows."""
+    """It keeps the last recorded transaction, which may still be open."""
     client = shown()
     if client.is_mariadb:
         pytest.skip("its performance schema is not asked")
@@ -193,7 +193,7 @@ def test_what_the_performance_schema_does_not_record_is_not_believed(shown: Call
     client.execute("ROLLBACK")
 
 
-def test_only_sessions_of_another_level_are_looked_up(shown: Callable[[], Client]) -> None:
+def test_only_sessions_with_another_isolation_level_are_checked(shown: Callable[[], Client]) -> None:
     client = shown()
     client.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
     [made] = rows(client, "SHOW CREATE PROCEDURE mq_transaction_level")

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: limits of a type and by group, in whatever transaction the caller has."""
+"""MySQL and MariaDB: limits per queue and per group, in any transaction of the caller."""
 
 import threading
 import time
@@ -128,7 +128,7 @@ def test_a_group_waits_for_its_token(session: Session, queue: str, sql: Sql) -> 
     assert sql("SELECT COUNT(*) AS n FROM mq_bucket WHERE type = %s", queue)[0]["n"] == 0
 
 
-def test_a_raised_limit_lets_groups_go_on(session: Session, queue: str) -> None:
+def test_a_raised_limit_lets_groups_continue(session: Session, queue: str) -> None:
     limit(session, queue, group_rate=1, group_rate_seconds=3600)
     fill(session, queue, 5, "a")
     assert len(session.call("claim_batch", queue, 100)) == 1

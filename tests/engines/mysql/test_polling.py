@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: adopted tables, the right that the queue needs on them, and what their texts compare as."""
+"""MySQL and MariaDB: adopted tables, the rights that the queue needs on them, and the collations of texts."""
 
 import uuid
 from collections.abc import Callable
@@ -73,7 +73,7 @@ def test_who_gets_a_right_by_a_pattern_or_a_role_in_a_role_may_claim(
 def test_an_account_of_the_same_name_on_another_host_lends_no_right(
     table: Polled, sql: Sql, server: Server, database: Database
 ) -> None:
-    """The login is 'u'@'%'; an account of that name that could as well be meant has none."""
+    """The login is 'u'@'%'; another account with the same user name has no right."""
     table.create().insert("1")
     login = f"u_{uuid.uuid4().hex[:12]}"
     sql(f"REVOKE ALL ON {table.name} FROM mq_consumer")
@@ -102,7 +102,7 @@ def test_a_row_that_is_deleted_done_or_made_ready_by_hand_blocks_nothing(table: 
     assert "N" not in table.left().values()
 
 
-def test_an_index_that_is_gone_is_told_with_the_statement_that_makes_it(table: Polled, sql: Sql) -> None:
+def test_the_error_for_a_dropped_index_has_the_statement_that_creates_it(table: Polled, sql: Sql) -> None:
     table.create().insert("1", "2")
     [row] = table.claim()
     sql(f"DROP INDEX i{table.name} ON {table.name}")

@@ -18,7 +18,7 @@ NOTHING = ", ".join(["NULL"] * 8)
 
 @pytest.fixture
 def client(server: Server, database: Database) -> Iterator[Client]:
-    """The driver's own connection, in autocommit, at the level that the server has by default."""
+    """The driver's own connection, in autocommit, at the server's default isolation level."""
     connection = server.client(database.url)
     connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     yield connection
@@ -63,7 +63,7 @@ def test_a_call_returns_no_rows_and_leaves_the_id(
     )
     assert [row["id"] for row in found] == [first, second]
     assert [*found[1].values()][1:] == ["b", 3, "g", "d", "{}", "me"]
-    # That of the live message, and 0 rows of a new one.
+    # The id of the live message, and 0 rows for a new one.
     client.execute("INSERT INTO mq_ring (n, after_id, type, reader) VALUES (1, 1, 'none', 'x')")
     for how in ("NULL", "'replace'"):
         client.execute(
@@ -100,9 +100,7 @@ def test_a_trigger_may_send(client: Client, sql: Query, queue: str, table: str) 
     assert [row["id"] for row in sql(f"SELECT id FROM {table} ORDER BY id")] == [1, 2, 3, 7]
 
 
-def test_a_trigger_that_takes_the_error_of_a_bad_argument_goes_on(
-    client: Client, sql: Query, queue: str, table: str
-) -> None:
+def test_a_trigger_that_catches_invalid_argument_continues(client: Client, sql: Query, queue: str, table: str) -> None:
     client.execute(
         f"CREATE TRIGGER {table}_sends AFTER INSERT ON {table} FOR EACH ROW BEGIN"
         " DECLARE CONTINUE HANDLER FOR SQLSTATE '45000' SET @told = 1;"
@@ -148,7 +146,7 @@ def test_an_orm_sends_in_the_middle_of_its_transaction(client: Client, sql: Quer
 
 @pytest.mark.parametrize("where", ["message insert", "dedup insert", "grouped insert", "ready insert"])
 @pytest.mark.parametrize("begin", ["SET autocommit = 1", "START TRANSACTION", "SET autocommit = 0"])
-def test_a_call_that_fails_half_way_leaves_nothing(
+def test_a_call_that_fails_halfway_changes_nothing(
     server: Server, database: Database, client: Client, sql: Query, queue: str, where: str, begin: str
 ) -> None:
     """In autocommit too, where each statement of a procedure would commit alone."""
@@ -209,9 +207,7 @@ def test_a_change_of_an_ordered_queue_from_a_trigger_asks_for_the_level(
     assert bodies(sql, queue) == ["3"]
 
 
-def test_a_producer_may_send_quietly_and_nobody_else(
-    server: Server, database: Database, sql: Query, queue: str
-) -> None:
+def test_only_a_producer_may_send_quietly(server: Server, database: Database, sql: Query, queue: str) -> None:
     for role, may in (("mq_producer", True), ("mq_consumer", False), ("mq_operator", False)):
         name = f"login_{uuid.uuid4().hex[:12]}"
         with server.login(database.url, name, role) as url, server.client(url) as connection:

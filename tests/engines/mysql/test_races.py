@@ -1,4 +1,4 @@
-"""Races that only the way of MySQL and MariaDB has, with their steps in a fixed order. Nobody may wait for a lock."""
+"""Races that are specific to MySQL and MariaDB, in a fixed order of steps. No session may wait for a lock."""
 
 import contextlib
 import threading
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.product("mysql", "mariadb")
 Rows = list[dict[str, Any]]
 Sql = Callable[..., Rows]
 STRIPES = 16_384
-# So many tickets of one group at work that a claim drops them.
+# This many tickets of one busy group make a claim drop them.
 MANY = [str(n) for n in range(1, 51)]
 
 
@@ -76,7 +76,7 @@ def tickets(sql: Sql, queue: str) -> int:
 def test_a_head_is_finished_while_a_claim_drops_tickets_of_its_group(
     ordered: Session, queue: str, connect: Callable[..., Session], ending: str
 ) -> None:
-    """The claim in progress locks what it drops; who finishes does not wait for it, and the group goes on."""
+    """The claim in progress locks the tickets it drops; a finish does not wait for it, and the group continues."""
     send(ordered, queue, "head", "a")
     head = claim_one(ordered, queue)
     send_many(ordered, queue, "a")
@@ -98,10 +98,10 @@ def test_a_claim_leaves_one_ticket_of_a_group_at_work(ordered: Session, queue: s
 
 
 @pytest.mark.parametrize("ending", ["commit", "rollback"])
-def test_a_group_goes_on_though_its_next_message_is_being_cancelled(
+def test_a_group_continues_while_its_next_message_is_being_cancelled(
     ordered: Session, queue: str, connect: Callable[..., Session], ending: str
 ) -> None:
-    """A cancel in a transaction that stays open: its group's head is finished meanwhile."""
+    """A cancel in an open transaction: its group's head is finished meanwhile."""
     send(ordered, queue, "1", "a")
     head = claim_one(ordered, queue)
     ids = [send(ordered, queue, body, "a") for body in ("2", "3")]
@@ -118,7 +118,7 @@ def test_a_group_goes_on_though_its_next_message_is_being_cancelled(
 def test_tickets_are_not_dropped_for_the_sake_of_one_that_is_being_cancelled(
     ordered: Session, queue: str, connect: Callable[..., Session]
 ) -> None:
-    """Neither the cancel nor who finishes the head can see the later messages when they look what is next."""
+    """Neither the cancel nor the finish of the head can see the later messages when they search for the next one."""
     send(ordered, queue, "head", "a")
     head = claim_one(ordered, queue)
     next_one = send(ordered, queue, "next", "a")
@@ -135,7 +135,7 @@ def test_tickets_are_not_dropped_for_the_sake_of_one_that_is_being_cancelled(
 def test_messages_sent_while_their_group_is_being_finished_are_not_left_behind(
     ordered: Session, queue: str, connect: Callable[..., Session]
 ) -> None:
-    """The finish has looked what is next already, and claims see the group at work still."""
+    """The finish has already searched for the next message, and claims still see the group as busy."""
     send(ordered, queue, "head", "a")
     head = claim_one(ordered, queue)
     finisher = connect("finisher")
@@ -161,9 +161,7 @@ def test_a_message_that_is_redriven_while_a_claim_drops_its_old_ticket_gets_a_ne
 
 
 @pytest.mark.parametrize("procedure", ["take_batch", "claim_batch"])
-def test_a_consumer_comes_past_any_number_of_tickets_of_a_group_at_work(
-    ordered: Session, queue: str, procedure: str
-) -> None:
+def test_a_claim_gets_past_any_number_of_tickets_of_a_busy_group(ordered: Session, queue: str, procedure: str) -> None:
     send(ordered, queue, "head of the long group")
     claim_one(ordered, queue)
     for count in (10_000, 1):
@@ -176,7 +174,7 @@ def test_a_consumer_comes_past_any_number_of_tickets_of_a_group_at_work(
 def test_what_was_sent_before_the_queue_was_made_ordered_comes_in_its_order(
     session: Session, queue: str, connect: Callable[..., Session], sql: Sql
 ) -> None:
-    """A transaction that began when the queue was not ordered has put its message in no group."""
+    """A transaction that began before the queue was ordered has sent a message without a group."""
     early = connect("early")
     with early.transaction():
         send(early, queue, "1", "a", priority=1)
@@ -227,10 +225,10 @@ def test_groups_that_share_a_stripe_are_claimed_together_and_never_mixed_up(
 
 @pytest.mark.parametrize("place", ["its ordinary place", "the ring"])
 @pytest.mark.parametrize("call", ["fail", "cancel", "purge"])
-def test_a_message_of_a_ring_is_found_wherever_it_stands(
+def test_a_message_of_a_ring_is_found_at_every_position(
     session: Session, queue: str, connect: Callable[..., Session], sql: Sql, place: str, call: str
 ) -> None:
-    """What was sent by a transaction that began before the ring did stands at its ordinary place."""
+    """A message of a transaction that began before the queue became a ring has its ordinary position."""
     sender = connect("sender")
     with sender.transaction():
         if place == "its ordinary place":

@@ -45,7 +45,7 @@ def fill(server: Server, database: Database) -> None:
 
 
 def works(server: Server, database: Database) -> None:
-    """Everything of `fill` goes on, and no stranger may call anything."""
+    """Everything of `fill` works, and users without a role may call nothing."""
     with closing(database.connect("test")) as session:
         states = sorted(row["state"] for row in server.query(database.url, "SELECT state FROM mq_message_state"))
         assert states == ["A", "E", "N", "N", "N"]
@@ -121,8 +121,8 @@ def test_a_dump_goes_onto_a_server_without_the_accounts(
     works(private_server, restored)
 
 
-def test_apply_makes_the_accounts_that_are_missing_and_gives_them_their_rights(private_server: Server) -> None:
-    """As after a restore onto another server, also where there is no program to dump with."""
+def test_apply_creates_missing_accounts_and_grants_their_rights(private_server: Server) -> None:
+    """As after a restore onto another server; also works without a dump program."""
     database = open_database(private_server.create_database())
     install.apply(database)
     fill(private_server, database)
@@ -135,7 +135,7 @@ def test_apply_makes_the_accounts_that_are_missing_and_gives_them_their_rights(p
     works(private_server, database)
 
 
-def test_apply_mends_grants_and_definers_when_no_file_is_pending(private_server: Server) -> None:
+def test_apply_repairs_grants_and_definers_when_no_file_is_pending(private_server: Server) -> None:
     server = private_server
     database = open_database(server.create_database())
     install.apply(database)
@@ -170,6 +170,6 @@ def test_the_servers_own_databases_are_refused_before_anything_is_made(server: S
         with pytest.raises(DatabaseError, match=f"{name} is a database of the server's own"):
             install.apply(database)
         scripted = client(server, database.url, input="\n".join(install.script("mysql")))
-        assert scripted.returncode and "this database is the server's own: name one of yours" in scripted.stderr
+        assert scripted.returncode and "this database is the server's own: name another one" in scripted.stderr
     made = "SELECT table_name FROM information_schema.tables WHERE table_schema IN ('mysql', 'sys')"
     assert list(server.query(server.url, f"{made} AND table_name REGEXP '^mq_|yoyo'")) == []

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: procedures that run with their owner's rights give nothing else away."""
+"""MySQL and MariaDB: procedures that run with their owner's rights give no other access."""
 
 import re
 import uuid
@@ -93,7 +93,7 @@ def test_the_database_holds_the_procedures_of_the_contract_and_no_other_program(
 
 
 def granted(sql: Sql, name: str) -> set[str]:
-    """Who may call a procedure, besides the account that installed it."""
+    """The accounts that may call a procedure, without the one that installed it."""
     rows = sql(
         "SELECT user, host, proc_priv AS rights FROM mysql.procs_priv WHERE db = DATABASE() AND routine_name = %s"
         " AND CONCAT(user, '@', host) <> CURRENT_USER()",
@@ -123,7 +123,7 @@ def test_what_runs_as_the_owner_executes_no_text(sql: Sql) -> None:
     assert [row["name"] for row in rows if re.search(r"(?i)\bPREPARE\b|\bmq_run\b|\bEXECUTE\b", row["body"])] == []
 
 
-def test_no_table_is_granted_to_anybody_but_the_owner_and_he_has_no_right_to_change_any(sql: Sql) -> None:
+def test_tables_are_granted_only_to_the_owner_who_has_no_right_to_alter_them(sql: Sql) -> None:
     rows = sql("SELECT user, table_name AS name, table_priv AS rights FROM mysql.tables_priv WHERE db = DATABASE()")
     rows = [row for row in rows if row["name"].startswith("mq_") or row["user"] == "mq_owner"]
     assert {row["user"] for row in rows} == {"mq_owner"}
@@ -142,7 +142,7 @@ def test_no_table_is_granted_to_anybody_but_the_owner_and_he_has_no_right_to_cha
 
 @pytest.mark.parametrize("account", ["mq_owner@localhost", *sorted(ROLES)])
 def test_accounts_of_the_queue_have_no_right_on_the_whole_server(sql: Sql, account: str) -> None:
-    """But that MariaDB's owner sees the level of a transaction by PROCESS."""
+    """Except that MariaDB's owner needs PROCESS to see the isolation level of a transaction."""
     [version] = sql("SELECT VERSION() AS version")
     own = ("USAGE", "PROCESS") if "owner" in account and "MariaDB" in version["version"] else ("USAGE",)
     lines = [str(*row.values()) for row in sql(f"SHOW GRANTS FOR {account}")]
@@ -151,7 +151,7 @@ def test_accounts_of_the_queue_have_no_right_on_the_whole_server(sql: Sql, accou
     ] == []
 
 
-def test_nobody_can_log_in_as_the_owner(server: Server, database: Database) -> None:
+def test_no_user_can_log_in_as_the_owner(server: Server, database: Database) -> None:
     host = database.url.rpartition("@")[2].partition("/")[0]
     for password in ("", "mq_owner"):
         with pytest.raises(pymysql.OperationalError):
@@ -160,7 +160,7 @@ def test_nobody_can_log_in_as_the_owner(server: Server, database: Database) -> N
 
 @pytest.fixture
 def attacker(server: Server, database: Database, sql: Sql) -> Iterator[tuple[Client, str]]:
-    """A user with all three roles and a database of his own, in which he may do everything; and that database."""
+    """A user with all three roles and all rights on their own database; and that database."""
     name = f"attacker_{uuid.uuid4().hex[:12]}"
     with server.login(database.url, name, *sorted(ROLES)) as url:
         sql(f"CREATE DATABASE {name}")
@@ -171,7 +171,7 @@ def attacker(server: Server, database: Database, sql: Sql) -> Iterator[tuple[Cli
 
 
 def calls(schema: str, type: str) -> list[str]:
-    """Calls of a consumer's and an operator's whole day."""
+    """The usual calls of a consumer and an operator."""
     return [
         f"CALL {schema}.mq_send('{type}', 'b')",
         f"CALL {schema}.mq_send_message('{type}', 'b', NULL, 1, 'g', 'd', 2, '{{}}', 's', NULL, NULL)",
@@ -217,7 +217,7 @@ def test_objects_of_the_same_name_in_the_callers_database_are_not_used(attacker:
     assert {row["state"] for row in sql("SELECT state FROM mq_message_state WHERE type = %s", kind)} == {"A"}
 
 
-def test_a_caller_can_hide_no_table_behind_a_temporary_one(attacker: tuple[Client, str]) -> None:
+def test_a_temporary_table_of_the_caller_cannot_hide_a_table(attacker: tuple[Client, str]) -> None:
     connection, _ = attacker
     with pytest.raises(pymysql.OperationalError, match="denied"):
         connection.execute("CREATE TEMPORARY TABLE mq_message (id bigint)")

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: whatever the server or the session has set, the installation and the calls do the same."""
+"""MySQL and MariaDB: installation and calls do the same under all settings of the server or session."""
 
 from collections.abc import Callable
 from typing import Any
@@ -87,7 +87,7 @@ def test_a_session_may_have_set_what_it_likes(server: Server, database: Database
         if name == "big-selects":
             assert connection.execute("SELECT @@SESSION.sql_big_selects AS big").fetchall() == [{"big": 0}]
     left = server.query(database.url, "SELECT type, body FROM mq_message WHERE type IN (%s, %s)", queue, ordered)
-    # A session whose clock stands still does not see that what has failed has become due in the meantime: others do.
+    # A session with a fixed timestamp does not see that failed messages have become due; other sessions do.
     assert left == ([{"type": queue, "body": 'a"b'}] if name == "clock" else [])
     session = database.connect("another")
     for type in (queue, ordered):

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: whatever a DBA has set for the whole server, the installation and the calls do the same."""
+"""MySQL and MariaDB: installation and calls do the same under all server settings of a DBA."""
 
 import json
 import shutil
@@ -51,7 +51,7 @@ NEW_YORK = {"TZ": "America/New_York"}
 
 
 class Plain:
-    """The calls of a client that sets nothing by itself."""
+    """The calls of a client that changes no settings."""
 
     def __init__(self, connection: Client) -> None:
         self.connection = connection
@@ -99,7 +99,7 @@ def set_globals(server: Server, settings: dict[str, str]) -> None:
 
 
 def work(server: Server, database: Database, session: Any, name: str) -> None:
-    """What every feature does, by that session, with queues and tables of that name; another one makes the tables."""
+    """The results of every feature in that session, with queues and tables of that name."""
     with server.client(database.url) as connection:
         connection.autocommit(True)
         connection.execute("SET default_storage_engine = InnoDB, sql_mode = '', sql_safe_updates = 0")
@@ -157,7 +157,7 @@ def test_a_server_may_be_set_up_in_any_way(made: Callable[..., LocalMySQL], name
 
 
 @pytest.mark.long
-def test_names_of_tables_may_be_kept_in_small_letters(made: Callable[..., LocalMySQL]) -> None:
+def test_table_names_may_be_stored_in_lower_case(made: Callable[..., LocalMySQL]) -> None:
     server = made(**{"lower-case-table-names": "1"})
     if server.name.startswith("mysql"):  # it can be chosen only when the data directory is made
         shutil.rmtree(server._folder / "data")

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: groups of an ordered queue that lost their tickets are named and go on."""
+"""MySQL and MariaDB: groups of an ordered queue that lost their tickets are reported and continue."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -15,10 +15,10 @@ def check(session: Session) -> dict[str, Any]:
     return next(row for row in session.call("queue_health") if row["name"] == "stuck_groups")
 
 
-def test_stuck_groups_are_told_and_rescue_expired_lets_them_go_on(
+def test_stuck_groups_are_reported_and_rescue_expired_repairs_them(
     installed_database: Database, server: Server, queue: str
 ) -> None:
-    # In a database of its own: what other tests leave behind costs the call of MariaDB half a minute.
+    # In a database of its own: on MariaDB, leftovers of other tests make the call take half a minute.
     with closing(installed_database.connect("test")) as session:
         _lose_and_mend(session, lambda text, *values: server.query(installed_database.url, text, *values), queue)
 

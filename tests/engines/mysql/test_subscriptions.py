@@ -1,4 +1,4 @@
-"""What MySQL and MariaDB do their own way with a watched table: upserts, cascades, locks and rights."""
+"""Watched tables on MySQL and MariaDB: upserts, cascades, locks and rights."""
 
 import json
 import uuid
@@ -17,7 +17,7 @@ RIGHTS = "SELECT, TRIGGER ON {} TO 'mq_owner'@'localhost'"
 
 @pytest.fixture
 def table(sql: Sql, session: Session, queue: str) -> Iterator[str]:
-    """A watched table that this queue is told of."""
+    """A watched table to which this queue subscribes."""
     name = f"t_{uuid.uuid4().hex[:12]}"
     sql(f"CREATE TABLE {name} (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, n INT)")
     sql(f"GRANT {RIGHTS.format(name)}")
@@ -30,7 +30,7 @@ def table(sql: Sql, session: Session, queue: str) -> Iterator[str]:
 
 
 def events(sql: Sql, type: str) -> list[tuple[Any, ...]]:
-    """Action and key of the messages of a type, which are taken away."""
+    """Take all messages of a type; returns their actions and keys."""
     rows = [json.loads(row["body"]) for row in sql("SELECT body FROM mq_message WHERE type = %s ORDER BY id", type)]
     sql("DELETE FROM mq_message WHERE type = %s", type)
     return [(row["action"], *row["key"].values()) for row in rows]
@@ -50,7 +50,7 @@ def test_upserts_tell_what_the_server_makes_of_them(sql: Sql, table: str, queue:
 
 
 def test_a_foreign_keys_cascade_is_not_told(sql: Sql, session: Session, queue: str) -> None:
-    """The storage engine does it, past all triggers: the guide says so. A server that tells it would let this fail."""
+    """The storage engine does it without triggers, as the guide says. If a server fires them, this fails."""
     parent, child = (f"{kind}_{uuid.uuid4().hex[:12]}" for kind in ("parent", "child"))
     sql(f"CREATE TABLE {parent} (id INT NOT NULL PRIMARY KEY)")
     sql(
@@ -71,7 +71,7 @@ def test_a_foreign_keys_cascade_is_not_told(sql: Sql, session: Session, queue: s
     assert told == [("I", 1)]
 
 
-def test_a_writers_last_insert_id_is_that_of_his_own_table(sql: Sql, table: str) -> None:
+def test_a_writers_last_insert_id_is_that_of_its_own_table(sql: Sql, table: str) -> None:
     sql(f"INSERT INTO {table} (n) VALUES (1)")
     assert sql("SELECT LAST_INSERT_ID() AS id") == sql(f"SELECT id FROM {table}")
 
@@ -93,10 +93,10 @@ def test_types_that_a_collation_takes_for_the_same_get_a_message_each(
 
 
 @pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ"])
-def test_an_open_writer_stops_nobody_from_subscribing(
+def test_an_open_writer_does_not_block_subscriptions(
     sql: Sql, server: Server, database: Database, session: Session, table: str, queue: str, level: str
 ) -> None:
-    """With a lock on what it read, the writers behind would wait as well."""
+    """With a lock on the rows that it read, later writers would wait too."""
     with server.client(database.url) as writer, session.transaction() as connection:
         writer.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
         writer.execute("BEGIN")

@@ -1,6 +1,6 @@
 """Isolation levels, autocommit, interrupted calls and sessions with settings of their own, on MySQL and MariaDB.
 
-Most calls go through the driver as a program of the user's would make them, without the runner's session.
+Most calls use the driver directly, as a user's program does, without the runner's session.
 """
 
 import socket
@@ -26,7 +26,7 @@ LEVELS = ["REPEATABLE READ", "SERIALIZABLE", "READ UNCOMMITTED"]
 WRONG_ISOLATION = 50001
 # Claiming and finishing procedures: those whose contract has the error.
 ISOLATED = {name for name, entry in contract.load().procedures.items() if "wrong_isolation" in entry.errors}
-ISOLATED -= {"send_message", "publish"}  # which ask for it when they change a message of an ordered queue
+ISOLATED -= {"send_message", "publish"}  # they need it only to change a message of an ordered queue
 OF_TABLES = {"publish_feed": "f", "claim_rows": "t", "finish_rows": NO_KEY, "release_rows": NO_KEY}
 CLAIMING = sorted(ISOLATED - OF_TABLES.keys())
 TABLES = ("message", "ready", "delayed", "batch", "dead", "archive", "mark", "ring")
@@ -42,7 +42,7 @@ def client(server: Server, database: Database) -> Iterator[Client]:
 
 
 def call(client: Client, procedure: str, *values: Any) -> list[dict[str, Any]]:
-    """Call by hand: all arguments are written, and every result is read."""
+    """Call without the runner: all arguments are given, and every result is read."""
     arguments = contract.load().procedures[procedure].arguments
     padded = [*values, *[None] * (len(arguments) - len(values))]
     cursor = client.execute(f"CALL mq_{procedure}({', '.join(['%s'] * len(padded))})", padded)
@@ -64,9 +64,9 @@ def content(sql: Query, queue: str) -> list[list[str]]:
 
 @pytest.fixture
 def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, ...]]:
-    """Good arguments for each claiming or finishing procedure, in a queue where each has something to do."""
+    """Valid arguments for each claiming or finishing procedure, in a queue where each has work to do."""
     session.call("set_queue", queue, None, None, None, None, "archive")
-    sql("DELETE FROM mq_archive")  # a call deletes a thousand, and other tests' may be older
+    sql("DELETE FROM mq_archive")  # a call deletes a thousand, and those of other tests may be older
     session.call("send", queue, "done")
     session.call("take_batch", queue, 1)
     for _ in range(3):
@@ -116,7 +116,7 @@ def test_what_works_on_tables_of_users_asks_for_the_level_first(client: Client, 
 
 @pytest.mark.parametrize("own", LEVELS)
 @pytest.mark.parametrize("procedure", CLAIMING)
-def test_outside_a_transaction_every_level_will_do_and_stays_as_it_was(
+def test_outside_a_transaction_every_isolation_level_works_and_stays_unchanged(
     client: Client, arguments: dict[str, tuple[Any, ...]], queue: str, sql: Query, own: str, procedure: str
 ) -> None:
     """The procedure sets READ COMMITTED for a transaction of its own."""
@@ -172,7 +172,7 @@ def test_a_call_leaves_the_callers_own_savepoints_alone(client: Client, queue: s
 
 
 class Stuck:
-    """A call that waits in the middle of its work: for a dedup_key of a transaction that somebody holds open."""
+    """A call that waits in the middle of its work, for a dedup_key of an open transaction."""
 
     def __init__(self, holder: Client, sql: Query, queue: str) -> None:
         self._holder, self._sql, self._queue = holder, sql, queue
@@ -187,7 +187,7 @@ class Stuck:
         def watch() -> None:
             deadline = time.monotonic() + 60
             while not self._sql(query, id) and time.monotonic() < deadline:
-                time.sleep(0.2)  # the server renews what it tells only after a tenth of a second without a question
+                time.sleep(0.2)  # the server refreshes this only after 0.1 s without a query
             act()
 
         thread = threading.Thread(target=watch)
@@ -309,7 +309,7 @@ def test_the_callers_settings_make_no_difference(client: Client, queue: str, sql
         call(client, "send_batch", queue, "x\n" * 10_001)
     if "sql_safe_updates" in settings:
         assert client.execute("SELECT @@sql_safe_updates AS safe").fetchone()["safe"] == 1
-    client.close()  # whatever was not committed is gone
+    client.close()  # uncommitted changes are rolled back
     assert len(sql("SELECT * FROM mq_archive WHERE type = %s", queue)) == 1_500
     assert sql("SELECT * FROM mq_ready WHERE type = %s", queue) == []
 

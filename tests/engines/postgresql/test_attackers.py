@@ -1,6 +1,6 @@
-"""PostgreSQL: nothing that a table's owner can define is ever evaluated with the rights of the queue's owner.
+"""PostgreSQL: code that a table's owner defines never runs with the rights of the queue's owner.
 
-Mallory has every role of the queue and a schema of her own. Her functions write down as whom they were run.
+Mallory has every role of the queue and her own schema. Her functions record the user that runs them.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ class Mallory:
         return cursor.fetchall() if cursor.description else []
 
     def ran_as(self) -> set[str]:
-        """As whom her functions were run since the last call."""
+        """The users that have run her functions since the last call."""
         rows = self.sql(f"DELETE FROM {self.name}.trace RETURNING who")
         return {row["who"] for row in rows}
 
@@ -107,7 +107,7 @@ def test_casts_and_operators_of_key_types_are_not_called_by_anybody_else(mallory
     m.run("CREATE TABLE {m}.t (k {m}.kd PRIMARY KEY, d date NOT NULL DEFAULT '2026-01-02', sync bigint)")
     m.run("CREATE INDEX ON {m}.t (sync)")
     m.run(f"SELECT mq.watch_table('{m.name}.t'); SELECT mq.subscribe('{m.name}.t', 'IUD', '{m.name}')")
-    # Of somebody else's, too: the writer is not the one who gains.
+    # Also on another user's table: the writer must not gain anything.
     sql(f"INSERT INTO {m.name}.t (k) VALUES ('a')")
     m.ran_as()
     m.run(
@@ -132,7 +132,7 @@ def test_casts_and_operators_of_key_types_are_not_called_by_anybody_else(mallory
 
 @pytest.fixture
 def secret(sql: Sql, mallory: Mallory) -> Iterator[str]:
-    """A table that mallory has no right on, adopted, with a dead row."""
+    """An adopted table with a dead row, on which Mallory has no right."""
     name = f"s{uuid.uuid4().hex[:12]}"
     sql(f"CREATE TABLE {name} (id int PRIMARY KEY, status text, v text, sync bigint)")
     sql(f"CREATE INDEX ON {name} (status, id)")
@@ -147,8 +147,8 @@ def secret(sql: Sql, mallory: Mallory) -> Iterator[str]:
     sql(f"DROP TABLE {name}")
 
 
-def test_no_internal_step_serves_who_shows_no_pass(mallory: Mallory, secret: str, sql: Sql) -> None:
-    """Every SECURITY DEFINER function that mallory may call, with another table's pass, a made-up one and none."""
+def test_internal_procedures_refuse_callers_without_a_pass(mallory: Mallory, secret: str, sql: Sql) -> None:
+    """Every SECURITY DEFINER function that Mallory may call, with another table's pass, a forged one and none."""
     own = f"{mallory.name}.own"
     mallory.run(f"CREATE TABLE {own} (id int PRIMARY KEY, status text, sync bigint)")
     passes = [
@@ -195,7 +195,7 @@ def test_no_internal_step_serves_who_shows_no_pass(mallory: Mallory, secret: str
 
 
 def test_what_runs_under_somebody_elses_login_is_not_taken_for_him(mallory: Mallory, secret: str, sql: Sql) -> None:
-    """ANALYZE by a superuser, a wrapper with its owner's rights, a view, a rule: each has the rights that it has."""
+    """ANALYZE by a superuser, a wrapper with its owner's rights, a view, a rule: each runs with its usual rights."""
     m = mallory
     m.run("CREATE TABLE {m}.seen (n bigint); CREATE TABLE {m}.t (v text)")
     look = f"(SELECT count(*) FROM mq.my_polled_row WHERE name = '{secret}')"
@@ -219,7 +219,7 @@ def test_what_runs_under_somebody_elses_login_is_not_taken_for_him(mallory: Mall
     sql(f"SELECT {m.name}.wrapper()")
     seen = m.run("SELECT DISTINCT n FROM {m}.seen")
     assert seen == [(0,)]
-    # What runs as the superuser himself sees what he may see, which is no gain of the queue's.
+    # Code that runs as the superuser sees what a superuser may see; the queue adds nothing.
     assert sql(f"SELECT {look} AS n")[0]["n"] > 0
     sql(f"SET ROLE {m.name}")
     assert sql(f"SELECT {look} AS n")[0]["n"] == 0
@@ -241,9 +241,7 @@ def test_a_pass_is_good_for_one_session_and_transaction(
             connection.rollback()
 
 
-def test_a_table_that_took_the_place_of_an_adopted_one_gets_nothing_of_it(
-    mallory: Mallory, secret: str, sql: Sql
-) -> None:
+def test_a_table_that_replaces_an_adopted_one_inherits_nothing(mallory: Mallory, secret: str, sql: Sql) -> None:
     sql(f"ALTER TABLE {secret} RENAME TO {secret}_old")
     try:
         sql(f"CREATE TABLE {secret} (id int PRIMARY KEY, status text, v text)")
@@ -290,14 +288,14 @@ def test_no_stranger_stalls_a_group(server: servers.Server, database: Database, 
 def test_no_stranger_keeps_consumers_from_being_woken(
     server: servers.Server, database: Database, sql: Sql, queue: str, known: bool
 ) -> None:
-    """Who asks to be woken is written down whatever a stranger has locked, and what wakes is looked up there."""
+    """Waiting consumers are recorded despite another user's locks, and wake-ups use this record."""
     if known:
         sql("SELECT mq.wait_for_message(%s)", queue)
         sql("UPDATE mq.waiter SET wait_until = now() WHERE type = %s", queue)
     name = f"login_{uuid.uuid4().hex[:12]}"
     with server.login(database.url, name) as url, psycopg.connect(url, autocommit=True) as stranger:
         stranger.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [f"waiter\n{queue}"])
-        # A wait that he ends has to look again, and waits on.
+        # A wait that an attacker ends checks again and continues to wait.
         stranger.execute(
             "SELECT pg_notify(%s, 'x')", [f"mq_{hashlib.md5(queue.encode(), usedforsecurity=False).hexdigest()}"]
         )
@@ -306,7 +304,7 @@ def test_no_stranger_keeps_consumers_from_being_woken(
         assert sql("SELECT ready FROM mq.wait_for_message(%s, 1)", queue) == [{"ready": 0}]
 
 
-def test_a_waiter_in_an_open_transaction_makes_no_other_wait(
+def test_a_waiter_in_an_open_transaction_does_not_block_others(
     server: servers.Server, database: Database, sql: Sql, queue: str
 ) -> None:
     with server.client(database.url) as one, server.client(database.url) as other:

@@ -1,4 +1,4 @@
-"""What a call reads: no scan and no sort of a backlog, whatever its size, and no walk over what is done long since.
+"""What a call reads: no scan or sort of a backlog of any size, and no messages that were done long ago.
 
 A call is measured by the rows its statements fetch (pg_stat_xact_user_tables) and by the pages they touch, those of the
 statements inside the functions included. A scan or a sort of 1,000,000 messages shows in both.
@@ -42,7 +42,7 @@ Connection = Any
 
 @dataclass
 class Cost:
-    """What one call has read."""
+    """What one call read."""
 
     call: str
     rows: int
@@ -75,7 +75,7 @@ def measured(connection: Connection, call: str, *arguments: Any) -> Cost:
 @pytest.fixture(scope="module")
 def backlogs(server: Server) -> Iterator[str]:
     """Two queues: `ready` with 1,000,000 ready messages, `delayed` with 1,000,000 urgent ones for tomorrow before a
-    few that are ready. No statistics are taken but by the tests."""
+    few that are ready. Only the tests run ANALYZE."""
     url = server.create_database()
     install.apply(open_database(url))
     with server.client(url) as connection:
@@ -92,7 +92,7 @@ def backlogs(server: Server) -> Iterator[str]:
             " SELECT run_at, id, priority, 0, type, true FROM mq.message"
         )
         make_rings(connection, "ready", "delayed")
-        # Nothing looks at their messages before they are due, so they need none.
+        # Their messages are not read before they are due, so they need none.
         connection.execute(
             "INSERT INTO mq.delayed (id, run_at, priority, attempts, type)"
             " SELECT 10000000 + n, now() + interval '1 day', -5, 0, 'delayed' FROM generate_series(1, %s) AS n",
@@ -103,7 +103,7 @@ def backlogs(server: Server) -> Iterator[str]:
 
 
 def make_rings(connection: Connection, *types: str) -> None:
-    """As the first claims of a ring leave its type; they read and move more than others."""
+    """Make the first claims of a ring, which read and move more than later ones."""
     for type in types:
         connection.execute("INSERT INTO mq.ring_type (type, last_scan, complete) VALUES (%s, true, true)", [type])
 
@@ -177,7 +177,7 @@ def test_no_call_reads_more_than_it_needs_on_a_backlog_of_a_million(
 def test_statistics_of_an_empty_queue_make_no_call_dearer_when_it_fills(
     server: Server, installed_database: Database, queue: str, statistics: str
 ) -> None:
-    """Autovacuum comes round when all is done: a table of no rows, and any plan looks as good as the next."""
+    """Autovacuum runs when all messages are done: with an empty table, all plans have the same cost."""
     with server.client(installed_database.url) as connection:
         for table in ("message", "ready", "delayed", "batch"):
             connection.execute(f"ALTER TABLE mq.{table} SET (autovacuum_enabled = off)")
@@ -213,7 +213,7 @@ def test_a_queue_with_nothing_due_is_polled_past_a_million_delayed_messages(
 
 
 def fill_groups(connection: Connection, type: str) -> None:
-    """An ordered queue: a group of GROUPED messages, the first of which comes first, and as many groups of one."""
+    """An ordered queue: one group of GROUPED messages, whose head is first, and as many groups of one."""
     connection.execute("SELECT mq.set_queue(%s, p_ordered => 1, p_max_attempts => 2)", [type])
     connection.execute(
         "INSERT INTO mq.message (run_at, created_at, priority, type, body, group_key)"
@@ -259,7 +259,7 @@ def calls_of_groups(connection: Connection, type: str) -> Iterator[Cost]:
     key, ids = held(connection, type)
     yield cost("finish_batch(%s, %s, 0)", key, "\n".join(f"{ident},-1,no" for ident in ids))
     yield cost("redrive(%s)", type)
-    # rescue_expired is left out: it looks for stuck groups among the first 10,000.
+    # Without rescue_expired: it searches for stuck groups among the first 10,000.
     yield cost("take_batch(%s, %s)", type, SIZE)
     yield cost("peek(%s, 'N', %s)", type, SIZE)
 
@@ -285,7 +285,7 @@ def test_no_call_reads_a_whole_group_or_all_groups_of_an_ordered_queue(
 
 
 def fill_states(connection: Connection, type: str) -> list[int]:
-    """An ordered queue with DEAD dead letters and as many messages that wait for their next attempt; an id of each."""
+    """An ordered queue with DEAD dead letters and as many messages that wait for a retry; an id of each."""
     connection.execute("SELECT mq.set_queue(%s, p_ordered => 1)", [type])
     low = connection.execute(
         "WITH sent AS (INSERT INTO mq.message (run_at, created_at, priority, type, body, group_key)"
@@ -309,7 +309,7 @@ def fill_states(connection: Connection, type: str) -> list[int]:
 def test_a_message_is_found_by_its_number_with_statistics_of_tables_that_were_emptied(
     server: Server, installed_database: Database, queue: str, statistics: str
 ) -> None:
-    """An index that only ends in the id looks as good as the primary key then, and would be read from end to end."""
+    """An index that ends with the id then costs as much as the primary key and would be scanned completely."""
     with server.client(installed_database.url) as connection:
         tables = ("message", "ready", "delayed", "dead", "grouped", "group_lock")
         for table in tables:
@@ -360,7 +360,7 @@ def test_no_call_for_one_type_reads_the_policies_of_others(
                     assert cost.rows <= ROWS and cost.pages <= PAGES and cost.scanned <= 10, cost
 
 
-def test_a_poll_passes_over_thousands_of_leases_that_hold(server: Server, backlogs: str) -> None:
+def test_a_poll_skips_thousands_of_valid_leases(server: Server, backlogs: str) -> None:
     with server.client(backlogs) as connection, connection.transaction(force_rollback=True):
         connection.execute(
             "INSERT INTO mq.batch (claimed_at, lease_until, lease_seconds, type, reader, ids, attempts)"
@@ -371,7 +371,7 @@ def test_a_poll_passes_over_thousands_of_leases_that_hold(server: Server, backlo
 
 
 def process(connection: Connection, type: str, calls: int) -> None:
-    """So many times finish and claim, each in a transaction of its own, without the client's part."""
+    """Finish and claim a number of times on the server, each in its own transaction."""
     connection.execute(
         "DO $$ DECLARE v_key uuid; BEGIN"
         f" FOR i IN 1..{calls} LOOP"
@@ -405,7 +405,7 @@ def test_an_open_snapshot_does_not_make_claims_dearer(server: Server, database: 
 
 
 def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(server: Server, database: Database, queue: str) -> None:
-    """A claim that comes short goes round to the lowest id, past all that is done."""
+    """A claim that finds too few wraps around to the lowest id, past all finished messages."""
 
     def short_claims(connection: Connection, type: str) -> float:
         touched = []
@@ -432,7 +432,7 @@ def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(server: Server, 
             " PERFORM mq.complete_batch(v_key); COMMIT; END LOOP; END $$"
         )
         last = short_claims(connection, queue)
-        # What comes back to where claims no longer look is claimed at once all the same.
+        # A message that is put back below the mark is still claimed at once.
         for n in range(10):
             connection.execute("SELECT mq.send(%s, 'x')", [queue])
             connection.execute("SELECT mq.claim_wraparound(%s, %s, 'r', 600)", [queue, SIZE])

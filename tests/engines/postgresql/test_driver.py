@@ -1,4 +1,4 @@
-"""What only PostgreSQL's engine does: errors, wake-ups, poolers, restarts and the plain script."""
+"""PostgreSQL only: errors, wake-ups, poolers, restarts and the script."""
 
 import json
 import os
@@ -101,7 +101,7 @@ def test_a_text_that_is_no_key_is_an_invalid_argument(session: Session) -> None:
     assert caught.value.number == 50002
 
 
-def test_a_role_that_may_not_create_is_told_which_right_it_lacks(empty_database: Database, server: Server) -> None:
+def test_the_error_names_the_right_that_an_installer_lacks(empty_database: Database, server: Server) -> None:
     with (
         server.login(empty_database.url, f"test_{uuid.uuid4().hex[:8]}") as url,
         pytest.raises(Forbidden, match="needs the right CREATE on database"),
@@ -333,7 +333,7 @@ def test_the_script_leaves_a_database_with_the_queue_as_it_is(
 ) -> None:
     before = server.catalog(installed_database.url)
     done = psql(installed_database.url, "-f", str(script))
-    assert done.returncode == 3 and "this script makes a new installation; runner apply changes one" in done.stderr
+    assert done.returncode == 3 and "this script makes a new installation; runner apply upgrades one" in done.stderr
     assert server.catalog(installed_database.url) == before
 
 

@@ -1,4 +1,4 @@
-"""The embedded server: shared, durable, stopped when nobody needs it, whatever was killed before."""
+"""The embedded server: shared, durable, and stopped when unused, after any process was killed."""
 
 import os
 import shutil
@@ -146,7 +146,7 @@ def test_a_start_after_the_last_stop_waits_for_it(home: Path) -> None:
             assert answers(database.url)
 
 
-def test_a_killed_server_comes_back_for_its_users_with_all_that_was_committed(home: Path, hold: Holder) -> None:
+def test_a_killed_server_restarts_with_all_committed_data(home: Path, hold: Holder) -> None:
     text = url(hold())
     with psycopg.connect(text, autocommit=True) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 7 AS n")

@@ -1,4 +1,4 @@
-"""PostgreSQL: what feeds cost, and what a table may have beside its columns: triggers, parts, heirs, owners."""
+"""PostgreSQL: the cost of feeds, and tables with triggers, partitions, child tables and other owners."""
 
 import json
 import uuid
@@ -30,7 +30,7 @@ def feed(q: Queue) -> Iterator[Feed]:
 
 
 def fetched(sql: Sql, table: str) -> tuple[int, int]:
-    """Rows of a table read by way of an index or row number, and by scans, in this transaction."""
+    """Rows of a table read in this transaction by index or ctid, and by scans."""
     [row] = sql(
         "SELECT coalesce(idx_tup_fetch, 0)::integer AS found, seq_tup_read::integer AS scanned"
         " FROM pg_stat_xact_user_tables WHERE relid = %s::regclass",
@@ -65,8 +65,8 @@ def test_a_call_reads_as_many_rows_as_it_returns_of_a_big_table(q: Queue, sql: S
     feed.call("drop_feed")
 
 
-def test_a_trigger_finds_what_stands_beside_its_table_and_may_republish(feed: Feed, sql: Sql) -> None:
-    """The trigger that spares writers `sync = NULL`, as the reference tells it."""
+def test_a_trigger_can_read_other_tables_and_publish_again(feed: Feed, sql: Sql) -> None:
+    """The trigger that sets sync = NULL for writers, from the reference."""
     log = f"log_{feed.table}"
     sql(f"CREATE TABLE {log} (id integer)")
     sql(
@@ -125,7 +125,7 @@ def test_a_partitioned_table_is_one_feed_and_heirs_of_a_table_are_no_part_of_it(
     parent.call("drop_feed")
 
 
-def test_a_table_of_another_schema_goes_by_its_whole_name(q: Queue, sql: Sql) -> None:
+def test_a_table_of_another_schema_is_shown_with_its_schema(q: Queue, sql: Sql) -> None:
     schema = f"s_{uuid.uuid4().hex[:12]}"
     sql(f'CREATE SCHEMA {schema} CREATE TABLE "T.1" (id integer PRIMARY KEY, v text, sync bigint)')
     sql(f'CREATE INDEX ON {schema}."T.1" (sync)')
@@ -157,7 +157,7 @@ def test_the_callers_settings_change_nothing_in_a_row(feed: Feed, server: Server
 def test_a_feed_needs_the_rights_of_its_caller_and_none_of_the_queues_owner(
     server: Server, empty_database: Database
 ) -> None:
-    """An owner who is no superuser and may not read the table, and an operator who at first may not either."""
+    """An owner who is not a superuser and may not read the table, and an operator who at first may not either."""
     name = uuid.uuid4().hex[:12]
     with server.client(empty_database.url) as admin, server.login(empty_database.url, f"owner_{name}") as url:
         admin.execute(f"GRANT CREATE ON SCHEMA public TO owner_{name}")
@@ -180,7 +180,7 @@ def test_a_feed_needs_the_rights_of_its_caller_and_none_of_the_queues_owner(
                 with refused("unsuitable_table", f"TO duty_{name}"):
                     duty.call(call, *values)
             duty.close()
-        # The roles of the server stay when this database goes; what the owner has must go before him.
+        # Roles are server-wide; the owner's objects must be dropped before the owner.
         admin.execute(f"DROP SCHEMA mq CASCADE; DROP OWNED BY owner_{name} CASCADE")
 
 

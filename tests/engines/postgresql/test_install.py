@@ -1,4 +1,4 @@
-"""PostgreSQL: dumps restored elsewhere, search paths, settings that a DBA changes, and taking the queue away."""
+"""PostgreSQL: dumps restored elsewhere, search paths, a DBA's settings, and uninstalling."""
 
 import subprocess
 import uuid
@@ -91,7 +91,7 @@ def test_a_restored_queue_is_put_right_by_apply(
     command = [str(programs(18) / "pg_dump"), *options, f"--dbname={installed_database.url}"]
     dump = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     with elsewhere(server, None if roles else "postgresql-18") as (there, url):
-        # Lines about roles that are not there fail, and the rest goes on, as for a DBA.
+        # Lines about missing roles fail and the rest continues, as for a DBA.
         subprocess.run([str(programs(18) / "psql"), "-q", url], input=dump, capture_output=True, text=True, check=True)
         restored = open_database(url)
         if options or not roles:
@@ -133,14 +133,14 @@ class elsewhere:
             self.server.drop_database(self.url)
 
 
-def test_owners_that_differ_are_told_and_put_right(installed_database: Database, run: Sql) -> None:
+def test_wrong_owners_are_reported_and_repaired(installed_database: Database, run: Sql) -> None:
     name = f"u{uuid.uuid4().hex[:12]}"
     run(f"CREATE ROLE {name}")
     run(f"ALTER FUNCTION mq.send(text, text) OWNER TO {name}")
     run(f"ALTER TABLE mq.message OWNER TO {name}")
     run("GRANT EXECUTE ON FUNCTION mq.purge(text, text) TO PUBLIC")
     run("REVOKE EXECUTE ON FUNCTION mq.claim_batch(text, bigint, text, bigint) FROM mq_consumer")
-    # Steps of the queue's own: to a role that has others, and to a role of the user's, which may have a procedure.
+    # Internal procedures: granted to a queue role that needs others, and to a user's role with a public procedure.
     run("GRANT EXECUTE ON FUNCTION mq.policy(text) TO mq_producer")
     run("GRANT EXECUTE ON FUNCTION mq.drop_watched, mq.erase TO mq_consumer")
     run("REVOKE EXECUTE ON FUNCTION mq.polled_settings FROM mq_operator")
@@ -201,7 +201,7 @@ def test_uninstalling_gives_claimed_rows_back_and_takes_nothing_of_anybody_elses
     assert run("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal") == []
 
 
-# All that a group has at once: each takes an installation. What a version does not know is left out.
+# All settings of a group at once, because each needs an installation. Settings that a version lacks are left out.
 SETTINGS: list[dict[str, str]] = [
     {
         "standard_conforming_strings": "off",
@@ -281,7 +281,7 @@ def test_a_setting_that_a_dba_may_change_changes_nothing(
     session = open_database(f"{url}?client_encoding={settings.get('client_encoding', 'utf8')}").connect("test")
     fill(session, run)
     assert not [row for row in call(session, "queue_health") if row["name"] == "changed_objects" and row["value"]]
-    # A name that a lost backslash would shorten, beside its neighbour.
+    # A name that a lost backslash would shorten, and the name that it would then equal.
     run("CREATE TABLE stock (id int PRIMARY KEY, sync bigint)")
     run("CREATE TABLE tock (id int PRIMARY KEY, sync bigint)")
     for table in ("stock", "tock"):
@@ -314,7 +314,7 @@ def test_triggers_that_are_off_tell_nothing_and_claims_go_on(
     session.close()
 
 
-def test_a_database_that_takes_no_changes_by_default_is_told_as_such(
+def test_a_database_that_is_read_only_by_default_raises_read_only(
     server: servers.Server, empty_database: Database, run: Sql
 ) -> None:
     name = empty_database.url.rpartition("/")[2]
@@ -350,7 +350,7 @@ def test_a_database_that_takes_no_changes_by_default_is_told_as_such(
         ("statement_timeout", DatabaseError, "canceling statement due to statement timeout"),
     ],
 )
-def test_a_time_limit_is_told_and_leaves_nothing_behind(
+def test_a_timeout_is_reported_and_leaves_no_process(
     server: servers.Server, installed_database: Database, run: Sql, setting: str, kind: type[Exception], message: str
 ) -> None:
     session = installed_database.connect("before")
@@ -377,7 +377,7 @@ def test_a_time_limit_is_told_and_leaves_nothing_behind(
 
 
 def test_a_server_that_speaks_another_language_is_understood() -> None:
-    """What is told apart goes by its number; what is shown is the server's own text."""
+    """Errors are recognised by number; the shown text is the server's own."""
     server = servers.make("postgresql-15")
     # For gettext any locale but C will do: LANGUAGE says which language.
     server.environment = {"LANGUAGE": "de"}
@@ -420,7 +420,7 @@ def test_a_time_that_no_client_can_show_is_refused(installed_database: Database,
 
 
 def test_types_with_operators_of_their_own_are_keys_like_others(installed_database: Database, run: Sql) -> None:
-    """A type whose operators are found in no path of the queue's, as ltree's and citext's are."""
+    """A type with operators outside the queue's search path, such as those of ltree and citext."""
     run("CREATE SCHEMA ext")
     if not run("SELECT 1 FROM pg_available_extensions WHERE name = 'ltree'"):
         pytest.skip("the server has no ltree")
@@ -457,7 +457,7 @@ def test_what_is_dropped_after_adoption_is_told_with_what_to_run(installed_datab
     session.close()
 
 
-def test_stuck_groups_are_found_and_rescue_expired_mends_them(installed_database: Database, run: Sql) -> None:
+def test_stuck_groups_are_found_and_rescue_expired_repairs_them(installed_database: Database, run: Sql) -> None:
     session = installed_database.connect("test")
     call(session, "set_queue", "o", ordered=1)
     for group in "ab":
@@ -508,5 +508,5 @@ def test_the_plain_script_says_when_there_is_something_to_change(empty_database:
     command = [str(programs(18) / "psql"), "-q", empty_database.url]
     subprocess.run(command, input=script, text=True, check=True, capture_output=True)
     again = subprocess.run(command, input=script, text=True, check=False, capture_output=True)
-    assert again.returncode == 3 and "schema mq is there already" in again.stderr
+    assert again.returncode == 3 and "schema mq already exists" in again.stderr
     assert install.apply(empty_database) == install.Applied()

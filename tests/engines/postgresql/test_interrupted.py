@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.usefixtures("impatient"), pytest.mark.product("postgre
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """yoyo tries so long for its lock, also when its connection is gone."""
+    """How long yoyo tries to get its lock, even after its connection is lost."""
     monkeypatch.setattr(migrations, "LOCK_SECONDS", 0.5)
 
 
@@ -30,7 +30,7 @@ class Killed(BaseException):
 
 
 class Process:
-    """What applies. It ends after the first statement of a kind that none of the earlier ones has ended after.
+    """Runs apply, and ends it after the first kind of statement after which no earlier run ended.
 
     `step`: of the statements that a COMMIT has still to follow, only every so many; all of them are undone in one way.
     """
@@ -100,11 +100,11 @@ class Process:
 
 
 def apply_killed(database: Database, process: Process, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether it came to its end."""
+    """Whether it ran to its end."""
     with process.lives(monkeypatch):
         try:
             install.apply(database, break_lock=True)
-        except BaseException:  # yoyo tidies up, and fails at that
+        except BaseException:  # yoyo's cleanup fails
             if not process.is_dead:
                 raise
             return False

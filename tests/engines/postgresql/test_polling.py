@@ -1,4 +1,4 @@
-"""PostgreSQL: adopted tables with triggers, parts and owners, and sessions that write times their own way."""
+"""PostgreSQL: adopted tables with triggers, partitions and other owners, and sessions with other time formats."""
 
 import uuid
 from collections.abc import Callable
@@ -103,7 +103,7 @@ def test_claims_and_finishes_need_read_committed(table: Polled) -> None:
 def test_a_consumer_needs_the_rights_and_the_queues_owner_none(
     server: servers.Server, empty_database: Database
 ) -> None:
-    """And what the consumer lacks is told with the statement that gives it."""
+    """The error has the GRANT statement for the right that the consumer lacks."""
     owner, operator = (f"u{uuid.uuid4().hex[:12]}" for _ in range(2))
     url = empty_database.url
     values = {"key_columns": "id", "status_column": "status", "ready_value": "N", "done_value": "D", "error_value": "E"}
@@ -140,7 +140,7 @@ def test_a_consumer_needs_the_rights_and_the_queues_owner_none(
 def test_a_finish_finds_its_rows_by_their_key_and_not_by_their_status(
     table: Polled, sql: Sql, server: servers.Server, database: Database
 ) -> None:
-    """The statistics know no active row, and the index of the status keeps an entry of each one that there was."""
+    """The statistics have no active rows, but the status index still has entries of old ones."""
     name = table.create().name
     sql(f"INSERT INTO {name} (id, v, status) SELECT n, 'x', 'N' FROM generate_series(1, 20000) AS n")
     sql(f"ANALYZE {name}")

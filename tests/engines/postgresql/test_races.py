@@ -1,4 +1,4 @@
-"""Races that only PostgreSQL's way of doing things has, with their steps in a fixed order."""
+"""Races that are specific to PostgreSQL, in a fixed order of steps."""
 
 import contextlib
 import threading
@@ -19,7 +19,7 @@ Claimed = list[dict[str, Any]]
 
 @pytest.fixture
 def slow_claim(server: Server, database: Database, connect: Callable[..., Session], queue: str) -> Callable[[], Any]:
-    """A claim that stops when it comes to group `a` and goes on when the block ends: `with slow_claim() as rows`."""
+    """A claim that stops at group `a` and continues when the block ends: `with slow_claim() as rows`."""
     slow = connect("slow")
     waiting = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'slow' AND wait_event_type = 'Lock'"
 
@@ -66,7 +66,7 @@ def test_a_slow_claim_does_not_claim_a_message_that_was_finished_meanwhile(
     first = ordered.call("send_message", queue, "first", None, 0, "a")[0]["id"]
     ordered.call("send_message", queue, "head of its group, less urgent", None, 2, "b")
     ordered.call("send_message", queue, "second of its group, more urgent", None, 1, "b")
-    # A ticket of no message: the claim goes on one ticket after the other, and has not seen those of the second group.
+    # A ticket without a message: the claim processes tickets one by one and has not seen those of the second group.
     sql(
         "INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)"
         " VALUES (now(), -1, -1, 0, %s, true) RETURNING id",
@@ -87,7 +87,7 @@ def test_a_message_that_is_redriven_while_a_claim_drops_its_old_ticket_gets_a_ne
     ordered.call("send_message", queue, "first", None, 5, "a")
     head = ordered.call("send_message", queue, "head of its group, less urgent", None, 0, "b")[0]["id"]
     ordered.call("send_message", queue, "second of its group, more urgent", None, -1, "b")
-    # The head goes with the ticket of the second; its own stays.
+    # The head uses the ticket of the second message; its own ticket stays.
     row = claim_one(ordered, queue, "b")
     assert row["id"] == head
     ordered.call("fail", head, row["batch_key"], "no", -1)
@@ -99,10 +99,10 @@ def test_a_message_that_is_redriven_while_a_claim_drops_its_old_ticket_gets_a_ne
     assert claim_one(ordered, queue, "b")["id"] == head
 
 
-def test_a_group_goes_on_when_its_last_place_is_taken_while_another_message_of_it_is_finished(
+def test_a_group_continues_when_its_last_place_is_taken_while_another_message_of_it_is_finished(
     session: Session, connect: Callable[..., Session], queue: str, slow_claim: Any
 ) -> None:
-    """The claim drops the group's other tickets: who frees a place meanwhile must wait, and then issue a new one."""
+    """The claim drops the group's other tickets: a call that frees a place must wait and then issue a new one."""
     session.call("set_queue", queue, *[None] * 10, 2)
     session.call("send_message", queue, "b1", None, 0, "b")
     [first] = session.call("claim_batch", queue, 1)
@@ -119,7 +119,7 @@ def test_a_group_goes_on_when_its_last_place_is_taken_while_another_message_of_i
 
 
 def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue: str) -> None:
-    """Who finishes from a snapshot would not see the group's next message, and the group would be stuck."""
+    """A finish with an old snapshot would not see the group's next message, and the group would be stuck."""
     ordered.call("send_message", queue, "first", None, None, "a")
     ordered.call("send_message", queue, "second", None, None, "a")
     row = claim_one(ordered, queue, "a")
@@ -149,7 +149,7 @@ def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue:
 
 
 def test_a_queue_with_limits_is_not_claimed_from_a_snapshot(session: Session, queue: str) -> None:
-    """What others have claimed since the snapshot would not count."""
+    """Claims by others after the snapshot would not count."""
     policy = [queue, None, None, None, None, None, None, None]
     session.call("send", queue, "body")
     for limits in ([1], [0, 1]):
@@ -165,7 +165,7 @@ def test_a_queue_with_limits_is_not_claimed_from_a_snapshot(session: Session, qu
     assert len(session.call("claim_batch", queue)) == 1
 
 
-def test_a_take_passes_over_any_number_of_tickets_of_groups_at_work(
+def test_a_take_skips_any_number_of_tickets_of_busy_groups(
     ordered: Session, queue: str, sql: Callable[..., Claimed]
 ) -> None:
     ordered.call("send_message", queue, "head of the long group", None, None, "a")
@@ -179,10 +179,10 @@ def test_a_take_passes_over_any_number_of_tickets_of_groups_at_work(
 
 
 @pytest.mark.parametrize("ending", ["commit", "rollback"])
-def test_a_group_goes_on_though_its_next_message_is_being_cancelled(
+def test_a_group_continues_while_its_next_message_is_being_cancelled(
     ordered: Session, queue: str, connect: Callable[..., Session], ending: str
 ) -> None:
-    """A cancel in a transaction that stays open: its group's head is finished meanwhile, and nobody waits."""
+    """A cancel in an open transaction: its group's head is finished meanwhile, and no call waits."""
     ids = [ordered.call("send_message", queue, body, None, None, "a")[0]["id"] for body in ("1", "2", "3")]
     head = claim_one(ordered, queue, "a")
     operator = connect("operator")
@@ -202,10 +202,10 @@ TAKE_GROUPS = 250
 
 
 @pytest.mark.long
-def test_a_transaction_takes_of_twenty_thousand_groups_beside_claims_and_nothing_is_stuck(
+def test_a_transaction_takes_from_twenty_thousand_groups_during_claims_and_no_group_is_stuck(
     ordered: Session, queue: str, connect: Callable[..., Session], sql: Callable[..., Claimed]
 ) -> None:
-    """Each take has as many groups as one may; what the transaction holds of the stripes makes others wait only."""
+    """Each take has the most groups possible; the stripe locks of the transaction only make others wait."""
     sql(
         "SELECT count(mq.send_message(%s, 'g' || g || '/' || n, p_group_key => 'g' || g))"
         " FROM generate_series(1, 2) AS n CROSS JOIN generate_series(1, %s) AS g",

@@ -1,4 +1,4 @@
-"""PostgreSQL: functions that run with their owner's rights give nothing else away."""
+"""PostgreSQL: functions that run with their owner's rights give no other access."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -34,14 +34,14 @@ def test_schema_mq_holds_the_functions_of_the_contract_and_no_other(sql: Sql) ->
     assert sorted(row["name"] for row in rows) == sorted(PUBLISHED | INTERNAL)
 
 
-# Their table is a user's: they have the rights of whoever calls.
+# They use a user's table: they run with the caller's rights.
 INVOKERS = {
     *("adopt_table", "claim_rows", "finish_rows", "release_rows", "retry_rows", "release_table", "peek_rows"),
     *("create_feed", "publish_feed", "fetch_feed", "feed_stats", "watch_table", "unwatch_table"),
 }
-# These two show a role what it may see of tables without the queue.
+# These two show a role only what it may see of tables without the queue.
 VIEWS = {"my_pass", "my_polled_row"}
-# Such a function of ours may be called by the roles without a pass, and tells or changes nothing of a user's table.
+# The roles may call such a function without a pass; it reveals and changes nothing of a user's table.
 HARMLESS = {
     "polled_settings",
     "feed_settings",
@@ -65,14 +65,14 @@ def test_functions_that_touch_a_users_table_run_as_their_caller(sql: Sql) -> Non
         if name in PUBLISHED:
             assert row["definer"] == (name not in INVOKERS), name
         elif row["definer"]:
-            # What the functions above may do with the queue's own tables: for who has shown the right, or harmless.
+            # What the functions above do with the queue's own tables: for callers with a pass, or harmless.
             assert row["given"] and ("p_pass" in (row["arguments"] or []) or name in HARMLESS), name
         if row["definer"] or name in PUBLISHED:
             assert "search_path=mq, pg_temp" in row["settings"], name
 
 
 @pytest.mark.parametrize("role", ["mq_producer", "public"])
-def test_internal_functions_are_granted_to_nobody_who_consumes_nothing(sql: Sql, role: str) -> None:
+def test_internal_functions_are_granted_only_to_consumers(sql: Sql, role: str) -> None:
     rows = sql(
         "SELECT oid::regprocedure::text AS name FROM pg_proc"
         " WHERE pronamespace = 'mq'::regnamespace AND proname = ANY (%s)"
@@ -116,14 +116,14 @@ def test_a_role_may_use_the_schema_and_create_nothing_in_it(sql: Sql, role: str)
 
 @pytest.fixture
 def attacker(server: servers.Server, database: Database, sql: Sql) -> Iterator[psycopg.Connection[Any]]:
-    """A user with all three roles, and a schema of his own in front of everything."""
+    """A user with all three roles, and their own schema first in the search path."""
     name = f"attacker_{uuid.uuid4().hex[:12]}"
     with server.login(database.url, name, *ROLES) as url:
         sql(f"CREATE SCHEMA {name} AUTHORIZATION {name}")
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(f"SET search_path = {name}, pg_catalog, public")
             yield connection
-            connection.execute("DISCARD TEMP")  # the end of the session would remove them too, but some time later
+            connection.execute("DISCARD TEMP")  # ending the session would remove them later
         sql(f"DROP SCHEMA {name} CASCADE")
 
 
@@ -143,7 +143,7 @@ TRAPS = [
 ]
 
 
-def test_a_hostile_search_path_makes_no_published_function_run_a_strangers_code(
+def test_a_hostile_search_path_cannot_make_a_public_function_run_foreign_code(
     attacker: psycopg.Connection[Any],
 ) -> None:
     attacker.execute("CREATE TABLE trace (who name)")
@@ -161,7 +161,7 @@ def test_a_hostile_search_path_makes_no_published_function_run_a_strangers_code(
     attacker.execute("CREATE TABLE queue (LIKE trace)")
     attacker.execute("CREATE TEMPORARY TABLE message (id bigint, type text, body text)")
     attacker.execute("CREATE TEMPORARY TABLE ready (id bigint, type text)")
-    # The traps work: without the function's own search_path they would be run.
+    # The traps work: without the function's own search_path they would run.
     attacker.execute("SELECT char_length('x'), 'a'::text = 'b'::text")
     assert attacker.execute("SELECT count(*) FROM trace").fetchone() == (2,)
     attacker.execute("TRUNCATE trace")
@@ -194,7 +194,7 @@ def test_a_hostile_search_path_makes_no_published_function_run_a_strangers_code(
 
 
 def test_a_published_function_gives_no_rights_to_code_of_its_caller(attacker: psycopg.Connection[Any]) -> None:
-    """Arguments are values: what they say is not run."""
+    """Arguments are values: SQL in them is not run."""
     kind = "x'); SELECT pg_sleep(10); --"
     attacker.execute("SELECT * FROM mq.send(%s, %s)", [kind, "'; DROP SCHEMA mq CASCADE; --"])
     attacker.execute("SELECT * FROM mq.purge(%s, 'N')", [kind])
@@ -206,7 +206,7 @@ def test_a_published_function_gives_no_rights_to_code_of_its_caller(attacker: ps
 def test_the_owner_of_a_database_installs_without_being_a_superuser(
     server: servers.Server, database: Database, sql: Sql
 ) -> None:
-    """Roles are there already, or are left out with a notice: he may not create them."""
+    """Roles exist already, or are skipped with a notice: the installer may not create them."""
     name = f"owner_{uuid.uuid4().hex[:12]}"
     url = server.create_database()
     path = url.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""The index by id of mq.ready holds only what needs it, and nothing that a ring or `cancel` looks for is missing."""
+"""The index by id of mq.ready has only the rows that need it, and all that a ring or `cancel` searches for."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ def complete(sql: Sql, queue: str) -> bool:
 
 
 def go_round(session: Session, queue: str, times: int = 3) -> set[int]:
-    """The ids that claims of one message visit; each is given back."""
+    """The ids that claims of one message visit; each is released."""
     visited = set()
     for _ in range(times):
         for row in session.call("claim_wraparound", queue, 10, "r", 60):
@@ -104,7 +104,7 @@ def test_a_backlog_joins_the_ring_in_steps(session: Session, queue: str, sql: Sq
     assert complete(sql, queue)
 
 
-def test_each_place_of_a_message_is_found_by_cancel(session: Session, queue: str, sql: Sql) -> None:
+def test_cancel_finds_a_message_in_every_table(session: Session, queue: str, sql: Sql) -> None:
     for _ in range(4):
         session.call("send", queue, "x")
     failed, released, redriven = (session.call("claim_batch", queue, 1)[0] for _ in range(3))
@@ -124,7 +124,7 @@ def test_each_place_of_a_message_is_found_by_cancel(session: Session, queue: str
 
 @pytest.mark.one_version
 def test_an_upgrade_keeps_what_is_in_the_queue(server: Server, empty_database: Database, queue: str) -> None:
-    """As the release before left it: an index of all rows, no column by_id."""
+    """As in the previous release: an index of all rows, no column by_id."""
     install.apply(empty_database)
     with server.client(empty_database.url) as connection, connection.transaction():
         for statement in (

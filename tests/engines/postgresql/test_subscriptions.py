@@ -1,4 +1,4 @@
-"""What PostgreSQL does its own way with a watched table: transition tables, partitions, cascades, rights, dumps."""
+"""Watched tables on PostgreSQL: transition tables, partitions, cascades, rights, dumps."""
 
 import json
 import random
@@ -42,10 +42,10 @@ def events(sql: Sql, type: str) -> list[tuple[Any, ...]]:
     return [(row["action"], *(tuple(row[name].values()) for name in names if name in row)) for row in rows]
 
 
-def test_each_new_key_is_told_with_its_own_old_one_however_many_rows_change_theirs(
+def test_each_new_key_is_reported_with_its_own_old_key_when_many_rows_change_keys(
     sql: Sql, session: Session, schema: str, queue: str
 ) -> None:
-    """The documentation does not promise that the two transition tables have one order: this test watches it."""
+    """PostgreSQL does not document that both transition tables have the same order; this test checks it."""
     table = f"{schema}.t"
     sql(f"CREATE TABLE {table} (id integer PRIMARY KEY DEFERRABLE, note text)")
     sql(f"INSERT INTO {table} SELECT n FROM generate_series(1, 3000) AS n ORDER BY random()")
@@ -85,10 +85,10 @@ def test_upserts_copies_and_cascades_are_told(sql: Sql, session: Session, schema
     assert events(sql, queue) == []
 
 
-def test_a_partitioned_table_tells_what_is_written_through_it(
+def test_a_partitioned_table_reports_changes_made_through_it(
     sql: Sql, session: Session, schema: str, queue: str
 ) -> None:
-    """A row that moves to another partition was updated; who writes to a partition by its own name is not seen."""
+    """A row that moves to another partition counts as updated; writes to a partition by its name are not reported."""
     table = f"{schema}.t"
     sql(f"CREATE TABLE {table} (id integer PRIMARY KEY DEFERRABLE, note text) PARTITION BY RANGE (id)")
     for n in range(2):
@@ -135,10 +135,10 @@ def test_columns_that_change_under_a_watched_table_stop_no_writer(
         sql(f"TRUNCATE {table}")
 
 
-def test_a_thousand_rows_and_more_are_told_in_the_order_of_the_statement(
+def test_more_than_a_thousand_rows_are_reported_in_the_order_of_the_statement(
     sql: Sql, session: Session, schema: str, queue: str
 ) -> None:
-    """Also where they are told in parts."""
+    """Also when they are reported in parts."""
     table, ids = f"{schema}.t", random.Random(1).sample(range(100_000), 25_000)
     sql(f"CREATE TABLE {table} (id integer PRIMARY KEY)")
     watch(session, table, queue)
@@ -147,10 +147,10 @@ def test_a_thousand_rows_and_more_are_told_in_the_order_of_the_statement(
 
 
 @pytest.mark.parametrize("count", [9_999, 10_000, 10_001])
-def test_old_keys_are_told_where_the_rows_are_as_many_as_go_into_one_part(
+def test_old_keys_are_reported_for_as_many_rows_as_fit_into_one_part(
     sql: Sql, session: Session, schema: str, queue: str, count: int
 ) -> None:
-    """One more goes into two; each is told once, in the order of the statement, to each of the types."""
+    """One row more makes two parts; each row is reported once, in the order of the statement, to each queue."""
     table, types = f"{schema}.t", (queue, f"{queue}2")
     sql(f"CREATE TABLE {table} (id integer PRIMARY KEY DEFERRABLE)")
     watch(session, table, *types)
@@ -188,7 +188,7 @@ KEYS = {
 def test_a_key_is_the_json_that_the_server_itself_makes(
     sql: Sql, session: Session, schema: str, queue: str, value: str
 ) -> None:
-    """Whatever its types are, and with NULL too where the primary key was dropped later."""
+    """With columns of any type, and with NULL if the primary key was dropped later."""
     table = f"{schema}.t"
     names = [f'"{n} 100%s ""x"" it\'s"' for n in range(len(KEYS))]
     columns = ", ".join(f"{name} {type}" for name, type in zip(names, KEYS, strict=True))
@@ -213,10 +213,10 @@ def test_a_key_is_the_json_that_the_server_itself_makes(
     events(sql, queue)
 
 
-def test_an_upgrade_mends_the_expressions_of_watched_tables(
+def test_an_upgrade_repairs_the_expressions_of_watched_tables(
     server: Server, installed_database: Database, queue: str
 ) -> None:
-    """Earlier releases wrote slower ones. They go on working until then, and also where the table is gone."""
+    """Earlier releases wrote slower ones. They keep working until then, also when the table was dropped."""
     session, url = installed_database.connect("test"), installed_database.url
     for table in ("stock", '"a.b"', "gone"):
         server.query(url, f"CREATE TABLE {table} (id integer, at timestamptz, PRIMARY KEY (at, id))")
@@ -243,7 +243,7 @@ def test_an_upgrade_mends_the_expressions_of_watched_tables(
 def test_who_may_make_no_trigger_on_a_table_cannot_have_it_watched(
     sql: Sql, server: Server, database: Database, schema: str, queue: str
 ) -> None:
-    """Nor gets what the queue's owner could do. What only the table's owner may drop is told, and does nothing."""
+    """Nor gets the rights of the queue's owner. Objects that only the owner may drop are reported and do nothing."""
     table, name = f"{schema}.t", f"login_{uuid.uuid4().hex[:12]}"
     sql(f"CREATE TABLE {table} (id integer PRIMARY KEY)")
     with server.login(database.url, name, "mq_operator") as url:
@@ -263,7 +263,7 @@ def test_who_may_make_no_trigger_on_a_table_cannot_have_it_watched(
 
 
 def test_triggers_cannot_be_made_by_strangers(sql: Sql, server: Server, database: Database) -> None:
-    """The trigger's function would tell the keys of any table to any subscription of that name."""
+    """The trigger's function would send the keys of any table to any subscription of that name."""
     name = f"login_{uuid.uuid4().hex[:12]}"
     with server.login(database.url, name) as url, server.client(url) as connection:
         connection.execute("CREATE TEMPORARY TABLE t (id integer PRIMARY KEY)")
@@ -274,7 +274,7 @@ def test_triggers_cannot_be_made_by_strangers(sql: Sql, server: Server, database
             )
 
 
-def test_a_replica_and_a_disabled_trigger_tell_nothing(sql: Sql, session: Session, schema: str, queue: str) -> None:
+def test_a_replica_and_a_disabled_trigger_report_nothing(sql: Sql, session: Session, schema: str, queue: str) -> None:
     table = f"{schema}.t"
     sql(f"CREATE TABLE {table} (id integer PRIMARY KEY)")
     watch(session, table, queue)
@@ -290,7 +290,7 @@ def test_a_replica_and_a_disabled_trigger_tell_nothing(sql: Sql, session: Sessio
 
 
 def test_a_restored_dump_is_watched_as_before(server: Server, installed_database: Database, queue: str) -> None:
-    """And the restoring tells nothing."""
+    """The restore itself reports nothing."""
     session = installed_database.connect("test")
     server.query(installed_database.url, "CREATE TABLE stock (gone text, id integer PRIMARY KEY, at timestamptz)")
     server.query(installed_database.url, "ALTER TABLE stock DROP gone")
@@ -321,7 +321,7 @@ def test_keys_do_not_follow_the_writers_settings(sql: Sql, session: Session, sch
 
 
 def test_a_write_without_subscription_reads_one_index_entry(sql: Sql, session: Session, schema: str) -> None:
-    """However many subscriptions other tables have."""
+    """For any number of subscriptions of other tables."""
     table, other = f"{schema}.t", f"{schema}.u"
     for name in (table, other):
         sql(f"CREATE TABLE {name} (id integer PRIMARY KEY)")

@@ -1,4 +1,4 @@
-"""Limits step by step: places of finishes that are not committed, with row versions and without."""
+"""Limits step by step: places freed by uncommitted finishes, with row versioning and without."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ class Undo(Exception):
 
 @pytest.fixture(scope="module", params=[True, False], ids=["versions", "no_versions"])
 def versions(server: ExternalSQLServer, request: pytest.FixtureRequest) -> bool:
-    """READ_COMMITTED_SNAPSHOT. Without it nobody sees what another transaction is deleting."""
+    """READ_COMMITTED_SNAPSHOT. Without it, no session can read rows that another transaction is deleting."""
     kept: bool = request.param
     if server.stand_in and not kept:
         pytest.skip(f"{server.stand_in} always keeps row versions")

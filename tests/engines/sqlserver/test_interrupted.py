@@ -1,4 +1,4 @@
-"""SQL Server: an installation that is killed in any file leaves nothing of it, and the next one goes on."""
+"""SQL Server: an installation that is killed in any file leaves nothing of it, and the next one continues."""
 
 import re
 from contextlib import suppress
@@ -16,7 +16,7 @@ from yoyo.exceptions import LockTimeout
 
 pytestmark = pytest.mark.product("sqlserver")
 
-# In the order in which an installation comes to them, and what is not there when it was killed behind them.
+# In the order of installation, with the objects that are missing after a kill at this point.
 POINTS = (
     (r"INSERT INTO .*_yoyo_version", "dbo._yoyo_migration"),
     (r"INSERT INTO dbo\.yoyo_lock", "mq.queue"),
@@ -35,7 +35,7 @@ class Killed(BaseException):
 
 
 def apply_until(database: Database, point: str, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Apply, killed behind the first statement that looks so, with all its connections; whether it came to it."""
+    """Apply, killed with all its connections after the first matching statement; returns whether there was one."""
     opened: list[Connection] = []
     struck = False
     open_, command, execute = SQLServer.open, Connection.command, Cursor.execute
@@ -70,11 +70,11 @@ def apply_until(database: Database, point: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.timeout(1800)  # a stand-in takes a minute and more for one installation
-def test_an_installation_that_is_killed_in_any_file_is_gone_on_with(
+def test_apply_continues_after_a_kill_in_any_file(
     server: ExternalSQLServer, database: Database, empty_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def own(url: str) -> list[str]:
-        """What is in the catalog of the queue's own: other tests leave tables of theirs."""
+        """The queue's own objects in the catalog, without tables of other tests."""
         return [line for line in server.catalog(url) if " | mq | " in line]
 
     for point, missing in POINTS:
@@ -82,7 +82,7 @@ def test_an_installation_that_is_killed_in_any_file_is_gone_on_with(
         if missing:
             [row] = server.query(empty_database.url, "SELECT OBJECT_ID(%s) AS id", missing)
             assert row["id"] is None, point
-    # Nobody breaks a lock: it went with who held it.
+    # No lock to break: it was released with its holder.
     install.apply(empty_database)
     assert own(empty_database.url) == own(database.url)
     assert install.apply(empty_database) == install.Applied()

@@ -1,4 +1,4 @@
-"""Races that only the way of SQL Server has, step by step in a fixed order, with row versions and without."""
+"""Races that are specific to SQL Server, in a fixed order of steps, with row versioning and without."""
 
 import contextlib
 import time
@@ -17,9 +17,9 @@ Rows = list[dict[str, Any]]
 Sql = Callable[..., Rows]
 Submit = Callable[..., Future[Any]]
 
-# So many tickets of one group at work that a claim drops them.
+# This many tickets of one busy group make a claim drop them.
 MANY = [str(n) for n in range(1, 51)]
-# Whoever has not answered by then waits for a lock.
+# A call that has not answered by then waits for a lock.
 SECONDS = 20
 SERIALIZABLE = 4  # as sys.dm_exec_sessions numbers the levels
 
@@ -32,7 +32,7 @@ class Undo(Exception):
 
 @pytest.fixture(scope="module", params=[True, False], ids=["versions", "no_versions"])
 def versions(server: ExternalSQLServer, request: pytest.FixtureRequest) -> bool:
-    """READ_COMMITTED_SNAPSHOT. Without it nobody sees what another transaction is deleting."""
+    """READ_COMMITTED_SNAPSHOT. Without it, no session can read rows that another transaction is deleting."""
     kept: bool = request.param
     if server.stand_in and not kept:
         pytest.skip(f"{server.stand_in} always keeps row versions")
@@ -62,7 +62,7 @@ def connect(connect: Callable[..., Session]) -> Callable[..., Session]:
 
 @pytest.fixture
 def patient(database: Database) -> Iterator[Session]:
-    """A session that waits for locks, for calls that may wait where there are no row versions."""
+    """A session that waits for locks, for calls that may wait without row versioning."""
     session = database.connect("patient")
     yield session
     session.close()
@@ -124,7 +124,7 @@ def complete(session: Session, row: dict[str, Any]) -> int:
 def drain(session: Session, queue: str) -> list[str]:
     """Bodies in the order in which they are handled, one by one."""
     bodies: list[str] = []
-    # What has come back by a rollback is found by a look from the very start, of which there is one a second.
+    # A message put back by a rollback is found by a full scan, which happens once per second.
     for pause in (0.0, 1.1):
         time.sleep(pause)
         while rows := session.call("claim_batch", queue, 1):
@@ -182,7 +182,7 @@ def test_a_batch_of_thousands_is_finished_as_its_failures_say(session: Session, 
     assert (stats["ready"], stats["active"], stats["dead"]) == (0, 1_000, 1_250)
 
 
-def test_a_ring_goes_round_in_steps_of_a_thousand(session: Session, queue: str) -> None:
+def test_a_ring_is_scanned_in_steps_of_a_thousand(session: Session, queue: str) -> None:
     session.call("send_batch", queue, "\n".join(map(str, range(2_500))))
     ids = [row["id"] for row in session.call("peek", queue, "N", 10_000)]
     first = session.call("claim_wraparound", queue, 2_100, "r", 600, ids[1_199])
@@ -191,7 +191,7 @@ def test_a_ring_goes_round_in_steps_of_a_thousand(session: Session, queue: str) 
     assert [row["id"] for row in rest] == ids[800:1_200]
 
 
-def test_a_message_of_a_take_that_rolled_back_is_failed_beside_another_take(
+def test_a_message_of_a_rolled_back_take_can_be_failed_during_another_take(
     session: Session, connect: Callable[..., Session], queue: str
 ) -> None:
     first, second = send(session, queue, "1"), send(session, queue, "2")
@@ -278,7 +278,7 @@ def test_senders_of_different_keys_and_finishers_do_not_wait(
 
 
 @ending
-def test_a_group_goes_on_though_its_only_other_message_is_being_cancelled(
+def test_a_group_continues_while_its_only_other_message_is_being_cancelled(
     ordered: Session,
     connect: Callable[..., Session],
     patient: Session,
@@ -296,7 +296,7 @@ def test_a_group_goes_on_though_its_only_other_message_is_being_cancelled(
         completing = elsewhere(complete, patient, head)
         if versions:
             assert completing.result(SECONDS) == 1
-        else:  # it may wait for the end of the cancel: give it the time to come to that
+        else:  # it may wait for the end of the cancel: give it time to reach that point
             time.sleep(1)
         if ending == "rollback":
             raise Undo
@@ -305,7 +305,7 @@ def test_a_group_goes_on_though_its_only_other_message_is_being_cancelled(
 
 
 @ending
-def test_a_claim_beside_an_open_cancel_of_the_head(
+def test_a_claim_skips_a_head_that_an_open_transaction_cancels(
     ordered: Session,
     connect: Callable[..., Session],
     patient: Session,
@@ -356,7 +356,7 @@ def test_claims_pass_over_a_group_that_another_is_claiming_or_freeing(
 def test_a_head_of_many_is_finished_while_a_claim_drops_its_tickets(
     ordered: Session, connect: Callable[..., Session], queue: str, ending: str
 ) -> None:
-    """The claim in progress locks what it drops; who finishes does not wait for it, and the group goes on."""
+    """The claim in progress locks the tickets it drops; a finish does not wait for it, and the group continues."""
     send(ordered, queue, "head", "a")
     head = claim_one(ordered, queue)
     send_many(ordered, queue, "a")
@@ -394,7 +394,7 @@ def test_a_failed_head_of_a_take_that_rolled_back_is_the_first_of_its_group_agai
     assert drain(ordered, queue) == ["2"]
 
 
-def test_a_policy_does_not_become_ordered_beside_an_open_sender(
+def test_a_policy_does_not_become_ordered_while_a_sender_is_open(
     session: Session, connect: Callable[..., Session], queue: str
 ) -> None:
     session.call("set_queue", queue)
@@ -409,7 +409,7 @@ def test_a_policy_does_not_become_ordered_beside_an_open_sender(
 def test_a_sender_that_was_too_late_for_a_policy_is_ordered_all_the_same(
     ordered: Session, queue: str, sql: Sql
 ) -> None:
-    """It read the policy before, and wrote after the queue had become ordered: a ready message without a group."""
+    """It read the policy before the queue became ordered and wrote after it: a ready message without a group."""
     sql(
         "INSERT INTO mq.message (run_at, created_at, priority, type, body, group_key)"
         " VALUES ('2020-01-01', '2020-01-01', 0, %s, N'1', N'a')",
@@ -425,8 +425,8 @@ def test_a_sender_that_was_too_late_for_a_policy_is_ordered_all_the_same(
     assert claim(ordered, queue) == []
 
 
-def test_eight_consumers_of_few_groups_meet_no_deadlock(database: Database, ordered: Session, queue: str) -> None:
-    """finish_batch gives groups back and takes groups in one transaction."""
+def test_eight_consumers_of_few_groups_get_no_deadlock(database: Database, ordered: Session, queue: str) -> None:
+    """finish_batch frees groups and claims groups in one transaction."""
     groups = ("a", "b", "c", "d")
     with ordered.transaction():
         for n in range(60):
@@ -494,7 +494,7 @@ def test_the_victim_of_a_deadlock_is_told_to_call_again_and_can(
     sql(f"DROP TABLE {table}")
 
 
-def test_an_error_inside_the_callers_transaction_ends_it_and_he_is_told(session: Session, queue: str, sql: Sql) -> None:
+def test_an_error_inside_the_callers_transaction_ends_it_and_raises(session: Session, queue: str, sql: Sql) -> None:
     with pytest.raises(Exception, match="swallowed"), session.transaction() as connection:
         send(session, queue, "1")
         with contextlib.suppress(QueueError):
@@ -521,7 +521,7 @@ def test_a_call_under_implicit_transactions_is_the_callers_to_commit(
 
 
 @ending
-def test_claims_beside_an_open_pause(
+def test_claims_continue_during_an_uncommitted_pause(
     session: Session,
     connect: Callable[..., Session],
     patient: Session,
@@ -530,7 +530,7 @@ def test_claims_beside_an_open_pause(
     versions: bool,
     ending: str,
 ) -> None:
-    """With row versions they go by the policy as it was; without them they wait for the one that will be."""
+    """With row versioning they use the old policy; without it they wait for the new one."""
     send(session, queue, "1")
     session.call("set_queue", queue)
     operator = connect("operator")

@@ -1,4 +1,4 @@
-"""SQL Server: what is broken by hand is named with the statement that mends it."""
+"""SQL Server: objects broken by hand are reported with the statement that repairs them."""
 
 import uuid
 from collections.abc import Callable
@@ -17,7 +17,7 @@ def stuck(sql: Sql) -> dict[str, Any]:
     return row
 
 
-def test_a_group_without_a_ticket_is_found_and_goes_on(sql: Sql) -> None:
+def test_a_group_without_a_ticket_is_found_and_continues(sql: Sql) -> None:
     kind = f"stuck.{uuid.uuid4().hex[:12]}"
     sql("EXEC mq.set_queue %s, @ordered = 1", kind)
     sql("EXEC mq.send_message %s, N'a', @group_key = N'g'", kind)
@@ -51,7 +51,7 @@ def test_an_index_that_was_dropped_is_asked_for(sql: Sql, letters: str) -> None:
         sql(f"EXEC mq.claim_rows N'{letters}'")
 
 
-def test_a_column_of_another_type_is_told_and_the_table_can_be_released(sql: Sql, letters: str) -> None:
+def test_a_changed_column_type_is_reported_and_the_table_can_be_released(sql: Sql, letters: str) -> None:
     sql(f"EXEC mq.claim_rows N'{letters}'")
     sql(f"DROP INDEX {letters}_claim ON dbo.{letters}")
     sql(f"ALTER TABLE dbo.{letters} ALTER COLUMN status char(2)")

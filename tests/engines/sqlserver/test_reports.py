@@ -1,4 +1,4 @@
-"""Reports of consumers, and what operators search, beside open transactions: with row versions and without."""
+"""Reports and searches during open transactions, with row versioning and without."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ _NUMBERS = (
 
 @pytest.fixture(scope="module", params=[True, False], ids=["versions", "no_versions"])
 def versions(server: ExternalSQLServer, request: pytest.FixtureRequest) -> bool:
-    """READ_COMMITTED_SNAPSHOT. Without it who reads with a lock waits for who writes."""
+    """READ_COMMITTED_SNAPSHOT. Without it, readers wait for writers."""
     kept: bool = request.param
     if server.stand_in and not kept:
         pytest.skip(f"{server.stand_in} always keeps row versions")
@@ -43,7 +43,7 @@ def database(server: ExternalSQLServer, versions: bool) -> Iterator[Database]:
 
 @pytest.fixture
 def sql(server: ExternalSQLServer, database: Database) -> Iterator[Sql]:
-    """Looks into the database of this module with all rights."""
+    """Runs statements in the database of this module with all rights."""
     with server.client(database.url) as client:
         yield lambda text, *values: client.execute(text, values or None).fetchall()
 
@@ -75,10 +75,10 @@ def make_old(sql: Sql, queue: str, hours: int) -> None:
     sql("UPDATE mq.consumer SET reported_at = DATEADD(HOUR, %s, reported_at) WHERE type = %s", -hours, queue)
 
 
-def test_an_open_report_holds_up_neither_other_consumers_nor_those_who_look(
+def test_an_open_report_blocks_neither_other_consumers_nor_readers(
     session: Session, impatient: Session, queue: str
 ) -> None:
-    """In a table of so few rows that a scan would be the cheaper plan."""
+    """In a table with so few rows that a scan would be cheaper."""
     call(impatient, "report_consumer", "known", queue, 1)
     with session.transaction():
         call(session, "report_consumer", "mine", queue, 1)
@@ -130,7 +130,7 @@ def test_dead_letters_that_are_being_redriven_do_not_hold_up_reports_and_searche
     assert [row["id"] for row in call(session, "find_messages", queue, group_key="g")] == [first, second]
 
 
-def test_a_range_of_sixteen_digits_is_told_with_its_commas(session: Session, queue: str) -> None:
+def test_an_error_shows_a_range_of_sixteen_digits_with_commas(session: Session, queue: str) -> None:
     with pytest.raises(Exception, match=r"busy_ms: must be .* to 1,000,000,000,000,000"):
         call(session, "report_consumer", "worker", queue, busy_ms=10**15 + 1)
 
@@ -163,7 +163,7 @@ def backlog(sql: Sql, session: Session, queue: str) -> Iterator[str]:
 
 
 def timed(session: Session, queue: str, **by: Any) -> tuple[float, list[dict[str, Any]]]:
-    """The quickest of five: the first one is compiled."""
+    """The fastest of five: the first call includes compilation."""
     best = 60.0
     for _ in range(5):
         began = time.monotonic()

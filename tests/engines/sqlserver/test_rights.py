@@ -1,4 +1,4 @@
-"""SQL Server: procedures that reach tables which their callers may not touch give nothing else away."""
+"""SQL Server: procedures that use tables without the caller's rights give no other access."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ def test_the_schema_holds_the_objects_of_the_contract_and_no_other_program(sql: 
     assert {row["name"] for row in rows} == set(CONTRACT.objects("sqlserver"))
 
 
-# It reads the catalog, which shows to few whether a policy filters a table, and nothing else.
+# It only reads the catalog, which shows security policies to few users.
 AS_OWNER = {"table_facts"}
 
 
@@ -80,7 +80,7 @@ def test_a_role_has_no_other_right_and_belongs_to_no_other_role(sql: Sql) -> Non
 
 @pytest.fixture
 def attacker(server: ExternalSQLServer, database: Database, sql: Sql) -> Iterator[tuple[Client, str]]:
-    """A user with all three roles and a schema of his own, which is his default one; and its name."""
+    """A user with all three roles and their own default schema; and its name."""
     name = f"attacker_{uuid.uuid4().hex[:12]}"
     with server.login(database.url, name, *sorted(ROLES)) as url:
         sql(f"CREATE SCHEMA {name} AUTHORIZATION {name}")
@@ -97,7 +97,7 @@ def attacker(server: ExternalSQLServer, database: Database, sql: Sql) -> Iterato
 
 
 def calls(type: str) -> list[str]:
-    """Calls of a whole day of a producer, a consumer and an operator."""
+    """The usual calls of a producer, a consumer and an operator."""
     return [
         f"EXEC mq.send N'{type}', N'b'",
         f"EXEC mq.send_message N'{type}', N'b', NULL, 1, N'g', N'd', 2, N'{{}}', N's'",
@@ -151,7 +151,7 @@ def test_temporary_tables_of_the_caller_are_not_used(attacker: tuple[Client, str
 def test_temporary_tables_of_the_caller_get_nothing_and_give_nothing(
     server: ExternalSQLServer, database: Database, sql: Sql
 ) -> None:
-    """Those by which rows come from a user's table: the caller has made some of their names."""
+    """Procedures that read a user's table: the caller has created objects with some of their names."""
     name = f"own_{uuid.uuid4().hex[:12]}"
     sql(f"CREATE TABLE dbo.{name} (id bigint NOT NULL PRIMARY KEY, status char(1) NOT NULL)")
     sql(f"CREATE INDEX {name}_claim ON dbo.{name} (status, id)")
@@ -173,7 +173,7 @@ def test_temporary_tables_of_the_caller_get_nothing_and_give_nothing(
     assert len(entries) == len(rows)
 
 
-def test_a_trigger_that_forges_what_comes_back_reaches_no_other_table(sql: Sql) -> None:
+def test_a_trigger_that_forges_returned_rows_reaches_no_other_table(sql: Sql) -> None:
     """It sees the temporary tables of the call in which it runs."""
     own, other = (f"{kind}_{uuid.uuid4().hex[:12]}" for kind in ("eve", "bob"))
     for name in (own, other):
@@ -215,7 +215,7 @@ SETTINGS = [
     "TEXTSIZE 10",
 ]
 
-# Every one with its defaults: what is NULL must stay NULL, and no text be made of it.
+# Each one with its defaults: NULL must stay NULL and not become an empty text.
 DEFAULTS = [
     "EXEC mq.set_queue N'{}'",
     "EXEC mq.peek N'{}'",
@@ -228,7 +228,7 @@ DEFAULTS = [
 
 
 def day(server: ExternalSQLServer, database: Database, sql: Sql, setting: str) -> None:
-    """The calls of a whole day in a session with that setting, and what they have left."""
+    """The usual calls in a session with that setting, and their results."""
     kind = f"set.{uuid.uuid4().hex[:12]}"
     with server.client(database.url) as connection:
         connection.execute(f"SET {setting}")
@@ -254,7 +254,7 @@ def test_the_language_and_the_level_of_the_session_change_nothing(
     day(server, database, sql, setting)
 
 
-def test_null_is_null_where_the_session_makes_an_empty_text_of_it(
+def test_null_stays_null_in_a_session_that_turns_it_into_an_empty_text(
     server: ExternalSQLServer, database: Database, sql: Sql
 ) -> None:
     name = f"nulls_{uuid.uuid4().hex[:12]}"
@@ -286,7 +286,7 @@ def test_null_is_null_where_the_session_makes_an_empty_text_of_it(
 def test_with_implicit_transactions_a_call_commits_nothing_by_itself(
     server: ExternalSQLServer, database: Database, sql: Sql
 ) -> None:
-    """BEGIN TRANSACTION counts two then when none is open: it is the session that ends it."""
+    """BEGIN TRANSACTION then makes @@TRANCOUNT 2; the session has to end the transaction."""
     kind = f"implicit.{uuid.uuid4().hex[:12]}"
     with server.client(database.url) as connection:
         connection.execute("SET IMPLICIT_TRANSACTIONS ON")
@@ -337,7 +337,7 @@ def test_arguments_are_values(attacker: tuple[Client, str], sql: Sql) -> None:
 def test_a_role_may_call_what_the_contract_gives_it_and_nothing_else(
     server: ExternalSQLServer, database: Database, role: str
 ) -> None:
-    """Who may call one is told what must not be NULL, or gets its rows."""
+    """A user who may call one gets invalid_argument for NULL, or its rows."""
     name = f"one_{uuid.uuid4().hex[:12]}"
     with server.login(database.url, name, role) as url, server.client(url) as connection:
         for called, procedure in CONTRACT.procedures.items():
@@ -484,4 +484,4 @@ def test_the_installation_can_be_done_by_the_owner_of_a_database_who_is_no_admin
             assert [row["body"] for row in session.call("claim_batch", "x", 10)] == ["b"]
         finally:
             session.close()
-        database.uninstall()  # what he owns stands in the way of his own end
+        database.uninstall()  # a user that owns objects cannot be dropped

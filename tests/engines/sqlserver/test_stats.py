@@ -1,4 +1,4 @@
-"""queue_stats on SQL Server: it reads parts of indexes, and a type may end anywhere in one."""
+"""queue_stats on SQL Server: it reads indexes in parts, and a queue may end anywhere in a part."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -51,13 +51,13 @@ def test_types_that_end_anywhere_in_a_part_are_counted_whole(emptied: Sql, sessi
     due, ahead = "'2026-01-01'", "'9998-01-01'"
     for type, table, past, later in (
         ("a", "ready", 3, 0),
-        ("b", "ready", 20_000, 0),  # ends in the second part, where it begins anew
+        ("b", "ready", 20_000, 0),  # ends in the second part
         ("c", "ready", 30_000, 0),
         ("d", "ready", 1, 0),
         ("a", "grouped", 10_001, 0),
         ("e", "grouped", 10_001, 0),
         ("f", "grouped", 7, 0),
-        ("a", "delayed", 20_005, 7),  # what is ahead is not reached
+        ("a", "delayed", 20_005, 7),  # the rows ahead are not reached
         ("b", "delayed", 10_000, 10_003),
         ("c", "delayed", 2, 20_010),
         ("d", "delayed", 0, 4),

@@ -1,4 +1,4 @@
-"""SQL Server: what its one trigger a table is told, and whose rights it has."""
+"""SQL Server: the rows that the one trigger per table receives, and its rights."""
 
 import json
 import uuid
@@ -16,7 +16,7 @@ Sql = Callable[..., list[dict[str, Any]]]
 
 @pytest.fixture
 def table(sql: Sql) -> Iterator[str]:
-    """A watched table with rows 1 to 3, whose changes are told to the type of its name."""
+    """A watched table with rows 1 to 3; the queue with its name gets the changes."""
     name = f"t_{uuid.uuid4().hex[:12]}"
     sql(f"CREATE TABLE dbo.{name} (id int NOT NULL PRIMARY KEY, v int)")
     sql(f"INSERT INTO dbo.{name} (id) VALUES (1), (2), (3)")
@@ -35,13 +35,13 @@ def told(sql: Sql, kind: str) -> list[tuple[str, int, int | None]]:
     return [(body["action"], body["key"]["id"], body.get("old_key", {}).get("id")) for body in bodies]
 
 
-def test_each_key_that_comes_and_each_that_goes_is_told_once(table: str, sql: Sql) -> None:
-    """A trigger is not told which row has become which: 1 and 2 are there before and after."""
+def test_each_new_key_and_each_removed_key_is_reported_once(table: str, sql: Sql) -> None:
+    """A trigger cannot know which row became which: 1 and 2 exist before and after."""
     sql(f"UPDATE dbo.{table} SET id = id - 1")
     assert told(sql, table) == [("U", 1, None), ("U", 2, None), ("U", 0, 3)]
 
 
-def test_a_statement_of_thousands_of_rows_is_told_in_the_order_of_the_key(table: str, sql: Sql) -> None:
+def test_a_statement_of_thousands_of_rows_is_reported_in_key_order(table: str, sql: Sql) -> None:
     tens = "(VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9))"
     more = "".join(f" CROSS JOIN {tens} AS {alias} (n)" for alias in "bcd")
     numbers = f"SELECT 1 + a.n + 10 * b.n + 100 * c.n + 1000 * d.n AS n FROM {tens} AS a (n){more}"
@@ -49,7 +49,7 @@ def test_a_statement_of_thousands_of_rows_is_told_in_the_order_of_the_key(table:
     assert told(sql, table) == [("I", id, None) for id in range(7500, 10000)]
 
 
-def test_a_merge_is_told_by_its_actions(table: str, sql: Sql) -> None:
+def test_a_merge_is_reported_by_its_actions(table: str, sql: Sql) -> None:
     sql(
         f"MERGE dbo.{table} AS t USING (VALUES (1), (4)) AS s (id) ON t.id = s.id"
         " WHEN MATCHED THEN UPDATE SET v = 1 WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
@@ -58,7 +58,7 @@ def test_a_merge_is_told_by_its_actions(table: str, sql: Sql) -> None:
     assert sorted(told(sql, table)) == [("D", 3, None), ("I", 4, None), ("U", 1, None)]
 
 
-def test_an_empty_merge_tells_nothing(table: str, sql: Sql) -> None:
+def test_an_empty_merge_reports_nothing(table: str, sql: Sql) -> None:
     sql(
         f"MERGE dbo.{table} AS t USING (VALUES (9)) AS s (id) ON t.id = s.id"
         " WHEN MATCHED THEN UPDATE SET v = 1 WHEN NOT MATCHED BY SOURCE AND t.id = 9 THEN DELETE;"
@@ -75,7 +75,7 @@ def test_a_limit_of_the_session_does_not_cut_what_is_told(
     assert told(sql, table) == [("U", 1, None), ("U", 2, None)]
 
 
-def test_a_table_of_another_owner_tells_though_its_writers_have_no_right_on_the_queue(
+def test_a_table_of_another_owner_reports_changes_of_writers_without_rights_on_the_queue(
     server: ExternalSQLServer, database: Database, sql: Sql
 ) -> None:
     name = f"owner_{uuid.uuid4().hex[:12]}"
@@ -92,7 +92,7 @@ def test_a_table_of_another_owner_tells_though_its_writers_have_no_right_on_the_
         sql(f"DROP SCHEMA {name}")
 
 
-def test_a_writer_at_serializable_does_not_stop_who_subscribes(
+def test_a_serializable_writer_does_not_block_a_subscription(
     server: ExternalSQLServer, database: Database, table: str, sql: Sql
 ) -> None:
     with server.client(database.url) as connection:

@@ -1,11 +1,11 @@
--- base64: bytes as base64, in one line.
+-- base64: encode bytes as base64, in one line.
 -- Arguments:   p_bytes
 -- Returns:     the text; NULL for NULL
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq_base64('Firebird') FROM rdb$database;
 --
--- This is the body for Firebird 4.0 and later, beside base64.sql for 3.0, which has no such function.
+-- This variant for Firebird 4.0 and later replaces base64.sql: Firebird 3.0 has no such function.
 
 SET TERM ^ ;
 

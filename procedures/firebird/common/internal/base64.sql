@@ -1,11 +1,11 @@
--- base64: bytes as base64, in one line.
+-- base64: encode bytes as base64, in one line.
 -- Arguments:   p_bytes
 -- Returns:     the text; NULL for NULL
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq_base64('Firebird') FROM rdb$database;
 --
--- This is the body for Firebird 3.0: a second for each megabyte or so. base64.4.sql is the body for later versions.
+-- This variant is for Firebird 3.0 and needs about one second per megabyte. base64.4.sql replaces it from 4.0 on.
 
 SET TERM ^ ;
 
@@ -24,7 +24,7 @@ BEGIN
     v_length = OCTET_LENGTH(p_bytes);
     IF (v_length > 3000) THEN
     BEGIN
-        -- In halves, because each SUBSTRING reads again what it is cut from.
+        -- Split in halves, because each SUBSTRING reads its source again from the start.
         v_at = v_length / 6 * 3;
         RETURN mq_base64(SUBSTRING(p_bytes FROM 1 FOR v_at)) || mq_base64(SUBSTRING(p_bytes FROM v_at + 1));
     END

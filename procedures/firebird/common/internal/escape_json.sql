@@ -1,11 +1,11 @@
--- escape_json: JSON from what row_json composes: escapes are put in where JSON wants them.
--- Arguments:   p_raw (bytes of UTF-8; those FE are quotes that are no part of a text)
--- Returns:     bytes of UTF-8
+-- escape_json: complete the JSON that row_json composes: insert the escapes that JSON requires.
+-- Arguments:   p_raw (UTF-8 bytes; each byte FE stands for a quote that delimits a text)
+-- Returns:     UTF-8 bytes
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq_escape_json(x'7BFE' || 'a"b' || x'FE' || ':1}') FROM rdb$database;
 --
--- The bytes FE and FF are in no UTF-8 text. So a whole row is escaped at once, its columns' names too.
+-- The bytes FE and FF occur in no UTF-8 text. So one call escapes a whole row, including the names of its columns.
 
 SET TERM ^ ;
 
@@ -15,14 +15,14 @@ CREATE OR ALTER FUNCTION mq_escape_json (
 RETURNS blob SUB_TYPE TEXT CHARACTER SET OCTETS
 AS
 DECLARE v_raw varchar(24000) CHARACTER SET OCTETS;
--- Not OCTETS: on Firebird 3.0 these are SIMILAR TO nothing.
+-- Not OCTETS: on Firebird 3.0, SIMILAR TO never matches them.
 DECLARE v_latin varchar(4000) CHARACTER SET ISO8859_1;
 DECLARE v_pattern varchar(20) CHARACTER SET ISO8859_1;
 DECLARE v_code integer = 0;
 BEGIN
     v_code = OCTET_LENGTH(p_raw);
     IF (v_code > 4000) THEN
-        -- In halves, because each SUBSTRING reads again what it is cut from.
+        -- Split in halves, because each SUBSTRING reads its source again from the start.
         RETURN mq_escape_json(SUBSTRING(p_raw FROM 1 FOR v_code / 2)) || mq_escape_json(SUBSTRING(p_raw FROM v_code / 2 + 1));
     v_raw = p_raw;
     v_latin = v_raw;

@@ -1,8 +1,9 @@
--- find_columns: columns of a table by the names that SQL has for them, in the order of the list.
--- Arguments:   p_argument (its name in the contract), p_table (as find_table returns its name), p_list (NULL: all columns)
--- Returns:     n (from 1), name (as the catalog has it), quoted (for SQL), type (for a CAST; NULL: there is none, as for an
---              array), nullable (1 or 0), kind (RDB$FIELD_TYPE), charset (RDB$CHARACTER_SET_ID, of texts), room (of texts: in
---              characters, else in bytes), is_text (1: of a BLOB)
+-- find_columns: the columns that an argument names.
+-- Arguments:   p_argument (its name in the contract), p_table (its name from find_table), p_list (names as written in
+--              SQL, separated by commas; NULL: all columns)
+-- Returns:     n (from 1), name (as in the catalog), quoted (for SQL), type (for a CAST; NULL: not possible, as for an
+--              array), nullable (1 or 0), kind (RDB$FIELD_TYPE), charset (of texts, RDB$CHARACTER_SET_ID), room (length:
+--              of texts in characters, else in bytes), is_text (1: a text BLOB)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT n, name, quoted, type, nullable FROM mq_find_columns('key_columns', 'ORDERS', 'id, "Line"');

@@ -1,5 +1,5 @@
 -- find_index: an index of a table that begins with these columns, in this order and ascending.
--- Arguments:   p_table (as find_table returns its name), p_columns (quoted, with commas between them; NULL: none is wanted)
+-- Arguments:   p_table (its name from find_table), p_columns (quoted, separated by commas; NULL: no index is needed)
 -- Returns:     its name, quoted; NULL when there is none
 -- Errors:      none
 -- Transaction: reads the catalog only
@@ -16,7 +16,7 @@ AS
 DECLARE v_index varchar(63) CHARACTER SET UTF8;
 DECLARE v_columns mq_text;
 BEGIN
-    -- A condition makes it an index of some rows, an expression one of no column; the latter has no segments.
+    -- Excluded: a partial index, which holds only some rows, and an expression index, which has no column segments.
     FOR SELECT i.rdb$index_name FROM rdb$indices AS i
         WHERE i.rdb$relation_name = :p_table AND COALESCE(i.rdb$index_inactive, 0) = 0 AND COALESCE(i.rdb$index_type, 0) = 0
             AND i.rdb$expression_blr IS NULL AND mq_index_condition(i.rdb$index_name) = 0

@@ -1,6 +1,6 @@
 -- find_one_column: the one column that an argument names.
--- Arguments:   p_argument (its name in the contract), p_table (as find_table returns its name), p_column (NULL: none)
--- Returns:     name (as the catalog has it), or NULL
+-- Arguments:   p_argument (its name in the contract), p_table (its name from find_table), p_column (NULL: none)
+-- Returns:     name (as in the catalog); NULL: the argument is NULL
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     EXECUTE PROCEDURE mq_find_one_column('order_column', 'ORDERS', 'created') RETURNING_VALUES v_order;
@@ -22,7 +22,7 @@ BEGIN
     BEGIN
         SELECT COUNT(*), MIN(name) FROM mq_find_columns(:p_argument, :p_table, :p_column) INTO v_count, name;
         IF (v_count > 1) THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_argument || ': must be one column');
+            EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_argument || ': must name exactly one column');
     END
 END^
 

@@ -1,6 +1,7 @@
--- find_table: a user's table by the name that SQL has for it.
--- Arguments:   p_argument (its name in the contract), p_table
--- Returns:     schema (NULL: there are none), name (as the catalog has it), quoted (for SQL), label (for messages)
+-- find_table: find a user's table by the name in an argument.
+-- Arguments:   p_argument (its name in the contract), p_table (as written in SQL)
+-- Returns:     schema (NULL: the version has no schemas), name (as in the catalog), quoted (for SQL), label (for error
+--              texts)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: reads only
 -- Example:     SELECT quoted FROM mq_find_table('table', 'orders');
@@ -26,8 +27,8 @@ DECLARE v_owner varchar(63) CHARACTER SET UTF8;
 BEGIN
     SELECT MAX(n), MAX(name) FROM mq_split_names(:p_argument, :p_table) INTO v_count, v_name;
     IF (v_count > 1) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_argument || ': must be one table');
-    -- Names are 31 bytes on 3.0 and 63 characters later.
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_argument || ': must name exactly one table');
+    -- A name has up to 31 bytes on 3.0, and up to 63 characters on later versions.
     IF (CHAR_LENGTH(v_name) <= 63) THEN
         SELECT TRIM(rdb$relation_name), COALESCE(rdb$relation_type, IIF(rdb$view_blr IS NULL, 0, 1)), rdb$system_flag,
             TRIM(rdb$owner_name)
@@ -38,7 +39,7 @@ BEGIN
     label = name;
     quoted = '"' || REPLACE(name, '"', '""') || '"';
     IF (v_system <> 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', label || ' is a table of the system');
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', label || ' is a system table');
     IF (v_type <> 0) THEN
         EXECUTE PROCEDURE mq_raise_error('unsuitable_table', label || ' is '
             || CASE v_type WHEN 1 THEN 'a view' WHEN 2 THEN 'an external table' ELSE 'a temporary table' END

@@ -1,5 +1,5 @@
--- has_key: whether columns identify the rows of a table: they contain a primary key or a unique index of NOT NULL columns.
--- Arguments:   p_table (as find_table returns its name), p_columns (quoted, with commas between them)
+-- has_key: whether columns include a primary key or a unique index of NOT NULL columns.
+-- Arguments:   p_table (its name from find_table), p_columns (quoted, separated by commas)
 -- Returns:     1 or 0
 -- Errors:      none
 -- Transaction: reads the catalog only

@@ -1,11 +1,11 @@
--- index_condition: whether an index holds some of a table's rows only.
--- Arguments:   p_index (as the catalog has it)
+-- index_condition: whether an index is partial: it holds only some of the table's rows.
+-- Arguments:   p_index (its name as in the catalog)
 -- Returns:     1 or 0
 -- Errors:      none
 -- Transaction: reads the catalog only
 -- Example:     SELECT mq_index_condition('ORDERS_OPEN') FROM rdb$database;
 --
--- This is the body for Firebird 5.0 and later, beside index_condition.sql: they have partial indexes.
+-- This variant for Firebird 5.0 and later replaces index_condition.sql: these versions have partial indexes.
 
 SET TERM ^ ;
 

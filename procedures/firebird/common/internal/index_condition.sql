@@ -1,11 +1,11 @@
--- index_condition: whether an index holds some of a table's rows only.
--- Arguments:   p_index (as the catalog has it)
+-- index_condition: whether an index is partial: it holds only some of the table's rows.
+-- Arguments:   p_index (its name as in the catalog)
 -- Returns:     1 or 0
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq_index_condition('ORDERS_OPEN') FROM rdb$database;
 --
--- This is the body for Firebird 3.0 and 4.0, where all indexes hold all rows; index_condition.5.sql that for later versions.
+-- This variant is for Firebird 3.0 and 4.0, which have no partial indexes. index_condition.5.sql replaces it from 5.0 on.
 
 SET TERM ^ ;
 

@@ -1,14 +1,15 @@
--- json_text: the text that a JSON string stands for.
--- Arguments:   p_json (bytes of UTF-8: a double quote, the text, a double quote), p_error (what to say when it is none)
--- Returns:     piece: its bytes, in order; '' for an empty text
+-- json_text: the value of a JSON string.
+-- Arguments:   p_json (UTF-8 bytes: a double quote, the text, a double quote), p_error (the error text if it is not a
+--              JSON string)
+-- Returns:     piece: the text's bytes, in order; '' for an empty text
 -- Errors:      50002 invalid_argument, with p_error
 -- Transaction: reads nothing
 -- Example:     SELECT LIST(piece, '') FROM mq_json_text('"two\nlines"', 'body: is not a JSON string');
 --
--- Escapes are replaced in all of a chunk at once: a loop over its characters would take a second for each megabyte. What is
--- still to come back as a quote or a backslash stands there as the bytes FE and FFFF, which are not in any UTF-8 text.
+-- Escapes are replaced in a whole chunk at once: a loop over its characters would take a second per megabyte. Meanwhile
+-- the byte FE stands for an escaped quote and FFFF for an escaped backslash; neither occurs in a UTF-8 text.
 --
--- It is long because Firebird has no JSON, nor a function for a single escape.
+-- It is long because Firebird has no functions for JSON or for a single escape.
 
 SET TERM ^ ;
 
@@ -21,7 +22,8 @@ RETURNS (
 )
 AS
 DECLARE v_part blob SUB_TYPE TEXT CHARACTER SET OCTETS;
--- Where the part and the chunk begin in p_json, from 1, and the last byte before the closing quote.
+-- The positions in p_json, from 1: the start of the part, the start of the chunk, and the last byte before the closing
+-- quote.
 DECLARE v_part_at integer = 1;
 DECLARE v_part_end integer = 0;
 DECLARE v_at integer = 2;
@@ -30,7 +32,7 @@ DECLARE v_length integer;
 DECLARE v_found integer;
 DECLARE v_code integer;
 DECLARE v_low integer;
--- Not OCTETS: on Firebird 3.0 these are SIMILAR TO nothing.
+-- Not OCTETS: on Firebird 3.0, SIMILAR TO never matches them.
 DECLARE v_escape varchar(12) CHARACTER SET ISO8859_1;
 DECLARE v_bytes varchar(4) CHARACTER SET OCTETS;
 BEGIN
@@ -58,7 +60,7 @@ BEGIN
 
     WHILE (v_at <= v_last) DO
     BEGIN
-        -- SUBSTRING reads from the beginning: parts keep that short.
+        -- SUBSTRING reads from the start of its source: parts keep that short.
         IF (v_at + 3999 > v_part_end AND v_part_end < v_last) THEN
         BEGIN
             v_part_at = v_at;
@@ -77,7 +79,7 @@ BEGIN
         piece = REPLACE(piece, '\\', x'FFFF');
         IF (v_at + v_length <= v_last) THEN
         BEGIN
-            -- Cut before an escape that may go on after the chunk, and before the first half of a pair of them.
+            -- Cut before an escape that may continue in the next chunk, and before the first half of a surrogate pair.
             v_found = POSITION('\', SUBSTRING(piece FROM v_length - 10));
             IF (v_found > 0) THEN
             BEGIN

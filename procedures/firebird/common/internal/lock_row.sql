@@ -1,21 +1,20 @@
--- lock_row: lock a row of the queue until the transaction ends, waiting for a moment while another transaction has it.
--- Arguments:   p_table (batch, polled_batch, polled, counter, feed, feed_consumer; stripe: the names of a row that is not there
---              yet), p_name (its key), p_consumer (of feed_consumer; else NULL), p_milliseconds (how long to try; NULL: for two
---              seconds, and then with an error)
--- Returns:     number: the row's number or position, 1 where it has none; NULL when there is no such row, -1 when another
---              transaction has kept it for p_milliseconds
+-- lock_row: lock a row of the queue until the transaction ends, and wait briefly while another transaction has it.
+-- Arguments:   p_table (batch, polled_batch, polled, counter, feed, feed_consumer; stripe: locks the name of a row that
+--              does not exist yet), p_name (its key), p_consumer (of feed_consumer; else NULL), p_milliseconds (how long
+--              to try; NULL: two seconds, then an error)
+-- Returns:     number: the row's number or position, 1 where it has none; NULL: there is no such row; -1: another
+--              transaction held it for p_milliseconds
 -- Errors:      without p_milliseconds the engine's lock conflict
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_lock_row('feed', 'orders', NULL) RETURNING_VALUES v_last;
 --
--- In a NO WAIT transaction, trying again is the only way to wait. Callers that try a row again and again can meet it while a
--- rollback restores it: then what was rolled back can stay. So all of them wait for a row of mq_stripe, which never changes, and
--- look at the row itself when they have that. While a rollback goes on, the stripe may be free before the row is.
--- From Firebird 4.0 on the stripe also makes the engine begin the whole call again, which then sees a row that the other
--- transaction has inserted.
+-- A NO WAIT transaction can wait only by trying again. A caller that keeps trying can lock a row while a rollback
+-- restores it, and then rolled-back values can stay. So callers first lock a row of mq_stripe, which never changes, and
+-- then the row itself. During a rollback the stripe may be free before the row is. From Firebird 4.0 on, the stripe also
+-- makes the engine restart the whole call, which then sees a row that the other transaction has inserted.
 --
--- On Firebird 3.0 a statement can miss a row that another transaction changes at this moment, about once in 400,000 tries. So a
--- row that is not found is looked for three times. On 4.0 an UPDATE finds nothing when the engine is about to begin the call again.
+-- On Firebird 3.0 a statement can miss a row that another transaction is changing, about once in 400,000 tries. So the
+-- call searches for a row up to three times. On 4.0 an UPDATE finds no row when the engine is about to restart the call.
 
 SET TERM ^ ;
 
@@ -42,7 +41,7 @@ DECLARE v_waits integer = 0;
 DECLARE v_until timestamp;
 BEGIN
     v_milliseconds = COALESCE(p_milliseconds, c_milliseconds);
-    -- Batches have rows of mq_stripe of their own: work that takes long may keep them.
+    -- Batches have their own rows of mq_stripe, because long work may hold them.
     v_stripe = IIF(p_table IN ('batch', 'polled_batch'), 24576 + MOD(ABS(HASH(p_name)), 16384),
         16384 + MOD(ABS(HASH(p_name || ASCII_CHAR(10) || COALESCE(p_consumer, ''))), 4096));
     WHILE (v_tries < c_tries AND v_again = 0) DO
@@ -68,7 +67,7 @@ BEGIN
                 number = -1;
                 EXIT;
             END
-            -- Another transaction keeps it: this ends in a lock conflict, or waits.
+            -- Another transaction holds it: this raises a lock conflict, or waits.
             ELSE IF (v_table = 'batch') THEN
                 UPDATE mq_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name;
             ELSE IF (v_table = 'polled_batch') THEN

@@ -1,13 +1,13 @@
--- number_text: a floating point number in as few digits as read back the same, as JSON has it.
--- Arguments:   p_number, p_single (1: it was a FLOAT)
--- Returns:     the text; NULL for NULL; infinities and what is no number in the bytes FE, as escape_json wants texts
+-- number_text: the shortest decimal text that reads back as the same floating point number, for JSON.
+-- Arguments:   p_number, p_single (1: it is a FLOAT)
+-- Returns:     the text; NULL for NULL; infinities and NaN between bytes FE, the quotes of escape_json
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT CAST(mq_number_text(1e0 / 3, 0) AS varchar(30) CHARACTER SET ASCII) FROM rdb$database;
 --
--- The engine's own texts have 16 digits, of which 17 are needed. Here a number is brought to 18 digits before the point, as a sum
--- of two, which is exact enough: the product of two numbers and its error by T. J. Dekker's method (Numerische Mathematik
--- 18, 1971). Then it is cut to as many digits as distinguish it from the numbers next to it.
+-- The engine writes 16 digits, but 17 may be needed. This function scales the number to 18 digits before the point, as a
+-- sum of two numbers: the product and its error by T. J. Dekker's method (Numerische Mathematik 18, 1971). Then it keeps
+-- the digits that distinguish the number from its neighbours.
 --
 -- It is long because the engine's own conversion loses digits.
 
@@ -52,7 +52,7 @@ BEGIN
 
     v_high = ABS(p_number);
     v_low = 0;
-    -- The greatest power of two that is not above: the distance to the next number is a part of it.
+    -- The greatest power of two that is not above the number; it determines the distance to the next number.
     v_power = POWER(2e0, MINVALUE(FLOOR(LOG(2, v_high)), 1023));
     IF (v_power > v_high) THEN
         v_power = v_power / 2;
@@ -64,17 +64,17 @@ BEGIN
     WHILE (v_left <> 0) DO
     BEGIN
         v_step = MINVALUE(ABS(v_left), 16);
-        -- Exact up to ten to the power of 22.
+        -- Exact up to 10 to the power of 22.
         v_factor = POWER(10e0, v_step);
         IF (v_high > 1e300) THEN
         BEGIN
-            -- Both by a power of two, which is exact: a product could be beyond the greatest number.
+            -- Scale both by a power of two, which is exact: otherwise a product could overflow.
             v_high = v_high / 1024;
             v_factor = v_factor / 1024;
         END
         v_quotient = IIF(v_left > 0, v_high, v_high / v_factor);
         v_product = v_quotient * v_factor;
-        -- By how much v_quotient * v_factor is more: the products of halves are exact.
+        -- The error of v_quotient * v_factor, from the exact products of the halves.
         v_a = 134217729e0 * v_quotient;
         v_a = v_a - (v_a - v_quotient);
         v_b = 134217729e0 * v_factor;

@@ -1,11 +1,11 @@
--- object_fingerprint: a hash of an installed object as the catalog has it, to notice changes made by hand.
+-- object_fingerprint: a hash of an object's definition in the catalog, to detect changes made by hand.
 -- Arguments:   p_name (a procedure, function or view, without mq_)
--- Returns:     two numbers of 64 bits, of the body and of the parameters; NULL when there is no such object
+-- Returns:     two 64-bit numbers, for the body and for the parameters; NULL when there is no such object
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT name FROM mq_installed WHERE fingerprint <> mq_object_fingerprint(name);
 --
--- The numbers of HASH() are not safe against somebody who wants to deceive; they notice what was done in good faith.
+-- HASH() is not cryptographic: it detects accidental changes, not deliberate forgery.
 
 SET TERM ^ ;
 
@@ -28,7 +28,7 @@ BEGIN
         SELECT rdb$view_source FROM rdb$relations WHERE rdb$relation_name = :v_name INTO v_source;
     IF (v_source IS NULL) THEN
         RETURN NULL;
-    -- A type as its field says it: the field's own name may be made up again each time, and gbak writes 0 where nothing stood.
+    -- The type comes from the domain's definition: a generated domain name can change, and gbak writes 0 instead of NULL.
     SELECT LIST(p.line, ';')
     FROM (
         SELECT TRIM(a.name) || ' ' || a.kind || ' ' || a.place || ' ' || COALESCE(f.rdb$field_type, '') || ' '

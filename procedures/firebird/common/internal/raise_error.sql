@@ -2,7 +2,7 @@
 -- Arguments:   p_name (as in the contract), p_detail
 -- Returns:     never
 -- Errors:      the one named
--- Transaction: the failing procedure has changed nothing for its caller
+-- Transaction: the changes of the failing procedure are undone
 -- Example:     EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'size: must be 1 to 10,000');
 
 CREATE OR ALTER EXCEPTION mq_50001 'wrong_isolation';
@@ -24,7 +24,7 @@ AS
 DECLARE v_text mq_argument;
 BEGIN
     v_text = p_name || ': ' || LEFT(p_detail, 900);
-    -- An exception's text has room for 1,023 bytes.
+    -- An exception's text holds up to 1,023 bytes.
     WHILE (OCTET_LENGTH(v_text) > 1000) DO
         v_text = LEFT(v_text, CHAR_LENGTH(v_text) - 10);
     IF (p_name = 'wrong_isolation') THEN

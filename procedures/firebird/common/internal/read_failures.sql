@@ -1,6 +1,6 @@
--- read_failures: the items of a list of failures, as finish_batch and finish_rows are given it.
--- Arguments:   p_failures (one a line: id,retry_after_seconds,error; a line that does not begin with two such fields is
---              part of the error above it)
+-- read_failures: read the list of failures that finish_batch and finish_rows take.
+-- Arguments:   p_failures (one per line: id,retry_after_seconds,error; a line that does not begin with two such fields
+--              continues the error above it)
 -- Returns:     id, retry (NULL: the queue's backoff), error (cut at 4,000 characters)
 -- Errors:      50002 invalid_argument, naming the line
 -- Transaction: reads nothing
@@ -31,7 +31,7 @@ DECLARE v_said varchar(200) CHARACTER SET UTF8;
 BEGIN
     FOR SELECT n, item FROM mq_split_list('failures', :p_failures, 0) INTO v_n, v_item DO
     BEGIN
-        -- 18 digits, a comma, 9 digits and a comma are the longest that counts.
+        -- The longest valid head: 18 digits, a comma, 9 digits and a comma.
         v_head = SUBSTRING(v_item FROM 1 FOR 30);
         v_retry = NULL;
         v_good = IIF(v_head SIMILAR TO '[0-9]{1,18},(|\-1|[0-9]{1,9}),%' ESCAPE '\', 1, 0);
@@ -50,7 +50,7 @@ BEGIN
             IF (v_quoted = 1 OR LEFT(v_head, 1) BETWEEN '0' AND '9' AND v_head SIMILAR TO '[0-9]+,[\-0-9]*,%' ESCAPE '\') THEN
                 EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'failures: line ' || v_n || ': must be id,retry_after_seconds,'
                     || 'error where retry_after_seconds is empty, -1, or 0 to 315,360,000');
-            -- The line feeds of empty lines too.
+            -- Includes the line feeds of empty lines.
             error = error || RPAD('', MINVALUE(v_n - v_last, c_error - CHAR_LENGTH(error)), ASCII_CHAR(10));
             error = error || LEFT(v_head, c_error - CHAR_LENGTH(error));
         END

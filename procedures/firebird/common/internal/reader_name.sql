@@ -1,5 +1,5 @@
--- reader_name: the name of a process that gave none: its application, else its user, with its connection number.
--- Arguments:   p_name (NULL: make one up)
+-- reader_name: a name for a process that passed none: its application, or else its user, and its connection number.
+-- Arguments:   p_name (NULL: make one)
 -- Returns:     a name of at most 200 characters
 -- Errors:      none
 -- Transaction: reads nothing
@@ -19,7 +19,7 @@ BEGIN
     BEGIN
         v_application = RDB$GET_CONTEXT('USER_SESSION', 'MQ_APPLICATION');
     WHEN ANY DO
-        -- The context holds bytes: a client that is not UTF8 may have put there what is none.
+        -- The context holds bytes, which a client with another character set may have set to invalid UTF-8.
         v_application = NULL;
     END
     IF (COALESCE(CHAR_LENGTH(v_application), 0) = 0) THEN

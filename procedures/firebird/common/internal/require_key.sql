@@ -1,4 +1,4 @@
--- require_key: refuse a text that is no batch key.
+-- require_key: refuse a text that is not a batch key.
 -- Arguments:   p_batch_key
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
@@ -13,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq_require_key (
 AS
 DECLARE v_key char(16) CHARACTER SET OCTETS;
 BEGIN
-    -- To read it costs a tenth of comparing it with a pattern.
+    -- Reading it costs a tenth of comparing it with a pattern.
     v_key = IIF(CHAR_LENGTH(p_batch_key) = 36, CHAR_TO_UUID(p_batch_key), CHAR_TO_UUID('no key'));
     WHEN ANY DO
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', TRIM(IIF(p_batch_key IS NULL, 'batch_key: must not be NULL',

@@ -5,7 +5,7 @@
 -- Transaction: reads nothing
 -- Example:     EXECUTE PROCEDURE mq_require_name('type', 'email', 0);
 --
--- Firebird compares texts as if blanks at the end were not there: two names that differ in them would be one.
+-- Firebird ignores trailing blanks when it compares texts: two names that differ only in these would be the same.
 
 SET TERM ^ ;
 

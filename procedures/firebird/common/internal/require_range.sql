@@ -1,4 +1,4 @@
--- require_range: refuse a number outside its limits; NULL is always inside.
+-- require_range: refuse a number outside its limits; NULL passes and means the default.
 -- Arguments:   p_argument (its name in the contract), p_value, p_from, p_to
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
@@ -22,7 +22,7 @@ BEGIN
     BEGIN
         v_from = p_from;
         v_to = p_to;
-        -- 315360000 reads as 315,360,000.
+        -- Writes 315360000 as 315,360,000.
         IF (CHAR_LENGTH(v_from) > 4) THEN
             v_from = LEFT(v_from, CHAR_LENGTH(v_from) - 3) || ',' || RIGHT(v_from, 3);
         v_place = CHAR_LENGTH(v_to) - 3;

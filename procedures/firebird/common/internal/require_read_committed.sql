@@ -1,13 +1,12 @@
--- require_read_committed: refuse to claim or finish in a transaction that cannot see what others have done since, or that
---                         waits for their locks.
+-- require_read_committed: refuse a transaction in which claims and finishes cannot work.
 -- Arguments:   none
 -- Returns:     nothing
 -- Errors:      50001 wrong_isolation
 -- Transaction: reads its settings only
 -- Example:     EXECUTE PROCEDURE mq_require_read_committed;
 --
--- A claim passes over what another has locked; before Firebird 5 that is possible in a NO WAIT transaction only, and in one
--- that waits it would stand still behind a forgotten take, with all claims after it. See docs/decisions/0008_firebird.md.
+-- A claim skips rows that others have locked. Before Firebird 5 that needs a NO WAIT transaction: in one that waits, a
+-- single open take would block this claim and all claims after it. See docs/decisions/0008_firebird.md.
 
 SET TERM ^ ;
 

@@ -1,12 +1,13 @@
--- require_record_version: refuse a transaction that cannot read past what others have not committed.
+-- require_record_version: refuse a transaction that cannot read rows with uncommitted changes of others.
 -- Arguments:   none
 -- Returns:     nothing
 -- Errors:      50001 wrong_isolation
 -- Transaction: reads its settings only
 -- Example:     EXECUTE PROCEDURE mq_require_record_version;
 --
--- NO RECORD_VERSION (3) ends in a deadlock wherever another transaction is at work. Only a monitoring table tells of it, and to
--- read that takes as long as a claim: so a session is checked in its first call, and again when a minute is over.
+-- NO RECORD_VERSION (3) fails with a deadlock error at each row that another transaction is changing. Only a monitoring
+-- table shows this setting, and reading it takes as long as a claim. So a session is checked in its first call, and then
+-- once per minute.
 
 SET TERM ^ ;
 

@@ -1,12 +1,13 @@
--- require_rights: refuse a caller who lacks a right on a user's table that the call uses.
--- Arguments:   p_quoted (the table, as find_table returns it for SQL), p_column (one that can be written, quoted; NULL: none is),
---              p_delete (1: rows are deleted)
+-- require_rights: refuse a caller without a right that the call needs on a user's table.
+-- Arguments:   p_quoted (the table, quoted by find_table), p_column (a column to write, quoted; NULL: none), p_delete (1:
+--              rows are deleted)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table, with the GRANT to run
 -- Transaction: reads nothing
 -- Example:     EXECUTE PROCEDURE mq_require_rights('"ORDERS"', '"STATUS"', 0);
 --
--- A dynamic statement has the rights of the connected user and none of ours. What is never executed is checked all the same.
+-- A dynamic statement has the rights of the connected user, not those of the procedure. The engine checks the rights even
+-- for statements that never run.
 
 SET TERM ^ ;
 
@@ -38,8 +39,8 @@ END]';
         v_user = TRIM(CURRENT_USER);
         IF (v_user NOT SIMILAR TO '[A-Z][A-Z0-9$#_]*' ESCAPE '#') THEN
             v_user = '"' || REPLACE(v_user, '"', '""') || '"';
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', TRIM(CURRENT_USER) || ' may not work on ' || p_quoted
-            || ', and the queue has no rights there: GRANT SELECT' || TRIM(TRAILING FROM IIF(p_column IS NULL, '', ', UPDATE'))
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', TRIM(CURRENT_USER) || ' lacks rights on ' || p_quoted
+            || ': GRANT SELECT' || TRIM(TRAILING FROM IIF(p_column IS NULL, '', ', UPDATE'))
             || TRIM(TRAILING FROM IIF(p_delete = 1, ', DELETE', '')) || ' ON ' || p_quoted || ' TO USER ' || v_user);
     END
 END^

@@ -1,15 +1,15 @@
--- row_json: the SQL expression that makes a row of a table a JSON object, as text.
--- Arguments:   p_table (as find_table returns its name), p_columns (as find_columns takes them; NULL: all), p_alias (of the table
---              in the statement that the expression is for)
--- Returns:     the expression; its value is a BLOB of the bytes of UTF-8, to be assigned to a text
+-- row_json: the SQL expression that turns a row into JSON, for dynamic SQL.
+-- Arguments:   p_table (its name from find_table), p_columns (as for find_columns; NULL: all), p_alias (the table's alias
+--              in the statement)
+-- Returns:     the expression; its value is a BLOB of UTF-8 bytes, to be assigned to a text
 -- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog only
 -- Example:     SELECT mq_row_json('ORDERS', 'id, "Line"', 't') FROM rdb$database;
 --
--- Texts are put together as bytes, with the byte FE for the quotes around them, and escape_json does the rest. As VARCHAR as
--- long as the greatest lengths allow it, which is much quicker, else as a BLOB.
+-- Texts are concatenated as bytes, with the byte FE as the quotes around them; escape_json does the rest. The result is a
+-- VARCHAR while the maximum lengths allow it, which is much faster, and otherwise a BLOB.
 --
--- It is long because Firebird has no JSON: each type is written as text in its own way.
+-- It is long because Firebird has no JSON functions: each type is converted to text in its own way.
 
 SET TERM ^ ;
 
@@ -29,11 +29,11 @@ DECLARE v_kind smallint;
 DECLARE v_charset smallint;
 DECLARE v_room integer;
 DECLARE v_is_text smallint;
--- Of the column: its expression, the most bytes that it makes (NULL: a BLOB), and whether it is a text.
+-- Of the column: its expression, its maximum length in bytes (NULL: a BLOB), and whether it is a text.
 DECLARE v_value varchar(2000) CHARACTER SET UTF8;
 DECLARE v_bytes integer;
 DECLARE v_is_string smallint;
--- What is still a VARCHAR, and its most bytes; v_whole is what stands before it.
+-- The part that is still a VARCHAR, and its maximum length in bytes; v_whole is the part before it.
 DECLARE v_part mq_text;
 DECLARE v_part_bytes integer = 1;
 DECLARE v_whole mq_text;
@@ -57,7 +57,7 @@ BEGIN
             v_value = 'CAST(LOWER(CAST(' || v_value || ' AS varchar(5))) AS varchar(5) CHARACTER SET OCTETS)';
         ELSE IF (v_kind IN (24, 25)) THEN
         BEGIN
-            -- What is no number is a text. A signalling NaN must not be compared.
+            -- NaN and the infinities are texts. A signalling NaN must not be compared.
             v_value = 'CAST(' || v_value || ' AS varchar(43) CHARACTER SET OCTETS)';
             v_value = 'IIF(RIGHT(' || v_value || ', 1) BETWEEN x''30'' AND x''39'', ' || v_value || ', x''FE'' || ' || v_value
                 || ' || x''FE'')';
@@ -114,7 +114,7 @@ BEGIN
             v_value = 'CAST(' || v_value || ' AS varchar(44) CHARACTER SET OCTETS)';
         IF (v_is_string = 1) THEN
             v_value = 'x''FE'' || ' || v_value || ' || x''FE''';
-        -- ,"name":value. A name with a brace would be taken for a place of the statement that this is put into.
+        -- ,"name":value. A brace in a name is encoded: it would be read as a placeholder of the enclosing statement.
         v_value = TRIM(IIF(v_n > 1, 'x''2CFE''', 'x''FE''')) || ' || CAST(CAST(''' || REPLACE(REPLACE(v_name, '''', ''''''), '{', v_brace)
             || ''' AS varchar(63) CHARACTER SET UTF8) AS varchar(252) CHARACTER SET OCTETS) || x''FE3A'' || COALESCE(' || v_value
             || ', x''6E756C6C'')';

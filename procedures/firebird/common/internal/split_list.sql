@@ -1,13 +1,14 @@
--- split_list: the items of a list in the contract's format: one a line, empty lines passed over; a line that begins
---             with a double quote is a JSON string and stands for its value.
--- Arguments:   p_argument (its name in the contract), p_list, p_json (0: a line that begins with a double quote is one like any)
--- Returns:     n (the line's number), item, quoted (1: the item was a JSON string)
+-- split_list: split a list in the contract's format into its items.
+-- Arguments:   p_argument (its name in the contract), p_list, p_json (0: a line that begins with a double quote is an
+--              ordinary line)
+-- Returns:     n (the line's number), item (a line; the value of a line that is a JSON string), quoted (1: it was a JSON
+--              string); no row for an empty line
 -- Errors:      50002 invalid_argument, naming the line
 -- Transaction: reads nothing
 -- Example:     SELECT n, item FROM mq_split_list('bodies', '{"a":1}' || ASCII_CHAR(10) || '"two\nlines"');
 --
--- SUBSTRING of a BLOB reads it from its beginning, and of a UTF8 one character by character: so the list is cut as bytes, into
--- pieces first and these into chunks.
+-- SUBSTRING reads a BLOB from its start, and a UTF8 BLOB character by character. So the list is cut as bytes: first into
+-- pieces, then into chunks.
 
 SET TERM ^ ;
 
@@ -28,7 +29,7 @@ DECLARE v_long blob SUB_TYPE TEXT CHARACTER SET OCTETS;
 DECLARE v_chunk varchar(8000) CHARACTER SET OCTETS;
 DECLARE v_short varchar(8000) CHARACTER SET OCTETS;
 DECLARE v_length integer;
--- Where the line, the piece and the chunk begin in the list, from 1.
+-- The start positions of the line, the piece and the chunk in the list, from 1.
 DECLARE v_line integer = 1;
 DECLARE v_piece_at integer = 1;
 DECLARE v_chunk_at integer = 1;
@@ -43,7 +44,7 @@ BEGIN
     BEGIN
         IF (v_chunk_at + 7999 > v_piece_end AND v_piece_end < v_length) THEN
         BEGIN
-            -- A line that has begun is kept in the piece, unless it would fill it.
+            -- Keep an unfinished line in the piece, unless it would fill the piece.
             v_piece_at = IIF(v_chunk_at - v_line < 131072, v_line, v_chunk_at);
             v_piece = SUBSTRING(v_list FROM v_piece_at FOR 262144);
             v_piece_end = v_piece_at + OCTET_LENGTH(v_piece) - 1;
@@ -52,7 +53,7 @@ BEGIN
         v_end = POSITION(x'0A', v_chunk);
         WHILE (v_end > 0) DO
         BEGIN
-            -- Now a place in the list: v_end is that of the line feed.
+            -- Now positions in the list: v_end is the position of the line feed.
             v_end = v_chunk_at + v_end - 1;
             n = n + 1;
             IF (v_end > v_line) THEN
@@ -81,7 +82,7 @@ BEGIN
             v_line = v_end + 1;
             v_end = IIF(v_line < v_chunk_at + 8000, POSITION(x'0A', v_chunk, v_line - v_chunk_at + 1), 0);
         END
-        -- The next chunk begins with the line that this one has cut, if it shows more of it so.
+        -- The next chunk begins with the line that this chunk has cut, if it then shows more of the line.
         v_chunk_at = IIF(v_line > v_chunk_at, v_line, v_chunk_at + 8000);
     END
 END^

@@ -1,6 +1,6 @@
--- split_names: the names in a list, written as SQL writes them: plain, which are in capitals then, or in double quotes.
--- Arguments:   p_argument (its name in the contract), p_list (names with commas between them)
--- Returns:     n (from 1), name
+-- split_names: split a list into names, as the catalog stores them.
+-- Arguments:   p_argument (its name in the contract), p_list (names separated by commas)
+-- Returns:     n (from 1), name (a plain name in capitals, a name in double quotes unchanged)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     SELECT n, name FROM mq_split_names('key_columns', 'id, "Order"');
@@ -63,7 +63,7 @@ BEGIN
             END
             IF (v_name NOT SIMILAR TO '[A-Za-z][A-Za-z0-9_$]*' AND CHAR_LENGTH(v_name) > 0) THEN
                 EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_argument
-                    || ': must be written as SQL names it, in double quotes if need be, not ' || LEFT(v_name, 100));
+                    || ': must be written as in SQL, in double quotes if it is not a plain identifier, not ' || LEFT(v_name, 100));
             v_name = UPPER(v_name);
         END
         IF (CHAR_LENGTH(v_name) NOT BETWEEN 1 AND 200) THEN
@@ -71,7 +71,7 @@ BEGIN
                 p_argument || ': a name must be 1 to 200 characters, not ' || CHAR_LENGTH(v_name));
         IF (v_at <= v_length AND SUBSTRING(v_list FROM v_at FOR 1) NOT LIKE ',') THEN
             EXECUTE PROCEDURE mq_raise_error('invalid_argument',
-                p_argument || ': there must be nothing but a comma after ' || v_name);
+                p_argument || ': only a comma may follow ' || v_name);
         v_at = v_at + 1;
         n = n + 1;
         name = v_name;

@@ -1,19 +1,20 @@
--- try_lock: lock a row of the queue until the transaction ends, unless another transaction has it.
--- Arguments:   p_table (stripe, batch, polled_batch, polled, counter, feed, feed_consumer, limited, bucket), p_stripe (n of
---              the row of mq_stripe), p_name (the key of any other row), p_consumer (of feed_consumer; of a bucket its group; else
---              NULL)
--- Returns:     locked: 1, 0 when another transaction has the row, NULL when there is none; number: that of a counter or a feed, the
---              position of a feed_consumer, full_at of a bucket (limited, bucket), 1 for others; NULL when it is not locked; holder:
---              the transaction that has the row, where try_lock.4.sql is the body; else NULL
+-- try_lock: lock a row of the queue until the transaction ends, unless another transaction has locked it.
+-- Arguments:   p_table (stripe, batch, polled_batch, polled, counter, feed, feed_consumer, limited, bucket), p_stripe (n
+--              of the row of mq_stripe), p_name (the key of any other row), p_consumer (of feed_consumer: the consumer;
+--              of bucket: the group; else NULL)
+-- Returns:     locked: 1; 0: another transaction has locked the row; NULL: no such row. number: of a counter or feed its
+--              number, of a feed_consumer its position, of limited and bucket full_at, else 1; NULL: not locked. holder:
+--              in try_lock.4.sql the transaction that has locked the row; else NULL
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_try_lock('feed', NULL, 'orders', NULL) RETURNING_VALUES v_locked, v_number, v_holder;
 --
--- This is the body for Firebird 4.0, beside try_lock.sql: there the error can be read, and tells which transaction has the row.
+-- This variant for Firebird 4.0 replaces try_lock.sql: there the text of the error can be read and names the transaction
+-- that has locked the row.
 --
--- In a transaction that waits, this waits. What a row says is read before, and the row is locked only if it still says so: beside a
--- rollback the engine can lock a row with what was rolled back, and then that stays. try_lock.5.sql is the body
--- for Firebird 5.0.
+-- In a WAIT transaction the call waits. It reads the row first, and locks it only if the row has not changed: during a
+-- rollback the engine can lock a row with rolled-back values, and these would stay. try_lock.5.sql is the variant for
+-- Firebird 5.0.
 
 SET TERM ^ ;
 
@@ -33,7 +34,7 @@ DECLARE v_until timestamp;
 DECLARE v_place TYPE OF COLUMN mq_polled.place;
 DECLARE v_ident mq_ident;
 DECLARE v_copies integer;
--- The words of the engine before the number of the transaction.
+-- The engine's text before the number of the transaction.
 DECLARE c_before varchar(20) CHARACTER SET ASCII = 'number is ';
 DECLARE v_message varchar(2000) CHARACTER SET UTF8;
 BEGIN

@@ -1,17 +1,17 @@
--- try_lock: lock a row of the queue until the transaction ends, unless another transaction has it.
--- Arguments:   p_table (stripe, batch, polled_batch, polled, counter, feed, feed_consumer, limited, bucket), p_stripe (n of
---              the row of mq_stripe), p_name (the key of any other row), p_consumer (of feed_consumer; of a bucket its group; else
---              NULL)
--- Returns:     locked: 1, 0 when another transaction has the row, NULL when there is none; number: that of a counter or a feed, the
---              position of a feed_consumer, full_at of a bucket (limited, bucket), 1 for others; NULL when it is not locked; holder:
---              the transaction that has the row, where try_lock.4.sql is the body; else NULL
+-- try_lock: lock a row of the queue until the transaction ends, unless another transaction has locked it.
+-- Arguments:   p_table (stripe, batch, polled_batch, polled, counter, feed, feed_consumer, limited, bucket), p_stripe (n
+--              of the row of mq_stripe), p_name (the key of any other row), p_consumer (of feed_consumer: the consumer;
+--              of bucket: the group; else NULL)
+-- Returns:     locked: 1; 0: another transaction has locked the row; NULL: no such row. number: of a counter or feed its
+--              number, of a feed_consumer its position, of limited and bucket full_at, else 1; NULL: not locked. holder:
+--              in try_lock.4.sql the transaction that has locked the row; else NULL
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_try_lock('feed', NULL, 'orders', NULL) RETURNING_VALUES v_locked, v_number, v_holder;
 --
--- This is the body for Firebird 5.0 and later, beside try_lock.sql. There (5.0.4) UPDATEs that meet each other and rollbacks end the
--- server sooner or later. SKIP LOCKED meets nothing. It also passes over a row that another transaction has locked and let go since
--- this call began: locked is 0 then too.
+-- This variant for Firebird 5.0 and later replaces try_lock.sql. On 5.0.4, UPDATEs that meet other UPDATEs and rollbacks
+-- crash the server sooner or later; SKIP LOCKED does not. It also skips a row that another transaction has locked and
+-- released since this call began: locked is 0 then too.
 
 SET TERM ^ ;
 
@@ -27,7 +27,7 @@ RETURNS (
     holder bigint
 )
 AS
--- How long a turn of wait_lock lasts at most.
+-- The longest turn of wait_lock, in milliseconds.
 DECLARE c_turn integer = 50;
 BEGIN
     IF (p_table = 'stripe') THEN

@@ -5,7 +5,7 @@
 -- Transaction: reads nothing
 -- Example:     SELECT mq_utc_now() FROM rdb$database;
 --
--- This is the body for Firebird 4.0 and later, beside utc_now.sql for 3.0. A session may have a time zone of its own.
+-- This variant for Firebird 4.0 and later replaces utc_now.sql. Each session can have its own time zone.
 
 SET TERM ^ ;
 
@@ -14,8 +14,8 @@ RETURNS timestamp
 AS
 DECLARE v_now timestamp WITH TIME ZONE;
 BEGIN
-    -- CURRENT_TIMESTAMP stands still while a procedure runs. A cast to a timestamp gives the session's local time, whatever
-    -- zone the value is AT.
+    -- CURRENT_TIMESTAMP does not change while a procedure runs. A cast to a timestamp gives the session's local time,
+    -- even for a value AT another time zone.
     v_now = CAST('NOW' AS timestamp WITH TIME ZONE);
     RETURN DATEADD(-(EXTRACT(TIMEZONE_HOUR FROM v_now) * 60 + EXTRACT(TIMEZONE_MINUTE FROM v_now)) MINUTE
         TO CAST(v_now AS timestamp));

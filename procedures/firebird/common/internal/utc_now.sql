@@ -5,8 +5,8 @@
 -- Transaction: reads nothing
 -- Example:     SELECT mq_utc_now() FROM rdb$database;
 --
--- This is the body for Firebird 3.0, which knows no time zones: the server's own time. Run that server with TZ=UTC.
--- utc_now.4.sql is the body for later versions.
+-- This variant is for Firebird 3.0, which has no time zones: it returns the server's local time, so run the server with
+-- TZ=UTC. utc_now.4.sql replaces it from 4.0 on.
 
 SET TERM ^ ;
 
@@ -14,7 +14,7 @@ CREATE OR ALTER FUNCTION mq_utc_now
 RETURNS timestamp
 AS
 BEGIN
-    -- CURRENT_TIMESTAMP stands still while a procedure runs.
+    -- CURRENT_TIMESTAMP does not change while a procedure runs.
     RETURN CAST('NOW' AS timestamp);
 END^
 

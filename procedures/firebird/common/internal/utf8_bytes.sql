@@ -1,6 +1,6 @@
--- utf8_bytes: bytes of a text without a character set, as those of UTF-8: as they are if they are UTF-8, else read as Latin 1.
+-- utf8_bytes: convert a text without a character set to UTF-8: valid UTF-8 is unchanged, other bytes are read as Latin 1.
 -- Arguments:   p_bytes
--- Returns:     bytes of UTF-8
+-- Returns:     UTF-8 bytes
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT CAST(mq_utf8_bytes(x'FC') AS varchar(2) CHARACTER SET UTF8) FROM rdb$database;
@@ -20,7 +20,7 @@ BEGIN
     v_half = OCTET_LENGTH(p_bytes);
     IF (v_half > 8000) THEN
     BEGIN
-        -- Not within a character.
+        -- Do not cut inside a character.
         v_half = v_half / 2;
         v_bytes = SUBSTRING(p_bytes FROM v_half - 2 FOR 4);
         WHILE (RIGHT(v_bytes, 1) BETWEEN x'80' AND x'BF' AND OCTET_LENGTH(v_bytes) > 1) DO

@@ -1,14 +1,14 @@
--- wait_lock: let the transaction go on that has a row which try_lock did not get.
--- Arguments:   those of try_lock, p_waits (how often the call has waited before), p_holder (the transaction that has the row, as
---              try_lock says)
--- Returns:     again: 1 when the engine is about to begin the caller's call again, and nothing else is to be done; else 0
+-- wait_lock: wait briefly for the transaction that holds a row which try_lock could not lock.
+-- Arguments:   those of try_lock, p_waits (how often the call has already waited), p_holder (the transaction that has
+--              locked the row, from try_lock)
+-- Returns:     again: 1: the engine is about to restart the caller's call, so the caller does nothing else; else 0
 -- Errors:      none
--- Transaction: one of its own, which ends at once
+-- Transaction: an autonomous one, which ends at once
 -- Example:     EXECUTE PROCEDURE mq_wait_lock('feed', NULL, 'orders', NULL, 0, v_holder) RETURNING_VALUES v_again;
 --
--- This is the body for Firebird 4.0, beside wait_lock.sql. There UPDATEs that meet a rollback end the server sooner or later. So
--- nobody tries again before the transaction that has the row has ended, which its commit number tells. For a moment at most: then
--- another look does no harm. wait_lock.5.sql is the body for Firebird 5.0.
+-- This variant for Firebird 4.0 replaces wait_lock.sql. There UPDATEs that meet a rollback crash the server sooner or
+-- later. So the caller does not try again before the other transaction has ended, which its commit number shows. The wait
+-- is short: after it, another try is safe. wait_lock.5.sql is the variant for Firebird 5.0.
 
 SET TERM ^ ;
 
@@ -32,7 +32,7 @@ BEGIN
     v_until = DATEADD(c_milliseconds MILLISECOND TO mq_utc_now());
     WHILE (v_waiting = 1) DO
     BEGIN
-        -- Nothing sleeps in PSQL: the other transaction needs the processor too.
+        -- PSQL has no sleep: meanwhile the other transaction can use the processor.
         IN AUTONOMOUS TRANSACTION DO
             SELECT COUNT(*) FROM mq_stripe WHERE n = 0 INTO v_seen;
         v_waiting = IIF(RDB$GET_TRANSACTION_CN(p_holder) = 0

@@ -1,15 +1,16 @@
--- wait_lock: let the transaction go on that has a row which try_lock did not get.
--- Arguments:   those of try_lock, p_waits (how often the call has waited before), p_holder (the transaction that has the row, as
---              try_lock says)
--- Returns:     again: 1 when the engine is about to begin the caller's call again, and nothing else is to be done; else 0
+-- wait_lock: wait briefly for the transaction that holds a row which try_lock could not lock.
+-- Arguments:   those of try_lock, p_waits (how often the call has already waited), p_holder (the transaction that has
+--              locked the row, from try_lock)
+-- Returns:     again: 1: the engine is about to restart the caller's call, so the caller does nothing else; else 0
 -- Errors:      none
--- Transaction: one of its own, which ends at once
+-- Transaction: an autonomous one, which ends at once
 -- Example:     EXECUTE PROCEDURE mq_wait_lock('feed', NULL, 'orders', NULL, 0, v_holder) RETURNING_VALUES v_again;
 --
--- This is the body for Firebird 5.0 and later, beside wait_lock.sql. There try_lock also passes over a row that another transaction
--- has locked and let go since the call began. A transaction of its own tells: it gets the row. Then the call has to begin again, to
--- see what the other has done. An UPDATE of a spare row, which the same transaction has just locked and nobody else wants, makes the
--- engine do so. Without ReadConsistency it changes that row, and the caller's next try_lock sees what is committed.
+-- This variant for Firebird 5.0 and later replaces wait_lock.sql. There try_lock also skips a row that another
+-- transaction has locked and released since the call began. An autonomous transaction detects this: it can lock the row.
+-- Then the call must restart to see the other's changes. To make the engine restart it, the call updates a spare row that
+-- the autonomous transaction has just locked and that nobody else uses. Without ReadConsistency this only changes the
+-- spare row, and the caller's next try_lock sees committed values.
 
 SET TERM ^ ;
 
@@ -25,10 +26,10 @@ RETURNS (
     again integer
 )
 AS
--- A row whose stripe the caller has: a rollback is restoring it, and after that it is free. So long is waited for that.
+-- Waits for a row whose stripe the caller has locked: a rollback is restoring that row, and afterwards it is free.
 DECLARE c_waits integer = 50;
 DECLARE c_turn integer = 50;
--- Where the spare rows begin; each connection has some; where connections begin again with the first; how many rows are tried.
+-- The first spare row; spare rows per connection; after how many rows connections share spare rows again; rows to try.
 DECLARE c_spare integer = 20480;
 DECLARE c_each integer = 8;
 DECLARE c_apart integer = 4032;

@@ -1,13 +1,13 @@
--- wait_lock: let the transaction go on that has a row which try_lock did not get.
--- Arguments:   those of try_lock, p_waits (how often the call has waited before), p_holder (the transaction that has the row, as
---              try_lock says)
--- Returns:     again: 1 when the engine is about to begin the caller's call again, and nothing else is to be done; else 0
+-- wait_lock: wait briefly for the transaction that holds a row which try_lock could not lock.
+-- Arguments:   those of try_lock, p_waits (how often the call has already waited), p_holder (the transaction that has
+--              locked the row, from try_lock)
+-- Returns:     again: 1: the engine is about to restart the caller's call, so the caller does nothing else; else 0
 -- Errors:      none
--- Transaction: one of its own, which ends at once
+-- Transaction: an autonomous one, which ends at once
 -- Example:     EXECUTE PROCEDURE mq_wait_lock('feed', NULL, 'orders', NULL, 0, v_holder) RETURNING_VALUES v_again;
 --
--- Nothing sleeps in PSQL: this takes longer than another try, and the other transaction needs the processor too. wait_lock.4.sql and
--- wait_lock.5.sql are the bodies for Firebird 4.0 and 5.0.
+-- PSQL has no sleep. An autonomous transaction takes longer than another try, and meanwhile the other transaction can use
+-- the processor. wait_lock.4.sql and wait_lock.5.sql are the variants for Firebird 4.0 and 5.0.
 
 SET TERM ^ ;
 

@@ -1,5 +1,6 @@
--- add_throughput: add to the figures of a consumer, a type and a minute; a new minute forgets what is older than a day.
--- Arguments:   p_type, p_reader, p_at (in that minute), p_sent, p_completed, p_failed, p_dead, p_waited_ms, p_busy_ms
+-- add_throughput: add to a consumer's figures of a type and a minute; the first call of a minute deletes old reports.
+-- Arguments:   p_type, p_reader, p_at (a time in that minute), p_sent, p_completed, p_failed, p_dead, p_waited_ms,
+--              p_busy_ms
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's

@@ -1,12 +1,11 @@
--- forget_reports: delete what reports say of minutes more than a day ago, consumers that stopped more than an hour ago, and
---              those that have been silent for a day; at most 1,000 rows of each.
+-- forget_reports: delete figures older than a day, and consumers that stopped an hour ago or are silent for a day.
 -- Arguments:   p_now
--- Returns:     nothing
+-- Returns:     nothing; a call deletes at most 1,000 rows of each
 -- Errors:      none
--- Transaction: joins the caller's; passes over rows that others have locked
+-- Transaction: joins the caller's; skips rows that others have locked
 -- Example:     EXECUTE PROCEDURE mq_forget_reports(mq_utc_now());
 --
--- This is the body for Firebird 5.0 and later, beside forget_reports.sql.
+-- This variant for Firebird 5.0 and later replaces forget_reports.sql.
 
 SET TERM ^ ;
 
@@ -31,7 +30,7 @@ BEGIN
         IF (v_rows = 1000) THEN
             LEAVE;
     END
-    -- As many rows as there were consumers within a day.
+    -- The table has about as many rows as there were consumers within a day.
     v_rows = 0;
     FOR SELECT c.reported_at
         FROM mq_consumer AS c
@@ -45,7 +44,7 @@ BEGIN
         IF (v_rows = 1000) THEN
             LEAVE;
     END
-    -- What another has changed since this transaction's snapshot: a later report comes by again.
+    -- Another transaction has changed it since this transaction's snapshot: a later report deletes it.
     WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
         v_at = NULL;
 END^

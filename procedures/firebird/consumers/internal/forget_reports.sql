@@ -1,13 +1,12 @@
--- forget_reports: delete what reports say of minutes more than a day ago, consumers that stopped more than an hour ago, and
---              those that have been silent for a day; at most 1,000 rows of each.
+-- forget_reports: delete figures older than a day, and consumers that stopped an hour ago or are silent for a day.
 -- Arguments:   p_now
--- Returns:     nothing
+-- Returns:     nothing; a call deletes at most 1,000 rows of each
 -- Errors:      none
--- Transaction: joins the caller's; passes over rows that others have locked, and in a transaction that waits for locks over all
+-- Transaction: joins the caller's; skips rows that others have locked, and in a WAIT transaction all rows
 -- Example:     EXECUTE PROCEDURE mq_forget_reports(mq_utc_now());
 --
--- Before Firebird 5 a transaction that waits cannot pass over a lock: the next report in one that does not wait deletes the more.
--- forget_reports.5.sql is the body for later versions.
+-- Before Firebird 5 a WAIT transaction cannot skip locked rows: the next report in a NO WAIT transaction deletes more.
+-- forget_reports.5.sql replaces it from 5.0 on.
 
 SET TERM ^ ;
 
@@ -32,7 +31,7 @@ BEGIN
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
             v_at = NULL;
     END
-    -- As many rows as there were consumers within a day.
+    -- The table has about as many rows as there were consumers within a day.
     FOR SELECT c.reported_at
         FROM mq_consumer AS c
         WHERE c.reported_at < DATEADD(IIF(c.due_at IS NULL, -1, -24) HOUR TO :p_now)

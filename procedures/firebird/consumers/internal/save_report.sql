@@ -1,7 +1,7 @@
--- save_report: write the row of a consumer. A report after silence, or after it had stopped, begins its totals again.
+-- save_report: write the row of a consumer; a report after silence or a stop starts its totals again at zero.
 -- Arguments:   p_type, p_reader, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
---              p_next_seconds (0: it stops)
--- Returns:     dead: the dead letters of this report
+--              p_next_seconds (0: the consumer stops)
+-- Returns:     dead: the number of dead letters since the last report
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_save_report('email', 'worker-1', mq_utc_now(), 120, 3, NULL, 9500, 400, 10)
@@ -24,7 +24,8 @@ RETURNS (
     dead bigint
 )
 AS
--- What dies now may not be committed yet: the next report counts it. The last one comes when all is done.
+-- The newest dead letters may not be committed yet: the next report counts them. The last report has no margin, because
+-- all work is done by then.
 DECLARE c_margin integer = 2;
 DECLARE v_until timestamp;
 DECLARE v_due timestamp;
@@ -34,7 +35,7 @@ BEGIN
     v_until = DATEADD(IIF(p_next_seconds = 0, 0, -c_margin) SECOND TO p_now);
     IF (p_next_seconds > 0) THEN
         v_due = DATEADD(2 * p_next_seconds SECOND TO p_now);
-    -- The row is written before the dead letters are counted: another process of this name cannot count the same ones.
+    -- Write the row before counting the dead letters: another process of this name cannot count the same ones.
     UPDATE mq_consumer AS c
     SET c.started_at = IIF(c.due_at >= :p_now, c.started_at, :p_now),
         c.reported_at = :p_now,

@@ -1,19 +1,18 @@
--- count_types: how many entries each type has in one of the queue's tables, in the order of the types, without counting on
---              where there are many.
--- Arguments:   p_table (ready, delayed, batch, grouped or dead), p_type (NULL: all), p_cap (what is above it is not counted on),
---              p_now
--- Returns:     type; first_count and second_count: ready, due and delayed, active and expired, or dead messages; oldest: the
---              smallest run_at of what is ready or due
+-- count_types: count the rows of each type in one of the queue's tables, exactly up to a limit.
+-- Arguments:   p_table (ready, delayed, batch, grouped or dead), p_type (NULL: all), p_cap (a count above it need not be
+--              exact), p_now
+-- Returns:     type, in order; first_count and second_count: the messages that are ready, due and delayed, active and
+--              expired, or dead; oldest: the smallest run_at of ready or due messages; NULL: none
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT type, first_count FROM mq_count_types('ready', NULL, 10000, mq_utc_now());
 --
--- Each loop counts one type after the other. It ends when it has enough of a type, and begins again at the least name that may
--- come next: the engine would read a bound that two types share to its end. The longest names have no such name. Nothing comes
--- before RPAD('', 200, ASCII_CHAR(0)).
+-- Each loop counts one type after the other. When it has counted enough of a type, it stops and starts again at the
+-- smallest name that can follow, because the engine would read all rows that are equal to a shared bound. A name of the
+-- greatest length has no such next name. No name sorts before RPAD('', 200, ASCII_CHAR(0)).
 --
--- It is long because each table has a loop of its own: a cursor shared by them took 2.4 times as long, and a loop that begins again
--- at each type took twice as long where there are 300 types.
+-- It is long because each table has its own loop: one cursor for all took 2.4 times as long, and a loop that restarts at
+-- each type took twice as long with 300 types.
 
 SET TERM ^ ;
 

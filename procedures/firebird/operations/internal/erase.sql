@@ -1,6 +1,6 @@
--- erase: delete a message that nobody holds.
--- Arguments:   p_type, p_id, p_states (the states to delete from: N, E or NE), p_grouped (the policy)
--- Returns:     gone: 1, or 0 when it is held or being claimed at this moment, or not in these states
+-- erase: delete a message that no consumer holds.
+-- Arguments:   p_type, p_id, p_states (the states to delete from: N, E or NE), p_grouped (the queue's policy)
+-- Returns:     gone: 1; 0 when the message is held, is being claimed at this moment, or is in none of these states
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_erase('email', 17, 'NE', 0) RETURNING_VALUES v_gone;
@@ -28,7 +28,7 @@ BEGIN
         EXIT;
     IF (p_states CONTAINING 'N') THEN
     BEGIN
-        -- The delayed table first: a claim may be promoting it.
+        -- The delayed table first, because a claim may be promoting the message.
         BEGIN
             DELETE FROM mq_delayed WHERE id = :p_id;
             gone = ROW_COUNT;
@@ -42,7 +42,7 @@ BEGIN
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
                 gone = 0;
         END
-        -- In a grouped queue only the tickets of what is already gone.
+        -- In a queue with groups, delete only the tickets of messages that are already deleted.
         IF (gone = p_grouped) THEN
             FOR SELECT r.priority, r.run_at
                 FROM mq_ready AS r

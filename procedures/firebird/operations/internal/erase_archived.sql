@@ -1,8 +1,9 @@
 -- erase_archived: delete archived messages, the oldest first.
--- Arguments:   p_type (NULL: all), p_before (completed earlier; NULL: whenever), p_size (at most so many)
--- Returns:     gone
+-- Arguments:   p_type (NULL: all), p_before (only messages completed earlier; NULL: any), p_size (the most messages to
+--              delete)
+-- Returns:     gone: the number of deleted messages
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED NO WAIT; passes over rows that another call is deleting
+-- Transaction: joins the caller's, which is READ COMMITTED NO WAIT; skips rows that another call is deleting
 -- Example:     EXECUTE PROCEDURE mq_erase_archived('email', NULL, 10000) RETURNING_VALUES v_gone;
 
 SET TERM ^ ;
@@ -31,7 +32,7 @@ BEGIN
         DO
         BEGIN
             BEGIN
-                -- Not ROW_COUNT: in a loop over a cursor it goes on counting.
+                -- Not ROW_COUNT: in a loop over a cursor it counts all iterations.
                 DELETE FROM mq_archive WHERE CURRENT OF c;
                 gone = gone + 1;
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO

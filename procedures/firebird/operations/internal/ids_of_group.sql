@@ -1,7 +1,7 @@
--- ids_of_group: the messages of a group. In a queue with groups the due ones are found by an index; others are searched
---              among the first 10,000 of each state, so that no search reads a backlog.
--- Arguments:   p_type, p_group_key (NULL: none is found), p_size
--- Returns:     id: the lowest p_size of those found, in order
+-- ids_of_group: the ids of a group's messages, from a bounded search.
+-- Arguments:   p_type, p_group_key (NULL: no rows), p_size
+-- Returns:     id: the lowest p_size ids found, in order: all due messages of a queue with groups, and other messages
+--              among the first 10,000 of each state
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT id FROM mq_ids_of_group('invoice', 'customer-17', 10);
@@ -35,7 +35,7 @@ BEGIN
         FROM (
             SELECT r.id
             FROM (
-                -- In a queue with groups these are tickets.
+                -- In a queue with groups these rows are tickets.
                 SELECT o.id FROM mq_ready AS o WHERE o.type = :p_type
                 PLAN (o ORDER mq_ready_pk) ORDER BY o.type, o.priority, o.run_at, o.id ROWS :c_cap
             ) AS r

@@ -1,9 +1,8 @@
--- loosen_groups: let groups go on after limits by group were changed: those at work get a ticket, and first messages that wait for
---                a token are due now.
+-- loosen_groups: make groups claimable after a change of limits per group: issue tickets, and end waits for tokens.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; passes over what a claim is promoting
+-- Transaction: joins the caller's; skips messages that a claim is promoting
 -- Example:     EXECUTE PROCEDURE mq_loosen_groups('invoice');
 
 SET TERM ^ ;
@@ -16,7 +15,8 @@ DECLARE v_group_key mq_name;
 DECLARE v_id bigint;
 DECLARE v_last mq_name;
 BEGIN
-    -- A claim that has begun with the old limits may drop tickets at this moment: claims of the next seconds mend, see tend_groups.
+    -- A claim that began with the old limits may be dropping tickets at this moment: claims of the next seconds repair
+    -- this, see tend_groups.
     UPDATE mq_queue SET changed_at = mq_utc_now() WHERE type = :p_type;
     FOR SELECT l.group_key, l.id
         FROM mq_group_lock AS l

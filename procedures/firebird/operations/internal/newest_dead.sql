@@ -1,12 +1,12 @@
 -- newest_dead: the newest 10,000 dead letters of a type.
--- Arguments:   p_type, p_marked (1: with what they died of)
--- Returns:     n (from 1, the newest), id, died_at, marked (error_group of its error, with a character at the end that keeps blanks
---              before it, which comparisons would drop; NULL without p_marked)
+-- Arguments:   p_type, p_marked (1: return the error group)
+-- Returns:     n (from 1, the newest), id, died_at, marked (error_group of its error, with a character appended because
+--              comparisons ignore trailing blanks; NULL when p_marked is 0)
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT n, id, marked FROM mq_newest_dead('email', 1);
 --
--- Errors are long: to sort rows that have them takes much longer than to read them afterwards.
+-- Errors are long: sorting rows with their errors takes much longer than reading the errors afterwards.
 
 SET TERM ^ ;
 
@@ -39,7 +39,7 @@ BEGIN
         marked = NULL;
         IF (p_marked = 1) THEN
             SELECT mq_error_group(e.error) || ASCII_CHAR(1) FROM mq_dead AS e WHERE e.id = :id INTO marked;
-        -- It may have gone in the meantime.
+        -- Another call may have deleted it in the meantime.
         IF (p_marked = 0 OR marked IS NOT NULL) THEN
             SUSPEND;
     END

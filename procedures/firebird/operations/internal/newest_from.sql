@@ -1,12 +1,12 @@
--- newest_from: the moment from which on a type has enough dead or archived messages, but not many more.
--- Arguments:   p_table (dead or archive), p_type, p_size (how many are enough)
--- Returns:     the moment, or the first one there is when there are fewer; NULL when there is none
+-- newest_from: the time since which a type has enough dead or archived messages, but not many more.
+-- Arguments:   p_table (dead or archive), p_type, p_size (the number that is enough)
+-- Returns:     the time; the first one when there are fewer messages; NULL when there are none
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT mq_newest_from('dead', 'email', 10) FROM rdb$database;
 --
--- Firebird reads an index in one direction only, and those of the dead and the archived begin with the oldest. So the moment is
--- found by halving the time.
+-- Firebird reads an index in one direction only, and the indexes of dead and archived messages begin with the oldest. So
+-- a binary search finds the time.
 
 SET TERM ^ ;
 
@@ -52,7 +52,7 @@ BEGIN
             v_to = v_middle;
         ELSE
             v_from = v_middle;
-        -- Few enough to sort.
+        -- Few enough rows to sort.
         IF (v_rows BETWEEN p_size AND 2 * p_size + 99) THEN
             LEAVE;
     END

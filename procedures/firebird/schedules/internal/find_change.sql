@@ -1,6 +1,6 @@
--- find_change: when the clocks of a time zone are changed.
+-- find_change: when a time zone changes its UTC offset.
 -- Arguments:   p_zone, p_from and p_until (minutes since 1970-01-01 00:00 UTC, at most three days apart)
--- Returns:     the first minute with the offset of p_until; NULL when it is that of p_from
+-- Returns:     the first minute with the UTC offset of p_until; NULL: the offset does not change
 -- Errors:      the server's own when it does not know the zone
 -- Transaction: reads nothing
 -- Example:     SELECT mq_find_change('Europe/Paris', 29577600, 29581920) FROM rdb$database; -- 29579100: 2026-03-29 01:00 UTC

@@ -1,6 +1,7 @@
--- last_lives: tell whether the last message of a schedule keeps the next one away.
+-- last_lives: whether the last message of a schedule prevents the next one.
 -- Arguments:   p_last_id and p_overlap (of the schedule)
--- Returns:     1 while the last message is new, and without overlap while it is active too; a dead letter keeps nothing away
+-- Returns:     1 while the last message is new, and without overlap also while it is active; a dead letter does not
+--              prevent the next one
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT mq_last_lives(s.last_id, s.overlap) FROM mq_schedule AS s;
@@ -21,7 +22,7 @@ BEGIN
     IF (v_type IS NULL OR EXISTS (SELECT * FROM mq_dead WHERE id = :p_last_id)) THEN
         RETURN 0;
     SELECT grouped FROM mq_policy(:v_type) INTO v_grouped;
-    -- A message that has none of these is active.
+    -- A message without any of these rows is active.
     IF (p_overlap = 0 OR EXISTS (SELECT * FROM mq_delayed WHERE id = :p_last_id)
         OR EXISTS (SELECT * FROM mq_grouped WHERE type = :v_type AND group_key = :v_group_key AND id = :p_last_id)
         OR v_grouped = 0 AND EXISTS (

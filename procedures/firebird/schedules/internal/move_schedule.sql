@@ -26,7 +26,8 @@ BEGIN
         EXECUTE PROCEDURE mq_require_zone(v_zone);
         v_next_at = mq_next_time(v_cron, p_now, v_zone);
         WHEN EXCEPTION mq_50002 DO
-            -- Restored to a server that does not know the zone: claims must go on. queue_health names the schedule.
+            -- The database may have been restored to a server that does not know the zone. Claims must still work;
+            -- queue_health reports the schedule.
             v_next_at = NULL;
     END
     UPDATE mq_schedule SET next_at = :v_next_at, moved_at = :p_now WHERE name = :p_name;

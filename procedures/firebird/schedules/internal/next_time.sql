@@ -1,6 +1,6 @@
--- next_time: the first time after a moment that a cron expression names.
+-- next_time: the first time of a cron expression after a given time.
 -- Arguments:   p_cron, p_after (UTC), p_zone (one that the server knows)
--- Returns:     the time in UTC; NULL when no date of the next 50 years matches
+-- Returns:     the time in UTC; NULL when no date in the next 50 years matches
 -- Errors:      50002 invalid_argument; the server's own when it does not know the zone
 -- Transaction: reads nothing
 -- Example:     SELECT mq_next_time('30 2 * * *', mq_utc_now(), 'Europe/Paris') FROM rdb$database;

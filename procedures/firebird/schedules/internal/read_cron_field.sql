@@ -1,7 +1,7 @@
--- read_cron_field: the values that one field of a cron expression names.
--- Arguments:   p_name (of the field, for errors), p_field (its text), p_low and p_high (its limits), p_names (three letters for
---              each value, beginning with the first; NULL: the field has no names)
--- Returns:     places: a text of p_high + 1 zeros and ones; the n-th stands for the value n - 1
+-- read_cron_field: the values that one field of a cron expression matches.
+-- Arguments:   p_name (of the field, for error texts), p_field (its text), p_low and p_high (its limits), p_names (three
+--              letters per value, from the first value on; NULL: the field has no names)
+-- Returns:     places: a text of p_high + 1 digits; the n-th is 1 if the value n - 1 matches, else 0
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     SELECT mq_read_cron_field('hour', '0-4/2', 0, 23, NULL) FROM rdb$database; -- 101010000000000000000000
@@ -51,7 +51,7 @@ BEGIN
                 WHEN v_range = '*' OR POSITION('/' IN v_item) > 0 THEN p_high
                 ELSE v_first
             END;
-            -- Sunday ends a week as well as it begins one.
+            -- Sunday is also 7, so SUN can end a range.
             IF (p_high = 7 AND v_last = 0 AND v_first > 0) THEN
                 v_last = 7;
             IF (v_range STARTING WITH '*-') THEN

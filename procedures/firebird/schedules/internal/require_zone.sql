@@ -1,11 +1,11 @@
 -- require_zone: refuse a time zone that the server does not know.
--- Arguments:   p_zone (NULL passes: it means UTC)
+-- Arguments:   p_zone (NULL passes and means UTC)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     EXECUTE PROCEDURE mq_require_zone('UTC');
 --
--- This is the body for Firebird 3.0, which knows no time zones. require_zone.4.sql is the body for later versions.
+-- This variant is for Firebird 3.0, which has no time zones. require_zone.4.sql replaces it from 4.0 on.
 
 SET TERM ^ ;
 
@@ -16,7 +16,7 @@ AS
 BEGIN
     EXECUTE PROCEDURE mq_require_name('time_zone', p_zone, 1);
     IF (UPPER(p_zone) <> 'UTC') THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'time_zone: must be UTC: Firebird 3.0 knows no time zones');
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'time_zone: must be UTC, because Firebird 3.0 has no time zones');
 END^
 
 SET TERM ; ^

@@ -1,14 +1,15 @@
--- send_due: send the messages of those schedules of a type that are due.
--- Arguments:   p_type, p_size (at most so many schedules)
+-- send_due: send the messages of the schedules of a type that are due.
+-- Arguments:   p_type, p_size (the most schedules)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; passes over schedules that another transaction has locked
+-- Transaction: joins the caller's; skips schedules that another transaction has locked
 -- Example:     EXECUTE PROCEDURE mq_send_due('report', 100);
 --
--- The first claim of each second calls this. One transaction locks the row of a schedule, sends its message and sets its next
--- time. So each time is sent once, whoever dies. Times that have passed meanwhile are made up for by one message.
+-- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
+-- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
+-- passed.
 --
--- This is the body for Firebird 5.0 and later, beside send_due.sql: see take_ready.5.sql.
+-- This variant for Firebird 5.0 and later replaces send_due.sql: see take_ready.5.sql.
 
 SET TERM ^ ;
 
@@ -17,7 +18,8 @@ CREATE OR ALTER PROCEDURE mq_send_due (
     p_size integer
 )
 AS
--- A time that was set by a clock so many hours ahead is set again; after a smaller step back nothing is sent twice, as in cron.
+-- After the clock was set back by more than this, the next time is set again. After a smaller step nothing is sent twice,
+-- as in cron.
 DECLARE c_set_back integer = 3;
 DECLARE v_now timestamp;
 DECLARE v_ahead timestamp;

@@ -1,15 +1,17 @@
--- send_due: send the messages of those schedules of a type that are due.
--- Arguments:   p_type, p_size (at most so many schedules)
+-- send_due: send the messages of the schedules of a type that are due.
+-- Arguments:   p_type, p_size (the most schedules)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which is NO WAIT; passes over schedules that another transaction has locked
+-- Transaction: joins the caller's, which is NO WAIT; skips schedules that another transaction has locked
 -- Example:     EXECUTE PROCEDURE mq_send_due('report', 100);
 --
--- The first claim of each second calls this. One transaction locks the row of a schedule, sends its message and sets its next
--- time. So each time is sent once, whoever dies. Times that have passed meanwhile are made up for by one message.
+-- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
+-- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
+-- passed.
 --
--- A row of mq_stripe is locked first, which never changes: a row that many try to change can keep what one of them has rolled
--- back, and then a time would be lost. See docs/decisions/0008_firebird.md. send_due.5.sql is the body for Firebird 5.0 and later.
+-- The call first locks a row of mq_stripe, which never changes: a row that many transactions try to change can keep a
+-- rolled-back value, and then a time would be lost. See docs/decisions/0008_firebird.md. send_due.5.sql is the variant
+-- for Firebird 5.0 and later.
 
 SET TERM ^ ;
 
@@ -18,7 +20,8 @@ CREATE OR ALTER PROCEDURE mq_send_due (
     p_size integer
 )
 AS
--- A time that was set by a clock so many hours ahead is set again; after a smaller step back nothing is sent twice, as in cron.
+-- After the clock was set back by more than this, the next time is set again. After a smaller step nothing is sent twice,
+-- as in cron.
 DECLARE c_set_back integer = 3;
 DECLARE v_now timestamp;
 DECLARE v_ahead timestamp;

@@ -1,6 +1,6 @@
--- send_occurrence: send a schedule's message and note it as the last one.
+-- send_occurrence: send a schedule's message and record it as the last one.
 -- Arguments:   p_name (of the schedule, whose row is locked), p_run_at (when it was due)
--- Returns:     id; NULL when there is no such schedule
+-- Returns:     id: the new message; NULL when there is no such schedule
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXECUTE PROCEDURE mq_send_occurrence('nightly', mq_utc_now()) RETURNING_VALUES v_id;

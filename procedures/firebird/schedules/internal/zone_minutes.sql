@@ -1,12 +1,12 @@
--- zone_minutes: by how much the clocks of a time zone are ahead of UTC.
--- Arguments:   p_zone, p_minute (a moment: minutes since 1970-01-01 00:00 UTC)
--- Returns:     minutes; negative west of Greenwich
+-- zone_minutes: the UTC offset of a time zone at a given time.
+-- Arguments:   p_zone, p_minute (the time: minutes since 1970-01-01 00:00 UTC)
+-- Returns:     the offset in minutes; negative west of Greenwich
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq_zone_minutes('UTC', 0) FROM rdb$database; -- 0
 --
--- This is the body for Firebird 3.0, which knows no time zones: require_zone lets UTC pass alone. zone_minutes.4.sql is the body for
--- later versions.
+-- This variant is for Firebird 3.0, which has no time zones: require_zone accepts only UTC. zone_minutes.4.sql replaces
+-- it from 4.0 on.
 
 SET TERM ^ ;
 

@@ -5,8 +5,8 @@
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq_matching_bindings('orders.eu.paid');
 --
--- LIKE rules out most patterns at little cost. With a dot on each side of every word % stands for whole words, so it is # as
--- it stands; for * it may stand for too many of them, and topic_matches decides.
+-- LIKE excludes most patterns at little cost. With a dot on both sides of every word, % matches whole words, which is
+-- exact for #. For * it may match too many words, and topic_matches decides.
 
 SET TERM ^ ;
 

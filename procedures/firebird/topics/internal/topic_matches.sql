@@ -1,12 +1,13 @@
 -- topic_matches: whether a pattern matches a topic.
--- Arguments:   p_pattern, p_topic (as require_topic takes them)
+-- Arguments:   p_pattern, p_topic (as accepted by require_topic)
 -- Returns:     1 or 0
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq_topic_matches('orders.#.paid', 'orders.eu.paid') FROM rdb$database;
 --
--- When a word does not match, the last # takes one word more. An earlier # need not: whatever it could leave to the part
--- between the two, that part has found further in front. So no pattern takes longer than all words times all words.
+-- When a word does not match, the last # takes one more word. An earlier # need not take more: the part between the two
+-- has already matched at its first possible place. So the time is at most the number of words in the pattern times that
+-- in the topic.
 
 SET TERM ^ ;
 
@@ -16,7 +17,7 @@ CREATE OR ALTER FUNCTION mq_topic_matches (
 )
 RETURNS smallint
 AS
--- With a dot after each word, the last one too; the others are places in them.
+-- The two texts with a dot after each word; the other variables are positions in them.
 DECLARE v_pattern varchar(201) CHARACTER SET UTF8;
 DECLARE v_topic varchar(201) CHARACTER SET UTF8;
 DECLARE v_at integer = 1;

@@ -1,9 +1,9 @@
--- begin_call: the start of a procedure that changes something: join the caller's transaction, or begin one.
--- Arguments:   p_claims (1: the procedure claims or finishes, which needs READ COMMITTED)
--- Returns:     p_own: 1 when the procedure has a transaction of its own, 0 when it works under a savepoint of the caller's, 2
---              when it works in the caller's and there can be no savepoint
+-- begin_call: join the caller's transaction or begin one, at the start of a procedure that changes data.
+-- Arguments:   p_claims (1: the procedure claims or finishes messages, which needs READ COMMITTED)
+-- Returns:     p_own: 1: the procedure has its own transaction; 0: it works in the caller's, after a savepoint; 2: it
+--              works in the caller's, where no savepoint is possible
 -- Errors:      50001 wrong_isolation, before anything is done
--- Transaction: READ COMMITTED when it is our own, whatever the session has
+-- Transaction: its own transaction is READ COMMITTED, independent of the session's level
 -- Example:     CALL mq_begin_call(1, v_own); ... CALL mq_end_call(v_own);
 
 DROP PROCEDURE IF EXISTS mq_begin_call;

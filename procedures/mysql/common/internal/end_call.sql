@@ -1,5 +1,5 @@
--- end_call: the end of a procedure that began with begin_call: commit a transaction of its own.
--- Arguments:   p_own (what begin_call said)
+-- end_call: commit the transaction that begin_call began, at the end of a procedure.
+-- Arguments:   p_own (as returned by begin_call)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: never commits the caller's
@@ -16,7 +16,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     IF p_own = 1 THEN
-        -- Whatever the session's completion_type says.
+        -- Independent of the session's completion_type.
         COMMIT AND NO CHAIN NO RELEASE;
     ELSEIF p_own = 0 THEN
         RELEASE SAVEPOINT mq_call;

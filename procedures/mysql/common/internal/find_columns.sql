@@ -1,6 +1,6 @@
 -- find_columns: the columns that an argument names.
--- Arguments:   p_argument (its name in the contract), p_table (the table as mq_find_table has quoted it), p_columns (names
---              as SQL writes them, with commas between)
+-- Arguments:   p_argument (its name in the contract), p_table (the table, quoted by mq_find_table), p_columns (names as
+--              written in SQL, separated by commas)
 -- Returns:     p_found: a JSON array of {"n": 1, "name": ..., "quoted": for SQL, "type": ..., "nullable": 0 or 1}, in the
 --              order of the argument
 -- Errors:      50002 invalid_argument
@@ -21,7 +21,7 @@ SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_names, v_table longtext CHARACTER SET utf8mb4;
-    -- As the catalog has them: with another character set the server would read all of it.
+    -- In the catalog's character set: with another one the server would read the whole catalog.
     DECLARE v_schema, v_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_bad varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_distinct int;

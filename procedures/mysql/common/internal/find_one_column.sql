@@ -1,7 +1,7 @@
 -- find_one_column: the one column that an argument names.
--- Arguments:   p_argument (its name in the contract), p_table (the table as mq_find_table has quoted it), p_column (as
---              SQL writes it; NULL: none)
--- Returns:     p_name: its name as the catalog has it, or NULL
+-- Arguments:   p_argument (its name in the contract), p_table (the table, quoted by mq_find_table), p_column (as written
+--              in SQL; NULL: none)
+-- Returns:     p_name: its name as in the catalog; NULL: the argument is NULL
 -- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog
 -- Example:     CALL mq_find_one_column('status_column', '`shop`.`orders`', 'status', v_name);
@@ -23,7 +23,7 @@ BEGIN
     IF p_column IS NOT NULL THEN
         CALL mq_find_columns(p_argument, p_table, p_column, v_found);
         IF JSON_LENGTH(v_found) <> 1 THEN
-            CALL mq_raise_error('invalid_argument', CONCAT(p_argument, ': must be one column'));
+            CALL mq_raise_error('invalid_argument', CONCAT(p_argument, ': must name exactly one column'));
         END IF;
         SET p_name = JSON_UNQUOTE(JSON_EXTRACT(v_found, '$[0].name'));
     END IF;

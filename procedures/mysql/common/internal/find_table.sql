@@ -1,10 +1,10 @@
--- find_table: the table of a user's that an argument names.
--- Arguments:   p_argument (its name in the contract), p_table (table or database.table as SQL writes it; without a
---              database: the queue's)
--- Returns:     p_schema ('': the queue's own database), p_name, p_quoted (for SQL), p_label (for people: the name, with the
---              database before it unless it is the queue's)
+-- find_table: find a user's table by the name in an argument.
+-- Arguments:   p_argument (its name in the contract), p_table (table or database.table, as written in SQL; the default is
+--              the queue's database)
+-- Returns:     p_schema ('': the queue's own database), p_name, p_quoted (for SQL), p_label (for error texts: the name,
+--              with the database unless it is the queue's)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: reads the catalog only, which shows callers the tables that they have a right on
+-- Transaction: reads only the catalog, where callers see the tables on which they have a right
 -- Example:     CALL mq_find_table('table', 'shop.orders', v_schema, v_name, v_quoted, v_label);
 
 DROP PROCEDURE IF EXISTS mq_find_table;
@@ -23,7 +23,7 @@ SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_names longtext CHARACTER SET utf8mb4;
-    -- As the catalog has them: with another character set the server would read all of it.
+    -- In the catalog's character set: with another one the server would read the whole catalog.
     DECLARE v_in_schema, v_named varchar(200) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_schema, v_given, v_type, v_engine varchar(200) CHARACTER SET utf8mb4;
     CALL mq_split_names(p_argument, p_table, '.', 2, v_names);
@@ -34,7 +34,7 @@ BEGIN
     INTO p_schema, p_name, v_type, v_engine
     FROM information_schema.tables AS t
     WHERE t.table_schema = v_in_schema AND t.table_name = v_named
-        -- MariaDB's catalog compares without regard to case where the names themselves differ by it.
+        -- MariaDB's catalog compares names case-insensitively even where the names themselves are case-sensitive.
         AND (@@lower_case_table_names > 0
             OR CAST(t.table_schema AS binary) = CAST(v_schema AS binary)
             AND CAST(t.table_name AS binary) = CAST(v_given AS binary))
@@ -45,7 +45,7 @@ BEGIN
         SET p_schema = '';
     END IF;
     SET p_label = CONCAT(p_schema, IF(p_schema = '', '', '.'), p_name);
-    -- The names are those of other queues as well, in whatever database.
+    -- Refused in every database: other queues use these names too.
     IF LOWER(v_schema) IN ('mysql', 'information_schema', 'performance_schema', 'sys') OR p_schema = '' AND v_given LIKE 'mq\_%'
         OR LOWER(v_given) IN ('mq_allowed', 'mq_archive', 'mq_batch', 'mq_bucket', 'mq_counter', 'mq_dead', 'mq_dedup', 'mq_delayed',
             'mq_feed',
@@ -54,10 +54,10 @@ BEGIN
                 'mq_subscription',
             'mq_watched')
     THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' belongs to the queue or to the system'));
+        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' is a table of the queue or of the system'));
     ELSEIF v_type IS NULL THEN
         CALL mq_raise_error('not_found', CONCAT(p_argument, ': no table ', LEFT(p_label, 40),
-            ', or you may not see it: GRANT SELECT ON it TO ', CURRENT_USER()));
+            ', or no right to see it: GRANT SELECT ON it TO ', CURRENT_USER()));
     ELSEIF v_type NOT IN ('BASE TABLE', 'SYSTEM VERSIONED') THEN
         CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' is a view or a temporary table'));
     ELSEIF v_engine IS NULL OR v_engine <> 'InnoDB' THEN

@@ -1,15 +1,16 @@
--- join_call: the start of a procedure that a trigger may call: join the transaction that is open, if one is.
--- Arguments:   p_trigger (1: MariaDB's triggers and functions, where there can be no savepoint)
--- Returns:     p_own: 0 when it works under a savepoint of the caller's transaction, 2 when it works in it and there can be no
---              savepoint, 1 when none is open: then call begin_call
+-- join_call: join the open transaction, if there is one, at the start of a procedure that a trigger may call.
+-- Arguments:   p_trigger (1: inside a trigger or function of MariaDB, where no savepoint is possible)
+-- Returns:     p_own: 0: the procedure works in the caller's transaction, after a savepoint; 2: it works in the caller's,
+--              where no savepoint is possible; 1: no transaction is open, so call begin_call
 -- Errors:      none
--- Transaction: begins none: what a trigger calls may hold no statement that begins or commits, even if it is never reached
+-- Transaction: begins none: a procedure that a trigger calls must not contain a statement that begins or commits, even in
+--              a branch that never runs
 -- Example:     CALL mq_join_call(0, v_own); IF v_own = 1 THEN CALL mq_begin_call(0, v_own); END IF; ... CALL mq_leave_call(v_own, 0);
 --
--- With autocommit each statement of a procedure would commit alone. Whether a transaction is open shows in a savepoint:
--- outside of one it is forgotten at once, and releasing it is error 1305 (measured on MySQL 9.7 and MariaDB 10.11, 11.8).
--- On MariaDB a savepoint in a trigger makes the server forget where the statement began that has fired it: when that
--- fails, its rows stay.
+-- With autocommit each statement of a procedure would commit alone. A savepoint shows whether a transaction is open:
+-- outside of one it disappears at once, and releasing it raises error 1305 (measured on MySQL 9.7 and MariaDB 10.11,
+-- 11.8). On MariaDB, a savepoint in a trigger makes the server lose the start of the statement that fired the trigger: if
+-- that statement fails, its rows stay.
 
 DROP PROCEDURE IF EXISTS mq_join_call;
 
@@ -26,7 +27,7 @@ BEGIN
     IF NOT p_trigger THEN
         BEGIN
             DECLARE CONTINUE HANDLER FOR 1305 SET p_own = 1;
-            -- MariaDB, after the transaction has read one of the server's own tables: see require_use.
+            -- MariaDB: the transaction has read one of the server's own tables; see require_use.
             DECLARE EXIT HANDLER FOR 1178 SET p_own = 2;
             SAVEPOINT mq_call;
             RELEASE SAVEPOINT mq_call;
@@ -36,16 +37,16 @@ BEGIN
     IF p_own = 0 THEN
         SAVEPOINT mq_call;
     END IF;
-    -- With --safe-updates MariaDB refuses deletes by key that are joined to a list, and MySQL such updates of small tables;
-    -- the end of the call sets it again.
+    -- With --safe-updates, MariaDB refuses deletes by key that join a list, and MySQL refuses such updates of small
+    -- tables. The end of the call restores the setting.
     IF @@SESSION.sql_safe_updates THEN
         SET SESSION sql_safe_updates = 0, @mq_safe_updates = 1;
     END IF;
-    -- Otherwise max_join_size refuses a statement because of an estimate; the end of the call sets this again, too.
+    -- max_join_size could refuse a statement because of an estimate. The end of the call restores this setting too.
     IF NOT @@SESSION.sql_big_selects THEN
         SET SESSION sql_big_selects = 1, @mq_small_selects = 1;
     END IF;
-    -- Lists are put together with GROUP_CONCAT, which MySQL would cut at 1,024 characters, and split by recursion.
+    -- Lists are built with GROUP_CONCAT, which MySQL would cut at 1,024 characters, and split by a recursive query.
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
         SET SESSION group_concat_max_len = 1073741824;
     END IF;

@@ -1,5 +1,5 @@
--- leave_call: the end of a procedure that began with join_call: commit a transaction of its own, or undo what it did.
--- Arguments:   p_own (what join_call said; NULL: it was not reached), p_undo (1: undo)
+-- leave_call: commit or undo the work of a procedure that began with join_call.
+-- Arguments:   p_own (as returned by join_call; NULL: it was not called), p_undo (1: undo)
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: never commits the caller's
@@ -16,8 +16,8 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_leave_call(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- A deadlock has rolled back the caller's whole transaction already, savepoints and all. In a trigger that works without a
-    -- savepoint the statement that has fired it is undone by the server.
+    -- After a deadlock the server has already rolled back the caller's whole transaction with its savepoints. In a
+    -- trigger without a savepoint, the server undoes the statement that fired it.
     DECLARE CONTINUE HANDLER FOR 1305, 1422 BEGIN END;
     IF p_own > 0 THEN
         IF p_undo THEN

@@ -1,12 +1,12 @@
--- object_fingerprint: a hash of each installed object as the catalog has it, to notice changes made by hand.
+-- object_fingerprint: a hash of each object's definition in the catalog, to detect changes made by hand.
 -- Arguments:   none
 -- Returns:     p_fingerprints: a JSON array of [name without mq_, 64 hexadecimal digits]
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     CALL mq_object_fingerprint(@fingerprints);
 --
--- A procedure with the rights of mq_owner: the catalog shows a body to its definer only, not to an account that may only
--- install.
+-- It runs with the rights of mq_owner, because the catalog shows a body only to its definer and not to an account that
+-- can only install.
 
 DROP PROCEDURE IF EXISTS mq_object_fingerprint;
 
@@ -18,7 +18,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_object_fingerprint(
 SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
-    -- MySQL would cut the list at 1,024 characters.
+    -- By default MySQL cuts the list at 1,024 characters.
     IF @@SESSION.group_concat_max_len < 4194304 THEN
         SET SESSION group_concat_max_len = 4194304;
     END IF;

@@ -1,4 +1,4 @@
--- outside_trigger: do nothing, which the server refuses inside of a trigger or a function.
+-- outside_trigger: do nothing; the server refuses this procedure inside a trigger or a function.
 -- Arguments:   none
 -- Returns:     nothing
 -- Errors:      the server's 1422 inside of a trigger or a function
@@ -14,7 +14,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_outside_trigger(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- A statement that is never reached is enough.
+    -- A statement that never runs is enough for the server to refuse the call.
     IF FALSE THEN
         COMMIT;
     END IF;

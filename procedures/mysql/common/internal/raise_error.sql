@@ -1,5 +1,5 @@
--- raise_error: stop with a numbered error of the contract.
--- Arguments:   p_name (the error's name), p_detail (which argument and which limit)
+-- raise_error: raise a numbered error of the contract.
+-- Arguments:   p_name (the error's name), p_detail (the argument and its limit)
 -- Returns:     never
 -- Errors:      the one named; its message is 'name: detail', SQLSTATE 45000
 -- Transaction: the caller undoes its work
@@ -16,7 +16,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_raise_error(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- The server cuts messages at 128 characters: what comes first must be enough.
+    -- The server cuts messages at 128 characters: the beginning must be enough.
     DECLARE v_message varchar(128) CHARACTER SET utf8mb4 DEFAULT LEFT(CONCAT(p_name, ': ', p_detail), 128);
     DECLARE v_number int DEFAULT CASE p_name
         WHEN 'wrong_isolation' THEN 50001

@@ -1,12 +1,12 @@
--- read_columns: the columns of a table of a user's, as the caller sees them.
--- Arguments:   p_schema, p_table (names as the catalog has them)
--- Returns:     p_columns: a JSON array of {"n", "name", "kind" (its type without lengths), "scale", "class"}, in the table's
---              order
+-- read_columns: the columns of a user's table, as far as the caller can see them.
+-- Arguments:   p_schema, p_table (names as in the catalog)
+-- Returns:     p_columns: a JSON array of {"n", "name", "kind" (the type without length), "scale", "class"}, in the
+--              table's order
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: reads the catalog only
 -- Example:     CALL mq_read_columns('shop', 'orders', v_columns);
 --
--- The classes: n number, u moment, d date or time, x bytes, t text.
+-- The classes: n number, u timestamp, d date or time, x bytes, t text.
 
 DROP PROCEDURE IF EXISTS mq_read_columns;
 
@@ -20,7 +20,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_read_columns(
 SQL SECURITY INVOKER
 MODIFIES SQL DATA
 BEGIN
-    -- As the catalog has them: with another character set the server would read all of it.
+    -- In the catalog's character set: with another one the server would read the whole catalog.
     DECLARE v_schema varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci DEFAULT p_schema;
     DECLARE v_table varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci DEFAULT p_table;
     DECLARE v_quoted longtext CHARACTER SET utf8mb4;
@@ -40,7 +40,7 @@ BEGIN
     INTO p_columns
     FROM information_schema.columns AS c
     WHERE c.table_schema = v_schema AND c.table_name = v_table
-        -- MariaDB's catalog compares without regard to case where the names themselves differ by it.
+        -- MariaDB's catalog compares names case-insensitively even where the names themselves are case-sensitive.
         AND (@@lower_case_table_names > 0
             OR CAST(c.table_schema AS binary) = CAST(p_schema AS binary)
             AND CAST(c.table_name AS binary) = CAST(p_table AS binary));
@@ -50,10 +50,10 @@ BEGIN
             DECLARE EXIT HANDLER FOR 1044, 1142, 1143
                 CALL mq_raise_error('unsuitable_table', CONCAT('GRANT SELECT ON ', LEFT(v_quoted, 60), ' TO ', CURRENT_USER()));
             DECLARE EXIT HANDLER FOR 1049, 1146
-                CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(v_quoted, 60), ' is not there any more'));
+                CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(v_quoted, 60), ' no longer exists'));
             CALL mq_run(CONCAT('SELECT 1 INTO @mq_found FROM ', v_quoted, ' LIMIT 0'), v_count);
         END;
-        CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(v_quoted, 60), ' is not there any more'));
+        CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(v_quoted, 60), ' no longer exists'));
     END IF;
 END//
 

@@ -1,10 +1,10 @@
 -- read_failures: read finish_batch's list of failures and match it with the messages of the batch.
--- Arguments:   p_failures (one a line: id,retry_after_seconds,error; a line that does not begin with two such fields is
---              part of the error above it), p_items (a JSON array of [id, attempt, ...])
--- Returns:     p_failed: a JSON array of [id, attempt, retry or null, error] of the ids that are in p_items, the first line of
---              each; p_others: the items that are not listed; NULL for none
+-- Arguments:   p_failures (one per line: id,retry_after_seconds,error; a line that does not begin with two such fields
+--              continues the error above it), p_items (a JSON array of [id, attempt, ...])
+-- Returns:     p_failed: a JSON array of [id, attempt, retry or null, error], one for each listed id in p_items, from its
+--              first line; p_others: the items that are not listed; NULL: none
 -- Errors:      50002 invalid_argument, naming the line
--- Transaction: begin_call has raised the limits of recursion and GROUP_CONCAT
+-- Transaction: needs begin_call, which raises the limits of recursion and GROUP_CONCAT
 -- Example:     CALL mq_read_failures('17,30,busy', '[[17,1],[18,1]]', @failed, @others);
 
 DROP PROCEDURE IF EXISTS mq_read_failures;
@@ -21,11 +21,11 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE c_lines int DEFAULT 1000000;
-    -- In bytes: to find the n-th character of a long utf8 text, its beginning is read each time.
+    -- In bytes: to find the n-th character of a long utf8 text, the server reads it from the start each time.
     DECLARE v_list longblob DEFAULT CONCAT(p_failures, '\n');
     DECLARE v_entries longtext CHARACTER SET utf8mb4;
     DECLARE v_bad, v_bad_error, v_end bigint;
-    -- An entry goes from its line to the last line that is not empty before the next entry.
+    -- An entry ends at the last nonempty line before the next entry.
     WITH RECURSIVE line (n, a, z) AS (
         SELECT 1, CAST(1 AS signed), CAST(LOCATE(0x0A, v_list) AS signed)
         UNION ALL
@@ -43,10 +43,11 @@ BEGIN
         FROM (
             SELECT h.n AS line, IF(h.head IS NULL, NULL, h.n) AS n, h.head, h.a, h.z,
                 LEFT(h.error, 1) = '"' AS quoted, SUM(h.head IS NOT NULL) OVER (ORDER BY h.n) AS entry,
-                -- The character NUL is refused as on other databases.
+                -- The character NUL is refused, as on the other databases.
                 IF(LEFT(h.error, 1) <> '"'
                     OR IF(JSON_VALID(h.error), LOCATE(0x00, CAST(JSON_UNQUOTE(h.error) AS binary)) = 0, FALSE)
-                    -- MariaDB takes any escape for valid. MySQL's client puts a blank after such a comment: nothing stands there.
+                    -- MariaDB accepts any escape as valid. MySQL's client adds a blank after such a comment, so nothing
+                    -- may follow it on the line.
                     /*M! AND h.error NOT REGEXP '(?<!\\\\)(\\\\\\\\)*\\\\[^"\\\\/bfnrtu]' */
                     , NULL, IF(h.error IS NULL, NULL, h.n)) AS bad_error
             FROM (
@@ -71,7 +72,8 @@ BEGIN
         CALL mq_raise_error('invalid_argument', CONCAT('failures: must be at most ', FORMAT(c_lines, 0, 'en_US'), ' lines'));
     END IF;
 
-    -- Side by side instead of a join, for which JSON_TABLE would be read once a row: what follows an item is its failure.
+    -- A union with LEAD instead of a join, which would read JSON_TABLE once per row. The failure of an item is the next
+    -- row of its id.
     SELECT CONCAT('[', GROUP_CONCAT(IF(b.n = 0 AND b.line > 0, CONCAT('[', b.id, ',', b.attempt, ',', b.retry, ',',
             JSON_QUOTE(LEFT(IF(LEFT(b.error, 1) = '"', JSON_UNQUOTE(b.error), b.error), 4000)), ']'), NULL)), ']'),
         CONCAT('[', GROUP_CONCAT(IF(b.n = 0 AND b.line IS NULL, CONCAT('[', b.id, ',', b.attempt, ']'), NULL)), ']')

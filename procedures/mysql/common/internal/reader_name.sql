@@ -1,5 +1,5 @@
--- reader_name: the name of a process that gave none: its @mq_application, else its account, with its connection number.
--- Arguments:   p_name (NULL: make one up)
+-- reader_name: a name for a process that passed none: its @mq_application, or else its account, and its connection id.
+-- Arguments:   p_name (NULL: make one)
 -- Returns:     p_reader, at most 200 characters
 -- Errors:      none
 -- Transaction: reads nothing

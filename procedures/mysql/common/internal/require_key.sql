@@ -1,4 +1,4 @@
--- require_key: refuse a text that is no batch key.
+-- require_key: refuse a text that is not a batch key.
 -- Arguments:   p_batch_key
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument

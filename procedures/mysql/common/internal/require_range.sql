@@ -1,4 +1,4 @@
--- require_range: refuse a number outside its limits; NULL passes, it means 'the default'.
+-- require_range: refuse a number outside its limits; NULL passes and means the default.
 -- Arguments:   p_argument (its name in the contract), p_value, p_low, p_high
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument

@@ -2,7 +2,7 @@
 -- Arguments:   none
 -- Returns:     nothing
 -- Errors:      50001 wrong_isolation
--- Transaction: that of a session which is READ COMMITTED; of others the level of the one that is open is looked up, if it can be seen
+-- Transaction: the session must be READ COMMITTED; otherwise the open transaction's level is checked, if it can be seen
 -- Example:     CALL mq_require_read_committed();
 
 DROP PROCEDURE IF EXISTS mq_require_read_committed;
@@ -14,11 +14,11 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_read_committed(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- At REPEATABLE READ a claim locks the gaps between the rows: senders wait for it, and claims end in deadlocks.
+    -- At REPEATABLE READ a claim takes gap locks: senders wait for it, and claims end in deadlocks.
     DECLARE v_level varchar(20) CHARACTER SET ascii DEFAULT /*M! @@SESSION.tx_isolation */ /*!80000 @@SESSION.transaction_isolation */;
     DECLARE v_running varchar(20) CHARACTER SET utf8mb4;
     IF v_level <> 'READ-COMMITTED' THEN
-        -- SET TRANSACTION may have set another for this transaction alone.
+        -- SET TRANSACTION may have set another level for this transaction only.
         CALL mq_transaction_level(v_running);
         IF COALESCE(v_running, '') <> 'READ COMMITTED' THEN
             CALL mq_raise_error('wrong_isolation', CONCAT(IF(v_running IS NULL, 'this session is ', 'this transaction is '),

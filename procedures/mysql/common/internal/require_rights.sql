@@ -1,8 +1,8 @@
 -- require_rights: refuse a caller without these rights on a table.
--- Arguments:   p_quoted (the table, for SQL), p_column (the one to change; NULL: none), p_delete (1: rows are deleted)
+-- Arguments:   p_quoted (the table, for SQL), p_column (the column to change; NULL: none), p_delete (1: rows are deleted)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table, with the GRANT to run
--- Transaction: the statements themselves are tried, on no row
+-- Transaction: runs the statements themselves, on no rows
 -- Example:     CALL mq_require_rights('`shop`.`orders`', 'status', 0);
 
 DROP PROCEDURE IF EXISTS mq_require_rights;

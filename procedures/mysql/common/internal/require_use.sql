@@ -1,19 +1,19 @@
--- require_use: refuse a caller without these rights on a table of a user's.
--- Arguments:   p_schema, p_table (names as the catalog has them), p_rights (a list: Select, Update, Delete, Trigger), p_maker
---              (the user name that has registered the table)
+-- require_use: refuse a caller without these rights on a user's table.
+-- Arguments:   p_schema, p_table (names as in the catalog), p_rights (a list: Select, Update, Delete, Trigger), p_maker
+--              (the user name that registered the table)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table, with the GRANT to run
--- Transaction: reads the server's own tables of rights
+-- Transaction: reads the server's grant tables
 -- Example:     CALL mq_require_use('shop', 'orders', 'Select,Update', 'app');
 --
--- A procedure with its owner's rights does not learn which account has called it, only the name and the host of the login. So
--- each account that the server could have taken for this login must have the rights itself or through its roles: what is
--- counted is never more than the caller really has. A right on columns only does not count, nor does a global one where
--- partial_revokes is on. MariaDB keeps rights in tables of an engine without savepoints, and a transaction that reads one of them
--- can set none until it ends: there, inside of a transaction of the caller's, what was seen in the last minute is believed. Where
--- mq_owner may not read the rights, only p_maker's name is let in.
+-- A procedure with its owner's rights cannot see which account called it, only the name and host of the login. So every
+-- account that the server could have chosen for this login must have the rights, directly or through its roles: the check
+-- never assumes more rights than the caller has. Rights on single columns do not count, and global rights do not count
+-- with partial_revokes on. MariaDB stores rights in tables of an engine without savepoints: a transaction that reads one
+-- cannot set a savepoint until it ends. So there, inside a caller's transaction, rights seen in the last minute are
+-- accepted. If mq_owner may not read the rights, only the user p_maker passes.
 --
--- Long because no server has a function for the rights of another account: one query has to follow the roles.
+-- It is long because no server has a function for the rights of another account: one query has to follow the roles.
 
 DROP PROCEDURE IF EXISTS mq_require_use;
 
@@ -58,10 +58,10 @@ checking: BEGIN
             FROM mysql.user AS u
             WHERE u.user IN (v_user, '') /*M! AND u.is_role = 'N' */
                 AND (u.host IN ('', '%') OR LOCATE('/', u.host) > 0 OR v_host LIKE u.host
-                    -- Of a host with a name the address is not known.
+                    -- The address of a host that is given by name is not known.
                     OR v_is_name AND u.host REGEXP '^[0-9a-f.:%_]+$' AND u.host REGEXP '[.:]')
         ), account (user, host) AS (
-            -- The server takes a host that is spelt out before a pattern, and of one host a name before the anonymous.
+            -- The server prefers an exact host to a pattern, and on the same host a user name to the anonymous user.
             SELECT n.user, n.host
             FROM named AS n
             WHERE (n.user <> '' OR NOT EXISTS (SELECT * FROM named AS o WHERE o.user <> '' AND o.host = n.host))
@@ -91,7 +91,7 @@ checking: BEGIN
             FROM reach AS r
             JOIN mysql.user AS g ON g.user = r.user AND g.host = r.host
             LEFT JOIN (
-                -- Of several patterns the server takes one: what all give is given.
+                -- The server uses only one of several matching patterns: only rights that all of them give count.
                 SELECT p.user, p.host, BIT_AND((p.select_priv = 'Y') + 2 * (p.update_priv = 'Y') + 4 * (p.delete_priv = 'Y')
                     + 8 * (p.trigger_priv = 'Y')) AS bits
                 FROM mysql.db AS p

@@ -1,12 +1,12 @@
--- row_json: the expression that makes a JSON text of a row, for dynamic SQL.
--- Arguments:   p_columns (mq_read_columns), p_chosen (a JSON array of {"n", "name"}; NULL: all columns), p_alias (the row's name
---              in the statement)
+-- row_json: the SQL expression that turns a row into JSON, for dynamic SQL.
+-- Arguments:   p_columns (from mq_read_columns), p_chosen (a JSON array of {"n", "name"}; NULL: all columns), p_alias
+--              (the row's alias in the statement)
 -- Returns:     p_json: the expression
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     CALL mq_row_json(v_columns, NULL, 't', v_json);
 --
--- The text of the expression means the same whatever the session's SQL mode and time zone are.
+-- The expression has the same meaning in every SQL mode and time zone of the session.
 
 DROP PROCEDURE IF EXISTS mq_row_json;
 
@@ -33,14 +33,14 @@ BEGIN
             CASE
                 WHEN v.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'year', 'double', 'json')
                     THEN CONCAT('CONVERT(', v.quoted, ' USING utf8mb4)')
-                -- As a double: the server writes a float with six digits.
+                -- As a double, because the server writes a float with only six digits.
                 WHEN v.data_type = 'float' THEN CONCAT('CONVERT(', v.quoted, ' + 0e0 USING utf8mb4)')
                 WHEN v.data_type = 'bit' THEN CONCAT('CONVERT(', v.quoted, ' + 0 USING utf8mb4)')
                 WHEN v.data_type IN ('binary', 'varbinary', 'tinyblob', 'blob', 'mediumblob', 'longblob', 'vector')
                     THEN CONCAT('CONCAT(''"'', CONVERT(REPLACE(TO_BASE64(', v.quoted, '), CHAR(10), '''') USING utf8mb4), ''"'')')
                 WHEN v.data_type = 'datetime'
                     THEN CONCAT('CONCAT(''"'', REPLACE(CONVERT(', v.quoted, ' USING utf8mb4), '' '', ''T''), ''"'')')
-                -- Not in the session's time zone: in most zones one hour of the year occurs twice.
+                -- In UTC: in most time zones one hour of the year occurs twice.
                 WHEN v.data_type = 'timestamp' THEN CONCAT('CONCAT(''"'', REPLACE(LEFT(CONVERT('
                     'CAST(''1970-01-01'' AS datetime(6)) + INTERVAL UNIX_TIMESTAMP(', v.quoted, ') SECOND USING utf8mb4), ',
                     19 + v.datetime_precision + (v.datetime_precision > 0), '), '' '', ''T''), ''+00:00"'')')

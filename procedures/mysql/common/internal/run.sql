@@ -1,6 +1,6 @@
 -- run: execute a statement with the rights of the caller.
 -- Arguments:   p_statement
--- Returns:     p_count: rows changed; a SELECT ... INTO @mq_found puts its value there
+-- Returns:     p_count: rows changed; a SELECT ... INTO @mq_found stores its value in that variable
 -- Errors:      the statement's
 -- Transaction: joins the caller's
 -- Example:     CALL mq_run('UPDATE ...', v_count);

@@ -1,12 +1,12 @@
--- run_template: execute a statement made of a template with the rights of the caller.
--- Arguments:   p_places (a JSON object of texts), p_template: in it {name} stands for the text of that name
--- Returns:     p_count: rows changed; a SELECT ... INTO @mq_found puts its value there
+-- run_template: fill a template and execute the statement with the rights of the caller.
+-- Arguments:   p_places (a JSON object: the text for each name), p_template ({name} is replaced by the text of that name)
+-- Returns:     p_count: rows changed; a SELECT ... INTO @mq_found stores its value in that variable
 -- Errors:      the statement's
 -- Transaction: joins the caller's
 -- Example:     CALL mq_run_template('{"table":"`stock`"}', 'SELECT COUNT(*) INTO @mq_n FROM {table} AS t', v_count);
 --
--- The template is read once, and the text put in for a name is not read again: so a column may be called {table}.
--- A caller that fills names into the template itself writes NUL for their opening braces, which no name contains.
+-- The template is scanned once, and inserted texts are not scanned again: so a column may be called {table}. A caller
+-- that inserts names into the template itself replaces their opening braces by NUL, which no name contains.
 
 DROP PROCEDURE IF EXISTS mq_run_template;
 
@@ -30,7 +30,7 @@ BEGIN
                 JSON_UNQUOTE(JSON_EXTRACT(v_places, CONCAT('$.', SUBSTRING(v_rest, v_at + 1, v_end - v_at - 1))))),
             v_rest = SUBSTRING(v_rest, v_end + 1), v_at = LOCATE('{', v_rest);
     END WHILE;
-    -- As mq_run, without another call.
+    -- Like mq_run, but without another call.
     SET @mq_statement = REPLACE(CONCAT(v_statement, v_rest), CHAR(0 USING utf8mb4), '{');
     PREPARE mq_statement FROM @mq_statement;
     EXECUTE mq_statement;

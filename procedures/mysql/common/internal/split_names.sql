@@ -1,5 +1,5 @@
--- split_names: the names in an argument, plain or in double quotes or backticks.
--- Arguments:   p_argument (its name in the contract), p_names, p_separator ('.' or ','), p_most (how many there may be)
+-- split_names: split an argument into names, plain or in double quotes or backticks.
+-- Arguments:   p_argument (its name in the contract), p_names, p_separator ('.' or ','), p_most (the most names allowed)
 -- Returns:     p_list: a JSON array of the names
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
@@ -22,7 +22,7 @@ BEGIN
     DECLARE v_length int DEFAULT COALESCE(CHAR_LENGTH(p_names), 0);
     DECLARE v_at, v_end int DEFAULT 1;
     DECLARE v_count int DEFAULT 0;
-    -- As bytes: a collation may take one character for another, or for none.
+    -- Compared as bytes: a collation may equate or ignore characters.
     DECLARE v_char varbinary(4) DEFAULT '';
     DECLARE v_quote varchar(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_name longtext CHARACTER SET utf8mb4;
@@ -68,7 +68,7 @@ BEGIN
             LEAVE names;
         END IF;
         SET v_at = v_at + 1;
-        -- A separator at the very end.
+        -- A separator after the last name.
         IF v_at > v_length OR v_count = p_most THEN
             SET v_at = 0;
             LEAVE names;
@@ -77,7 +77,7 @@ BEGIN
     IF v_count = 0 OR v_at <= v_length THEN
         CALL mq_raise_error('invalid_argument', CONCAT(p_argument, IF(p_separator = '.',
             ': must be the name of a table, plain or quoted',
-            CONCAT(': must be 1 to ', p_most, ' columns, plain or quoted, with commas between')),
+            CONCAT(': must be 1 to ', p_most, ' columns, plain or quoted, separated by commas')),
             ', up to 200 characters a name'));
     END IF;
     SET p_list = CONCAT('[', p_list, ']');

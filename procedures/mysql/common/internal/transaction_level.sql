@@ -1,16 +1,17 @@
--- transaction_level: the isolation level of the transaction that is open, which SET TRANSACTION may have set for it alone.
+-- transaction_level: the isolation level of the open transaction, which SET TRANSACTION may have set.
 -- Arguments:   none
--- Returns:     p_level: READ COMMITTED, REPEATABLE READ ...; NULL when it cannot be known
+-- Returns:     p_level: READ COMMITTED, REPEATABLE READ ...; NULL when it cannot be determined
 -- Errors:      none
--- Transaction: an open one, which keeps a savepoint mq_call; on MariaDB it may wait for 0.1 s
+-- Transaction: needs an open one, and leaves a savepoint mq_call in it; on MariaDB the call may wait for 0.1 s
 -- Example:     CALL mq_transaction_level(v_level);
 --
--- No variable shows it. Two places do, to which mq_owner needs a right: MySQL's performance schema, and for MariaDB, where that
--- is mostly off, innodb_trx. This is filled again only when nobody has read it for 0.1 s, and may show an earlier transaction of
--- the session. Neither is believed without a proof that it is about this moment: the first must count a savepoint that is set
--- between two reads, and the second must show the text of this very statement, in which the server has written a variable: a new
--- UUID. Several sessions that ask for the second wait for each other: each read would put off the next filling.
--- One filling answers all that are waiting, because their text is there, too.
+-- No variable shows this level. Two tables do, and mq_owner needs a right on them: MySQL's performance schema, and
+-- innodb_trx on MariaDB, where the performance schema is usually off. The server refreshes innodb_trx only when nobody
+-- has read it for 0.1 s, so it may show an earlier transaction of the session. The call accepts a result only with a
+-- proof that it is current. In the performance schema, the count of savepoints must rise when this call sets one. In
+-- innodb_trx, the text of this statement must appear, with a new UUID that the server writes in place of a variable.
+-- Sessions that read innodb_trx wait for each other, because each read delays the next refresh. One refresh answers all
+-- waiting sessions.
 
 DROP PROCEDURE IF EXISTS mq_transaction_level;
 
@@ -22,7 +23,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_transaction_level(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- Each but the first after a tenth of a second: an administrator's tools may read it as well.
+    -- Each try but the first waits a tenth of a second: an administrator's tools may also read the table.
     DECLARE c_tries int DEFAULT 5;
     DECLARE v_before, v_after bigint;
     DECLARE v_level varchar(20) CHARACTER SET utf8mb4;
@@ -32,7 +33,7 @@ BEGIN
     -- MySQL 8.0.16 and later.
     /*!80016 BEGIN
         DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-        -- No right, or another server's tables.
+        -- No right, or a server without these tables.
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END;
         SELECT isolation_level, number_of_savepoints INTO v_level, v_before
         FROM performance_schema.events_transactions_current WHERE thread_id = PS_CURRENT_THREAD_ID() AND state = 'ACTIVE';
@@ -46,9 +47,9 @@ BEGIN
     -- MariaDB.
     /*M! BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END;
-        -- A transaction that has only begun is not there yet.
+        -- A transaction that has done nothing yet is not listed.
         SELECT COUNT(*) INTO v_ignored FROM mq_queue WHERE type = '';
-        -- The server writes the values of variables into the text of a statement, here and below.
+        -- The server writes the values of variables into the text of the statement, here and below.
         SELECT COALESCE(GET_LOCK('mq_innodb_trx', 2), LENGTH(v_proof)) INTO v_ignored;
         asking: LOOP
             SELECT MAX(trx_isolation_level) INTO p_level
@@ -61,7 +62,7 @@ BEGIN
             DO SLEEP(0.11);
         END LOOP;
     END;
-    -- More than once: a call that was killed has kept its own.
+    -- More than one release: a killed call still holds its lock.
     WHILE RELEASE_LOCK('mq_innodb_trx') DO
         SET v_ignored = v_ignored + 1;
     END WHILE; */

@@ -1,8 +1,8 @@
--- undo_call: undo what a procedure did since begin_call; the caller's own work stays.
--- Arguments:   p_own (what begin_call said; NULL: it was not reached)
+-- undo_call: undo the work of a procedure since begin_call; the caller's own work stays.
+-- Arguments:   p_own (as returned by begin_call; NULL: it was not called)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: ends one of our own, and the caller's when there can be no savepoint
+-- Transaction: ends the procedure's own transaction; ends the caller's only when no savepoint is possible
 -- Example:     CALL mq_undo_call(v_own);
 
 DROP PROCEDURE IF EXISTS mq_undo_call;
@@ -15,10 +15,10 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_undo_call(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- A deadlock has rolled back the caller's whole transaction already, savepoints and all.
+    -- After a deadlock the server has already rolled back the caller's whole transaction with its savepoints.
     DECLARE CONTINUE HANDLER FOR 1305 BEGIN END;
     IF p_own > 0 THEN
-        -- Whatever the session's completion_type says. Without a savepoint nothing less can be undone.
+        -- Independent of the session's completion_type. Without a savepoint only the whole transaction can be undone.
         ROLLBACK AND NO CHAIN NO RELEASE;
     ELSEIF p_own = 0 THEN
         ROLLBACK TO SAVEPOINT mq_call;

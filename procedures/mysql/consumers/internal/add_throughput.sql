@@ -1,5 +1,6 @@
--- add_throughput: add to the figures of a consumer, a type and a minute; a new minute forgets what is older than a day.
--- Arguments:   p_type, p_reader, p_at (in that minute), p_sent, p_completed, p_failed, p_dead, p_waited_ms, p_busy_ms
+-- add_throughput: add to a consumer's figures of a type and a minute; the first call of a minute deletes old reports.
+-- Arguments:   p_type, p_reader, p_at (a time in that minute), p_sent, p_completed, p_failed, p_dead, p_waited_ms,
+--              p_busy_ms
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -29,7 +30,7 @@ BEGIN
     ON DUPLICATE KEY UPDATE mq_report.sent = mq_report.sent + p_sent, mq_report.completed = mq_report.completed + p_completed,
         mq_report.failed = mq_report.failed + p_failed, mq_report.dead = mq_report.dead + p_dead,
         mq_report.waited_ms = mq_report.waited_ms + p_waited_ms, mq_report.busy_ms = mq_report.busy_ms + p_busy_ms;
-    -- A changed row counts as two.
+    -- The server counts a changed row as two.
     IF ROW_COUNT() = 1 THEN
         CALL mq_forget_reports(UTC_TIMESTAMP(6));
     END IF;

@@ -1,9 +1,8 @@
--- forget_reports: delete what reports say of minutes more than a day ago, consumers that stopped more than an hour ago, and
---              those that have been silent for a day; at most 1,000 rows of each.
+-- forget_reports: delete figures older than a day, and consumers that stopped an hour ago or are silent for a day.
 -- Arguments:   p_now
--- Returns:     nothing
+-- Returns:     nothing; a call deletes at most 1,000 rows of each
 -- Errors:      none
--- Transaction: joins the caller's, where it is READ COMMITTED; passes over rows that others have locked
+-- Transaction: joins the caller's, and does nothing unless it is READ COMMITTED; skips rows that others have locked
 -- Example:     CALL mq_forget_reports(UTC_TIMESTAMP(6));
 
 DROP PROCEDURE IF EXISTS mq_forget_reports;
@@ -18,7 +17,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE c_rows int DEFAULT 1000;
     DECLARE v_rows longtext CHARACTER SET utf8mb4;
-    -- Elsewhere the gaps between the rows would stay locked, where other consumers write.
+    -- At other levels gap locks would stay, and other consumers write into these gaps.
     IF NOT @mq_joined OR /*M! @@SESSION.tx_isolation */ /*!80000 @@SESSION.transaction_isolation */ = 'READ-COMMITTED' THEN
         SELECT CONCAT('[', GROUP_CONCAT('["', x.minute, '",', JSON_QUOTE(x.type), ',', JSON_QUOTE(x.reader), ']'), ']')
         INTO v_rows
@@ -37,7 +36,7 @@ BEGIN
             STRAIGHT_JOIN mq_report AS r FORCE INDEX (PRIMARY)
                 ON r.minute = j.minute AND r.type = j.type AND r.reader = j.reader;
         END IF;
-        -- First without locks: most rows of mq_consumer belong to consumers that work.
+        -- First without locks, because most rows of mq_consumer belong to working consumers.
         SELECT CONCAT('[', GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', JSON_QUOTE(x.reader), ']'), ']') INTO v_rows
         FROM (
             SELECT c.type, c.reader FROM mq_consumer AS c

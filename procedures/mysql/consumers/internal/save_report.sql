@@ -1,7 +1,7 @@
--- save_report: write the row of a consumer. A report after silence, or after it had stopped, begins its totals again.
+-- save_report: write the row of a consumer; a report after silence or a stop starts its totals again at zero.
 -- Arguments:   p_type, p_reader, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
---              p_next_seconds (0: it stops)
--- Returns:     p_counted: the dead letters of this report
+--              p_next_seconds (0: the consumer stops)
+-- Returns:     p_counted: the number of dead letters since the last report
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     CALL mq_save_report('email', 'worker-1', UTC_TIMESTAMP(6), 120, 3, NULL, 9500, 400, 10, v_dead);
@@ -25,14 +25,15 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_save_report(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- What dies now may not be committed yet: the next report counts it. The last one comes when all is done.
+    -- The newest dead letters may not be committed yet: the next report counts them. The last report has no margin,
+    -- because all work is done by then.
     DECLARE c_margin int DEFAULT 2;
     DECLARE v_until datetime(6) DEFAULT p_now - INTERVAL IF(p_next_seconds = 0, 0, c_margin) SECOND;
     DECLARE v_due datetime(6) DEFAULT IF(p_next_seconds > 0, p_now + INTERVAL 2 * p_next_seconds SECOND, NULL);
     DECLARE v_counted_at datetime(6);
     DECLARE v_goes_on tinyint;
-    -- First the row, as one that has stopped: to lock one that is missing would, at REPEATABLE READ, lock a gap that others
-    -- write to.
+    -- Insert the row first, as a stopped consumer: at REPEATABLE READ, locking a missing row would lock a gap into which
+    -- others insert.
     INSERT INTO mq_consumer (type, reader, started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms)
     VALUES (p_type, p_reader, p_now, p_now, NULL, p_now, 0, 0, 0, 0, 0)
     ON DUPLICATE KEY UPDATE mq_consumer.started_at = mq_consumer.started_at;

@@ -1,6 +1,6 @@
 -- check_settings: the checks of queue_health on the server's settings.
 -- Arguments:   p_checks: a JSON array of [name, verdict, value, unit, detail]
--- Returns:     p_checks, longer
+-- Returns:     p_checks, with these checks appended
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     CALL mq_check_settings(v_checks);
@@ -20,16 +20,16 @@ BEGIN
     SET p_checks = JSON_ARRAY_APPEND(p_checks, '$', JSON_ARRAY('durability', IF(v_value, 'ok', 'warn'), v_value, 'flag',
         CONCAT('innodb_flush_log_at_trx_commit ', @@GLOBAL.innodb_flush_log_at_trx_commit, ', sync_binlog ',
             @@GLOBAL.sync_binlog,
-            IF(v_value, '', ': a crash may lose messages and bring finished ones back; set both to 1'))));
+            IF(v_value, '', ': a crash can lose messages and restore finished ones; set both to 1'))));
 
     SET v_value = @@GLOBAL.log_bin = 0 OR @@GLOBAL.binlog_format <> 'STATEMENT';
     SET p_checks = JSON_ARRAY_APPEND(p_checks, '$', JSON_ARRAY('binary_log', IF(v_value, 'ok', 'bad'), v_value, 'flag',
         IF(@@GLOBAL.log_bin = 0, 'off', CONCAT('binlog_format ', @@GLOBAL.binlog_format, IF(v_value, '',
-            ': a claim takes what is free at the moment, which a statement cannot repeat; set it to ROW')))));
+            ': a claim takes the rows that are unlocked, so replicas would differ; set it to ROW')))));
 
     SET v_value = @@GLOBAL.max_allowed_packet;
     SET p_checks = JSON_ARRAY_APPEND(p_checks, '$', JSON_ARRAY('max_allowed_packet', IF(v_value < 17825792, 'warn', 'ok'),
-        v_value, 'bytes', IF(v_value < 17825792, 'bodies may have 16 MiB and are sent in one packet: set it to 64 MiB',
+        v_value, 'bytes', IF(v_value < 17825792, 'too small for bodies of 16 MiB, which are sent in one packet; set it to 64 MiB',
             'enough for the longest body')));
 END//
 

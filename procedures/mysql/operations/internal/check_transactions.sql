@@ -1,6 +1,6 @@
--- check_transactions: the checks of queue_health on open transactions and what they keep.
+-- check_transactions: the checks of queue_health on open transactions and the row versions that they keep.
 -- Arguments:   p_checks: a JSON array of [name, verdict, value, unit, detail]
--- Returns:     p_checks, longer
+-- Returns:     p_checks, with these checks appended
 -- Errors:      none
 -- Transaction: reads only; sees other sessions after GRANT PROCESS ON *.* TO 'mq_owner'@'localhost'
 -- Example:     CALL mq_check_transactions(v_checks);
@@ -19,8 +19,8 @@ BEGIN
     DECLARE v_value double;
     DECLARE v_detail longtext CHARACTER SET utf8mb4;
     DECLARE v_no_right varchar(200) CHARACTER SET utf8mb4
-        DEFAULT 'mq_owner may not see it: GRANT PROCESS ON *.* TO ''mq_owner''@''localhost''';
-    -- Whatever keeps an old snapshot keeps every deleted message from being cleaned up.
+        DEFAULT 'not visible to mq_owner: GRANT PROCESS ON *.* TO ''mq_owner''@''localhost''';
+    -- An old snapshot prevents the cleanup of every message deleted since.
     BEGIN
         DECLARE EXIT HANDLER FOR 1227
             SET p_checks = JSON_ARRAY_APPEND(p_checks, '$',
@@ -28,15 +28,15 @@ BEGIN
         SET v_value = 0, v_detail = 'no other transaction is open';
         BEGIN
             DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
-            -- trx_started is in the time zone of the server's machine, whatever the session has, and in whole seconds.
+            -- trx_started is in the time zone of the server's machine, not of the session, and in whole seconds.
             SELECT TIMESTAMPDIFF(MICROSECOND, t.trx_started, CONVERT_TZ(v_now, '+00:00', 'SYSTEM')) / 1e6,
                 IF(t.trx_mysql_thread_id = 0,
-                    'a prepared transaction of nobody: XA RECOVER, then XA COMMIT or XA ROLLBACK it',
+                    'a prepared transaction without a connection; to end it: XA RECOVER, then XA COMMIT or XA ROLLBACK',
                     CONCAT('connection ', t.trx_mysql_thread_id, ', user ', COALESCE(p.user, '?'), ', host ',
                         COALESCE(p.host, '?'), ', database ', COALESCE(p.db, 'none'), ', ', COALESCE(p.command, '?'),
                         ' for ', COALESCE(p.time, '?'), ' s',
                         COALESCE(CONCAT(': ', LEFT(REGEXP_REPLACE(t.trx_query, '[[:space:][:cntrl:]]+', ' '), 100)), ''),
-                        '; end it with KILL ', t.trx_mysql_thread_id))
+                        '; while it is open, deleted rows are not purged; to end it: KILL ', t.trx_mysql_thread_id))
             INTO v_value, v_detail
             FROM information_schema.innodb_trx AS t
             LEFT JOIN information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id
@@ -58,8 +58,8 @@ BEGIN
         FROM information_schema.innodb_metrics WHERE name = 'trx_rseg_history_len' AND status = 'enabled' */;
         SET p_checks = JSON_ARRAY_APPEND(p_checks, '$', JSON_ARRAY('history_length',
             CASE WHEN v_value > 1000000 THEN 'bad' WHEN v_value > 100000 THEN 'warn' ELSE 'ok' END, v_value, 'transactions',
-            IF(v_value > 100000, 'what was deleted is not cleaned up: end old transactions; set innodb_purge_threads higher',
-                'what was deleted is cleaned up soon')));
+            IF(v_value > 100000, 'purge is behind, so deleted rows stay: end old transactions, or increase innodb_purge_threads',
+                'purge keeps up with deletes')));
     END;
 END//
 

@@ -1,16 +1,16 @@
--- count_types: how many rows one of the queue's tables has of each type.
+-- count_types: count the rows of each type in one of the queue's tables, exactly up to a limit.
 -- Arguments:   p_source (ready, grouped, delayed, batch or dead), p_now
--- Returns:     p_counts: '[source,type,a,b,oldest],...', NULL for none; a and b: of delayed what is due and what is not, of
---              batch active and expired messages, else a is all
+-- Returns:     p_counts: '[source,type,a,b,oldest],...', NULL: none; a and b: for delayed due and not due, for batch
+--              active and expired messages; else a is the count
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     CALL mq_count_types('ready', UTC_TIMESTAMP(6), v_counts);
 --
--- It reads the index in parts of c_rows rows: one statement counts many types with a few messages each, and of a type that fills
--- a whole part no more is counted than 10,001. No list is sorted. The type is
--- a range here, so it stands in ORDER BY, written type ASC: where it equals a parameter, MariaDB 10.11 would sort.
+-- It reads the index in parts of c_rows rows, so one statement counts many types with few messages each. A type that
+-- fills a whole part is counted only up to 10,001. Nothing is sorted. The type is compared by a range here, so ORDER BY
+-- contains it, written as type ASC: where it equals a parameter, MariaDB 10.11 would sort.
 --
--- Long because a statement names its table: the same two statements stand here once for each of the five tables.
+-- It is long because a static statement names its table: the same two statements appear once for each of the five tables.
 
 DROP PROCEDURE IF EXISTS mq_count_types;
 
@@ -25,12 +25,12 @@ SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
     DECLARE c_rows int DEFAULT 10000;
-    -- No type comes after it.
+    -- No type sorts after it.
     DECLARE v_end varchar(201) CHARACTER SET utf8mb4 DEFAULT REPEAT(CONVERT(x'F48FBFBF' USING utf8mb4), 201);
     DECLARE v_until varchar(201) CHARACTER SET utf8mb4;
     DECLARE v_after, v_before varchar(200) CHARACTER SET utf8mb4 DEFAULT '';
     DECLARE v_part longtext CHARACTER SET utf8mb4;
-    -- Less than a whole part is left.
+    -- Fewer rows than a part are left.
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET p_counts = NULL;
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
@@ -85,7 +85,7 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                -- Messages that are not due are counted only when there are no more than 10,000.
+                -- More than 10,000 messages that are not due are counted as 10,001.
                 SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', a.n, ',',
                     COALESCE((SELECT 10001 FROM mq_delayed FORCE INDEX (PRIMARY)
                             WHERE type = v_until AND run_at > p_now AND attempts >= 0 LIMIT c_rows, 1),
@@ -128,12 +128,12 @@ BEGIN
                 SET v_part = CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',10001,0,null]');
             END IF;
         END IF;
-        -- Not inside the statements above: there, with window functions, MariaDB 11.8 ran for minutes.
+        -- Not inside the statements above: with window functions there, MariaDB 11.8 ran for minutes.
         SET p_counts = NULLIF(CONCAT_WS(',', p_counts, v_part), '');
         IF v_until = v_end THEN
             LEAVE parts;
         END IF;
-        -- The type that a part ends in is counted whole by the next one.
+        -- The next part counts the last type of this part again from its start.
         SET v_after = COALESCE(v_before, v_until);
     END LOOP;
 END//

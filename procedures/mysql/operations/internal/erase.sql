@@ -1,8 +1,8 @@
--- erase: delete messages that nobody holds.
+-- erase: delete messages that no consumer holds.
 -- Arguments:   p_type, p_ids (messages of that type: a JSON array of [id]), p_states (to delete from: N, E or NE)
--- Returns:     p_count: how many are gone; those that are held or are being claimed at this moment stay
+-- Returns:     p_count: the number of deleted messages; messages that are held or are being claimed at this moment stay
 -- Errors:      none
--- Transaction: joins the caller's; never waits for a message that is being claimed
+-- Transaction: joins the caller's; never waits for a claim
 -- Example:     CALL mq_erase('email', '[[17]]', 'NE', @count);
 
 DROP PROCEDURE IF EXISTS mq_erase;
@@ -59,7 +59,8 @@ BEGIN
                 FROM JSON_TABLE(v_gone, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
             ) AS k;
-            -- A head that waited for its next attempt is gone, or a ticket that stood for its group.
+            -- The deleted message may have been a group's first message in a retry delay, or the one with its group's
+            -- ticket.
             CALL mq_free_groups(p_type, v_gone);
             CALL mq_issue_tickets(p_type, v_groups);
         END IF;

@@ -1,8 +1,9 @@
 -- erase_archived: delete archived messages, the oldest first.
--- Arguments:   p_type (NULL: all), p_before (completed earlier; NULL: whenever), p_size (at most so many)
--- Returns:     p_count: how many are gone
+-- Arguments:   p_type (NULL: all), p_before (only messages completed earlier; NULL: any), p_size (the most messages to
+--              delete)
+-- Returns:     p_count: the number of deleted messages
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that another call is deleting
+-- Transaction: joins the caller's, which is READ COMMITTED; skips rows that another call is deleting
 -- Example:     CALL mq_erase_archived('email', NULL, 10000, @count);
 
 DROP PROCEDURE IF EXISTS mq_erase_archived;
@@ -21,7 +22,7 @@ BEGIN
     DECLARE v_keys longtext CHARACTER SET utf8mb4;
     DECLARE v_before datetime(6) DEFAULT COALESCE(p_before, '9999-12-31 23:59:59.999999');
     SET p_count = 0;
-    -- DELETE knows no SKIP LOCKED: first the keys, then the rows.
+    -- DELETE has no SKIP LOCKED: first lock the keys, then delete the rows.
     IF p_type IS NULL THEN
         SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.month, ']'), ']') INTO v_keys
         FROM (

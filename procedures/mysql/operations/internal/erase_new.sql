@@ -1,9 +1,9 @@
--- erase_new: delete messages of state N that nobody holds from the tables of their state.
--- Arguments:   p_type, p_grouped (the policy), p_ring (1: the type is a ring), p_places (a JSON array of [id, priority, run_at,
---              group key] of the messages)
--- Returns:     p_gone: '[id],...' of those that are gone, NULL for none
+-- erase_new: delete messages of state N that no consumer holds from the tables of their state.
+-- Arguments:   p_type, p_grouped (of the policy), p_ring (1: the queue is claimed round-robin), p_places (a JSON array of
+--              [id, priority, run_at, group key] of the messages)
+-- Returns:     p_gone: '[id],...' of the deleted messages; NULL: none
 -- Errors:      none
--- Transaction: joins the caller's; never waits for a message that is being claimed
+-- Transaction: joins the caller's; never waits for a claim
 -- Example:     CALL mq_erase_new('email', 0, 0, '[[17,0,"2030-01-01 00:00:00.000000",""]]', v_gone);
 
 DROP PROCEDURE IF EXISTS mq_erase_new;
@@ -21,7 +21,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_found longtext CHARACTER SET utf8mb4;
-    -- Delayed ones first: a claim may be promoting them.
+    -- The delayed table first, because a claim may be promoting messages from it.
     SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',"', k.run_at, '"]'), ']'), GROUP_CONCAT('[', k.id, ']')
     INTO v_found, p_gone
     FROM (
@@ -62,7 +62,8 @@ BEGIN
                 ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
         END IF;
     END IF;
-    -- In a grouped queue only the tickets of what is already gone; in a ring some stand at their ordinary place still.
+    -- In a queue with groups, delete only the tickets of messages that are already deleted. In a round-robin queue some
+    -- messages are still at their ordinary positions.
     IF v_found IS NOT NULL THEN
         SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',0,', k.priority, ',"', k.run_at, '"]'), ']'),
             IF(p_grouped, p_gone, CONCAT_WS(',', p_gone, GROUP_CONCAT('[', k.id, ']')))

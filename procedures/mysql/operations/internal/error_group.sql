@@ -1,6 +1,7 @@
--- error_group: what errors that differ in numbers only have in common: the first line, with # for each run of digits.
--- Arguments:   none; it is a view, because a server may refuse stored functions
--- Returns:     id, type, died_at, error (up to 200 characters, made of the first 500; '' for no error) of each dead letter
+-- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits.
+-- Arguments:   none; it is a view, because some servers refuse stored functions
+-- Returns:     id, type, died_at, error (up to 200 characters, from the first 500 of the error; '': no error) of each
+--              dead letter
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT error FROM mq_error_group WHERE id = 17;  -- order #: timeout after # s

@@ -1,7 +1,7 @@
--- ids_of_group: the messages of a group. In a queue with groups the due ones are found by an index; others are searched
---              among the first 10,000 of each state, so that no search reads a backlog.
+-- ids_of_group: the ids of a group's messages, from a bounded search.
 -- Arguments:   p_type, p_group_key, p_size
--- Returns:     p_ids: the lowest p_size of the ids found, a JSON array; NULL for none
+-- Returns:     p_ids: a JSON array of the lowest p_size ids found: all due messages of a queue with groups, and other
+--              messages among the first 10,000 of each state; NULL: none
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     CALL mq_ids_of_group('invoice', 'customer-17', 10, v_ids);
@@ -32,7 +32,7 @@ BEGIN
             UNION
             SELECT m.id
             FROM (
-                -- In a queue with groups these are tickets.
+                -- In a queue with groups these rows are tickets.
                 (SELECT r.id FROM mq_ready AS r FORCE INDEX (PRIMARY)
                 WHERE r.type = p_type ORDER BY r.priority, r.run_at, r.id LIMIT c_cap)
                 UNION ALL

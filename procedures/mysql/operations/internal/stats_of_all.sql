@@ -1,6 +1,6 @@
 -- stats_of_all: the rows of queue_stats for all types.
 -- Arguments:   p_now
--- Returns:     as queue_stats
+-- Returns:     the columns of queue_stats
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     CALL mq_stats_of_all(UTC_TIMESTAMP(6));
@@ -35,7 +35,7 @@ BEGIN
             COALESCE(IF(COALESCE(g.by_group, v_by_group), g.grouped_at, g.ready_at), g.due_at) AS oldest,
             COALESCE(g.paused, v_paused) AS paused
         FROM (
-            -- All in one list and sorted: a join, or groups in a temporary table with an index, take twice the time.
+            -- One sorted list: a join, or a temporary table with an index, takes twice as long.
             SELECT SQL_BIG_RESULT c.type, MAX(IF(c.source = 'policy', c.a, NULL)) AS by_group,
                 MAX(IF(c.source = 'policy', c.b, NULL)) AS paused,
                 SUM(IF(c.source = 'ready', c.a, 0)) AS ready, MIN(IF(c.source = 'ready', c.at_, NULL)) AS ready_at,

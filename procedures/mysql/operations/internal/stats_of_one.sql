@@ -1,6 +1,6 @@
 -- stats_of_one: the row of queue_stats for one type.
 -- Arguments:   p_type, p_now
--- Returns:     as queue_stats
+-- Returns:     the columns of queue_stats
 -- Errors:      none
 -- Transaction: reads only, at most 10,001 rows of each table
 -- Example:     CALL mq_stats_of_one('email', UTC_TIMESTAMP(6));
@@ -27,7 +27,7 @@ BEGIN
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = g.id;
     ELSE
         SELECT COUNT(*) INTO v_ready FROM (SELECT 1 FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = p_type LIMIT 10001) AS r;
-        -- By way of the message: in a ring the place in mq_ready has no time.
+        -- From the message: in a round-robin queue the position in mq_ready is not a time.
         SELECT MIN(m.run_at) INTO v_oldest
         FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = p_type ORDER BY priority, run_at, id LIMIT 1) AS r
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;

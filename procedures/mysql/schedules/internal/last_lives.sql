@@ -1,6 +1,7 @@
--- last_lives: tell whether the last message of a schedule keeps the next one away.
+-- last_lives: whether the last message of a schedule prevents the next one.
 -- Arguments:   p_id (the last message, or NULL), p_overlap (the schedule's)
--- Returns:     p_lives: 1 while the last message is new, and without overlap while it is active too; a dead letter keeps nothing away
+-- Returns:     p_lives: 1 while the last message is new, and without overlap also while it is active; a dead letter does
+--              not prevent the next one
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     CALL mq_last_lives(17, 1, v_lives);
@@ -31,7 +32,7 @@ BEGIN
         ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
     LEFT JOIN mq_ready AS o FORCE INDEX (PRIMARY)
         ON o.type = m.type AND o.priority = -32768 AND o.run_at = '1000-01-01' AND o.id = m.id
-    -- A message that has none of these is active.
+    -- A message without any of these rows is active.
     WHERE e.id IS NULL AND (NOT p_overlap OR d.id IS NOT NULL OR g.id IS NOT NULL
         OR NOT m.grouped AND (r.id IS NOT NULL OR o.id IS NOT NULL));
 END//

@@ -1,6 +1,6 @@
 -- next_minute: the first minute of a day that a cron expression matches.
--- Arguments:   p_minutes and p_hours (of read_cron), p_from and p_until (minutes since midnight, both included)
--- Returns:     p_found: minutes since midnight, or NULL
+-- Arguments:   p_minutes and p_hours (of read_cron), p_from and p_until (minutes since midnight, inclusive)
+-- Returns:     p_found: minutes since midnight; NULL: none
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     CALL mq_next_minute(v_minutes, v_hours, 0, 1439, v_found);

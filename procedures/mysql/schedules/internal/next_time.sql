@@ -1,6 +1,6 @@
--- next_time: the first time after a moment that a cron expression names.
--- Arguments:   p_cron, p_after, p_zone
--- Returns:     p_next_at; NULL when no date of the next 50 years matches
+-- next_time: the first time of a cron expression after a given time.
+-- Arguments:   p_cron, p_after (UTC), p_zone (one that the server knows)
+-- Returns:     p_next_at; NULL when no date in the next 50 years matches
 -- Errors:      50002 invalid_argument, also when the server does not know the zone
 -- Transaction: reads the server's time zones
 -- Example:     CALL mq_next_time('30 2 * * *', UTC_TIMESTAMP(6), 'Europe/Paris', v_next_at);

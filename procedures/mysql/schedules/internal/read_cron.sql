@@ -1,7 +1,8 @@
--- read_cron: what a cron expression says.
--- Arguments:   p_cron (five fields, @daily and the like, or @every and seconds)
--- Returns:     p_every (seconds; NULL for five fields); p_minutes, p_hours, p_days, p_months and p_weekdays (see read_cron_field),
---              p_both_days (a date must match days and weekdays, not only one of them), p_real_time (the hour is *: see next_in_day)
+-- read_cron: parse a cron expression.
+-- Arguments:   p_cron (five fields, a short form such as @daily, or @every and seconds)
+-- Returns:     p_every (seconds; NULL for five fields); p_minutes, p_hours, p_days, p_months and p_weekdays (see
+--              read_cron_field), p_both_days (a date must match both days and weekdays, not only one of them),
+--              p_real_time (the hour is *: see next_in_day)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     CALL mq_read_cron('30 2 * * MON-FRI', v_every, v_minutes, v_hours, v_days, v_months, v_weekdays, v_both, v_real);
@@ -34,7 +35,7 @@ whole: BEGIN
             LEAVE whole;
         END IF;
     END IF;
-    -- As bytes: a collation may take other letters for the same.
+    -- Compared as bytes: a collation may equate other letters with these.
     SET p_every = NULL, v_cron = CASE CAST(LOWER(v_cron) AS binary)
         WHEN '@hourly' THEN '0 * * * *'
         WHEN '@daily' THEN '0 0 * * *'
@@ -46,7 +47,7 @@ whole: BEGIN
         ELSE v_cron
     END;
     IF CHAR_LENGTH(v_cron) - CHAR_LENGTH(REPLACE(v_cron, ' ', '')) <> 4 THEN
-        CALL mq_raise_error('invalid_argument', 'cron: must be five fields (minute, hour, day, month, day of week), @daily and the like, '
+        CALL mq_raise_error('invalid_argument', 'cron: must be five fields (minute, hour, day, month, day of week), @daily or similar, '
             'or @every and seconds');
     END IF;
     SET v_days = SUBSTRING_INDEX(SUBSTRING_INDEX(v_cron, ' ', 3), ' ', -1), v_weekdays = SUBSTRING_INDEX(v_cron, ' ', -1);

@@ -1,7 +1,7 @@
--- read_cron_field: the values that one field of a cron expression names.
--- Arguments:   p_name (of the field, for errors), p_field (its text), p_low and p_high (its limits), p_names (three letters for
---              each value, beginning with the first; NULL: the field has no names)
--- Returns:     p_places: a text of p_high + 1 zeros and ones; the n-th stands for the value n - 1
+-- read_cron_field: the values that one field of a cron expression matches.
+-- Arguments:   p_name (of the field, for error texts), p_field (its text), p_low and p_high (its limits), p_names (three
+--              letters per value, from the first value on; NULL: the field has no names)
+-- Returns:     p_places: a text of p_high + 1 digits; the n-th is 1 if the value n - 1 matches, else 0
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     CALL mq_read_cron_field('hour', '0-4/2', 0, 23, NULL, v_places);  -- 101010000000000000000000
@@ -28,7 +28,7 @@ BEGIN
     WHILE v_rest <> '' DO
         SET v_item = SUBSTRING_INDEX(v_rest, ',', 1), v_rest = SUBSTRING(v_rest, CHAR_LENGTH(v_item) + 2),
             v_range = SUBSTRING_INDEX(v_item, '/', 1), v_first = NULL, v_last = NULL, v_step = 1;
-        -- No letter that only a collation takes for one of these.
+        -- Excludes letters that only a collation equates with these.
         IF v_item REGEXP '(?-i)^([*]|([0-9]{1,2}|[A-Z]{3})(-([0-9]{1,2}|[A-Z]{3}))?)(/[0-9]{1,2})?\\z' THEN
             IF LOCATE('/', v_item) > 0 THEN
                 SET v_step = SUBSTRING_INDEX(v_item, '/', -1);
@@ -43,7 +43,7 @@ BEGIN
                     SET v_last = IF(LOCATE('/', v_item) > 0, p_high, v_first);
                 END IF;
             END IF;
-            -- Sunday ends a week as well as it begins one.
+            -- Sunday is also 7, so SUN can end a range.
             IF p_high = 7 AND v_last = 0 AND v_first > 0 THEN
                 SET v_last = 7;
             END IF;

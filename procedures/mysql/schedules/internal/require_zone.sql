@@ -1,5 +1,5 @@
 -- require_zone: refuse a time zone that the server does not know.
--- Arguments:   p_zone (NULL passes: it means UTC)
+-- Arguments:   p_zone (NULL passes and means UTC)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads the server's time zones
@@ -18,9 +18,9 @@ BEGIN
     DECLARE v_ahead int;
     IF p_zone IS NOT NULL THEN
         CALL mq_require_name('time_zone', p_zone, 0);
-        -- CONVERT_TZ takes more than that: offsets, and SYSTEM for the machine's own.
+        -- CONVERT_TZ also accepts offsets, and SYSTEM for the zone of the server's machine.
         IF p_zone NOT REGEXP '^[A-Za-z][-A-Za-z0-9_+/]*\\z' OR UPPER(p_zone) = 'SYSTEM' THEN
-            CALL mq_raise_error('invalid_argument', CONCAT('time_zone: ', LEFT(p_zone, 40), ' is no name of a time zone'));
+            CALL mq_raise_error('invalid_argument', CONCAT('time_zone: ', LEFT(p_zone, 40), ' is not the name of a time zone'));
         END IF;
         CALL mq_zone_minutes(p_zone, 1, v_ahead);
     END IF;

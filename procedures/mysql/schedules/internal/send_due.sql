@@ -1,12 +1,13 @@
--- send_due: send the messages of those schedules of a type that are due.
--- Arguments:   p_type, p_size (at most so many schedules)
+-- send_due: send the messages of the schedules of a type that are due.
+-- Arguments:   p_type, p_size (the most schedules)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; passes over schedules that another transaction has locked
+-- Transaction: joins the caller's; skips schedules that another transaction has locked
 -- Example:     CALL mq_send_due('report', 100);
 --
--- The first claim of each second calls this. Whoever locks the row of a schedule sends its message and sets its next time in
--- one transaction, and so each time is sent once, whoever dies. Times that have passed meanwhile are made up for by one message.
+-- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
+-- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
+-- passed.
 
 DROP PROCEDURE IF EXISTS mq_send_due;
 
@@ -19,7 +20,8 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_send_due(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    -- A time that was set by a clock so many hours ahead is set again; after a smaller step back nothing is sent twice, as in cron.
+    -- After the clock was set back by more than this, the next time is set again. After a smaller step nothing is sent
+    -- twice, as in cron.
     DECLARE c_set_back int DEFAULT 3;
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_names longtext CHARACTER SET utf8mb4;
@@ -47,7 +49,8 @@ BEGIN
             END IF;
         END IF;
         BEGIN
-            -- Restored to a server that does not know the zone: claims must go on. queue_health names the schedule.
+            -- The database may have been restored to a server that does not know the zone. Claims must still work;
+            -- queue_health reports the schedule.
             DECLARE CONTINUE HANDLER FOR SQLSTATE '45000' SET v_next_at = NULL;
             CALL mq_next_time(v_cron, v_now, v_zone, v_next_at);
         END;

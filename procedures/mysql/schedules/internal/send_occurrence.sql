@@ -1,4 +1,4 @@
--- send_occurrence: send a schedule's message and note it as the last one.
+-- send_occurrence: send a schedule's message and record it as the last one.
 -- Arguments:   p_name (of the schedule, whose row is locked), p_run_at (when it was due)
 -- Returns:     p_id
 -- Errors:      none

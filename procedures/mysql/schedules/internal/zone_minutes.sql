@@ -1,12 +1,12 @@
--- zone_minutes: by how much the clocks of a time zone are ahead of UTC.
--- Arguments:   p_zone, p_minute (a moment: minutes since 1970-01-01 00:00 UTC)
--- Returns:     p_ahead: minutes; negative west of Greenwich
+-- zone_minutes: the UTC offset of a time zone at a given time.
+-- Arguments:   p_zone, p_minute (the time: minutes since 1970-01-01 00:00 UTC)
+-- Returns:     p_ahead: the offset in minutes; negative west of Greenwich
 -- Errors:      50002 invalid_argument when the server does not know the zone
 -- Transaction: reads the server's time zones
 -- Example:     CALL mq_zone_minutes('Europe/Paris', 0, v_ahead);  -- 60
 --
--- The server's tables, and on MariaDB its dates, end with the year 2037. A later year is taken for one with the same days of the week
--- from 2010 on.
+-- The server's time zone tables, and on MariaDB its dates, end with the year 2037. A later year is replaced by a year
+-- since 2010 with the same days of the week.
 
 DROP PROCEDURE IF EXISTS mq_zone_minutes;
 
@@ -21,7 +21,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE c_last int DEFAULT 2037;
-    -- The server's dates begin a second after midnight.
+    -- The server's dates begin one second after midnight.
     DECLARE v_at datetime DEFAULT CAST('1970-01-01' AS datetime) + INTERVAL GREATEST(p_minute, 1) MINUTE;
     DECLARE v_year int DEFAULT YEAR(v_at);
     DECLARE v_like int DEFAULT 2010;
@@ -38,7 +38,7 @@ BEGIN
         SET p_ahead = FLOOR(TIMESTAMPDIFF(SECOND, v_at, CONVERT_TZ(v_at, '+00:00', p_zone)) / 60);
         IF p_ahead IS NULL THEN
             CALL mq_raise_error('invalid_argument', CONCAT('time_zone: this server does not know ', LEFT(p_zone, 40),
-                ': mysql_tzinfo_to_sql loads zones'));
+                '; load time zones with mysql_tzinfo_to_sql'));
         END IF;
     END IF;
 END//

@@ -1,8 +1,8 @@
--- lock_bindings: let calls that change bindings wait for each other; row by row they could end in a deadlock.
+-- lock_bindings: make calls that change bindings wait for each other; row locks alone could deadlock.
 -- Arguments:   none
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; the row of the defaults, which nothing else locks
+-- Transaction: joins the caller's; locks the row of the default policy, which no other call locks
 -- Example:     CALL mq_lock_bindings();
 
 DROP PROCEDURE IF EXISTS mq_lock_bindings;

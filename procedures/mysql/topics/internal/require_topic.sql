@@ -1,5 +1,5 @@
--- require_topic: refuse what is no topic, or no pattern of topics.
--- Arguments:   p_argument (its name in the contract), p_topic, p_wildcards (1: a pattern)
+-- require_topic: refuse a text that is not a topic, or not a pattern of topics.
+-- Arguments:   p_argument (its name in the contract), p_topic, p_wildcards (1: a pattern, in which a word may be * or #)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
@@ -23,8 +23,8 @@ BEGIN
         SET v_word = CONCAT('([*]|#|', v_word, ')');
     END IF;
     IF p_topic NOT REGEXP CONCAT('^', v_word, '([.]', v_word, ')*\\z') THEN
-        CALL mq_raise_error('invalid_argument', CONCAT(p_argument, ': must be words with dots between them',
-            IF(p_wildcards, '; a word may be * or #', ', without *, #, quotes, backslashes and white space')));
+        CALL mq_raise_error('invalid_argument', CONCAT(p_argument, ': must be words separated by dots',
+            IF(p_wildcards, '; a word may be * or #', ', without *, #, quotes, backslashes or white space')));
     END IF;
 END//
 

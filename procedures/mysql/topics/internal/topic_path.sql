@@ -1,12 +1,13 @@
--- topic_path: a topic as a text that can be compared with patterns by LIKE.
+-- topic_path: a topic as a text that LIKE can compare with patterns.
 -- Arguments:   p_topic (a topic or a pattern)
--- Returns:     p_path: for each word a dot and a hash of 32 digits; in a pattern * is as many characters of any kind, # is %
+-- Returns:     p_path: for each word a dot and a hash of 32 digits; in a pattern, * becomes a wildcard for one such hash,
+--              and # becomes %
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     CALL mq_topic_path('orders.*.paid', v_path);
 --
--- A dot stands at the start of each word and nowhere else, and all words have one length, so that % cannot stand for a part of
--- one. LIKE goes back only to the last %, so that its time grows with the length, which that of a regular expression does not.
+-- Each word begins with a dot, which occurs nowhere else, and all words have the same length: so % cannot match a part of
+-- a word. LIKE backtracks only to the last %, so its time is bounded; that of a regular expression is not.
 
 DROP PROCEDURE IF EXISTS mq_topic_path;
 

@@ -1,7 +1,7 @@
 -- find_columns: the columns that an argument names.
--- Arguments:   p_argument (its name in the contract), p_table (the table's oid), p_columns (names as SQL writes them, with
---              commas between)
--- Returns:     n (their order in the argument), name, quoted (for SQL), type, nullable, attnum (their number in the catalog)
+-- Arguments:   p_argument (its name in the contract), p_table (the table's oid), p_columns (names as written in SQL,
+--              separated by commas)
+-- Returns:     n (position in the argument), name, quoted (for SQL), type, nullable, attnum (number in the catalog)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog only
 -- Example:     SELECT * FROM mq.find_columns('key_columns', 'shop.orders'::regclass, 'region, "Order no"');

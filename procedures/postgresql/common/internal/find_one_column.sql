@@ -1,6 +1,6 @@
 -- find_one_column: the one column that an argument names.
--- Arguments:   p_argument (its name in the contract), p_table (the table's oid), p_column (as SQL writes it; NULL: none)
--- Returns:     its name as the catalog has it, or NULL
+-- Arguments:   p_argument (its name in the contract), p_table (the table's oid), p_column (as written in SQL; NULL: none)
+-- Returns:     its name as in the catalog; NULL: the argument is NULL
 -- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog
 -- Example:     SELECT mq.find_one_column('status_column', 'shop.orders'::regclass, 'status');
@@ -20,7 +20,7 @@ BEGIN
     END IF;
     SELECT array_agg(c.name) INTO v_names FROM mq.find_columns(p_argument, p_table, p_column) AS c;
     IF cardinality(v_names) <> 1 THEN
-        PERFORM mq.raise_error('invalid_argument', p_argument || ': must be one column');
+        PERFORM mq.raise_error('invalid_argument', p_argument || ': must name exactly one column');
     END IF;
     RETURN v_names[1];
 END

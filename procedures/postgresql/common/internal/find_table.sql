@@ -1,8 +1,8 @@
--- find_table: the table of a user's that an argument names.
--- Arguments:   p_argument (its name in the contract), p_table (table or schema.table as SQL writes it; without a schema:
---              public)
--- Returns:     id (its oid), kind (r, or p: partitioned), table_schema, table_name, quoted (for SQL), label (for people: the
---              name, with the schema before it unless it is public)
+-- find_table: find a user's table by the name in an argument.
+-- Arguments:   p_argument (its name in the contract), p_table (table or schema.table, as written in SQL; the default
+--              schema is public)
+-- Returns:     id (its oid), kind (r, or p: partitioned), table_schema, table_name, quoted (for SQL), label (for error
+--              texts: the name, with the schema unless it is public)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: reads the catalog only
 -- Example:     SELECT * FROM mq.find_table('table', 'shop.orders');
@@ -35,10 +35,10 @@ BEGIN
     IF id IS NULL THEN
         PERFORM mq.raise_error('not_found', format('%s: there is no table %s', p_argument, label));
     ELSIF kind NOT IN ('r', 'p') OR v_persistence = 't' THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s is a view, a temporary table or something else that is no '
-            'ordinary table', label));
+        PERFORM mq.raise_error('unsuitable_table', format('%s is not an ordinary table, but a view, a temporary table or '
+            'the like', label));
     ELSIF table_schema IN ('mq', 'information_schema') OR table_schema ~ '^pg_' THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s belongs to the queue or to the system', label));
+        PERFORM mq.raise_error('unsuitable_table', format('%s is a table of the queue or of the system', label));
     END IF;
 END
 $$;

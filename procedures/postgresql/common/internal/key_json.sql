@@ -1,7 +1,7 @@
--- key_json: the SQL expression that makes the key of a watched table's row r as JSON.
--- Arguments:   p_label, p_relation (the table that the trigger has fired on)
+-- key_json: the SQL expression for the key, as JSON, of row r of a watched table.
+-- Arguments:   p_label (the table's name in messages), p_relation (the table whose trigger fired)
 -- Returns:     an expression
--- Errors:      none: whatever has become of the table's columns, its writers go on
+-- Errors:      none, even after changes of the table's columns: its writers must not fail
 -- Transaction: reads only
 -- Example:     SELECT mq.key_json('stock', 'stock'::regclass);
 
@@ -15,7 +15,7 @@ DECLARE
     v_json text;
     v_names text[];
 BEGIN
-    -- A column that was renamed or given another type since needs another expression until the table is watched again.
+    -- A key column was renamed or changed its type: until watch_table is called again, a different expression is needed.
     SELECT w.key_json
     INTO v_json
     FROM mq.watched AS w

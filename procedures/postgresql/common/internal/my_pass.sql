@@ -1,12 +1,13 @@
--- my_pass: for each table and right that the role has which asks: a word that proves it to the queue's own functions.
--- Arguments:   none; ask by id (the table's oid), need and written (the column that is to be written, '' for none)
--- Returns:     id, need, written, pass
+-- my_pass: one proof per table and right of the current role, for the queue's own functions.
+-- Arguments:   none; query by id (the table's oid), need (the right) and written (the column to be written; '': none)
+-- Returns:     id, need, written, pass (the proof)
 -- Errors:      none
--- Transaction: reads the catalog only; a pass is good for this session's transaction and no other
+-- Transaction: reads the catalog only; a pass is valid only in this session's current transaction
 -- Example:     SELECT pass FROM mq.my_pass WHERE id = 'shop.orders'::regclass AND need = 'read' AND written = '';
 --
--- A SECURITY DEFINER function cannot know its caller: session_user is the login, not the role whose rights count, when it is called
--- from autovacuum's evaluation of an index or from somebody's own SECURITY DEFINER function. In a view current_user is that role.
+-- A SECURITY DEFINER function cannot determine its caller. session_user is the login; it is not the role whose rights
+-- count if autovacuum evaluates an index, or if another SECURITY DEFINER function makes the call. In a view, current_user
+-- is that role.
 
 CREATE OR REPLACE VIEW mq.my_pass WITH (security_barrier) AS
 SELECT c.oid AS id, n.need, n.written,

@@ -1,11 +1,12 @@
--- object_fingerprint: a hash of an installed object as the catalog has it, to notice changes made by hand.
+-- object_fingerprint: a hash of an object's definition in the catalog, to detect changes made by hand.
 -- Arguments:   p_name (a function or view of schema mq)
 -- Returns:     32 hexadecimal digits; NULL when there is no such object
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT name FROM mq.installed WHERE fingerprint <> mq.object_fingerprint(name);
 --
--- It is called for some hundred objects at once. With a low jit_above_cost each call would be compiled: hence jit = off.
+-- One query calls it for some hundred objects. With a low jit_above_cost PostgreSQL would compile each call: hence jit =
+-- off.
 
 CREATE OR REPLACE FUNCTION mq.object_fingerprint(
     p_name text

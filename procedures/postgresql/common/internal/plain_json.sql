@@ -1,14 +1,14 @@
--- plain_json: the expression that makes a JSON text of a row, where it is executed with other rights than the table's owner has.
--- Arguments:   p_table (the table's oid), p_columns (names as the catalog has them, in the order wanted), p_alias (the row's name
+-- plain_json: the SQL expression that turns a row into JSON, safe to run with other rights than the owner's.
+-- Arguments:   p_table (the table's oid), p_columns (names as in the catalog, in output order), p_alias (the row's alias
 --              in the statement)
 -- Returns:     the expression
 -- Errors:      none
 -- Transaction: reads the catalog only
 -- Example:     SELECT mq.plain_json('shop.orders'::regclass, ARRAY['id'], 'r');
 --
--- The server's own types become JSON as usual. A value of any other type becomes a text, written by the type's output
--- function, which only a superuser can have made: to_json would call a cast that the type's owner has made. The keys that most
--- tables have are put together from texts: it runs for each changed row, and row_to_json takes three times as long.
+-- Built-in types become JSON as usual. A value of any other type becomes a text from the type's output function, which
+-- only a superuser can create; to_json would call a cast created by the type's owner. Common key types are concatenated
+-- as texts, because the expression runs for each changed row and row_to_json takes three times as long.
 
 CREATE OR REPLACE FUNCTION mq.plain_json(
     p_table oid,

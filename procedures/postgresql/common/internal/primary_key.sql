@@ -1,6 +1,6 @@
 -- primary_key: the columns of a table's primary key.
--- Arguments:   p_relation
--- Returns:     their names in the key's order; NULL when there is no primary key
+-- Arguments:   p_relation (the table)
+-- Returns:     the names in the order of the key; NULL when there is no primary key
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT mq.primary_key('stock'::regclass);

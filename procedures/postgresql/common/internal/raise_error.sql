@@ -1,7 +1,7 @@
--- raise_error: stop with a numbered error of the contract.
--- Arguments:   p_name (the error's name), p_detail (which argument and which limit)
+-- raise_error: raise a numbered error of the contract.
+-- Arguments:   p_name (the error's name), p_detail (the argument and its limit)
 -- Returns:     never
--- Errors:      the one named; its number is the SQLSTATE, its message 'name: detail'
+-- Errors:      the named error: its number is the SQLSTATE, its message is 'name: detail'
 -- Transaction: the caller's statement is undone
 -- Example:     SELECT mq.raise_error('invalid_argument', 'size: must be 1 to 10,000');
 

@@ -1,7 +1,7 @@
--- read_failures: the items of a list of failures, as finish_batch and finish_rows are given it.
--- Arguments:   p_failures (one a line: id,retry_after_seconds,error; a line that does not begin with two such fields is
---              part of the error above it)
--- Returns:     id, retry (NULL: the queue's backoff), error (what is beyond 4,000 characters of several lines is cut)
+-- read_failures: read the list of failures that finish_batch and finish_rows take.
+-- Arguments:   p_failures (one per line: id,retry_after_seconds,error; a line that does not begin with two such fields
+--              continues the error above it)
+-- Returns:     id, retry (NULL: the queue's backoff), error (of several lines: cut at 4,000 characters)
 -- Errors:      50002 invalid_argument, naming the line
 -- Transaction: reads nothing
 -- Example:     SELECT * FROM mq.read_failures(E'17,30,busy\n18,-1,"two\\nlines"');
@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION mq.read_failures(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    -- An error is cut there in any case: nobody has to copy the rest from line to line.
+    -- Errors are cut at this length anyway, so the rest is not copied from line to line.
     c_error CONSTANT integer := 4000;
     v_line record;
     v_parts text[];

@@ -1,5 +1,5 @@
--- reader_name: the name of a process that gave none: its application name, else its role, with its process number.
--- Arguments:   p_name (NULL: make one up)
+-- reader_name: a name for a process that passed none: its application name, or else its role, and its process id.
+-- Arguments:   p_name (NULL: make one)
 -- Returns:     a name of at most 200 characters
 -- Errors:      none
 -- Transaction: reads nothing
@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION mq.reader_name(
 LANGUAGE sql
 STABLE
 AS $$
-    -- A function of this kind is written into the query that calls it.
+    -- The planner can inline a function of this kind into the calling query.
     SELECT coalesce(p_name, left(coalesce(nullif(current_setting('application_name'), ''), session_user), 180)
         || '/' || pg_backend_pid());
 $$;

@@ -1,6 +1,6 @@
--- relation_of: the table of this name, without asking for any right.
--- Arguments:   p_schema, p_name (as the catalog has them)
--- Returns:     its oid; NULL when there is none, or it is a view or something else
+-- relation_of: find a table by its name, without any right on it.
+-- Arguments:   p_schema, p_name (as in the catalog)
+-- Returns:     its oid; NULL when there is no such table
 -- Errors:      none
 -- Transaction: reads the catalog only
 -- Example:     SELECT mq.relation_of('shop', 'orders');

@@ -1,4 +1,4 @@
--- require_name: refuse a name (a type, a key, a reader) that is not 1 to 200 characters.
+-- require_name: refuse a type, key or name that is not 1 to 200 characters long.
 -- Arguments:   p_argument (its name in the contract), p_value, p_optional (NULL is allowed)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument

@@ -1,8 +1,8 @@
--- require_read_committed: refuse to work on an ordered queue, or one with limits, from a snapshot.
+-- require_read_committed: refuse a transaction of another isolation level, for queues that are ordered or have limits.
 -- Arguments:   none
 -- Returns:     nothing
 -- Errors:      50001 wrong_isolation
--- Transaction: must be READ COMMITTED, so that each statement sees what others have committed meanwhile
+-- Transaction: must be READ COMMITTED: each statement must see what others have committed
 -- Example:     SELECT mq.require_read_committed();
 
 CREATE OR REPLACE FUNCTION mq.require_read_committed(
@@ -10,8 +10,9 @@ CREATE OR REPLACE FUNCTION mq.require_read_committed(
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    -- The step that frees a group searches its next message after waiting for others; a snapshot would hide that message.
-    -- A claim counts what is active after it has locked others out; a snapshot would hide what they have claimed.
+    -- The step that frees a group waits for other transactions and then searches for the group's next message; a snapshot
+    -- would hide that message. A claim takes a lock and then counts the active messages; a snapshot would hide what
+    -- others have claimed.
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
         PERFORM mq.raise_error('wrong_isolation', format('an ordered queue, or one with limits, needs READ COMMITTED, not %s: '
             'SET TRANSACTION ISOLATION LEVEL READ COMMITTED', upper(current_setting('transaction_isolation'))));

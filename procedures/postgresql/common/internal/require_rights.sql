@@ -1,5 +1,6 @@
--- require_rights: refuse a caller who lacks a right on a table that its claims need, or who sees some of its rows only.
--- Arguments:   p_table (the table's oid), p_need (as my_pass has it, or show), p_written (the column that is written, or '')
+-- require_rights: refuse a caller without the right that its call needs on a table, or that sees only some of its rows.
+-- Arguments:   p_table (the table's oid), p_need (a need of my_pass, or show), p_written (the column that is written; '':
+--              none)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table, with the GRANT to run
 -- Transaction: reads the catalog only
@@ -31,8 +32,8 @@ BEGIN
             v_table.quoted, current_user) || CASE WHEN v_schema THEN '' ELSE format('; GRANT USAGE ON SCHEMA %I TO %I',
             v_table.schema, current_user) END);
     ELSIF p_need NOT IN ('show', 'publish', 'watch') AND row_security_active(p_table) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s has row security that is active for %s: rows that it hides would '
-            'look as if they were gone; use a role with BYPASSRLS, or the owner of the table', v_table.quoted, current_user));
+        PERFORM mq.raise_error('unsuitable_table', format('row security on %s hides rows from %s, and the queue would treat hidden rows '
+            'as deleted: use a role with BYPASSRLS, or the owner of the table', v_table.quoted, current_user));
     END IF;
 END
 $$;

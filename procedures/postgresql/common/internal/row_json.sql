@@ -1,13 +1,13 @@
--- row_json: the expression that makes a JSON text of a row, for dynamic SQL.
--- Arguments:   p_table (the table's oid), p_columns (names as the catalog has them, in the order wanted; NULL: all), p_alias
---              (the row's name in the statement)
+-- row_json: the SQL expression that turns a row into JSON, for dynamic SQL.
+-- Arguments:   p_table (the table's oid), p_columns (names as in the catalog, in output order; NULL: all), p_alias (the
+--              row's alias in the statement)
 -- Returns:     the expression
 -- Errors:      none
 -- Transaction: reads the catalog only
 -- Example:     SELECT mq.row_json('shop.orders'::regclass, NULL, 't');
 --
--- Whoever executes it sets timezone = 'UTC', extra_float_digits = 1 and intervalstyle = 'postgres', as a function does
--- with SET clauses: the texts of times and floats follow the session.
+-- The caller that executes it must set timezone = 'UTC', extra_float_digits = 1 and intervalstyle = 'postgres', as a
+-- function does with SET clauses: the texts of times and floats depend on the session.
 
 CREATE OR REPLACE FUNCTION mq.row_json(
     p_table oid,
@@ -18,7 +18,7 @@ LANGUAGE sql
 STABLE
 SET search_path = mq, pg_temp
 AS $$
-    -- Not json_build_object, which takes 50 columns at most.
+    -- Not json_build_object, which takes at most 50 columns.
     SELECT format('(SELECT pg_catalog.row_to_json(r)::pg_catalog.text FROM (SELECT %s) AS r)',
         string_agg(format(CASE WHEN b.base = 'bytea'::regtype
             THEN $f$pg_catalog.translate(pg_catalog.encode(%1$I.%2$I, 'base64'), E'\n', '') AS %2$I$f$
@@ -26,7 +26,7 @@ AS $$
             a.attnum)))
     FROM pg_attribute AS a
     CROSS JOIN LATERAL (
-        -- A domain is written as what it is made of.
+        -- A domain is written like its base type.
         WITH RECURSIVE d (base) AS (
             SELECT a.atttypid
             UNION ALL

@@ -1,7 +1,6 @@
--- split_list: the items of a list in the contract's format: one a line, empty lines passed over; a line that begins
---              with a double quote is a JSON string and stands for its value.
+-- split_list: split a list in the contract's format into its items.
 -- Arguments:   p_argument (its name in the contract), p_list
--- Returns:     n (the line's number), item
+-- Returns:     n (the line's number), item (a line; the value of a line that is a JSON string); no row for an empty line
 -- Errors:      50002 invalid_argument, naming the line
 -- Transaction: reads nothing
 -- Example:     SELECT * FROM mq.split_list('bodies', E'{"a":1}\n"two\\nlines"');
@@ -23,7 +22,7 @@ BEGIN
         FROM string_to_table(p_list, E'\n') WITH ORDINALITY AS l (line, n)
         WHERE l.line <> '';
 EXCEPTION WHEN data_exception THEN
-    -- Only a refused list pays for finding its bad line.
+    -- Only after a refused list: search for the bad line.
     FOR v_line IN
         SELECT l.n, l.line
         FROM string_to_table(p_list, E'\n') WITH ORDINALITY AS l (line, n)

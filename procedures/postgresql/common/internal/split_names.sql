@@ -1,7 +1,6 @@
--- split_names: the names in an argument, as the catalog would have them: a plain one in small letters, one in double
---              quotes as it stands.
--- Arguments:   p_argument (its name in the contract), p_names, p_separator ('.' or ','), p_most (how many there may be)
--- Returns:     the names
+-- split_names: split an argument into names, as the catalog stores them.
+-- Arguments:   p_argument (its name in the contract), p_names, p_separator ('.' or ','), p_most (the most names allowed)
+-- Returns:     the names: a plain name in small letters, a name in double quotes unchanged
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     SELECT mq.split_names('key_columns', 'region, "Order no"', ',', 100);
@@ -23,7 +22,8 @@ DECLARE
 BEGIN
     IF char_length(p_names) BETWEEN 1 AND 500 * p_most THEN
         LOOP
-            -- In $r$, where a backslash is one whatever standard_conforming_strings says. Outside of quotes: a letter, an underscore or anything beyond ASCII; behind it digits and $ too.
+            -- In $r$ a backslash is literal, independent of standard_conforming_strings. Outside quotes: a letter, an
+            -- underscore or any non-ASCII character; after it also digits and $.
             v_parts := regexp_match(v_rest,
                 $r$^\s*("(?:[^"]|"")+"|[^\u0001-\u0040\u005b-\u005e\u0060\u007b-\u007f]$r$
                 || $r$[^\u0001-\u0023\u0025-\u002f\u003a-\u0040\u005b-\u005e\u0060\u007b-\u007f]*)\s*(?:([$r$
@@ -40,8 +40,8 @@ BEGIN
         END LOOP;
     END IF;
     PERFORM mq.raise_error('invalid_argument', p_argument || CASE p_separator
-        WHEN '.' THEN ': must be the name of a table, with its schema and a dot before it or without'
-        ELSE format(': must be 1 to %s names of columns, with commas between them', p_most)
-    END || '; a name has up to 200 characters and stands in double quotes unless it is a plain one');
+        WHEN '.' THEN ': must be table or schema.table'
+        ELSE format(': must be 1 to %s names of columns, separated by commas', p_most)
+    END || '; at most 200 characters per name; put a name that is not a plain identifier in double quotes');
 END
 $$;

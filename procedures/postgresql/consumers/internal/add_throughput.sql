@@ -1,5 +1,6 @@
--- add_throughput: add to the figures of a consumer, a type and a minute; a new minute forgets what is older than a day.
--- Arguments:   p_type, p_reader, p_at (in that minute), p_sent, p_completed, p_failed, p_dead, p_waited_ms, p_busy_ms
+-- add_throughput: add to a consumer's figures of a type and a minute; the first call of a minute deletes old reports.
+-- Arguments:   p_type, p_reader, p_at (a time in that minute), p_sent, p_completed, p_failed, p_dead, p_waited_ms,
+--              p_busy_ms
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's
@@ -30,7 +31,7 @@ BEGIN
     END IF;
     INSERT INTO mq.report AS t (minute, sent, completed, failed, dead, waited_ms, busy_ms, type, reader)
     VALUES (v_minute, p_sent, p_completed, p_failed, p_dead, p_waited_ms, p_busy_ms, p_type, p_reader)
-    -- Another process has the same name.
+    -- Another process reports with the same name.
     ON CONFLICT (minute, type, reader) DO UPDATE
     SET sent = t.sent + p_sent, completed = t.completed + p_completed, failed = t.failed + p_failed, dead = t.dead + p_dead,
         waited_ms = t.waited_ms + p_waited_ms, busy_ms = t.busy_ms + p_busy_ms;

@@ -1,9 +1,8 @@
--- forget_reports: delete what reports say of minutes more than a day ago, consumers that stopped more than an hour ago, and
---              those that have been silent for a day; at most 1,000 rows of each.
+-- forget_reports: delete figures older than a day, and consumers that stopped an hour ago or are silent for a day.
 -- Arguments:   p_now
--- Returns:     nothing
+-- Returns:     nothing; a call deletes at most 1,000 rows of each
 -- Errors:      none
--- Transaction: joins the caller's; passes over rows that others have locked
+-- Transaction: joins the caller's; skips rows that others have locked
 -- Example:     SELECT mq.forget_reports(clock_timestamp());
 
 CREATE OR REPLACE FUNCTION mq.forget_reports(
@@ -20,7 +19,7 @@ BEGIN
         LIMIT 1000
         FOR UPDATE SKIP LOCKED
     ));
-    -- As many rows as there were consumers within a day.
+    -- The table has about as many rows as there were consumers within a day.
     DELETE FROM mq.consumer
     WHERE ctid = ANY (ARRAY(
         SELECT c.ctid FROM mq.consumer AS c

@@ -1,7 +1,7 @@
--- save_report: write the row of a consumer. A report after silence, or after it had stopped, begins its totals again.
+-- save_report: write the row of a consumer; a report after silence or a stop starts its totals again at zero.
 -- Arguments:   p_type, p_reader, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
---              p_next_seconds (0: it stops)
--- Returns:     the dead letters of this report
+--              p_next_seconds (0: the consumer stops)
+-- Returns:     the number of dead letters since the last report
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.save_report('email', 'worker-1', clock_timestamp(), 120, 3, NULL, 9500, 400, 10);
@@ -20,7 +20,8 @@ CREATE OR REPLACE FUNCTION mq.save_report(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    -- What dies now may not be committed yet: the next report counts it. The last one comes when all is done.
+    -- The newest dead letters may not be committed yet: the next report counts them. The last report has no margin,
+    -- because all work is done by then.
     c_margin CONSTANT interval := '2 seconds';
     v_old mq.consumer;
     v_until timestamptz := p_now - CASE WHEN p_next_seconds = 0 THEN interval '0' ELSE c_margin END;
@@ -30,7 +31,7 @@ DECLARE
 BEGIN
     SELECT * INTO v_old FROM mq.consumer AS c WHERE c.type = p_type AND c.reader = p_reader FOR UPDATE;
     IF NOT FOUND THEN
-        -- Another process may have this name, too: whoever comes second goes on with the first one's row.
+        -- Another process may have the same name: the second one continues with the first one's row.
         INSERT INTO mq.consumer (started_at, reported_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type, reader)
         VALUES (p_now, p_now, p_now, 0, 0, 0, 0, 0, p_type, p_reader)
         ON CONFLICT DO NOTHING;

@@ -1,9 +1,10 @@
--- count_types: how many entries each type has in one of the queue's tables, as far as a front of its index tells.
--- Arguments:   p_table (ready, delayed, batch, grouped or dead), p_type (NULL: all), p_cap (what is above it is not counted on),
---              p_now
--- Returns:     type; first and second: ready, due and delayed, active and expired, or dead messages; oldest: the smallest run_at
+-- count_types: count the rows of each type in one of the queue's tables, exactly up to a limit.
+-- Arguments:   p_table (ready, delayed, batch, grouped or dead), p_type (NULL: all), p_cap (a count above it need not be
+--              exact), p_now
+-- Returns:     type; first and second: the messages that are ready, due and delayed, active and expired, or dead; oldest:
+--              the smallest run_at of ready or due messages; NULL: none
 -- Errors:      none
--- Transaction: reads only; twice p_cap index entries for each type that has more, and else each entry once
+-- Transaction: reads only: each index entry once, but of a type with more than p_cap entries at most twice p_cap
 -- Example:     SELECT * FROM mq.count_types('ready', NULL, 10000, clock_timestamp());
 
 CREATE OR REPLACE FUNCTION mq.count_types(
@@ -27,7 +28,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     c_part CONSTANT integer := (p_cap + 1) * CASE WHEN p_type IS NULL THEN 2 ELSE 1 END;
-    -- Of a part of the index, in order: how much each type has, and how many rows that were.
+    -- Read a part of the index in its order: the count of each type, and the rows read for it.
     v_query text := CASE p_table
         WHEN 'ready' THEN 'SELECT type, count(*) AS rows, count(*) AS first, 0::bigint AS second, min(run_at) AS oldest
             FROM (SELECT type, run_at FROM mq.ready WHERE %s ORDER BY type, priority, run_at, id LIMIT $2) AS x GROUP BY type ORDER BY type'
@@ -44,7 +45,7 @@ DECLARE
         WHEN 'dead' THEN 'SELECT type, count(*) AS rows, count(*) AS first, 0::bigint AS second, NULL::timestamptz AS oldest
             FROM (SELECT type FROM mq.dead WHERE %s ORDER BY type, died_at, id LIMIT $2) AS x GROUP BY type ORDER BY type'
         END;
-    -- Of one type what is due and what is not are counted each from its own place.
+    -- For one type, due and delayed messages are counted separately, each from its own start.
     v_delayed CONSTANT text := 'SELECT $1 AS type, d.rows + w.rows AS rows, d.rows AS first, w.rows AS second, d.oldest
         FROM (SELECT count(*) AS rows, min(run_at) AS oldest
             FROM (SELECT run_at FROM mq.delayed WHERE %1$s AND run_at <= $3 ORDER BY type, run_at LIMIT $2) AS x) AS d
@@ -72,10 +73,11 @@ BEGIN
         END LOOP;
         EXIT WHEN v_rows = 0;
         v_from := type;
-        -- The last type of a full part may have more than it shows: read it once more from its start, unless that is enough.
+        -- The last type of a full part may have more rows: read it again from its start, unless the count already exceeds
+        -- the cap.
         IF p_type IS NOT NULL OR v_rows < c_part OR v_last > p_cap THEN
             IF p_table = 'delayed' AND p_type IS NULL AND v_rows = c_part AND first > 0 THEN
-                -- So much is due that what is not due was not reached.
+                -- The part ended before the messages that are not due.
                 SELECT count(*) INTO second
                 FROM (SELECT FROM mq.delayed AS d WHERE d.type = v_from AND d.run_at > p_now LIMIT p_cap + 1) AS d;
             END IF;

@@ -1,7 +1,8 @@
--- erase: delete messages that nobody holds.
--- Arguments:   p_queue (the policy), p_ids (messages of that type), p_states (the states to delete from: N, E or NE)
--- Returns:     how many are gone; those that are held or are being claimed at this moment stay
--- Errors:      50001 wrong_isolation (ordered queues and those with limits by group)
+-- erase: delete messages that no consumer holds.
+-- Arguments:   p_queue (the queue's policy), p_ids (messages of that type), p_states (the states to delete from: N, E or
+--              NE)
+-- Returns:     the number of deleted messages; messages that are held or are being claimed at this moment stay
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group)
 -- Transaction: joins the caller's; never waits for a claim
 -- Example:     SELECT mq.erase(mq.policy('email'), ARRAY[17], 'NE');
 
@@ -32,7 +33,7 @@ BEGIN
             WITH gone AS (
                 DELETE FROM mq.grouped
                 WHERE ctid = ANY (ARRAY(
-                    -- From the ids, here too: a join may read whole groups.
+                    -- Start from the ids here too: another join order may read whole groups.
                     SELECT g.ctid
                     FROM unnest(p_ids) AS u (id)
                     CROSS JOIN LATERAL (SELECT group_key FROM mq.message WHERE id = u.id OFFSET 0) AS m
@@ -49,7 +50,7 @@ BEGIN
             SELECT array_agg(id) INTO v_gone FROM gone;
             v_gone := coalesce(v_gone, '{}');
         END IF;
-        -- In a queue with groups only the tickets of what is already gone.
+        -- In a queue with groups, delete only the tickets of messages that are already deleted.
         v_rows := mq.lock_places(p_queue.type, CASE WHEN p_queue.grouped THEN v_gone ELSE p_ids END, 'infinity');
         WITH gone AS (
             DELETE FROM mq.ready WHERE ctid = ANY (v_rows) RETURNING id
@@ -60,7 +61,8 @@ BEGIN
         END IF;
         WITH gone AS (
             DELETE FROM mq.delayed
-            -- With an order: an index that ends in the id may look as good, and would be read to its end for each id.
+            -- ORDER BY selects the primary key: the planner might otherwise choose an index that ends with the id, and
+            -- read all of it for each id.
             WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.delayed WHERE id = ANY (p_ids) ORDER BY id FOR UPDATE SKIP LOCKED))
             RETURNING id
         )
@@ -79,7 +81,7 @@ BEGIN
     DELETE FROM mq.message WHERE id = ANY (v_gone);
     DELETE FROM mq.result WHERE id = ANY (v_gone);
     IF v_groups IS NOT NULL THEN
-        -- A head that waited for its next attempt is gone, or a ticket that stood for its group.
+        -- The deleted message may have been a group's first message in a retry delay, or the one with its group's ticket.
         DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (v_gone) ORDER BY id));
         PERFORM mq.issue_tickets(p_queue.type, v_groups);
     END IF;

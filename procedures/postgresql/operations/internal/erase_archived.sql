@@ -1,8 +1,8 @@
--- erase_archived: delete archived messages, the oldest of each part first.
--- Arguments:   p_type (NULL: all), p_before (completed earlier), p_size (at most so many)
--- Returns:     how many are gone
+-- erase_archived: delete archived messages, the oldest of each partition first.
+-- Arguments:   p_type (NULL: all), p_before (only messages completed earlier), p_size (the most messages to delete)
+-- Returns:     the number of deleted messages
 -- Errors:      none
--- Transaction: joins the caller's; passes over rows that another call is deleting
+-- Transaction: joins the caller's; skips rows that another call is deleting
 -- Example:     SELECT mq.erase_archived('email', 'infinity', 10000);
 
 CREATE OR REPLACE FUNCTION mq.erase_archived(
@@ -19,7 +19,7 @@ DECLARE
     v_rows bigint;
     v_count bigint := 0;
 BEGIN
-    -- Part by part: only then can the rows be found by ctid.
+    -- One partition after the other: a ctid is valid only within its partition.
     FOR v_part IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'mq.archive'::regclass ORDER BY 1 LOOP
         EXIT WHEN v_count >= p_size;
         EXECUTE format(

@@ -1,6 +1,6 @@
--- error_group: what errors that differ in numbers only have in common: the first line, with # for each run of digits.
+-- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits.
 -- Arguments:   p_error
--- Returns:     up to 200 characters, made of the first 500; '' for no error
+-- Returns:     up to 200 characters, from the first 500 of the error; '': no error
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq.error_group('order 4711: timeout after 30 s');  -- order #: timeout after # s

@@ -1,7 +1,7 @@
--- ids_of_group: the messages of a group. In a queue with groups the due ones are found by an index; others are searched
---              among the first 10,000 of each state, so that no search reads a backlog.
+-- ids_of_group: the ids of a group's messages, from a bounded search.
 -- Arguments:   p_type, p_group_key, p_size
--- Returns:     the lowest p_size of the ids found
+-- Returns:     the lowest p_size ids found: all due messages of a queue with groups, and other messages among the first
+--              10,000 of each state
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT mq.ids_of_group('invoice', 'customer-17', 10);
@@ -29,7 +29,7 @@ BEGIN
             UNION
             SELECT m.id
             FROM (
-                -- In a queue with groups these are tickets.
+                -- In a queue with groups these rows are tickets.
                 (SELECT r.id FROM mq.ready AS r WHERE r.type = p_type ORDER BY r.type, r.priority, r.run_at, r.id LIMIT c_cap)
                 UNION ALL
                 (SELECT d.id FROM mq.delayed AS d WHERE d.type = p_type ORDER BY d.type, d.run_at, d.id LIMIT c_cap)

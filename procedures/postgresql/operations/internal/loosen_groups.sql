@@ -1,12 +1,12 @@
--- loosen_groups: let groups go on after limits by group were changed, as far as the new ones allow.
+-- loosen_groups: make groups claimable after a change of limits per group, as far as the new limits allow.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none
 -- Transaction: joins the caller's; never waits
 -- Example:     SELECT mq.loosen_groups('invoice');
 --
--- A claim that has begun with the old limits may drop tickets unseen at this moment. changed_at lets claims of the next
--- seconds look for groups that are stuck (see pick).
+-- A claim that began with the old limits may be dropping tickets at this moment. Because of changed_at, claims of the
+-- next seconds search for stuck groups (see pick).
 
 CREATE OR REPLACE FUNCTION mq.loosen_groups(
     p_type text
@@ -21,7 +21,7 @@ DECLARE
     v_now timestamptz := clock_timestamp();
 BEGIN
     UPDATE mq.queue SET changed_at = v_now WHERE type = p_type;
-    -- First messages that wait for a token of the old rate.
+    -- First messages of groups that wait for a token of the old rate.
     UPDATE mq.delayed
     SET run_at = v_now
     WHERE ctid = ANY (ARRAY(

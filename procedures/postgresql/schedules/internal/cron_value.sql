@@ -1,6 +1,6 @@
--- cron_value: the number that a value of a cron expression stands for.
--- Arguments:   p_value (digits, or a name in capitals), p_low (the number of the first name), p_names (three letters for each; NULL:
---              the field has no names)
+-- cron_value: the number of a value or name in a cron expression.
+-- Arguments:   p_value (digits, or a name in capitals), p_low (the number of the first name), p_names (three letters per
+--              name; NULL: the field has no names)
 -- Returns:     the number; NULL when there is no such name
 -- Errors:      none
 -- Transaction: reads nothing

@@ -1,6 +1,7 @@
--- last_lives: tell whether the last message of a schedule keeps the next one away.
+-- last_lives: whether the last message of a schedule prevents the next one.
 -- Arguments:   p_schedule (its row)
--- Returns:     true while the last message is new, and without overlap while it is active too; a dead letter keeps nothing away
+-- Returns:     true while the last message is new, and without overlap also while it is active; a dead letter does not
+--              prevent the next one
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT mq.last_lives(s) FROM mq.schedule AS s;
@@ -18,7 +19,7 @@ BEGIN
     IF NOT FOUND OR EXISTS (SELECT FROM mq.dead WHERE id = ANY (ARRAY[v_message.id]) ORDER BY id OFFSET 0) THEN
         RETURN false;
     END IF;
-    -- A message that has none of these is active.
+    -- A message without any of these rows is active.
     RETURN NOT p_schedule.overlap
         OR EXISTS (SELECT FROM mq.delayed WHERE id = ANY (ARRAY[v_message.id]) ORDER BY id OFFSET 0)
         OR EXISTS (SELECT FROM mq.grouped WHERE type = v_message.type AND group_key = coalesce(v_message.group_key, '') AND id = v_message.id)

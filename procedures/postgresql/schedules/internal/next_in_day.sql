@@ -1,14 +1,14 @@
--- next_in_day: the first moment of a date that a cron expression names.
--- Arguments:   p_cron (a row of read_cron), p_zone, p_day (a date that matches: days since 1970-01-01), p_minute (the first
---              moment that may be it: minutes since 1970-01-01 00:00 UTC)
--- Returns:     minutes since 1970-01-01 00:00 UTC, or NULL
+-- next_in_day: the first time of a date that a cron expression matches.
+-- Arguments:   p_cron (a row of read_cron), p_zone, p_day (a date that matches: days since 1970-01-01), p_minute (the
+--              earliest result: minutes since 1970-01-01 00:00 UTC)
+-- Returns:     minutes since 1970-01-01 00:00 UTC; NULL: no time of this date
 -- Errors:      the server's own when it does not know the zone
 -- Transaction: reads nothing
 -- Example:     SELECT mq.next_in_day(c, 'UTC', 20000, 28800000) FROM mq.read_cron('30 2 * * *') AS c;  -- 28800150
 --
--- When the clocks are set forward, what is named in the hour that does not exist comes once, as they are changed. When they are set
--- back, the hour that comes twice counts once. With * for the hour nothing is moved or left out: what comes every ten minutes goes on
--- every ten minutes, as in Vixie's cron.
+-- When the clocks are set forward, times in the missing hour occur once, at the change. When they are set back, times in
+-- the repeated hour occur once. With * as the hour, no time is moved or skipped: a message every ten minutes is still
+-- sent every ten minutes, as in Vixie cron.
 
 CREATE OR REPLACE FUNCTION mq.next_in_day(
     p_cron record,
@@ -20,7 +20,7 @@ LANGUAGE plpgsql
 AS $$
 DECLARE
     v_midnight bigint := p_day * 1440::bigint;
-    -- No zone is a day away from UTC: all of the date lies between the two.
+    -- Every UTC offset is less than a day: the whole date lies between these two.
     v_before integer := mq.zone_minutes(p_zone, v_midnight - 1440);
     v_after integer := mq.zone_minutes(p_zone, v_midnight + 2880);
     v_change bigint := mq.find_change(p_zone, v_midnight - 1440, v_midnight + 2880);

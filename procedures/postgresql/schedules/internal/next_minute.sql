@@ -1,6 +1,6 @@
 -- next_minute: the first minute of a day that a cron expression matches.
--- Arguments:   p_minutes and p_hours (of read_cron), p_from and p_until (minutes since midnight, both included)
--- Returns:     minutes since midnight, or NULL
+-- Arguments:   p_minutes and p_hours (of read_cron), p_from and p_until (minutes since midnight, inclusive)
+-- Returns:     minutes since midnight; NULL: none
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq.next_minute(c.minutes, c.hours, 0, 1439) FROM mq.read_cron('30 2 * * *') AS c;  -- 150

@@ -1,6 +1,6 @@
--- next_time: the first time after a moment that a cron expression names.
+-- next_time: the first time of a cron expression after a given time.
 -- Arguments:   p_cron, p_after, p_zone (one that the server knows)
--- Returns:     the time; NULL when no date of the next 50 years matches
+-- Returns:     the time; NULL when no date in the next 50 years matches
 -- Errors:      50002 invalid_argument; the server's own when it does not know the zone
 -- Transaction: reads nothing
 -- Example:     SELECT mq.next_time('30 2 * * *', now(), 'Europe/Paris');

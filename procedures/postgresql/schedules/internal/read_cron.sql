@@ -1,7 +1,8 @@
--- read_cron: what a cron expression says.
--- Arguments:   p_cron (five fields, @daily and the like, or @every and seconds)
--- Returns:     every (seconds; NULL for five fields); minutes, hours, days, months and weekdays (see read_cron_field), both_days
---              (a date must match days and weekdays, not only one of them), real_time (the hour is *: see next_in_day)
+-- read_cron: parse a cron expression.
+-- Arguments:   p_cron (five fields, a short form such as @daily, or @every and seconds)
+-- Returns:     every (seconds; NULL for five fields); minutes, hours, days, months and weekdays (see read_cron_field),
+--              both_days (a date must match both days and weekdays, not only one of them), real_time (the hour is *: see
+--              next_in_day)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     SELECT * FROM mq.read_cron('30 2 * * MON-FRI');

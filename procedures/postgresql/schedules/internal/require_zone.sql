@@ -1,5 +1,5 @@
 -- require_zone: refuse a time zone that the server does not know.
--- Arguments:   p_zone (NULL passes: it means UTC)
+-- Arguments:   p_zone (NULL passes and means UTC)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
@@ -12,10 +12,10 @@ LANGUAGE plpgsql
 AS $$
 BEGIN
     PERFORM mq.require_name('time_zone', p_zone, true);
-    -- AT TIME ZONE takes more than that: abbreviations, and offsets in which east is negative.
+    -- AT TIME ZONE also accepts abbreviations, and offsets in which east is negative.
     IF upper(p_zone) <> 'UTC' AND NOT EXISTS (SELECT FROM pg_timezone_names AS z WHERE lower(z.name) = lower(p_zone)) THEN
         PERFORM mq.raise_error('invalid_argument', format(
-            'time_zone: %s is not among the names that this server knows: SELECT name FROM pg_timezone_names', p_zone));
+            'time_zone: this server does not know %s; to list the names: SELECT name FROM pg_timezone_names', p_zone));
     END IF;
 END
 $$;

@@ -1,12 +1,13 @@
--- send_due: send the messages of those schedules of a type that are due.
--- Arguments:   p_type, p_size (at most so many schedules)
+-- send_due: send the messages of the schedules of a type that are due.
+-- Arguments:   p_type, p_size (the most schedules)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's; passes over schedules that another transaction has locked
+-- Transaction: joins the caller's; skips schedules that another transaction has locked
 -- Example:     SELECT mq.send_due('report', 100);
 --
--- The first claim of each second calls this. Whoever locks the row of a schedule sends its message and sets its next time in one
--- transaction. So each time is sent once, whoever dies. Times that have passed meanwhile are made up for by one message.
+-- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
+-- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
+-- passed.
 
 CREATE OR REPLACE FUNCTION mq.send_due(
     p_type text,
@@ -18,7 +19,8 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE
-    -- A time that was set by a clock so far ahead is set again; after a smaller step back nothing is sent twice, as in cron.
+    -- After the clock was set back by more than this, the next time is set again. After a smaller step nothing is sent
+    -- twice, as in cron.
     c_set_back CONSTANT interval := '3 hours';
     v_now timestamptz := clock_timestamp();
     v_schedule mq.schedule;
@@ -38,7 +40,8 @@ BEGIN
         BEGIN
             v_next_at := mq.next_time(v_schedule.cron, v_now, v_schedule.time_zone);
         EXCEPTION WHEN invalid_parameter_value THEN
-            -- Restored to a server that does not know the zone: claims must go on. queue_health names the schedule.
+            -- The database may have been restored to a server that does not know the zone. Claims must still work;
+            -- queue_health reports the schedule.
             v_next_at := NULL;
         END;
         UPDATE mq.schedule SET next_at = v_next_at, moved_at = v_now WHERE name = v_schedule.name;

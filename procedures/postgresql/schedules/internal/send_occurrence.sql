@@ -1,6 +1,6 @@
--- send_occurrence: send a schedule's message and note it as the last one.
+-- send_occurrence: send a schedule's message and record it as the last one.
 -- Arguments:   p_schedule (its row, locked), p_run_at (when it was due)
--- Returns:     id
+-- Returns:     id: the new message
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.send_occurrence(s, now()) FROM mq.schedule AS s WHERE name = 'nightly';

@@ -1,6 +1,6 @@
--- zone_minutes: by how much the clocks of a time zone are ahead of UTC.
--- Arguments:   p_zone, p_minute (a moment: minutes since 1970-01-01 00:00 UTC)
--- Returns:     minutes; negative west of Greenwich
+-- zone_minutes: the UTC offset of a time zone at a given time.
+-- Arguments:   p_zone, p_minute (the time: minutes since 1970-01-01 00:00 UTC)
+-- Returns:     the offset in minutes; negative west of Greenwich
 -- Errors:      the server's own when it does not know the zone
 -- Transaction: reads nothing
 -- Example:     SELECT mq.zone_minutes('Europe/Paris', 0);  -- 60

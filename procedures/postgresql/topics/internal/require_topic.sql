@@ -1,5 +1,6 @@
--- require_topic: refuse what is no topic, or no pattern of topics.
--- Arguments:   p_argument (its name in the contract), p_topic, p_wildcards (a word may be * or #)
+-- require_topic: refuse a text that is not a topic, or not a pattern of topics.
+-- Arguments:   p_argument (its name in the contract), p_topic, p_wildcards (true: a pattern, in which a word may be * or
+--              #)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
@@ -18,13 +19,13 @@ BEGIN
     PERFORM mq.require_name(p_argument, p_topic, false);
     IF p_wildcards THEN
         IF p_topic !~ format('^(%1$s|[*#])([.](%1$s|[*#]))*$', c_word) THEN
-            PERFORM mq.raise_error('invalid_argument', p_argument || ': must be words with dots between them; a word may be * '
-                'or #, and has no other *, no other #, no quotes, backslashes and white space');
+            PERFORM mq.raise_error('invalid_argument', p_argument || ': must be words separated by dots; a word may be * '
+                'or #, and otherwise contains no *, #, quotes, backslashes or white space');
         END IF;
     ELSIF p_topic !~ format('^%1$s([.]%1$s)*$', c_word) THEN
-        -- What is left can stand in JSON as it is: see publish.
-        PERFORM mq.raise_error('invalid_argument', p_argument || ': must be words with dots between them, without *, #, quotes, '
-            'backslashes and white space');
+        -- A topic that passes needs no escapes in JSON: see publish.
+        PERFORM mq.raise_error('invalid_argument', p_argument || ': must be words separated by dots, without *, #, quotes, '
+            'backslashes or white space');
     END IF;
 END
 $$;

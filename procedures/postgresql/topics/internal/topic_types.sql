@@ -1,6 +1,6 @@
 -- topic_types: the types that are bound to a topic.
 -- Arguments:   p_topic
--- Returns:     type, once each, in the order of their names
+-- Returns:     type: each type once, ordered by name
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.topic_types('orders.eu.paid');

@@ -1,6 +1,6 @@
--- fill: a template of a statement with its places filled, for dynamic SQL.
--- Arguments:   @template (a place is a name in braces), @pieces (what stands for each name; nothing stands for NULL)
--- Returns:     the statement; braces inside a piece are no places
+-- fill: fill the placeholders of a statement's template, for dynamic SQL.
+-- Arguments:   @template (a placeholder is a name in braces), @pieces (the text for each name; NULL: an empty text)
+-- Returns:     the statement; braces inside a piece are not placeholders
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SET @statement = mq.fill(N'SELECT COUNT(*) FROM {table} AS t WHERE {is_ready};', @pieces);

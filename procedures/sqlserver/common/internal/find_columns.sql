@@ -1,6 +1,6 @@
 -- find_columns: check a list of a table's columns.
--- Arguments:   @argument (its name in the contract), @object_id (the table), @list (names with commas between them)
--- Returns:     @columns: the same list, with the names quoted as the catalog has them; mq.columns_of reads it
+-- Arguments:   @argument (its name in the contract), @object_id (the table), @list (names separated by commas)
+-- Returns:     @columns: the same list with quoted names as in the catalog, for mq.columns_of
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.find_columns 'key_columns', @object_id, N'region, id', @columns OUTPUT;
@@ -21,8 +21,8 @@ BEGIN
     LEFT JOIN mq.columns_of(@object_id, @list) AS c ON c.n = l.n;
     SELECT @count = MAX(n) FROM @named;
     IF @count = 0
-        SET @detail = CONCAT(@argument, N': must be names of columns, with commas between them; ',
-            N'a name has up to 200 characters and stands in double quotes or brackets unless it is a plain one');
+        SET @detail = CONCAT(@argument, N': must be names of columns, separated by commas; at most 200 characters per name; ',
+            N'quote a name that is not a plain identifier with double quotes or brackets');
     SELECT TOP (1) @detail = CONCAT(@argument, N': the table has no column ', name)
     FROM @named WHERE n > 0 AND column_id IS NULL ORDER BY n;
     IF @detail IS NULL

@@ -1,13 +1,13 @@
--- find_table: the table that a name stands for.
--- Arguments:   @argument (its name in the contract), @table (as T-SQL writes it; without a schema: dbo's)
--- Returns:     @object_id, @schema, @name, @quoted (for dynamic SQL), @label (for people: without the schema dbo)
--- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table (a view, a temporary or system table, one of the
---              queue's own, one that is not kept in rows on this server's disk)
+-- find_table: find a user's table by the name in an argument.
+-- Arguments:   @argument (its name in the contract), @table (as written in T-SQL; the default schema is dbo)
+-- Returns:     @object_id, @schema, @name, @quoted (for dynamic SQL), @label (for error texts: without the schema dbo)
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table (a view, a temporary or system table, a
+--              table of the queue, an external, memory-optimized or columnstore table)
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.find_table 'table', N'sales.[order lines]', @object_id OUTPUT, @schema OUTPUT, @name OUTPUT,
 --              @quoted OUTPUT, @label OUTPUT;
 --
--- Users find what they have any right on; for others there is no such table.
+-- A user finds only tables on which it has a right; other tables are not found.
 
 CREATE OR ALTER PROCEDURE mq.find_table
     @argument varchar(200),
@@ -26,37 +26,37 @@ BEGIN
     FROM mq.split_names(@table, N'.');
     IF @parts NOT IN (1, 2)
     BEGIN
-        SET @detail = CONCAT(@argument, N': must be the name of a table, with its schema and a dot before it or without; ',
-            N'a name has up to 200 characters and stands in double quotes or brackets unless it is a plain one');
+        SET @detail = CONCAT(@argument, N': must be table or schema.table; at most 200 characters per name; ',
+            N'quote a name that is not a plain identifier with double quotes or brackets');
         EXEC mq.raise_error 'invalid_argument', @detail;
     END;
     IF @parts = 1
         SELECT @second = @first, @first = N'dbo';
-    -- By the server itself: it knows how it compares names.
-    -- QUOTENAME gives NULL for what is too long for a name; without its schema the name would mean another table.
+    -- The server resolves the name, with its own rules for comparing names. QUOTENAME returns NULL for a name that is too
+    -- long; the schema is needed, or the name could mean another table.
     SET @object_id = OBJECT_ID(QUOTENAME(@first) + N'.' + QUOTENAME(@second));
     SELECT @schema = SCHEMA_NAME(schema_id), @name = name, @kind = RTRIM(type),
         @why = CASE
-            WHEN SCHEMA_NAME(schema_id) = N'mq' OR is_ms_shipped = 1 THEN N'belongs to the queue or to the system'
+            WHEN SCHEMA_NAME(schema_id) = N'mq' OR is_ms_shipped = 1 THEN N'is a table of the queue or of the system'
         END
     FROM sys.all_objects
     WHERE object_id = @object_id;
     IF LEFT(@second, 1) = N'#'
         SELECT @name = @second, @kind = 'TT';
     IF @kind IN ('V', 'SN', 'TF', 'IF', 'FT', 'ET', 'TT')
-        SET @why = COALESCE(@why, N'is a view, a temporary table or something else that is no ordinary table');
+        SET @why = COALESCE(@why, N'is not an ordinary table, but a view, a temporary table or the like');
     ELSE IF @kind = 'S'
-        SET @why = N'belongs to the queue or to the system';
+        SET @why = N'is a table of the queue or of the system';
     ELSE IF @kind IS NULL OR @kind <> 'U'
     BEGIN
         SET @detail = CONCAT(@argument, N': there is no table ', CASE WHEN @first <> N'dbo' THEN @first + N'.' END, @second);
         EXEC mq.raise_error 'not_found', @detail;
     END;
-    SELECT @why = COALESCE(@why, N'is kept elsewhere, or in memory')
+    SELECT @why = COALESCE(@why, N'is an external or a memory-optimized table')
     FROM sys.tables
     WHERE object_id = @object_id AND (is_external = 1 OR is_memory_optimized = 1);
-    -- 5: its rows cannot be locked one by one (error 651).
-    SELECT @why = COALESCE(@why, N'is kept by columns: its clustered index is a columnstore')
+    -- 5: a clustered columnstore index; its rows cannot be locked one by one (error 651).
+    SELECT @why = COALESCE(@why, N'has a clustered columnstore index: its rows cannot be locked one by one')
     FROM sys.indexes
     WHERE object_id = @object_id AND type = 5;
     SELECT @quoted = CONCAT(QUOTENAME(@schema), N'.', QUOTENAME(@name)),

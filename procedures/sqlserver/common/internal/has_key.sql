@@ -1,5 +1,5 @@
--- has_key: whether columns of a table hold a primary key or unique index of NOT NULL columns.
--- Arguments:   @object_id (the table), @list (the columns, with commas between them)
+-- has_key: whether columns include a primary key or a unique index of NOT NULL columns.
+-- Arguments:   @object_id (the table), @list (the columns, separated by commas)
 -- Returns:     1 or 0
 -- Errors:      none
 -- Transaction: joins the caller's

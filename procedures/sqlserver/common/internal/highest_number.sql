@@ -1,6 +1,6 @@
 -- highest_number: the highest number in a column of a table.
 -- Arguments:   @object_id (the table), @column (quoted)
--- Returns:     @highest (0 in an empty column)
+-- Returns:     @highest (0: the column has no number)
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.highest_number @object_id, N'[sync]', @highest OUTPUT;
@@ -14,7 +14,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @quoted nvarchar(600), @name nvarchar(300), @statement nvarchar(max);
     DECLARE @pieces mq.pieces;
-    -- Names as the catalog has them: they become part of a statement.
+    -- Names from the catalog, because they become part of a statement.
     SELECT @quoted = CONCAT(
         QUOTENAME(CAST(OBJECT_SCHEMA_NAME(@object_id) AS nvarchar(128))), N'.', QUOTENAME(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)))
     );

@@ -1,12 +1,12 @@
--- index_hint: the hint that pins an index which begins with a column, for dynamic SQL.
+-- index_hint: the hint that forces an index which begins with a column, for dynamic SQL.
 -- Arguments:   @object_id (the table), @column (its name, quoted)
--- Returns:     ', INDEX([name])', to stand after other hints; NULL when the table has no such index
+-- Returns:     ', INDEX([name])', to append to other hints; NULL when the table has no such index
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.index_hint(OBJECT_ID(N'dbo.orders'), N'[sync]');
 --
--- With outdated statistics the server would read the whole table instead. Indexes with a filter, and those that are no B-tree, do
--- not count.
+-- Without the hint and with outdated statistics, the server would scan the whole table. Filtered indexes and indexes
+-- other than B-trees are ignored.
 
 CREATE OR ALTER FUNCTION mq.index_hint (@object_id int, @column nvarchar(300))
 RETURNS nvarchar(300)

@@ -1,6 +1,6 @@
--- lacks: which rights on a table the caller must be granted.
--- Arguments:   @quoted (the table: [schema].[name]), @update, @delete (1: the call does so)
--- Returns:     a text with the GRANT to run; NULL: the caller has all rights
+-- lacks: the missing rights of the caller on a table.
+-- Arguments:   @quoted (the table: [schema].[name]), @update, @delete (1: the call updates, deletes)
+-- Returns:     an error text with the GRANT to run; NULL: the caller has all rights
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.lacks(N'[dbo].[orders]', 1, 0);

@@ -1,13 +1,13 @@
--- object_fingerprint: a hash of an installed object as the catalog has it, to notice changes made by hand.
+-- object_fingerprint: a hash of an object's definition in the catalog, to detect changes made by hand.
 -- Arguments:   @name (a procedure, function or view of schema mq, or an index of one of its tables)
 -- Returns:     32 bytes; NULL when there is no such object, or the index is disabled
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT name FROM mq.installed WHERE fingerprint <> mq.object_fingerprint(name);
 --
--- The catalog does not show the text of an object to users that may only execute it. So grants.sql lets the roles see the definitions
--- in schema mq. EXECUTE AS OWNER would do so for every user, but fails with 15517 in a restored database whose owner has no login on
--- the new server.
+-- The catalog does not show an object's text to users that may only execute it. So grants.sql lets the roles view
+-- definitions in schema mq. EXECUTE AS OWNER would work for every user, but it fails with error 15517 in a restored
+-- database whose owner has no login on the new server.
 
 CREATE OR ALTER FUNCTION mq.object_fingerprint (@name nvarchar(200))
 RETURNS varbinary(32)

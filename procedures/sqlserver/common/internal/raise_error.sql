@@ -1,5 +1,5 @@
--- raise_error: stop with a numbered error of the contract.
--- Arguments:   @name (the error's name), @detail (which argument and which limit), @value (stands for the braces in that)
+-- raise_error: raise a numbered error of the contract.
+-- Arguments:   @name (the error's name), @detail (the argument and its limit), @value (replaces {} in the detail)
 -- Returns:     never
 -- Errors:      the one named; its message is 'name: detail'
 -- Transaction: the caller undoes its work
@@ -24,7 +24,7 @@ BEGIN
     END;
     IF @value IS NOT NULL
         SET @detail = STUFF(@detail, CHARINDEX(N'{}', @detail), 2, @value);
-    -- THROW swallows a single percent sign and what stands after it.
+    -- THROW drops a single percent sign and the text after it.
     DECLARE @message nvarchar(2048) = REPLACE(CONCAT(@name, N': ', @detail), N'%', N'%%');
     THROW @number, @message, 1;
 END;

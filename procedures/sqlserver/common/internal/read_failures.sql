@@ -1,13 +1,14 @@
--- read_failures: the failures in a list of them, as finish_batch and finish_rows are given it.
--- Arguments:   @failures (one a line: id,retry_after_seconds,error; a line that does not begin with two such fields is part of the error
---              above it)
--- Returns:     n (the line's number), id, retry (NULL: the queue's backoff), error (what is beyond 4,000 characters of several lines may be
---              cut), valid (0: the line is none), quoted (1: the error was a JSON string), valid_error (0: it began as one and is none)
+-- read_failures: read the list of failures that finish_batch and finish_rows take.
+-- Arguments:   @failures (one per line: id,retry_after_seconds,error; a line that does not begin with two such fields
+--              continues the error above it)
+-- Returns:     n (the line's number), id, retry (NULL: the queue's backoff), error (of several lines: may be cut at 4,000
+--              characters), valid (0: the line is malformed), quoted (1: the error was a JSON string), valid_error (0: it
+--              begins like a JSON string but is not one)
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT n, id, retry, error FROM mq.read_failures(N'17,30,busy');
 --
--- All lines at once; only those that go on with an error are added to it one by one.
+-- All lines are read at once; only lines that continue an error are appended one by one.
 
 CREATE OR ALTER FUNCTION mq.read_failures (@failures nvarchar(max))
 RETURNS @read TABLE (
@@ -19,7 +20,7 @@ BEGIN
         n int NOT NULL PRIMARY KEY, line nvarchar(max) COLLATE Latin1_General_100_BIN2, first int, second int, head bit NOT NULL
     );
     DECLARE @n int = 0, @line nvarchar(max), @above int, @entry int, @refused bit;
-    -- A head is a line that begins with two fields of digits, with hyphens in the second or nothing.
+    -- A head is a line that begins with two fields: digits, then digits and hyphens or nothing.
     INSERT INTO @lines (n, line, first, second, head)
     SELECT l.n, l.line, a.comma, b.comma,
         CASE
@@ -62,11 +63,11 @@ BEGIN
         SELECT @refused = quoted FROM @read WHERE n = @entry;
         IF @n IS NOT NULL AND @refused = 1
         BEGIN
-            -- The first line, or one below a JSON string, which has its line feeds in itself.
+            -- The first line, or a line below a JSON string, which contains its own line feeds.
             INSERT INTO @read (n, valid, quoted, valid_error) VALUES (@n, 0, 0, 1);
             BREAK;
         END;
-        -- With the empty lines between them. In code units: two for each character, if they are such.
+        -- Includes the empty lines between. In code units: up to two per character.
         UPDATE @read
         SET error = CONCAT(error, REPLICATE(NCHAR(10), CASE WHEN @n - @above < 4000 THEN @n - @above ELSE 4000 END), @line)
         WHERE n = @entry AND DATALENGTH(error) < 16000;

@@ -1,5 +1,5 @@
--- reader_name: the name of a process that gave none: its application name, else its login, with its session's number.
--- Arguments:   @name (NULL: make one up)
+-- reader_name: a name for a process that passed none: its application name, or else its login, and its session id.
+-- Arguments:   @name (NULL: make one)
 -- Returns:     the name, at most 200 characters
 -- Errors:      none
 -- Transaction: reads nothing

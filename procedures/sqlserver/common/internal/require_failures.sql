@@ -1,5 +1,6 @@
--- require_failures: refuse a list of failures in which a line is none.
--- Arguments:   @bad and @bad_error (the first line whose valid, and whose valid_error, mq.read_failures found to be 0; NULL: none)
+-- require_failures: refuse a list of failures that has a malformed line.
+-- Arguments:   @bad and @bad_error (the first lines for which mq.read_failures returned valid = 0 and valid_error = 0;
+--              NULL: none)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing

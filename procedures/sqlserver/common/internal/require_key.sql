@@ -1,5 +1,5 @@
--- require_key: refuse a text that is no batch key, and turn one that is into a key.
--- Arguments:   @batch_key (a text, so that a wrong one is refused by name)
+-- require_key: convert a text to a batch key, and refuse a text that is not one.
+-- Arguments:   @batch_key (a text: the error for a wrong one names the argument)
 -- Returns:     @key
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
@@ -13,7 +13,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     IF @batch_key IS NULL
         EXEC mq.raise_error 'invalid_argument', N'batch_key: must not be NULL';
-    -- The length first: what follows a key is cut off without a word.
+    -- Check the length first: the conversion ignores text after the key.
     IF LEN(@batch_key + N'.') = 37
         SET @key = TRY_CONVERT(uniqueidentifier, @batch_key);
     IF @key IS NULL

@@ -5,9 +5,9 @@
 -- Transaction: reads nothing
 -- Example:     EXEC mq.require_name 'type', N'email', 0;
 --
--- To this server 'a' and 'a ' are the same name. Callers take names as nvarchar(max), because a shorter type would cut a long name without
--- an error. Then they copy them into a variable of the column's type: a column that is compared with nvarchar(max) is converted, and
--- the index serves its first column only, as a range.
+-- To this server 'a' and 'a ' are the same name. Callers take names as nvarchar(max), because a shorter type would cut a
+-- long name without an error. Then they copy a name into a variable of the column's type: a comparison with nvarchar(max)
+-- converts the column, and uses only the first column of the index, as a range.
 
 CREATE OR ALTER PROCEDURE mq.require_name
     @argument varchar(200),
@@ -19,10 +19,10 @@ BEGIN
     DECLARE @detail nvarchar(2000);
     IF @value IS NULL AND @optional = 1
         RETURN;
-    -- LEN does not count blanks at the end, and only such a collation takes a surrogate pair for one character.
+    -- LEN ignores trailing blanks, and only such a collation counts a surrogate pair as one character.
     IF @value IS NULL OR LEN((@value + N'.') COLLATE Latin1_General_100_CI_AS_SC) NOT BETWEEN 2 AND 201
         SET @detail = CONCAT(@argument, N': must be 1 to 200 characters');
-    -- By its number: to most collations control characters are nothing, and nothing is as good as a blank.
+    -- Compared by its code: most collations ignore control characters, and so treat them like a trailing blank.
     ELSE IF UNICODE(RIGHT(@value, 1)) = 32
         SET @detail = CONCAT(@argument, N': must not end with a blank');
     IF @detail IS NOT NULL

@@ -1,4 +1,4 @@
--- require_range: refuse a number outside its limits; NULL passes, it means 'the default'.
+-- require_range: refuse a number outside its limits; NULL passes and means the default.
 -- Arguments:   @argument (its name in the contract), @value, @low, @high
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
@@ -16,7 +16,8 @@ BEGIN
     DECLARE @detail nvarchar(2000), @most varchar(40), @last varchar(40) = '';
     IF @value NOT BETWEEN @low AND @high
     BEGIN
-        -- Money in style 1 has commas in every language; FORMAT would need the server's .NET. It ends below 10 to the 15th.
+        -- Style 1 of money writes commas in every language; FORMAT would need the server's .NET. Money ends below 10 to
+        -- the power of 15.
         IF @high >= 100000000000000
             SELECT @last = CONCAT(',', RIGHT(CAST(@high AS varchar(20)), 3)), @high = @high / 1000;
         SET @most = CONCAT(REPLACE(RTRIM(CONVERT(varchar(30), CAST(@high AS money), 1)), '.00', ''), @last);

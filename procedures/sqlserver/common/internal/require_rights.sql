@@ -1,12 +1,12 @@
--- require_rights: refuse a caller without the rights that a call needs on an adopted table, or a table that was dropped.
--- Arguments:   @name (the adopted table), @change (0: it is only read)
+-- require_rights: refuse a caller without the rights that a call needs on a polling table, and a table that was dropped.
+-- Arguments:   @name (the polling table), @change (0: the call only reads)
 -- Returns:     nothing
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.require_rights N'orders', 1;
 --
--- The statements on the table run with the caller's rights in any case. This check names the GRANT to run. It also keeps what the queue
--- knows of the rows from users that may not read them. Nobody has rights on a table that was dropped.
+-- The statements on the table run with the caller's rights anyway. This check returns the GRANT to run. It also hides
+-- what the queue has stored about rows from users that may not read them. Nobody has rights on a table that was dropped.
 
 CREATE OR ALTER PROCEDURE mq.require_rights
     @name nvarchar(400),
@@ -21,10 +21,10 @@ BEGIN
     FROM mq.polled WHERE name = @name;
     SET @facts = mq.table_facts(@quoted);
     IF COALESCE(@facts, 0) = 0
-        EXEC mq.raise_error 'not_found', N'table: there is no {} any more', @quoted;
+        EXEC mq.raise_error 'not_found', N'table: {} no longer exists', @quoted;
     SET @detail = mq.lacks(@quoted, @update, @delete);
     IF @detail IS NULL AND @facts = 2
-        SET @detail = @quoted + N' has a security policy that filters its rows: rows that it hides would look as if they were gone';
+        SET @detail = @quoted + N' has a security policy that filters its rows, and the queue would treat hidden rows as deleted';
     IF @detail IS NOT NULL
         EXEC mq.raise_error 'unsuitable_table', @detail;
 END;

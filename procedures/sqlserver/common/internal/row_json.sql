@@ -1,13 +1,14 @@
--- row_json: the expression that makes a row one JSON object, for dynamic SQL.
--- Arguments:   @object_id (the table), @list (columns, in this order; NULL: all), @alias (the table's alias there)
--- Returns:     the expression, of type nvarchar(max); NULL when a column of the list is not there
+-- row_json: the SQL expression that turns a row into JSON, for dynamic SQL.
+-- Arguments:   @object_id (the table), @list (columns, in output order; NULL: all), @alias (the table's alias in the
+--              statement)
+-- Returns:     the expression, of type nvarchar(max); NULL when a column of the list does not exist
 -- Errors:      none
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.row_json(OBJECT_ID(N'dbo.orders'), NULL, N't');
 --
--- Numbers keep their digits, times are ISO 8601 with the column's digits and in UTC where they have a zone, bit is true or
--- false, binary is base64, json stays json, and all else is its text. FOR JSON does most of it, but takes a dot in a name for a
--- level, rounds float and keeps the zone.
+-- Numbers keep their digits. Times are ISO 8601 with the column's precision, and in UTC if they have a zone. bit is true
+-- or false, binary is base64, json is unchanged, and any other type is its text. FOR JSON would do most of this, but it
+-- reads a dot in a name as nesting, rounds float and keeps the zone.
 
 CREATE OR ALTER FUNCTION mq.row_json (@object_id int, @list nvarchar(max), @alias nvarchar(128))
 RETURNS nvarchar(max)
@@ -31,7 +32,7 @@ BEGIN
             WHEN @type IN (N'tinyint', N'smallint', N'int', N'bigint', N'decimal', N'numeric')
                 THEN N'CAST({value} AS nvarchar(41))'
             WHEN @type IN (N'money', N'smallmoney') THEN N'CAST(CAST({value} AS decimal(19, 4)) AS nvarchar(41))'
-            -- Style 3 is the one that reads back the same.
+            -- Style 3 keeps all digits of a float.
             WHEN @type IN (N'float', N'real') THEN N'LTRIM(RTRIM(CONVERT(nvarchar(41), {value}, 3)))'
             WHEN @type = N'json' THEN N'CAST({value} AS nvarchar(max))'
             WHEN @type = N'date' THEN N'N''"'' + CONVERT(nvarchar(41), {value}, 23) + N''"'''
@@ -54,7 +55,7 @@ BEGIN
             END, N' COLLATE Latin1_General_100_BIN2, ''json'') + N''"''')
         END;
         SET @value = REPLACE(REPLACE(@template COLLATE Latin1_General_100_BIN2, N'{scale}', CAST(@scale AS nvarchar(11))), N'{value}', @value);
-        -- Not all in one CONCAT: it takes 254 values, and a table has up to 1,024 columns.
+        -- Several CONCATs: one takes up to 254 values, and a table has up to 1,024 columns.
         SET @row = CONCAT(
             @row, CASE WHEN @n % 40 = 1 THEN CONCAT(REPLICATE(N') + ', SIGN(@n - 1)), N'CONCAT(CAST(N'''' AS nvarchar(max))') END,
             N', N''', CASE @n WHEN 1 THEN N'{' ELSE N',' END, N'"',

@@ -1,19 +1,20 @@
--- split_lines: the lines of a text.
+-- split_lines: split a text into its lines.
 -- Arguments:   @text
--- Returns:     n (1, 2, ...), line; empty lines too
+-- Returns:     n (1, 2, ...), line; includes empty lines
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT n, line FROM mq.split_lines(N'one' + NCHAR(10) + N'two');
 --
--- The text is made a JSON array of its lines, which the server reads in one pass and numbers. STRING_ESCAPE leaves no control
--- character in it: so U+0001 can stand for an escaped backslash while the escaped line feeds become ends of items.
+-- The text is converted to a JSON array of its lines, which the server reads and numbers in one pass. After STRING_ESCAPE
+-- it contains no control characters: so U+0001 can represent an escaped backslash while escaped line feeds become ends of
+-- items.
 
 CREATE OR ALTER FUNCTION mq.split_lines (@text nvarchar(max))
 RETURNS TABLE
 AS
 RETURN
-    -- Code unit by code unit: to most collations a wide quote is a quote, control characters are nothing, and 0-9 also holds digits
-    -- of other scripts.
+    -- Compared by code unit: most collations equate a wide quote with a quote, ignore control characters, and match
+    -- digits of other scripts with 0-9.
     SELECT CAST(j.[key] AS int) + 1 AS n, j.value COLLATE Latin1_General_100_BIN2 AS line
     FROM OPENJSON(
         N'["' + REPLACE(REPLACE(REPLACE(

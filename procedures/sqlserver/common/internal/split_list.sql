@@ -1,8 +1,8 @@
--- split_list: the items of a list in the contract's format: one a line, empty lines passed over; a line that begins with a double
---             quote is a JSON string and stands for its value.
+-- split_list: split a list in the contract's format into its items.
 -- Arguments:   @list
--- Returns:     n (the line's number), item, quoted (1: the item was a JSON string), valid (0: it began as one and is none, or
---              holds the character NUL; item is NULL then)
+-- Returns:     n (the line's number), item (a line; the value of a line that is a JSON string), quoted (1: it was a JSON
+--              string), valid (0: it begins like a JSON string but is not one, or contains the character NUL; item is
+--              NULL); no row for an empty line
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT n, item FROM mq.split_list(N'{"a":1}' + NCHAR(10) + N'"two\nlines"');

@@ -1,7 +1,7 @@
--- split_names: the parts of a name, or the names of a list, as T-SQL writes them: plain, [quoted] or "quoted", with the closing
---              quote doubled inside.
+-- split_names: split a name or a list of names in T-SQL: plain, [quoted] or "quoted".
 -- Arguments:   @text, @separator (a dot or a comma)
--- Returns:     n (1, 2, ...), name without its quotes; one row with n 0 and no name when the text is malformed
+-- Returns:     n (1, 2, ...), name without its quotes (a closing quote inside is doubled); one row with n 0 and name NULL
+--              for a malformed text
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT n, name FROM mq.split_names(N'sales.[order lines]', N'.');
@@ -10,13 +10,13 @@ CREATE OR ALTER FUNCTION mq.split_names (@text nvarchar(max), @separator nchar(1
 RETURNS @parts TABLE (n int NOT NULL, name nvarchar(400))
 AS
 BEGIN
-    -- Code unit by code unit: to most collations a wide quote is a quote, and in a database of a collation with
-    -- supplementary characters LEFT and SUBSTRING count these as one, PATINDEX in BIN2 as two.
+    -- Compared by code unit: most collations equate a wide quote with a quote. In a collation with supplementary
+    -- characters, LEFT and SUBSTRING count such a character as one, but PATINDEX in BIN2 counts two.
     DECLARE @left nvarchar(max) = @text COLLATE Latin1_General_100_BIN2, @name nvarchar(max), @quote nchar(1);
     DECLARE @n int = 0, @at int, @valid bit = 0;
     DECLARE @blank nvarchar(10) = N'[ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%';
     DECLARE @ends nvarchar(60) = N'%[^0-9A-Za-z_@$' + NCHAR(128) + N'-' + NCHAR(65533) + N']%';
-    -- Room for the names of 1,024 columns, which is the most that a table has.
+    -- Long enough for the names of 1,024 columns, the most that a table can have.
     WHILE DATALENGTH(@left) <= 300000
     BEGIN
         WHILE @left LIKE @blank COLLATE Latin1_General_100_BIN2
@@ -25,7 +25,7 @@ BEGIN
         IF @quote IS NULL
         BEGIN
             SET @at = PATINDEX(@ends COLLATE Latin1_General_100_BIN2, REPLACE(@left COLLATE Latin1_General_100_BIN2, N'#', N'_') + N' ');
-            -- No digit, @ or $ comes first.
+            -- A name does not begin with a digit, @ or $.
             IF @at > 1 AND UNICODE(@left) NOT BETWEEN 48 AND 57 AND UNICODE(@left) NOT IN (36, 64)
                 SELECT @name = LEFT(@left COLLATE Latin1_General_100_BIN2, @at - 1),
                     @left = SUBSTRING(@left COLLATE Latin1_General_100_BIN2, @at, 150000), @valid = 1;
@@ -47,7 +47,7 @@ BEGIN
                     SET @valid = 1;
             END;
         END;
-        -- LEN does not count blanks at the end, and only such a collation takes a surrogate pair for one character.
+        -- LEN ignores trailing blanks, and only such a collation counts a surrogate pair as one character.
         IF LEN((@name + N'.') COLLATE Latin1_General_100_CI_AS_SC) NOT BETWEEN 2 AND 201
             SET @valid = 0;
         IF @valid = 0

@@ -1,12 +1,12 @@
--- table_facts: whether a table is there, and whether a policy hides rows of it, which the catalog does not show to everybody.
+-- table_facts: whether a table exists, and whether a security policy hides rows of it.
 -- Arguments:   @quoted (the table: [schema].[name])
--- Returns:     0: there is none; 1: it is there; 2: a security policy filters its rows
+-- Returns:     0: no such table; 1: it exists; 2: it exists, and a security policy filters its rows
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT mq.table_facts(N'[dbo].[orders]');
 --
--- The only object that runs as its owner. It reads the catalog and nothing else: no table of a user's, and nothing that a user
--- can define is evaluated.
+-- The only object that runs as its owner, because the catalog does not show this to everybody. It reads only the catalog:
+-- it reads no user's table and evaluates nothing that a user can define.
 
 CREATE OR ALTER FUNCTION mq.table_facts (@quoted nvarchar(600))
 RETURNS int

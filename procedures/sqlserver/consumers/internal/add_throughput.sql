@@ -1,8 +1,9 @@
--- add_throughput: add to the figures of a consumer, a type and a minute; a new minute forgets what is older than a day.
--- Arguments:   @type, @reader, @at (in that minute), @sent, @completed, @failed, @dead, @waited_ms, @busy_ms
+-- add_throughput: add to a consumer's figures of a type and a minute; the first call of a minute deletes old reports.
+-- Arguments:   @type, @reader, @at (a time in that minute), @sent, @completed, @failed, @dead, @waited_ms, @busy_ms
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED and has locked the row of the consumer: so nobody else adds to this one
+-- Transaction: joins the caller's, which is READ COMMITTED and has locked the row of the consumer: no other call adds to
+--              this row
 -- Example:     EXEC mq.add_throughput N'email', N'worker-1', @now, 0, 120, 3, 0, 400, 9500;
 
 CREATE OR ALTER PROCEDURE mq.add_throughput
@@ -20,7 +21,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @base datetime2(7) = '2000-01-01', @minute datetime2(7), @now datetime2(7) = SYSUTCDATETIME();
     SET @minute = DATEADD(MINUTE, DATEDIFF(MINUTE, @base, @at), @base);
-    -- By the index, and its entry stays locked: forget_reports passes over the entry, and would wait for the row.
+    -- Through the index, whose entry stays locked: forget_reports skips a locked entry, but would wait for a locked row.
     UPDATE t
     SET sent = t.sent + @sent, completed = t.completed + @completed, failed = t.failed + @failed, dead = t.dead + @dead,
         waited_ms = t.waited_ms + @waited_ms, busy_ms = t.busy_ms + @busy_ms

@@ -1,9 +1,8 @@
--- forget_reports: delete what reports say of minutes more than a day ago, consumers that stopped more than an hour ago, and
---              those that have been silent for a day; at most 1,000 rows of each.
+-- forget_reports: delete figures older than a day, and consumers that stopped an hour ago or are silent for a day.
 -- Arguments:   @now
--- Returns:     nothing
+-- Returns:     nothing; a call deletes at most 1,000 rows of each
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that others have locked
+-- Transaction: joins the caller's, which is READ COMMITTED; skips rows that others have locked
 -- Example:     EXEC mq.forget_reports @now;
 
 CREATE OR ALTER PROCEDURE mq.forget_reports
@@ -16,7 +15,7 @@ BEGIN
         minute datetime2(7), type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
         reader nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL
     );
-    -- First the keys, without keeping a lock, then each row by its key, of which others have locked none that is found here.
+    -- First the keys, without holding locks; then each row by its key. Rows that others have locked are not found here.
     INSERT INTO @old (minute, type, reader)
     SELECT TOP (@step) minute, type, reader
     FROM mq.report WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (report_pk))
@@ -29,7 +28,7 @@ BEGIN
             ON t.minute = o.minute AND t.type = o.type AND t.reader = o.reader
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     DELETE FROM @old;
-    -- As many rows as there were consumers within a day.
+    -- The table has about as many rows as there were consumers within a day.
     INSERT INTO @old (type, reader)
     SELECT TOP (@step) type, reader
     FROM mq.consumer WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
@@ -39,7 +38,7 @@ BEGIN
         FROM @old AS o
         INNER JOIN mq.consumer AS c WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (consumer_pk))
             ON c.type = o.type AND c.reader = o.reader
-        -- It may have reported meanwhile.
+        -- The consumer may have reported in the meantime.
         WHERE c.reported_at < CASE WHEN c.due_at IS NULL THEN @hour_ago ELSE @day_ago END
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;

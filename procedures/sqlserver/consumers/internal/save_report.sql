@@ -1,11 +1,12 @@
--- save_report: write the row of a consumer. A report after silence, or after it had stopped, begins its totals again.
--- Arguments:   @type, @reader, @now, @completed, @failed, @dead (NULL: count them), @busy_ms, @waited_ms, @next_seconds (0: it stops)
--- Returns:     @dead: the dead letters of this report
+-- save_report: write the row of a consumer; a report after silence or a stop starts its totals again at zero.
+-- Arguments:   @type, @reader, @now, @completed, @failed, @dead (NULL: count them), @busy_ms, @waited_ms, @next_seconds
+--              (0: the consumer stops)
+-- Returns:     @dead: the number of dead letters since the last report
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; the row is locked until its end
 -- Example:     EXEC mq.save_report N'email', N'worker-1', @now, 120, 3, @dead OUTPUT, 9500, 400, 10;
 --
--- The index is named in hints: a table of few rows would be scanned, and the scan would wait for the rows of other consumers.
+-- Hints name the index: the server would scan a small table, and the scan would wait for the rows of other consumers.
 
 CREATE OR ALTER PROCEDURE mq.save_report
     @type nvarchar(400),
@@ -20,7 +21,8 @@ CREATE OR ALTER PROCEDURE mq.save_report
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- What dies now may not be committed yet: the next report counts it. The last one comes when all is done.
+    -- The newest dead letters may not be committed yet: the next report counts them. The last report has no margin,
+    -- because all work is done by then.
     DECLARE @margin int = CASE @next_seconds WHEN 0 THEN 0 ELSE 2 END, @most int = 10000;
     DECLARE @until datetime2(7) = DATEADD(SECOND, -@margin, @now), @due datetime2(7), @counted_at datetime2(7);
     DECLARE @goes_on bit, @resource nvarchar(255);
@@ -31,7 +33,8 @@ BEGIN
     WHERE type = @type AND reader = @reader;
     IF @goes_on IS NULL
     BEGIN
-        -- Of two processes with one name the second waits here, and finds the row then. No lock of a range: other consumers go on.
+        -- Of two processes with the same name, the second waits here and then finds the row. No range lock: other
+        -- consumers are not blocked.
         SET @resource = mq.lock_name('consumer', @type, @reader);
         EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = -1;
         SELECT @goes_on = CASE WHEN due_at >= @now THEN 1 ELSE 0 END, @counted_at = counted_at

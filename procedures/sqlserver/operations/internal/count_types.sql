@@ -1,13 +1,13 @@
--- count_types: how many entries each type has in one of the queue's tables, as far as a part of its index shows.
--- Arguments:   @table (ready, delayed, batch, grouped or dead), @cap (what is above it is not counted on), @now
--- Returns:     type; size: the rows that were read; past and ahead: of delayed what is due and what is not, of batch expired and
---              active messages, else past is all; oldest: the smallest run_at of what is due
+-- count_types: count the rows of each type in one of the queue's tables, exactly up to a limit.
+-- Arguments:   @table (ready, delayed, batch, grouped or dead), @cap (a count above it need not be exact), @now
+-- Returns:     type; size: the rows read; past and ahead: for delayed due and not due, for batch expired and active
+--              messages; else past is the count; oldest: the smallest run_at of due messages; NULL: none
 -- Errors:      none
--- Transaction: reads only; twice @cap index entries for each type that has more, and else each entry once or twice
+-- Transaction: reads only: each index entry once, but of a type with more than @cap entries at most twice @cap
 -- Example:     SELECT * FROM mq.count_types('ready', 10000, SYSUTCDATETIME());
 --
--- Each statement reads a part of an index in its order, and groups it in that order: nothing is sorted, and of a hundred thousand
--- types with a few messages each many come with one statement. A message claimed is an entry of its batch.
+-- Each statement reads a part of an index and groups it in the same order. Nothing is sorted, and with very many types of
+-- a few messages each, one statement counts many types. A claimed message is counted as an entry of its batch.
 
 CREATE OR ALTER FUNCTION mq.count_types (@table varchar(10), @cap int, @now datetime2(7))
 RETURNS @counts TABLE (
@@ -17,13 +17,13 @@ RETURNS @counts TABLE (
 AS
 BEGIN
     DECLARE @part int = 2 * (@cap + 1), @rows int, @last nvarchar(400), @size int, @past int, @ahead int;
-    -- No name comes before it. N'' would not do: it is all blanks, and a name may begin with what comes before these.
+    -- No name sorts before it. N'' compares like blanks, and a name may begin with a character that sorts before a blank.
     DECLARE @from nvarchar(400) = REPLICATE(NCHAR(1), 400);
     WHILE @from IS NOT NULL
     BEGIN
         IF @table = 'ready'
             INSERT INTO @counts (type, size, past, ahead, oldest)
-            -- In a ring the place in mq.ready is no time.
+            -- In a round-robin queue the position in mq.ready is not a time.
             SELECT r.type, COUNT(*), COUNT(*), 0, MIN(COALESCE(m.run_at, r.run_at))
             FROM (SELECT TOP (@part) type, run_at, id FROM mq.ready WHERE type > @from ORDER BY type, priority, run_at, id) AS r
             LEFT JOIN mq.message AS m ON m.id = r.id AND r.run_at = '0001-01-01'
@@ -64,7 +64,8 @@ BEGIN
             OPTION (ORDER GROUP, KEEPFIXED PLAN);
         SELECT @rows = SUM(size), @last = MAX(type) FROM @counts WHERE type > @from;
         SET @from = NULL;
-        -- The last type of a full part may have more than it shows: the next part counts it whole, unless that is enough.
+        -- The last type of a full part may have more rows: the next part counts it again from its start, unless the count
+        -- already exceeds the cap.
         IF @rows = @part
         BEGIN
             SELECT @size = size, @past = past, @ahead = ahead FROM @counts WHERE type = @last;
@@ -72,7 +73,7 @@ BEGIN
                 DELETE FROM @counts WHERE type = @last;
             ELSE IF @past > 0 AND @table IN ('delayed', 'batch')
             BEGIN
-                -- So much is past that what is ahead was not reached.
+                -- The part ended before the messages that are not due.
                 IF @table = 'delayed'
                     SELECT @ahead = COUNT(*)
                     FROM (SELECT TOP (@cap + 1) id FROM mq.delayed WHERE type = @last AND run_at > @now) AS d

@@ -1,8 +1,9 @@
--- erase: delete messages that nobody holds.
--- Arguments:   @type, @items (messages of that type, at most 1,000; attempts play no part), @states (to delete from: N, E or NE)
--- Returns:     @count: how many are gone; those that are held or are being claimed at this moment stay
+-- erase: delete messages that no consumer holds.
+-- Arguments:   @type, @items (messages of that type, at most 1,000; attempts are ignored), @states (to delete from: N, E
+--              or NE)
+-- Returns:     @count: the number of deleted messages; messages that are held or are being claimed at this moment stay
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; never waits for a message that is being claimed
+-- Transaction: joins the caller's, which is READ COMMITTED; never waits for a claim
 -- Example:     EXEC mq.erase N'email', @items, 'NE', @count OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.erase
@@ -19,7 +20,7 @@ BEGIN
     DECLARE @place TABLE (id bigint NOT NULL PRIMARY KEY, priority smallint NOT NULL, run_at datetime2(7) NOT NULL);
     DECLARE @places mq.places, @round int = 0;
     SELECT @grouped = grouped FROM mq.policy(@type);
-    -- The messages are locked before anything of them is deleted: a claim that no longer finds one in mq.grouped then knows that
+    -- Lock the messages before deleting any of their rows: a claim that no longer finds one in mq.grouped then knows that
     -- it was not sent late.
     INSERT INTO @place (id, priority, run_at)
     SELECT m.id, m.priority, m.run_at
@@ -30,7 +31,7 @@ BEGIN
 
     IF @states LIKE '%N%'
     BEGIN
-        -- Delayed ones first: a claim may be promoting them.
+        -- The delayed table first, because a claim may be promoting messages from it.
         DELETE d
         OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
         FROM (
@@ -53,7 +54,7 @@ BEGIN
             INNER JOIN mq.grouped AS g WITH (ROWLOCK) ON g.id = f.id
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             INSERT INTO @out (id, attempts) SELECT id, attempts FROM @from_groups;
-            -- Only the tickets of what is already gone.
+            -- Only the tickets of messages that are already deleted.
             INSERT INTO @places (priority, run_at, id)
             SELECT p.priority, p.run_at, p.id
             FROM @from_groups AS g
@@ -77,8 +78,8 @@ BEGIN
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             IF @ring = 0 AND (SELECT COUNT(*) FROM @out) >= (SELECT COUNT(*) FROM @place)
                 BREAK;
-            -- In a ring some stand at their ordinary place still, the others here. So do those whose sender saw the first claim round
-            -- the ring, which then rolled back.
+            -- In a round-robin queue some messages are still at their ordinary positions and the others here. A message
+            -- is also here if its sender saw the first round-robin claim, which then rolled back.
             SET @round = @round + 1;
             DELETE FROM @places;
             INSERT INTO @places (priority, run_at, id) SELECT -32768, '0001-01-01', id FROM @place;
@@ -95,14 +96,15 @@ BEGIN
         INNER JOIN mq.dead AS e WITH (ROWLOCK) ON e.id = f.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 
-    -- A ticket may have been left beside a message when the queue was ordered.
+    -- A ticket of a message may remain from the time when the queue was ordered.
     INSERT INTO @gone (id, attempts) SELECT id, MAX(attempts) FROM @out GROUP BY id;
     SET @count = @@ROWCOUNT;
     IF @count > 0
     BEGIN
         IF @grouped = 1
         BEGIN
-            -- A head that waited for its next attempt is gone, or a ticket that stood for its group.
+            -- The deleted message may have been a group's first message in a retry delay, or the one with its group's
+            -- ticket.
             EXEC mq.free_groups @type, @gone;
             EXEC mq.issue_tickets @type, @gone, 1;
         END;

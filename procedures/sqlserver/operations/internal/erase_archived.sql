@@ -1,8 +1,9 @@
 -- erase_archived: delete archived messages, the oldest first.
--- Arguments:   @type (NULL: all), @before (completed earlier; NULL: whenever), @size (at most so many)
--- Returns:     @count: how many are gone
+-- Arguments:   @type (NULL: all), @before (only messages completed earlier; NULL: any), @size (the most messages to
+--              delete)
+-- Returns:     @count: the number of deleted messages
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over rows that another call is deleting
+-- Transaction: joins the caller's, which is READ COMMITTED; skips rows that another call is deleting
 -- Example:     EXEC mq.erase_archived N'email', NULL, 10000, @count OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.erase_archived
@@ -21,8 +22,8 @@ BEGIN
     BEGIN
         DELETE FROM @found;
         SET @top = CASE WHEN @size - @count < @step THEN @size - @count ELSE @step END;
-        -- First the keys, without keeping a lock, then the rows by their primary key: two calls that lock rows of one table
-        -- through two indexes deadlock.
+        -- First the keys, without holding locks, then the rows by their primary key: two calls that lock rows of one
+        -- table through two indexes deadlock.
         IF @type IS NULL
             INSERT INTO @found (completed_at, id)
             SELECT TOP (@top) completed_at, id

@@ -1,6 +1,6 @@
--- error_group: what errors that differ in numbers only have in common: the first line, with # for each run of digits.
+-- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits.
 -- Arguments:   @error
--- Returns:     up to 200 characters, made of the first 500; '' for no error
+-- Returns:     up to 200 characters, from the first 500 of the error; '': no error
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq.error_group(N'order 4711: timeout after 30 s');  -- order #: timeout after # s
@@ -10,7 +10,7 @@ RETURNS nvarchar(400)
 AS
 BEGIN
     DECLARE @cr nchar(1) = NCHAR(13), @lf nchar(1) = NCHAR(10), @line nvarchar(2000);
-    -- Code unit by code unit; but what is cut by its length is cut between characters.
+    -- Compared by code unit, but cut to its length between characters.
     DECLARE @lines nvarchar(max) = REPLACE(CONCAT(@error, NCHAR(10)) COLLATE Latin1_General_100_BIN2, NCHAR(13), NCHAR(10));
     SET @lines = LEFT(@lines COLLATE Latin1_General_100_BIN2, CHARINDEX(@lf, @lines COLLATE Latin1_General_100_BIN2) - 1);
     SET @line = LEFT(@lines COLLATE Latin1_General_100_CI_AS_SC, 500);
@@ -18,7 +18,8 @@ BEGIN
         N'3', N'#'), N'4', N'#');
     SET @line = REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(@line COLLATE Latin1_General_100_BIN2, N'5', N'#'), N'6', N'#'), N'7', N'#'),
         N'8', N'#'), N'9', N'#');
-    -- The line holds neither CR nor LF: each # becomes this pair, where two pairs meet the middle is taken out, and pairs become #.
+    -- The line contains neither CR nor LF. So each # becomes this pair; where two pairs meet, the middle is removed; then
+    -- each pair becomes #.
     SET @line = REPLACE(@line COLLATE Latin1_General_100_BIN2, N'#', @cr + @lf);
     SET @line = REPLACE(@line COLLATE Latin1_General_100_BIN2, @lf + @cr, N'');
     SET @line = REPLACE(@line COLLATE Latin1_General_100_BIN2, @cr + @lf, N'#');

@@ -1,7 +1,7 @@
--- ids_of_group: the messages of a group. In a queue with groups the due ones are found by an index; others are searched
---              among the first 10,000 of each state, so that no search reads a backlog.
+-- ids_of_group: the ids of a group's messages, from a bounded search.
 -- Arguments:   @type, @group_key, @size
--- Returns:     id: the lowest @size of those found
+-- Returns:     id: the lowest @size ids found: all due messages of a queue with groups, and other messages among the
+--              first 10,000 of each state
 -- Errors:      none
 -- Transaction: reads only, at the caller's level
 -- Example:     SELECT id FROM mq.ids_of_group(N'invoice', N'customer-17', 10);
@@ -18,7 +18,7 @@ BEGIN
         UNION
         SELECT m.id
         FROM (
-            -- In a queue with groups these are tickets.
+            -- In a queue with groups these rows are tickets.
             SELECT r.id FROM (SELECT TOP (@cap) id FROM mq.ready WHERE type = @type ORDER BY priority, run_at, id) AS r
             UNION ALL
             SELECT d.id FROM (SELECT TOP (@cap) id FROM mq.delayed WHERE type = @type ORDER BY run_at, id) AS d

@@ -1,4 +1,4 @@
--- loosen_groups: let groups go on after limits by group were raised or removed.
+-- loosen_groups: make groups claimable after limits per group were raised or removed.
 -- Arguments:   @type
 -- Returns:     nothing
 -- Errors:      none
@@ -14,9 +14,10 @@ BEGIN
     DECLARE @heads mq.items;
     DECLARE @first TABLE (group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, id bigint);
     DECLARE @waiting TABLE (id bigint NOT NULL PRIMARY KEY, priority smallint NOT NULL, attempts smallint NOT NULL);
-    -- For some seconds claims search for groups that are stuck: one that began with the old limits may drop tickets at this moment.
+    -- For some seconds claims search for stuck groups: a claim that began with the old limits may be dropping tickets at
+    -- this moment.
     UPDATE mq.queue SET changed_at = @now WHERE type = @type;
-    -- Groups that could not go on have no ticket. One too many does no harm.
+    -- Blocked groups have no ticket. An extra ticket does no harm.
     WHILE @took > 0
     BEGIN
         DELETE FROM @first;
@@ -44,7 +45,7 @@ BEGIN
             EXEC mq.issue_tickets @type, @heads, 1;
         END;
     END;
-    -- Messages that wait for a token of their group are due now.
+    -- Messages that wait for a token of their group become due now.
     SELECT @took = 1, @last = -9223372036854775808;
     WHILE @took > 0
     BEGIN

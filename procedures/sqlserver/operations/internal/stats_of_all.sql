@@ -1,6 +1,6 @@
 -- stats_of_all: the rows of queue_stats for all types that have a policy or a message.
 -- Arguments:   @now
--- Returns:     as queue_stats
+-- Returns:     the columns of queue_stats
 -- Errors:      none
 -- Transaction: reads only, at the caller's level
 -- Example:     EXEC mq.stats_of_all @now;
@@ -11,7 +11,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @cap int = 10000, @grouped tinyint, @paused tinyint;
-    -- The policy without a name is no type: it holds the defaults.
+    -- The policy without a name is not a queue: it holds the defaults.
     SELECT @grouped = grouped, @paused = paused FROM mq.queue WHERE type = N'';
     SELECT s.type,
         CASE WHEN s.ready > @cap THEN @cap ELSE s.ready END AS ready,
@@ -28,7 +28,7 @@ BEGIN
         CAST(s.paused AS smallint) AS paused
     FROM (
         SELECT n.type,
-            -- In an ordered queue the rows of mq.ready are tickets.
+            -- In a queue with groups the rows of mq.ready are tickets.
             CAST(CASE n.grouped WHEN 1 THEN n.in_groups ELSE n.ready END + n.due AS bigint) AS ready,
             CAST(n.delayed AS bigint) AS delayed, CAST(n.active AS bigint) AS active, CAST(n.expired AS bigint) AS expired,
             CAST(n.dead AS bigint) AS dead,

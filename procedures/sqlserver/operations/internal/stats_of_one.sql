@@ -1,8 +1,8 @@
 -- stats_of_one: the row of queue_stats for one type.
 -- Arguments:   @type, @now
--- Returns:     as queue_stats
+-- Returns:     the columns of queue_stats
 -- Errors:      none
--- Transaction: reads only, at the caller's level, and never more than 10,001 rows a number
+-- Transaction: reads only, at the caller's level, and at most 10,001 rows per number
 -- Example:     EXEC mq.stats_of_one N'email', @now;
 
 CREATE OR ALTER PROCEDURE mq.stats_of_one
@@ -13,7 +13,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @cap int = 10000, @grouped bit, @paused bit, @oldest datetime2(7), @due_oldest datetime2(7);
     DECLARE @ready bigint, @due bigint, @delayed bigint, @active bigint, @expired bigint, @dead bigint;
-    -- Not from mq.policy: that reads what is committed, and would wait for an open set_queue.
+    -- Not from mq.policy, which reads committed rows and would wait for an open set_queue.
     SELECT TOP (1) @grouped = grouped, @paused = paused FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
     IF @grouped = 1
         SELECT @ready = COUNT(*), @oldest = MIN(m.run_at)
@@ -21,7 +21,7 @@ BEGIN
         LEFT JOIN mq.message AS m ON m.id = g.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     ELSE
-        -- In a ring the place in mq.ready is no time.
+        -- In a round-robin queue the position in mq.ready is not a time.
         SELECT @ready = COUNT(*), @oldest = MIN(COALESCE(m.run_at, r.run_at))
         FROM (SELECT TOP (@cap + 1) run_at, id FROM mq.ready WHERE type = @type ORDER BY priority, run_at, id) AS r
         LEFT JOIN mq.message AS m ON m.id = r.id AND r.run_at = '0001-01-01'

@@ -1,7 +1,7 @@
--- cron_value: the number that a value of a cron expression stands for.
--- Arguments:   @value (digits, or a name in capitals), @low (the number of the first name), @names (three letters for each; NULL: the
---              field has no names)
--- Returns:     the number; NULL when it is none, and there is no such name
+-- cron_value: the number of a value or name in a cron expression.
+-- Arguments:   @value (digits, or a name in capitals), @low (the number of the first name), @names (three letters per
+--              name; NULL: the field has no names)
+-- Returns:     the number; NULL when it is neither a number nor a name
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq.cron_value(N'TUE', 0, N'SUNMONTUEWEDTHUFRISAT');  -- 2
@@ -11,7 +11,7 @@ RETURNS int
 AS
 BEGIN
     DECLARE @place int;
-    -- Code unit by code unit: elsewhere 0-9 also holds digits of other scripts.
+    -- Compared by code unit: in other collations 0-9 also matches digits of other scripts.
     IF @value COLLATE Latin1_General_100_BIN2 LIKE N'[0-9]' OR @value COLLATE Latin1_General_100_BIN2 LIKE N'[0-9][0-9]'
         RETURN CAST(@value AS int);
     IF @value COLLATE Latin1_General_100_BIN2 LIKE N'[A-Z][A-Z][A-Z]'

@@ -1,6 +1,6 @@
--- find_change: when the clocks of a time zone are changed.
+-- find_change: when a time zone changes its UTC offset.
 -- Arguments:   @zone, @from and @until (minutes since 1970-01-01 00:00 UTC, at most three days apart)
--- Returns:     the first minute with the offset of @until; NULL when it is that of @from
+-- Returns:     the first minute with the UTC offset of @until; NULL: the offset does not change
 -- Errors:      the server's own when it does not know the zone
 -- Transaction: reads nothing
 -- Example:     SELECT mq.find_change(N'Romance Standard Time', 29577600, 29581920);  -- 29579580, which is 2026-03-29 01:00 UTC

@@ -1,18 +1,19 @@
--- last_lives: tell whether the last message of a schedule keeps the next one away.
+-- last_lives: whether the last message of a schedule prevents the next one.
 -- Arguments:   @last_id, @overlap (of the schedule)
--- Returns:     1 while the last message is new, and without overlap while it is active too; a dead letter keeps nothing away
+-- Returns:     1 while the last message is new, and without overlap also while it is active; a dead letter does not
+--              prevent the next one
 -- Errors:      none
--- Transaction: reads only, and waits for nobody
+-- Transaction: reads only, and never waits for locks
 -- Example:     SELECT mq.last_lives(last_id, overlap) FROM mq.schedule;
 --
--- What it reads need not be committed: a message that is on its way from one state to another counts as new, or as active, for another
--- second, and the schedule's next time comes after that.
+-- It may read uncommitted rows: a message that is changing its state may count as new or active for another second, which
+-- is before the schedule's next time.
 
 CREATE OR ALTER FUNCTION mq.last_lives (@last_id bigint, @overlap bit)
 RETURNS bit
 AS
 BEGIN
-    -- A message that has none of these is active.
+    -- A message without any of these rows is active.
     RETURN CASE WHEN EXISTS (
         SELECT *
         FROM mq.message AS m WITH (READUNCOMMITTED)

@@ -1,6 +1,6 @@
 -- next_day: the first date from @day on that a cron expression matches.
 -- Arguments:   @days, @months, @weekdays and @both_days (of read_cron), @day (days since 1970-01-01)
--- Returns:     days since 1970-01-01; NULL when no date of the next 50 years matches
+-- Returns:     days since 1970-01-01; NULL when no date in the next 50 years matches
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq.next_day(@days, @months, @weekdays, @both_days, 20000);  -- 21243 for 0 0 29 2 *
@@ -17,7 +17,7 @@ BEGIN
             SET @date = DATEADD(MONTH, 1, DATEADD(DAY, 1 - DAY(@date), @date));
         ELSE
         BEGIN
-            -- 1970-01-04 was a Sunday. DATEPART would count from the day that the session begins its weeks with.
+            -- 1970-01-04 was a Sunday. DATEPART would depend on the session's first day of the week.
             SET @matches = CAST(SUBSTRING(@days, DAY(@date) + 1, 1) AS int)
                 + CAST(SUBSTRING(@weekdays, (DATEDIFF(DAY, CAST('1970-01-04' AS date), @date) + 7) % 7 + 1, 1) AS int);
             IF @matches = 2 OR (@matches = 1 AND @both_days = 0)

@@ -1,14 +1,14 @@
--- next_in_day: the first moment of a date that a cron expression names.
--- Arguments:   @minutes, @hours and @real_time (of read_cron), @zone, @day (a date that matches: days since 1970-01-01), @minute (the
---              first moment that may be it: minutes since 1970-01-01 00:00 UTC)
--- Returns:     minutes since 1970-01-01 00:00 UTC, or NULL
+-- next_in_day: the first time of a date that a cron expression matches.
+-- Arguments:   @minutes, @hours and @real_time (of read_cron), @zone, @day (a date that matches: days since 1970-01-01),
+--              @minute (the earliest result: minutes since 1970-01-01 00:00 UTC)
+-- Returns:     minutes since 1970-01-01 00:00 UTC; NULL: no time of this date
 -- Errors:      the server's own when it does not know the zone
 -- Transaction: reads nothing
 -- Example:     SELECT mq.next_in_day(@minutes, @hours, 0, N'UTC', 20000, 28800000);  -- 28800150 for 30 2 * * *
 --
--- When the clocks are set forward, what is named in the hour that does not exist comes once, as they are changed. When they are set
--- back, the hour that comes twice counts once. With * for the hour nothing is moved or left out: what comes every ten minutes goes on
--- every ten minutes, as in Vixie's cron.
+-- When the clocks are set forward, times in the missing hour occur once, at the change. When they are set back, times in
+-- the repeated hour occur once. With * as the hour, no time is moved or skipped: a message every ten minutes is still
+-- sent every ten minutes, as in Vixie cron.
 
 CREATE OR ALTER FUNCTION mq.next_in_day (
     @minutes varchar(60), @hours varchar(60), @real_time bit, @zone nvarchar(128), @day int, @minute bigint
@@ -17,7 +17,7 @@ RETURNS bigint
 AS
 BEGIN
     DECLARE @midnight bigint = CAST(@day AS bigint) * 1440, @before int, @after int, @change bigint, @from bigint, @found bigint;
-    -- No zone is a day away from UTC: all of the date lies between the two.
+    -- Every UTC offset is less than a day: the whole date lies between these two.
     SELECT @before = mq.zone_minutes(@zone, @midnight - 1440), @after = mq.zone_minutes(@zone, @midnight + 2880),
         @change = mq.find_change(@zone, @midnight - 1440, @midnight + 2880);
     SET @from = @minute + @before - @midnight;
@@ -33,7 +33,7 @@ BEGIN
         CASE WHEN @from > 0 THEN @from ELSE 0 END, @change + @after - 1 - @midnight) IS NOT NULL
         RETURN @change;
 
-    -- The latest of these, and of the day's beginning.
+    -- The latest of these and the start of the day.
     SELECT @from = MAX(f.minute)
     FROM (
         VALUES (CAST(0 AS bigint)), (@minute + @after - @midnight), (@change + @after - @midnight),

@@ -1,6 +1,6 @@
 -- next_minute: the first minute of a day that a cron expression matches.
--- Arguments:   @minutes and @hours (of read_cron), @from and @until (minutes since midnight, both included)
--- Returns:     minutes since midnight, or NULL
+-- Arguments:   @minutes and @hours (of read_cron), @from and @until (minutes since midnight, inclusive)
+-- Returns:     minutes since midnight; NULL: none
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq.next_minute(@minutes, @hours, 0, 1439);  -- 150 for 30 2 * * *

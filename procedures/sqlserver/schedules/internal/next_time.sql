@@ -1,6 +1,6 @@
--- next_time: the first time after a moment that a cron expression names.
--- Arguments:   @cron, @after, @zone (one that the server knows)
--- Returns:     @next_at: the time; NULL when no date of the next 50 years matches
+-- next_time: the first time of a cron expression after a given time.
+-- Arguments:   @cron, @after (UTC), @zone (one that the server knows)
+-- Returns:     @next_at: the time; NULL when no date in the next 50 years matches
 -- Errors:      50002 invalid_argument; the server's own when it does not know the zone
 -- Transaction: reads nothing
 -- Example:     EXEC mq.next_time N'30 2 * * *', @now, N'Romance Standard Time', @next_at OUTPUT;
@@ -18,7 +18,7 @@ BEGIN
     SET @next_at = NULL;
     EXEC mq.read_cron @cron, @every OUTPUT, @minutes OUTPUT, @hours OUTPUT, @days OUTPUT, @months OUTPUT, @weekdays OUTPUT,
         @both_days OUTPUT, @real_time OUTPUT;
-    -- Boundaries that were passed: whole seconds and minutes.
+    -- DATEDIFF counts the boundaries crossed: whole seconds and minutes.
     SET @seconds = DATEDIFF_BIG(SECOND, @epoch, @after);
     IF @every IS NOT NULL
         SET @found = (@seconds / @every + 1) * @every;
@@ -34,7 +34,7 @@ BEGIN
                 SET @day = mq.next_day(@days, @months, @weekdays, @both_days, @day + 1);
         END;
     END;
-    -- A number of seconds is more than DATEADD takes.
+    -- The number of seconds can exceed the range of DATEADD.
     SET @next_at = DATEADD(SECOND, CAST(@found % 86400 AS int), DATEADD(DAY, CAST(@found / 86400 AS int), @epoch));
 END;
 GO

@@ -1,7 +1,8 @@
--- read_cron: what a cron expression says.
--- Arguments:   @cron (five fields, @daily and the like, or @every and seconds)
--- Returns:     @every (seconds; NULL for five fields); @minutes, @hours, @days, @months and @weekdays (see read_cron_field), @both_days
---              (1: a date must match days and weekdays, not only one of them), @real_time (1: the hour is *: see next_in_day)
+-- read_cron: parse a cron expression.
+-- Arguments:   @cron (five fields, a short form such as @daily, or @every and seconds)
+-- Returns:     @every (seconds; NULL for five fields); @minutes, @hours, @days, @months and @weekdays (see
+--              read_cron_field), @both_days (1: a date must match both days and weekdays, not only one of them),
+--              @real_time (1: the hour is *: see next_in_day)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     EXEC mq.read_cron N'30 2 * * MON-FRI', @every OUTPUT, @minutes OUTPUT, @hours OUTPUT, @days OUTPUT, @months OUTPUT,
@@ -20,11 +21,11 @@ CREATE OR ALTER PROCEDURE mq.read_cron
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- A blank ends each field, and only one.
+    -- Exactly one blank ends each field.
     DECLARE @left nvarchar(max) = RTRIM(REPLACE(@cron COLLATE Latin1_General_100_BIN2, NCHAR(9), N' '));
     DECLARE @count int = 0, @at int, @field nvarchar(400), @all nvarchar(400), @digits nvarchar(400), @detail nvarchar(2000);
     DECLARE @minute nvarchar(400), @hour nvarchar(400), @day nvarchar(400), @month nvarchar(400), @weekday nvarchar(400);
-    -- Blanks at the end do no harm here.
+    -- Trailing blanks do no harm here.
     EXEC mq.require_name 'cron', @left, 0;
     SELECT @every = NULL, @left = LTRIM(@left);
     SET @all = CASE LOWER(@left COLLATE Latin1_General_100_BIN2)

@@ -1,7 +1,7 @@
--- read_cron_field: the values that one field of a cron expression names.
--- Arguments:   @name (of the field, for errors), @field (its text), @low and @high (its limits), @names (three letters for each value,
---              beginning with the first; NULL: the field has no names)
--- Returns:     @places: a text of @high + 1 zeros and ones; the n-th stands for the value n - 1
+-- read_cron_field: the values that one field of a cron expression matches.
+-- Arguments:   @name (of the field, for error texts), @field (its text), @low and @high (its limits), @names (three
+--              letters per value, from the first value on; NULL: the field has no names)
+-- Returns:     @places: a text of @high + 1 digits; the n-th is 1 if the value n - 1 matches, else 0
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
 -- Example:     EXEC mq.read_cron_field N'hour', N'0-4/2', 0, 23, NULL, @places OUTPUT;  -- 101010000000000000000000
@@ -25,7 +25,7 @@ BEGIN
     BEGIN
         SET @at = CHARINDEX(N',', @left COLLATE Latin1_General_100_BIN2);
         SELECT @item = LEFT(@left, @at - 1), @left = STUFF(@left, 1, @at, N''), @last_text = NULL, @step_text = NULL;
-        -- The step after the slash, the end after the hyphen.
+        -- The step follows the slash, the end of the range the hyphen.
         SET @first_text = @item;
         SET @at = CHARINDEX(N'/', @first_text COLLATE Latin1_General_100_BIN2);
         IF @at > 0
@@ -39,7 +39,7 @@ BEGIN
             WHEN @first_text COLLATE Latin1_General_100_BIN2 = N'*' OR @step_text IS NOT NULL THEN @high
             ELSE @first
         END;
-        -- Sunday ends a week as well as it begins one.
+        -- Sunday is also 7, so SUN can end a range.
         IF @high = 7 AND @last = 0 AND @first > 0
             SET @last = 7;
         SET @step = CASE WHEN @step_text IS NULL THEN 1 ELSE mq.cron_value(@step_text, 0, NULL) END;

@@ -1,5 +1,5 @@
 -- require_zone: refuse a time zone that the server does not know.
--- Arguments:   @zone (NULL passes: it means UTC)
+-- Arguments:   @zone (NULL passes and means UTC)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
@@ -14,7 +14,7 @@ BEGIN
     EXEC mq.require_name 'time_zone', @zone, 1;
     IF @zone IS NOT NULL AND mq.knows_zone(@zone) = 0
     BEGIN
-        SET @detail = CONCAT(N'time_zone: ', @zone, N' is not among the names that this server knows: SELECT name FROM sys.time_zone_info');
+        SET @detail = CONCAT(N'time_zone: this server does not know ', @zone, N'; to list the names: SELECT name FROM sys.time_zone_info');
         EXEC mq.raise_error 'invalid_argument', @detail;
     END;
 END;

@@ -1,12 +1,13 @@
--- send_due: send the messages of those schedules of a type that are due.
--- Arguments:   @type, @size (at most so many schedules)
+-- send_due: send the messages of the schedules of a type that are due.
+-- Arguments:   @type, @size (the most schedules)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: joins the caller's, which is READ COMMITTED; passes over schedules that another transaction has locked
+-- Transaction: joins the caller's, which is READ COMMITTED; skips schedules that another transaction has locked
 -- Example:     EXEC mq.send_due N'report', 100;
 --
--- The first claim of each second calls this. Whoever locks the row of a schedule sends its message and sets its next time in one
--- transaction, so each time is sent once, whoever dies. Times that have passed meanwhile are made up for by one message.
+-- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
+-- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
+-- passed.
 
 CREATE OR ALTER PROCEDURE mq.send_due
     @type nvarchar(400),
@@ -14,13 +15,14 @@ CREATE OR ALTER PROCEDURE mq.send_due
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- A time that was set by a clock so far ahead is set again; after a smaller step back nothing is sent twice, as in cron.
+    -- After the clock was set back by more than this, the next time is set again. After a smaller step nothing is sent
+    -- twice, as in cron.
     DECLARE @set_back int = 3;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @n int = 0, @last int, @name nvarchar(400), @cron nvarchar(400), @zone nvarchar(400);
     DECLARE @next_at datetime2(7), @last_id bigint, @overlap bit, @id bigint;
     DECLARE @due TABLE (n int NOT NULL PRIMARY KEY, name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL);
-    -- First the names, without keeping a lock, then each row by its primary key: two calls that lock rows of one table through two
-    -- indexes deadlock.
+    -- First the names, without holding locks, then each row by its primary key: two calls that lock rows of one table
+    -- through two indexes deadlock.
     INSERT INTO @due (n, name)
     SELECT ROW_NUMBER() OVER (ORDER BY s.next_at, s.name), s.name
     FROM (
@@ -42,7 +44,8 @@ BEGIN
             CONTINUE;
         IF @next_at <= @now AND mq.last_lives(@last_id, @overlap) = 0
             EXEC mq.send_occurrence @name, @next_at, @id OUTPUT;
-        -- Restored to a server that does not know the zone: claims must go on. queue_health names the schedule.
+        -- The database may have been restored to a server that does not know the zone. Claims must still work;
+        -- queue_health reports the schedule.
         SET @next_at = NULL;
         IF mq.knows_zone(@zone) = 1
             EXEC mq.next_time @cron, @now, @zone, @next_at OUTPUT;

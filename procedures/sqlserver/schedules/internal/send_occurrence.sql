@@ -1,4 +1,4 @@
--- send_occurrence: send a schedule's message and note it as the last one.
+-- send_occurrence: send a schedule's message and record it as the last one.
 -- Arguments:   @name (of a schedule whose row is locked), @run_at (when it was due)
 -- Returns:     @id
 -- Errors:      none

@@ -2,10 +2,11 @@
 -- Arguments:   @topic
 -- Returns:     pattern, type
 -- Errors:      none
--- Transaction: reads only, at READ COMMITTED: a publisher at SERIALIZABLE would keep bindings locked until its end
+-- Transaction: reads only, at READ COMMITTED: otherwise a publisher at SERIALIZABLE would lock bindings until it ends
 -- Example:     SELECT pattern, type FROM mq.matching_bindings(N'orders.eu.paid');
 --
--- One seek for each word of the topic: a pattern that matches begins with its first words, or with none of them.
+-- One index seek per leading part of the topic: up to its first wildcard, a matching pattern equals such a part or is
+-- empty.
 
 CREATE OR ALTER FUNCTION mq.matching_bindings (@topic nvarchar(400))
 RETURNS TABLE

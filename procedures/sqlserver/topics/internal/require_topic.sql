@@ -1,5 +1,5 @@
--- require_topic: refuse what is no topic, or no pattern of topics.
--- Arguments:   @argument (its name in the contract), @topic, @wildcards (1: a word may be * or #)
+-- require_topic: refuse a text that is not a topic, or not a pattern of topics.
+-- Arguments:   @argument (its name in the contract), @topic, @wildcards (1: a pattern, in which a word may be * or #)
 -- Returns:     nothing
 -- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
@@ -12,11 +12,11 @@ CREATE OR ALTER PROCEDURE mq.require_topic
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    -- Code unit by code unit.
+    -- Compared by code unit.
     DECLARE @refused nvarchar(20) = CONCAT(N'%["', NCHAR(1), N'-', NCHAR(32), NCHAR(127), N']%');
-    -- The whole topic between two dots: then an empty word is two dots, wherever it stands.
+    -- Put dots around the topic: then two dots always mean an empty word.
     DECLARE @words nvarchar(max) = CONCAT(N'.', @topic, N'.'), @detail nvarchar(2000);
-    -- Too short and too long first; not what a name may not end with.
+    -- Check the length first, but not the blank at the end, which this check reports itself.
     IF @topic IS NULL OR DATALENGTH(@topic) = 0 OR LEN(@words COLLATE Latin1_General_100_CI_AS_SC) > 202
         EXEC mq.require_name @argument, @topic, 0;
     IF CHARINDEX(N'..', @words COLLATE Latin1_General_100_BIN2) > 0
@@ -28,9 +28,9 @@ BEGIN
         OR @words COLLATE Latin1_General_100_BIN2 LIKE N'%[^.][*#]%'
     BEGIN
         SET @detail = CONCAT(@argument, CASE @wildcards
-            WHEN 1 THEN N': must be words with dots between them; a word may be * or #, and has no other *, no other #, '
-                + N'no quotes, backslashes and white space'
-            ELSE N': must be words with dots between them, without *, #, quotes, backslashes and white space'
+            WHEN 1 THEN N': must be words separated by dots; a word may be * or #, and otherwise contains no *, #, '
+                + N'quotes, backslashes or white space'
+            ELSE N': must be words separated by dots, without *, #, quotes, backslashes or white space'
         END);
         EXEC mq.raise_error 'invalid_argument', @detail;
     END;

@@ -1,6 +1,6 @@
--- topic_beginnings: what a topic begins with: none of its words, the first, the first two, and so on.
+-- topic_beginnings: the leading parts of a topic: none of its words, the first, the first two, and so on.
 -- Arguments:   @topic
--- Returns:     prefix: the words with dots between them
+-- Returns:     prefix: the words, separated by dots
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT prefix FROM mq.topic_beginnings(N'orders.eu.paid');

@@ -1,6 +1,6 @@
--- topic_headers: the headers of a message that is published.
+-- topic_headers: the headers of a published message.
 -- Arguments:   @topic, @headers (a JSON object; NULL: none)
--- Returns:     the headers with the topic as their first member; NULL when @headers is no object
+-- Returns:     the headers with the topic as their first member; NULL when @headers is not an object
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq.topic_headers(N'orders.eu.paid', N'{"trace":"7"}');
@@ -10,11 +10,11 @@ RETURNS nvarchar(max)
 AS
 BEGIN
     DECLARE @object nvarchar(max) = LTRIM(RTRIM(COALESCE(@headers, N'{}'))), @rest nvarchar(max);
-    -- By their numbers: to most collations a wide bracket is a bracket.
+    -- Compared by their codes: most collations equate a wide bracket with a bracket.
     IF LEN(@object) < 2 OR UNICODE(@object) <> 123 OR UNICODE(RIGHT(@object, 1)) <> 125
         RETURN NULL;
     SET @rest = STUFF(@object COLLATE Latin1_General_100_BIN2, 1, 1, N'');
-    -- An object of nothing but white space has no comma.
+    -- An empty object gets no comma.
     IF @rest COLLATE Latin1_General_100_BIN2 LIKE N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N'}]%'
         SET @rest = N',' + @rest;
     ELSE

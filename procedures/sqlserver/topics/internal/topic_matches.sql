@@ -1,20 +1,20 @@
 -- topic_matches: whether a pattern matches a topic.
--- Arguments:   @pattern (in which * stands for one word, and # for any number of them), @topic
+-- Arguments:   @pattern (* matches exactly one word, # zero or more), @topic
 -- Returns:     1 or 0
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq.topic_matches(N'orders.#.paid', N'orders.eu.paid');
 --
--- Word by word from the left. A # stands for no word at first, and for one more each time that what comes after it does not match.
--- Of several # only the last one grows: what the ones before it could still take, it can take as well. So the time grows with the
--- length of the topic times that of what stands between two #.
+-- Compares word by word from the left. A # first matches no word, and one more word each time that the part after it does
+-- not match. Of several #, only the last one grows, because it can take any words that the earlier ones could take. So
+-- the time grows with the length of the topic times the length of the part between two #.
 
 CREATE OR ALTER FUNCTION mq.topic_matches (@pattern nvarchar(400), @topic nvarchar(400))
 RETURNS bit
 AS
 BEGIN
-    -- A dot ends each word, and one more ends the pattern: an empty word is its end. Code unit by code unit, so one by one: else the
-    -- collation of the database would count.
+    -- A dot ends each word, and one more dot ends the pattern, so an empty word is the end. Compared by code unit,
+    -- independent of the database's collation.
     DECLARE @words nvarchar(401) = @topic + N'.', @parts nvarchar(402) = @pattern + N'..';
     DECLARE @length int = LEN(@words COLLATE Latin1_General_100_BIN2), @at int = 1, @to int, @word nvarchar(400);
     DECLARE @part_at int = 1, @part_to int, @part nvarchar(400), @grow_at int, @after int;
@@ -39,7 +39,7 @@ BEGIN
             SELECT @at = @grow_at, @part_at = @after;
         END;
     END;
-    -- What is left of the pattern may be nothing but #.
+    -- The rest of the pattern may contain only #.
     WHILE SUBSTRING(@parts COLLATE Latin1_General_100_BIN2, @part_at, 2) = N'#.'
         SET @part_at = @part_at + 2;
     RETURN CASE SUBSTRING(@parts COLLATE Latin1_General_100_BIN2, @part_at, 2) WHEN N'.' THEN 1 ELSE 0 END;

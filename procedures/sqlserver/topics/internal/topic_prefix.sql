@@ -1,6 +1,6 @@
--- topic_prefix: what a pattern begins with up to its first wildcard, without the dot before that.
+-- topic_prefix: the part of a pattern before its first wildcard, without the dot in front of it.
 -- Arguments:   @pattern
--- Returns:     the prefix: empty when the pattern begins with a wildcard, all of it when it has none
+-- Returns:     the prefix; empty: the pattern begins with a wildcard; the whole pattern when it has no wildcard
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT mq.topic_prefix(N'orders.eu.*.paid');

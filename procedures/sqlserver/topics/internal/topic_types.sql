@@ -1,6 +1,6 @@
 -- topic_types: the types that are bound to a topic.
 -- Arguments:   @topic
--- Returns:     type, once each
+-- Returns:     type: each type once
 -- Errors:      none
 -- Transaction: reads only, at READ COMMITTED
 -- Example:     SELECT type FROM mq.topic_types(N'orders.eu.paid');

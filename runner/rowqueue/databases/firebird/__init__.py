@@ -1,4 +1,4 @@
-"""Firebird 3.0 and later through firebird-driver. All that the runner knows of this server stands in this package."""
+"""Firebird 3.0 and later, through firebird-driver."""
 
 from .database import Firebird
 from .session import FirebirdSession

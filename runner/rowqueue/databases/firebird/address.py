@@ -1,4 +1,4 @@
-"""URLs of Firebird: a database on a server, or a file that the embedded engine opens."""
+"""Firebird URLs: a database on a server, or a file for the embedded engine."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ _OPTIONS = ("charset", "connect_timeout", "role")
 
 @dataclass(frozen=True)
 class Address:
-    """What a URL says. `host`: None for the embedded engine; `database`: a path or an alias."""
+    """The settings in a URL. `host`: None for the embedded engine. `database`: a path or an alias."""
 
     host: str | None
     port: int | None
@@ -21,12 +21,12 @@ class Address:
 
     @property
     def dsn(self) -> str:
-        """The database as the client library names it."""
+        """The database in the form for the client library."""
         return self.database if self.host is None else f"{url.server(self.host, self.port, '/')}:{self.database}"
 
 
 def parse(text: str) -> Address:
-    """What a URL says. Raises ValueError, which never tells the password."""
+    """The settings in a URL. Raises ValueError, which never contains the password."""
     with url.reading():
         parts = url.split(text, _OPTIONS)
         charset = parts.options.get("charset", "UTF8")
@@ -34,7 +34,7 @@ def parse(text: str) -> Address:
             raise ValueError(f"charset is {charset!r}; it must be UTF8")
         seconds = url.connect_seconds(parts.options)
         host = parts.host or None
-        # Without a host it is a file of this machine, whose whole path the URL's path is.
+        # Without a host, the URL's path is the full path of a local file.
         database = parts.path[1:] if host else parts.path
         url.refuse_nul(database, parts.user, parts.password)
         role = parts.options.get("role") or None

@@ -1,4 +1,4 @@
-"""The text of a call on Firebird, its values, and the shape of what comes back: for the runner and for applications."""
+"""Calls on Firebird: their text, their values and their results, for the runner and for applications."""
 
 import math
 import re
@@ -13,34 +13,34 @@ from ..base import Disconnected, QueueError, Row
 from ..values import in_utc, invalid, text, whole
 from .errors import translate
 
-SETS = False  # a call has one result
+SETS = False  # a call has one result set
 
-# Words of SQL: these columns have quoted names, in capitals.
+# SQL keywords: columns with these names are quoted, in upper case.
 _RESERVED = {"count", "minute", "value", "position", "row", "table"}
 
-# This driver takes 0.2 ms more for a BLOB than for a VARCHAR, in either direction: short texts go as such.
+# The driver takes 0.2 ms more for a BLOB than for a VARCHAR, in both directions: short texts are sent as VARCHAR.
 _SHORT = 2000  # bytes
-_LONG = {"body", "key", "row"}  # the columns that are BLOBs, as far as speed matters
-_NAME_CHARACTERS = 1000  # what an argument that is a name has room for; the procedure then says what is allowed
+_LONG = {"body", "key", "row"}  # the BLOB columns for which speed matters
+_NAME_CHARACTERS = 1000  # room in an argument that is a name; the procedure checks the real limit
 _TRUNCATION = 335544914
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def compose(procedure: str, arguments: Sequence[Any]) -> tuple[str, list[Any]]:
-    """A call and its parameters. Raises QueueError for what no type can hold."""
+    """A call and its parameters. Raises QueueError for a value that its type cannot hold."""
     known = contract.load().procedures[procedure].arguments
     values = [value_of(argument, value) for argument, value in zip(known, arguments, strict=False)]
     return query(procedure, tuple(map(marker, known, values))), values
 
 
 def value_of(argument: contract.Argument, value: Any) -> Any:
-    """The value as the driver is to write it. Raises QueueError when its type cannot hold it."""
+    """The value in the form for the driver. Raises QueueError when its type cannot hold it."""
     if value is None:
         return None
     if argument.type in {"text", "key"}:
         return _text(argument, text(argument.name, value))
     if argument.type == "time":
-        # Whole milliseconds, as in results.
+        # Rounded to milliseconds, as in results.
         moment = in_utc(argument.name, value)
         return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
     return _number(argument, value) if argument.type == "number" else whole(argument.name, value)
@@ -68,7 +68,7 @@ def _is_name(argument: contract.Argument) -> bool:
 
 
 def marker(argument: contract.Argument, value: Any) -> str:
-    """The parameter's place in a call: as a VARCHAR, or as the type that the procedure has."""
+    """The parameter marker: cast to VARCHAR, or of the procedure's own type."""
     if argument.type != "text" or _is_name(argument):
         return "?"
     is_short = value is None or len(value) <= _SHORT // 4 or len(value.encode()) <= _SHORT
@@ -77,9 +77,9 @@ def marker(argument: contract.Argument, value: Any) -> str:
 
 @cache
 def query(procedure: str, markers: tuple[str, ...]) -> str:
-    """The text of a call. A long text comes in two columns, of which one is NULL: when it is short, as a VARCHAR.
+    """The text of a call. A long text has two result columns, one of them NULL: a VARCHAR if it is short, else a BLOB.
 
-    Times come as milliseconds: this driver takes longer for a TIMESTAMP than for all else in a row.
+    Times are returned as milliseconds: the driver takes longer for a TIMESTAMP than for the rest of a row.
     """
     columns, whole = [], []
     for column in contract.load().procedures[procedure].columns:
@@ -96,7 +96,7 @@ def query(procedure: str, markers: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class Shape:
-    """The columns of a result: which are times, and which are in two."""
+    """The columns of a result: which are times, and which are split in two."""
 
     names: tuple[str, ...]
     times: tuple[str, ...]
@@ -124,7 +124,7 @@ def shape(procedure: str) -> Shape:
 
 
 def bad_argument(error: Exception, known: Sequence[contract.Argument], values: Sequence[Any]) -> QueueError | None:
-    """The contract's error for a text that never reached the procedure because it is too long."""
+    """invalid_argument for a text that is too long, so it never reached the procedure."""
     if _TRUNCATION not in getattr(error, "gds_codes", ()) or re.search(r"^-?At ", str(error), re.M):
         return None
     texts = [
@@ -133,7 +133,7 @@ def bad_argument(error: Exception, known: Sequence[contract.Argument], values: S
     return invalid(max(texts)[1], "is too long") if texts else None
 
 
-# ---- on a connection of an application's: see databases/applications.py
+# ---- on the connection of an application: see databases/applications.py
 
 
 def cursor(connection: Any) -> Any:
@@ -151,6 +151,6 @@ def rows(procedure: str, description: Sequence[Any], values: Sequence[Any]) -> l
 
 
 def failure(error: Exception, connection: Any, procedure: str, arguments: Sequence[Any]) -> Exception:
-    """Our exception for one of the driver's."""
+    """The exception of this package for a driver's error."""
     known = contract.load().procedures[procedure].arguments
     return bad_argument(error, known, arguments) or translate(error)

@@ -1,4 +1,4 @@
-"""Connecting to Firebird, and the manners of a transaction."""
+"""Connecting to Firebird, and the parameters of transactions."""
 
 import os
 import socket
@@ -22,20 +22,20 @@ from .errors import NO_CHARSET, line, translate, translated
 from .library import load
 from .watch import Watched, answer
 
-_ATTACH_SECONDS = 30  # for the server's part, after the client's
+_ATTACH_SECONDS = 30  # for the server to answer, after the TCP connection is open
 
-# How a transaction goes about its work, as the API has it: the driver's own function for it needs the client library.
+# Transaction parameters in the form of the API: the driver's own function for them needs the client library.
 _READ_COMMITTED = bytes([3, 9, 15, 17])  # format 3, write, read committed, record version
-# A claim passes over what another has locked, and does not stand still behind it.
+# A claim skips rows that another transaction has locked; it does not wait for them.
 NO_WAIT = _READ_COMMITTED + b"\x07"
 WAIT = _READ_COMMITTED + b"\x06"
-# For changes of the schema, which wait until running calls of an object have ended.
+# DDL waits until running calls of an object have ended.
 PATIENCE = 60  # seconds
 PATIENT = WAIT + b"\x15\x04" + PATIENCE.to_bytes(4, "little")
 
 
 def connect(address: Address, application_name: str, manner: bytes) -> Connection:
-    """A connection whose transactions are begun in that manner. Raises Disconnected, Forbidden or DatabaseError."""
+    """A connection. `manner`: the parameters of its transactions. Raises Disconnected, Forbidden or DatabaseError."""
     if not address.database.strip("/"):
         raise DatabaseError(
             "no database is named: firebird://user@host/alias, or firebird://user@host//path/of/file.fdb"
@@ -64,7 +64,7 @@ def connect(address: Address, application_name: str, manner: bytes) -> Connectio
             connection.close()
             raise
     except Error as error:
-        if NO_CHARSET in (error.gds_codes or ()):  # every database has UTF8: the server was ending the connection
+        if NO_CHARSET in (error.gds_codes or ()):  # every database has UTF8, so the server was closing the connection
             raise Disconnected(line(error)) from error
         raise translate(error) from error
     if connection.watched is not None:
@@ -83,7 +83,7 @@ def _attach(address: Address, settings: bytes) -> iAttachment:
 
 
 def _attachments(address: Address) -> set[int]:
-    """The numbers of our connections that the server has. Raises as `connect` does."""
+    """The numbers of our connections on the server. Raises as `connect` does."""
     with closing(connect(address, "rowqueue watch", NO_WAIT)) as connection, translated():
         with connection.query_transaction.cursor() as cursor:
             found = cursor.execute("SELECT mon$attachment_id FROM mon$attachments").fetchall()
@@ -92,7 +92,7 @@ def _attachments(address: Address) -> set[int]:
 
 
 def _name(connection: Connection, application_name: str) -> int:
-    """Tell the procedures who calls, where they are not told: the server knows a program's name only.
+    """Set the caller's name for the procedures, because the server knows only the program's name.
 
     Returns the connection's number on the server.
     """
@@ -107,7 +107,7 @@ def _name(connection: Connection, application_name: str) -> int:
 
 
 def _keep_alive(port: int) -> None:
-    """Let the system notice within about a minute that a server is gone: the client library has no setting for it."""
+    """Let the system detect a dead server within about a minute: the client library has no setting for it."""
     for descriptor in _sockets():
         with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as mine:
             if mine.family in {socket.AF_INET, socket.AF_INET6} and mine.getpeername()[1] == port:
@@ -115,7 +115,7 @@ def _keep_alive(port: int) -> None:
 
 
 def _sockets() -> Iterator[int]:
-    """The sockets that this process has open, where the system lists them."""
+    """The open sockets of this process, on systems that list them."""
     for name in Path("/dev/fd").glob("*"):
         with suppress(OSError):  # it is closed by now
             if stat.S_ISSOCK(os.fstat(int(name.name)).st_mode):

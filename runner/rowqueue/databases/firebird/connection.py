@@ -1,4 +1,4 @@
-"""firebird-driver's connection, which leaves the runner's transaction to the runner; and rows of the runner's own."""
+"""firebird-driver's connection, guarded in the runner's transaction, and helpers for the runner's own statements."""
 
 import logging
 from collections.abc import Sequence
@@ -17,26 +17,26 @@ _log = logging.getLogger(__name__)
 
 
 class Connection(DriverConnection):  # type: ignore[misc]
-    """The driver's connection, which leaves the runner's transaction to the runner.
+    """The driver's connection, guarded in the runner's transaction.
 
-    Where no transaction is active there is nothing to end: other drivers think so, and yoyo relies on it.
+    commit() and rollback() without an active transaction do nothing, as in other drivers; yoyo relies on this.
     """
 
     guarded = False
     watched: Watched | None = None  # None for the embedded engine, which always answers
 
     def at_work(self) -> None:
-        """A call begins, whose answer is not awaited for good."""
+        """A call begins; its answer must come in time."""
         if self.watched is not None:
             self.watched.begin()
 
     def at_rest(self) -> None:
-        """No call runs."""
+        """No call is running."""
         if self.watched is not None:
             self.watched.end()
 
     def let_go(self, error: BaseException) -> None:
-        """Ask nothing more of a server that has ended this connection: it may leave that without an answer."""
+        """Send nothing more on a connection that the server has ended: it may never answer."""
         if self.watched is not None and isinstance(error, Error):
             failure = translate(error)
             if isinstance(failure, Disconnected) and not isinstance(failure, ReadOnly):
@@ -62,7 +62,7 @@ class Connection(DriverConnection):  # type: ignore[misc]
             raise InterfaceError(refusal(what))
 
     def close(self) -> None:
-        """Close it, whatever state it is in. Never raises."""
+        """Close it, in any state. Never raises."""
         if self.is_closed():
             return
         self.at_work()
@@ -86,20 +86,20 @@ class Connection(DriverConnection):  # type: ignore[misc]
 
 
 def free(statement: Statement) -> None:
-    """Free a statement, whatever state its connection is in."""
+    """Free a statement; its connection may be lost."""
     try:
         statement.free()
     except Error as error:
         _log.debug("freeing: %s", line(error))
-        # It went with the connection, and the driver would try to free it when it is collected.
+        # It ended with the connection. The driver would otherwise try to free it when it is garbage-collected.
         statement._istmt._refcnt, statement._istmt = 0, None
 
 
 def forget_transaction(manager: TransactionManager) -> None:
-    """End a transaction that may be past ending in order."""
+    """End a transaction, even one that can no longer be ended normally."""
     try:
         if has_ended(manager):
-            # The driver would release what a COMMIT has released.
+            # The driver would release what a COMMIT has already released.
             manager._tra._refcnt, manager._tra = 0, None
         elif manager.is_active():
             manager.rollback()
@@ -109,7 +109,7 @@ def forget_transaction(manager: TransactionManager) -> None:
 
 
 def has_ended(manager: TransactionManager) -> bool:
-    """Whether a statement such as COMMIT has ended a transaction that the driver takes for active."""
+    """Whether a statement such as COMMIT has ended a transaction that the driver still counts as active."""
     return manager._tra is not None and not manager._tra._as_parameter_
 
 

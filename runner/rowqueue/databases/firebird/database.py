@@ -1,4 +1,4 @@
-"""Firebird: installing, and what the runner asks of the database as a whole."""
+"""Firebird: installing the queue, and questions about the whole database."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -25,7 +25,7 @@ class Firebird(Database):
 
     name: ClassVar[str] = "firebird"
     schemes: ClassVar[tuple[str, ...]] = ("firebird",)
-    # A call may meet new procedures beside old ones.
+    # During an upgrade, a call may use new procedures together with old ones.
     swaps_at_once: ClassVar[bool] = False
     cascades: ClassVar[bool] = False
     yoyo_scheme: ClassVar[str] = "firebird"
@@ -35,12 +35,12 @@ class Firebird(Database):
         self._address = parse(url)
 
     def open(self, application_name: str, manner: bytes = NO_WAIT) -> Connection:
-        """A connection of the driver's. Raises as `connect` does."""
+        """A driver connection. Raises as `connect` does."""
         return connect(self._address, application_name, manner)
 
     @contextmanager
     def _opened(self, application_name: str, manner: bytes = NO_WAIT) -> Iterator[Connection]:
-        """A connection for statements of the runner's own."""
+        """A connection for the runner's own statements."""
         with translated(), closing(self.open(application_name, manner)) as connection:
             yield connection
 
@@ -49,7 +49,7 @@ class Firebird(Database):
 
     @contextmanager
     def installing(self) -> Iterator[None]:
-        # A row that is locked until this connection ends, however that happens. It is yoyo's, whose tables come first.
+        # A row that stays locked until this connection ends. It is in one of yoyo's tables, which are created first.
         with self._opened("rowqueue apply", PATIENT) as connection:
             _refuse_unsuitable(connection)
             yoyo_tables.make(connection)
@@ -96,8 +96,8 @@ class Firebird(Database):
             return [(name, kind, sha256, changed) for name, kind, sha256, changed in rows(connection, query)]
 
     def run_files(self, files: Sequence[SqlFile]) -> list[str]:
-        # DDL is seen by the next statement when it is committed. The records come last: after an interruption, the next
-        # `apply` runs all the files again.
+        # DDL must be committed before the next statement can see it. The records are written last: after an
+        # interruption, the next `apply` runs all files again.
         with self._opened("rowqueue apply", PATIENT) as connection:
             for file in files:
                 with in_file(file.name), translated():
@@ -128,13 +128,13 @@ class Firebird(Database):
             recorded = self.installed()
             objects.drop(connection, recorded or ())
             yoyo_tables.forget(connection, known(self.name, recorded))
-        # The lock was a row of one of these.
+        # One of these has the lock's row.
         with self._opened("rowqueue uninstall", PATIENT) as connection:
             yoyo_tables.drop(connection)
 
 
 def _refuse_unsuitable(connection: Connection) -> None:
-    """Raises DatabaseError for a database that the queue cannot live in, before anything is made."""
+    """Raise DatabaseError for a database that cannot hold the queue, before anything is created."""
     [[reason]] = rows(connection, f"SELECT {script.UNSUITABLE} FROM mon$database")
     if reason is not None:
         raise DatabaseError(reason)

@@ -1,4 +1,4 @@
-"""What the errors of Firebird and firebird-driver mean."""
+"""The meaning of the errors of Firebird and firebird-driver."""
 
 import re
 
@@ -46,25 +46,25 @@ _NO_COLUMN = 335544578
 _IO_ERROR = 335544344
 _UNIQUE = 335544665
 NO_CHARSET = 335544509
-# Keys that another transaction may have put there and not committed yet.
+# Errors for keys that another transaction may have inserted but not committed yet.
 _AWAITED = re.compile("MQ_(DEDUP_PK|WATCHED_LABEL|SUBSCRIPTION_PK|BINDING_PK|SCHEDULE_PK|CONSUMER_PK|REPORT_PK)")
 _NO_METADATA_UPDATE = 335544351
 
 
 def is_taken(error: BaseException) -> bool:
-    """Whether a row or a name is there already, or another transaction is about to put it there."""
+    """Whether a row or a name already exists, or another transaction is creating it."""
     codes = set(getattr(error, "gds_codes", None) or ())
-    # A server tells of a name that is taken in several ways: of an index, of a lock, or with a text that 3.0 lacks.
+    # Servers report a name that is taken as an index error, as a lock error, or with a text that 3.0 does not have.
     return bool(codes & {_UNIQUE, _NO_METADATA_UPDATE}) and not codes & _FORBIDDEN
 
 
 def line(error: BaseException) -> str:
-    """What the server or the driver says, on one line."""
+    """The error text of the server or driver on one line."""
     return " ".join(part.lstrip("-") for part in str(error).split("\n") if part).strip() or type(error).__name__
 
 
 def _of_contract(text: str) -> QueueError | None:
-    """The numbered error that a procedure has raised."""
+    """The numbered error that a procedure raised; None for other texts."""
     found = re.search(
         r"^-?MQ_(50\d{3})\n-?(.*?)(?:\n-?At (?:procedure|function|block|trigger|sub) .*)?\Z", text, re.M | re.S
     )
@@ -72,17 +72,17 @@ def _of_contract(text: str) -> QueueError | None:
 
 
 def translate(error: BaseException) -> Exception:
-    """Our exception for one of the driver's."""
+    """The exception of this package for a driver's error."""
     codes = set(getattr(error, "gds_codes", None) or ())
     state = getattr(error, "sqlstate", None) or ""
     message = line(error)
     if _EXCEPTION in codes and (raised := _of_contract(str(error))):
         return raised
     if isinstance(error, AttributeError) or codes & _DISCONNECTS or (state.startswith("08") and _IO_ERROR not in codes):
-        # The driver lets go of a connection that it has closed.
+        # The driver drops a connection that it has closed.
         return Disconnected("the connection is closed" if isinstance(error, AttributeError) else message)
     if codes & _READ_ONLY:
-        return ReadOnly(f"{message}: name the primary in the URL; a database of its own: gfix -mode read_write")
+        return ReadOnly(f"{message}: name the primary in the URL; if there is no primary: gfix -mode read_write")
     if codes & _CONFLICTS or state == "40001" or (_UNIQUE in codes and _AWAITED.search(message)):
         return Conflict(message)
     if codes & _FORBIDDEN or state == "28000":

@@ -1,7 +1,7 @@
-"""Wake-ups on Firebird: events, over a connection and a thread of their own.
+"""Wake-ups on Firebird: events, with a connection and a thread of their own.
 
-The server tells them over a second TCP connection, to a port that a firewall may hide. The registration then hangs in
-the client library for minutes, or no event ever comes: neither may hold up the consumer, who polls anyway.
+The server sends events over a second TCP connection, whose port a firewall may block. Then the registration hangs in
+the client library for minutes, or no event arrives. Neither must delay the consumer, which polls anyway.
 """
 
 import logging
@@ -20,25 +20,25 @@ from .errors import line
 
 _log = logging.getLogger(__name__)
 
-_READY_SECONDS = 1.0  # how long a caller waits until events are sure to come
+_READY_SECONDS = 1.0  # how long a caller waits for the registration
 _RETRY_SECONDS = 10.0
 _PING_SECONDS = 30.0
-_NAME_CHARACTERS = 30  # of a type: what the procedures put into the name of its event
+_NAME_CHARACTERS = 30  # of a type, which the procedures put into the name of its event
 
 
 def event_name(type_name: str) -> bytes:
-    """The event that the procedures post for a type."""
+    """The name of the event that the procedures post for a queue."""
     return ("mq_" + type_name[:_NAME_CHARACTERS]).encode()
 
 
 class _Callback(iEventCallbackImpl):  # type: ignore[misc]
-    """What the client library calls from a thread of its own, with the counts of all events."""
+    """The object that the client library calls, from a thread of its own, with the counts of all events."""
 
     def __init__(self, arrived: "queue.SimpleQueue[bytes | None]") -> None:
         super().__init__()
         self._arrived = arrived
 
-    # The driver's own take too few arguments (2.1.0). We hold the object for as long as the library may call.
+    # The driver's own class takes too few arguments (2.1.0). The object is kept as long as the library may call it.
     def add_ref(self, *_: object) -> None:
         pass
 
@@ -46,7 +46,7 @@ class _Callback(iEventCallbackImpl):  # type: ignore[misc]
         return 1
 
     def events_arrived(self, events: bytes) -> None:
-        if events:  # none when a registration is given up
+        if events:  # None when a registration is cancelled
             self._arrived.put(events)
 
 
@@ -59,7 +59,7 @@ def _let_go(registration: iEvents) -> None:
 
 
 class Listener:
-    """Makes `descriptor` readable when something has been sent to one of the types. `is_on`: it is sure to."""
+    """Makes `descriptor` readable when a message is sent to one of the queues. `is_on`: the registration works."""
 
     def __init__(self, types: Sequence[str], connect: Callable[[], Connection]) -> None:
         self.types = frozenset(types)
@@ -78,11 +78,11 @@ class Listener:
 
     @property
     def descriptor(self) -> int:
-        """Readable after an event, until `clear`."""
+        """A file descriptor that is readable after an event, until `clear`."""
         return self._reader.fileno()
 
     def clear(self) -> bool:
-        """Forget what has come; returns whether something had."""
+        """Clear the events; returns whether there were any."""
         woken = False
         with suppress(BlockingIOError):
             while self._reader.recv(4096):
@@ -90,7 +90,7 @@ class Listener:
         return woken
 
     def close(self) -> None:
-        """Give up. Never raises, and does not wait for a registration that hangs."""
+        """End the thread. Never raises, and does not wait for a registration that hangs."""
         self._closed = True
         self._arrived.put(None)
         self._thread.join(_READY_SECONDS)
@@ -112,12 +112,12 @@ class Listener:
                 self._pause()
 
     def _follow(self, connection: Connection) -> None:
-        """Pass events on until it is closed. Raises the driver's errors."""
-        # Format 1, then each name with its length before it and its count behind it.
+        """Pass events on until closed. Raises the driver's errors."""
+        # Format 1; then for each name its length, the name and its count.
         names = sorted({event_name(name) for name in self.types})
         counts = b"\1" + b"".join(bytes([len(name)]) + name + bytes(4) for name in names)
         while not self._closed:
-            # An event counts from the last counts that we have seen: none is lost between two registrations.
+            # Counting starts at the last counts received, so no event is lost between two registrations.
             registration = connection._att.que_events(self._callback, counts)
             try:
                 connection.at_rest()
@@ -127,20 +127,20 @@ class Listener:
                 raise
             finally:
                 connection.at_work()
-                # Before the connection is closed, also when that is lost: else the client library is asked to let go
-                # of it when the object is collected, with memory that it has freed, and the process would die.
+                # Must happen before the connection is closed, even a lost one. Otherwise garbage collection calls the
+                # client library with memory that it has freed, and the process crashes.
                 _let_go(registration)
             if arrived is None:
                 return
-            # The very first answer comes at once and tells where the counts stand; so does that of a later connection,
-            # and what was sent until then has been missed.
+            # The first answer on each connection comes at once and has the current counts. Events between the
+            # connections were missed.
             if self._ready.is_set():
                 self._wake()
             self.is_on, counts = True, arrived
             self._ready.set()
 
     def _next(self, connection: Connection) -> bytes | None:
-        """The next counts; None when it is closed. Raises the driver's errors when the connection is lost."""
+        """The next counts; None when closed. Raises the driver's errors when the connection is lost."""
         while True:
             try:
                 return self._arrived.get(timeout=_PING_SECONDS)
@@ -150,11 +150,11 @@ class Listener:
                 connection.at_rest()
 
     def _wake(self) -> None:
-        with suppress(OSError):  # it is full of wake-ups, or closed
+        with suppress(OSError):  # the pipe is full of wake-ups, or closed
             self._writer.send(b"x")
 
     def _pause(self) -> None:
-        """Wait before the next attempt, unless it is closed."""
+        """Wait before the next attempt, unless closed."""
         with suppress(queue.Empty):
             while self._arrived.get(timeout=_RETRY_SECONDS) is not None:
                 pass

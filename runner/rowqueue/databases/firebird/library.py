@@ -1,4 +1,4 @@
-"""Firebird's client library, which the driver needs: the system's, or that of the package firebird-embedded."""
+"""Firebird's client library, which the driver needs: the system's, or the one in the package firebird-embedded."""
 
 import ctypes
 import os
@@ -19,11 +19,11 @@ _loading = threading.Lock()
 
 
 def load(embedded: bool) -> None:
-    """Load the client library once a process. Raises DatabaseError that says what to install."""
+    """Load the client library, once per process. Raises a DatabaseError that says what to install."""
     with _loading:
         if has_api():
             return
-        # It warns of handles that went with a lost connection.
+        # The library warns about handles of a lost connection.
         warnings.filterwarnings("ignore", module=r"firebird\.driver")
         named = os.environ.get(_LIBRARY)
         has_wheel = _has_wheel()
@@ -54,7 +54,7 @@ def _has_wheel() -> bool:
 
 
 def _load_wheel() -> None:
-    """The library of the package firebird-embedded, which is linked against two libraries that it does not find."""
+    """Load the library of firebird-embedded, after two libraries that it needs and would not find."""
     from firebird.embedded.provider import FirebirdProvider
 
     provider = FirebirdProvider()

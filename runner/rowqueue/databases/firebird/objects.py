@@ -1,4 +1,4 @@
-"""Firebird: which objects are in a database, and taking the queue's out of it."""
+"""Firebird: finding and dropping the queue's objects."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from ..migrations import released
 from .connection import Connection, rows
 from .statements import CATALOG
 
-# The triggers of watched tables, and of those that were: whatever has a right that we give to no others.
+# The triggers of watched and formerly watched tables: they have a right that no other trigger has.
 WATCHING = """\
 SELECT TRIM(t.rdb$trigger_name) FROM rdb$triggers AS t JOIN rdb$user_privileges AS p ON p.rdb$user = t.rdb$trigger_name
 WHERE p.rdb$user_type = 2 AND p.rdb$relation_name = 'MQ_SEND_CHANGES'"""
@@ -42,8 +42,8 @@ def drop(connection: Connection, recorded: Iterable[str]) -> None:
     for kind in CATALOG:
         names = sorted({name.upper() for found, name in created if found == kind})
         drops += [f"DROP {kind} {name}" for name in existing(connection, kind, names)]
-    # In one transaction, because what they need of each other is looked at when it ends: all go, or none when a session
-    # that has used one is still there.
+    # In one transaction, because dependencies are checked when it ends. Either all are dropped, or none if a session
+    # still uses one of them.
     for statement in drops:
         connection.execute_immediate(statement)
     connection.commit()

@@ -1,4 +1,4 @@
-"""What is wrong with the rights of a queue on Firebird: owners, what everybody may, what roles and procedures lack."""
+"""Firebird: wrong rights of an installed queue: of owners, PUBLIC, the queue's roles and its procedures."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ from .connection import Connection, rows
 
 _VERBS = {"X": "execute", "G": "use", "S": "read"}
 _ROLES = tuple(role.upper() for role in ROLES)
-# All objects of names like ours: with their kinds as rdb$user_privileges has them, and their owners.
+# All objects with names like ours, their kinds as in rdb$user_privileges, and their owners.
 _OBJECTS = " UNION ALL ".join(
     f"SELECT TRIM(rdb${column}_name), {number}, TRIM(rdb$owner_name) FROM rdb${column}s"
     f" WHERE rdb${column}_name STARTING WITH 'MQ_'{condition}"
@@ -25,7 +25,8 @@ _OBJECTS = " UNION ALL ".join(
 _EVERYBODY = """\
 SELECT DISTINCT TRIM(rdb$relation_name), rdb$object_type, TRIM(rdb$privilege) FROM rdb$user_privileges
 WHERE rdb$user = 'PUBLIC' AND rdb$user_type = 8 AND rdb$relation_name STARTING WITH 'MQ_'"""
-# What our procedures name, and what they have rights on. The server would compare all with all to join them.
+# The objects that our procedures use, and those on which they have rights. Joined here: the server would use a nested
+# loop.
 _NEEDED = """\
 SELECT DISTINCT TRIM(rdb$dependent_name), rdb$dependent_type, TRIM(rdb$depended_on_name), rdb$depended_on_type
 FROM rdb$dependencies
@@ -50,7 +51,7 @@ _GRANTED = re.compile(r"^GRANT EXECUTE ON (PROCEDURE|FUNCTION) (\w+) TO (mq_[\w,
 
 
 def problems(connection: Connection) -> list[str]:
-    """One line for each thing wrong with owners and grants; [] where nothing is installed."""
+    """One line for each wrong owner or grant; [] when nothing is installed."""
 
     objects = {(name, kind): owner for name, kind, owner in rows(connection, _OBJECTS)}
     owner = objects.get(("MQ_MESSAGE", 0))
@@ -62,7 +63,7 @@ def problems(connection: Connection) -> list[str]:
     lacking = Counter(name for name, kind, *thing in missing if (name, kind) in ours and tuple(thing) in ours)
     return [
         *(
-            f"{name} belongs to {other}, and not to {owner}: drop it, then run apply again"
+            f"{name} belongs to {other}, not to {owner}: drop it, then run apply again"
             for (name, _), other in sorted(objects.items())
             if other != owner and name in installed
         ),
@@ -71,14 +72,14 @@ def problems(connection: Connection) -> list[str]:
             for name, kind, right in sorted(rows(connection, _EVERYBODY))
             if (name, kind) in ours or (name, 1) in ours
         ),
-        *(f"MQ_USE_TABLE has rights on {name}, which nobody needs any more" for (name,) in rows(connection, _LEFT)),
+        *(f"MQ_USE_TABLE has rights on {name}, which are no longer needed" for (name,) in rows(connection, _LEFT)),
         *(f"{name} lacks a right on {n} objects of the queue" for name, n in sorted(lacking.items())),
         *_problems_of_roles(rows(connection, _OF_ROLES)),
     ]
 
 
 def _problems_of_roles(rows: list[tuple[Any, ...]]) -> list[str]:
-    """What they lack, and what they have beyond grants.sql."""
+    """The rights that the roles lack, and those that they have beyond grants.sql."""
     text = files.grants("firebird")
     wanted = {
         (role.upper(), name.upper(), 15 if kind == "FUNCTION" else 5, "X")
@@ -90,5 +91,5 @@ def _problems_of_roles(rows: list[tuple[Any, ...]]) -> list[str]:
     return [
         *(f"the role {role} does not exist" for role in _ROLES if role not in there),
         *(f"{role} lacks EXECUTE on {name}" for role, name, *_ in sorted(wanted - found) if role in there),
-        *(f"{role} has a right on {name} that no release gives it" for role, name, *_ in sorted(found - wanted)),
+        *(f"{role} has a right on {name} that grants.sql does not give" for role, name, *_ in sorted(found - wanted)),
     ]

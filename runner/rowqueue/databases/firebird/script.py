@@ -1,4 +1,4 @@
-"""Firebird: how a file is recorded, its texts for later servers, and the installation as a script for isql."""
+"""Firebird: recording a file, its variants for later servers, and the installation as a script for isql."""
 
 import hashlib
 import re
@@ -38,10 +38,10 @@ def _migration(file: SqlFile) -> Iterator[str]:
 
 
 def _procedure(file: SqlFile) -> Iterator[str]:
-    # What a block does is not committed by itself, as other DDL is.
+    # Unlike other DDL, an EXECUTE BLOCK is not committed automatically.
     text = file.text.replace("\nSET TERM ; ^\n", "\nSET TERM ; ^\n\nCOMMIT;\n")
     yield f"-- {file.kind} {file.name}\n{text.rstrip()}\n"
-    # isql's transaction may have begun before the file, and not see it.
+    # isql's transaction may have begun before the file ran, and then does not see its objects.
     yield from (f"COMMIT;\n{_variant(version, other)}" for version, other in variants(file.name))
     yield "COMMIT;\n"
 
@@ -56,7 +56,7 @@ def _record(file: SqlFile) -> str:
 
 @cache
 def variants(name: str) -> tuple[tuple[int, str], ...]:
-    """The texts of a file for later servers, `NAME.4.sql` beside `NAME.sql`, each with the first version it is for."""
+    """The texts of a file for later servers, such as `NAME.4.sql`, each with the first server version it is for."""
     found = [
         (int(path.suffixes[0][1:]), path.read_text("utf-8"))
         for path in procedures("firebird").rglob(f"{name}.[0-9]*.sql")
@@ -65,7 +65,7 @@ def variants(name: str) -> tuple[tuple[int, str], ...]:
 
 
 def _variant(version: int, text: str) -> str:
-    """What gives a file its text of a later version, if the server is that new: for isql, which has no conditions."""
+    """A block that runs the text for a later version if the server is that new; isql itself has no conditions."""
     blocks = "".join(
         f"    IF ({VERSION} >= {version}) THEN\n        EXECUTE STATEMENT '{_quoted(statement)}';\n"
         for statement in statements(text)
@@ -74,7 +74,7 @@ def _variant(version: int, text: str) -> str:
 
 
 def _guarded(statement: str) -> str:
-    """A statement of a migration as a block that leaves what is there already, for isql, which has no conditions."""
+    """A statement of a migration as a block that skips an existing object; isql itself has no conditions."""
     condition = is_there(statement)
     text = re.sub(r"\A(?:\s|--.*\n)*", "", statement)
     if condition is None:
@@ -95,9 +95,9 @@ def _quoted(text: str) -> str:
 
 UNSUITABLE = """\
 CASE WHEN EXISTS (SELECT 1 FROM rdb$relations WHERE rdb$relation_name IN ('PLG$SRP', 'PLG$USERS', 'PLG$SRP_VIEW'))
-        THEN 'this is the database of the users of the server: make one of its own for the queue'
+        THEN 'this is the security database of the server: create another one for the queue'
     WHEN mon$sql_dialect < 3
-        THEN 'the database has SQL dialect 1 and the queue needs 3: make a new one, or gfix -sql_dialect 3'
+        THEN 'the database has SQL dialect 1 and the queue needs 3: create a new one, or gfix -sql_dialect 3'
     WHEN mon$page_size < 8192
         THEN 'the database has pages of ' || mon$page_size || ' bytes and the queue needs 8,192: gbak -b, '
             || 'then gbak -c -page_size 8192'
@@ -107,12 +107,12 @@ CASE WHEN EXISTS (SELECT 1 FROM rdb$relations WHERE rdb$relation_name IN ('PLG$S
 
 _SCRIPT_HEAD = """\
 -- rowqueue for Firebird 3.0, 4.0 and 5.0: the whole installation in an empty database, for isql:
--- isql -charset UTF8 -input this-file DATABASE. It ends at the first error; run again, it goes on from there.
+-- isql -charset UTF8 -input this-file DATABASE. It stops at the first error. Run it again to continue.
 SET BAIL ON;
 SET AUTODDL ON;
 SET TERM ^ ;
 
--- What cannot hold the queue is refused first, by an error that shows the reason.
+-- A database that cannot hold the queue is refused first, with an error that shows the reason.
 EXECUTE BLOCK AS
 DECLARE v_reason varchar(300) CHARACTER SET UTF8;
 DECLARE v_done integer;

@@ -20,23 +20,23 @@ from .connection import Connection, cursor_of, forget_transaction, free, has_end
 from .errors import told, translate, translated
 from .events import Listener
 
-# These wait for the locks of others; all other calls pass over what is locked, or are tried again.
+# These wait for the locks of other transactions; all other calls skip locked rows, or are repeated.
 _WAITING = {"send", "send_message", "send_batch", "set_queue", "pause", "resume", "extend_lease"} | {
     *("advance_sequence", "create_feed", "drop_feed", "advance_feed", "rewind_feed"),
     *("subscribe", "unsubscribe", "unwatch_table", "bind_topic", "unbind_topic", "publish", "set_result"),
     *("set_schedule", "drop_schedule", "run_schedule"),
 }
-# A prepared statement goes on with the procedure as it was when it was prepared, after an upgrade too.
+# Seconds. A prepared statement keeps the procedure as it was when it was prepared, even after an upgrade.
 _STATEMENT_SECONDS = 5.0
 
-# Where nobody waits for locks: for what takes longer than the procedure itself tries.
+# Repeats of a call that does not wait for locks, for conflicts that last longer than the procedure itself retries.
 _ATTEMPTS = 10
 _FIRST_PAUSE = 0.002
 _LONGEST_PAUSE = 0.1
 
 
 def _waits(procedure: str, known: Sequence[contract.Argument], arguments: Sequence[Any]) -> bool:
-    """Whether a call waits for the locks of others. One that may change a live message passes over those of claims."""
+    """Whether a call waits for locks. A send that may change a live message does not: it skips claimed rows."""
     if procedure not in _WAITING:
         return False
     conflicts = [value for argument, value in zip(known, arguments, strict=False) if argument.name == "on_conflict"]
@@ -44,7 +44,7 @@ def _waits(procedure: str, known: Sequence[contract.Argument], arguments: Sequen
 
 
 class Server(Protocol):
-    """What a session needs of its database."""
+    """The part of the database that a session needs."""
 
     @property
     def version(self) -> int: ...
@@ -82,7 +82,7 @@ class FirebirdSession(Session):
     def _run_again(
         self, transaction: TransactionManager, text: str, known: Sequence[contract.Argument], values: Sequence[Any]
     ) -> list[tuple[Any, ...]]:
-        """As `_run`, several times if a conflict ends it."""
+        """As `_run`, but repeats the call after a conflict, several times."""
         for attempt in range(_ATTEMPTS - 1):
             try:
                 return self._run(transaction, text, known, values)
@@ -93,7 +93,7 @@ class FirebirdSession(Session):
     def _run(
         self, transaction: TransactionManager, text: str, known: Sequence[contract.Argument], values: Sequence[Any]
     ) -> list[tuple[Any, ...]]:
-        """The values of a call, in a transaction of its own unless it is the caller's."""
+        """Make a call and return its values: in the caller's transaction, or in one of its own."""
         own = transaction is not self._main
         if own:
             self._connection.at_work()
@@ -125,11 +125,11 @@ class FirebirdSession(Session):
             self._connection.let_go(error)
             raise
         finally:
-            with suppress(Error):  # the connection is lost, and the result with it
+            with suppress(Error):  # the connection and the result are lost
                 cursor.close()
 
     def _statement(self, cursor: Cursor, text: str) -> Statement:
-        """The statement, prepared once for a while."""
+        """The prepared statement; it is prepared again after a while."""
         now = time.monotonic()
         if now - self._prepared_at > _STATEMENT_SECONDS:
             self._forget_statements()
@@ -144,7 +144,7 @@ class FirebirdSession(Session):
             free(self._statements.popitem()[1])
 
     def _failed(self, error: Error) -> Exception:
-        """Our exception for the driver's; unless it is the contract's, a prepared statement may be out of date."""
+        """The exception for a driver's error. If it is not of the contract, prepared statements may be out of date."""
         failure = translate(error)
         if not isinstance(failure, QueueError | Conflict):
             self._prepared_at = 0.0
@@ -155,7 +155,7 @@ class FirebirdSession(Session):
         connection = self._connection
         if connection.is_closed():
             raise Disconnected("the connection is closed")
-        connection.at_work()  # what the caller does in it is looked after as well
+        connection.at_work()  # the caller's own statements are watched too
         try:
             with told(), self._guarded():
                 yield connection
@@ -164,7 +164,7 @@ class FirebirdSession(Session):
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """A transaction that nobody else ends."""
+        """A transaction that only this context manager ends."""
         connection, main = self._connection, self._main
         with translated():
             main.begin()
@@ -185,7 +185,7 @@ class FirebirdSession(Session):
     def now(self) -> datetime:
         if self._connection.is_closed():
             raise Disconnected("the connection is closed")
-        # 3.0 has no time zones, and is to be run in UTC.
+        # 3.0 has no time zones and must run in UTC.
         zone = " UTC" if self._database.version >= 4 else ""
         since = f"DATEDIFF(MILLISECOND FROM TIMESTAMP '{EPOCH:%Y-%m-%d 00:00}{zone}' TO CURRENT_TIMESTAMP)"
         [[milliseconds]] = self._run(self._polling, f"SELECT CAST({since} AS bigint) FROM rdb$database", (), ())

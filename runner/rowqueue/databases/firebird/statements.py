@@ -1,11 +1,11 @@
-"""The statements of files for isql, and which of a migration's were run before."""
+"""Splitting files for isql into statements, and finding which statements of a migration have already run."""
 
 import re
 from collections.abc import Iterator
 
 
 def statements(text: str) -> Iterator[str]:
-    """The statements of a file for isql, which end where a line does; SET TERM lines change with what."""
+    """The statements of a file for isql. A statement ends at the end of a line; SET TERM lines change the delimiter."""
     terminator, lines, inside = ";", list[str](), ""
     for whole in text.splitlines():
         if not lines and (term := re.fullmatch(r"SET TERM (\S+) (\S+)", whole.rstrip())):
@@ -23,7 +23,7 @@ def statements(text: str) -> Iterator[str]:
 
 
 def _code(text: str, inside: str) -> tuple[str, str]:
-    """A line with blanks for its comments and quoted texts, and what is still open at its end: a quote or a comment."""
+    """A line with blanks in place of comments and quoted texts, and the quote or comment that is open at its end."""
     code = ""
     while text:
         if inside:
@@ -42,7 +42,7 @@ def _code(text: str, inside: str) -> tuple[str, str]:
     return code.rstrip(), inside
 
 
-# What cannot be run twice in a migration, each with the object that it makes.
+# Statements of a migration that cannot run twice, with the object that each creates.
 _MAKES = re.compile(
     r"(?:\s|--.*\n)*(?:CREATE (?:GLOBAL TEMPORARY |UNIQUE |ASC\w* |DESC\w* )*(?P<kind>\w+) (?P<name>mq_\w+)"
     r"|ALTER TABLE (?P<table>mq_\w+)\s+ADD (?P<column>\w+)"
@@ -52,10 +52,9 @@ _MAKES = re.compile(
 
 
 def is_there(statement: str) -> str | None:
-    """A query that has a row when a statement of a migration was run before; None for one that can be run again.
+    """A query that returns a row if a statement of a migration has already run; None if the statement can run again.
 
-    DDL commits: after an interruption the next installation goes on behind what is there. What somebody else has made
-    is not ours.
+    DDL commits, so the next installation continues after an interruption. Objects of other owners do not count.
     """
     found = _MAKES.match(statement)
     if found is None:

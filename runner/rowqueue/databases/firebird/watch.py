@@ -1,8 +1,8 @@
-"""Calls that a Firebird server never answers: they end after a while, as those of a lost connection do.
+"""Ends calls that a Firebird server never answers.
 
-When an administrator ends a connection (DELETE FROM mon$attachments), a server of 5.0 may leave the call that runs, or
-the next one, without an answer. TCP says that all is well, so the client library would wait for good. A thread looks
-after calls that take long: it asks the server over a new connection whether theirs is still there.
+When an administrator ends a connection with DELETE FROM mon$attachments, a 5.0 server may never answer the running or
+the next call. The TCP connection stays open, so the client library would wait forever. A thread watches long calls: it
+asks the server, over a new connection, whether their connections still exist.
 """
 
 import logging
@@ -22,27 +22,27 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _TICK = 0.5
-FIRST_LOOK = 5.0  # a call that takes longer is looked after,
-_LONGEST_PAUSE = 30.0  # at first soon, then in pauses that double up to this
-# Where no new connection can be made for so long, a call is over as well: about what TCP gives a host that is gone.
+FIRST_LOOK = 5.0  # seconds; a call that takes longer is checked,
+_LONGEST_PAUSE = 30.0  # then again after pauses that double up to this
+# If no new connection can be opened for this long, the call is ended too: about as long as TCP waits for a dead host.
 LONGEST = 60.0
-_ABORT = 4  # fb_cancel_abort: the client library closes the socket, and the call that waits for it ends
+_ABORT = 4  # fb_cancel_abort: the client library closes the socket, which ends the waiting call
 
 
 class Watched:
-    """A connection that can be ended while a call of it waits. `look`: the numbers of all connections of the server.
+    """A connection that can be ended while a call waits. `look`: returns the numbers of our connections on the server.
 
-    Connections with the same `server` are looked after together. The creation of one counts as a call of it.
+    Connections with the same `server` are checked together. Opening the connection counts as a call.
     """
 
     def __init__(self, attachment: iAttachment, server: Hashable, look: Callable[[], set[int]]) -> None:
         self.server = server
         self.look = look
         self.number: int | None = None
-        self.since: float | None = None  # when the call has begun that runs now
+        self.since: float | None = None  # when the running call began
         self.pause = FIRST_LOOK
         self._lock = threading.Lock()
-        # Of our own: it stays for as long as it may be ended, whatever the driver does with the other.
+        # Our own reference: it stays valid as long as it may be ended, independent of the driver's.
         held = iAttachment(attachment._as_parameter_)
         held.add_ref()
         held._refcnt = 1
@@ -56,41 +56,41 @@ class Watched:
         self.since = time.monotonic()
 
     def end(self) -> None:
-        """No call runs."""
+        """No call is running."""
         self.since = None
 
     def abort(self) -> None:
-        """End the connection. Everything that is asked of it now or later fails at once."""
+        """End the connection. Running and later calls fail at once."""
         with self._lock, suppress(Error):
             if self._attachment is not None:
                 self._attachment.cancel_operation(_ABORT)
 
     def forget(self) -> None:
-        """The connection is closed."""
+        """Note that the connection is closed."""
         _watch.remove(self)
         with self._lock:
             self._attachment = None
 
     def is_overdue(self, now: float) -> bool:
-        """Whether it is time to look after the call that runs."""
+        """Whether it is time to check the running call."""
         since = self.since
         return since is not None and now >= since + self.pause
 
     def examine(self, there: set[int] | None) -> None:
-        """End the connection if it has gone from the server. `there`: None when the server could not be asked."""
+        """End the connection if the server no longer has it. `there`: None when the server could not be asked."""
         if (since := self.since) is None:
             return
         lasted = time.monotonic() - since
         is_lost = lasted >= LONGEST if there is None or self.number is None else self.number not in there
         if is_lost:
-            _log.info("no answer for %.0f s on a connection that the server no longer knows; closing it", lasted)
+            _log.info("no answer for %.0f s on a connection that the server no longer has; closing it", lasted)
             self.abort()
             _watch.remove(self)
         self.pause = lasted + min(max(lasted, FIRST_LOOK), _LONGEST_PAUSE)
 
 
 class _Watch:
-    """All connections of this process, and the thread that looks after them."""
+    """All connections of this process, and the thread that watches them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -123,13 +123,13 @@ def _order(watched: Watched) -> int:
 
 
 def _examine(overdue: list[Watched]) -> None:
-    """Look after connections to one server."""
+    """Check the connections to one server."""
     there: set[int] | None = None
     try:
         there = answer(overdue[0].look, LONGEST)
     except Disconnected as error:
         _log.debug("cannot ask for connections: %s", error)
-    except (Error, DatabaseError) as error:  # it answers, though not this
+    except (Error, DatabaseError) as error:  # the server answers, but with an error
         _log.debug("cannot ask for connections: %s", error)
         there = {watched.number for watched in overdue if watched.number is not None}
     for watched in overdue:
@@ -140,7 +140,7 @@ _watch = _Watch()
 
 
 class _Work(Generic[T]):
-    """What a thread of its own does, and what came of it."""
+    """Work in a thread of its own, and its result."""
 
     def __init__(self, work: Callable[[], T], discard: Callable[[T], object]) -> None:
         self._work = work
@@ -164,16 +164,16 @@ class _Work(Generic[T]):
                 self._discard(result)
 
     def give_up(self) -> bool:
-        """Whether it had not ended yet."""
+        """Stop waiting for the work; returns whether it was still running."""
         with self._lock:
             self._is_given_up = not self.results
             return self._is_given_up and self.error is None
 
 
 def answer(work: Callable[[], T], seconds: float, discard: Callable[[T], object] = lambda _: None) -> T:
-    """The result of a work that may never end: of the client library, before there is a connection to end.
+    """The result of work that may never end: client library calls before there is a connection that could be ended.
 
-    Raises Disconnected when it takes too long. What comes of it later is discarded.
+    Raises Disconnected after `seconds`. A later result is passed to `discard`.
     """
     doing = _Work(work, discard)
     thread = threading.Thread(target=doing.run, name="rowqueue firebird call", daemon=True)

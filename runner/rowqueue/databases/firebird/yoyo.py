@@ -1,4 +1,4 @@
-"""yoyo-migrations' backend for Firebird over connections of ours."""
+"""yoyo-migrations' backend for Firebird, on our connections."""
 
 import time
 import weakref
@@ -20,9 +20,9 @@ from .statements import is_there
 
 
 class _Cursor(Cursor):  # type: ignore[misc]
-    """The driver's cursor, which commits DDL: what comes next needs it, and a transaction begins by itself.
+    """The driver's cursor, which commits after DDL: the next statement needs the new object.
 
-    So a migration that was interrupted has left what it had made: these statements of it are passed over.
+    An interrupted migration therefore leaves what it created. Its statements that have already run are skipped.
     """
 
     def execute(self, operation: Any, parameters: Any = None) -> Any:
@@ -34,7 +34,7 @@ class _Cursor(Cursor):  # type: ignore[misc]
             if self.statement.type == StatementType.DDL:
                 self.connection.commit()
         except Error as error:
-            # What rolls back next fails as well: so this one is told apart from errors of the migration here.
+            # The rollback that follows fails too, so a lost connection is recognised here.
             if isinstance(lost := translate(error), Disconnected):
                 raise lost from error
             raise
@@ -42,7 +42,7 @@ class _Cursor(Cursor):  # type: ignore[misc]
 
 
 class Backend(NoSavepoints, OwnLock, DatabaseBackend):  # type: ignore[misc]
-    """Known to yoyo under `firebird`, for the URLs of a database and for that of `Firebird.yoyo_url`."""
+    """Registered with yoyo as `firebird`: for database URLs and for `Firebird.yoyo_url`."""
 
     driver_module = "firebird.driver"
     _in_transaction: bool
@@ -55,7 +55,7 @@ class Backend(NoSavepoints, OwnLock, DatabaseBackend):  # type: ignore[misc]
         return Firebird(self._url).open("rowqueue yoyo", PATIENT)
 
     def _insert_lock_row(self, pid: int, timeout: float, poll_interval: float = 0.5) -> None:
-        """Not committed: the row goes with us, however we end."""
+        """Insert the lock row without a commit: it disappears when this process ends in any way."""
         deadline = time.monotonic() + timeout
         self._lock = Firebird(self._url).open("rowqueue yoyo lock")
         while True:
@@ -87,12 +87,12 @@ class Backend(NoSavepoints, OwnLock, DatabaseBackend):  # type: ignore[misc]
         self.connection.begin()
 
     def _check_transactional_ddl(self) -> bool:
-        """It would make and drop a table to find out."""
+        """Not detected by yoyo, which would create and drop a table."""
         return False
 
     def create_lock_table(self) -> None:
-        """All of yoyo's tables."""
+        """Create all of yoyo's tables."""
         yoyo_tables.make(self.connection)
 
     def ensure_internal_schema_updated(self) -> None:
-        """`create_lock_table` has seen to it."""
+        """Nothing to do: `create_lock_table` creates all tables."""

@@ -1,4 +1,4 @@
-"""Firebird: yoyo's own tables as yoyo 9 makes them, so that `yoyo apply` and `runner apply` go on from here."""
+"""Firebird: yoyo's own tables as yoyo 9 makes them, for `yoyo apply` and `runner apply` to continue from."""
 
 import time
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ VERSION = (
 
 
 def make(connection: Connection) -> None:
-    """Make yoyo's own tables where they are missing; several processes may be about to."""
+    """Create yoyo's missing tables. Other processes may be doing the same."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -48,7 +48,7 @@ def make(connection: Connection) -> None:
 
 
 def forget(connection: Connection, migrations: Iterable[str]) -> None:
-    """Delete our rows of yoyo's tables."""
+    """Delete our rows from yoyo's tables."""
     with cursor_of(connection.main_transaction) as cursor:
         for table in ("_yoyo_migration", "_yoyo_log"):
             for migration in migrations:
@@ -57,7 +57,7 @@ def forget(connection: Connection, migrations: Iterable[str]) -> None:
 
 
 def drop(connection: Connection) -> None:
-    """Drop yoyo's tables when no other project's migrations are left in them."""
+    """Drop yoyo's tables if no other project uses them."""
     if not rows(connection, 'SELECT FIRST 1 1 FROM "_yoyo_migration"'):
         for table in TABLES:
             connection.execute_immediate(f'DROP TABLE "{table}"')

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB through PyMySQL. Everything the runner knows of these servers stands in this package."""
+"""MySQL and MariaDB, through PyMySQL."""
 
 from .database import MySQL
 from .session import MySQLSession

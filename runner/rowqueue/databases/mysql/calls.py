@@ -1,4 +1,4 @@
-"""The text of a call on MySQL and MariaDB, its values, and what comes back: for the runner and for applications."""
+"""Calls on MySQL and MariaDB: their text, their values and their results, for the runner and for applications."""
 
 import math
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from ..base import DatabaseError, Row
 from ..values import bits, columns, dated, dicts, in_utc, invalid, problem_of_range, problem_of_text
 from .errors import bad_argument, is_open, translate
 
-SETS = True  # the result of a CALL comes after its rows, and an error may do so as well
+SETS = True  # the status of a CALL comes after its rows, and it may be an error
 
 
-# The drivers whose connections are told the class of a cursor. The two last ones are async.
+# The drivers whose connections take the class of a cursor. The last two are async.
 _WITH_CURSORS = ("pymysql", "MySQLdb", "aiomysql", "asyncmy")
 
 
@@ -27,14 +27,14 @@ def _text(procedure: str) -> str:
 
 
 def compose(procedure: str, arguments: Sequence[Any]) -> tuple[str, list[Any]]:
-    """The text of a call and its values; what is left out is NULL. Raises QueueError for what no type can hold."""
+    """The text of a call and its values; missing ones are NULL. Raises QueueError for a value that does not fit."""
     known = contract.load().procedures[procedure].arguments
     padded = [*arguments, *[None] * (len(known) - len(arguments))]
     return _text(procedure), [_value(argument, value) for argument, value in zip(known, padded, strict=True)]
 
 
 def _value(argument: contract.Argument, value: Any) -> Any:
-    """The value as the driver is to write it. Raises QueueError when its type cannot hold it."""
+    """The value in the form for the driver. Raises QueueError when its type cannot hold it."""
     problem = None
     if isinstance(value, str):
         problem = problem_of_text(value)
@@ -50,7 +50,7 @@ def _value(argument: contract.Argument, value: Any) -> Any:
 
 
 def convert(rows: Sequence[Row], procedure: str, description: Sequence[Any]) -> None:
-    """Give times their zone, and what the server has counted as decimal numbers the contract's type."""
+    """Set the time zone of times, and convert counts, which the server returns as decimals, to integers."""
     dated(rows, procedure)
     for name in (column[0] for column in description if column[1] == FIELD_TYPE.NEWDECIMAL):
         kind = float if name in columns(procedure, "number") else int
@@ -59,11 +59,11 @@ def convert(rows: Sequence[Row], procedure: str, description: Sequence[Any]) -> 
                 row[name] = kind(row[name])
 
 
-# ---- on a connection of an application's: see databases/applications.py
+# ---- on the connection of an application: see databases/applications.py
 
 
 def cursor(connection: Any) -> Any:
-    """A plain cursor, whatever kind the connection makes: on the client, its rows as tuples."""
+    """A plain cursor, independent of the connection's default: client-side, with rows as tuples."""
     packages = [kind.__module__.partition(".")[0] for kind in type(connection).__mro__]
     for package in _WITH_CURSORS:
         if package in packages:
@@ -79,7 +79,7 @@ def rows(procedure: str, description: Sequence[Any], values: Sequence[Any]) -> l
 
 
 def failure(error: Exception, connection: Any, procedure: str, arguments: Sequence[Any]) -> Exception:
-    """Our exception for one of the driver's."""
+    """The exception of this package for a driver's error."""
     if isinstance(error, UnicodeError):
-        return DatabaseError(f"the connection's character set cannot hold what is sent: make it utf8mb4 ({error})")
+        return DatabaseError(f"the connection's character set cannot encode the text: set it to utf8mb4 ({error})")
     return bad_argument(error) or translate(error, not is_open(connection))

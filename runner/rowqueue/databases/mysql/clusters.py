@@ -1,4 +1,4 @@
-"""What kind of cluster a server of MySQL or MariaDB belongs to, for `runner doctor`."""
+"""The cluster that a MySQL or MariaDB server belongs to, for `runner doctor`."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pymysql  # type: ignore[import-untyped]
 from ..base import Cluster
 
 _PAGE = "see docs/clusters.md"
-# A node of Galera may wait so long for a lock that nobody gives up, in seconds; docs/clusters.md tells more.
+# Seconds that a Galera node may wait for a lock that is not released; see docs/clusters.md.
 _LONGEST_LOCK_WAIT = 10
 
 _MEMBERS = """
@@ -18,7 +18,7 @@ FROM performance_schema.replication_group_members AS m WHERE m.member_state <> '
 
 
 def cluster(cursor: Any) -> Cluster | None:
-    """The cluster of the server at hand; None when it is in none."""
+    """The cluster of this server; None if it is in none."""
     variables = _named(cursor, "SHOW GLOBAL VARIABLES", "wsrep_on", "wsrep_cluster_name", "wsrep_provider")
     if variables.get("wsrep_on") == "ON" and variables["wsrep_provider"] != "none":
         return _galera(cursor, variables["wsrep_cluster_name"])
@@ -51,15 +51,15 @@ def _galera(cursor: Any, name: str) -> Cluster:
         )
     if int(settings["innodb_lock_wait_timeout"]) > _LONGEST_LOCK_WAIT:
         problems.append(
-            f"innodb_lock_wait_timeout is {settings['innodb_lock_wait_timeout']}, and the whole cluster may stand still"
-            f" for as many seconds: set it to 2, {_PAGE}"
+            f"innodb_lock_wait_timeout is {settings['innodb_lock_wait_timeout']}: the whole cluster may hang"
+            f" for as many seconds; set it to 2, {_PAGE}"
         )
     if settings["binlog_format"] != "ROW":
         problems.append(f"binlog_format is {settings['binlog_format']}: set it to ROW, {_PAGE}")
     return Cluster(
         int(status["wsrep_cluster_size"]),
         f"Galera {name}, this node is {state}. Every node accepts writes: send the messages of a group through one"
-        f" node, and repeat what fails with error 1213, {_PAGE}",
+        f" node, and repeat calls that fail with error 1213, {_PAGE}",
         problems,
     )
 
@@ -71,13 +71,13 @@ def _group(cursor: Any, variables: dict[str, str]) -> Cluster | None:
     except pymysql.Error:
         return Cluster(
             None,
-            f"{name}; to see its members, this role needs:"
+            f"{name}; to see its members, this user needs:"
             " GRANT SELECT ON performance_schema.replication_group_members",
             [],
         )
     size, state, role = cursor.fetchone()
     if not size:
-        return None  # configured and not started
+        return None  # configured but not started
     if variables["group_replication_single_primary_mode"] == "ON":
         detail = (
             f"{name} with one primary, this member is {state} and {role}. Consumers connect to the primary, {_PAGE}"
@@ -85,6 +85,6 @@ def _group(cursor: Any, variables: dict[str, str]) -> Cluster | None:
     else:
         detail = (
             f"{name} with several primaries, this member is {state}. Send the messages of a group through one member,"
-            f" and repeat what fails with error 1180, 1213 or 3101, {_PAGE}"
+            f" and repeat calls that fail with error 1180, 1213 or 3101, {_PAGE}"
         )
     return Cluster(size, detail, [] if state == "ONLINE" else [f"this member is {state}: calls fail or read old rows"])

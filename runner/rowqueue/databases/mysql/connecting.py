@@ -1,4 +1,4 @@
-"""Connecting to MySQL and MariaDB: of several hosts, to the first that answers and takes changes."""
+"""Connecting to MySQL and MariaDB: to the first host that answers and takes changes."""
 
 import socket
 import struct
@@ -20,8 +20,8 @@ from .options import Settings, places, resolve, tls
 
 SQL_MODE = "STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 _ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
-# An idle consumer is not cut off, a COMMIT ends a transaction without beginning the next, and a call commits by itself
-# whatever the server's default is: the driver believes a flag of the handshake, which does not show that default.
+# Idle consumers are not disconnected, and a COMMIT does not begin another transaction. autocommit is set explicitly:
+# the driver takes it from a flag in the handshake, which does not show the server's default.
 _SESSION = (
     "SET @mq_application = NULLIF(%s, ''), SESSION wait_timeout = 31536000, SESSION completion_type = 'NO_CHAIN',"
     " SESSION autocommit = 1, SESSION sql_big_selects = 1"
@@ -29,9 +29,9 @@ _SESSION = (
 
 
 def connect(named: Settings, application_name: str) -> Connection:
-    """A connection of the driver's, in autocommit. Raises as `Database.connect` does.
+    """A driver connection in autocommit mode, to the first host that answers and takes changes.
 
-    Of several hosts it is the first that answers and takes changes.
+    Raises as `Database.connect` does.
     """
     settings = resolve(named)
     if not settings.get("database"):
@@ -82,13 +82,13 @@ def _open(settings: Settings, host: str, port: int, application_name: str) -> Co
         _repeat_nothing(connection)
     except (pymysql.Error, OSError, RuntimeError, ValueError, IndexError, AssertionError, struct.error) as error:
         raise unreachable(error, where) from error
-    # The driver has no time-out of its own for the handshake: up to here it was that of connecting.
+    # The driver has no timeout for the handshake; until here, connect_timeout applied to it.
     connection._read_timeout = float(settings["read_timeout"]) if "read_timeout" in settings else None
     return connection
 
 
 def _datetime(text: str) -> Any:
-    """As the driver reads a DATETIME, five times as fast."""
+    """Convert a DATETIME as the driver does, but five times as fast."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:  # 0000-00-00
@@ -96,14 +96,14 @@ def _datetime(text: str) -> Any:
 
 
 def _repeat_nothing(connection: Connection) -> None:
-    """Let a Galera node report a conflict instead of repeating the CALL, which may have sent rows already."""
+    """Let a Galera node report a conflict instead of repeating the CALL, which may already have returned rows."""
     if "MariaDB" in connection.get_server_info():
         with suppress(pymysql.OperationalError):  # 1193: built without Galera
             connection.cursor().execute("SET SESSION wsrep_retry_autocommit = 0")
 
 
 def _takes_changes(connection: Connection) -> bool:
-    """Whether the server is no secondary; a connection to one is closed. Raises Disconnected."""
+    """Whether the server takes changes; if not, the connection is closed. Raises Disconnected."""
     with translated(), connection.cursor() as cursor:
         cursor.execute("SELECT @@GLOBAL.read_only OR @@GLOBAL.innodb_read_only")
         if not cursor.fetchone()[0]:
@@ -113,7 +113,7 @@ def _takes_changes(connection: Connection) -> bool:
 
 
 def _reach(host: str, port: int, seconds: float) -> socket.socket:
-    """A TCP connection on which a dead peer is noticed within about a minute. Raises OSError."""
+    """A TCP connection that detects a dead peer within about a minute. Raises OSError."""
     reached = socket.create_connection((host, port), seconds)
     reached.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     keep_alive(reached)

@@ -1,4 +1,4 @@
-"""PyMySQL's connection, under watch while the runner has a transaction."""
+"""PyMySQL's connection, guarded in the runner's transaction."""
 
 import ssl
 import struct
@@ -12,20 +12,20 @@ from ..guard import ENDED, Guarded
 from . import options
 from .errors import INTERRUPTED, number, of_contract, translate
 
-# What the driver raises while it reads an answer that is not as the protocol has it. So are those of a Galera node that
-# repeats a CALL after it has sent rows (wsrep_retry_autocommit).
+# The exceptions of the driver for an answer that violates the protocol. A Galera node sends such an answer when it
+# repeats a CALL that has already returned rows (wsrep_retry_autocommit).
 _MALFORMED = (AttributeError, LookupError, TypeError, AssertionError, struct.error)
 
 
 class Connection(Guarded, pymysql.connections.Connection):  # type: ignore[misc]
-    """The driver's connection, under watch in the runner's transaction."""
+    """The driver's connection, guarded in the runner's transaction."""
 
     _refusal = pymysql.ProgrammingError
-    _doubtful = False  # an error came: only the server knows whether the transaction is still there
+    _doubtful = False  # after an error, only the server knows whether the transaction is still open
     _half_done = False  # a call was interrupted, and a part of its work may still be in the transaction
 
     def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
-        """The driver's own way for no options, TLS if the server has it, without loading what is not used."""
+        """As the driver without options: TLS if the server has it, but without loading unused certificates."""
         return super()._create_ssl_ctx(sslp) if sslp else options.unverified()
 
     def _read_query_result(self, unbuffered: bool = False) -> Any:
@@ -52,11 +52,11 @@ class Connection(Guarded, pymysql.connections.Connection):  # type: ignore[misc]
             raise
 
     def start(self, statement: bytes) -> None:
-        """Send a statement; `answer` reads what comes back, and until then nothing else may be sent."""
+        """Send a statement. Send nothing else before `answer` has read the result."""
         self._execute_command(COMMAND.COM_QUERY, statement)
 
     def answer(self) -> Any:
-        """The rows of the statement that `start` has sent, as tuples, when they are there."""
+        """Wait for the rows of the statement that `start` sent, as tuples."""
         self._affected_rows = self._read_query_result()
         rows = self._result.rows
         while self._result.has_next:
@@ -75,7 +75,7 @@ class Connection(Guarded, pymysql.connections.Connection):  # type: ignore[misc]
             raise pymysql.OperationalError(INTERRUPTED, "a call was interrupted: the transaction cannot go on")
         failed = self._doubtful
         if failed:
-            if not self.open:  # what ping() raises then has no number
+            if not self.open:  # ping() would raise an error without a number
                 raise pymysql.OperationalError(CR.CR_SERVER_LOST, "the connection was lost inside the transaction")
             self.ping(reconnect=False)
         if self.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS:
@@ -90,7 +90,7 @@ class Connection(Guarded, pymysql.connections.Connection):  # type: ignore[misc]
             self.check()
         except pymysql.OperationalError as error:
             return translate(error, not self.open)
-        except pymysql.Error:  # the handler itself has ended it
+        except pymysql.Error:  # the handler has ended it
             pass
         return None
 
@@ -99,10 +99,10 @@ class Connection(Guarded, pymysql.connections.Connection):  # type: ignore[misc]
         self._guarded, self._doubtful, self._half_done = True, False, False
 
     def abandon(self, error: BaseException) -> None:
-        """See to what a failed call has left: a procedure undoes its work itself, if the server lets it.
+        """Clean up after a failed call. A procedure usually rolls back its own transaction.
 
-        MySQL does not after KILL QUERY, MariaDB 11 not after an error in a joined DELETE: then the procedure's own
-        transaction is still open, and nothing would ever be committed on this connection again.
+        It cannot on MySQL after KILL QUERY, or on MariaDB 11 after an error in a joined DELETE. Then its transaction is
+        still open, and later calls on this connection would never be committed.
         """
         if self._guarded:
             self._half_done = number(error) == INTERRUPTED
@@ -110,7 +110,7 @@ class Connection(Guarded, pymysql.connections.Connection):  # type: ignore[misc]
             self.undo()
 
     def undo(self) -> None:
-        with suppress(pymysql.Error):  # then the connection is lost, and the transaction with it
+        with suppress(pymysql.Error):  # if it fails, the connection and the transaction are lost
             self.rollback()
 
     def end(self) -> None:

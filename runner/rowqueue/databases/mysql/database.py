@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: installing, and what the runner asks of the database as a whole."""
+"""MySQL and MariaDB: installing the queue, and questions about the whole database."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -18,13 +18,13 @@ from .errors import FORBIDDEN, line, number, translated
 from .removing import existing
 from .session import MySQLSession
 
-_PACKET_HEAD = 1024  # bytes of max_allowed_packet that are not for the text of a call: more than enough
+_PACKET_HEAD = 1024  # bytes of max_allowed_packet that are reserved for everything but the text of a call
 
 
 class MySQL(Database):
     """A database of MySQL 8.0 or later or MariaDB 10.6 or later, named by a URL.
 
-    The URL goes first, then the environment, then the user's option file, as with the servers' own client.
+    Settings come from the URL, then the environment, then the user's option file, as in the servers' own client.
     """
 
     name: ClassVar[str] = "mysql"
@@ -37,11 +37,11 @@ class MySQL(Database):
         self._named = options.parse(url)
 
     def open(self, application_name: str) -> Connection:
-        """A connection of the driver's, in autocommit. Raises as `connect` does."""
+        """A driver connection in autocommit mode. Raises as `connect` does."""
         return connecting.connect(self._named, application_name)
 
     def open_own(self, application_name: str) -> Connection:
-        """A connection for statements of ours, whatever the server has set for those of its users."""
+        """A connection for our own statements, with the settings that they need."""
         connection = self.open(application_name)
         with translated():
             connection.cursor().execute("SET SESSION sql_safe_updates = 0")
@@ -49,7 +49,7 @@ class MySQL(Database):
 
     @contextmanager
     def _reading(self, application_name: str) -> Iterator[Any]:
-        """A cursor for statements of ours."""
+        """A cursor for our own statements."""
         with translated(), closing(self.open_own(application_name)) as connection, connection.cursor() as cursor:
             yield cursor
 
@@ -64,7 +64,7 @@ class MySQL(Database):
         with self._reading("rowqueue apply") as cursor:
             cursor.execute("SELECT DATABASE()")
             if (name := cursor.fetchone()[0]).lower() in script.SYSTEM:
-                raise DatabaseError(f"{name} is a database of the server's own: name one of yours in the URL")
+                raise DatabaseError(f"{name} is a database of the server's own: name another one in the URL")
             rights.check(cursor)
             cursor.execute(f"SELECT GET_LOCK({script.INSTALL_LOCK}, %s)", [script.INSTALL_SECONDS])
             if cursor.fetchone() != (1,):
@@ -78,7 +78,7 @@ class MySQL(Database):
             except pymysql.Error as error:
                 if number(error) not in FORBIDDEN:
                     raise
-                return []  # only who may install may look
+                return []  # only a user who may install may read them
 
     def warnings_about_installation(self) -> list[str]:
         with self._reading("rowqueue doctor") as cursor:
@@ -93,8 +93,8 @@ class MySQL(Database):
             return _installed_files(cursor)
 
     def run_files(self, files: Sequence[SqlFile]) -> list[str]:
-        # DDL commits by itself. A file is recorded when it has run, without a fingerprint, so that it counts as changed
-        # until all are done: a second `apply` then does the rest.
+        # DDL commits. A file is recorded after it has run, but without a fingerprint. It then counts as changed until
+        # all files are done, and after an interruption a second `apply` does the rest.
         with self._reading("rowqueue apply") as cursor:
             for file in files:
                 with in_file(file.name), translated():
@@ -136,7 +136,7 @@ class MySQL(Database):
 
 
 def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:
-    """What is recorded: name, kind, sha256, changed; None when nothing is."""
+    """The records: name, kind, sha256, changed; None when there are none."""
     try:
         cursor.execute("CALL mq_installed_files()")
         rows = [row[:4] for row in cursor.fetchall()]
@@ -144,8 +144,8 @@ def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:
             pass
         return rows
     except pymysql.Error as error:
-        # The procedures may be missing, or their owner or its rights. Where nothing is installed, MySQL tells an
-        # account with few rights that it lacks this one.
+        # The procedures may be missing, or their owner, or its rights. If nothing is installed, MySQL reports a missing
+        # right to an account with few rights.
         is_missing = number(error) == ER.SP_DOES_NOT_EXIST or "mq_owner" in line(error)
         if number(error) == ER.PROCACCESS_DENIED_ERROR and not is_missing:
             seen = existing(cursor, "routines", ["mq_installed_files"]) + existing(cursor, "tables", ["mq_installed"])
@@ -154,12 +154,12 @@ def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:
             raise
     if not existing(cursor, "tables", ["mq_installed"]):
         return None
-    # Without the procedures nothing can be compared, and all of them are to be installed again.
+    # Without the procedures, objects cannot be compared: all procedure files count as changed.
     cursor.execute("SELECT name, kind, sha256, kind = 'procedure' FROM mq_installed")
     return list(cursor.fetchall())
 
 
-# No catalog of both servers tells what a view is made of, but its text does: names in it are whole and quoted.
+# Neither catalog lists the objects that a view uses, but its text does: the names in it are qualified and quoted.
 _DEPENDENTS = """\
 SELECT 'view', table_schema, table_name, table_schema = DATABASE() FROM information_schema.views
 WHERE LOCATE(CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.`mq_'), view_definition) > 0

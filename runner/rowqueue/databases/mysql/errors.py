@@ -1,4 +1,4 @@
-"""What the errors of MySQL, MariaDB and PyMySQL mean."""
+"""The meaning of the errors of MySQL, MariaDB and PyMySQL."""
 
 import re
 import ssl
@@ -20,7 +20,7 @@ _CONFLICTS = {
     1213,  # deadlock
     INTERRUPTED,
     1412,  # table definition has changed
-    1615,  # statement needs to be prepared anew
+    1615,  # statement needs to be re-prepared
     1637,  # too many concurrent transactions
     3101,  # rolled back by the replication group
     3572,  # NOWAIT
@@ -38,7 +38,7 @@ _DISCONNECTS = {
     1160,
     1161,
     1184,
-    1180,  # a COMMIT that failed, unless it was for a conflict
+    1180,  # a COMMIT that failed for another reason than a conflict
     1203,  # max_user_connections
     1226,
     1927,  # MariaDB: connection was killed
@@ -48,7 +48,7 @@ _DISCONNECTS = {
     2013,
     2014,
     2055,
-    3032,  # the server is in offline mode, as a member is that its replication group has expelled
+    3032,  # the server is in offline mode, such as a member that its replication group has expelled
     3100,  # a member that has left its replication group
     3797,  # a member that could not wait for what its group has committed
     3798,
@@ -69,7 +69,7 @@ def number(error: BaseException) -> int:
 
 
 def line(error: BaseException) -> str:
-    """What the server or the driver says, on one line."""
+    """The error text of the server or driver on one line."""
     text = " ".join(str(getattr(error, "msg", None) or (error.args[-1] if error.args else error)).split())
     if _is_of_interface(error) and not text:
         return "the connection is closed"
@@ -77,13 +77,13 @@ def line(error: BaseException) -> str:
 
 
 def _is_of_interface(error: BaseException) -> bool:
-    """Whether it is the driver's own: about a connection that is closed. mysql.connector has a number for that."""
+    """Whether it is the driver's error for a closed connection. mysql.connector has a number for that."""
     names = [kind.__name__ for kind in type(error).__mro__]
     return "InterfaceError" in names or ("OperationalError" in names and getattr(error, "errno", 0) == -1)
 
 
 def is_open(connection: Any) -> bool:
-    """Whether a connection has survived an error, as far as its driver can tell without asking the server."""
+    """Whether a connection is still open after an error, as far as its driver knows without asking the server."""
     for name, value_when_open in (("open", True), ("connected", True), ("closed", False)):
         if hasattr(connection, name):
             return bool(getattr(connection, name)) == value_when_open
@@ -91,22 +91,23 @@ def is_open(connection: Any) -> bool:
 
 
 def of_contract(error: BaseException) -> bool:
-    """Whether it is an error of the contract."""
+    """Whether it is a numbered error of the contract."""
     return is_of_contract(number(error))
 
 
 def translate(error: BaseException, closed: bool = False) -> Exception:
-    """Our exception for one of the driver's; `closed`: the connection did not survive it."""
+    """The exception of this package for a driver's error. `closed`: the error closed the connection."""
     code, message = number(error), line(error)
     if of_contract(error):
         return QueueError(code, message)
     if closed or _is_of_interface(error):
         return Disconnected(message)
-    # A savepoint is gone when the server has rolled back the transaction. A failed COMMIT tells why by its text only.
+    # A savepoint no longer exists after the server has rolled back the transaction. The text of a failed COMMIT has the
+    # only hint at its reason.
     in_commit = code == ER.ERROR_DURING_COMMIT and "deadlock" in message.lower()
     if code in _CONFLICTS or in_commit or message.startswith("SAVEPOINT "):
         return Conflict(message)
-    # 1290 names the option that forbids the statement.
+    # Error 1290 names the option that forbids the statement.
     if code in _READ_ONLY or (code == ER.OPTION_PREVENTS_STATEMENT and "read-only" in message):
         return ReadOnly(f"{message}: name the primary, or all servers, mysql://user@one,two/database, in the URL")
     if code in _DISCONNECTS:
@@ -128,7 +129,7 @@ translated, told = translating(pymysql.Error, translate), telling(pymysql.Error,
 
 
 def unreachable(error: BaseException, where: str) -> Exception:
-    """Our exception for a connection that was not made."""
+    """The exception of this package for a failed attempt to connect."""
     cause = getattr(error, "original_exception", error)
     message = line(error)
     if isinstance(cause, OSError):
@@ -138,16 +139,16 @@ def unreachable(error: BaseException, where: str) -> Exception:
         return DatabaseError(message)
     if isinstance(cause, OSError):
         return Disconnected(message)
-    if isinstance(error, RuntimeError):  # what PyMySQL lacks for this account's authentication plugin
+    if isinstance(error, RuntimeError):  # PyMySQL needs a package for this account's authentication plugin
         return DatabaseError(f"{message}: pip install 'PyMySQL[rsa,ed25519]'")
     if not isinstance(error, pymysql.Error):
         return DatabaseError(f"{where} does not answer as a MySQL or MariaDB server ({message})")
     if number(error) == CR.CR_AUTH_PLUGIN_CANNOT_LOAD:
-        return DatabaseError(f"{message}: the driver does not know it; give the account another authentication plugin")
+        return DatabaseError(f"{message}: the driver does not support it; use another authentication plugin")
     return translate(error)
 
 
 def bad_argument(error: Exception) -> QueueError | None:
-    """The contract's error for a value that never reached the procedure because the type cannot hold it."""
+    """invalid_argument for a value that its type cannot hold, so it never reached the procedure."""
     named = re.search(r"[`'.]p_(\w+)[`'] at row", line(error))
     return invalid(named[1], line(error)) if number(error) in _BAD_VALUES and named else None

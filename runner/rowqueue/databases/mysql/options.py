@@ -1,4 +1,4 @@
-"""Where and how to connect to MySQL and MariaDB: URLs, the environment, option files and TLS."""
+"""Connection settings of MySQL and MariaDB: URLs, the environment, option files and TLS."""
 
 import os
 import re
@@ -23,7 +23,7 @@ _VARIABLES = {
     "port": "MYSQL_TCP_PORT",
     "unix_socket": "MYSQL_UNIX_PORT",
 }
-# Names in an option file, with `_` and `-` alike.
+# Names in an option file, where `_` and `-` are the same.
 _FILE_KEYS = {"socket": "unix_socket"} | {
     key: key for key in ("user", "password", "host", "port", "database", "connect_timeout", "ssl_mode", *_TLS_FILES)
 }
@@ -31,7 +31,7 @@ _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "s": " ", "\\": "\\"}
 
 
 def parse(url: str) -> Settings:
-    """What a URL says. Raises ValueError, which never tells the password."""
+    """The settings in a URL. Raises ValueError, which never contains the password."""
     with reading():
         return _checked(_split(url))
 
@@ -53,7 +53,7 @@ def _split(url: str) -> Settings:
 
 
 def _first_host(url: str) -> tuple[str, list[str]]:
-    """A URL with the first of its hosts only, and the other hosts: `mysql://user@one:3306,two:3307/database`."""
+    """A URL with only its first host, and its other hosts: `mysql://user@one:3306,two:3307/database`."""
     scheme, separator, rest = url.partition("://")
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     login, at, hosts = authority.rpartition("@")
@@ -64,7 +64,7 @@ def _first_host(url: str) -> tuple[str, list[str]]:
 
 
 def places(settings: Settings) -> list[tuple[str, int]]:
-    """Where the servers are that a connection may go to, in the order of trying."""
+    """The hosts and ports to try, in order."""
     default = int(settings.get("port", 3306)) if "others" not in settings else 3306
     places = [(settings.get("host", "localhost"), int(settings.get("port", default)))]
     for other in filter(None, settings.get("others", "").split(",")):
@@ -74,7 +74,7 @@ def places(settings: Settings) -> list[tuple[str, int]]:
 
 
 def _checked(settings: Settings) -> Settings:
-    """The settings, their values being possible. Raises ValueError that names the one that is not."""
+    """The settings, with checked values. Raises a ValueError that names the wrong one."""
     mode = settings.get("ssl_mode")
     if mode is not None and mode.upper() not in _TLS_MODES:
         raise ValueError(f"ssl_mode is {mode!r}; it must be one of {', '.join(_TLS_MODES)}")
@@ -94,7 +94,7 @@ def _is_seconds(text: str) -> bool:
 
 
 def _read_file(path: Path, group: str) -> Settings:
-    """What one group of an option file says. Raises OSError or ValueError."""
+    """The settings in one group of an option file. Raises OSError or ValueError."""
     found, here = Settings(), False
     for line in path.read_text("utf-8").splitlines():
         text = line.strip()
@@ -109,7 +109,7 @@ def _read_file(path: Path, group: str) -> Settings:
 
 
 def _unquoted(value: str) -> str:
-    """A value as the servers' own client reads it: quotes keep a # and blanks, a backslash begins an escape."""
+    """A value, parsed as the servers' own client does: quotes keep # and blanks, a backslash begins an escape."""
     if value[:1] in ("'", '"') and value.find(value[0], 1) > 0:
         value = value[1 : value.rindex(value[0])]
     else:
@@ -118,9 +118,9 @@ def _unquoted(value: str) -> str:
 
 
 def resolve(named: Settings) -> Settings:
-    """All that is said about a connection whose URL says `named`. Raises DatabaseError for what cannot be read or used.
+    """All settings of a connection: from the URL (`named`), then the environment, then the user's option file.
 
-    The URL goes first, then the environment, then the user's option file, as with the servers' own client.
+    This is the order of the servers' own client. Raises DatabaseError for a file or a value that cannot be used.
     """
     path = Path(named["default_file"]) if "default_file" in named else Path.home() / ".my.cnf"
     filed = Settings()
@@ -134,7 +134,7 @@ def resolve(named: Settings) -> Settings:
         settings = _checked(filed | around | named)
     except ValueError as error:
         raise DatabaseError(f"environment: {error}") from error
-    # A socket is for this machine. Who names a host, or a port in the URL, wants TCP.
+    # A socket is for this machine. A host, or a port in the URL, means TCP.
     remote = settings.get("host", "localhost") != "localhost" or "port" in named
     if remote and "unix_socket" not in named:
         settings.pop("unix_socket", None)
@@ -142,7 +142,7 @@ def resolve(named: Settings) -> Settings:
 
 
 def _reason(error: Exception) -> str:
-    """Why a file could not be read, without its name and its contents."""
+    """The reason why a file could not be read, without its name and its contents."""
     if isinstance(error, UnicodeError):
         return "it is not UTF-8"
     return str((error.strerror if isinstance(error, OSError) else None) or error)
@@ -150,7 +150,7 @@ def _reason(error: Exception) -> str:
 
 @cache
 def unverified() -> ssl.SSLContext:
-    """For TLS with a server whose certificate is not checked: reading the system's authorities would take 25 ms."""
+    """TLS without a certificate check. Does not load the system's authorities, which would take 25 ms."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -160,7 +160,7 @@ def unverified() -> ssl.SSLContext:
 def tls(settings: Settings) -> dict[str, Any]:
     """The driver's arguments for TLS. Raises DatabaseError when a certificate cannot be read."""
     files = {key: settings[key] for key in _TLS_FILES if settings.get(key)}
-    # As the servers' own client does: who names a certificate authority wants the server's certificate checked.
+    # As in the servers' own client: naming a certificate authority turns the check of the certificate on.
     mode = settings.get("ssl_mode", "VERIFY_CA" if "ssl_ca" in files else "PREFERRED").upper()
     if mode == "DISABLED" or (mode == "PREFERRED" and "unix_socket" in settings):
         return {"ssl_disabled": True}
@@ -168,7 +168,7 @@ def tls(settings: Settings) -> dict[str, Any]:
         return {}
     try:
         context = ssl.create_default_context(cafile=files.get("ssl_ca"))
-        # The certificates that MySQL makes for itself are not strict.
+        # The certificates that MySQL generates do not pass strict checks.
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         context.check_hostname = mode == "VERIFY_IDENTITY"
         context.verify_mode = ssl.CERT_REQUIRED if mode.startswith("VERIFY") else ssl.CERT_NONE

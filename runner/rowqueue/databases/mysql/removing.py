@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: taking the queue out of a database."""
+"""MySQL and MariaDB: removing the queue from a database."""
 
 import logging
 import re
@@ -24,7 +24,7 @@ _OF_NO_DATABASE = re.compile(
 
 
 def existing(cursor: Any, kind: str, names: Iterable[str]) -> list[str]:
-    """Which of these `tables`, `views` or `routines` are in the database, in the order of their names."""
+    """Those of the named `tables`, `views` or `routines` that exist, ordered by name."""
     column = "routine" if kind == "routines" else "table"
     cursor.execute(
         f"SELECT {column}_name FROM information_schema.{kind}"
@@ -39,7 +39,7 @@ def drop_objects(cursor: Any, recorded: Iterable[str]) -> None:
     objects = [f"mq_{name}" for name in {*contract.load().objects("mysql"), *recorded}]
     created = r"CREATE TABLE (?:IF NOT EXISTS )?(mq_\w+)"
     tables = [name for path in released("mysql") for name in re.findall(created, path.read_text("utf-8"))]
-    # Triggers of watched tables would fail with their writers.
+    # Without the queue, the triggers of watched tables would make every write fail.
     cursor.execute(_TRIGGERS)
     for schema, trigger in cursor.fetchall():
         cursor.execute("DROP TRIGGER {}.{}".format(*(f"`{name.replace('`', '``')}`" for name in (schema, trigger))))
@@ -48,12 +48,12 @@ def drop_objects(cursor: Any, recorded: Iterable[str]) -> None:
     for kind, names in (("view", objects), ("table", tables)):
         for name in existing(cursor, f"{kind}s", names):
             with suppress(pymysql.ProgrammingError, pymysql.OperationalError):  # it has none
-                cursor.execute(f"REVOKE ALL PRIVILEGES ON {name} FROM {OWNER}")  # rights outlive their table
+                cursor.execute(f"REVOKE ALL PRIVILEGES ON {name} FROM {OWNER}")  # rights stay after DROP TABLE
             cursor.execute(f"DROP {kind.upper()} {name}")
 
 
 def forget_migrations(cursor: Any, migrations: Iterable[str]) -> None:
-    """Delete our rows of yoyo's tables, and the tables when no other project's migrations are left in them."""
+    """Delete our rows from yoyo's tables; drop the tables if no other project uses them."""
     found = existing(cursor, "tables", YOYO_TABLES)
     for table in {"_yoyo_migration", "_yoyo_log"}.intersection(found):
         cursor.execute(f"DELETE FROM {table} WHERE migration_id IN %s", [[*migrations]])
@@ -63,7 +63,7 @@ def forget_migrations(cursor: Any, migrations: Iterable[str]) -> None:
 
 
 def drop_accounts(cursor: Any) -> None:
-    """Drop the roles and the procedures' owner. They belong to all databases of a server: one that has rights stays."""
+    """Drop the roles and the procedures' owner, which are server-wide. One with rights in another database stays."""
     for kind, account in [("ROLE", role) for role in ROLES] + [("USER", OWNER)]:
         try:
             cursor.execute(f"SHOW GRANTS FOR {account}")

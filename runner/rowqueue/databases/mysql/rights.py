@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: the rights that installing needs, and what is wrong with owners and grants afterwards."""
+"""MySQL and MariaDB: the rights that an installation needs, and wrong owners and grants of an installed queue."""
 
 import re
 from collections.abc import Iterable
@@ -12,24 +12,24 @@ from ..base import ROLES, Forbidden
 from .errors import FORBIDDEN, number
 
 OWNER = "'mq_owner'@'localhost'"
-_EVERYBODY = ("", "PUBLIC")  # the anonymous account; MariaDB's name for all
+_EVERYBODY = ("", "PUBLIC")  # the anonymous account, and MariaDB's name for all accounts
 
 _IN_DATABASE = (
     *("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX", "EXECUTE"),
     *("CREATE VIEW", "SHOW VIEW", "CREATE ROUTINE", "ALTER ROUTINE", "GRANT OPTION"),
 )
-# Each of these sets lets a user make procedures that belong to another account, which may exist already: those of
-# MariaDB, of MySQL and of MySQL before 8.2.
+# Each of these sets of rights lets a user create procedures for another account, which may already exist: on MariaDB,
+# on MySQL, and on MySQL before 8.2.
 _DEFINERS = ({"SET USER"}, {"SET_ANY_DEFINER", "ALLOW_NONEXISTENT_DEFINER"}, {"SET_USER_ID"})
 
 
 def check(cursor: Any) -> None:
-    """Raise Forbidden that names what is missing: the first refused statement would leave half an installation."""
+    """Raise Forbidden with the missing rights. Otherwise a refused statement would leave half an installation."""
     cursor.execute("SELECT CURRENT_USER(), DATABASE(), CURRENT_ROLE(), VERSION()")
     user, database, role, version = cursor.fetchone()
     cursor.execute("SHOW GRANTS")
     lines = [line for (line,) in cursor.fetchall()]
-    if role not in (None, "NONE") and "MariaDB" not in version:  # which MariaDB shows by itself
+    if role not in (None, "NONE") and "MariaDB" not in version:  # MariaDB shows them without USING
         cursor.execute(f"SHOW GRANTS FOR CURRENT_USER() USING {role}")
         lines += [line for (line,) in cursor.fetchall()]
     everywhere, here = _rights(lines, database)
@@ -47,7 +47,7 @@ def check(cursor: Any) -> None:
 
 
 def _rights(lines: Iterable[str], database: str) -> tuple[set[str], set[str]]:
-    """The rights that SHOW GRANTS tells, on the whole server and on one database."""
+    """The rights in the lines of SHOW GRANTS: on the whole server, and on one database."""
     everywhere, here = set[str](), set[str]()
     for line in lines:
         parts = re.match(r"GRANT (.+?) ON (?:(\*)|`((?:[^`]|``)+)`)\.\* TO (.*)", line)
@@ -65,14 +65,14 @@ def _rights(lines: Iterable[str], database: str) -> tuple[set[str], set[str]]:
 
 
 def _is_like(name: str, pattern: str) -> bool:
-    """Does a name match a pattern of a grant: % and _ are wild, unless a backslash stands before them."""
+    """Whether a name matches a pattern of a grant: % and _ are wildcards unless a backslash precedes them."""
     parts = re.findall(r"\\([%_])|([%_])|(.)", pattern, re.S)
     wild = {"%": ".*", "_": "."}
     return bool(re.fullmatch("".join(wild.get(w) or re.escape(e or c) for e, w, c in parts), name, re.S | re.I))
 
 
 def _granted_by_files() -> tuple[set[tuple[str, str, str]], set[str]]:
-    """What grants.sql gives: (right, object, account); and the objects themselves."""
+    """The grants in grants.sql as (right, object, account), and their objects."""
     text = files.grants("mysql")
     given = set()
     for rights, name, accounts in re.findall(r"(?m)^GRANT ([A-Z, ]+?) ON (?:PROCEDURE )?(mq_\w+) TO (.+);$", text):
@@ -83,13 +83,13 @@ def _granted_by_files() -> tuple[set[tuple[str, str, str]], set[str]]:
 
 
 def problems(cursor: Any) -> list[str]:
-    """See Database.rights_problems; an error when this account may not read who has which right."""
+    """See Database.rights_problems. Raises the driver's error if this account may not read the grants."""
     wanted, names = _granted_by_files()
     found = []
     cursor.execute("SELECT user FROM mysql.user WHERE user IN %s", [["mq_owner", *ROLES]])
     accounts = {user for (user,) in cursor.fetchall()}
     if "mq_owner" not in accounts:
-        found.append(f"{OWNER}, whom the procedures belong to, does not exist")
+        found.append(f"{OWNER}, the owner of the procedures, does not exist")
     found += [f"role {role} does not exist" for role in ROLES if role not in accounts]
     cursor.execute(
         "SELECT routine_name, definer FROM information_schema.routines WHERE routine_schema = DATABASE()"
@@ -115,7 +115,7 @@ def problems(cursor: Any) -> list[str]:
         "SELECT user FROM mysql.db WHERE DATABASE() LIKE db AND user IN %s AND execute_priv = 'Y'", [_EVERYBODY]
     )
     if cursor.fetchall():
-        strangers.append("everybody may execute all procedures of this database")
+        strangers.append("every user may execute all procedures of this database")
     found += [f"{user} lacks {right} on {name}" for right, name, user in sorted(wanted - have) if user in accounts]
     found += sorted(strangers)
     cursor.execute(_WATCHED)
@@ -126,7 +126,7 @@ def problems(cursor: Any) -> list[str]:
 
 
 def revoke_from_everybody(cursor: Any) -> None:
-    """Take away what grants.sql does not give, from everybody and from the queue's own accounts."""
+    """Revoke from PUBLIC and from the queue's own accounts all rights that grants.sql does not give."""
     wanted, names = _granted_by_files()
     try:
         for table, column, held, kind in (
@@ -151,24 +151,24 @@ def revoke_from_everybody(cursor: Any) -> None:
 def warnings(cursor: Any) -> list[str]:
     """See Database.warnings_about_installation."""
     found = []
-    with suppress(pymysql.Error):  # not who may look
+    with suppress(pymysql.Error):  # this user may not read the grants
         cursor.execute(f"SHOW GRANTS FOR {OWNER}")
         for (line,) in cursor.fetchall():
             if " ON *.* " in line and not re.match(r"GRANT (USAGE|PROCESS) ON ", line):
-                found.append(f"{OWNER} needs no right on the whole server but has: {line}")
+                found.append(f"{OWNER} should have no right on the whole server but has: {line}")
             elif re.search(r" ON [^ ]+\.\* ", line) and " ON *.* " not in line:
-                found.append(f"{OWNER} needs rights on single tables only but has: {line}")
+                found.append(f"{OWNER} should have rights only on single tables but has: {line}")
         cursor.execute(
             "SELECT COUNT(*) FROM mysql.columns_priv WHERE user = 'mq_owner' AND db = 'mysql' AND table_name = 'db'"
         )
         if cursor.fetchone() == (0,):
             found.append(
-                f"{OWNER} may not read the server's rights: a polling table or feed serves only the user that made it"
+                f"{OWNER} may not read the server's grants: a polling table or feed serves only the user who created it"
             )
     return found
 
 
-# Watched tables that the triggers' owner has no right on, as after a restore under another name.
+# Watched tables on which the triggers' owner has no right, for example after a restore under another name.
 _WATCHED = """\
 SELECT DISTINCT CONCAT('`', REPLACE(t.event_object_schema, '`', '``'), '`.`',
     REPLACE(t.event_object_table, '`', '``'), '`')

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: how a file is recorded, and the installation as a script for the mysql client."""
+"""MySQL and MariaDB: recording a file, and the installation as a script for the mysql client."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,7 +7,7 @@ from ..migrations import hashed
 from .connecting import SQL_MODE
 
 SYSTEM = {"mysql", "sys", "information_schema", "performance_schema"}
-# The lock belongs to the whole server, and its name has at most 64 characters. MySQL 9.6 has no MD5 any more.
+# The lock is server-wide, and its name has at most 64 characters. MySQL 9.6 no longer has MD5.
 INSTALL_LOCK = "CONCAT('rowqueue.', LEFT(SHA2(DATABASE(), 256), 40))"
 INSTALL_SECONDS = 60
 
@@ -39,7 +39,7 @@ WHERE i.kind = 'procedure'""",
 )
 
 
-# yoyo's own tables as yoyo 9 makes them, so that `yoyo apply` and `runner apply` go on from here.
+# yoyo's own tables as yoyo 9 makes them, for `yoyo apply` and `runner apply` to continue from.
 YOYO_TABLES = """\
 CREATE TABLE IF NOT EXISTS yoyo_lock (
     locked INT DEFAULT 1, ctime TIMESTAMP, pid INT NOT NULL, PRIMARY KEY (locked)
@@ -58,13 +58,13 @@ CREATE TABLE IF NOT EXISTS _yoyo_migration (
 
 _SCRIPT_HEAD = f"""\
 -- rowqueue for MySQL and MariaDB: the whole installation, for the mysql client: mysql --comments DATABASE < this file.
--- It ends at the first error. DDL cannot be undone, but the script can be run again.
+-- It stops at the first error. DDL cannot be rolled back, but the script is safe to rerun.
 SET NAMES utf8mb4;
 SET SESSION sql_mode = '{SQL_MODE}', SESSION time_zone = '+00:00', SESSION autocommit = 1;
 SET SESSION sql_safe_updates = 0;
--- A script has no other means of ending with a message: a column of that name is asked for, which does not exist.
+-- A script can stop with a message only by an error: it selects a column that does not exist, named as the message.
 SET @mq_statement = IF(LOWER(DATABASE()) IN ({", ".join(f"'{name}'" for name in sorted(SYSTEM))}),
-    'SELECT `this database is the server''s own: name one of yours`', 'DO 0');
+    'SELECT `this database is the server''s own: name another one`', 'DO 0');
 PREPARE mq_statement FROM @mq_statement;
 EXECUTE mq_statement;
 DEALLOCATE PREPARE mq_statement;

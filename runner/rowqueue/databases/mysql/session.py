@@ -20,9 +20,9 @@ from .errors import bad_argument, line, told, translate, translated
 
 _log = logging.getLogger(__name__)
 
-# How long the server waits for a message in one call. Other calls on this connection have to wait for its end.
+# How long the server waits for a message in one call. Meanwhile, other calls on this connection must wait.
 WAIT_SECONDS = 1
-# Where waiting is of no use, because what is ready is locked by others.
+# The pause when ready messages are locked by other consumers: waiting on the server would return at once.
 BLIND_SECONDS = 0.15
 
 
@@ -33,9 +33,9 @@ class MySQLSession(Session):
         self._connection = connection
         self._cursor = connection.cursor(DictCursor)
         self._longest_call = longest_call
-        self._awaited: str | None = None  # the queue that we listen to
-        self._is_ready = False  # it was not empty when we last asked
-        self._is_waiting = False  # a call that waits for it is under way
+        self._awaited: str | None = None  # the queue to wait for
+        self._is_ready = False  # it had a ready message at the last call
+        self._is_waiting = False  # a call that waits for it is running
 
     def call(self, procedure: str, *arguments: Any) -> list[Row]:
         self._end_wait()
@@ -44,7 +44,7 @@ class MySQLSession(Session):
             self._cursor.execute(statement)
             rows: list[Row] = list(self._cursor.fetchall())
             description = self._cursor.description or ()
-            while self._cursor.nextset():  # an error that came after the rows shows here
+            while self._cursor.nextset():  # an error raised after the rows is reported only here
                 pass
         except pymysql.Error as error:
             self._connection.abandon(error)
@@ -55,38 +55,38 @@ class MySQLSession(Session):
         return rows
 
     def _statement(self, procedure: str, arguments: Sequence[Any]) -> bytes:
-        """The call as the server reads it. Raises QueueError for what cannot be written, or is too long for it."""
+        """The call as bytes. Raises QueueError for a value that is not valid, or a call that is too long."""
         text, values = compose(procedure, arguments)
         texts = [self._connection.escape(value) for value in values]
         statement = (text % tuple(texts)).encode()
-        # The server would close the connection, and the same call would be tried again without end.
+        # The server would close the connection, and the same call would be repeated forever.
         if len(statement) > self._longest_call:
             longest = max(range(len(texts)), key=lambda number: len(texts[number]))
-            limit = f"the call has {len(statement):,} bytes, the server takes {self._longest_call:,}"
+            limit = f"the call has {len(statement):,} bytes, the server accepts {self._longest_call:,}"
             name = contract.load().procedures[procedure].arguments[longest].name
             raise invalid(name, f"{limit}: raise its max_allowed_packet")
         return statement
 
     def listen(self, types: Sequence[str]) -> bool:
-        """True for one queue: the server polls it while we wait. It waits for no more than one in a call."""
+        """True for one queue: the server waits for its messages. A call can wait for only one queue."""
         self._awaited = types[0] if len(types) == 1 else None
         return self._awaited is not None
 
     def wait(self, seconds: float, interrupt: int) -> bool:
         if self._awaited is None:
             return super().wait(seconds, interrupt)
-        if self._is_ready:  # it was, and yet there was nothing to claim: to wait for it would take no time
+        if self._is_ready:  # ready, but locked by other consumers: waiting on the server would return at once
             return super().wait(min(seconds, BLIND_SECONDS), interrupt)
         try:
             return self._wait(interrupt)
         except Disconnected:
             raise
-        except DatabaseError as error:  # the next call will meet it again, if it is more than a KILL QUERY
+        except DatabaseError as error:  # if it is more than a KILL QUERY, the next call fails too
             _log.debug("waiting: %s", error)
             return super().wait(min(seconds, BLIND_SECONDS), interrupt)
 
     def _wait(self, interrupt: int) -> bool:
-        """Let the server wait for a message; when interrupted, the call stays under way."""
+        """Let the server wait for a message. When interrupted, the call keeps running."""
         with translated(), selectors.DefaultSelector() as selector:
             if not self._is_waiting:
                 self._connection.start(self._statement("wait_for_message", [self._awaited, WAIT_SECONDS]))
@@ -98,7 +98,7 @@ class MySQLSession(Session):
         return self._end_wait()
 
     def _end_wait(self) -> bool:
-        """Read what a call that waits has found, if one is under way: whether a message is ready."""
+        """Read the result of a running call that waits, if there is one: whether a message is ready."""
         if not self._is_waiting:
             return False
         self._is_waiting = False
@@ -118,7 +118,7 @@ class MySQLSession(Session):
 
     def execute(self, statement: str) -> None:
         self._end_wait()
-        with translated():  # DDL would end a transaction
+        with translated():  # without a transaction, because DDL would end it
             self._cursor.execute(statement)
 
     def close(self) -> None:

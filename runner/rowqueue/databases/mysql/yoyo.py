@@ -1,4 +1,4 @@
-"""yoyo-migrations' backend for MySQL and MariaDB over connections of ours: their TLS, sockets and option files."""
+"""yoyo-migrations' backend for MySQL and MariaDB, on our connections with their TLS, sockets and option files."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from .script import YOYO_TABLES
 
 
 class Backend(NoSavepoints, MySQLBackend):  # type: ignore[misc]
-    """Known to yoyo under the scheme of `MySQL.yoyo_url`."""
+    """Registered with yoyo under the scheme of `MySQL.yoyo_url`."""
 
     list_tables_sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
 
@@ -21,7 +21,7 @@ class Backend(NoSavepoints, MySQLBackend):  # type: ignore[misc]
         return MySQL(dburi.args["url"]).open_own("rowqueue yoyo")
 
     def execute(self, sql: str, params: Any = None) -> Any:
-        """A server that accepts no changes is told as from all other calls."""
+        """Translates the error of a server that takes no changes, as all other calls do."""
         try:
             return super().execute(sql, params)
         except pymysql.Error as error:
@@ -30,7 +30,7 @@ class Backend(NoSavepoints, MySQLBackend):  # type: ignore[misc]
             raise
 
     def ensure_internal_schema_updated(self) -> None:
-        """Yoyo's own, which cannot go on from tables of which some were made when it was killed: DDL commits here."""
+        """Yoyo's own method cannot continue after a kill that left only some of its tables: DDL commits here."""
         columns = self.execute(
             "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE()"
             " AND table_name = '_yoyo_migration'"
@@ -43,5 +43,5 @@ class Backend(NoSavepoints, MySQLBackend):  # type: ignore[misc]
         super().ensure_internal_schema_updated()
 
     def _check_transactional_ddl(self) -> bool:
-        """It would make and drop a table to find out."""
+        """Not detected by yoyo, which would create and drop a table."""
         return False

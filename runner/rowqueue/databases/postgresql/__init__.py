@@ -1,4 +1,4 @@
-"""PostgreSQL through psycopg 3. Everything the runner knows of this server stands in this package."""
+"""PostgreSQL, through psycopg 3."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The text of a call on PostgreSQL, and what comes back: for the runner's connections and an application's own."""
+"""Calls on PostgreSQL: their text and their results, for the runner and for applications."""
 
 import sys
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ from ..base import Row
 from ..values import columns, dicts
 from .errors import bad_argument, translate
 
-SETS = False  # a call has one result
+SETS = False  # a call has one result set
 
 
 @cache
 def query(procedure: str, count: int) -> str:
-    """The text of a call. Every argument is cast: psycopg sends integers by their size and strings as unknown."""
+    """The text of a call. All arguments are cast: psycopg picks integer types by value and sends strings as unknown."""
     types = contract.load().types["postgresql"]
     arguments = contract.load().procedures[procedure].arguments[:count]
     return f"SELECT * FROM mq.{procedure}({', '.join(f'%s::{types[a.type]}' for a in arguments)})"
 
 
-# ---- on a connection of an application's: see databases/applications.py
+# ---- on the connection of an application: see databases/applications.py
 
 
 def compose(procedure: str, arguments: Sequence[Any]) -> tuple[str, Sequence[Any]]:
@@ -35,7 +35,7 @@ def compose(procedure: str, arguments: Sequence[Any]) -> tuple[str, Sequence[Any
 
 
 def cursor(connection: Any) -> Any:
-    """A plain cursor, whatever kind the connection makes: on the client, its rows as tuples."""
+    """A plain cursor, independent of the connection's default: client-side, with rows as tuples."""
     if isinstance(connection, psycopg.AsyncConnection):
         return psycopg.AsyncCursor(connection, row_factory=tuple_row)
     if isinstance(connection, psycopg.Connection):
@@ -58,5 +58,5 @@ def rows(procedure: str, description: Sequence[Any], values: Sequence[Any]) -> l
 
 
 def failure(error: Exception, connection: Any, procedure: str, arguments: Sequence[Any]) -> Exception:
-    """Our exception for one of the driver's."""
+    """The exception of this package for a driver's error."""
     return bad_argument(error, procedure, arguments) or translate(error, bool(connection.closed))

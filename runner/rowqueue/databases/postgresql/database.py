@@ -1,4 +1,4 @@
-"""PostgreSQL: connecting, installing, and what the runner asks of the database as a whole."""
+"""PostgreSQL: connecting, installing the queue, and questions about the whole database."""
 
 import logging
 import sys
@@ -19,7 +19,7 @@ from .session import PostgreSQLSession
 
 _log = logging.getLogger(__name__)
 
-# A dead peer is noticed within about a minute; what the URL says goes first.
+# TCP keep-alive: a dead peer is detected within about a minute. The URL overrides these settings.
 _DEFAULTS = {
     "connect_timeout": "10",
     "client_encoding": "utf8",
@@ -33,7 +33,7 @@ _INSTALL_LOCK = 7_230_415_118
 _INSTALL_SECONDS = 60
 _ABOUT_SESSION = "SELECT current_setting('default_transaction_isolation'), pg_backend_pid()"
 
-# libpq tells a refused connection apart from a missing server by its text only.
+# libpq distinguishes a refused login from an unreachable server only by the error text.
 _REFUSALS = (
     "authentication failed",
     "does not exist",
@@ -61,7 +61,7 @@ class PostgreSQL(Database):
         try:
             self._parameters = {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}
         except (psycopg.Error, UnicodeError) as error:
-            # libpq quotes a malformed token whole, and it may be the password.
+            # libpq quotes a malformed part of the URL, which may be the password.
             reason = line(error).partition(' token: "')[0]
             raise ValueError(f"database URL: {reason}") from None
 
@@ -74,33 +74,33 @@ class PostgreSQL(Database):
             refused = any(text in message for text in _REFUSALS)
             raise (DatabaseError if refused else Disconnected)(message) from error
         if connection.info.parameter_status("TimeZone") not in {"UTC", "Etc/UTC"}:
-            # A parameter that poolers carry along with the client. Times of results are then UTC.
+            # A parameter that poolers track per client. It makes the times in results UTC.
             with translated():
                 connection.execute("SET TIME ZONE 'UTC'")
         if not (connection.info.parameter_status("DateStyle") or "").startswith("ISO"):
-            # Likewise; the driver reads times in no other style.
+            # Also tracked by poolers; the driver reads times only in this style.
             with translated():
                 connection.execute("SET datestyle = 'ISO'")
         return connection
 
     @contextmanager
     def _opened(self, application_name: str) -> Iterator[psycopg.Connection[Any]]:
-        """A connection for statements of the runner's own."""
+        """A connection for the runner's own statements."""
         with translated(), self._open(application_name) as connection:
             yield connection
 
     def connect(self, application_name: str) -> Session:
         connection = self._open(application_name)
         with translated():
-            # What is wanted of a user's own sessions need not be good for claims.
+            # Settings for a user's own sessions may be unsuitable for claims.
             found = connection.execute(_ABOUT_SESSION).fetchone()
             assert found is not None
             isolation, process = found
             if isolation != "read committed":
                 connection.execute("SET default_transaction_isolation = 'read committed'")
         if process == connection.info.backend_pid:
-            # No pooler has made up the number, so the next call is made by the same process: what asks to be prepared
-            # is, and nothing of a handler's that does not.
+            # The process number is real, so there is no pooler, and statements can be prepared. Only those that ask
+            # for it are prepared, not a handler's.
             connection.prepare_threshold = sys.maxsize
         return PostgreSQLSession(connection)
 
@@ -108,18 +108,18 @@ class PostgreSQL(Database):
         parameters = {**_DEFAULTS, "application_name": "rowqueue yoyo", **self._parameters}
         with self._opened("rowqueue apply") as connection:
             schema = yoyo_tables.schema_of(connection)
-            # Only where it is needed: through a pooler the next statement may be another connection's.
+            # Only if needed: through a pooler, the next statement may use another server connection.
             if connection.execute("SELECT current_schema()").fetchone() != (schema,):
                 parameters["schema"] = '"' + schema.replace('"', '""') + '"'
         return f"postgresql+psycopg:///?{urlencode(parameters)}"
 
     @contextmanager
     def installing(self) -> Iterator[None]:
-        # A lock of a transaction, not of a session: it holds through a pooler in transaction mode as well.
+        # A transaction-level lock: unlike a session-level one, it also works through a pooler in transaction mode.
         with ExitStack() as stack:
             stack.enter_context(translated())
             connection = stack.enter_context(self._open("rowqueue apply"))
-            # Before the transaction, which must hold no lock on yoyo's tables.
+            # Before the transaction, because that must not lock yoyo's tables.
             _check_rights(connection)
             stack.enter_context(connection.transaction())
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
@@ -156,7 +156,7 @@ class PostgreSQL(Database):
                     with in_file(file.name), translated():
                         if file.text:
                             connection.execute(file.text.encode(), prepare=False)
-                # Afterwards, because a file may change what an earlier one made.
+                # After all files have run, because a file may change an object of an earlier one.
                 records = [(file.kind, file.name, file.sha256) for file in files]
                 connection.cursor().executemany(script.RECORD, records)
         return notices
@@ -192,7 +192,7 @@ class PostgreSQL(Database):
 
 
 def _check_rights(connection: psycopg.Connection[Any]) -> None:
-    """yoyo would report a missing right, or a server that takes no changes, as a missing table."""
+    """Check the rights and that the server takes changes; yoyo would report either as a missing table."""
     if connection.execute("SHOW transaction_read_only").fetchone() == ("on",):
         raise ReadOnly(READ_ONLY_HINT)
     row = connection.execute(
@@ -209,7 +209,7 @@ def _check_rights(connection: psycopg.Connection[Any]) -> None:
 
 
 def _drop_role(connection: psycopg.Connection[Any], role: str) -> None:
-    """Roles belong to all databases of a server: one that is still used elsewhere stays."""
+    """Drop a role. Roles are server-wide: one that is used in another database stays."""
     try:
         with connection.transaction():
             connection.execute(f"DROP ROLE IF EXISTS {role}")
@@ -217,7 +217,7 @@ def _drop_role(connection: psycopg.Connection[Any], role: str) -> None:
         _log.warning("role %s stays: %s", role, line(error))
 
 
-# What would go with the schema, without the triggers of watched tables, which are the queue's own.
+# Objects that would be dropped with the schema, except the triggers of watched tables, which are the queue's own.
 _DEPENDENTS = """\
 WITH own AS (
     SELECT 'pg_class'::regclass AS classid, oid FROM pg_class WHERE relnamespace = to_regnamespace('mq')

@@ -1,8 +1,9 @@
-"""A PostgreSQL server of our own, from the binaries of a wheel, shared by the processes that use it.
+"""The embedded PostgreSQL server, from the binaries of a wheel, shared by the processes that use it.
 
-Every process that uses the server holds a shared lock on `holders`. A detached supervisor (this module run as a
-program) keeps the server up and stops it when it gets that lock for itself alone: the kernel frees the locks of killed
-processes. `starting` makes starts and stops take turns; `supervisor` is held by the one supervisor as long as it lives.
+Every process that uses the server holds a shared lock on the file `holders`. A detached supervisor, this module run as
+a program, keeps the server running. It stops the server once it gets that lock exclusively; the kernel releases the
+locks of killed processes. The lock on `starting` serialises starts and stops. The supervisor holds the lock on
+`supervisor` as long as it lives.
 """
 
 import fcntl
@@ -35,15 +36,15 @@ _START_SECONDS = 120
 _STOP_SECONDS = 60
 _LOOK_SECONDS = 0.2
 _FAILED_STARTS = 20
-# A Unix socket's path may have 107 bytes; the file's own name takes 15 of them.
+# The path of a Unix socket has at most 107 bytes; its file name takes 15 of them.
 _SOCKET_DIRECTORY_BYTES = 90
 
 
 @contextmanager
 def running(data_dir: Path | None = None) -> Iterator[str]:
-    """Start or share the server whose files are kept in `data_dir` (None: the user's data directory); yields its URL.
+    """Start or share the server with its files in `data_dir`; yields its URL.
 
-    Raises DatabaseError when it cannot be started.
+    `data_dir`: None for the user's data directory. Raises DatabaseError when the server cannot be started.
     """
     home = Home(data_dir)
     with ExitStack() as stack:
@@ -60,7 +61,7 @@ def running(data_dir: Path | None = None) -> Iterator[str]:
         try:
             yield home.url
         finally:
-            # Usually the supervisor's business: but it may have been killed.
+            # Usually the supervisor's task, but it may have been killed.
             with home.file("starting") as starting:
                 if not home.supervised() and _taken(starting) and _taken(holders):
                     home.stop_orphan()
@@ -81,7 +82,7 @@ class Home:
         import platformdirs
 
         own = Path(platformdirs.user_data_dir("rowqueue", appauthor=False))
-        # root's home is closed to the user who runs the server then.
+        # The user that runs the server for root cannot enter root's home.
         return own if not self.as_root or _open_to_all(own) else Path("/var/lib/rowqueue")
 
     def _socket_directory(self) -> Path:
@@ -95,25 +96,25 @@ class Home:
         return (self.path / name).open("a")
 
     def prepare(self) -> None:
-        """Make the folders. The server's own are closed to everybody else: any local user may log in otherwise."""
+        """Create the folders. The server's own are private; otherwise any local user could log in."""
         if not self.path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             self.path.chmod(0o755 if self.as_root else 0o700)
         if self.as_root and not _open_to_all(self.path):
             raise DatabaseError(
                 f"embedded database: as root the server runs as user {_SERVER_USER}, who cannot enter {self.path}; "
-                "name another directory"
+                "use another directory"
             )
         self.sockets.mkdir(mode=0o700, exist_ok=True)
         found = self.sockets.lstat()
         owner = pwd.getpwnam(_SERVER_USER).pw_uid if self.as_root else os.geteuid()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid not in {owner, os.geteuid()}:
-            raise DatabaseError(f"embedded database: {self.sockets} belongs to somebody else")
+            raise DatabaseError(f"embedded database: {self.sockets} belongs to another user; remove it")
         os.chown(self.sockets, owner, -1)
         self.sockets.chmod(0o700)
 
     def supervised(self) -> bool:
-        """Whether a supervisor lives."""
+        """Whether a supervisor is running."""
         with self.file("supervisor") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -122,7 +123,7 @@ class Home:
         return False
 
     def initialise(self) -> None:
-        """Make the data directory, all or nothing."""
+        """Create the data directory, completely or not at all."""
         if (self.data / "PG_VERSION").exists():
             return
         fresh = self.path / "data.new"
@@ -144,14 +145,14 @@ class Home:
         fresh.rename(self.data)
 
     def identity(self) -> dict[str, Any]:
-        """Whom the server runs as: it refuses to run as root."""
+        """Arguments that run the server as another user if we are root: it refuses to run as root."""
         if not self.as_root:
             return {}
         entry = pwd.getpwnam(_SERVER_USER)
         return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
 
     def program(self, name: str) -> Path:
-        """One of the wheel's programs, from a copy when the server's user cannot reach the wheel."""
+        """The path of one of the wheel's programs; of a copy if the server's user cannot read the wheel."""
         spec = importlib.util.find_spec(_PACKAGE.replace("-", "_"))
         if spec is None or not spec.submodule_search_locations:
             raise DatabaseError(
@@ -164,7 +165,7 @@ class Home:
         return package / _INSTALLATION / "bin" / name
 
     def _copied(self, package: Path) -> Path:
-        """A copy of the installation and of the libraries beside it, which its programs find by a relative path."""
+        """A copy of the installation and of its libraries, which the programs find by a relative path."""
         copy = self.path / f"binaries-{importlib.metadata.version(_PACKAGE)}"
         if not copy.exists():
             fresh = Path(tempfile.mkdtemp(prefix="binaries.", dir=self.path))
@@ -180,7 +181,7 @@ class Home:
         return copy / package.name
 
     def start_supervisor(self) -> None:
-        """Start this module as a program of its own session and wait until it has its lock."""
+        """Start this module as a program in a session of its own, and wait until it has its lock."""
         with self.log.open("w") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", __spec__.name, str(self.path)],
@@ -197,10 +198,10 @@ class Home:
             time.sleep(0.02)
 
     def bring_up(self) -> None:
-        """See that there is a supervisor and a server that takes connections; after a crash it first reads its log."""
+        """Ensure that a supervisor runs and the server takes connections. After a crash, the server recovers first."""
         deadline = time.monotonic() + _START_SECONDS
         started = False
-        # Asked before and after: a supervisor that was killed a moment ago may still look alive.
+        # Checked before and after: a supervisor that was just killed may still seem to run.
         while not (self.supervised() and self._accepts() and self.supervised()):
             if not self.supervised():
                 if started:
@@ -224,7 +225,7 @@ class Home:
         return True
 
     def start_server(self) -> subprocess.Popen[bytes]:
-        """Start the server proper; only the supervisor does."""
+        """Start the server process; only the supervisor does this."""
         settings = {"listen_addresses": "", "unix_socket_directories": self.sockets, "unix_socket_permissions": "0700"}
         options = [option for key, value in settings.items() for option in ("-c", f"{key}={value}")]
         command: list[str | Path] = [self.program("postgres"), "-D", self.data, "-p", "5432", *options]
@@ -234,9 +235,9 @@ class Home:
         return server
 
     def stop_orphan(self) -> None:
-        """End a server whose supervisor was killed, and remove a pid file that names some other process.
+        """End a server whose supervisor was killed, and remove a pid file that names another process.
 
-        The server itself would take any living process of its user with that number for another server.
+        The server would mistake any process of its user with that number for another server.
         """
         pid_file = self.data / "postmaster.pid"
         try:
@@ -255,7 +256,7 @@ class Home:
 
 
 def _serves(pid: int, data: Path) -> bool:
-    """Whether the process is a server of this data directory, which is its working directory."""
+    """Whether the process is the server of this data directory: its working directory is the data directory."""
     proc = Path("/proc") / str(pid)
     if not Path("/proc/self").exists():
         return _alive(pid)
@@ -274,18 +275,18 @@ def _alive(pid: int) -> bool:
 
 
 def _open_to_all(path: Path) -> bool:
-    """Whether any user may go down to the folder; of one that does not exist yet, to its nearest parent."""
+    """Whether every user can enter the folder, or its nearest existing parent."""
     return all(p.stat().st_mode & stat.S_IXOTH for p in (path.resolve(), *path.resolve().parents) if p.exists())
 
 
 def _environment() -> dict[str, str]:
-    """Ours without what would lead the server's programs astray."""
+    """Our environment without the variables that would mislead the server's programs."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PG", "LC_", "LANG"))}
     return kept | {"LC_ALL": "C", "TZ": "UTC"}
 
 
 def supervise(home: Home) -> None:
-    """Keep the server up while anybody holds it; stop it (fast mode: no session is waited for) and end afterwards."""
+    """Keep the server running while a process uses it; then stop it in fast mode, without waiting for sessions."""
     with home.file("supervisor") as own, home.file("starting") as starting, home.file("holders") as holders:
         fcntl.flock(own, fcntl.LOCK_EX)
         home.stop_orphan()
@@ -295,7 +296,7 @@ def supervise(home: Home) -> None:
                 fcntl.flock(starting, fcntl.LOCK_UN)
                 time.sleep(_LOOK_SECONDS)
                 if server.poll() is not None:
-                    # After SIGKILL the orphaned children hold the shared memory for a moment.
+                    # After SIGKILL, orphaned children keep the shared memory for a moment.
                     failures = failures + 1 if time.monotonic() - started < 1 else 0
                     if failures > _FAILED_STARTS:
                         sys.exit(f"the server ended at once with status {server.returncode}")

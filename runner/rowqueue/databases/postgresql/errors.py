@@ -1,4 +1,4 @@
-"""What the errors of PostgreSQL and psycopg mean."""
+"""The meaning of the errors of PostgreSQL and psycopg."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,29 +15,29 @@ _DISCONNECTS = {"53300", "57P01", "57P02", "57P03", "57P04", "57P05"}
 _READ_ONLY = "25006"  # a standby, or default_transaction_read_only
 READ_ONLY_HINT = (
     "the server takes no changes: it is a standby, or default_transaction_read_only is on for it, the database or"
-    " the role; target_session_attrs=read-write in the URL finds the one of several hosts that takes them"
+    " the role; with several hosts in the URL, target_session_attrs=read-write finds the one that takes them"
 )
 _BAD_VALUES = {"22003", "22007", "22008", "22021", "22P02", "22P05"}
 
 
 def _state(error: BaseException) -> str:
-    """The server's SQLSTATE, '' when there is none; psycopg 2 has another name for it."""
+    """The server's SQLSTATE, '' when there is none; psycopg 2 has another attribute for it."""
     return getattr(error, "sqlstate", None) or getattr(error, "pgcode", None) or ""
 
 
 def _is_a(error: BaseException, name: str) -> bool:
-    """Whether an error is of that class of the DB-API, whichever driver it comes from."""
+    """Whether an error is of this DB-API class, in any driver."""
     return any(kind.__name__ == name for kind in type(error).__mro__)
 
 
 def line(error: BaseException) -> str:
-    """What the server or the driver says, on one line."""
+    """The error text of the server or driver on one line."""
     primary = getattr(getattr(error, "diag", None), "message_primary", None)
     return " ".join((primary or str(error)).split()) or type(error).__name__
 
 
 def translate(error: Exception, closed: bool = False) -> Exception:
-    """Our exception for one of the driver's; `closed`: the connection did not survive it."""
+    """The exception of this package for a driver's error. `closed`: the error closed the connection."""
     state = _state(error)
     message = line(error)
     if state.isdigit() and is_of_contract(int(state)):
@@ -57,9 +57,9 @@ def translate(error: Exception, closed: bool = False) -> Exception:
 
 
 def bad_argument(error: Exception, procedure: str, arguments: Sequence[Any]) -> QueueError | None:
-    """The contract's error for a value that never reached the procedure because the type cannot hold it."""
+    """invalid_argument for a value that its type cannot hold, so it never reached the procedure."""
     state = _state(error)
-    # A DataError without a state is the driver's own: the value did not reach the server.
+    # A DataError without SQLSTATE is the driver's own: the value did not reach the server.
     local = isinstance(error, ValueError | OverflowError) or (_is_a(error, "DataError") and not state)
     if not local and state not in _BAD_VALUES:
         return None

@@ -1,4 +1,4 @@
-"""PostgreSQL: what is wrong with the owners and grants of an installed queue."""
+"""PostgreSQL: wrong owners and grants of an installed queue."""
 
 import re
 from functools import cache
@@ -12,7 +12,7 @@ from ..base import ROLES
 
 
 def problems(connection: psycopg.Connection[Any]) -> list[str]:
-    """One line for each thing wrong that running the procedure files and the grants again puts right."""
+    """One line for each problem that running the procedure files and the grants again repairs."""
     every = [*contract.load().procedures]
     found = [line for (line,) in connection.execute(_WRONG_RIGHTS)]
     others = connection.execute(_OTHERS_GRANTS, {"public": every, "roles": [*ROLES]})
@@ -22,7 +22,7 @@ def problems(connection: psycopg.Connection[Any]) -> list[str]:
     may_create = connection.execute(query).fetchone() == (True,)
     for role in ROLES:
         if role not in known:
-            # Who may not create it is told so by apply, and has nothing to mend.
+            # A user who may not create roles cannot repair this; `apply` reports it.
             found += [f"role {role} does not exist"] if may_create else []
             continue
         calls = [name for name, call in contract.load().procedures.items() if role in call.roles]
@@ -35,26 +35,26 @@ def problems(connection: psycopg.Connection[Any]) -> list[str]:
 
 
 def warnings(connection: psycopg.Connection[Any]) -> list[str]:
-    """What only an administrator can put right."""
+    """Problems that only an administrator can repair."""
     owner = connection.execute(
         "SELECT r.rolname FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner"
         " WHERE n.nspname = 'mq' AND r.rolsuper"
     ).fetchone()
     if owner is None:
         return []
-    return [f"{owner[0]}, a superuser, owns the queue: let a role install it that only owns the database"]
+    return [f"{owner[0]}, a superuser, owns the queue: install it as a role that only owns the database"]
 
 
 @cache
 def _own_steps(role: str) -> list[str]:
-    """The procedures outside the contract that a role may call, because what it calls runs with its rights."""
+    """The internal procedures that a role may call: procedures that it calls run with its own rights."""
     text = files.grants("postgresql")
     lists = dict(re.findall(r"c_(\w+) CONSTANT text\[\] := ARRAY\[(.*?)\];", text, re.DOTALL))
     names = {"mq_consumer": ("helpers", "consumer"), "mq_operator": ("helpers", "operator")}.get(role, ())
     return [step for name in names for step in re.findall(r"'(\w+)'", lists[name])]
 
 
-# What PUBLIC may do, and what does not belong to the schema's owner.
+# Rights of PUBLIC, and objects that do not belong to the schema's owner.
 _WRONG_RIGHTS = """\
 SELECT format('PUBLIC may execute %s', p.oid::regprocedure)
 FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
@@ -94,7 +94,7 @@ WHERE n.nspname = 'mq' AND NOT has_schema_privilege(%(role)s, n.oid, 'USAGE')
 """
 
 
-# A user may grant the procedures of the contract to roles of his own, but none of the queue's own steps.
+# Users may grant the procedures of the contract to their own roles, but not the internal ones.
 _OTHERS_GRANTS = """\
 SELECT DISTINCT format('%%s may execute %%s', g.grantee::regrole, p.oid::regprocedure)
 FROM pg_proc AS p

@@ -1,4 +1,4 @@
-"""PostgreSQL: how a file is recorded, and the installation as a script for psql."""
+"""PostgreSQL: recording a file, and the installation as a script for psql."""
 
 from collections.abc import Iterator, Sequence
 
@@ -31,7 +31,7 @@ SET kind = excluded.kind, sha256 = excluded.sha256, fingerprint = excluded.finge
 """
 
 
-# yoyo's own tables as yoyo 9 makes them, so that `yoyo apply` and `runner apply` go on from here.
+# yoyo's own tables as yoyo 9 makes them, for `yoyo apply` and `runner apply` to continue from.
 _SCRIPT_HEAD = """\
 -- rowqueue for PostgreSQL: the whole installation, for psql. All or nothing.
 \\set ON_ERROR_STOP on
@@ -40,7 +40,7 @@ SET LOCAL client_encoding = 'UTF8';
 SET LOCAL client_min_messages = warning;
 DO $$ BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'mq') THEN
-        RAISE EXCEPTION 'schema mq is there already: this script makes a new installation; runner apply changes one';
+        RAISE EXCEPTION 'schema mq already exists: this script makes a new installation; runner apply upgrades one';
     END IF;
 END $$;
 CREATE TABLE IF NOT EXISTS public.yoyo_lock (

@@ -31,7 +31,7 @@ class PostgreSQLSession(Session):
         self._cursor = connection.cursor(row_factory=dict_row)
         self._listening: set[str] = set()
         self._woken = False
-        self._begin = ""  # what a call begins with, where it cannot do without
+        self._begin = ""  # a statement that must precede each call, if any
         connection.add_notify_handler(self._wake)
 
     def _wake(self, _: psycopg.Notify) -> None:
@@ -43,7 +43,7 @@ class PostgreSQLSession(Session):
             return self._cursor.fetchall()
 
     def fetch(self, procedure: str, *arguments: Any) -> Rows:
-        # A cursor of its own keeps the result; numbers, times and keys are sooner read from their binary form.
+        # A separate cursor keeps the result. Numbers, times and keys are faster to read in binary form.
         cursor = psycopg.Cursor(self._connection, row_factory=tuple_row)
         cursor.format = Format.BINARY
         self._ask(cursor, procedure, arguments, prepare=True)
@@ -57,11 +57,11 @@ class PostgreSQLSession(Session):
     def _ask(
         self, cursor: psycopg.Cursor[Any], procedure: str, arguments: Sequence[Any], prepare: bool = False
     ) -> None:
-        """Make a call; its rows wait in the cursor. `prepare`: it will come again, if the connection knows it then."""
+        """Make a call; its rows stay in the cursor. `prepare`: prepare the statement, if the connection keeps it."""
         try:
             self._run(cursor, query(procedure, len(arguments)), arguments, prepare)
         except (psycopg.Error, UnicodeError, OverflowError) as error:
-            # Once a session: the database's or the role's own default isolation level is another one.
+            # Once per session: the default isolation level of the database or role is not READ COMMITTED.
             if self._begin == "" and getattr(error, "sqlstate", None) == _WRONG_ISOLATION and self._is_alone():
                 self._begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
                 self._ask(cursor, procedure, arguments, prepare)
@@ -105,7 +105,7 @@ class PostgreSQLSession(Session):
             block.__enter__()
         try:
             yield self._connection
-            # A COMMIT would be answered with a silent ROLLBACK, and the caller would take its work for done.
+            # A COMMIT would roll back without an error, and the caller would believe that its work is committed.
             if self._connection.info.transaction_status == TransactionStatus.INERROR:
                 raise DatabaseError(SWALLOWED)
         except BaseException as error:
@@ -142,7 +142,7 @@ class PostgreSQLSession(Session):
         return True
 
     def _drained(self) -> bool:
-        """Whether a notification came, now or during an earlier call; all that are there are taken."""
+        """Take all notifications that have arrived; returns whether there were any, now or during an earlier call."""
         while self._connection.pgconn.notifies():
             self._woken = True
         return self._woken

@@ -1,4 +1,4 @@
-"""PostgreSQL: in which schema yoyo-migrations keeps its tables, and what they know of us."""
+"""PostgreSQL: the schema of yoyo-migrations' tables, and our rows in them."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from .. import migrations
 
 
 def schemas(connection: psycopg.Connection[Any]) -> list[str]:
-    """The schemas in which yoyo's tables know of our migrations, whatever the search path says now."""
+    """The schemas where yoyo's tables have our migrations, independent of the current search path."""
     ours = [path.stem for path in migrations.released("postgresql")]
     schemas = connection.execute(
         "SELECT n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"
@@ -26,7 +26,7 @@ def schemas(connection: psycopg.Connection[Any]) -> list[str]:
 
 
 def schema_of(connection: psycopg.Connection[Any]) -> str:
-    """Where yoyo's tables are, or are to be: in public unless there is no such schema."""
+    """The schema of yoyo's tables, or the one where to create them: public, if it exists."""
     if found := schemas(connection):
         return found[0]
     row = connection.execute(
@@ -36,7 +36,7 @@ def schema_of(connection: psycopg.Connection[Any]) -> str:
 
 
 def forget(connection: psycopg.Connection[Any], names: set[str]) -> None:
-    """Delete our rows of yoyo's tables, and the tables when no other project's migrations are left in them."""
+    """Delete our rows from yoyo's tables; drop the tables if no other project uses them."""
     for schema in schemas(connection):
         for table in ("_yoyo_migration", "_yoyo_log"):
             statement = sql.SQL("DELETE FROM {} WHERE migration_id = ANY (%s)").format(sql.Identifier(schema, table))

@@ -1,4 +1,4 @@
-"""URLs of SQL Server and Azure SQL."""
+"""SQL Server and Azure SQL URLs."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from .. import url
 _OPTIONS = ("connect_timeout", "encryption")
 _ENCRYPTION = ("default", "off", "request", "require")
 _PORT = 1433
-LOGIN_BYTES = 128  # FreeTDS takes no longer name
+LOGIN_BYTES = 128  # the longest name that FreeTDS accepts
 
 
 @dataclass(frozen=True)
 class Address:
-    """What a URL says."""
+    """The settings in a URL."""
 
     host: str
     port: int
@@ -24,12 +24,12 @@ class Address:
 
     @property
     def server(self) -> str:
-        """Host and port, as the driver's library takes them."""
+        """Host and port in the form for the driver's library."""
         return url.server(self.host, self.port, ":")
 
 
 def parse(text: str) -> Address:
-    """What a URL says. Raises ValueError, which never tells the password."""
+    """The settings in a URL. Raises ValueError, which never contains the password."""
     with url.reading():
         parts = url.split(text, _OPTIONS)
         encryption = parts.options.get("encryption")

@@ -1,4 +1,4 @@
-"""Babelfish, which answers as SQL Server and is PostgreSQL: the tests' stand-in for Microsoft's server."""
+"""Babelfish, a PostgreSQL that speaks the protocol of SQL Server: the tests use it in place of SQL Server."""
 
 import re
 
@@ -10,10 +10,10 @@ def is_babelfish(connection: Connection) -> bool:
 
 
 def replacing(batch: str) -> list[str]:
-    """The same for Babelfish, which knows no CREATE OR ALTER; the grants come anew after every change.
+    """A batch rewritten for Babelfish, which has no CREATE OR ALTER; the grants are made again after every change.
 
-    Nor can it grant the sight of definitions, which it hides from nobody, or run a procedure as its owner, and it
-    counts characters in every collation.
+    Babelfish cannot grant VIEW DEFINITION, and shows definitions to everyone. It cannot run a procedure as its owner,
+    and it counts characters, not UTF-16 units, in every collation.
     """
     if "GRANT VIEW DEFINITION" in batch:
         return []
@@ -24,7 +24,7 @@ def replacing(batch: str) -> list[str]:
         "sys.security_predicates AS p", "(SELECT 0 AS object_id, 0 AS target_object_id, 1 AS predicate_type) AS p"
     )
     batch = batch.replace("sys.security_policies AS s", "(SELECT 0 AS object_id, 0 AS is_enabled) AS s")
-    # It converts by the same names, and has no list of them.
+    # It has the same time zone names, but no list of them.
     batch = batch.replace(
         "sys.time_zone_info AS z",
         "(SELECT @zone AS name WHERE sys.babelfish_timezone_mapping(LOWER(@zone)) <> N'NULL') AS z",

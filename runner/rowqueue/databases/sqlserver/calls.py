@@ -1,4 +1,4 @@
-"""The text of a call on SQL Server, its values, and what comes back: for the runner and for applications."""
+"""Calls on SQL Server: their text, their values and their results, for the runner and for applications."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,14 +17,14 @@ _CONTINUED = re.compile(r"(?<=\\)(?=\r?\n)")
 
 
 def compose(procedure: str, arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
-    """A call and its parameters. Raises QueueError for what no type can hold."""
+    """A call and its parameters. Raises QueueError for a value that its type cannot hold."""
     known = contract.load().procedures[procedure].arguments
     return unbroken(procedure, tuple(_value(a, value) for a, value in zip(known, arguments, strict=False)))
 
 
 def rows(procedure: str, description: Sequence[Any], values: Sequence[Any]) -> list[Row]:
-    """The rows as dicts, their values of the contract's types."""
-    # The driver's own dicts take twice as long: they hold every value by its number as well, and are made anew.
+    """The rows as dicts, with values of the contract's types."""
+    # The driver's own dicts take twice as long: they also have every value by its index, and must be copied.
     found = dicts(description, values)
     dated(found, procedure)
     for name, convert in _conversions(procedure):
@@ -35,13 +35,13 @@ def rows(procedure: str, description: Sequence[Any], values: Sequence[Any]) -> l
 
 
 def _value(argument: contract.Argument, value: Any) -> Any:
-    """The value as the driver is to write it. Raises QueueError when its type cannot hold it."""
+    """The value in the form for the driver. Raises QueueError when its type cannot hold it."""
     if value is None:
         return None
     if argument.type in {"text", "key"}:
-        return text(argument.name, value)  # the driver would end the whole statement at a NUL
+        return text(argument.name, value)  # the driver would cut the statement at a NUL
     if argument.type == "time":
-        # In the one form that the server reads alike in all its languages; the driver would cut it.
+        # In the form that the server reads the same in every language; the driver would cut the fraction.
         return in_utc(argument.name, value).isoformat(timespec="microseconds")
     return whole(argument.name, value)
 
@@ -55,21 +55,21 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 
 @cache
 def _conversions(procedure: str) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-    """What else is to be converted: a column, and how."""
+    """The columns to convert, and the function for each."""
     return tuple((name, convert) for type, convert in _CONVERSIONS.items() for name in columns(procedure, type))
 
 
 @cache
 def _statement(procedure: str, count: int) -> str:
-    """The text of a call. What is left out takes the procedure's default."""
+    """The text of a call. Missing arguments have the procedure's defaults."""
     return f"EXEC mq.{procedure} {', '.join(['%s'] * count)}".rstrip()
 
 
 def unbroken(procedure: str, values: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """The text and values of a call, in which the server keeps each backslash that stands before the end of a line.
+    """The text and values of a call, changed to keep each backslash before a line end.
 
-    The driver writes values into the statement, and inside a literal T-SQL takes such a backslash away, and the line
-    end with it: two failures of a batch would become one. So a mark stands between the two, which the server removes.
+    The driver writes values as literals into the statement. In a literal, T-SQL removes a backslash together with the
+    line end after it: two failures of a batch would become one. So a mark is put between them and removed in SQL.
     """
     declared, marked, given = [], [], []
     for n, value in enumerate(values):
@@ -89,7 +89,7 @@ def unbroken(procedure: str, values: tuple[Any, ...]) -> tuple[str, tuple[Any, .
     return " ".join([*declared, f"EXEC mq.{procedure} {', '.join(given)}"]), (*marked, *others)
 
 
-# ---- on a connection of an application's: see databases/applications.py
+# ---- on the connection of an application: see databases/applications.py
 
 
 def cursor(connection: Any) -> Any:
@@ -98,9 +98,9 @@ def cursor(connection: Any) -> Any:
 
 
 def failure(error: Exception, connection: Any, procedure: str, arguments: Sequence[Any]) -> Exception:
-    """Our exception for one of the driver's."""
+    """The exception of this package for a driver's error."""
     try:
         connected = connection._conn.connected
-    except Exception:  # the driver has let go of it
+    except Exception:  # the driver has closed it
         connected = False
     return translate(error, not connected)

@@ -1,4 +1,4 @@
-"""pymssql's connection, under watch while the runner has a transaction."""
+"""pymssql's connection, guarded in the runner's transaction."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -13,18 +13,18 @@ from .errors import CONFLICTS, DEADLOCK, line, number, of_contract, tidy
 
 _log = logging.getLogger(__name__)
 
-# What ends in the middle leaves nothing: an error ends the batch, and the transaction with it.
+# An interrupted batch leaves nothing: an error ends the batch and rolls back its transaction.
 BEGIN = "SET XACT_ABORT ON; BEGIN TRANSACTION"
 
 
 class Connection(Guarded, pymssql.Connection):  # type: ignore[misc]
-    """The driver's connection, under watch in the runner's transaction. Its own commit() and rollback() do nothing.
+    """The driver's connection, guarded in the runner's transaction. Its own commit() and rollback() do nothing.
 
-    An error in one of the queue's procedures ends the transaction, too.
+    An error in one of the queue's procedures also ends the transaction.
     """
 
     _refusal = pymssql.ProgrammingError
-    _failure: BaseException | None = None  # since then only the server knows whether the transaction is still there
+    _failure: BaseException | None = None  # after it, only the server knows whether the transaction is still open
 
     def cursor(self, as_dict: bool | None = None, **options: Any) -> "Cursor":
         return Cursor(self, self.as_dict if as_dict is None else as_dict, **options)
@@ -37,17 +37,17 @@ class Connection(Guarded, pymssql.Connection):  # type: ignore[misc]
             return True
 
     def command(self, text: str) -> Any:
-        """Run a statement of the runner's own; returns the first value of its first row, if it has any."""
+        """Run one of the runner's own statements; returns the first value of its first row, None without rows."""
         cursor = pymssql.Cursor(self, False)
         cursor.execute(text)
         rows = cursor.fetchall() if cursor.description else []
-        while cursor.nextset():  # else the next statement would have to cancel what is left
+        while cursor.nextset():  # otherwise the next statement would have to cancel the rest
             pass
         return rows[0][0] if rows else None
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Around what a cursor does: raise unless the transaction of the block is there, and notice errors."""
+        """A context manager for a cursor's calls: raises unless the block's transaction is open, and notes errors."""
         if self._guarded and self._failure is not None:
             self.check()
         try:
@@ -73,20 +73,20 @@ class Connection(Guarded, pymssql.Connection):  # type: ignore[misc]
         self._guarded, self._failure = True, None
 
     def end(self) -> None:
-        # Whatever a handler has nested into it.
+        # Also the transactions that a handler has nested in it.
         self.command("WHILE @@TRANCOUNT > 0 COMMIT TRANSACTION")
 
     def undo(self) -> None:
-        with suppress(pymssql.Error):  # then the connection is lost, and the transaction with it
+        with suppress(pymssql.Error):  # if it fails, the connection and the transaction are lost
             self.command("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
 
     def abandon(self, error: BaseException) -> None:
-        """See to what a failed call has left: what is no error of the contract may have passed by its handler."""
+        """Clean up after a failed call. Only errors of the contract have certainly run the procedure's own handler."""
         if not self._guarded and not of_contract(error):
             self.undo()
 
     def close(self) -> None:
-        """Close it, whatever state it is in. Never raises."""
+        """Close it, in any state. Never raises."""
         try:
             super().close()
         except (pymssql.Error, _mssql.MSSQLException) as error:
@@ -94,7 +94,7 @@ class Connection(Guarded, pymssql.Connection):  # type: ignore[misc]
 
 
 class Cursor(pymssql.Cursor):  # type: ignore[misc]
-    """The driver's cursor, under the watch of its connection."""
+    """The driver's cursor, guarded by its connection."""
 
     @contextmanager
     def _watched(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""SQL Server and Azure SQL: connecting, installing, and what the runner asks of the database as a whole."""
+"""SQL Server and Azure SQL: connecting, installing the queue, and questions about the whole database."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -18,8 +18,8 @@ from .connection import BEGIN, Connection, Cursor
 from .errors import translate, translated, unreachable
 from .session import SQLServerSession
 
-# The first seven are what an index with a filter needs. No transaction begins by itself, and an error of
-# a handler's own statement leaves the transaction to him, whatever the `user options` of the server say.
+# Filtered indexes need the first seven. The others override the server's `user options`: no implicit transactions, and
+# an error in a handler's own statement does not roll back the transaction.
 SESSION = "".join(
     f"SET {option};"
     for option in (
@@ -41,13 +41,13 @@ SESSION = "".join(
 class SQLServer(Database):
     """A database of SQL Server 2016 SP1 or later or of Azure SQL, named by a URL.
 
-    Options: `connect_timeout` in seconds, and `encryption`: default, off, request or require, as FreeTDS has them.
+    Options: `connect_timeout` in seconds, and `encryption`: default, off, request or require, as in FreeTDS.
     """
 
     name: ClassVar[str] = "sqlserver"
     schemes: ClassVar[tuple[str, ...]] = ("sqlserver", "mssql")
     undoes_ddl: ClassVar[bool] = True
-    # A call may meet new procedures beside old ones.
+    # During an upgrade, a call may use new procedures together with old ones.
     swaps_at_once: ClassVar[bool] = False
     yoyo_scheme: ClassVar[str] = "sqlserver"
 
@@ -57,12 +57,12 @@ class SQLServer(Database):
         self._been_connected = False
 
     def open(self, application_name: str) -> Connection:
-        """A connection of the driver's, in autocommit. Raises as `connect` does."""
+        """A driver connection in autocommit mode. Raises as `connect` does."""
         address = self._address
         if not address.database:
             raise DatabaseError("no database is named: sqlserver://user@host/database")
         name = values.program(application_name).encode()[:LOGIN_BYTES].decode("utf-8", "ignore")
-        _mssql.login_timeout = address.connect_seconds  # the driver has one for the whole process
+        _mssql.login_timeout = address.connect_seconds  # the driver has one setting for the whole process
         try:
             connected = _mssql.connect(
                 server=address.server,
@@ -70,7 +70,7 @@ class SQLServer(Database):
                 password=address.password,
                 database=address.database,
                 charset="UTF-8",
-                appname=name or " ",  # for '' the driver would put its own
+                appname=name or " ",  # the driver would replace '' by its own name
                 tds_version="7.4",
                 encryption=address.encryption,
                 conn_properties=SESSION,
@@ -82,7 +82,7 @@ class SQLServer(Database):
 
     @contextmanager
     def _opened(self, application_name: str) -> Iterator[Connection]:
-        """A connection for statements of the runner's own."""
+        """A connection for the runner's own statements."""
         with translated(), closing(self.open(application_name)) as connection:
             yield connection
 
@@ -91,7 +91,7 @@ class SQLServer(Database):
 
     @contextmanager
     def installing(self) -> Iterator[None]:
-        # A lock of the session: it is free when the session ends, however that happens.
+        # A session lock: released when the session ends in any way.
         with self._opened("rowqueue apply") as connection:
             suitable.check(connection)
             if connection.command(script.TAKE_LOCK) < 0:
@@ -100,7 +100,7 @@ class SQLServer(Database):
 
     def rights_problems(self) -> list[str]:
         with self._opened("rowqueue apply") as connection:
-            # Babelfish shows no rights.
+            # Babelfish does not show rights.
             return [] if is_babelfish(connection) else rights.problems(connection)
 
     def warnings_about_installation(self) -> list[str]:
@@ -116,7 +116,7 @@ class SQLServer(Database):
 
     def dependents(self) -> list[str]:
         with self._opened("rowqueue uninstall") as connection, connection.cursor() as cursor:
-            if is_babelfish(connection):  # which has no such catalog
+            if is_babelfish(connection):  # it has no such catalog
                 return []
             cursor.execute(_DEPENDENTS)
             return [f"{kind} {schema}.{name}" for kind, schema, name in cursor.fetchall()]
@@ -126,8 +126,8 @@ class SQLServer(Database):
             return _installed_files(connection, cursor)
 
     def run_files(self, files: Sequence[SqlFile]) -> list[str]:
-        # One transaction a file, so that callers wait for a moment only. A file is recorded with it, without a
-        # fingerprint, so that it counts as changed until all are done: a second `apply` then does the rest.
+        # One transaction per file, to block callers only briefly. It also records the file, but without a fingerprint.
+        # The file then counts as changed until all are done, and after an interruption a second `apply` does the rest.
         with self._opened("rowqueue apply") as connection:
             replaces = is_babelfish(connection)
             for file in files:
@@ -166,7 +166,7 @@ def _run_file(connection: Connection, file: SqlFile, replaces: bool) -> None:
 
 
 def _installed_files(connection: Connection, cursor: Cursor) -> list[tuple[str, str, str, Any]] | None:
-    """What is recorded: name, kind, sha256, changed; None when nothing is."""
+    """The records: name, kind, sha256, changed; None when there are none."""
     try:
         cursor.execute("EXEC mq.installed_files")
         return [row[:4] for row in cursor.fetchall()]
@@ -175,12 +175,12 @@ def _installed_files(connection: Connection, cursor: Cursor) -> list[tuple[str, 
             raise
     if connection.command("SELECT OBJECT_ID(N'mq.installed', N'U')") is None:
         return None
-    # Without the procedures nothing can be compared, and all of them are to be installed again.
+    # Without the procedures, objects cannot be compared: all procedure files count as changed.
     cursor.execute("SELECT name, kind, sha256, CASE kind WHEN 'procedure' THEN 1 ELSE 0 END FROM mq.installed")
     return list(cursor.fetchall())
 
 
-# Without the triggers of watched tables, which are the queue's own.
+# Except the triggers of watched tables, which are the queue's own.
 _DEPENDENTS = """\
 SELECT LOWER(REPLACE(o.type_desc, '_', ' ')), OBJECT_SCHEMA_NAME(o.object_id), o.name
 FROM sys.objects AS o

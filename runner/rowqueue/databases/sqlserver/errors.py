@@ -1,4 +1,4 @@
-"""What the errors of SQL Server, Azure SQL, FreeTDS and pymssql mean."""
+"""The meaning of the errors of SQL Server, Azure SQL, FreeTDS and pymssql."""
 
 import re
 
@@ -12,48 +12,48 @@ from ..guard import is_of_contract, telling, translating
 # database-engine-events-and-errors; those from 20000 to 20999 are FreeTDS's own.
 DEADLOCK = 1205
 CONFLICTS = {
-    601,  # rows moved under a dirty read: the page of table hints says to treat it as a deadlock
+    601,  # rows moved during a dirty read: the documentation of table hints says to treat it as a deadlock
     701,  # no memory
     802,
-    1204,  # no room for more locks
+    1204,  # no memory for more locks
     DEADLOCK,
     1222,  # lock time-out
     2801,  # the procedure was changed while it was being called
     3958,  # the version store is full
     3960,  # update conflict under SNAPSHOT
     3961,
-    3966,  # the version store was full: the transaction's versions are gone
-    3998,  # the end of a call that a deadlock has spoilt: it hides 1205, whose severity is lower
-    8628,  # no time to compile
+    3966,  # the version store was full: the transaction's row versions were removed
+    3998,  # the end of a call after a deadlock: it hides 1205, whose severity is lower
+    8628,  # timeout while waiting to compile
     8645,  # no memory for the query
     8651,
 }
-# Two who put a message back at the same time, of which one rolls back: the other's place is taken for a moment.
+# Two transactions put a message back at the same time and one rolls back: for a moment the key is taken.
 _DUPLICATES = {2601, 2627}
 _DISCONNECTS = {
     64,
     121,
     233,
     596,  # the session was killed
-    615,  # the database was closed meanwhile
+    615,  # the database was closed
     921,  # the database is not recovered yet
     922,
     924,  # the database is in single-user mode
     927,  # it is being restored
     942,  # offline
-    952,  # between two states
+    952,  # the database is in transition
     976,  # the replica is not readable
     978,
     979,
     982,
     983,
     988,
-    4221,  # a secondary that waits for row versions
+    4221,  # a secondary waits for row versions
     6005,  # shutdown in progress
     10053,
     10054,
     10060,
-    10928,  # Azure: its limits, and its moves
+    10928,  # Azure: resource limits and failovers
     10929,
     10936,
     17142,  # paused
@@ -89,15 +89,15 @@ _DISCONNECTS = {
 }
 _READ_ONLY = 3906  # a secondary, or a server that is no longer the primary
 _FORBIDDEN = {229, 230, 262, 297, 300, 916, 15151, 15247, 18452, 18456, 18470, 18486, 18487, 18488}
-# A database that is recovering, or a server in a failover, says so of logins and databases it will know soon.
+# A recovering database or a server in a failover reports these for logins and databases that exist.
 _NOT_YET = {4060, 18456}
 _MISSING = {208, 2812, 4121}  # a table, a procedure, a function
 _OTHER_ARGUMENTS = {201, 8144, 8145, 8146}
-UNMAPPED = 33557097  # what Babelfish tells of PostgreSQL's errors that SQL Server does not have
+UNMAPPED = 33557097  # Babelfish's number for PostgreSQL errors that SQL Server does not have
 
 
 def _told(error: BaseException) -> tuple[int, str]:
-    """The number, 0 when there is none, and the text, which the driver gives as bytes and sometimes as a pair."""
+    """The number, 0 when there is none, and the text; the driver has it as bytes, sometimes in a pair."""
     arguments = error.args
     if len(arguments) == 1 and isinstance(arguments[0], tuple):
         arguments = arguments[0]
@@ -112,7 +112,7 @@ def number(error: BaseException) -> int:
 
 
 def line(error: BaseException) -> str:
-    """What the server or the driver says, on one line, without what the driver's library adds to it."""
+    """The error text of the server or driver on one line, without the additions of the driver's library."""
     said, *added = re.split(r"DB-Lib error message \d+, severity \d+:\n", _told(error)[1])
     if not said.strip() and added:
         cause = re.search(r"(?:Net-Lib|Operating System) error during (.+) \(-?\d+\)", added[0])
@@ -121,28 +121,28 @@ def line(error: BaseException) -> str:
 
 
 def tidy(error: BaseException) -> None:
-    """Give one of the driver's errors its number and its text as arguments, as other drivers do."""
+    """Set the arguments of a driver's error to its number and its text, as in other drivers."""
     code, text = number(error), line(error)
     error.args = (code, text) if code else (text,)
 
 
 def of_contract(error: BaseException) -> bool:
-    """Whether it is an error of the contract."""
+    """Whether it is a numbered error of the contract."""
     return is_of_contract(number(error))
 
 
 def translate(error: BaseException, closed: bool = False) -> Exception:
-    """Our exception for one of the driver's; `closed`: the connection did not survive it."""
+    """The exception of this package for a driver's error. `closed`: the error closed the connection."""
     code, message = number(error), line(error)
     if of_contract(error):
         return QueueError(code, message)
     if code == _READ_ONLY:
         return ReadOnly(f"{message}: name the listener of the availability group, or the primary, in the URL")
-    # Without a number it is the driver's own: nearly always, that it is not connected.
+    # An error without a number is the driver's own, nearly always for a closed connection.
     lost = isinstance(error, pymssql.InterfaceError | _mssql.MSSQLDriverException) and not code
     if closed or lost or code in _DISCONNECTS:
         return Disconnected(message)
-    # Babelfish has the database's name before that of the schema.
+    # In Babelfish, the name of the database precedes that of the schema.
     named = re.search(r"(\b|_)mq\b", message) is not None
     if code in CONFLICTS or (named and code in _DUPLICATES):
         return Conflict(message)
@@ -155,7 +155,7 @@ def translate(error: BaseException, closed: bool = False) -> Exception:
 
 
 def unreachable(error: BaseException, where: str, been_connected: bool) -> Exception:
-    """Our exception for a connection that was not made; `been_connected`: one like it was made before."""
+    """The exception for a failed attempt to connect. `been_connected`: an earlier attempt succeeded."""
     translated = translate(error)
     if isinstance(translated, Disconnected) or (been_connected and number(error) in _NOT_YET):
         return Disconnected(f"cannot connect to {where}: {translated}")

@@ -1,4 +1,4 @@
-"""SQL Server: taking the queue out of a database."""
+"""SQL Server: removing the queue from a database."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from .calls import unbroken
 from .connection import Connection, Cursor
 from .rights import REPORTER
 
-# In the order in which they can go; the types come after what has parameters of them.
+# In the order in which they can be dropped: types after the objects that use them as parameters.
 _KINDS = {
     "V": "VIEW",
     "P": "PROCEDURE",
@@ -22,7 +22,7 @@ _KINDS = {
 
 
 def release_tables(connection: Connection, cursor: Cursor) -> None:
-    """Give claimed rows of adopted tables their status back: nobody could do that afterwards."""
+    """Reset the status of claimed rows in adopted tables, which is impossible after the removal."""
     if connection.command("SELECT OBJECT_ID(N'mq.release_table', N'P')") is None:
         return
     cursor.execute("SELECT name FROM mq.polled")
@@ -31,7 +31,7 @@ def release_tables(connection: Connection, cursor: Cursor) -> None:
 
 
 def drop_schema(cursor: Cursor) -> None:
-    """Drop the schema mq with all that is in it, and the triggers of watched tables, which would fail without it."""
+    """Drop the schema mq with all its objects, and the triggers of watched tables, which would fail without it."""
     cursor.execute(
         "SELECT QUOTENAME(OBJECT_SCHEMA_NAME(object_id)), QUOTENAME(name) FROM sys.triggers"
         " WHERE name = CONCAT(N'mq_watch_', parent_id)"
@@ -53,7 +53,7 @@ def drop_schema(cursor: Cursor) -> None:
 
 
 def forget_migrations(cursor: Cursor, migrations: Iterable[str]) -> None:
-    """Delete our rows of yoyo's tables, and the tables when no other project's migrations are left in them."""
+    """Delete our rows from yoyo's tables; drop the tables if no other project uses them."""
     cursor.execute(
         "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = N'dbo' AND TABLE_NAME IN %s",
         (YOYO_TABLES,),
@@ -70,7 +70,7 @@ def forget_migrations(cursor: Cursor, migrations: Iterable[str]) -> None:
 
 
 def drop_roles(cursor: Cursor) -> None:
-    """Drop the roles, which belong to this database alone: first of all whoever has them must give them back."""
+    """Remove the members of the queue's roles, then drop the roles. They belong to this database only."""
     cursor.execute(
         "SELECT r.name, QUOTENAME(m.name) FROM sys.database_role_members AS x"
         " INNER JOIN sys.database_principals AS r ON r.principal_id = x.role_principal_id"

@@ -1,11 +1,11 @@
-"""SQL Server: what is wrong with the owners and grants of an installed queue."""
+"""SQL Server: wrong owners and grants of an installed queue."""
 
 from typing import Any
 
 from ... import contract
 from ..base import ROLES, Forbidden
 
-REPORTER = "mq_reporter"  # whom triggers of watched tables run as where the table has another owner than the queue
+REPORTER = "mq_reporter"  # the user that runs triggers on watched tables of another owner than the queue's
 
 _TYPES = (
     *(("items", "mq_producer"), ("items", "mq_consumer"), ("items", "mq_operator")),
@@ -15,11 +15,11 @@ _TYPES = (
 )
 
 _OWNED = """\
-SELECT CONCAT(N'mq.', o.name, N' has an owner of its own, so that rights do not reach the tables')
+SELECT CONCAT(N'mq.', o.name, N' has another owner than schema mq, which breaks the ownership chain to the tables')
 FROM sys.objects AS o
 WHERE o.schema_id = SCHEMA_ID(N'mq') AND o.principal_id IS NOT NULL AND o.parent_object_id = 0"""
 
-# Rights that users and roles of the DBA's were given are his affair.
+# Rights that a DBA granted to other users and roles are not checked.
 _ON_SCHEMA = """\
 SELECT g.name, p.permission_name
 FROM sys.database_permissions AS p
@@ -45,11 +45,11 @@ WHERE p.class = 6 AND p.state IN ('G', 'W')"""
 _SEES = "SELECT HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DEFINITION'), USER_NAME(), DB_NAME()"
 _NO_REPORTER = f"SELECT 1 WHERE USER_ID(N'{REPORTER}') IS NULL"
 
-# After a restore the database has the dbo of the server it comes from, and the server an owner of its own. In Azure SQL
-# Database (5) and SQL database in Fabric (12) the logins are not to be seen from inside a database.
+# After a restore, the dbo of the database is a login of the old server and may differ from the owner that this server
+# records. In Azure SQL Database (5) and SQL database in Fabric (12), logins are not visible inside a database.
 _WARNED = """\
-SELECT CONCAT(N'the owner of database ', d.name, N' has no login on this server or is not the one that the server',
-    N' knows, as after a restore, so that calls on polling tables and feeds may fail with 15517: ALTER AUTHORIZATION',
+SELECT CONCAT(N'the owner of database ', d.name, N' has no login on this server or differs from the owner that the',
+    N' server records, as after a restore: calls on polling tables and feeds may fail with 15517: ALTER AUTHORIZATION',
     N' ON DATABASE::', QUOTENAME(d.name), N' TO ', QUOTENAME(SUSER_SNAME(0x01)))
 FROM sys.databases AS d
 INNER JOIN sys.database_principals AS u ON u.principal_id = 1
@@ -72,21 +72,21 @@ WHERE u.type = 'S' AND u.authentication_type = 1 AND u.principal_id > 4 AND SUSE
             AND r.name IN (N'mq_producer', N'mq_consumer', N'mq_operator')
     )
 UNION ALL
-SELECT CONCAT(N'schema mq belongs to ', USER_NAME(principal_id), N' and not to dbo, who sees every security policy',
-    N' on a polling table: ALTER AUTHORIZATION ON SCHEMA::mq TO dbo, which drops the grants, then runner apply')
+SELECT CONCAT(N'schema mq belongs to ', USER_NAME(principal_id), N', but only dbo sees every security policy on a',
+    N' polling table: ALTER AUTHORIZATION ON SCHEMA::mq TO dbo, which drops the grants; then runner apply')
 FROM sys.schemas
 WHERE name = N'mq' AND principal_id <> 1
 UNION ALL
-SELECT CONCAT(N'database ', DB_NAME(), N' is TRUSTWORTHY, so that what runs as dbo has the rights of the login',
-    N' who owns the database, on the whole server: ALTER DATABASE ', QUOTENAME(DB_NAME()), N' SET TRUSTWORTHY OFF')
+SELECT CONCAT(N'database ', DB_NAME(), N' is TRUSTWORTHY: on the whole server, code that runs as dbo has the rights',
+    N' of the login that owns the database: ALTER DATABASE ', QUOTENAME(DB_NAME()), N' SET TRUSTWORTHY OFF')
 FROM sys.databases
 WHERE name = DB_NAME() AND is_trustworthy_on = 1"""
 
 
 def problems(connection: Any) -> list[str]:
-    """One line for each thing wrong that running the procedure files and the grants again puts right.
+    """One line for each problem that running the procedure files and the grants again repairs.
 
-    Raises Forbidden for a user to whom the server shows his own rights only.
+    Raises Forbidden for a user who can see only their own rights.
     """
     [(sees, user, database)] = _rows(connection, _SEES)
     if not sees:
@@ -96,7 +96,7 @@ def problems(connection: Any) -> list[str]:
     found = [line for (line,) in _rows(connection, _OWNED)]
     reporter = not _rows(connection, _NO_REPORTER)
     if not reporter:
-        found.append(f"the user {REPORTER} is not there, as which triggers of watched tables may run")
+        found.append(f"the user {REPORTER} does not exist; triggers of watched tables may run as this user")
     procedures = contract.load().procedures.items()
     wanted = {(role, "EXECUTE", f"mq.{name}") for name, procedure in procedures for role in procedure.roles}
     wanted |= {(role, "VIEW DEFINITION", "schema mq") for role in ROLES}
@@ -106,14 +106,14 @@ def problems(connection: Any) -> list[str]:
     held = {(who, right, "schema mq") for who, right in _rows(connection, _ON_SCHEMA)}
     held |= {(who, right, f"mq.{name}") for who, right, name in _rows(connection, _ON_OBJECTS)}
     held |= {(who, right, f"type mq.{name}") for who, right, name in _rows(connection, _ON_TYPES)}
-    # What others hold on the types shows and changes nothing.
+    # Other users' rights on the types are harmless: they neither show nor change data.
     too_many = sorted(row for row in held - wanted if not row[2].startswith("type"))
     found += [f"{who} has {right} on {what}" for who, right, what in too_many]
     return found + [f"{who} lacks {right} on {what}" for who, right, what in sorted(wanted - held)]
 
 
 def warnings(connection: Any) -> list[str]:
-    """What only an administrator can put right, with the statement."""
+    """Problems that only an administrator can repair, each with the statement to run."""
     return [line for (line,) in _rows(connection, _WARNED)]
 
 

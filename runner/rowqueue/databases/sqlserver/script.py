@@ -1,4 +1,4 @@
-"""SQL Server: how a file is recorded, and the installation as a script for sqlcmd."""
+"""SQL Server: recording a file, and the installation as a script for sqlcmd."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,15 +16,15 @@ def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     """See `Database.script`."""
     yield _SCRIPT_HEAD
     for file in files:
-        # A file is one transaction: where a script has ended early, `runner apply` goes on.
+        # A file is one transaction: after a script that stopped early, `runner apply` continues.
         yield "BEGIN TRANSACTION;\nGO\n"
         if file.kind == "migration":
-            # One statement a batch, as yoyo runs them: none is compiled before what it names is there.
+            # One statement per batch, as yoyo runs them: no statement is compiled before the objects it names exist.
             yield f"-- {file.kind} {file.name}\n"
             yield "".join(f"{statement};\nGO\n" for statement in statements(file.text))
             yield _YOYO_ROW.format(name=file.name, hash=hashed(file.name))
         else:
-            # A procedure is kept with all that its batch holds: as the file has it, and nothing else.
+            # The server stores a procedure with the whole text of its batch, so the batch is the file and nothing else.
             yield "".join(f"{batch}\nGO\n" for batch in batches(file.text))
         yield RECORD.replace("%s", "N'{}'").format(file.name, file.name, file.kind, file.sha256) + ";\nGO\n"
         yield "COMMIT TRANSACTION;\nGO\n"
@@ -32,7 +32,7 @@ def parts(files: Sequence[SqlFile]) -> Iterator[str]:
 
 
 def batches(text: str) -> Iterator[str]:
-    """The batches of a file for sqlcmd: a line that is GO and nothing else ends one."""
+    """The batches of a file for sqlcmd: a line with only GO ends a batch."""
     for batch in re.split(r"^GO[ \t]*$", text, flags=re.M | re.I):
         if batch.strip():
             yield batch.strip("\n")
@@ -51,11 +51,11 @@ INSERT INTO mq.installed (name, kind, sha256, fingerprint, applied_at) VALUES (%
 FINGERPRINTS = "UPDATE mq.installed SET fingerprint = mq.object_fingerprint(name) WHERE kind = 'procedure'"
 
 
-# yoyo's own tables as yoyo 9 makes them, so that `yoyo apply` and `runner apply` go on from here. sqlcmd has
-# QUOTED_IDENTIFIER off, and a procedure keeps what was on when it was made.
+# yoyo's own tables as yoyo 9 makes them, for `yoyo apply` and `runner apply` to continue from. sqlcmd has
+# QUOTED_IDENTIFIER off, and a procedure keeps the settings with which it was created.
 _SCRIPT_HEAD = f"""\
 -- rowqueue for SQL Server 2016 SP1 and later and Azure SQL: the whole installation in a database without it, for
--- sqlcmd: sqlcmd -b -f 65001 -d DATABASE -i this-file. It ends at the first error.
+-- sqlcmd: sqlcmd -b -f 65001 -d DATABASE -i this-file. It stops at the first error.
 :on error exit
 SET ANSI_NULLS, ANSI_PADDING, ANSI_WARNINGS, ARITHABORT, CONCAT_NULL_YIELDS_NULL, QUOTED_IDENTIFIER ON;
 SET NUMERIC_ROUNDABORT OFF;
@@ -69,9 +69,9 @@ DECLARE @got int;
 EXEC @got = sp_getapplock @Resource = N'{_INSTALL_LOCK}', @LockMode = 'Exclusive', @LockOwner = 'Session',
     @LockTimeout = {INSTALL_SECONDS * 1000};
 IF @got < 0
-    THROW 50000, N'another installation runs in this database', 1;
+    THROW 50000, N'another installation is running in this database', 1;
 IF SCHEMA_ID(N'mq') IS NOT NULL
-    THROW 50000, N'the schema mq is there already: an installation is brought up to date by `runner apply`', 1;
+    THROW 50000, N'the schema mq already exists: use `runner apply` to upgrade an installation', 1;
 GO
 IF OBJECT_ID(N'dbo.yoyo_lock', N'U') IS NULL
     CREATE TABLE dbo.yoyo_lock (locked int DEFAULT 1, ctime datetime2, pid int NOT NULL, PRIMARY KEY (locked));

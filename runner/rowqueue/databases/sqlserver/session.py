@@ -34,7 +34,7 @@ class SQLServerSession(Session):
         cursor.execute(statement, values)
         description = cursor.description or ()
         found = cursor.fetchall() if description else []
-        while cursor.nextset():  # an error that came after the rows shows here
+        while cursor.nextset():  # an error raised after the rows is reported only here
             pass
         return description, found
 

@@ -1,4 +1,4 @@
-"""SQL Server: whether a database can hold the queue, and whether a user may install it."""
+"""SQL Server: checks that a database can hold the queue and that a user may install it."""
 
 import re
 
@@ -15,17 +15,17 @@ _IN_DATABASE = (
     *("CREATE SCHEMA", "CREATE TABLE", "CREATE TYPE", "CREATE PROCEDURE", "CREATE FUNCTION", "CREATE VIEW"),
     *("CREATE ROLE", "ALTER ANY USER"),
 )
-_AZURE = (5, 8, 12)  # editions whose version says nothing: SQL Database, Managed Instance, SQL database in Fabric
+_AZURE = (5, 8, 12)  # editions whose version is not checked: SQL Database, Managed Instance, SQL database in Fabric
 
 
 def check(connection: Connection) -> None:
-    """Raise for a server too old or a database of the server's own, and Forbidden that names what is missing."""
+    """Raise DatabaseError for a server that is too old or a system database, and Forbidden with the missing rights."""
     name = connection.command("SELECT DB_NAME()")
     if str(name).lower() in _SYSTEM:
         raise DatabaseError(
-            f"{name} is the server's own database: CREATE DATABASE makes one for the queue, name that in the URL"
+            f"{name} is the server's own database: CREATE DATABASE for the queue and name that one in the URL"
         )
-    # Babelfish calls itself an old SQL Server, and knows few of these rights.
+    # Babelfish reports the version of an old SQL Server and has few of these rights.
     if is_babelfish(connection):
         return
     with connection.cursor() as cursor:
@@ -37,7 +37,7 @@ def check(connection: Connection) -> None:
             raise DatabaseError(f"the queue needs SQL Server 2016 SP1 (build {least}) or later: this is {version}")
         if level is not None and level < LEAST_LEVEL:
             raise DatabaseError(
-                f"database {database} has the compatibility level {level}, and the queue needs {LEAST_LEVEL}:"
+                f"database {database} has compatibility level {level}, but the queue needs {LEAST_LEVEL}:"
                 f" ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = {LEAST_LEVEL}"
             )
         here = [f"HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', '{right}')" for right in _IN_DATABASE]
@@ -45,7 +45,7 @@ def check(connection: Connection) -> None:
         *found, in_schema = cursor.fetchone()
     if missing := [right for right, has in zip(_IN_DATABASE, found, strict=True) if not has]:
         raise Forbidden(f"user {user} needs the right {', '.join(missing)} on database {database} to install")
-    if not in_schema:  # where yoyo keeps its tables
+    if not in_schema:  # yoyo's tables are in it
         raise Forbidden(f"user {user} needs the right ALTER on schema dbo to install")
 
 

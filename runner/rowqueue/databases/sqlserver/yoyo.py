@@ -1,4 +1,4 @@
-"""yoyo-migrations' backend for SQL Server over connections of ours."""
+"""yoyo-migrations' backend for SQL Server, on our connections."""
 
 import time
 from collections.abc import Mapping
@@ -13,22 +13,22 @@ from .connection import BEGIN, Connection
 from .database import SQLServer
 from .errors import UNMAPPED, number
 
-# A row of that key is there, or about to be; of waiting that was too long Babelfish tells no number of its own.
+# The key exists or is being inserted. Babelfish has no separate number for a lock timeout.
 _HELD = {1205, 1222, 2601, 2627, UNMAPPED}
 _LOCK = "INSERT INTO dbo.yoyo_lock (locked, ctime, pid) VALUES (1, SYSUTCDATETIME(), {})"
 
 
 class Backend(OwnLock, DatabaseBackend):  # type: ignore[misc]
-    """Known to yoyo under `sqlserver`, for the URLs of a database and for that of `SQLServer.yoyo_url`.
+    """Registered with yoyo as `sqlserver`: for database URLs and for `SQLServer.yoyo_url`.
 
-    DDL can be rolled back there: a migration that fails, or is killed, leaves nothing.
+    DDL can be rolled back: a migration that fails or is killed leaves nothing.
     """
 
     driver_module = "pymssql"
     _in_transaction: bool
     _url: str
     _lock: Connection | None = None
-    # In capitals, which a database that tells letters apart by their case asks for.
+    # In upper case, as a database with a case-sensitive collation needs it.
     list_tables_sql = "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = N'dbo'"
 
     def connect(self, dburi: Any) -> Any:
@@ -36,7 +36,7 @@ class Backend(OwnLock, DatabaseBackend):  # type: ignore[misc]
         return SQLServer(self._url).open("rowqueue yoyo")
 
     def _insert_lock_row(self, pid: int, timeout: float, poll_interval: float = 0.5) -> None:
-        """Not committed: the row goes with us, however we end."""
+        """Insert the lock row without a commit: it disappears when this process ends in any way."""
         deadline = time.monotonic() + timeout
         self._lock = SQLServer(self._url).open("rowqueue yoyo lock")
         self._lock.command(f"SET LOCK_TIMEOUT {int(poll_interval * 1000)}")
@@ -56,11 +56,11 @@ class Backend(OwnLock, DatabaseBackend):  # type: ignore[misc]
             time.sleep(poll_interval)
 
     def execute(self, sql: str, params: Mapping[str, Any] | None = None) -> Any:
-        """yoyo's own statements: a TIMESTAMP is no time there. Migrations do not come this way."""
+        """Runs yoyo's own statements, with another type for TIMESTAMP, which is not a time type in T-SQL."""
         return super().execute(sql.replace(" TIMESTAMP", " DATETIME2"), params)
 
     def quote_identifier(self, s: str) -> str:
-        """Its own tables are in dbo, whatever schema is the installer's own: else each would have others."""
+        """Put yoyo's tables into dbo, not into the installer's default schema: otherwise each would have its own."""
         tables = {self.log_table, self.lock_table, self.version_table, self.migration_table}
         return ("dbo." if s in tables else "") + str(super().quote_identifier(s))
 
@@ -75,7 +75,7 @@ class Backend(OwnLock, DatabaseBackend):  # type: ignore[misc]
         self._in_transaction = False
 
     def rollback(self) -> None:
-        # Some errors have done it already, and one that it is gone would hide the one that matters.
+        # Some errors have already rolled back; a second error about that would hide the real one.
         self.execute("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
         self._in_transaction = False
 
@@ -89,5 +89,5 @@ class Backend(OwnLock, DatabaseBackend):  # type: ignore[misc]
         self.execute(f"IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION {id}")
 
     def _check_transactional_ddl(self) -> bool:
-        """It would make and drop a table to find out."""
+        """Not detected by yoyo, which would create and drop a table."""
         return True

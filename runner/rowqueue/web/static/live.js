@@ -1,5 +1,5 @@
-// Keeps the page up to date: the server sends the part that changes, and only what differs is changed here, so that
-// the focus, a selection and the reading position stay. Without this file the page works for looking; reload it.
+// Keeps the page up to date. The server sends the live part of the page, and only the differences are applied here, to
+// keep the focus, the selection and the scroll position. Without JavaScript, reload the page to update it.
 "use strict";
 
 const live = document.getElementById("live");
@@ -36,7 +36,7 @@ function children(now, next) {
 function say() {
   const text = [...live.querySelectorAll("[data-said], .away")].map((node) => node.dataset.said || node.textContent.trim());
   const now = text.join("; ");
-  if (lastSaid !== null && now !== lastSaid) said.textContent = now || "Nothing hurts any more.";
+  if (lastSaid !== null && now !== lastSaid) said.textContent = now || "All health checks are ok.";
   lastSaid = now;
 }
 
@@ -60,7 +60,7 @@ function watch() {
   } else if (!source && live.dataset.events) {
     source = new EventSource(live.dataset.events);
     source.onmessage = (event) => show(JSON.parse(event.data));
-    source.onerror = () => { fresh.textContent = "No connection to the server; trying again."; };
+    source.onerror = () => { fresh.textContent = "No connection to the server; reconnecting."; };
   }
 }
 
