@@ -38,7 +38,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     v_batch mq.batch;
-    v_runs record;
+    v_run boolean;
 BEGIN
     -- The detailed checks run only if this test fails: each call costs as much as an index search.
     IF (char_length(p_type) BETWEEN 1 AND 200 AND coalesce(p_size, 1) BETWEEN 1 AND 10000
@@ -51,13 +51,16 @@ BEGIN
     END IF;
     v_batch := mq.claim(mq.policy(p_type), coalesce(p_size, 1), mq.reader_name(p_reader), p_lease_seconds);
     IF v_batch.batch_key IS NOT NULL THEN
-        v_runs := mq.find_runs(v_batch.ids);
+        v_run := cardinality(v_batch.ids) > 1 AND mq.is_run(v_batch.ids);
         RETURN QUERY
             -- A nested loop from unnest keeps its order. OFFSET 0 keeps the subquery: one search by primary key per run.
             -- Without it, statistics of an empty queue lead to a scan of all messages.
             SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
                 v_batch.attempts[u.n + m.id - u.first]::integer, m.created_at, m.source, v_batch.batch_key, v_batch.lease_until
-            FROM unnest(v_runs.firsts, v_runs.lasts) WITH ORDINALITY AS u (first, last, n)
+            FROM unnest(
+                CASE WHEN v_run THEN v_batch.ids[1:1] ELSE v_batch.ids END,
+                CASE WHEN v_run THEN v_batch.ids[cardinality(v_batch.ids):] ELSE v_batch.ids END
+            ) WITH ORDINALITY AS u (first, last, n)
             CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id BETWEEN u.first AND u.last ORDER BY id OFFSET 0) AS m;
     END IF;
 END

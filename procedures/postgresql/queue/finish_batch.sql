@@ -39,7 +39,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     v_batch mq.batch;
-    v_runs record;
+    v_run boolean;
     v_queue mq.queue;
     v_failed record;
 BEGIN
@@ -53,7 +53,7 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM mq.raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
     END IF;
-    v_queue := mq.policy(v_batch.type);
+    SELECT * INTO v_queue FROM mq.policy(v_batch.type);
     IF p_failures <> '' THEN
         SELECT array_agg(f.id) AS ids, array_agg(u.attempt) AS attempts, array_agg(f.retry) AS retries,
             array_agg(f.error) AS errors
@@ -82,12 +82,15 @@ BEGIN
         RETURN;
     END IF;
     IF v_batch.batch_key IS NOT NULL THEN
-        v_runs := mq.find_runs(v_batch.ids);
+        v_run := cardinality(v_batch.ids) > 1 AND mq.is_run(v_batch.ids);
         RETURN QUERY
             -- The rows keep the order of unnest: see claim_batch.
             SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
                 v_batch.attempts[u.n + m.id - u.first]::integer, m.created_at, m.source, v_batch.batch_key, v_batch.lease_until
-            FROM unnest(v_runs.firsts, v_runs.lasts) WITH ORDINALITY AS u (first, last, n)
+            FROM unnest(
+                CASE WHEN v_run THEN v_batch.ids[1:1] ELSE v_batch.ids END,
+                CASE WHEN v_run THEN v_batch.ids[cardinality(v_batch.ids):] ELSE v_batch.ids END
+            ) WITH ORDINALITY AS u (first, last, n)
             CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id BETWEEN u.first AND u.last ORDER BY id OFFSET 0) AS m;
     END IF;
 END

@@ -39,13 +39,13 @@ DECLARE
     v_queue mq.queue;
     v_size bigint := coalesce(p_size, 1);
     v_picked record;
-    v_runs record;
+    v_run boolean;
 BEGIN
     IF (char_length(p_type) BETWEEN 1 AND 200 AND coalesce(p_size, 1) BETWEEN 1 AND 10000) IS NOT TRUE THEN
         PERFORM mq.require_name('type', p_type, false);
         PERFORM mq.require_range('size', p_size, 1, 10000);
     END IF;
-    v_queue := mq.policy(p_type);
+    SELECT * INTO v_queue FROM mq.policy(p_type);
     IF v_queue.paused THEN
         RETURN;
     END IF;
@@ -73,11 +73,14 @@ BEGIN
             ORDER BY u.n;
         PERFORM mq.settle(v_queue, v_picked.picked, v_picked.attempts, mq.reader_name(NULL));
     ELSE
-        v_runs := mq.find_runs(v_picked.picked);
+        v_run := cardinality(v_picked.picked) > 1 AND mq.is_run(v_picked.picked);
         RETURN QUERY
             -- A nested loop from unnest keeps its order.
             DELETE FROM mq.message AS m
-            USING unnest(v_runs.firsts, v_runs.lasts) WITH ORDINALITY AS u (first, last, n)
+            USING unnest(
+                CASE WHEN v_run THEN v_picked.picked[1:1] ELSE v_picked.picked END,
+                CASE WHEN v_run THEN v_picked.picked[cardinality(v_picked.picked):] ELSE v_picked.picked END
+            ) WITH ORDINALITY AS u (first, last, n)
             WHERE m.id BETWEEN u.first AND u.last
             RETURNING m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
                 v_picked.attempts[u.n + m.id - u.first]::integer, m.created_at, m.source, NULL::uuid, NULL::timestamptz;

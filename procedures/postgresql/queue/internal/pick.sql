@@ -6,7 +6,17 @@
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.pick(mq.policy('email'), 10, false);
 --
--- A claim starts at the low-water marks of mq.mark, where earlier claims found their first messages (see lock_ready). No
+-- An open snapshot prevents the cleanup of dead rows. A claim that starts at the beginning of the index then scans every
+-- message that was finished since (9 ms after 200,000). The marks divide the index into segments:
+--
+--     start ........ mark of priority 0 ........ mark of priority 5 ........ end of the type
+--        segment 1   |       segment 2           |       segment 3
+--
+-- A mark starts a segment, which ends before the priority of the next mark. All messages between the beginning of a
+-- priority and its mark are finished. A priority without a mark belongs to the segment before it and is scanned from its
+-- beginning, so the first message that is found there becomes its mark.
+--
+-- A claim starts at the low-water marks of mq.mark, where earlier claims found their first messages. No
 -- message is skipped for longer than a second:
 -- 1. A procedure that puts a message back below a mark calls lower_mark. When a message becomes due below a mark, this
 --    procedure lowers the mark.
@@ -38,61 +48,46 @@ DECLARE
     -- A full scan that takes longer than this and finds nothing has read dead rows. Idle consumers should not repeat it
     -- often.
     c_long_scan CONSTANT interval := '5 milliseconds';
-    -- Messages that a take rescues or promotes stay hidden from others until it commits: no more than it can use.
-    v_rescue integer := CASE WHEN p_take THEN 1 ELSE 20 END;
-    v_promote integer := CASE WHEN p_take THEN p_size ELSE greatest(2 * p_size, 100) END;
+    -- Renew a mark when the first message is this many ids after it. Scanning 1,000 dead rows takes about 0.03 ms, writing
+    -- marks 0.06 ms.
+    c_stride CONSTANT bigint := 1000;
+    -- As in renew_marks. Priorities after the eighth get no mark.
+    c_marks CONSTANT integer := 8;
     v_now timestamptz := clock_timestamp();
-    v_front record;
-    v_mark mq.mark;
+    v_latest timestamptz := v_now - c_late;
+    v_mark record;
     v_n bigint;
     v_scanned_at timestamptz;
-    v_promoted_to timestamptz := '-infinity';
     v_full_scan boolean;
-    v_marks_changed boolean := false;
-    v_due record;
+    v_ready record;
+    v_promoted_to timestamptz := v_now;
     v_lowered_to timestamptz := 'infinity';
-    v_found record;
+    v_segment integer := 1;
+    v_end integer;
+    v_rows tid[];
+    v_heads tid[];
+    v_renew boolean;
 BEGIN
-    -- One statement for all that a claim asks first: each statement costs about 10 µs. Rows before the first mark are rare, and
-    -- this check costs less than a locking scan. EXISTS would drop its ORDER BY and might then read the whole type.
-    SELECT m.mark,
-        EXISTS (
-            SELECT FROM mq.delayed WHERE type = p_queue.type AND run_at > (m.mark).promoted_to AND run_at <= v_now
-        ) AS due,
+    -- One statement for all that a claim asks first. Rows before the first mark are rare, and this check costs less than a
+    -- locking scan. EXISTS would drop its ORDER BY and might then read the whole type through another index.
+    SELECT k.*,
+        EXISTS (SELECT FROM mq.delayed WHERE type = p_queue.type AND run_at > k.promoted_to AND run_at <= v_now) AS due,
         (
-            SELECT id FROM mq.ready WHERE type = p_queue.type AND priority < (m.mark).priority
+            SELECT id FROM mq.ready WHERE type = p_queue.type AND priority < k.priority
             ORDER BY type, priority, run_at, id LIMIT 1
         ) IS NOT NULL AS before
-    INTO v_front
-    FROM (
-        SELECT k AS mark FROM mq.mark AS k WHERE type = p_queue.type ORDER BY type, n DESC, priority, run_at LIMIT 1
-    ) AS m;
-    v_mark := v_front.mark;
+    INTO v_mark
+    FROM (SELECT * FROM mq.mark WHERE type = p_queue.type ORDER BY type, n DESC, priority, run_at LIMIT 1) AS k;
     v_n := v_mark.n;
-    v_scanned_at := v_mark.scanned_at;
-    v_full_scan := v_n IS NULL OR v_now NOT BETWEEN v_scanned_at AND v_scanned_at + c_late;
-    IF v_full_scan THEN
-        v_scanned_at := v_now;
-        IF EXISTS (SELECT FROM mq.batch WHERE type = p_queue.type AND lease_until <= v_now) THEN
-            PERFORM mq.rescue(p_queue, v_rescue);
-        END IF;
-        IF EXISTS (SELECT FROM mq.schedule WHERE type = p_queue.type) THEN
-            PERFORM mq.send_due(p_queue.type, v_promote);
-        END IF;
-        v_front.due := EXISTS (SELECT FROM mq.delayed WHERE type = p_queue.type AND run_at <= v_now);
-    ELSE
-        v_promoted_to := v_mark.promoted_to;
-    END IF;
-
-    IF v_front.due THEN
-        SELECT * INTO v_due FROM mq.promote(p_queue, v_promoted_to, v_now, v_promote);
-        v_promoted_to := CASE WHEN v_due.moved < v_promote THEN v_now ELSE '-infinity' END;
-        v_lowered_to := coalesce(v_due.first_run_at, 'infinity');
-        v_marks_changed := EXISTS (
-            SELECT FROM mq.mark WHERE type = p_queue.type AND n = v_n AND run_at > v_lowered_to
-        );
-    ELSE
-        v_promoted_to := v_now;
+    v_full_scan := (v_now BETWEEN v_mark.scanned_at AND v_mark.scanned_at + c_late) IS NOT TRUE;
+    v_scanned_at := CASE WHEN v_full_scan THEN v_now ELSE v_mark.scanned_at END;
+    v_renew := v_full_scan;
+    IF v_full_scan OR v_mark.due THEN
+        v_ready := mq.make_ready(p_queue, p_size, p_take, v_n, CASE WHEN NOT v_full_scan THEN v_mark.promoted_to END, v_now);
+        v_promoted_to := v_ready.promoted_to;
+        v_lowered_to := v_ready.lowered_to;
+        v_latest := least(v_latest, v_lowered_to);
+        v_renew := v_full_scan OR v_ready.mark_lowered;
     END IF;
 
     IF p_queue.grouped THEN
@@ -107,17 +102,49 @@ BEGIN
         RETURN;
     END IF;
 
-    IF v_full_scan THEN
-        v_mark := NULL;
+    IF v_full_scan OR v_mark.before THEN
+        v_mark.next_priority := CASE WHEN v_full_scan THEN 32768 ELSE v_mark.priority END;
+        v_mark.priority := -32768;
+        v_mark.run_at := '-infinity';
+        v_mark.id := 0;
     END IF;
-    v_found := mq.lock_ready(p_queue.type, p_size, v_mark, v_front.before, least(v_lowered_to, v_now - c_late));
-    IF v_found.ids IS NOT NULL THEN
-        IF v_full_scan OR v_marks_changed OR v_found.front_moved THEN
-            PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, v_promoted_to, v_found.heads, '-infinity', v_lowered_to);
+    LOOP
+        -- A segment per round. This statement does all of it: an expression of its own costs more than one in here.
+        SELECT v_rows || array_agg(r.ctid), picked || array_agg(r.id), pick.attempts || array_agg((r.attempts + 1)::smallint),
+            v_heads || CASE WHEN min(r.priority) = max(r.priority) THEN (array_agg(r.ctid))[1:1] ELSE array_agg(r.ctid) END,
+            v_renew OR coalesce(min(r.priority) = v_mark.priority AND abs((array_agg(r.id))[1] - v_mark.id) > c_stride
+                OR max(r.priority) > v_mark.priority AND v_segment <= c_marks, false)
+        INTO v_rows, picked, attempts, v_heads, v_renew
+        FROM (
+            SELECT q.ctid, q.*
+            FROM mq.ready AS q
+            WHERE q.type = p_queue.type AND q.priority < v_mark.next_priority
+                AND (q.priority, q.run_at, q.id) >= (v_mark.priority, least(v_mark.run_at, v_latest),
+                    CASE WHEN v_mark.run_at < v_latest THEN v_mark.id ELSE 0 END)
+            ORDER BY q.type, q.priority, q.run_at, q.id
+            LIMIT p_size - coalesce(cardinality(picked), 0)
+            FOR UPDATE SKIP LOCKED
+        ) AS r;
+        EXIT WHEN v_mark.next_priority = 32768 OR cardinality(picked) >= p_size;
+        v_segment := v_segment + 1;
+        v_end := v_mark.next_priority;
+        SELECT * INTO v_mark
+        FROM mq.mark
+        WHERE type = p_queue.type AND n = v_n AND priority >= v_end
+        ORDER BY type, n DESC, priority, run_at
+        LIMIT 1;
+        IF NOT FOUND THEN
+            -- Another claim has renewed the marks since: scan the rest from its start.
+            SELECT v_end::smallint AS priority, '-infinity'::timestamptz AS run_at, 0::bigint AS id, 32768 AS next_priority
+            INTO v_mark;
         END IF;
-        DELETE FROM mq.ready WHERE ctid = ANY (v_found.rows);
-        picked := v_found.ids;
-        attempts := v_found.attempts;
+    END LOOP;
+
+    IF picked IS NOT NULL THEN
+        IF v_renew THEN
+            PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, v_promoted_to, v_heads, '-infinity', v_lowered_to);
+        END IF;
+        DELETE FROM mq.ready WHERE ctid = ANY (v_rows);
     ELSIF v_full_scan AND v_n IS NOT NULL AND clock_timestamp() > v_now + c_long_scan THEN
         -- Nothing is ready: move all marks up to now.
         PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, v_promoted_to, NULL, v_now, 'infinity');

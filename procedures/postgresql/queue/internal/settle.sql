@@ -20,7 +20,6 @@ AS $$
 DECLARE
     v_now timestamptz;
     v_results boolean;
-    v_runs record;
 BEGIN
     IF p_queue.on_complete = 'archive' THEN
         v_now := clock_timestamp();
@@ -39,13 +38,10 @@ BEGIN
         IF v_results THEN
             DELETE FROM mq.result WHERE id = ANY (p_ids);
         END IF;
+    ELSIF cardinality(p_ids) > 1 AND mq.is_run(p_ids) THEN
+        DELETE FROM mq.message WHERE id BETWEEN p_ids[1] AND p_ids[cardinality(p_ids)];
     ELSE
-        v_runs := mq.find_runs(p_ids);
-        IF cardinality(v_runs.firsts) = 1 THEN
-            DELETE FROM mq.message WHERE id BETWEEN v_runs.firsts[1] AND v_runs.lasts[1];
-        ELSE
-            DELETE FROM mq.message WHERE id = ANY (p_ids);
-        END IF;
+        DELETE FROM mq.message WHERE id = ANY (p_ids);
     END IF;
     IF p_queue.grouped THEN
         PERFORM mq.free_groups(p_queue.type, p_ids);

@@ -1,0 +1,52 @@
+-- make_ready: before a claim, rescue expired claims, send due schedules and promote due messages.
+-- Arguments:   p_queue (the policy), p_size and p_take (of the claim), p_n (the number of the marks that the claim read),
+--              p_promoted_to (every message due until then is promoted; NULL: the claim is a full scan), p_now (the time of
+--              the claim)
+-- Returns:     promoted_to (every message due until then is promoted), lowered_to (the earliest run_at among promoted
+--              messages; infinity: none), mark_lowered (a mark is later than that)
+-- Errors:      none
+-- Transaction: joins the caller's
+-- Example:     SELECT * FROM mq.make_ready(q, 10, false, 17, NULL, now()) FROM mq.policy('email') AS q;
+
+CREATE OR REPLACE FUNCTION mq.make_ready(
+    p_queue mq.queue,
+    p_size bigint,
+    p_take boolean,
+    p_n bigint,
+    p_promoted_to timestamptz,
+    p_now timestamptz,
+    OUT promoted_to timestamptz,
+    OUT lowered_to timestamptz,
+    OUT mark_lowered boolean
+)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    -- Messages that a take rescues or promotes stay hidden from others until it commits: no more than it can use.
+    v_rescue integer := CASE WHEN p_take THEN 1 ELSE 20 END;
+    v_promote integer := CASE WHEN p_take THEN p_size ELSE greatest(2 * p_size, 100) END;
+    v_due record;
+BEGIN
+    IF p_promoted_to IS NULL THEN
+        IF EXISTS (SELECT FROM mq.batch WHERE type = p_queue.type AND lease_until <= p_now) THEN
+            PERFORM mq.rescue(p_queue, v_rescue);
+        END IF;
+        IF EXISTS (SELECT FROM mq.schedule WHERE type = p_queue.type) THEN
+            PERFORM mq.send_due(p_queue.type, v_promote);
+        END IF;
+    END IF;
+    promoted_to := coalesce(p_promoted_to, '-infinity');
+    lowered_to := 'infinity';
+    mark_lowered := false;
+    IF EXISTS (SELECT FROM mq.delayed WHERE type = p_queue.type AND run_at > promoted_to AND run_at <= p_now) THEN
+        v_due := mq.promote(p_queue, promoted_to, p_now, v_promote);
+        promoted_to := CASE WHEN v_due.moved < v_promote THEN p_now ELSE '-infinity' END;
+        lowered_to := coalesce(v_due.first_run_at, 'infinity');
+        mark_lowered := EXISTS (
+            SELECT FROM mq.mark WHERE type = p_queue.type AND n = p_n AND run_at > lowered_to
+        );
+    ELSE
+        promoted_to := p_now;
+    END IF;
+END
+$$;
