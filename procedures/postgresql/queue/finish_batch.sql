@@ -53,7 +53,7 @@ BEGIN
     IF NOT FOUND THEN
         PERFORM mq.raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
     END IF;
-    SELECT * INTO v_queue FROM mq.policy(v_batch.type);
+    v_queue := mq.policy(v_batch.type);
     IF p_failures <> '' THEN
         SELECT array_agg(f.id) AS ids, array_agg(u.attempt) AS attempts, array_agg(f.retry) AS retries,
             array_agg(f.error) AS errors

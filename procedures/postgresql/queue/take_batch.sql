@@ -45,7 +45,7 @@ BEGIN
         PERFORM mq.require_name('type', p_type, false);
         PERFORM mq.require_range('size', p_size, 1, 10000);
     END IF;
-    SELECT * INTO v_queue FROM mq.policy(p_type);
+    v_queue := mq.policy(p_type);
     IF v_queue.paused THEN
         RETURN;
     END IF;

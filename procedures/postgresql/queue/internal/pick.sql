@@ -102,7 +102,8 @@ BEGIN
         RETURN;
     END IF;
 
-    IF v_full_scan OR v_mark.before THEN
+    -- A promoted message may be before the first mark, too.
+    IF v_full_scan OR v_mark.before OR v_mark.due THEN
         v_mark.next_priority := CASE WHEN v_full_scan THEN 32768 ELSE v_mark.priority END;
         v_mark.priority := -32768;
         v_mark.run_at := '-infinity';

@@ -7,13 +7,16 @@
 
 CREATE OR REPLACE FUNCTION mq.policy(
     p_type text
-) RETURNS SETOF mq.queue
-LANGUAGE sql
-STABLE
+) RETURNS mq.queue
+LANGUAGE plpgsql
 AS $$
-    -- The server inlines a function of this kind into FROM, where it costs no call.
-    SELECT q.* FROM mq.queue AS q WHERE q.type = p_type
-    UNION ALL
-    SELECT p_type, 60, 10, 5, 3600, 'delete', false, true, 0, 0, 1, 0, 0, 1, false, NULL, false
-    WHERE NOT EXISTS (SELECT FROM mq.queue AS q WHERE q.type = p_type);
+DECLARE
+    v_queue mq.queue;
+BEGIN
+    SELECT * INTO v_queue FROM mq.queue WHERE type = p_type;
+    IF NOT FOUND THEN
+        v_queue := ROW(p_type, 60, 10, 5, 3600, 'delete', false, true, 0, 0, 1, 0, 0, 1, false, NULL, false);
+    END IF;
+    RETURN v_queue;
+END
 $$;
