@@ -55,6 +55,11 @@ BEGIN
             - INTERVAL (v_rate_seconds * 1000000 + v_rate - 1) DIV v_rate MICROSECOND;
     END IF;
 
+    IF v_ordered AND v_rate = 0 THEN
+        -- Most of the time that is all.
+        CALL mq_pick_heads(p_type, v_left, p_take, p_items, v_taken, v_count);
+        SET v_left = v_left - v_count;
+    END IF;
     tickets: WHILE v_left > 0 AND v_scanned < c_tickets DO
         CALL mq_read_tickets(p_type, p_take, IF(v_ordered, -1, 0), IF(v_ordered, 0, v_places), v_empty_after, v_chunk, v_priority, v_run_at, v_id, v_tickets, v_read, v_lone,
             v_spent, v_busy);
@@ -99,7 +104,10 @@ BEGIN
         SET p_items = CONCAT('[', p_items, ']');
         IF p_take THEN
             -- The caller's own commit finishes them.
-            CALL mq_drop_locks(p_type, p_items, v_groups);
+            SET v_groups = CONCAT('[', v_taken, ']');
+            IF v_scanned > 0 THEN
+                CALL mq_drop_locks(p_type, p_items, v_groups);
+            END IF;
             CALL mq_issue_tickets(p_type, v_groups);
         ELSEIF NOT v_ordered THEN
             SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']') INTO v_groups
