@@ -105,7 +105,8 @@ BEGIN
         IF p_take THEN
             -- The caller's own commit finishes them.
             SET v_groups = CONCAT('[', v_taken, ']');
-            IF v_scanned > 0 THEN
+            -- pick_heads has inserted none when it has taken all that was wanted.
+            IF v_left > 0 OR v_scanned > 0 THEN
                 CALL mq_drop_locks(p_type, p_items, v_groups);
             END IF;
             CALL mq_issue_tickets(p_type, v_groups);

@@ -25,12 +25,12 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_heads(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_tickets, v_heads longtext CHARACTER SET utf8mb4;
+    DECLARE v_tickets longtext CHARACTER SET utf8mb4;
     DECLARE v_count, v_groups int;
     SET p_count = 0;
     -- A derived table is read without locks, so no more than the stripes are locked.
-    SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '",', JSON_QUOTE(k.group_key), ']'
-        ORDER BY k.priority, k.run_at, k.id), ']'), COUNT(*), COUNT(DISTINCT k.group_key)
+    SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '",', JSON_QUOTE(k.group_key), ']'), ']'),
+        COUNT(*), COUNT(DISTINCT k.group_key)
     INTO v_tickets, v_count, v_groups
     FROM (
         SELECT t.id, t.priority, t.run_at, t.group_key
@@ -51,11 +51,11 @@ BEGIN
     ) AS k;
     IF v_groups = v_count THEN
         -- The first message in a list of its own: in a condition MySQL would search it once for each comparison.
-        SELECT CONCAT('[', GROUP_CONCAT('[', h.id, ',', h.priority, ',"', h.run_at, '",', JSON_QUOTE(h.group_key), ']'), ']'),
-            GROUP_CONCAT('[', h.id, ',', h.attempts + 1, ']' ORDER BY h.n), GROUP_CONCAT(JSON_QUOTE(h.group_key)), COUNT(*)
-        INTO v_heads, p_items, p_groups, p_count
+        SELECT GROUP_CONCAT('[', h.id, ',', h.attempts + 1, ']' ORDER BY h.priority, h.run_at, h.id),
+            GROUP_CONCAT(IF(p_take, JSON_QUOTE(h.group_key), NULL)), COUNT(*)
+        INTO p_items, p_groups, p_count
         FROM (
-            SELECT g.id, g.attempts, g.group_key, r.priority, r.run_at, f.n
+            SELECT g.id, g.attempts, g.group_key, r.priority, r.run_at
             FROM (
                 SELECT j.*, w.id AS busy, (
                         SELECT o.id FROM mq_grouped AS o FORCE INDEX (PRIMARY)
@@ -64,7 +64,7 @@ BEGIN
                         LIMIT 1
                     ) AS head
                 FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
-                    n FOR ORDINALITY, id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
+                    id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
                     group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[3]'
                 )) AS j
                 LEFT JOIN mq_group_lock AS w FORCE INDEX (PRIMARY)
@@ -83,7 +83,7 @@ BEGIN
         SET p_items = NULL, p_groups = NULL, p_count = 0;
     ELSEIF p_count > 0 THEN
         DELETE g, r
-        FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (
+        FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
             id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
             group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[3]'
         )) AS j
@@ -94,7 +94,7 @@ BEGIN
         IF NOT p_take OR p_count < p_size THEN
             INSERT INTO mq_group_lock (type, group_key, place, id)
             SELECT p_type, j.group_key, -1, j.id
-            FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (
+            FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
                 id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[3]'
             )) AS j;
         END IF;
