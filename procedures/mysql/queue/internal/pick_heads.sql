@@ -49,7 +49,7 @@ BEGIN
         LIMIT p_size
         FOR UPDATE /*!80000 OF s */ SKIP LOCKED
     ) AS k;
-    IF v_groups = v_count THEN
+    IF v_count > 0 AND v_groups = v_count THEN
         -- The first message in a list of its own: in a condition MySQL would search it once for each comparison.
         SELECT GROUP_CONCAT('[', h.id, ',', h.attempts + 1, ']' ORDER BY h.priority, h.run_at, h.id),
             GROUP_CONCAT(IF(p_take, JSON_QUOTE(h.group_key), NULL)), COUNT(*)
