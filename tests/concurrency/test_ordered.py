@@ -35,8 +35,8 @@ TAKES = 5
 TAKEN_HOT = 30
 TAKEN_GROUPS = 30
 TAKEN_A_GROUP = 6
-MANY_GROUPS = 300
-MANY_EACH = 2
+MANY_GROUPS = 60
+MANY_EACH = 10
 
 Sql = Callable[..., list[dict[str, Any]]]
 Look = Callable[[str], dict[str, int]]
@@ -291,8 +291,8 @@ def test_the_first_messages_of_many_groups_are_handled_once_while_takes_roll_bac
         for number in range(MANY_EACH):
             for group in range(MANY_GROUPS):
                 session.call("send_message", queue, f"g{group}/0/{number}", None, None, f"g{group}")
-    consumers = crowd.start(take, queue, diary, 60, 0.3, count=CONSUMERS // 2)
-    consumers += crowd.start(handle, queue, diary, 60, 0.02, FAST_RETRIES, count=CONSUMERS // 2)
+    consumers = crowd.start(take, queue, diary, 30, 0.3, count=CONSUMERS // 2)
+    consumers += crowd.start(handle, queue, diary, 30, 0.2, FAST_RETRIES, count=CONSUMERS // 2)
     left = finish_off(crowd, consumers, holds, queue, session, rest)
     entries = sql(f"SELECT * FROM {diary}")
     assert len({entry["id"] for entry in entries}) == MANY_GROUPS * MANY_EACH
