@@ -171,6 +171,7 @@ GRANT EXECUTE ON PROCEDURE mq_pick_grouped TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_pick TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_delete_ready TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_read_tickets TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_pick_heads TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_take_heads TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_drop_tickets TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lock_ready TO 'mq_owner'@'localhost';

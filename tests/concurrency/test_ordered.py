@@ -35,6 +35,8 @@ TAKES = 5
 TAKEN_HOT = 30
 TAKEN_GROUPS = 30
 TAKEN_A_GROUP = 6
+MANY_GROUPS = 60
+MANY_EACH = 10
 
 Sql = Callable[..., list[dict[str, Any]]]
 Look = Callable[[str], dict[str, int]]
@@ -275,6 +277,25 @@ def test_takes_race_with_claims_and_finishes_and_every_group_keeps_its_order(
     left = finish_off(crowd, consumers, holds, queue, session, rest)
     entries = sql(f"SELECT * FROM {diary}")
     assert len({entry["id"] for entry in entries}) == sent
+    assert left.get("message", 0) == left.get("dead", 0) and left.keys() <= {"message", "dead"}
+    assert_order(entries)
+
+
+@pytest.mark.any_engine
+def test_the_first_messages_of_many_groups_are_handled_once_while_takes_roll_back(
+    crowd: Crowd, session: Session, queue: str, diary: str, sql: Sql, holds: Look, rest: Look
+) -> None:
+    """A claim takes those of all groups at once if each ticket is that of a first message."""
+    session.call("set_queue", queue, 60, 1_000, 0, 1, "delete", 1)
+    with session.transaction():
+        for number in range(MANY_EACH):
+            for group in range(MANY_GROUPS):
+                session.call("send_message", queue, f"g{group}/0/{number}", None, None, f"g{group}")
+    consumers = crowd.start(take, queue, diary, 30, 0.3, count=CONSUMERS // 2)
+    consumers += crowd.start(handle, queue, diary, 30, 0.2, FAST_RETRIES, count=CONSUMERS // 2)
+    left = finish_off(crowd, consumers, holds, queue, session, rest)
+    entries = sql(f"SELECT * FROM {diary}")
+    assert len({entry["id"] for entry in entries}) == MANY_GROUPS * MANY_EACH
     assert left.get("message", 0) == left.get("dead", 0) and left.keys() <= {"message", "dead"}
     assert_order(entries)
 

@@ -46,6 +46,8 @@ BEGIN
     DECLARE v_left int DEFAULT p_size;
     DECLARE v_chunk int DEFAULT 50 + 2 * LEAST(v_left, c_groups);
     DECLARE v_scanned, v_read, v_lone, v_count, v_last int DEFAULT 0;
+    -- pick_heads has taken all that was wanted: then a take has inserted no lock rows.
+    DECLARE v_all tinyint DEFAULT 0;
     DECLARE v_priority int DEFAULT -32769;
     DECLARE v_run_at datetime(6) DEFAULT '1000-01-01';
     DECLARE v_id bigint DEFAULT 0;
@@ -59,6 +61,11 @@ BEGIN
             - INTERVAL (v_rate_seconds * 1000000 + v_rate - 1) DIV v_rate MICROSECOND;
     END IF;
 
+    IF v_ordered AND v_rate = 0 THEN
+        -- Most of the time that is all.
+        CALL mq_pick_heads(p_type, v_left, p_take, p_items, v_taken, v_count);
+        SET v_left = v_left - v_count, v_all = v_left = 0;
+    END IF;
     tickets: WHILE v_left > 0 AND v_scanned < c_tickets DO
         CALL mq_read_tickets(p_type, p_take, IF(v_ordered, -1, 0), IF(v_ordered, 0, v_places), v_empty_after, v_chunk, v_priority, v_run_at, v_id, v_tickets, v_read, v_lone,
             v_spent, v_busy);
@@ -103,7 +110,10 @@ BEGIN
         SET p_items = CONCAT('[', p_items, ']');
         IF p_take THEN
             -- The caller's own commit finishes the messages.
-            CALL mq_drop_locks(p_type, p_items, v_groups);
+            SET v_groups = CONCAT('[', v_taken, ']');
+            IF NOT v_all THEN
+                CALL mq_drop_locks(p_type, p_items, v_groups);
+            END IF;
             CALL mq_issue_tickets(p_type, v_groups);
         ELSEIF NOT v_ordered THEN
             SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']') INTO v_groups
