@@ -133,6 +133,21 @@ def test_claim_batch_keeps_the_order_when_a_failed_message_comes_back(q: Queue) 
     assert ids(q.claim(10)) == [sent[1], sent[2], sent[0], late]
 
 
+def test_claim_batch_returns_the_attempt_of_each_of_several_consecutive_messages(q: Queue) -> None:
+    sent = q.send_many(3)
+    key = q.claim(3)[0]["batch_key"]
+    q.one("fail", sent[2], key, "busy", 0)
+    q.one("release_batch", key)
+    assert [(row["id"], row["attempt"]) for row in q.claim(10)] == list(zip(sent, [1, 1, 2], strict=True))
+
+
+def test_claim_batch_keeps_the_order_of_priorities_whose_first_and_last_ids_look_like_a_run(q: Queue) -> None:
+    sent = [q.send(priority=priority) for priority in (0, 2, 1, 3)]
+    rows = q.claim(10)
+    assert ids(rows) == [sent[0], sent[2], sent[1], sent[3]]
+    assert (q.one("complete_batch", rows[0]["batch_key"]), q.rows()) == (4, [])
+
+
 def test_claim_batch_of_an_ordered_queue_takes_one_message_a_group_in_order(q: Queue) -> None:
     q.ordered()
     sent = {(n, group): q.send(group_key=group) for n in range(3) for group in "abc"}

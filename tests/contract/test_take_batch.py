@@ -26,6 +26,25 @@ def test_take_batch_returns_the_message_without_key_and_lease(q: Queue) -> None:
     assert (row["group_key"], row["dedup_key"], row["source"]) == ("g", "d", "shop")
 
 
+def test_take_batch_returns_the_attempt_of_each_message_in_order(q: Queue) -> None:
+    sent = [q.send(), q.send(priority=2), q.send(priority=1), q.send(priority=3)]
+    key = q.claim(1)[0]["batch_key"]
+    q.one("fail", sent[0], key, "busy", 0)
+    rows = q.call("take_batch", 10)
+    assert [(row["id"], row["attempt"]) for row in rows] == [(sent[0], 2), (sent[2], 1), (sent[1], 1), (sent[3], 1)]
+    assert q.rows() == []
+
+
+def test_take_batch_of_consecutive_messages_returns_the_attempt_of_each(q: Queue) -> None:
+    sent = q.send_many(3)
+    key = q.claim(3)[0]["batch_key"]
+    q.one("fail", sent[2], key, "busy", 0)
+    q.one("release_batch", key)
+    rows = q.call("take_batch", 10)
+    assert [(row["id"], row["attempt"]) for row in rows] == list(zip(sent, [1, 1, 2], strict=True))
+    assert q.rows() == []
+
+
 def test_take_batch_takes_one_when_no_size_is_given(q: Queue) -> None:
     q.send_many(3)
     assert len(q.call("take_batch")) == 1
