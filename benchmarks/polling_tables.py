@@ -27,7 +27,7 @@ BATCH = 100
 
 
 def filled(database: Database, session: Session, server: servers.Server, rows: int) -> Polled:
-    """An adopted table of shape a with `rows` ready rows."""
+    """A polling table of shape a with `rows` ready rows."""
     can: Capabilities = BY_DATABASE[database.name]
     table = Polled(
         f"p{uuid.uuid4().hex[:12]}", session, lambda text, *p: server.query(database.url, text, *p), can, SHAPES["a"]

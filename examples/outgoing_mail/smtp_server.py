@@ -46,7 +46,7 @@ class Mailbox:
         if domain == GREYLISTED and (envelope.mail_from, address) not in self._seen:
             self._seen.add((envelope.mail_from, address))
             self.answers["deferred"] += 1
-            return f"451 4.7.1 <{address}>: greylisted, come again later"
+            return f"451 4.7.1 <{address}>: greylisted, try again later"
         envelope.rcpt_tos.append(address)
         return "250 2.1.5 OK"
 

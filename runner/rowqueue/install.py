@@ -131,7 +131,7 @@ def _run(database: Database, names: set[str], applied: Applied) -> None:
 
 
 def uninstall(database: Database, force: bool = False, cascade: bool = False) -> list[str]:
-    """Remove the queue and all its messages; returns the names of the adopted tables that were released first.
+    """Remove the queue and all its messages; returns the names of the polling tables that were released first.
 
     `force`: continue if a table cannot be released; its claimed rows stay unchanged. `cascade`: also drop or break
     users' objects that use the queue's. Without these, such a table or object raises InstallError.
@@ -152,7 +152,7 @@ def uninstall(database: Database, force: bool = False, cascade: bool = False) ->
             except (QueueError, DatabaseError) as error:
                 if not force:
                     raise InstallError(
-                        f"adopted table {name!r} cannot be released, and its claimed rows would stay claimed: {error};"
+                        f"polling table {name!r} cannot be released, and its claimed rows would stay claimed: {error};"
                         " --force leaves them so"
                     ) from error
     finally:

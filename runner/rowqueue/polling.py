@@ -14,7 +14,7 @@ from .messages import Failure, Held, Item, RowMessage
 
 
 class TableSource(Source):
-    """One adopted table; `Options.types` holds its name."""
+    """One polling table; `Options.types` holds its name."""
 
     extend_procedure = "extend_rows"
     chains = False

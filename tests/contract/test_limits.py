@@ -419,7 +419,7 @@ def test_wait_for_message_tells_when_the_next_token_comes(q: Queue) -> None:
     assert len(q.claim(5)) == 1
 
 
-# ---- by group: how many are active ---------------------------------------------------------------
+# ---- per group: how many are active --------------------------------------------------------------
 
 
 def test_group_max_active_limits_each_group(q: Queue) -> None:
@@ -662,7 +662,7 @@ def test_a_hot_group_leaves_the_others_their_turn(q: Queue) -> None:
     assert groups_of(q.claim(10)) == {"hot": 2, "cold": 2}
 
 
-# ---- by group: rate ------------------------------------------------------------------------------
+# ---- per group: rate -----------------------------------------------------------------------------
 
 
 def test_group_rate_limits_each_group(q: Queue) -> None:

@@ -1,4 +1,4 @@
-"""What claiming and finishing rows of an adopted table read: an index, as far as the batch goes, and never the backlog.
+"""What claiming and finishing rows of a polling table read: an index, as far as the batch goes, and never the backlog.
 
 Half of each table is done, but the statistics say that all is ready: a plan that trusts them would scan the order
 and skip the half that is done.

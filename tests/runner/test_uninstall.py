@@ -18,7 +18,7 @@ Runner = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def table(installed_database: Database, server: Server) -> Iterator[Polled]:
-    """An adopted table in a database of this test's own."""
+    """A polling table in a database of this test's own."""
     session = installed_database.connect("test")
     name = f"test.{uuid.uuid4().hex[:16]}"
 

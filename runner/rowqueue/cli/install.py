@@ -54,7 +54,7 @@ def uninstall(
     database: Url = None,
     yes: Yes = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Continue if an adopted table cannot be released, and leave it unchanged.")
+        bool, typer.Option("--force", help="Continue if a polling table cannot be released, and leave it unchanged.")
     ] = False,
     cascade: Annotated[
         bool, typer.Option("--cascade", help="Also drop or break your views and other objects that use the queue.")

@@ -46,7 +46,7 @@ def consume(
     connect_timeout: consuming.ConnectTimeout = None,
     database: Url = None,
 ) -> None:
-    """Run a handler for each row of an adopted table until stopped. At SIGTERM or SIGINT, running handlers finish."""
+    """Run a handler for each row of a polling table until stopped. At SIGTERM or SIGINT, running handlers finish."""
     consuming.log_to_stderr(log_level)
     options = Options(
         types=(name,),

@@ -154,7 +154,7 @@ class QueueScreen(Live):
                 "archives" if policy["on_complete"] == "archive" else "",
                 f"at most {policy['max_active']} active" if policy["max_active"] else "",
                 f"{policy['rate']} per {period(policy['rate_seconds'])}" if policy["rate"] else "",
-                "limits by group" if policy["group_max_active"] or policy["group_rate"] else "",
+                "limits per group" if policy["group_max_active"] or policy["group_rate"] else "",
             ]
             line.append("  " + " · ".join(filter(None, parts)), "not bold dim")
         if seen.left_out:

@@ -283,7 +283,7 @@ def gbak(server: LocalFirebird, *arguments: str) -> None:
 def test_a_backup_restored_on_a_server_without_its_users_under_another_name_works(
     server: Server, private_server: Server, tmp_path: Path
 ) -> None:
-    """Messages in all states, a feed, a subscription, an adopted table; the other server lacks their owner."""
+    """Messages in all states, a feed, a subscription, a polling table; the other server lacks their owner."""
     assert isinstance(server, LocalFirebird) and isinstance(private_server, LocalFirebird)
     url = server.create_database()
     name = "installer"

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: adopted tables, the rights that the queue needs on them, and the collations of texts."""
+"""MySQL and MariaDB: polling tables, the rights that the queue needs on them, and the collations of texts."""
 
 import uuid
 from collections.abc import Callable

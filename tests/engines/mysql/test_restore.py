@@ -20,7 +20,7 @@ ACCOUNTS = ("USER 'mq_owner'@'localhost'", "ROLE mq_producer", "ROLE mq_consumer
 
 
 def fill(server: Server, database: Database) -> None:
-    """Messages in all states, a feed, a watched table and an adopted table with claims."""
+    """Messages in all states, a feed, a watched table and a polling table with claims."""
     url = database.url
     server.query(url, "CREATE TABLE work (id int PRIMARY KEY, status char(1), KEY (status, id))")
     server.query(url, "INSERT INTO work VALUES (1, 'N'), (2, 'N'), (3, 'N')")

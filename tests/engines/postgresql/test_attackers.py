@@ -132,7 +132,7 @@ def test_casts_and_operators_of_key_types_are_not_called_by_anybody_else(mallory
 
 @pytest.fixture
 def secret(sql: Sql, mallory: Mallory) -> Iterator[str]:
-    """An adopted table with a dead row, on which Mallory has no right."""
+    """A polling table with a dead row, on which Mallory has no right."""
     name = f"s{uuid.uuid4().hex[:12]}"
     sql(f"CREATE TABLE {name} (id int PRIMARY KEY, status text, v text, sync bigint)")
     sql(f"CREATE INDEX ON {name} (status, id)")

@@ -38,7 +38,7 @@ def run(request: pytest.FixtureRequest, server: servers.Server) -> Callable[...,
 
 
 def fill(session: Session, run: Sql) -> None:
-    """Messages in all states, a feed, a subscription and an adopted table with a claimed, a waiting and a dead row."""
+    """Messages in all states, a feed, a subscription and a polling table with a claimed, a waiting and a dead row."""
     run("CREATE TABLE orders (id int PRIMARY KEY, status text, sync bigint)")
     run("CREATE INDEX ON orders (status, id)")
     run("CREATE INDEX ON orders (sync)")

@@ -1,4 +1,4 @@
-"""PostgreSQL: adopted tables with triggers, partitions and other owners, and sessions with other time formats."""
+"""PostgreSQL: polling tables with triggers, partitions and other owners, and sessions with other time formats."""
 
 import uuid
 from collections.abc import Callable

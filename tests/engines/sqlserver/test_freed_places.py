@@ -276,7 +276,7 @@ def test_no_rounding_lets_more_through(sql: Sql, rate: int, seconds: int) -> Non
         assert spent <= rate + (step * (seconds * 0.15 + 0.001)) * rate / seconds
 
 
-# --- by group -------------------------------------------------------------------------------------------------------
+# --- per group ------------------------------------------------------------------------------------------------------
 
 
 @ending

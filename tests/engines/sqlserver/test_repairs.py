@@ -36,7 +36,7 @@ def test_a_group_without_a_ticket_is_found_and_continues(sql: Sql) -> None:
 
 @pytest.fixture
 def letters(sql: Sql) -> str:
-    """An adopted table with a row."""
+    """A polling table with a row."""
     name = f"letters_{uuid.uuid4().hex[:12]}"
     sql(f"CREATE TABLE dbo.{name} (id int NOT NULL PRIMARY KEY, v varchar(9), status char(1))")
     sql(f"CREATE INDEX {name}_claim ON dbo.{name} (status, id)")

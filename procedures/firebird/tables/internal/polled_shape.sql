@@ -61,7 +61,7 @@ BEGIN
     FROM mq_polled WHERE name = :p_name
     INTO v_table, v_owner, v_keys, v_list, v_types_then, v_order, v_status, v_on_complete;
     SELECT quoted FROM mq_find_table('table', '"' || REPLACE(:v_table, '"', '""') || '"') INTO quoted;
-    -- The entries belong to the rows of the adopted table. The owner of a new table of that name must not see them.
+    -- The entries belong to the rows of the polling table. The owner of a new table of that name must not see them.
     IF (NOT EXISTS (SELECT * FROM rdb$relations WHERE rdb$relation_name = :v_table AND rdb$owner_name = :v_owner)) THEN
         EXECUTE PROCEDURE mq_require_polled(p_name);
     kind = IIF(v_status IS NOT NULL, 'S', IIF(v_on_complete = 'delete', 'D', 'K'));

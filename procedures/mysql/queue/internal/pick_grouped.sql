@@ -16,7 +16,7 @@
 -- moment, and reports a deadlock if the holder really waits for the claim. So one rule keeps groups from getting stuck: in
 -- a group that is not blocked, one message in mq_grouped has its own ticket. A call that unblocks a group issues one after
 -- its last read of the group. Of a blocked group, a claim drops all tickets except the first, while it has that ticket and
--- its message locked, so that no cancel can remove them. Tickets of messages that are not in mq_grouped are dropped; these
+-- its message locked: a cancel cannot remove them then. Tickets of messages that are not in mq_grouped are dropped; these
 -- messages get new tickets when they return.
 --
 -- In a queue without order, several messages of a group may be active. A call that is finishing one of them may have seen

@@ -1,7 +1,7 @@
--- pick_heads: in an ordered queue without a rate by group, take the first messages of the groups whose tickets come first, all in
+-- pick_heads: in an ordered queue without a rate per group, take the first messages of the groups whose tickets come first, all in
 --             one, if each ticket is that of the first message of a free group.
 -- Arguments:   p_type, p_size (so many tickets are read), p_take (as pick_grouped has it)
--- Returns:     p_items: '[id,number of this attempt],...', p_groups: their group keys as JSON strings with commas between; NULL for
+-- Returns:     p_items: '[id,number of this attempt],...', p_groups: their group keys as JSON strings, separated by commas; NULL for
 --              none. p_count: how many
 -- Errors:      none
 -- Transaction: joins the caller's, which holds the stripes of the groups until it ends; never waits
@@ -90,7 +90,7 @@ BEGIN
         STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id
         STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
             ON r.type = p_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = j.id;
-        -- A take that goes on needs them for itself, not to take from one group twice.
+        -- A take that continues below needs them too: they keep it from taking from one group twice.
         IF NOT p_take OR p_count < p_size THEN
             INSERT INTO mq_group_lock (type, group_key, place, id)
             SELECT p_type, j.group_key, -1, j.id

@@ -1,4 +1,4 @@
--- stuck_groups: groups that have due messages and are not blocked, but have no ticket, so that no claim finds them. There
+-- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups; there
 --               should be none.
 -- Arguments:   p_type (NULL: all types)
 -- Returns:     p_groups: a JSON array of [type, group key], '' for messages without one; NULL for none; at most 1,000 of

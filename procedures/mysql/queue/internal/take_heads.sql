@@ -84,7 +84,7 @@ BEGIN
             id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
         )) AS j
         STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
-        -- A take needs the row itself, so that it does not take from one group twice.
+        -- A take needs these rows too: they keep it from taking from one group twice.
         INSERT INTO mq_group_lock (type, group_key, place, id)
         SELECT p_type, j.group_key, -1, j.id
         FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (

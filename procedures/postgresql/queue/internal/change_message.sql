@@ -7,7 +7,7 @@
 -- Transaction: joins the caller's; waits for another change of the message, never for a claim
 -- Example:     SELECT mq.change_message(mq.policy('email'), 17, 'replace', now(), now(), 0::smallint, '{}', NULL);
 --
--- The message is locked first, so that two calls run one after the other. A claimed or dead message is not locked: its
+-- The message is locked first: two calls for it run one after the other. A claimed or dead message is not locked: its
 -- consumer would have to wait for the caller to finish it. The message is removed from its position as erase does it, in
 -- the same order. Then it is inserted where a new message with this run_at goes. If its group was blocked by this message,
 -- the group is unblocked.

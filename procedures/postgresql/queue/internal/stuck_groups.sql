@@ -1,4 +1,4 @@
--- stuck_groups: groups that have due messages and are not blocked, but have no ticket, so that no claim finds them. There
+-- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups; there
 --               should be none.
 -- Arguments:   p_type, p_most (maximum number of groups)
 -- Returns:     the group keys ('' for messages without one); no rows when all is well

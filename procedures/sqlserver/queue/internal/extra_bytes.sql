@@ -3,7 +3,7 @@
 -- Returns:     0 to 8,000
 -- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.extra_bytes(N'naïve');
+-- Example:     SELECT mq.extra_bytes(N'na' + NCHAR(239) + N've');
 
 CREATE OR ALTER FUNCTION mq.extra_bytes (@piece nvarchar(4000))
 RETURNS int

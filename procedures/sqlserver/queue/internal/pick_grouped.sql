@@ -16,7 +16,7 @@
 --
 -- One rule keeps groups from getting stuck: in a group that is not blocked, one message in mq.grouped has its own ticket. A
 -- call that unblocks a group issues one after its last scan of the group. Of a blocked group, a claim drops all tickets
--- except the first, while it has that ticket and its message locked, so that no cancel can remove them. Tickets of messages
+-- except the first, while it has that ticket and its message locked: a cancel cannot remove them then. Tickets of messages
 -- that are not in mq.grouped are dropped; these messages get new tickets when they return. The claim scans the group before
 -- it locks the ticket: if a cancel was in progress, it has removed the ticket by then.
 

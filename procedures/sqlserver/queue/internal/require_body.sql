@@ -33,7 +33,7 @@ BEGIN
         ELSE
             WHILE @at <= @units AND @bytes <= @limit
             BEGIN
-                -- A binary collation counts code units, whatever the database's collation is.
+                -- A binary collation counts code units; other collations may count characters.
                 SET @piece = SUBSTRING(@value COLLATE Latin1_General_100_BIN2, @at, 4000);
                 SET @bytes = @bytes + mq.extra_bytes(@piece);
                 SET @at = @at + 4000;

@@ -106,6 +106,6 @@ WHERE n.nspname = 'mq' AND p.proname <> ALL (%(public)s) AND g.grantee NOT IN (0
 
 
 _RESTORED = """\
-SELECT format('adopted table %s goes by its name alone, since a restore', name)
+SELECT format('polling table %s is identified only by its name since a restore', name)
 FROM mq.polled WHERE queue_id <> 'mq.polled'::regclass
 """

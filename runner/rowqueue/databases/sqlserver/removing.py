@@ -22,7 +22,7 @@ _KINDS = {
 
 
 def release_tables(connection: Connection, cursor: Cursor) -> None:
-    """Reset the status of claimed rows in adopted tables, which is impossible after the removal."""
+    """Reset the status of claimed rows in polling tables, which is impossible after the removal."""
     if connection.command("SELECT OBJECT_ID(N'mq.release_table', N'P')") is None:
         return
     cursor.execute("SELECT name FROM mq.polled")
