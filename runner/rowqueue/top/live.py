@@ -155,7 +155,7 @@ class Live(Screen[None]):
         self.app.notify(inert(text), severity=severity, markup=False, timeout=8 if severity == "error" else 4)
 
     def pause(self, type: str) -> None:
-        text = "Claims return nothing until it is resumed. Claimed messages can be finished, and new messages can be sent."
+        text = "Claims return nothing until it is resumed. Claimed messages can be finished, and messages can be sent."
         self.change(f"Pause the queue {type}?", text, changes.pause(type))
 
     def resume(self, type: str) -> None:

@@ -1,5 +1,5 @@
--- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups; there
---               should be none.
+-- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups, and
+--               there should be none.
 -- Arguments:   p_type (NULL: all types)
 -- Returns:     p_groups: a JSON array of [type, group key], '' for messages without one; NULL for none; at most 1,000 of
 --              the first 10,000 groups

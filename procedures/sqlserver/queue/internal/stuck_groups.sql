@@ -1,5 +1,5 @@
--- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups; there
---               should be none.
+-- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups, and
+--               there should be none.
 -- Arguments:   @type
 -- Returns:     group_key and id of the first message, among the first 10,000 messages of the type
 -- Errors:      none
