@@ -62,7 +62,7 @@ BEGIN
     END IF;
 
     IF v_ordered AND v_rate = 0 THEN
-        -- Most of the time that is all.
+        -- In most claims this takes all messages.
         CALL mq_pick_heads(p_type, v_left, p_take, p_items, v_taken, v_count);
         SET v_left = v_left - v_count, v_all = v_left = 0;
     END IF;

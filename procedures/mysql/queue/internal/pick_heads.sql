@@ -1,14 +1,15 @@
--- pick_heads: in an ordered queue without a rate per group, take the first messages of the groups whose tickets come first, all in
---             one, if each ticket is that of the first message of a free group.
--- Arguments:   p_type, p_size (so many tickets are read), p_take (as pick_grouped has it)
--- Returns:     p_items: '[id,number of this attempt],...', p_groups: their group keys as JSON strings, separated by commas; NULL for
---              none. p_count: how many
+-- pick_heads: in an ordered queue without a rate per group, take the first messages of free groups in the order of their
+--             tickets, all at once; take nothing if a ticket needs more checks.
+-- Arguments:   p_type, p_size (maximum number of messages), p_take (as in pick_grouped)
+-- Returns:     p_items: '[id,number of this attempt],...', p_groups: their group keys as JSON strings separated by commas; NULL
+--              when there are none. p_count: the number of messages
 -- Errors:      none
 -- Transaction: joins the caller's, which holds the stripes of the groups until it ends; never waits
 -- Example:     CALL mq_pick_heads('invoice', 100, 0, v_items, v_groups, v_count);
 --
--- What read_tickets, take_heads and drop_tickets do for tickets of any kind. Groups at work and those that another claim is
--- looking at are passed over here. A group that comes twice or a message that is not the first leaves all to them.
+-- This does the work of read_tickets, take_heads and drop_tickets for the simple case. It skips blocked groups and groups
+-- whose stripe another claim has locked. If a group comes twice, or a message is not the first of its group, it takes
+-- nothing and leaves all tickets to those three.
 
 DROP PROCEDURE IF EXISTS mq_pick_heads;
 
@@ -28,7 +29,7 @@ BEGIN
     DECLARE v_tickets longtext CHARACTER SET utf8mb4;
     DECLARE v_count, v_groups int;
     SET p_count = 0;
-    -- A derived table is read without locks, so no more than the stripes are locked.
+    -- The derived table is read without locks: only the stripes are locked.
     SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '",', JSON_QUOTE(k.group_key), ']'), ']'),
         COUNT(*), COUNT(DISTINCT k.group_key)
     INTO v_tickets, v_count, v_groups
@@ -50,7 +51,7 @@ BEGIN
         FOR UPDATE /*!80000 OF s */ SKIP LOCKED
     ) AS k;
     IF v_count > 0 AND v_groups = v_count THEN
-        -- The first message in a list of its own: in a condition MySQL would search it once for each comparison.
+        -- The first message is a column of a derived table. In a condition, MySQL would search it for each comparison.
         SELECT GROUP_CONCAT('[', h.id, ',', h.attempts + 1, ']' ORDER BY h.priority, h.run_at, h.id),
             GROUP_CONCAT(IF(p_take, JSON_QUOTE(h.group_key), NULL)), COUNT(*)
         INTO p_items, p_groups, p_count
@@ -90,7 +91,7 @@ BEGIN
         STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id
         STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
             ON r.type = p_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = j.id;
-        -- A take that continues below needs them too: they keep it from taking from one group twice.
+        -- A take that continues with other tickets must not take from one group twice.
         IF NOT p_take OR p_count < p_size THEN
             INSERT INTO mq_group_lock (type, group_key, place, id)
             SELECT p_type, j.group_key, -1, j.id
