@@ -9,8 +9,8 @@
 -- The caller has removed the message from mq_ready or from its batch. A transaction that had removed it before may still be
 -- rolling back, and undoes its changes one by one: for a moment the position is free, but the message is still locked and
 -- archived. So nothing is written before the message is locked, and each attempt to lock waits a millisecond. Reason: the
--- engine (4.0, 5.0) can fail to undo a refused INSERT while another transaction undoes its own beside it. It then keeps the
--- row, even if the transaction rolls back.
+-- engine (4.0, 5.0) can fail to undo a refused INSERT while another transaction also undoes one. It then keeps
+-- the row, even if the transaction rolls back.
 
 SET TERM ^ ;
 
