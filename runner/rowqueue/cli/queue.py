@@ -177,7 +177,7 @@ def queue_list(type: OptionalType = None, database: Url = None, json: Json = Fal
 
 @app.command()
 def pause(type: Type, database: Url = None, json: Json = False) -> None:
-    """Pause a queue: claims return nothing until resume. Sending and finishing go on."""
+    """Pause a queue: claims return nothing until resume. Sending and finishing still work."""
     with connected(database) as session:
         count = session.call("pause", type)[0]["count"]
     say("paused" if count else "already paused", json, count=count)

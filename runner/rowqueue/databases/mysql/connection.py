@@ -72,7 +72,7 @@ class Connection(Guarded, pymysql.connections.Connection):  # type: ignore[misc]
         if not self._guarded:
             return
         if self._half_done:
-            raise pymysql.OperationalError(INTERRUPTED, "a call was interrupted: the transaction cannot go on")
+            raise pymysql.OperationalError(INTERRUPTED, "a call was interrupted: the transaction cannot continue")
         failed = self._doubtful
         if failed:
             if not self.open:  # ping() would raise an error without a number
