@@ -130,7 +130,7 @@ SETTINGS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "graphile-worker": (
             "`concurrentJobs` 24, `localQueue.size` 500, `completeJobBatchDelay` 0, `failJobBatchDelay` 0;"
-            " `maxPoolSize` 20 instead of 25, so that four processes find room in 100 connections. Sent by `addJob`"
+            " `maxPoolSize` 20 instead of 25: four processes must fit into 100 connections. Sent by `addJob`"
             " and `addJobs`.",
             "worker.graphile.org/docs/performance, which has these settings for its own figures",
         ),

@@ -29,25 +29,25 @@ TITLES = {
 }
 TEXTS = {
     "sql": (
-        "Messages a second until the queue is empty; in parentheses the ratio to `raw` in the same repetition. One"
+        "Messages per second until the queue is empty; in parentheses the ratio to `raw` in the same repetition. One"
         " connection a consumer, each a process, and the same driver for all. `finish_batch` keeps a lease on what it"
         " hands out and gives back what is not finished in time, as pgmq's `read` does; `take_batch`, `pop` and `raw`"
         " delete what they hand out, so a consumer that dies loses it."
     ),
     "workers": (
-        "Messages a second from the first to the last call of an empty handler, in each project's own worker; in"
+        "Messages per second from the first to the last call of an empty handler, in each project's own worker; in"
         " parentheses the ratio to `raw`, batch 100, in the same repetition with as many processes. The handler of a"
         " list gets a batch in one call; with all others a call is one message, but for pg-boss, whose handler gets a"
         " batch by design."
     ),
     "snapshot": (
-        "Milliseconds for 20 messages while another session holds a snapshot, so that no vacuum can clear away what is"
-        " finished: of the first ones, and of the last of 200,000. SQL runs in cycles of 20, with batches of 1,000"
+        "Milliseconds for 20 messages while another session holds a snapshot: vacuum cannot remove finished rows. Of the"
+        " first messages, and of the last of 200,000. SQL runs in cycles of 20, with batches of 1,000"
         " between the first and the last; a worker runs with its settings, and its rate over 10,000 messages is given"
         " as the time of 20, over less where it did not get so far: each was watched for 40 s."
     ),
     "send": (
-        "Messages a second; in parentheses the ratio to `raw` in the same repetition. One at a time is a commit for"
+        "Messages per second; in parentheses the ratio to `raw` in the same repetition. One at a time is a commit for"
         " each message. Each connection is a process, through the project's own function or client library."
     ),
     "pick-up": (
