@@ -426,7 +426,7 @@ class PlainQueue(RuleBasedStateMachine):
     def set_result(self, index: int, text: str) -> None:
         message = self.pick(self.within("A"), index)
         if not self.archive:
-            with refused("invalid_argument", "id: results"):
+            with refused("invalid_argument", "id: the queue keeps no results"):
                 self.q.on("set_result", message.id, message.key, text)
             return
         assert self.q.one("set_result", message.id, message.key, text) == 1

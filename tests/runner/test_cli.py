@@ -224,7 +224,7 @@ def test_send_changes_a_live_message(runner: Runner, queue: str, messages: Messa
     first = runner("send", "--type", queue, "first", "--dedup-key", "d", "--delay", 3_600).stdout
     again = runner("send", "--type", queue, "second", "--dedup-key", "d", "--on-conflict", "replace")
     assert (again.returncode, again.stdout) == (0, first)
-    assert "changed: message" in again.stderr
+    assert "changed: live message" in again.stderr
     (message,) = messages()
     assert message["body"] == "second"
     assert message["run_at"] < datetime.now(UTC) + timedelta(minutes=30)
@@ -246,7 +246,7 @@ def test_send_waits_for_a_result(runner: Runner, start: Start, session: Session,
 
 
 def test_send_waits_no_longer_than_asked(runner: Runner, queue: str, messages: Messages) -> None:
-    one_line(runner("send", "--type", queue, "body", "--wait", 0.3), 1, "not completed after 0.3 s, it is new")
+    one_line(runner("send", "--type", queue, "body", "--wait", 0.3), 1, "is not completed after 0.3 s; it is new")
     assert [message["body"] for message in messages()] == ["body"]
     one_line(runner("send", "--type", queue, "later", "--delay", 3_600, "--wait", 0), 1, "not completed after 0 s")
     assert len(messages()) == 2

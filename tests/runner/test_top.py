@@ -322,12 +322,12 @@ def test_a_lost_database_is_shown_and_comes_back(drive: Run, private_server: Ser
     async def steps(driver: Driver) -> None:
         await driver.sees(name)
         private_server.stop()
-        await driver.sees("The database is away")
+        await driver.sees("The database is unreachable")
         await driver.press("question_mark")  # the screen is not frozen
         await driver.sees("Enter opens the queue")
         await driver.press("escape")
         private_server.start()
-        await driver.until(lambda: "is away" not in driver.text(), "the database is reachable again")
+        await driver.until(lambda: "is unreachable" not in driver.text(), "the database is reachable again")
         await driver.sees(name)
 
     drive(steps, on=database)

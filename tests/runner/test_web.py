@@ -232,7 +232,7 @@ def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Ses
         ("/queue?type=x&db=none", 404, "no such database"),
         ("/message?id=-1", 400, "id must be a whole number from 1 to"),
         ("/message?id=99999999999999999999999", 400, "id must be a whole number from 1 to"),
-        ("/message?id=9000000000000000000", 404, "There is no message"),
+        ("/message?id=9000000000000000000", 404, "Message 9000000000000000000 does not exist"),
         ("/search?q=abc", 400, "the id must be a whole number"),
         ("/table?name=none", 400, "not_found"),
         ("/none", 404, "There is no such page"),

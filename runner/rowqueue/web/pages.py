@@ -205,7 +205,7 @@ def body(site: Site, query: Query) -> str:
         raise NotFound("Bodies are hidden here.")
     _, detail = site.one(query.get("db"), lambda looking: seeing.message(looking, id, WHOLE_BODY))
     if detail.message is None:
-        raise NotFound(f"There is no message {id}.")
+        raise NotFound(f"Message {id} does not exist or no longer exists.")
     return str(detail.message["body"])
 
 

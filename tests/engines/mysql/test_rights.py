@@ -436,7 +436,7 @@ def test_where_the_owner_may_not_read_the_rights_only_the_maker_is_let_in(privat
         with refused("unsuitable_table", "only for user maker"):
             other.call("peek_rows", "t")
         [warning] = [text for text in database.warnings_about_installation() if "may not read" in text]
-        assert "only the user that made it" in warning
+        assert "only the user who created it" in warning
         # The server itself still looks at the maker's rights.
         server.query(database.url, "REVOKE UPDATE ON t FROM maker@'%'")
         with pytest.raises(Forbidden, match="denied to user 'maker'"):

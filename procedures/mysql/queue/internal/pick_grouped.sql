@@ -40,6 +40,9 @@ BEGIN
     -- groups.
     DECLARE c_groups int DEFAULT 250;
     DECLARE c_tickets int DEFAULT 10000;
+    -- pick_heads reads as many tickets as messages are wanted. A smaller claim reads more: it may find a message that is not
+    -- in its group yet, sent by a transaction that began before the queue was ordered, in front of its group.
+    DECLARE c_heads int DEFAULT 50;
     DECLARE v_ordered tinyint;
     DECLARE v_places, v_rate, v_rate_seconds int;
     DECLARE v_empty_after datetime(6);
@@ -61,7 +64,7 @@ BEGIN
             - INTERVAL (v_rate_seconds * 1000000 + v_rate - 1) DIV v_rate MICROSECOND;
     END IF;
 
-    IF v_ordered AND v_rate = 0 THEN
+    IF v_ordered AND v_rate = 0 AND v_left >= c_heads THEN
         -- In most claims this takes all messages.
         CALL mq_pick_heads(p_type, v_left, p_take, p_items, v_taken, v_count);
         SET v_left = v_left - v_count, v_all = v_left = 0;
