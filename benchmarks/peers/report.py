@@ -41,8 +41,8 @@ TEXTS = {
         " batch by design."
     ),
     "snapshot": (
-        "Milliseconds for 20 messages while another session holds a snapshot: vacuum cannot remove finished rows. Of the"
-        " first messages, and of the last of 200,000. SQL runs in cycles of 20, with batches of 1,000"
+        "Milliseconds for 20 messages while another session holds a snapshot: vacuum cannot remove finished rows."
+        " Of the first messages, and of the last of 200,000. SQL runs in cycles of 20, with batches of 1,000"
         " between the first and the last; a worker runs with its settings, and its rate over 10,000 messages is given"
         " as the time of 20, over less where it did not get so far: each was watched for 40 s."
     ),
