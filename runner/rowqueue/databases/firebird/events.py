@@ -8,6 +8,7 @@ import logging
 import queue
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -23,6 +24,7 @@ _log = logging.getLogger(__name__)
 _READY_SECONDS = 1.0  # how long a caller waits for the registration
 _RETRY_SECONDS = 10.0
 _PING_SECONDS = 30.0
+_LAST_CALL_SECONDS = 1.0  # how long the client library may take to notice that its connection for events is lost
 _NAME_CHARACTERS = 30  # of a type, which the procedures put into the name of its event
 
 
@@ -37,6 +39,7 @@ class _Callback(iEventCallbackImpl):  # type: ignore[misc]
     def __init__(self, arrived: "queue.SimpleQueue[bytes | None]") -> None:
         super().__init__()
         self._arrived = arrived
+        self._is_last = threading.Event()
 
     # The driver's own class takes too few arguments (2.1.0). The object is kept as long as the library may call it.
     def add_ref(self, *_: object) -> None:
@@ -46,8 +49,19 @@ class _Callback(iEventCallbackImpl):  # type: ignore[misc]
         return 1
 
     def events_arrived(self, events: bytes) -> None:
-        if events:  # None when a registration is cancelled
+        if events:
+            self._is_last.clear()
             self._arrived.put(events)
+        else:  # the registration was cancelled, or its connection is lost
+            self._is_last.set()
+
+    def wait_for_last(self) -> None:
+        """Wait until the client library's thread has noticed that the connection is lost.
+
+        Meanwhile it goes through the registrations. Whoever frees one of them then makes the process crash.
+        """
+        self._is_last.wait(_LAST_CALL_SECONDS)
+        time.sleep(_LAST_CALL_SECONDS / 10)  # its thread must have returned from the call
 
 
 def _let_go(registration: iEvents) -> None:
@@ -118,18 +132,21 @@ class Listener:
         counts = b"\1" + b"".join(bytes([len(name)]) + name + bytes(4) for name in names)
         while not self._closed:
             # Counting starts at the last counts received, so no event is lost between two registrations.
-            registration = connection._att.que_events(self._callback, counts)
+            registration: iEvents | None = None
             try:
+                registration = connection._att.que_events(self._callback, counts)
                 connection.at_rest()
                 arrived = self._next(connection)
             except Error as error:
                 connection.let_go(error)
+                self._callback.wait_for_last()
                 raise
             finally:
                 connection.at_work()
                 # Must happen before the connection is closed, even a lost one. Otherwise garbage collection calls the
                 # client library with memory that it has freed, and the process crashes.
-                _let_go(registration)
+                if registration is not None:
+                    _let_go(registration)
             if arrived is None:
                 return
             # The first answer on each connection comes at once and has the current counts. Events between the
