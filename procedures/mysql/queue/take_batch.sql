@@ -51,7 +51,7 @@ BEGIN
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         ORDER BY j.n;
         CALL mq_reader_name(NULL, v_reader);
-        -- pick_grouped has let their groups go on.
+        -- pick_grouped has already freed their groups.
         CALL mq_settle(p_type, v_on_complete, 0, v_items, v_reader);
         IF v_max_active + v_rate > 0 THEN
             CALL mq_spend(p_type, JSON_LENGTH(v_items), v_rate, v_rate_seconds);
