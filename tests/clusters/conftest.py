@@ -1,7 +1,7 @@
 """Fixtures for tests on clusters. Each cluster starts once, for the tests of one file."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,17 @@ def start(make: Callable[[], Any], config: pytest.Config) -> Iterator[Any]:
         if config.getoption("--require-databases"):
             pytest.fail(str(error), pytrace=False)
         pytest.skip(str(error))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the end of each node's log to the report of a failure: only there a node that is gone says why."""
+    report = yield
+    if report.failed and isinstance(item, pytest.Function):
+        for cluster in item.funcargs.values():
+            for number, node in enumerate(getattr(cluster, "nodes", ())):
+                report.sections.append((f"end of the log of node {number}", getattr(node, "log", "")[-3000:]))
+    return report
 
 
 def installed(cluster: Any) -> list[str]:
