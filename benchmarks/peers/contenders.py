@@ -233,7 +233,9 @@ def missing(contender: Contender) -> str | None:
         if shutil.which("php") is None:
             return f"{contender.label}: php is not on this machine (apt-get install php-cli php-mysql)"
         if not LARAVEL.exists():
-            return f"{contender.label}: apt-get install php-illuminate-queue php-illuminate-database"
+            return (
+                f"{contender.label}: apt-get install php-illuminate-queue php-illuminate-database php-illuminate-events"
+            )
     if contender.program == "ruby" and not (shutil.which("ruby") and [*GEMS.glob("delayed_job_active_record-*")]):
         return f"{contender.label}: apt-get install ruby-delayed-job-active-record ruby-mysql2"
     if contender.name.startswith("pgmq"):

@@ -111,6 +111,14 @@ def _clients() -> Iterator[str]:
     yield f"Versions: {', '.join(shown)}; rowqueue and `raw` with {', '.join(ours)}."
 
 
+def _cases(some: list[Run]) -> list[str]:
+    """The cases by the numbers in their names, whatever the order in which they were measured."""
+    return sorted(
+        dict.fromkeys(run["case"] for run in some),
+        key=lambda case: [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", case)],
+    )
+
+
 def _last(some: list[Run], case: str, key: str) -> list[Run]:
     return [run for run in some if run["case"] == case and key in run["found"]][-_KEPT:]
 
@@ -122,7 +130,7 @@ def _values(some: list[Run], case: str, key: str, place: int = 0) -> list[float]
 def _section(section: str, contenders: tuple[Contender, ...], some: list[Run]) -> Iterator[str]:
     yield f"\n### {TITLES[section]}\n"
     yield f"{TEXTS[section]}\n"
-    cases = list(dict.fromkeys(run["case"] for run in some))
+    cases = _cases(some)
     if section in ("snapshot", "pick-up"):
         yield from _times(section, contenders, some, cases[0])
     else:
@@ -204,7 +212,7 @@ def _winners(engine: str, mine: list[Run]) -> Iterator[str]:
     won = []
     for section, contenders in PARTS[engine].items():
         some = [run for run in mine if run["section"] == section]
-        for case in dict.fromkeys(run["case"] for run in some):
+        for case in _cases(some):
             won += _won(section, contenders, some, case)
     yield "**Where a peer is ahead** of the best of rowqueue's ways in the same column: "
     yield ("\n" + "\n".join(f"- {line}" for line in won)) if won else "nowhere in these tables."

@@ -218,10 +218,10 @@ class Bench:
         """A database with a contender's tables like new: a copy, or the same database, emptied."""
         key = contender.program, "take" if contender.is_ours else contender.name.removesuffix("-pop")
         if key not in self._templates:
-            self._templates[key] = self._server.create_database()
-            self.run(contender, "install", self._templates[key])
-            if not self._server.copies:
-                self._empty[key] = [name for name in self._tables(self._templates[key]) if not self._rows(key, name)]
+            url = self._server.create_database()
+            self.run(contender, "install", url)
+            self._empty[key] = [] if self._server.copies else [n for n in self._tables(url) if not self._rows(url, n)]
+            self._templates[key] = url
         if self._server.copies:
             url = self._server.copy_database(self._templates[key])
             try:
@@ -240,8 +240,8 @@ class Bench:
         rows = self._server.query(url, "SHOW FULL TABLES WHERE table_type = 'BASE TABLE'")
         return [str(next(iter(row.values()))) for row in rows]
 
-    def _rows(self, key: tuple[str, str], name: str) -> int:
-        [row] = self._server.query(self._templates[key], f"SELECT COUNT(*) AS n FROM `{name}`")
+    def _rows(self, url: str, name: str) -> int:
+        [row] = self._server.query(url, f"SELECT COUNT(*) AS n FROM `{name}`")
         return int(row["n"])
 
     def settle(self, url: str) -> None:
