@@ -11,6 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 from rowqueue.databases import Database, Disconnected, Session, open_database
 from rowqueue.databases.firebird import Firebird, FirebirdSession, watch
+from rowqueue.databases.firebird import events as events_module
 from servers import Server
 
 pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version]
@@ -97,9 +98,19 @@ def ends(work: Callable[[], object]) -> BaseException | None:
 
 
 def connected(relay: Relay) -> FirebirdSession:
-    session = open_database(relay.url).connect("test")
+    return connected_to(open_database(relay.url))
+
+
+def connected_to(database: Database) -> FirebirdSession:
+    session = database.connect("test")
     assert isinstance(session, FirebirdSession)
     return session
+
+
+def until(condition: Callable[[], bool], deadline: float) -> None:
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def in_transaction(session: Session) -> None:
@@ -178,17 +189,60 @@ def test_events_are_registered_again_when_the_registration_was_never_answered(
     listener = session._listener
     assert listener is not None
     deadline = time.monotonic() + SECONDS
-    while listener.is_on:  # until the ping has failed
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    while not listener.is_on:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: not listener.is_on, deadline)  # the ping has failed
+    until(lambda: listener.is_on, deadline)
     sender, reader = connected(relay), os.pipe()
     listener.clear()
     sender.call("send", queue, "x")
     assert session.wait(SECONDS, reader[0]) is True
     for one in reader:
         os.close(one)
+    sender.close()
+    session.close()
+
+
+@pytest.mark.parametrize("events", [0, 2])
+def test_after_a_loss_nothing_is_freed_before_the_last_call_of_the_client_library(
+    server: Server, database: Database, queue: str, monkeypatch: pytest.MonkeyPatch, events: int
+) -> None:
+    """The library makes no such call when we have ended the connection: then a second must pass.
+
+    Each event ends a registration with such a call, too. That one must not count.
+    """
+    monkeypatch.setattr("rowqueue.databases.firebird.events._PING_SECONDS", 0.2)
+    happened: list[str] = []
+    waited: list[float] = []
+
+    class Callback(events_module._Callback):
+        def events_arrived(self, events: bytes) -> None:
+            if not events and threading.current_thread().name != "rowqueue events":
+                time.sleep(0.3)  # the thread of the client library is slow
+                happened.append("last call")
+            super().events_arrived(events)
+
+        def wait_for_last(self) -> None:
+            begun = time.monotonic()
+            super().wait_for_last()
+            waited.append(time.monotonic() - begun)
+
+    def let_go(registration: object) -> None:
+        happened.append("freed")
+        free(registration)
+
+    free = events_module._let_go
+    monkeypatch.setattr(events_module, "_Callback", Callback)
+    monkeypatch.setattr(events_module, "_let_go", let_go)
+    session, sender = connected_to(database), connected_to(database)
+    assert session.listen([queue]) is True
+    deadline = time.monotonic() + SECONDS
+    until(lambda: happened == ["freed"], deadline)  # the first answer comes at once
+    for number in range(events):
+        sender.call("send", queue, "x")
+        until(lambda number=number: len(happened) == number + 2, deadline)
+    time.sleep(0.1)  # the next registration
+    happened.clear()
+    end_all(server, database.url)
+    until(lambda: "freed" in happened, deadline)
+    assert happened[:2] == ["last call", "freed"] or waited[0] >= events_module._LAST_CALL_SECONDS
     sender.close()
     session.close()

@@ -50,15 +50,19 @@ class _Callback(iEventCallbackImpl):  # type: ignore[misc]
 
     def events_arrived(self, events: bytes) -> None:
         if events:
-            self._is_last.clear()
             self._arrived.put(events)
         else:  # the registration was cancelled, or its connection is lost
             self._is_last.set()
 
+    def begin(self) -> None:
+        """A registration begins: cancelling the one before has been the last call for that one only."""
+        self._is_last.clear()
+
     def wait_for_last(self) -> None:
         """Wait until the client library's thread has noticed that the connection is lost.
 
-        Meanwhile it goes through the registrations. Whoever frees one of them then makes the process crash.
+        Meanwhile it goes through the registrations. Whoever frees one of them then makes the process crash. It calls
+        nothing if we have ended the connection: then this waits the whole time.
         """
         self._is_last.wait(_LAST_CALL_SECONDS)
         time.sleep(_LAST_CALL_SECONDS / 10)  # its thread must have returned from the call
@@ -133,6 +137,7 @@ class Listener:
         while not self._closed:
             # Counting starts at the last counts received, so no event is lost between two registrations.
             registration: iEvents | None = None
+            self._callback.begin()
             try:
                 registration = connection._att.que_events(self._callback, counts)
                 connection.at_rest()
