@@ -100,7 +100,7 @@ BEGIN
     name = 'sweep_interval';
     "VALUE" = v_sweep;
     verdict = TRIM(IIF(v_sweep = 0, 'warn', 'ok'));
-    detail = TRIM(IIF(v_sweep = 0, 'automatic sweep is off: run gfix -sweep every night, or set gfix -housekeeping 20000',
+    detail = TRIM(IIF(v_sweep = 0, 'automatic sweep is off: run gfix -sweep every night, and set gfix -housekeeping 20000',
         'automatic sweep starts when the gap reaches this number'));
     SUSPEND;
 
