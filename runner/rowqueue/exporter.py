@@ -25,7 +25,7 @@ def named(texts: Iterable[str]) -> list[tuple[str, Database]]:
     """
     found: dict[str, Database] = {}
     for text in texts:
-        match = re.match(r"([^=/?#]*)=(?=[a-z]+://)", text)
+        match = re.match(r"([^=/?#:@]*)=(?=[a-z]+://)", text)
         url = text[match.end() :] if match else text
         database = open_database(url)
         name = match[1] if match else _database_name(url)

@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 from .base import Database
+from .url import check, reading
 
 # URL schemes and the packages of this folder.
 _PACKAGES = {
@@ -31,7 +32,11 @@ ASYNC_DRIVERS = {"psycopg": "postgresql", "aiomysql": "mysql", "asyncmy": "mysql
 
 
 def open_database(url: str) -> Database:
-    """The database that a URL names. Raises ValueError for an unknown scheme or a driver that is not installed."""
+    """The database that a URL names. Raises ValueError, which never contains the password, for a malformed URL, an
+    unknown scheme or a driver that is not installed.
+    """
+    with reading():
+        check(url)
     scheme = url.partition("://")[0]
     name = _PACKAGES.get(scheme)
     if name is not None:

@@ -10,11 +10,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
+from ..output import escaped
 from ..seeing import MINUTES, Minute, Overview, Queue, overview
 from .asking import Reading
 from .live import Cells, Live, Rows
 from .queue import QueueScreen
-from .text import CAP, ago, cell, count, has_reports, inert, number, period, spark
+from .text import CAP, ago, cell, count, has_reports, number, period, spark
 
 # At most this many queues are shown; find others by name.
 _SHOWN = 300
@@ -149,7 +150,7 @@ class QueuesScreen(Live):
         working = len({row["reader"] for row in found.consumers if row["status"] == "working"})
         parts = [
             f"{len(found.queues)} queues",
-            f"filter: {inert(self._filter)}" if self._filter else "",
+            f"filter: {escaped(self._filter)}" if self._filter else "",
             f"{_sum(found.queues, 'ready')} ready",
             f"{_sum(found.queues, 'active', 'expired')} active",
             f"{_sum(found.queues, 'dead')} dead",
@@ -269,7 +270,7 @@ class QueuesScreen(Live):
         for row in self._found.hurts if self._found else []:
             if row["name"] == name:
                 text = f"{row['verdict']}: {row['value']} {row['unit']}\n\n{row['detail'] or ''}"
-                self.app.push_screen(Reading(inert(name), "\n".join(map(inert, text.split("\n")))))
+                self.app.push_screen(Reading(escaped(name), "\n".join(map(escaped, text.split("\n")))))
 
     def action_pause(self) -> None:
         if type := self._selected():
