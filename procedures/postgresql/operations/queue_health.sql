@@ -26,7 +26,7 @@ DECLARE
     v_row record;
 BEGIN
     -- A transaction with an old snapshot prevents the removal of every row deleted since.
-    SELECT a.pid, a.usename, a.application_name, a.state, a.query,
+    SELECT a.pid, a.usename, a.application_name, a.state,
         extract(epoch FROM clock_timestamp() - a.xact_start) AS seconds
     INTO v_row
     FROM pg_stat_activity AS a
@@ -39,10 +39,10 @@ BEGIN
     unit := 'seconds';
     verdict := CASE WHEN value > 3600 THEN 'bad' WHEN value > 300 THEN 'warn' ELSE 'ok' END;
     detail := CASE WHEN v_row.pid IS NULL THEN 'no other transaction is open'
-        ELSE format('process %s, user %s, application %s, %s: %s; while it is open, dead rows cannot be removed; '
+        -- Not its statement, which may contain a body: it is for members of pg_read_all_stats, not for all operators.
+        ELSE format('process %s, user %s, application %s, %s; while it is open, dead rows cannot be removed; '
             'to end it: SELECT pg_terminate_backend(%s)', v_row.pid,
-            v_row.usename, coalesce(nullif(v_row.application_name, ''), '(unnamed)'), v_row.state,
-            left(regexp_replace(v_row.query, '[[:space:]]+', ' ', 'g'), 100), v_row.pid) END;
+            v_row.usename, coalesce(nullif(v_row.application_name, ''), '(unnamed)'), v_row.state, v_row.pid) END;
     RETURN NEXT;
 
     SELECT p.gid, p.owner, extract(epoch FROM clock_timestamp() - p.prepared) AS seconds

@@ -14,7 +14,7 @@ top = group()
 
 
 def _option(context: typer.Context, url: str | None) -> str:
-    """The --database option of this command line, for a command that is printed; a URL with a password or options is not shown."""
+    """The --database option of this command line, to print; not a URL with a password or options."""
     source = context.get_parameter_source("database")
     if url is None or source is None or source.name != "COMMANDLINE":
         return ""

@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from ..output import escaped
+from ..parts import said
 from ..seeing import Away, Watched
 from .asking import HELP, Reading
 from .growth import Growth
@@ -89,7 +90,7 @@ class Top(App[int]):
         self._asked_at = None
         if isinstance(error, Away):
             self._failed_at = self._failed_at or time.monotonic()
-        self._trouble = escaped(str(error))
+        self._trouble = escaped(said(error))
         self.show_frame()
 
     def progress(self, text: str) -> None:

@@ -106,7 +106,7 @@ class Live(Screen[None]):
         self.top.asked()
         try:
             now = await self.look()
-        except (Away, QueueError, Forbidden) as error:
+        except Exception as error:  # a bad answer must not end the program
             self.top.failed(error)
         else:
             self.top.answered(now)

@@ -160,6 +160,8 @@ class QueueScreen(Live):
             line.append("  " + " · ".join(filter(None, parts)), "not bold dim")
         if seen.left_out:
             line.append(f"  not allowed to see: {', '.join(seen.left_out)}", "yellow")
+        for name, reason in seen.failed.items():
+            line.append(f"  {name} cannot be read: {escaped(reason)}", "bold red")
         return line
 
     def _numbers(self, queue: Queue) -> Text:
