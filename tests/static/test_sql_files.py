@@ -59,7 +59,7 @@ def test_what_is_internal_to_an_area_is_not_used_by_another() -> None:
 def test_every_database_with_procedures_has_numbered_migrations_and_types(database: str) -> None:
     migrations = sorted(path.stem for path in (ROOT / "migrations" / database).glob("*"))
     assert migrations
-    assert [name[:5] for name in migrations] == [f"{number:04}_" for number in range(1, len(migrations) + 1)]
+    assert [name[:14] for name in migrations] == [f"rowqueue_{number:04}_" for number in range(1, len(migrations) + 1)]
     assert set(contract.load().types[database]) == {"text", "integer", "bigint", "number", "flag", "time", "key"}
 
 
