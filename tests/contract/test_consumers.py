@@ -222,7 +222,7 @@ def test_consumers_are_forgotten_after_an_hour_or_a_day(
     report(q, "old", completed=1, **({"next_seconds": 0} if stopped else {}))
     age(q, sql, server, timedelta(hours=hours))
     report(q, "new", completed=1)
-    assert [row["reader"] for row in consumers(q)] == (["new", "old"] if kept else ["new"])
+    assert {row["reader"] for row in consumers(q)} == ({"new", "old"} if kept else {"new"})
 
 
 @pytest.mark.parametrize(("hours", "kept"), [(23.9, True), (24.1, False)])

@@ -24,9 +24,9 @@ BEGIN
         DEFAULT DATE_FORMAT(COALESCE(p_since, UTC_TIMESTAMP(6) - INTERVAL 1 HOUR), '%Y-%m-%d %H:%i:00');
     CALL mq_require_name('type', p_type, 1);
     -- The reports of many consumers may add up to more than a bigint.
-    SELECT t.type, t.minute, CAST(LEAST(SUM(t.sent), 1000000000000000000) AS SIGNED) AS sent, CAST(LEAST(SUM(t.completed), 1000000000000000) AS SIGNED) AS completed,
-        CAST(LEAST(SUM(t.failed), 1000000000000000000) AS SIGNED) AS failed, CAST(LEAST(SUM(t.dead), 1000000000000000) AS SIGNED) AS dead,
-        CAST(LEAST(SUM(t.waited_ms), 1000000000000000000) AS SIGNED) AS waited_ms, CAST(LEAST(SUM(t.busy_ms), 1000000000000000) AS SIGNED) AS busy_ms
+    SELECT t.type, t.minute, CAST(LEAST(SUM(t.sent), 1000000000000000000) AS SIGNED) AS sent, CAST(LEAST(SUM(t.completed), 1000000000000000000) AS SIGNED) AS completed,
+        CAST(LEAST(SUM(t.failed), 1000000000000000000) AS SIGNED) AS failed, CAST(LEAST(SUM(t.dead), 1000000000000000000) AS SIGNED) AS dead,
+        CAST(LEAST(SUM(t.waited_ms), 1000000000000000000) AS SIGNED) AS waited_ms, CAST(LEAST(SUM(t.busy_ms), 1000000000000000000) AS SIGNED) AS busy_ms
     FROM mq_report AS t FORCE INDEX (PRIMARY)
     WHERE t.minute >= v_since AND (p_type IS NULL OR t.type = p_type)
     GROUP BY t.type, t.minute

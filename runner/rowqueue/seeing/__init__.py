@@ -18,7 +18,6 @@ from .looking import (
     SIZE,
     STATES,
     WHOLE_BODY,
-    Looking,
     MessageDetail,
     Minute,
     Overview,
@@ -33,6 +32,7 @@ from .looking import (
     search,
     table_rows,
 )
+from .reading import Looking
 from .watched import ANSWER_SECONDS, Away, Watched
 
 __all__ = [

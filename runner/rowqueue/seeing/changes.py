@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..databases import Row
-from .looking import STATES, Looking
+from .looking import STATES
+from .reading import Looking
 from .watched import Watched
 
 CHANGE_SECONDS = 20.0  # the longest time to repeat a change

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..databases import Row
-from .looking import MOST_CONSUMERS, Looking
+from .looking import MOST_CONSUMERS
+from .reading import Looking
 
 KINDS = ("no_consumer", "silent_consumers", "late_schedule", "dead_letters", "paused_with_work", "growing_backlog")
 
