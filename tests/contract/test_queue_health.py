@@ -83,7 +83,7 @@ def test_queue_health_goes_on_after_a_check_that_fails(server: servers.Server, i
         server.query(
             url,
             "ALTER PROCEDURE mq_stuck_groups (p_type mq_name, p_most integer) RETURNS (group_key mq_name) AS BEGIN"
-            " EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'broken'); END",
+            " EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'broken'); SUSPEND; END",
         )
         server.query(url, "INSERT INTO mq_queue (type, grouped) SELECT 'x', 1 FROM rdb$database")
     else:

@@ -2,12 +2,14 @@
 
 import json
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
 
 import pytest
 from rowqueue import figures, seeing
+from rowqueue.collector import QueueCollector
 from rowqueue.databases import Database, Session
 from rowqueue.seeing import Incident, Looking, incidents
 from servers import Server
@@ -178,3 +180,42 @@ def test_of_many_queues_only_the_worst_are_asked_for_their_errors(
     found = incidents.incidents(Looking(session))
     assert len(found) == 15 and sum(bool(one.error) for one in found) == 10
     assert asked.count("list_errors") == 10 and len(asked) < 20
+
+
+@pytest.mark.product("postgresql")
+@pytest.mark.one_version
+@pytest.mark.heavy
+def test_20000_queues_with_20000_consumers_are_a_few_calls_of_bounded_size(
+    session: Session, installed_database: Database, sql_of: Callable[..., None]
+) -> None:
+    session.call("set_queue", "queue", 60)
+    session.call("report_consumer", "reader", "queue", 1, 0, 0, 5, 5, 1, None, 3_600)
+    for table in ("queue", "consumer", "report"):
+        names = "jsonb_build_object('type', 'queue-' || n, 'reader', 'reader-' || n)"
+        copies = f"SELECT (jsonb_populate_record(t, {names})).* FROM mq.{table} AS t, generate_series(1, 19999) AS n"
+        sql_of(f"INSERT INTO mq.{table} {copies}")
+    asked: list[tuple[str, int]] = []
+    call = session.call
+
+    def counting(procedure: str, *arguments: object) -> list[seeing.looking.Row]:
+        rows = call(procedure, *arguments)
+        asked.append((procedure, len(rows)))
+        return rows
+
+    session.call = counting  # type: ignore[method-assign]
+    looking = Looking(session)
+    began = time.monotonic()
+    seen = seeing.recent_overview(looking)
+    found = seeing.recent_incidents(looking)
+    seconds = time.monotonic() - began
+    assert (len(seen.queues), seen.total, len(seen.consumers)) == (seeing.QUEUES, 20_000, seeing.MOST_ROWS)
+    assert max(rows for procedure, rows in asked if procedure not in ("queue_stats", "throughput")) <= 10_000
+    assert len(asked) < 12 and found == []
+    began = time.monotonic()
+    call("queue_stats")
+    assert seconds < 20 * (time.monotonic() - began), "more than linear"
+    collector = QueueCollector([("main", installed_database)], 0, 120, 500)
+    samples = [sample for family in collector.collect() for sample in family.samples]
+    collector.close()
+    assert len(samples) < 500 * 20
+    assert {sample.value for sample in samples if sample.name == "rowqueue_part_up"} == {1.0}

@@ -11,8 +11,8 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 _SCHEME = re.compile(r"[a-z]+://")
 _HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(:\d{0,5})?")
-# A login in other texts: all between :// and the last @.
-_LOGIN = re.compile(r"(?<=://).*@", re.S)
+# A URL in another text, to its end: where a password ends is not known.
+_QUOTED = re.compile(r"\b((?:postgres(?:ql)?|mysql|mariadb|firebird|sqlserver|mssql):).*", re.S)
 
 CONNECT_SECONDS = 10  # the default of connect_timeout
 _LONGEST_CONNECT = 32_767
@@ -42,8 +42,8 @@ def check(text: str) -> None:
         raise ValueError("write blanks and control characters as %XX")
     authority, rest = re.fullmatch(r"([^/?#]*)(.*)", text.partition("://")[2]).groups()  # type: ignore[union-attr]
     login, _, hosts = authority.rpartition("@")
-    if "@" in login or "@" in rest:
-        raise _misplaced("an @ is not where it belongs")
+    if any(sign in login for sign in "@[]") or "@" in rest:
+        raise _misplaced("an @ or a bracket is not where it belongs")
     if hosts.count("[") != hosts.count("]"):
         raise _misplaced("the address is not valid IPv6")
     if not all(_HOST.fullmatch(host) for host in hosts.split(",")):
@@ -67,8 +67,8 @@ def shown(text: str) -> str:
 
 
 def without_logins(text: str) -> str:
-    """An error that quotes what the user typed, such as an unexpected argument, without user and password of a URL."""
-    return _LOGIN.sub("…@", text)
+    """An error that quotes what the user typed, such as an unexpected argument, without what follows a scheme in it."""
+    return _QUOTED.sub(r"\1…", text)
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from .looking import (
     BODY_LENGTH,
     LISTS,
     MINUTES,
-    MOST_CONSUMERS,
     MOST_ROWS,
     QUEUES,
     SIZE,
@@ -32,7 +31,7 @@ from .looking import (
     search,
     table_rows,
 )
-from .reading import Looking
+from .reading import MOST_CONSUMERS, Looking
 from .watched import ANSWER_SECONDS, Away, Watched
 
 __all__ = [

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..databases import Row
-from .looking import MOST_CONSUMERS
-from .reading import Looking
+from .reading import MOST_CONSUMERS, Looking
 
 KINDS = ("no_consumer", "silent_consumers", "late_schedule", "dead_letters", "paused_with_work", "growing_backlog")
 
@@ -47,7 +46,7 @@ def incidents(looking: Looking) -> list[Incident]:
     """The incidents, the worst kinds first. What cannot be read is in looking.left_out or in looking.failed."""
     now = looking.session.now()
     stats = looking.stats()
-    consumers = looking.rows("consumers", "list_consumers", None, MOST_CONSUMERS)
+    consumers = looking.consumers()
     found = [
         *_without_consumer(looking, stats, consumers, now),
         *_silent(consumers),

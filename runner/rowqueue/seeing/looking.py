@@ -18,7 +18,6 @@ BODY_LENGTH = 300  # characters of each body in a list
 WHOLE_BODY = 16_777_216
 SIZE = 50
 QUEUES = 100  # queues of an overview; a search finds the others
-MOST_CONSUMERS = 10_000  # the most that list_consumers returns: silent ones first
 MOST_ROWS = 500  # of a list
 # With more queues than this, an overview reads only the last minutes: the last hour of all would be a million rows.
 WHOLE_HOUR = 1_000
@@ -140,7 +139,7 @@ def overview(looking: Looking, with_health: bool = True, part: str = "", size: i
     stats = looking.stats()
     since = MINUTES if len(stats) <= WHOLE_HOUR else 3
     history = minutes(looking, None, now, since)
-    consumers = looking.rows("consumers", "list_consumers", None, MOST_CONSUMERS)
+    consumers = looking.consumers()
     looking.raise_if_nothing("queues", "throughput", "consumers")
     lines = {row["type"]: row for row in stats}
     lines |= {name: _empty(name, None) for name in history.keys() - lines.keys()}  # an empty queue has a history

@@ -13,6 +13,7 @@ T = TypeVar("T")
 FORBIDDEN_SECONDS = 60.0  # between calls of a forbidden procedure: each one is an error in the server's log
 HEALTH_SECONDS = 10.0  # queue_health reads much: its answer is reused for this long
 OVERVIEW_SECONDS = 1.0
+MOST_CONSUMERS = 10_000  # the most that list_consumers returns: silent ones first
 ERRORS = 100
 ERRORS_SECONDS = 5.0  # and list_errors reads 10,000 dead letters
 
@@ -101,6 +102,12 @@ class Looking:
     def stats(self) -> list[Row]:
         """The rows of queue_stats of all queues, at most some seconds old."""
         return self.kept("stats", OVERVIEW_SECONDS, lambda: self.rows("queues", "queue_stats"))
+
+    def consumers(self) -> list[Row]:
+        """The rows of list_consumers of all queues, at most MOST_CONSUMERS, at most some seconds old."""
+        return self.kept(
+            "consumers", OVERVIEW_SECONDS, lambda: self.rows("consumers", "list_consumers", None, MOST_CONSUMERS)
+        )
 
     def errors(self, type: str, dead: int) -> list[Row]:
         """The rows of list_errors, at most some seconds old while the queue has as many dead letters."""
