@@ -27,7 +27,7 @@ BEGIN
     SELECT e.id, e.died_at, CONCAT(mq.error_group(e.error), N'.')
     FROM (
         SELECT TOP (@most) id
-        FROM mq.dead WITH (READPAST, READCOMMITTEDLOCK)
+        FROM mq.dead WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE type = @name
         ORDER BY died_at DESC, id DESC
     ) AS d

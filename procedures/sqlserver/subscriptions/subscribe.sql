@@ -38,7 +38,7 @@ BEGIN
         FROM (VALUES ('I'), ('U'), ('D')) AS a (action)
         WHERE CHARINDEX(a.action, @action) > 0
             AND NOT EXISTS (
-                SELECT * FROM mq.subscription AS s WITH (READCOMMITTEDLOCK)
+                SELECT * FROM mq.subscription AS s WITH (ROWLOCK, READCOMMITTEDLOCK)
                 WHERE s.watched_id = @id AND s.action = a.action COLLATE Latin1_General_100_BIN2 AND s.type = @name
                     AND s.topic = @words
             );

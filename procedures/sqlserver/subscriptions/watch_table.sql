@@ -65,7 +65,7 @@ BEGIN
             BEGIN TRANSACTION;
         EXEC sp_getapplock @Resource = N'mq.watch_table', @LockMode = 'Exclusive',
             @LockOwner = 'Transaction', @LockTimeout = -1;
-        SELECT @id = id FROM mq.watched WITH (READCOMMITTEDLOCK) WHERE table_schema = @schema AND table_name = @name;
+        SELECT @id = id FROM mq.watched WITH (ROWLOCK, READCOMMITTEDLOCK) WHERE table_schema = @schema AND table_name = @name;
         IF @id IS NULL
         BEGIN
             INSERT INTO mq.watched (table_schema, table_name) VALUES (@schema, @name);

@@ -30,7 +30,7 @@ BEGIN
             IF @there > 0
                 EXEC mq.require_rights @table, 1;
             -- Read the keys first, then delete each row by its primary key, to avoid deadlocks.
-            INSERT INTO @batches (batch_key) SELECT batch_key FROM mq.polled_batch WITH (READCOMMITTEDLOCK) WHERE name = @table;
+            INSERT INTO @batches (batch_key) SELECT batch_key FROM mq.polled_batch WITH (ROWLOCK, READCOMMITTEDLOCK) WHERE name = @table;
             DELETE b FROM @batches AS k INNER JOIN mq.polled_batch AS b WITH (ROWLOCK) ON b.batch_key = k.batch_key
             OPTION (FORCE ORDER, LOOP JOIN);
             WHILE @took > 0

@@ -29,7 +29,7 @@ BEGIN
             @LockOwner = 'Transaction', @LockTimeout = -1;
         INSERT INTO mq.binding (pattern, type, prefix)
         SELECT @words, @name, mq.topic_prefix(@words)
-        WHERE NOT EXISTS (SELECT * FROM mq.binding WITH (READCOMMITTEDLOCK) WHERE pattern = @words AND type = @name);
+        WHERE NOT EXISTS (SELECT * FROM mq.binding WITH (ROWLOCK, READCOMMITTEDLOCK) WHERE pattern = @words AND type = @name);
         SET @created = @@ROWCOUNT;
         IF @own = 1
             COMMIT TRANSACTION;

@@ -45,7 +45,7 @@ BEGIN
         SELECT @dead = COUNT(*)
         FROM (
             SELECT TOP (@most) id
-            FROM mq.dead WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.dead WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @type AND died_at > @counted_at AND died_at <= @until
             ORDER BY died_at, id
         ) AS d

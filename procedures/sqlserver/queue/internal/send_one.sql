@@ -37,7 +37,7 @@ BEGIN
         EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
             @LockOwner = 'Transaction', @LockTimeout = -1;
         SELECT @id = id
-        FROM mq.dedup WITH (READCOMMITTEDLOCK, ROWLOCK)
+        FROM mq.dedup WITH (ROWLOCK, READCOMMITTEDLOCK)
         WHERE type = @type AND dedup_key = @dedup_key;
         IF @id IS NOT NULL
         BEGIN

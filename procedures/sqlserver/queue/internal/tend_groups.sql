@@ -31,13 +31,13 @@ BEGIN
     FROM (
         SELECT f.group_key
         FROM (
-            SELECT TOP (@most) group_key FROM mq.group_freed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type ORDER BY group_key, id
+            SELECT TOP (@most) group_key FROM mq.group_freed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type ORDER BY group_key, id
         ) AS f
         UNION
         SELECT b.group_key
         FROM (
             SELECT TOP (@most) group_key
-            FROM mq.bucket WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.bucket WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @type AND full_at <= @now
             ORDER BY full_at
         ) AS b

@@ -41,7 +41,7 @@ BEGIN
     IF @problem IS NOT NULL
         EXEC mq.raise_error @problem, @detail;
     SELECT @held = COUNT(*)
-    FROM mq.polled_row WITH (INDEX(polled_row_due), READPAST, ROWLOCK, READCOMMITTEDLOCK)
+    FROM mq.polled_row WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (polled_row_due))
     WHERE name = @name AND state IN ('A', 'N') AND active = 1;
     SET @many = @held + @top;
     INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.polled_pieces(@name, 1);

@@ -15,7 +15,7 @@ BEGIN
     DECLARE @expired TABLE (batch_key uniqueidentifier NOT NULL PRIMARY KEY);
     -- Read the keys first, without keeping locks: claims that are being finished are skipped.
     INSERT INTO @expired (batch_key)
-    SELECT batch_key FROM mq.polled_batch WITH (READPAST, READCOMMITTEDLOCK) WHERE name = @name AND lease_until <= @now;
+    SELECT batch_key FROM mq.polled_batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE name = @name AND lease_until <= @now;
     WHILE EXISTS (SELECT * FROM @expired)
     BEGIN
         SELECT TOP (1) @lost = batch_key FROM @expired;

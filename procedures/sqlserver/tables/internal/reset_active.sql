@@ -23,7 +23,7 @@ BEGIN
     VALUES ('table', @quoted), ('status', @status), ('active', REPLACE(@value, N'?', N'@active')),
         ('ready', REPLACE(@value, N'?', N'@ready'));
     -- Limit the rounds by the current number of rows: a trigger may undo each change.
-    SET @statement = mq.fill(N'SELECT @rounds = COUNT_BIG(*) / 1000 + 1 FROM {table} AS t WITH (READCOMMITTEDLOCK)
+    SET @statement = mq.fill(N'SELECT @rounds = COUNT_BIG(*) / 1000 + 1 FROM {table} AS t WITH (ROWLOCK, READCOMMITTEDLOCK)
 WHERE t.{status} = {active};', @pieces);
     EXEC sp_executesql @statement, N'@active nvarchar(max), @rounds bigint OUTPUT', @active = @active, @rounds = @rounds OUTPUT;
     SET @statement = mq.fill(N'UPDATE TOP (1000) t SET {status} = {ready} FROM {table} AS t WITH (ROWLOCK) WHERE t.{status} = {active};

@@ -25,7 +25,7 @@ BEGIN
         DELETE FROM @due;
         SET @top = CASE WHEN @size - @count < 1000 THEN @size - @count ELSE 1000 END;
         INSERT INTO @due (id)
-        SELECT TOP (@top) id FROM mq.polled_row WITH (READPAST, READCOMMITTEDLOCK)
+        SELECT TOP (@top) id FROM mq.polled_row WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE name = @name AND state = 'N' AND run_at <= @now
         ORDER BY run_at, id;
         SET @found = @@ROWCOUNT;
