@@ -25,9 +25,10 @@ BEGIN
         SET @took = @@ROWCOUNT;
         WHILE @took > 0
         BEGIN
-            UPDATE TOP (1000) mq.polled_row
+            UPDATE TOP (1000) e
             SET state = 'N', batch_key = NULL, run_at = @now, error = N'lease expired'
-            WHERE batch_key = @lost;
+            FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_batch))
+            WHERE e.batch_key = @lost;
             SET @took = @@ROWCOUNT;
         END;
     END;
