@@ -59,8 +59,7 @@ BEGIN
 
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC sp_getapplock @Resource = N'mq.create_feed', @LockMode = 'Exclusive',
-            @LockOwner = 'Transaction', @LockTimeout = -1;
+        EXEC mq.wait_for_lock 'create_feed', N'', N'';
         SELECT @same = CASE
             WHEN table_schema = @schema AND table_name = @name AND key_columns = @keys AND sync_column = @sync THEN 1 ELSE 0
         END

@@ -88,9 +88,13 @@ BEGIN
                     SET @refused = 1;
                 IF EXISTS (SELECT * FROM mq.delayed WITH (ROWLOCK, READCOMMITTEDLOCK, NOWAIT) WHERE type = @name)
                     SET @refused = 1;
-                IF EXISTS (SELECT * FROM mq.batch WITH (ROWLOCK, READCOMMITTEDLOCK, NOWAIT) WHERE type = @name)
+                IF EXISTS (
+                    SELECT * FROM mq.batch WITH (ROWLOCK, READCOMMITTEDLOCK, NOWAIT, FORCESEEK, INDEX (batch_lease)) WHERE type = @name
+                )
                     SET @refused = 1;
-                IF @was_grouped = 1 AND EXISTS (SELECT * FROM mq.grouped WITH (ROWLOCK, READCOMMITTEDLOCK, NOWAIT) WHERE type = @name)
+                IF @was_grouped = 1 AND EXISTS (
+                    SELECT * FROM mq.grouped WITH (ROWLOCK, READCOMMITTEDLOCK, NOWAIT, FORCESEEK, INDEX (grouped_order)) WHERE type = @name
+                )
                     SET @refused = 1;
             END TRY
             BEGIN CATCH

@@ -37,7 +37,7 @@ BEGIN
             BEGIN
                 UPDATE TOP (1000) e
                 SET todo = 'D', hit = 0, refused = 0, retry = NULL
-                FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_batch))
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
                 WHERE e.batch_key = @key AND e.todo IS NULL;
                 SET @took = @@ROWCOUNT;
             END;
@@ -74,7 +74,7 @@ BEGIN
             WHILE @took > 0
             BEGIN
                 DELETE TOP (1000) e
-                FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_batch))
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
                 WHERE e.batch_key = @key AND e.todo = 'D' AND ((e.hit = 1 AND e.refused = 0) OR @keeps = 1);
                 SELECT @took = @@ROWCOUNT, @done = @done + @@ROWCOUNT;
             END;
@@ -82,7 +82,7 @@ BEGIN
             WHILE @took > 0
             BEGIN
                 DELETE TOP (1000) e
-                FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_batch))
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
                 WHERE e.batch_key = @key AND e.todo = 'D' AND e.refused = 0;
                 SELECT @took = @@ROWCOUNT, @gone = @gone + @@ROWCOUNT;
             END;
@@ -94,7 +94,7 @@ BEGIN
             BEGIN
                 UPDATE TOP (1000) e
                 SET todo = 'Z', hit = 0, refused = 0
-                FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_batch))
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
                 WHERE e.batch_key = @key AND e.todo = 'D';
                 SELECT @took = @@ROWCOUNT, @refused = @refused + @@ROWCOUNT;
             END;

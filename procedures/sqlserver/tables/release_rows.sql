@@ -26,7 +26,7 @@ BEGIN
             BEGIN
                 UPDATE TOP (1000) e
                 SET todo = 'L', hit = 0, refused = 0, retry = NULL
-                FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_batch))
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
                 WHERE e.batch_key = @key AND e.todo IS NULL;
                 SET @took = @@ROWCOUNT;
             END;

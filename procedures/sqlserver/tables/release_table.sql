@@ -37,7 +37,7 @@ BEGIN
             BEGIN
                 UPDATE TOP (1000) e
                 SET batch_key = @key, todo = 'L', hit = 0, refused = 0
-                FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_due))
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_due))
                 WHERE e.name = @table AND e.active = 1 AND e.state <> 'E' AND e.todo IS NULL;
                 SET @took = @@ROWCOUNT;
             END;
@@ -49,7 +49,7 @@ BEGIN
             WHILE @took > 0
             BEGIN
                 DELETE TOP (1000) e
-                FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_due))
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_due))
                 WHERE e.name = @table;
                 SET @took = @@ROWCOUNT;
             END;

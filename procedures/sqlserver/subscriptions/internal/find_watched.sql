@@ -30,7 +30,7 @@ BEGIN
     SELECT @first = SCHEMA_NAME(schema_id), @second = name FROM sys.tables WHERE object_id = @object_id;
     SET @watched_id = NULL;
     SELECT @watched_id = id, @schema = table_schema
-    FROM mq.watched
+    FROM mq.watched WITH (ROWLOCK, FORCESEEK, INDEX (watched_table_once))
     WHERE table_schema = @first AND table_name = @second;
     SET @label = CONCAT(CASE WHEN @first <> N'dbo' THEN @first + N'.' END, @second);
     IF @watched_id IS NULL

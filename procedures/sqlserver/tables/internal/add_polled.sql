@@ -31,8 +31,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @other nvarchar(400), @same bit, @detail nvarchar(2000);
     DECLARE @pieces mq.pieces;
-    EXEC sp_getapplock @Resource = N'mq.adopt_table', @LockMode = 'Exclusive',
-        @LockOwner = 'Transaction', @LockTimeout = -1;
+    EXEC mq.wait_for_lock 'adopt_table', N'', N'';
     SELECT TOP (1) @other = name
     FROM mq.polled WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE name <> @name AND table_schema = @schema AND table_name = @table AND (status_column IS NOT NULL OR on_complete = 'delete')

@@ -26,7 +26,7 @@ BEGIN
     BEGIN
         UPDATE TOP (1000) e
         SET todo = CASE WHEN e.retry = -1 OR e.attempts >= @most THEN 'X' ELSE 'F' END, hit = 0, refused = 0
-        FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_batch))
+        FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
         WHERE e.batch_key = @key AND e.todo = 'Z';
         SET @took = @@ROWCOUNT;
     END;
@@ -40,7 +40,7 @@ BEGIN
         WHILE @took > 0
         BEGIN
             DELETE TOP (1000) e
-            FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_batch))
+            FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
             WHERE e.batch_key = @key AND e.todo IN ('F', 'L', 'X') AND e.hit <> 1;
             SELECT @took = @@ROWCOUNT, @gone = @gone + @@ROWCOUNT;
         END;
@@ -59,7 +59,7 @@ BEGIN
                 WHEN e.retry >= 0 THEN e.retry * 1000e0
                 ELSE b.seconds * (500 + ABS(CHECKSUM(NEWID()) % 501))
             END AS bigint)
-        FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_batch))
+        FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
         CROSS APPLY (SELECT 5 * POWER(2e0, CASE WHEN e.attempts > 40 THEN 40 ELSE e.attempts - 1 END) AS seconds) AS a
         CROSS APPLY (SELECT CASE WHEN a.seconds > 3600 THEN 3600 ELSE a.seconds END AS seconds) AS b
         WHERE e.batch_key = @key AND e.todo IN ('F', 'L', 'X')

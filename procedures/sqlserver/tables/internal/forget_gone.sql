@@ -18,7 +18,7 @@ BEGIN
     DECLARE @problem varchar(200), @detail nvarchar(2000), @ready nvarchar(max), @active nvarchar(max), @statement nvarchar(max);
     DECLARE @pieces mq.pieces;
     IF NOT EXISTS (
-        SELECT * FROM mq.polled_row WITH (ROWLOCK, INDEX (polled_row_batch))
+        SELECT * FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
         WHERE batch_key = @key AND state = 'N' AND hit <> 1
     )
         RETURN;
@@ -36,7 +36,7 @@ BEGIN
     );
     INSERT INTO #mq_due (id, active, there, ident_hash, ident)
     SELECT id, active, 0, ident_hash, ident
-    FROM mq.polled_row WITH (ROWLOCK, INDEX (polled_row_batch))
+    FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
     WHERE batch_key = @key AND state = 'N' AND hit = 0;
     SET @statement = mq.fill(CONCAT(N'UPDATE e
 SET there = 1
@@ -48,7 +48,7 @@ WHERE EXISTS (
 );'), @pieces);
     EXEC sp_executesql @statement, N'@ready nvarchar(max), @active nvarchar(max)', @ready = @ready, @active = @active;
     DELETE e
-    FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_batch))
+    FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
     LEFT JOIN #mq_due AS d ON d.id = e.id
     WHERE e.batch_key = @key AND e.state = 'N' AND (e.hit = 2 OR (e.hit = 0 AND d.there = 0));
 END;

@@ -73,9 +73,9 @@ BEGIN
     IF @shape = 'a' AND @took > 0
         DELETE e
         FROM (
-            SELECT DISTINCT ident_hash FROM mq.polled_row WITH (ROWLOCK, INDEX (polled_row_batch)) WHERE batch_key = @key AND todo = 'P'
+            SELECT DISTINCT ident_hash FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch)) WHERE batch_key = @key AND todo = 'P'
         ) AS n
-        INNER JOIN mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_ident)) ON e.name = @name AND e.ident_hash = n.ident_hash
+        INNER JOIN mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_ident)) ON e.name = @name AND e.ident_hash = n.ident_hash
         WHERE e.state = 'E'
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;

@@ -27,7 +27,7 @@ BEGIN
         BEGIN
             UPDATE TOP (1000) e
             SET state = 'N', batch_key = NULL, run_at = @now, error = N'lease expired'
-            FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_batch))
+            FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
             WHERE e.batch_key = @lost;
             SET @took = @@ROWCOUNT;
         END;

@@ -22,7 +22,7 @@ BEGIN
         BEGIN
             UPDATE TOP (1000) e
             SET todo = 'A', hit = 0, refused = 0
-            FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_batch))
+            FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
             WHERE e.batch_key = @key AND e.todo = 'P';
             SET @took = @@ROWCOUNT;
         END;
@@ -33,7 +33,7 @@ BEGIN
         WHILE @took > 0
         BEGIN
             DELETE TOP (1000) e
-            FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_batch))
+            FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
             WHERE e.batch_key = @key AND e.todo = 'A' AND e.hit <> 1;
             SET @took = @@ROWCOUNT;
         END;
@@ -43,7 +43,7 @@ BEGIN
         BEGIN
             UPDATE TOP (1000) e
             SET todo = 'Z', retry = NULL
-            FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_batch))
+            FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
             WHERE e.batch_key = @key AND e.todo = 'A' AND e.refused = 1;
             SET @took = @@ROWCOUNT;
         END;
@@ -53,7 +53,7 @@ BEGIN
     BEGIN
         UPDATE TOP (1000) e
         SET todo = NULL, hit = 0, active = CASE WHEN @active IS NULL THEN 0 ELSE 1 END
-        FROM mq.polled_row AS e WITH (ROWLOCK, INDEX (polled_row_batch))
+        FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
         WHERE e.batch_key = @key AND e.todo IN ('A', 'P');
         SELECT @took = @@ROWCOUNT, @count = @count + @@ROWCOUNT;
     END;
