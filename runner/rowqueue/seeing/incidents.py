@@ -68,7 +68,7 @@ def _without_consumer(looking: Looking, stats: list[Row], consumers: list[Row], 
         waits = row["oldest_ready_seconds"] or 0
         is_held = row["active"] or row["type"] in working or not is_whole
         if row["ready"] and not row["paused"] and waits > WAITING_SECONDS and not is_held:
-            text = f"{_count(row, 'ready')} ready, and no consumer"
+            text = f"{_count(row, 'ready')} ready, no consumer"
             yield Incident("no_consumer", "bad", row["type"], now - timedelta(seconds=waits), text)
 
 
