@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 _SCHEME = re.compile(r"[a-z]+://")
 _HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(:\d{0,5})?")
 # A URL in another text, to its end: where a password ends is not known.
-_QUOTED = re.compile(r"\b((?:postgres(?:ql)?|mysql|mariadb|firebird|sqlserver|mssql):).*", re.S)
+_QUOTED = re.compile(r"\b([a-z]+:)(?://.*|\S*@.*)", re.S)
 
 CONNECT_SECONDS = 10  # the default of connect_timeout
 _LONGEST_CONNECT = 32_767

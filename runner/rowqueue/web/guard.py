@@ -118,7 +118,8 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        for root in (self._rules.base, self._rules.root):
+        base, root = self._rules.base, self._rules.root
+        for root in (base, base.removeprefix(root), root):  # a proxy may keep the root path or remove it
             if root and (scope["path"] == root or scope["path"].startswith(f"{root}/")):
                 scope = {**scope, "path": scope["path"].removeprefix(root) or "/"}
                 break
