@@ -83,5 +83,6 @@ READY, DELAYED, ACTIVE, DEAD  messages; the database stops counting at 10,000, w
 OLDEST  how long the first ready message has been due.
 DONE/M, SENT/M, FAIL/M  messages in the last whole minute, as consumers report it.
 ±/M  how many messages per minute the queue grows or shrinks by.
+The last table lists what is wrong: incidents, failed health checks, and what cannot be read.
 The bars are completed messages per minute. If no consumer reports, dim bars are the ready messages at each refresh.
 """
