@@ -132,12 +132,14 @@ BEGIN
     SELECT 5, w.name
     FROM (
         VALUES (N'installed_pk'), (N'queue_pk'), (N'message_pk'), (N'dedup_pk'), (N'dedup_key_once'), (N'ready_pk'),
-            (N'delayed_pk'), (N'batch_pk'), (N'batch_lease'), (N'claimed_pk'), (N'dead_pk'), (N'dead_age'), (N'archive_pk'),
-            (N'archive_type'), (N'mark_newest'), (N'ring_newest'), (N'grouped_pk'), (N'grouped_order'), (N'group_lock_pk'),
-            (N'group_lock_once'), (N'counter_pk'), (N'feed_pk'), (N'feed_counter_pk'), (N'feed_consumer_pk'), (N'watched_pk'),
+            (N'delayed_pk'), (N'batch_pk'), (N'batch_lease'), (N'claimed_pk'), (N'dead_pk'), (N'dead_age'), (N'result_pk'),
+            (N'archive_pk'), (N'archive_type'), (N'archive_id'), (N'mark_newest'), (N'ring_newest'), (N'grouped_pk'),
+            (N'grouped_order'), (N'group_lock_pk'), (N'group_lock_group'), (N'limited_pk'), (N'freed_pk'), (N'bucket_full'),
+            (N'counter_pk'), (N'feed_pk'), (N'feed_counter_pk'), (N'feed_consumer_pk'), (N'watched_pk'),
             (N'watched_table_once'), (N'subscription_pk'), (N'polled_pk'), (N'polled_place_pk'), (N'polled_batch_pk'),
             (N'polled_batch_lease'), (N'polled_row_pk'), (N'polled_row_ident'), (N'polled_row_batch'), (N'polled_row_due'),
-            (N'polled_mark_pk'), (N'result_pk'), (N'archive_id'), (N'binding_pk'), (N'binding_prefix'), (N'schedule_pk'), (N'schedule_due')
+            (N'polled_mark_pk'), (N'binding_pk'), (N'binding_prefix'), (N'schedule_pk'), (N'schedule_due'), (N'consumer_pk'),
+            (N'report_pk'), (N'group_freed_pk'), (N'bucket_pk')
     ) AS w (name)
     WHERE mq.object_fingerprint(w.name) IS NULL;
     -- One after the other: STRING_AGG exists only from 2017 on.
