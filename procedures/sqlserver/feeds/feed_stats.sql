@@ -12,9 +12,9 @@ CREATE OR ALTER PROCEDURE mq.feed_stats
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
-    -- Start below all names: a name may begin with a character that sorts before the blank, and N'' equals blanks.
-    DECLARE @next nvarchar(400) = NCHAR(1), @schema nvarchar(128), @name nvarchar(128), @sync nvarchar(300);
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- No name sorts before it. N'' compares like blanks, and a name may begin with a character that sorts before a blank.
+    DECLARE @next nvarchar(400) = REPLICATE(NCHAR(1), 400), @schema nvarchar(128), @name nvarchar(128), @sync nvarchar(300);
     DECLARE @object_id int, @quoted nvarchar(600), @last bigint, @unpublished bigint, @statement nvarchar(max);
     DECLARE @pieces mq.pieces;
     DECLARE @rows TABLE (

@@ -14,7 +14,7 @@ CREATE OR ALTER PROCEDURE mq.send_changes
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @source nvarchar(400) = mq.reader_name(NULL), @step int = 1000;
     DECLARE @label nvarchar(800), @head nvarchar(1000), @type nvarchar(400), @headers nvarchar(max), @grouped bit, @ring bit;
     DECLARE @way int = 0, @ways int, @n int, @took int;
