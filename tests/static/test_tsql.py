@@ -264,6 +264,12 @@ def test_microsofts_parser_takes_the_whole_installation_as_one_script(parser: Pa
     assert parser.errors([whole_script()]) == [[]]
 
 
+def test_microsofts_parser_takes_the_checks_for_a_real_server(parser: Parser) -> None:
+    files = sorted((ROOT / "examples" / "sqlserver").glob("*.sql"))
+    assert len(files) == 2
+    assert parser.errors([path.read_text("utf-8") for path in files]) == [[], []]
+
+
 def test_microsofts_parser_takes_what_is_executed_as_a_text(parser: Parser) -> None:
     calls = sum(len(re.findall(r"\bEXEC(?:UTE)? *\(|\bsp_executesql\b", code(text))) for text in TEXTS.values())
     texts = [inner for text in TEXTS.values() for inner in executed(text)]

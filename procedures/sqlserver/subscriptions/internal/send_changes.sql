@@ -2,7 +2,8 @@
 -- Arguments:   @watched_id (the table), @action (I, U or D), @events (the keys of the changed rows)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: the writer's; waits for no other transaction
+-- Transaction: the writer's; without READ_COMMITTED_SNAPSHOT it waits for a transaction that changes the subscriptions of the
+--              table, the bindings of their topics or the settings of their queues
 -- Example:     EXEC mq.send_changes 7, 'I', @events;
 --
 -- It does the same as send, for a set of messages and without the checks: an error here would end the writer's transaction.
