@@ -38,7 +38,7 @@ BEGIN
         SELECT @number = column_id, @type = type, @nullable = nullable FROM mq.columns_of(@object_id, @sync);
         SELECT @computed = is_computed FROM sys.columns WHERE object_id = @object_id AND column_id = @number;
 
-        SET @detail = mq.lacks(@quoted, 1, 0);
+        SET @detail = mq.missing_rights(@quoted, 1, 0);
         IF @detail IS NULL AND EXISTS (SELECT * FROM sys.columns WHERE object_id = @object_id AND encryption_type IS NOT NULL)
             SET @detail = @quoted + N' has an encrypted column: the server cannot read its rows';
         IF @detail IS NOT NULL

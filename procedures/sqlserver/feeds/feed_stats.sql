@@ -38,7 +38,7 @@ BEGIN
             BREAK;
         SET @quoted = CONCAT(QUOTENAME(@schema), N'.', QUOTENAME(@name));
         SELECT @object_id = OBJECT_ID(@quoted, N'U'), @unpublished = NULL, @last = NULL;
-        IF EXISTS (SELECT * FROM mq.columns_of(@object_id, @sync)) AND mq.lacks(@quoted, 0, 0) IS NULL
+        IF EXISTS (SELECT * FROM mq.columns_of(@object_id, @sync)) AND mq.missing_rights(@quoted, 0, 0) IS NULL
         BEGIN
             DELETE FROM @pieces;
             INSERT INTO @pieces (name, piece)

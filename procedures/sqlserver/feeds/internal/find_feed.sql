@@ -28,7 +28,7 @@ BEGIN
     SET @quoted = CONCAT(QUOTENAME(@schema), N'.', QUOTENAME(@name));
     SET @object_id = OBJECT_ID(@quoted, N'U');
     IF mq.table_facts(@quoted) > 0
-        SET @detail = mq.lacks(@quoted, @change, 0);
+        SET @detail = mq.missing_rights(@quoted, @change, 0);
     IF @detail IS NOT NULL
         EXEC mq.raise_error 'unsuitable_table', @detail;
     IF @object_id IS NULL
