@@ -83,7 +83,8 @@ BEGIN
     END CATCH;
     INSERT INTO @checks VALUES (1, 'oldest_transaction', @verdict, @value, 'seconds', @detail);
 
-    -- A counter of the whole server, because every release has it.
+    -- A counter of the whole server, because every release has it. With accelerated database recovery, which Azure SQL always
+    -- has, the database keeps its own row versions.
     SELECT @value = NULL, @verdict = 'warn', @detail = @right;
     BEGIN TRY
         IF OBJECT_ID(N'sys.dm_os_performance_counters') IS NULL
@@ -94,11 +95,15 @@ BEGIN
             SELECT @value = MAX(cntr_value)
             FROM sys.dm_os_performance_counters
             WHERE object_name LIKE N'%:Transactions%' AND counter_name = N'Version Store Size (KB)';
+            IF OBJECT_ID(N'sys.dm_tran_persistent_version_store_stats') IS NOT NULL
+                SELECT @value = COALESCE(@value, 0) + COALESCE(SUM(persistent_version_store_size_kb), 0)
+                FROM sys.dm_tran_persistent_version_store_stats
+                WHERE database_id = DB_ID();
             IF @value IS NOT NULL
                 SELECT @verdict = CASE WHEN @value > 10485760 THEN 'bad' WHEN @value > 1048576 THEN 'warn' ELSE 'ok' END,
                     @detail = CASE
-                        WHEN @value > 1048576 THEN N'too many row versions of all databases in tempdb; end old transactions'
-                        ELSE N'row versions of all databases in tempdb'
+                        WHEN @value > 1048576 THEN N'too many row versions in tempdb and in this database; end old transactions'
+                        ELSE N'row versions of all databases in tempdb, and of this database'
                     END;
         END;
     END TRY
