@@ -95,10 +95,11 @@ EXEC mq.send_batch N'ft', @bodies;
 EXEC mq.send_batch N'ft', @bodies;
 EXEC mq.set_queue N'ft-limits', @max_active = 5, @rate = 100, @group_max_active = 2, @group_rate = 50;
 DECLARE @i int = 0, @group nvarchar(10);
+DECLARE @sent TABLE (id bigint, created smallint, changed smallint);
 WHILE @i < 200
 BEGIN
     SELECT @i = @i + 1, @group = CONCAT(N'g', @i % 20);
-    EXEC mq.send_message N'ft-limits', N'x', @group_key = @group;
+    INSERT INTO @sent EXEC mq.send_message N'ft-limits', N'x', @group_key = @group;
 END;
 EXEC mq.bind_topic N'ft.*', N'ft-topic';
 EXEC mq.publish N'ft.a', N'x';
