@@ -1,6 +1,6 @@
 -- pick: move up to @size ready messages of a type from mq.ready into a batch, in claim order; before that, rescue expired
 --       claims, promote due messages and send due schedules.
--- Arguments:   @type, @size, @take (1: the caller is a take; see pick_grouped), @batch_key
+-- Arguments:   @type, @size, @take (1: called by take_batch; see pick_grouped), @batch_key
 -- Returns:     @count: how many rows of mq.claimed now have @batch_key
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim

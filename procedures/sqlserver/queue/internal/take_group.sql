@@ -1,6 +1,6 @@
 -- take_group: take the first messages of a group that is not blocked; if it has no token left, delay its first message
 --             instead.
--- Arguments:   @type, @group_key, @take (1: the caller is a take; see pick_grouped), @late (messages that have a ticket and
+-- Arguments:   @type, @group_key, @take (1: called by take_batch; see pick_grouped), @late (messages that have a ticket and
 --              are not in a group yet), @size (maximum number of messages, up to 1,000; 1 in an ordered queue), @priority
 --              and @run_at (of the ticket), @batch_key, @ordered, @places (0: no limit), @rate and @seconds (the policy)
 -- Returns:     @head: the first message that was taken or delayed; NULL when there is none; @attempts: its attempts so far;
