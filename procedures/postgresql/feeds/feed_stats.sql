@@ -28,40 +28,29 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
     v_feed mq.feed;
     v_own record;
     v_unpublished bigint;
 BEGIN
     PERFORM mq.require_name('feed', p_feed, true);
-    FOR v_feed IN
-        SELECT s.* FROM mq.feed_names() AS f (name) CROSS JOIN LATERAL mq.feed_settings(f.name) AS s
-        WHERE p_feed IS NULL OR f.name = p_feed ORDER BY f.name
-    LOOP
-        SELECT c.oid AS id, CASE c.relkind WHEN 'p' THEN '' ELSE 'ONLY ' END
-            || format('%I.%I', v_feed.table_schema, v_feed.table_name) AS source
-        INTO v_own
-        FROM pg_class AS c
-        WHERE c.oid = mq.relation_of(v_feed.table_schema, v_feed.table_name) AND p_feed IS NOT NULL
-            AND pg_get_userbyid(c.relowner) = current_user AND mq.sync_column(c.oid, v_feed.sync_column) <> ''
-            AND has_table_privilege(c.oid, 'SELECT') AND has_schema_privilege(c.relnamespace, 'USAGE');
-        IF FOUND THEN
-            -- With this lock the name keeps its meaning.
-            EXECUTE format('LOCK TABLE %s IN ACCESS SHARE MODE', v_own.source);
-            IF mq.relation_of(v_feed.table_schema, v_feed.table_name) = v_own.id THEN
-                EXECUTE format('SELECT count(*) FROM (SELECT FROM %s AS t WHERE t.%I IS NULL LIMIT 10000) AS u', v_own.source,
-                    v_feed.sync_column)
-                INTO v_unpublished;
-            END IF;
+    v_feed := mq.feed_settings(p_feed);
+    SELECT c.oid AS id, CASE c.relkind WHEN 'p' THEN '' ELSE 'ONLY ' END
+        || format('%I.%I', v_feed.table_schema, v_feed.table_name) AS source
+    INTO v_own
+    FROM pg_class AS c
+    WHERE c.oid = mq.relation_of(v_feed.table_schema, v_feed.table_name) AND pg_get_userbyid(c.relowner) = current_user
+        AND mq.sync_column(c.oid, v_feed.sync_column) <> '' AND has_table_privilege(c.oid, 'SELECT')
+        AND has_schema_privilege(c.relnamespace, 'USAGE');
+    IF FOUND THEN
+        -- With this lock the name keeps its meaning.
+        EXECUTE format('LOCK TABLE %s IN ACCESS SHARE MODE', v_own.source);
+        IF mq.relation_of(v_feed.table_schema, v_feed.table_name) = v_own.id THEN
+            EXECUTE format('SELECT count(*) FROM (SELECT FROM %s AS t WHERE t.%I IS NULL LIMIT 10000) AS u', v_own.source,
+                v_feed.sync_column)
+            INTO v_unpublished;
         END IF;
-        RETURN QUERY
-            SELECT v_feed.name, CASE v_feed.table_schema WHEN 'public' THEN '' ELSE v_feed.table_schema || '.' END
-                || v_feed.table_name, v_feed.last_number, v_unpublished, c.consumer,
-                c.position, v_feed.last_number - c.position, c.moved_at
-            FROM (SELECT 1) AS one
-            LEFT JOIN mq.feed_positions(v_feed.name, NULL) AS c ON true
-            ORDER BY c.consumer;
-    END LOOP;
+    END IF;
+    RETURN QUERY SELECT * FROM mq.show_feeds(p_feed, v_unpublished);
 END
 $$;
