@@ -162,6 +162,16 @@ def test_an_operator_cannot_change_a_table_without_a_right_on_it(
         assert call(stranger.sessions["mq_consumer"], "peek_rows", table.name)
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_operator_cannot_release_a_table_without_a_right_on_it_even_if_no_row_is_claimed(
+    private: Callable[[str], Polled], stranger: Stranger, shape: str
+) -> None:
+    table = private(shape)
+    with untouched(table), denied():
+        stranger.call("release_table", table.name)
+    assert table.count("release_table", table.name) == 1
+
+
 def test_who_has_the_rights_claims_and_finishes_and_loses_it_with_them(
     private: Callable[[str], Polled], stranger: Stranger
 ) -> None:
