@@ -139,8 +139,8 @@ def uninstall(database: Database, force: bool = False, cascade: bool = False) ->
 
     Returns the polling tables that were released first, and those whose claimed rows stay unchanged. Tables of other
     users are never changed: their triggers would run with the rights of this account. `force`: continue if a table is
-    not released. `cascade`: also drop or break users' objects that use the queue's. Without these, such a table or object
-    raises InstallError.
+    not released. `cascade`: also drop or break users' objects that use the queue's. Without these, such a table or
+    object raises InstallError.
     """
     if not (cascade and database.cascades) and (found := database.dependents()):
         remedy = "drop them first" + (", or use --cascade" if database.cascades else "")
@@ -150,8 +150,8 @@ def uninstall(database: Database, force: bool = False, cascade: bool = False) ->
     adopted = database.adopted_tables()
     if not force and (others := [f"{name!r} of {owner}" for name, owner in adopted if owner]):
         raise InstallError(
-            f"polling tables of other users have claimed rows: {', '.join(others)}; their triggers would run with the rights"
-            " of this account: let these users call release_table, or use --force to leave the rows claimed"
+            f"polling tables of other users have claimed rows: {', '.join(others)}; their triggers would run with the"
+            " rights of this account: let these users call release_table, or use --force to leave the rows claimed"
         )
     released = []
     session = database.connect("runner uninstall")

@@ -203,7 +203,14 @@ def mallory(server: Server, installed_database: Database) -> Iterator[Mallory]:
 
 def look(session: Session, feeds: list[str]) -> None:
     """The calls of everything that lists and shows."""
-    for procedure in ("queue_stats", "queue_health", "list_tables", "list_subscriptions", "list_queues", "list_consumers"):
+    for procedure in (
+        "queue_stats",
+        "queue_health",
+        "list_tables",
+        "list_subscriptions",
+        "list_queues",
+        "list_consumers",
+    ):
         call(session, procedure)
     assert {row["unpublished"] for row in call(session, "feed_stats")} == {None}
     for feed in feeds:

@@ -70,5 +70,8 @@ def uninstall(
         typer.confirm("Remove the queue and all its messages?", abort=True, err=True)
     with opened(database) as target:
         released, left = install.uninstall(target, force, cascade)
-    notes = [f"; released first: {', '.join(released)}" if released else "", f"; left: {', '.join(left)}" if left else ""]
+    notes = [
+        f"; released first: {', '.join(released)}" if released else "",
+        f"; left: {', '.join(left)}" if left else "",
+    ]
     print("uninstalled" + "".join(notes))

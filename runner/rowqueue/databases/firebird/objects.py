@@ -18,7 +18,8 @@ ADOPTED = """\
 SELECT p.name, IIF(r.rdb$owner_name = CURRENT_USER, '', TRIM(r.rdb$owner_name))
 FROM mq_polled AS p
 JOIN rdb$relations AS r ON r.rdb$relation_name = p.table_name AND r.rdb$owner_name = p.table_owner
-WHERE r.rdb$owner_name = CURRENT_USER OR EXISTS (SELECT 1 FROM mq_polled_row AS e WHERE e.name = p.name AND e.active = 1)
+WHERE r.rdb$owner_name = CURRENT_USER
+    OR EXISTS (SELECT 1 FROM mq_polled_row AS e WHERE e.name = p.name AND e.active = 1)
 ORDER BY p.name"""
 
 DEPENDENTS = """\
