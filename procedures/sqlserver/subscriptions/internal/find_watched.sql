@@ -19,7 +19,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @parts int, @first nvarchar(400), @second nvarchar(400), @detail nvarchar(2000), @quoted nvarchar(600);
     DECLARE @pieces mq.pieces;
-    SELECT @parts = MAX(n), @first = MAX(CASE n WHEN 1 THEN name END), @second = MAX(CASE n WHEN 2 THEN name END)
+    SELECT @parts = MAX(n), @first = MAX(CASE n WHEN 1 THEN name ELSE N'' END), @second = MAX(CASE n WHEN 2 THEN name ELSE N'' END)
     FROM mq.split_names(@table, N'.');
     IF @parts NOT IN (1, 2)
     BEGIN
@@ -34,7 +34,7 @@ BEGIN
     SELECT @first = SCHEMA_NAME(schema_id), @second = name FROM sys.tables WHERE object_id = @object_id;
     SET @watched_id = NULL;
     SELECT @watched_id = id, @schema = table_schema, @quoted = CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name))
-    FROM mq.watched
+    FROM mq.watched WITH (ROWLOCK, FORCESEEK, INDEX (watched_table_once))
     WHERE table_schema = @first AND table_name = @second;
     SET @label = CONCAT(CASE WHEN @first <> N'dbo' THEN @first + N'.' END, @second);
     IF @watched_id IS NULL
