@@ -226,8 +226,11 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def adopted_tables(self) -> list[str]:
-        """The names of the polling tables; [] also when the queue is not installed."""
+    def adopted_tables(self) -> list[tuple[str, str]]:
+        """The polling tables of this account's own tables, and those of others that have claimed rows.
+
+        The name of each, and the other user that it belongs to, or "". [] also when the queue is not installed.
+        """
 
     @abstractmethod
     def dependents(self) -> list[str]:
