@@ -83,8 +83,9 @@ class Consumer:
         """Consume until the consumer is done or `stop` is called. Blocks, so usually runs in a thread of its own.
 
         Connects again when a connection is lost, for at most `connect_timeout` seconds. Call it once per object; a
-        second call raises RuntimeError. Raises BadOption for keep_results of a queue that does not archive, SchemaMissing when the queue is not installed in this release, and
-        DatabaseError, QueueError or HandlerError when one of these ended the consumer.
+        second call raises RuntimeError. Raises BadOption when results are to be kept and a queue does not archive,
+        SchemaMissing when the queue is not installed in this release, and DatabaseError, QueueError or HandlerError
+        when one of these ended the consumer.
         """
         with self._lock:
             if self._began:

@@ -92,8 +92,8 @@ def run(
     """Run a handler with one message: `item`, or a new one with `body`. Returns its Outcome.
 
     A handler that takes a list gets a list of one. `connection`: the value of message.connection, as in a consumer with
-    `transaction`. `keep_results`: store what the handler returns as the result. Raises HandlerError when `handler` is not
-    a handler.
+    `transaction`. `keep_results`: store what the handler returns as the result. Raises HandlerError when `handler` is
+    not a handler.
     """
     if item is None:
         item = message(body)

@@ -93,9 +93,9 @@ class Consumer:
             reports.join(LAST_REPORT_SECONDS)
             self._handler.close(self._shutdown.time_left())
         log.info("done: %s", str(self._tally) or "no messages")
-        self._handler.check()
         if self._error is not None:
             raise self._error
+        self._handler.check()
 
     def stop(self) -> None:
         """Stop claiming and start no further message. `run` returns when running handlers are done. Any thread."""

@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import logging
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -11,7 +12,7 @@ from typing import Any
 from .. import tracing
 from ..messages import Item
 from ..shutdown import LOOK
-from .base import Handled, Handler
+from .base import Handled, Handler, refresh_connections
 from .synchronous import note_batch
 
 log = logging.getLogger("rowqueue")
@@ -61,6 +62,14 @@ async def _to_the_end(tasks: Sequence[asyncio.Task[None]]) -> None:
             await asyncio.wait(tasks)
 
 
+async def _refresh_connections() -> None:
+    """As `refresh_connections`, in the thread in which Django's models work for async code."""
+    if "django.db" in sys.modules:
+        from asgiref.sync import sync_to_async
+
+        await sync_to_async(refresh_connections)()
+
+
 class AsyncOneByOne(Handler):
     """Awaits the function for the messages of all batches, at most `concurrency` at the same time."""
 
@@ -99,8 +108,10 @@ class AsyncOneByOne(Handler):
                 if not go_on():
                     handled.unstarted.append(message)
                     return
+                await _refresh_connections()
                 with around(message):
                     handled.returned(message, await self._function(message))
+                await _refresh_connections()
         except BaseException as error:  # SystemExit would end the loop
             handled.add(message, error)
 
@@ -130,7 +141,9 @@ class AsyncWholeBatch(Handler):
 
     async def _whole(self, messages: Sequence[Item], handled: Handled) -> None:
         try:
+            await _refresh_connections()
             with tracing.consuming(*messages, is_batch=True, failures=handled.failures):
                 note_batch(messages, handled, await self._function(list(messages)))
+            await _refresh_connections()
         except BaseException as error:
             handled.add_all(messages, error)

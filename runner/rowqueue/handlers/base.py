@@ -1,8 +1,10 @@
 """The base class of handlers, and the outcome of a batch."""
 
 import json
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
@@ -67,6 +69,17 @@ class Handled:
         for message in messages:
             if message.id not in failed:
                 self.add(message, error)
+
+
+def refresh_connections() -> None:
+    """Around a handler in a process that uses Django: close lost and old connections, as Django does around a request.
+
+    Never raises.
+    """
+    django = sys.modules.get("django.db")
+    if django is not None:
+        with suppress(Exception):  # not configured
+            django.close_old_connections()
 
 
 def check_ran(value: object) -> None:

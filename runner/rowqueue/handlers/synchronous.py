@@ -5,7 +5,7 @@ from typing import Any
 
 from .. import tracing
 from ..messages import Item, Retry, text_of
-from .base import Handled, Handler, check_ran
+from .base import Handled, Handler, check_ran, refresh_connections
 
 
 class OneByOne(Handler):
@@ -20,11 +20,13 @@ class OneByOne(Handler):
             if handled.crash or not go_on():
                 handled.unstarted.append(message)
                 continue
+            refresh_connections()
             try:
                 with around(message):
                     handled.returned(message, self._function(message))
             except BaseException as error:
                 handled.add(message, error)
+            refresh_connections()
 
 
 class WholeBatch(Handler):
@@ -39,11 +41,13 @@ class WholeBatch(Handler):
         if not go_on():
             handled.unstarted.extend(messages)
             return
+        refresh_connections()
         try:
             with tracing.consuming(*messages, is_batch=True, failures=handled.failures):
                 note_batch(messages, handled, self._function(list(messages)))
         except BaseException as error:
             handled.add_all(messages, error)
+        refresh_connections()
 
 
 def note_batch(messages: Sequence[Item], handled: Handled, failed: Any) -> None:
