@@ -104,13 +104,14 @@ class TakeWorker(Worker):
         failures = handled.failures
         states: dict[int, str | None] = {}
         if failures:
+            with suppress(Disconnected, Conflict):
+                link.once(lambda session: session.now())  # the handler may have closed the connection
             # Not repeated: if the connection is lost now, it was probably lost during the handler.
             with suppress(Disconnected, Conflict):
                 states = link.once(count)
             for f in failures:
-                if not states.get(
-                    f.id
-                ):  # the connection is lost, or the handler has committed, or others have taken it
+                # The connection is lost, the handler has committed, or others have taken the message.
+                if not states.get(f.id):
                     log.warning("%s message %d failed, and the attempt is not counted: %s", type, f.id, f.error)
             messages = [message for message in messages if states.get(message.id)]
         self._tally.finished(type, messages, handled, sum(state == "E" for state in states.values()))
