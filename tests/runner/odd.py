@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -243,6 +244,36 @@ def row(record: Any) -> Any:
     """A row of a feed: odd at the first attempt only."""
     note([word(record), record.attempt])
     return act(record) if record.attempt == 1 else None
+
+
+def long_error(message: Message) -> None:
+    raise Retry(message.body[0] * 4_000)
+
+
+def quotes(message: Message) -> str:
+    """A result that is twice as long once a driver has escaped it."""
+    return '"' * 9_000_000 if message.body == "long" else "short"
+
+
+def slow_result(message: Message) -> str:
+    note(message.body)
+    time.sleep(1)
+    return "result"
+
+
+def poison(message: Message) -> None:
+    """With --transaction: do what JOBS_POISON says, then change a row."""
+    cursor = message.connection.cursor()
+    if message.body == "poison":
+        for statement in os.environ["JOBS_POISON"].split(";"):
+            cursor.execute(statement)
+        time.sleep(float(os.environ.get("JOBS_PAUSE", 0)))
+    cursor.execute(f"INSERT INTO effect (body) VALUES ('{message.body}')")
+
+
+def sleep(message: Message) -> None:
+    note(message.body)
+    time.sleep(float(message.body))
 
 
 if __name__ == "__main__":  # a worker
