@@ -108,7 +108,6 @@ LOCKS = {
 KILLS = {
     "postgresql": "SELECT pg_terminate_backend(pg_backend_pid())",
     "mysql": "KILL CONNECTION_ID()",
-    "firebird": "DELETE FROM mon$attachments WHERE mon$attachment_id = CURRENT_CONNECTION",
 }
 
 
@@ -140,6 +139,7 @@ def test_a_conflict_that_comes_again_counts_as_an_attempt(
     assert "WARNING" in done.stderr
 
 
+@pytest.mark.product("postgresql", "mysql", "mariadb")
 def test_a_session_that_is_killed_again_counts_as_an_attempt(
     runner: Runner, session: Session, queue: str, states: States, database: Database, effects: Callable[[], list[str]]
 ) -> None:
@@ -285,6 +285,25 @@ def test_an_uncommitted_report_of_another_does_not_delay_the_end(
         assert running.stop() == 0, running.stderr
         assert time.monotonic() - began < 12
     assert "lost the lease" not in running.stderr
+
+
+# ---- connections of a framework --------------------------------------------------------------------
+
+
+@pytest.mark.product("postgresql")
+@pytest.mark.parametrize("handler", ["ask", "ask_async", "ask_list"])
+def test_a_connection_of_django_that_is_lost_is_opened_again(
+    start: Start, session: Session, queue: str, states: States, sql: Sql, joblog: Log, handler: str
+) -> None:
+    session.call("set_queue", queue, None, 2, 0, 0)
+    session.call("send", queue, "a")
+    running = start("consume", "--type", queue, "--handler", f"django_jobs:{handler}", "--batch", 1)
+    until(lambda: joblog.read() and states() == {})
+    sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT 1'")
+    send(session, queue, "b", "c")
+    until(lambda: states() == {})
+    assert running.stop() == 0, running.stderr
+    assert running.stderr.count("failed (attempt 1)") == 1, "the one that found the lost connection"
 
 
 # ---- children --------------------------------------------------------------------------------------
