@@ -159,11 +159,10 @@ def test_a_session_that_idles_too_long_in_a_handler_counts_as_an_attempt(
 ) -> None:
     session.call("set_queue", queue, None, 1)
     send(session, queue, "a", "poison", "b")
-    limit = (
-        "idle_in_transaction_session_timeout = '100ms'"
-        if database.name == "postgresql"
-        else "idle_transaction_timeout = 1"
-    )
+    limit, pause = {
+        "postgresql": ("idle_in_transaction_session_timeout = '100ms'", "0.5"),
+        "mysql": ("idle_transaction_timeout = 1", "1.6"),
+    }[database.name]
     consume = ("consume", "--type", queue, "--handler", "odd:poison", "--transaction", "--drain")
     done = runner(*consume, env={"JOBS_POISON": f"SET {limit}", "JOBS_PAUSE": pause})
     assert done.returncode == 0, done.stderr
