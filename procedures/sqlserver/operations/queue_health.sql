@@ -109,7 +109,7 @@ BEGIN
 
     SELECT @value = COUNT(*), @seconds = DATEDIFF(SECOND, MIN(b.lease_until), @now)
     FROM (
-        SELECT TOP (10000) lease_until FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE lease_until <= @now
+        SELECT TOP (10000) lease_until FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE lease_until <= @now
     ) AS b;
     SET @verdict = CASE WHEN @seconds > 3600 THEN 'bad' WHEN @seconds > 60 THEN 'warn' ELSE 'ok' END;
     SET @detail = CASE
@@ -120,7 +120,7 @@ BEGIN
 
     INSERT INTO @wrong (n, name)
     SELECT TOP (10) 3, name
-    FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK)
+    FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
     WHERE next_at IS NULL
     ORDER BY name;
     INSERT INTO @wrong (n, name)

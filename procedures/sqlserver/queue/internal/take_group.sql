@@ -58,7 +58,7 @@ BEGIN
         -- no other.
         IF @first IS NOT NULL
             SELECT TOP (1) @before = id
-            FROM mq.grouped
+            FROM mq.grouped WITH (ROWLOCK, FORCESEEK, INDEX (grouped_order))
             WHERE type = @type AND group_key = @group_key AND id < @first
             ORDER BY id;
         IF @before IS NULL
@@ -104,7 +104,7 @@ BEGIN
         DELETE f
         OUTPUT deleted.id, 0 INTO @again (id, attempts)
         FROM @taken AS t
-        INNER JOIN mq.group_freed AS f WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+        INNER JOIN mq.group_freed AS f WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (group_freed_pk))
             ON f.type = @type AND f.group_key = @group_key AND f.id = t.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         IF @@ROWCOUNT > 0
@@ -147,7 +147,10 @@ BEGIN
     IF @rate > 0
     BEGIN
         SELECT @now = SYSUTCDATETIME(), @full_at = mq.full_after(@full_at, @now, @count, @rate, @seconds);
-        UPDATE mq.bucket SET full_at = @full_at WHERE type = @type AND group_key = @group_key;
+        UPDATE b
+        SET full_at = @full_at
+        FROM mq.bucket AS b WITH (ROWLOCK, FORCESEEK, INDEX (bucket_pk))
+        WHERE b.type = @type AND b.group_key = @group_key;
         IF @@ROWCOUNT = 0
             INSERT INTO mq.bucket (type, group_key, full_at) VALUES (@type, @group_key, @full_at);
     END;
