@@ -52,7 +52,6 @@ METRICS = (
     Described("rowqueue_incidents", "What is wrong now, as `runner doctor` lists it.", ("kind",)),
     Described("rowqueue_health_verdict", "The verdict of a check of queue_health: 0 ok, 1 warn, 2 bad.", ("check",)),
     Described("rowqueue_health_value", "The value that a check of queue_health measured.", ("check", "unit")),
-    Described("rowqueue_feed_unpublished_rows", "Rows not published yet; counted up to 10,000.", _FEED),
     Described("rowqueue_feed_last_position", "The last position that a feed assigned.", _FEED),
     Described("rowqueue_feed_behind_positions", "Positions between a consumer and the end of its feed.", _CONSUMER),
     Described("rowqueue_feed_moved_timestamp_seconds", "When the consumer's position last moved.", _CONSUMER),
@@ -185,7 +184,6 @@ def _feeds(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
     rows = session.call("feed_stats")
     kept = limits["feed"].keep(row["feed"] for row in rows)
     for row in {row["feed"]: row for row in rows if row["feed"] in kept}.values():
-        yield from _known("rowqueue_feed_unpublished_rows", (row["feed"],), row["unpublished"])
         yield from _known("rowqueue_feed_last_position", (row["feed"],), row["last_position"])
     pairs = {(row["feed"], row["consumer"]): row for row in rows if row["feed"] in kept and row["consumer"] is not None}
     read_by = limits["feed consumer"].keep("\0".join(pair) for pair in pairs)

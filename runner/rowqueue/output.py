@@ -1,6 +1,7 @@
 """Output of the runner: tables on a terminal, tab-separated text in a pipe, JSON lines with --json."""
 
 import json
+import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from .messages import plain
+from .messages import plain, text_of
 
 CELL = 300  # the most characters of a text that a table shows
 _GAP = 2  # spaces between two columns
@@ -208,6 +209,13 @@ def escaped(text: str) -> str:
     Texts of senders may contain sequences that move the cursor, forge a line or turn the reading direction.
     """
     return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+
+
+def escape_record(record: logging.LogRecord) -> bool:
+    """A filter for log records: escapes the texts in their arguments."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(a if isinstance(a, int | float) else escaped(text_of(a)) for a in record.args)
+    return True
 
 
 def escaped_lines(text: str) -> str:

@@ -78,7 +78,7 @@ def main() -> None:
 
 def _line(error: Exception) -> str:
     """An error on one line. The formatted message of Typer's errors names the argument."""
-    from ..databases.url import without_logins
+    from ..databases.registry import without_logins
     from ..output import escaped
 
     text = error.format_message() if hasattr(error, "format_message") else str(error)

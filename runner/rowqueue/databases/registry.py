@@ -1,5 +1,6 @@
 """Finds the engine for a URL or for a driver's connection, and imports the driver only then."""
 
+import re
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +19,9 @@ _PACKAGES = {
     "mssql": "sqlserver",
 }
 
+# A URL in another text, to its end: where a password ends is not known.
+_QUOTED = re.compile(rf"\b((?:{'|'.join(_PACKAGES)}):).*", re.S)
+
 # The top-level packages of drivers, and the packages of this folder that know them.
 DRIVERS = {
     "psycopg": "postgresql",
@@ -29,6 +33,11 @@ DRIVERS = {
     "firebird": "firebird",
 }
 ASYNC_DRIVERS = {"psycopg": "postgresql", "aiomysql": "mysql", "asyncmy": "mysql"}
+
+
+def without_logins(text: str) -> str:
+    """An error that quotes what the user typed, such as an unexpected argument, without what follows a scheme in it."""
+    return _QUOTED.sub(r"\1…", text)
 
 
 def open_database(url: str) -> Database:

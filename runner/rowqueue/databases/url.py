@@ -11,8 +11,6 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 _SCHEME = re.compile(r"[a-z]+://")
 _HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(:\d{0,5})?")
-# A URL in another text, to its end: where a password ends is not known.
-_QUOTED = re.compile(r"\b([a-z]+:)(?://.*|\S*@.*)", re.S)
 
 CONNECT_SECONDS = 10  # the default of connect_timeout
 _LONGEST_CONNECT = 32_767
@@ -64,11 +62,6 @@ def shown(text: str) -> str:
     authority, path = re.match(r"([^/?#]*)([^?#]*)", rest).groups()  # type: ignore[union-attr]
     login, at, hosts = authority.rpartition("@")
     return f"{scheme}://{login.partition(':')[0]}{at}{hosts}{path}"
-
-
-def without_logins(text: str) -> str:
-    """An error that quotes what the user typed, such as an unexpected argument, without what follows a scheme in it."""
-    return _QUOTED.sub(r"\1…", text)
 
 
 @contextmanager
