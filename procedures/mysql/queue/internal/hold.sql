@@ -20,10 +20,11 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_until datetime(6) DEFAULT v_now + INTERVAL p_lease_seconds SECOND;
-    DECLARE v_key varchar(36) CHARACTER SET utf8mb4 DEFAULT UUID();
+    DECLARE v_key varchar(36) CHARACTER SET utf8mb4;
     -- No JSON_TABLE for a single message: see delete_messages.
     DECLARE v_one bigint DEFAULT IF(JSON_LENGTH(p_items) = 1, JSON_EXTRACT(p_items, '$[0][0]'), NULL);
     DECLARE v_attempt int DEFAULT JSON_EXTRACT(p_items, '$[0][1]');
+    CALL mq_new_key(v_key);
     INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader, items)
     VALUES (v_key, v_now, v_until, p_lease_seconds, p_type, p_reader, p_items);
     IF v_one IS NULL THEN
