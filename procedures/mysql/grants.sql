@@ -106,7 +106,6 @@ GRANT EXECUTE ON PROCEDURE mq_require_read_committed TO 'mq_owner'@'localhost', 
 GRANT EXECUTE ON PROCEDURE mq_join_call TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_outside_trigger TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_leave_call TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_new_key TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_begin_call TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_end_call TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_undo_call TO 'mq_owner'@'localhost', mq_consumer, mq_operator;

@@ -30,7 +30,10 @@ BEGIN
     CALL mq_use_polled(p_name, 'claim');
     CALL mq_lock_polled(p_name);
     CALL mq_polled_settings(p_name, p_table);
-    CALL mq_new_key(p_batch_key);
+    -- As in hold.
+    SET p_batch_key = INSERT(INSERT(INSERT(INSERT(LEFT(LOWER(COALESCE(
+        /*!80000 HEX(RANDOM_BYTES(16)), */ /*M!101001 HEX(RANDOM_BYTES(16)), */ SHA2(CONCAT(UUID(), RAND(), RAND()), 256)
+        )), 32), 9, 0, '-'), 14, 0, '-'), 19, 0, '-'), 24, 0, '-');
     SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(b.batch_key)), ']') INTO v_lost
     FROM (SELECT batch_key FROM mq_polled_batch WHERE name = p_name AND lease_until <= v_now FOR UPDATE SKIP LOCKED) AS b;
     IF v_lost IS NOT NULL THEN
