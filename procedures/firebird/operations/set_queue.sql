@@ -72,7 +72,8 @@ BEGIN
     EXECUTE PROCEDURE mq_require_range('group_rate', p_group_rate, 0, 1000000);
     EXECUTE PROCEDURE mq_require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
     -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
-    IF (COALESCE(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL) THEN
+    IF (COALESCE(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL
+        AND RDB$GET_CONTEXT('SYSTEM', 'ISOLATION_LEVEL') <> 'READ COMMITTED') THEN
         EXECUTE PROCEDURE mq_require_read_committed;
 
     BEGIN
