@@ -38,8 +38,20 @@ def _drop_mysql_trigger(sql: Sql, table: str) -> None:
     sql(f"DROP TRIGGER {row['name']}")
 
 
-def _raise_level(sql: str) -> Callable[[Any, str], None]:
-    return lambda connection, level: connection.cursor().execute(sql.format(level))
+def _raise_level(connection: Any, level: str) -> None:
+    connection.cursor().execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+
+
+def _raise_postgresql_level(connection: Any, level: str) -> None:
+    connection.cursor().execute(f"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}")
+
+
+def _raise_sqlserver_level(connection: Any, level: str) -> None:
+    connection.cursor().execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+
+
+def _keeps_snapshots(sql: Sql) -> bool:
+    return [row["Value"] for row in sql("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")] == ["ON"]
 
 
 def _raise_firebird_level(connection: Any, level: str) -> None:
@@ -83,8 +95,8 @@ class Capabilities:
     uuid:            the type of a UUID, the SQL of a value, and its text in a message, in lower case.
     before_watching: the statements of a DBA that let every caller watch a table, given quoted.
     spoil_watching:  drops the update trigger of a watched table, given a session with all rights and the name.
-    conflicts_at:    whether the server fails such a transaction with a conflict when it meets a row that is newer than its
-                     snapshot; the repeated transaction works.
+    conflicts_at:    whether the server fails such a transaction with a conflict when it meets a row that is newer than
+                     its snapshot; the repeated transaction works.
     levels:          isolation levels at which a transaction has one snapshot, or may have one.
     raise_level:     sets the level of a connection's next transactions.
     sets_level:      a call sets READ COMMITTED for itself, at every level.
@@ -122,7 +134,7 @@ class Capabilities:
     grants: tuple[str, ...] = ("GRANT SELECT, UPDATE, DELETE ON {} TO PUBLIC",)
     enum: tuple[str, str] | None = None
     levels: tuple[str, ...] = ("REPEATABLE READ", "SERIALIZABLE")
-    raise_level: Callable[[Any, str], None] = _raise_level("SET SESSION TRANSACTION ISOLATION LEVEL {}")
+    raise_level: Callable[[Any, str], None] = _raise_level
     sets_level: bool = False
     changes_at: bool = True
     conflicts_at: Callable[[Sql], bool] = lambda sql: False
@@ -193,7 +205,7 @@ BY_DATABASE = {
         before_watching=lambda table: [f"GRANT TRIGGER ON {table} TO PUBLIC"],
         longest_key=2_000,
         uuid="UUID",
-        raise_level=_raise_level("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {}"),
+        raise_level=_raise_postgresql_level,
         conflicts_at=lambda sql: True,
     ),
     # A view of another session's application name needs the performance schema, which MariaDB has switched off.
@@ -239,7 +251,9 @@ BY_DATABASE = {
         before_watching=lambda table: [f"GRANT SELECT, TRIGGER ON {table} TO 'mq_owner'@'localhost', mq_operator"],
         spoil_watching=_drop_mysql_trigger,
         levels=("READ UNCOMMITTED", "REPEATABLE READ", "SERIALIZABLE"),
-        conflicts_at=lambda sql: [row["Value"] for row in sql("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")] == ["ON"],
+        conflicts_at=lambda sql: (
+            [row["Value"] for row in sql("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")] == ["ON"]
+        ),
     ),
     # Texts compare there as if padded with blanks. Nothing sleeps in PSQL: consumers wait for an event.
     "firebird": Capabilities(
@@ -331,7 +345,7 @@ BY_DATABASE = {
         moment="datetime2(6)",
         letters="nvarchar(40)",
         grants=("GRANT SELECT, UPDATE, DELETE ON {} TO public",),
-        raise_level=_raise_level("SET TRANSACTION ISOLATION LEVEL {}"),
+        raise_level=_raise_sqlserver_level,
         sets_level=True,
     ),
 }

@@ -328,7 +328,7 @@ def test_send_reads_a_list_as_windows_writes_it(runner: Runner, queue: str, mess
     file = tmp_path / "list"
     file.write_bytes(b'\xef\xbb\xbffirst\r\n\r\n"two\\nlines"\r\na\rb\r\r\n\xef\xbb\xbf"end\\r"\r\n"end\\r"\r\nlast')
     assert runner("send", "--type", queue, "--file", file).returncode == 0
-    wanted = ["first", "two\nlines", "a\rb\r", "\ufeff\"end\\r\"", "end\r", "last"]
+    wanted = ["first", "two\nlines", "a\rb\r", '\ufeff"end\\r"', "end\r", "last"]
     assert [row["body"] for row in messages()] == wanted
     file.write_bytes(b"\xef\xbb\xbf\r\n" + b"\r\n" * 20_001 + b"only\r\n")
     assert runner("send", "--type", queue, "--file", file).returncode == 0

@@ -160,7 +160,8 @@ def test_a_claim_delays_all_groups_without_a_token_with_as_many_statements_as_a_
             fill(session, type, 1, f"g{group}")
         fill(session, type, 1, "with a token")
         sql(
-            "INSERT INTO mq_bucket (type, group_key, full_at) SELECT type, group_key, UTC_TIMESTAMP(6) + INTERVAL 1 HOUR"
+            "INSERT INTO mq_bucket (type, group_key, full_at)"
+            " SELECT type, group_key, UTC_TIMESTAMP(6) + INTERVAL 1 HOUR"
             " FROM mq_message WHERE type = %s AND group_key <> 'with a token'",
             type,
         )
