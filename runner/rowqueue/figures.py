@@ -48,7 +48,6 @@ METRICS = (
     Described("rowqueue_paused", "1 if the queue is paused: claims return nothing.", _TYPE),
     Described("rowqueue_health_verdict", "The verdict of a check of queue_health: 0 ok, 1 warn, 2 bad.", ("check",)),
     Described("rowqueue_health_value", "The value that a check of queue_health measured.", ("check", "unit")),
-    Described("rowqueue_feed_unpublished_rows", "Rows not published yet; counted up to 10,000.", _FEED),
     Described("rowqueue_feed_last_position", "The last position that a feed assigned.", _FEED),
     Described("rowqueue_feed_behind_positions", "Positions between a consumer and the end of its feed.", _CONSUMER),
     Described("rowqueue_feed_moved_timestamp_seconds", "When the consumer's position last moved.", _CONSUMER),
@@ -170,7 +169,6 @@ def _feeds(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
     rows = session.call("feed_stats")
     kept = limits["feed"].keep(row["feed"] for row in rows)
     for row in {row["feed"]: row for row in rows if row["feed"] in kept}.values():
-        yield Sample("rowqueue_feed_unpublished_rows", (row["feed"],), float(row["unpublished"]))
         yield Sample("rowqueue_feed_last_position", (row["feed"],), float(row["last_position"]))
     pairs = {(row["feed"], row["consumer"]): row for row in rows if row["feed"] in kept and row["consumer"] is not None}
     read_by = limits["feed consumer"].keep("\0".join(pair) for pair in pairs)

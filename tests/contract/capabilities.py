@@ -95,12 +95,15 @@ class Capabilities:
     uuid:            the type of a UUID, the SQL of a value, and its text in a message, in lower case.
     before_watching: the statements of a DBA that let every caller watch a table, given quoted.
     spoil_watching:  drops the update trigger of a watched table, given a session with all rights and the name.
-    conflicts_at:    whether the server fails such a transaction with a conflict when it meets a row that is newer than
-                     its snapshot; the repeated transaction works.
     levels:          isolation levels at which a transaction has one snapshot, or may have one.
     raise_level:     sets the level of a connection's next transactions.
     sets_level:      a call sets READ COMMITTED for itself, at every level.
     changes_at:      whether replace and postpone work at these levels; otherwise they raise wrong_isolation.
+    conflicts_at:    whether the server fails such a transaction with a conflict when it meets a row that is newer than
+                     its snapshot; the repeated transaction works.
+    computed:        a column that the server computes, given its name and the expression.
+    sees_drops:      a procedure with its owner's rights can tell a table that was dropped from one that it may not see;
+                     otherwise whoever drops the feed of a dropped table needs rights on it too.
     """
 
     view: str
@@ -138,6 +141,8 @@ class Capabilities:
     sets_level: bool = False
     changes_at: bool = True
     conflicts_at: Callable[[Sql], bool] = lambda sql: False
+    computed: str = "{} bigint GENERATED ALWAYS AS ({}) STORED"
+    sees_drops: bool = True
 
 
 def _between(first: str, last: str) -> Callable[[str], str]:
@@ -251,9 +256,8 @@ BY_DATABASE = {
         before_watching=lambda table: [f"GRANT SELECT, TRIGGER ON {table} TO 'mq_owner'@'localhost', mq_operator"],
         spoil_watching=_drop_mysql_trigger,
         levels=("READ UNCOMMITTED", "REPEATABLE READ", "SERIALIZABLE"),
-        conflicts_at=lambda sql: (
-            [row["Value"] for row in sql("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")] == ["ON"]
-        ),
+        conflicts_at=_keeps_snapshots,
+        sees_drops=False,
     ),
     # Texts compare there as if padded with blanks. Nothing sleeps in PSQL: consumers wait for an event.
     "firebird": Capabilities(
@@ -296,6 +300,7 @@ BY_DATABASE = {
         uuid_value="CHAR_TO_UUID('{}')".format,
         uuid_told=lambda text: base64.b64encode(uuid.UUID(text).bytes).decode().lower(),
         spoil_watching=_drop_firebird_trigger,
+        computed="{} bigint GENERATED ALWAYS AS ({})",
         letters="varchar(40) CHARACTER SET UTF8",
         levels=("SNAPSHOT",),
         raise_level=_raise_firebird_level,
@@ -317,6 +322,7 @@ BY_DATABASE = {
         uuid="uniqueidentifier",
         before_watching=_let_alter,
         spoil_watching=_drop_sqlserver_trigger,
+        computed="{} AS ({}) PERSISTED",
         text="nvarchar(200)",
         quote=_between("[", "]"),
         opens=lambda table: [f"GRANT SELECT, UPDATE, DELETE ON {table} TO public"],

@@ -153,6 +153,7 @@ def test_the_next_occurrence_is_counted_from_now_by_default(session: Session) ->
             "\\ * * * *",
             "1\n2 * * * *",
             "999999999999 * * * *",
+            "\N{GRINNING FACE}" * 200,
         ),
     ],
 )

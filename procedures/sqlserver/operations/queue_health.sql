@@ -83,7 +83,8 @@ BEGIN
     END CATCH;
     INSERT INTO @checks VALUES (1, 'oldest_transaction', @verdict, @value, 'seconds', @detail);
 
-    -- A counter of the whole server, because every release has it.
+    -- A counter of the whole server, because every release has it. With accelerated database recovery, which Azure SQL always
+    -- has, the database keeps its own row versions.
     SELECT @value = NULL, @verdict = 'warn', @detail = @right;
     BEGIN TRY
         IF OBJECT_ID(N'sys.dm_os_performance_counters') IS NULL
@@ -94,11 +95,15 @@ BEGIN
             SELECT @value = MAX(cntr_value)
             FROM sys.dm_os_performance_counters
             WHERE object_name LIKE N'%:Transactions%' AND counter_name = N'Version Store Size (KB)';
+            IF OBJECT_ID(N'sys.dm_tran_persistent_version_store_stats') IS NOT NULL
+                SELECT @value = COALESCE(@value, 0) + COALESCE(SUM(persistent_version_store_size_kb), 0)
+                FROM sys.dm_tran_persistent_version_store_stats
+                WHERE database_id = DB_ID();
             IF @value IS NOT NULL
                 SELECT @verdict = CASE WHEN @value > 10485760 THEN 'bad' WHEN @value > 1048576 THEN 'warn' ELSE 'ok' END,
                     @detail = CASE
-                        WHEN @value > 1048576 THEN N'too many row versions of all databases in tempdb; end old transactions'
-                        ELSE N'row versions of all databases in tempdb'
+                        WHEN @value > 1048576 THEN N'too many row versions in tempdb and in this database; end old transactions'
+                        ELSE N'row versions of all databases in tempdb, and of this database'
                     END;
         END;
     END TRY
@@ -132,12 +137,14 @@ BEGIN
     SELECT 5, w.name
     FROM (
         VALUES (N'installed_pk'), (N'queue_pk'), (N'message_pk'), (N'dedup_pk'), (N'dedup_key_once'), (N'ready_pk'),
-            (N'delayed_pk'), (N'batch_pk'), (N'batch_lease'), (N'claimed_pk'), (N'dead_pk'), (N'dead_age'), (N'archive_pk'),
-            (N'archive_type'), (N'mark_newest'), (N'ring_newest'), (N'grouped_pk'), (N'grouped_order'), (N'group_lock_pk'),
-            (N'group_lock_once'), (N'counter_pk'), (N'feed_pk'), (N'feed_counter_pk'), (N'feed_consumer_pk'), (N'watched_pk'),
+            (N'delayed_pk'), (N'batch_pk'), (N'batch_lease'), (N'claimed_pk'), (N'dead_pk'), (N'dead_age'), (N'result_pk'),
+            (N'archive_pk'), (N'archive_type'), (N'archive_id'), (N'mark_newest'), (N'ring_newest'), (N'grouped_pk'),
+            (N'grouped_order'), (N'group_lock_pk'), (N'group_lock_group'), (N'limited_pk'), (N'freed_pk'), (N'bucket_full'),
+            (N'counter_pk'), (N'feed_pk'), (N'feed_counter_pk'), (N'feed_consumer_pk'), (N'watched_pk'),
             (N'watched_table_once'), (N'subscription_pk'), (N'polled_pk'), (N'polled_place_pk'), (N'polled_batch_pk'),
             (N'polled_batch_lease'), (N'polled_row_pk'), (N'polled_row_ident'), (N'polled_row_batch'), (N'polled_row_due'),
-            (N'polled_mark_pk'), (N'result_pk'), (N'archive_id'), (N'binding_pk'), (N'binding_prefix'), (N'schedule_pk'), (N'schedule_due')
+            (N'polled_mark_pk'), (N'binding_pk'), (N'binding_prefix'), (N'schedule_pk'), (N'schedule_due'), (N'consumer_pk'),
+            (N'report_pk'), (N'group_freed_pk'), (N'bucket_pk')
     ) AS w (name)
     WHERE mq.object_fingerprint(w.name) IS NULL;
     -- One after the other: STRING_AGG exists only from 2017 on.

@@ -66,7 +66,10 @@ def rewind_feed(feed: str, consumer: str, position: int) -> Change:
 def retry_rows(name: str, id: int | None = None) -> Change:
     """Retry all dead rows of a polling table, or one."""
     which = "all dead rows" if id is None else f"row {id}"
-    return Change("retry_rows", (name, id), f"Retry {which} of {name}?", "{count} retried.", id is None)
+    question = (
+        f"Retry {which} of {name}? The triggers of its table run with the rights of the account that this page uses."
+    )
+    return Change("retry_rows", (name, id), question, "{count} retried.", id is None)
 
 
 def call(looking: Looking, change: Change) -> list[Row]:

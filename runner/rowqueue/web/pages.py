@@ -74,7 +74,6 @@ LISTINGS = {
             Column("table", "Table"),
             Column("consumer", "Consumer"),
             Column("last_position", "Last position", "number"),
-            Column("unpublished", "Unpublished", "number"),
             Column("position", "Position", "number"),
             Column("behind", "Behind", "number"),
             Column("moved_at", "Moved", "time"),
