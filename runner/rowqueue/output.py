@@ -54,7 +54,9 @@ def rows(found: Iterable[dict[str, Any]], columns: Sequence[str], as_json: bool)
     """Print rows: all fields with --json, otherwise the named columns."""
     if as_json:
         for row in found:
-            print(json.dumps(row, ensure_ascii=False, default=plain))
+            print(
+                escaped(json.dumps(row, ensure_ascii=False, default=plain))
+            )  # JSON reads the escapes as the same text
     elif sys.stdout.isatty():
         _table(list(found), columns)
     else:
@@ -214,3 +216,8 @@ def escape_record(record: logging.LogRecord) -> bool:
     if isinstance(record.args, tuple):
         record.args = tuple(a if isinstance(a, int | float) else escaped(text_of(a)) for a in record.args)
     return True
+
+
+def escaped_lines(text: str) -> str:
+    """As `escaped`, but lines are kept and tabs become spaces."""
+    return "\n".join(escaped(line.expandtabs(4)) for line in text.replace("\r\n", "\n").split("\n"))
