@@ -143,6 +143,7 @@ class Consumer(_Loop):
         finally:
             self._handler.close(self._shutdown.time_left())
         log.info("done: %s", ", ".join(f"{n} {outcome}" for outcome, n in self.totals.items()) or "no rows")
+        self._handler.check()
 
     def _consume(self) -> None:
         options = self._options
@@ -190,8 +191,8 @@ class Consumer(_Loop):
                 self.totals["skipped"] += skipped
             if self._left is not None:
                 self._left -= len(done)
-        if (error := handled.ending()) is not None:
-            raise error
+        if handled.crash is not None:
+            raise handled.crash
         if self._fails(handled):
             self._back_off(handled, len(done), records)
 

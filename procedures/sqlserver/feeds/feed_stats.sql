@@ -14,7 +14,7 @@ CREATE OR ALTER PROCEDURE mq.feed_stats
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @id nvarchar(400), @sync nvarchar(300), @object_id int, @quoted nvarchar(600), @unpublished bigint;
     DECLARE @statement nvarchar(max);
     DECLARE @pieces mq.pieces;
@@ -32,7 +32,7 @@ BEGIN
     INNER JOIN sys.columns AS k ON k.object_id = t.object_id AND k.is_computed = 0
     INNER JOIN mq.columns_of(OBJECT_ID(@quoted, N'U'), @sync) AS c ON c.column_id = k.column_id AND c.type = N'bigint'
     WHERE t.object_id = OBJECT_ID(@quoted, N'U') AND COALESCE(t.principal_id, s.principal_id) = DATABASE_PRINCIPAL_ID();
-    IF @object_id IS NOT NULL AND mq.lacks(@quoted, 0, 0) IS NULL
+    IF @object_id IS NOT NULL AND mq.missing_rights(@quoted, 0, 0) IS NULL
     BEGIN
         INSERT INTO @pieces (name, piece)
         VALUES ('table', @quoted), ('sync', @sync), ('hint', mq.index_hint(@object_id, @sync));

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from .. import install, link
+from ..output import escaped
 from .common import Json, Url, Yes, group, opened, say
 
 top = group()
@@ -24,7 +25,7 @@ def apply(
     with opened(database) as target:
         applied = link.when_there(lambda: install.apply(target, break_lock), connect_timeout)
     for notice in [*(f"repaired: {problem}" for problem in applied.mended), *applied.notices]:
-        print(f"runner: {notice}", file=sys.stderr)
+        print(f"runner: {escaped(notice)}", file=sys.stderr)
     say(
         f"applied {len(applied.migrations)} migrations and {len(applied.procedures)} procedure files"
         if applied.migrations or applied.procedures
@@ -74,4 +75,4 @@ def uninstall(
         f"; released first: {', '.join(released)}" if released else "",
         f"; left: {', '.join(left)}" if left else "",
     ]
-    print("uninstalled" + "".join(notes))
+    print(escaped("uninstalled" + "".join(notes)))

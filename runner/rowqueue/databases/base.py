@@ -42,6 +42,10 @@ class Conflict(DatabaseError):
     """A deadlock or a serialization failure: repeat the whole transaction."""
 
 
+class TimedOut(Conflict):
+    """The server ended a statement at its time limit. The runner repeats it and logs a warning."""
+
+
 class Disconnected(DatabaseError):
     """The connection is lost or the server cannot be reached: connect again and repeat the transaction."""
 

@@ -19,7 +19,7 @@ BEGIN
         EXEC mq.raise_error 'not_found', N'feed: there is no feed {}', @feed;
     IF mq.table_facts(@quoted) = 0
         EXEC mq.raise_error 'not_found', N'table: there is no {} any more', @quoted;
-    SET @detail = mq.lacks(@quoted, @change, 0);
+    SET @detail = mq.missing_rights(@quoted, @change, 0);
     IF @detail IS NOT NULL
         EXEC mq.raise_error 'unsuitable_table', @detail;
 END;
