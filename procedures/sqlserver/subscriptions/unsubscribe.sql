@@ -2,7 +2,7 @@
 -- Arguments:   @table (a watched table), @action (I, U or D, or several of them; NULL: all), @type or @topic (both NULL:
 --              all)
 -- Returns:     count: subscriptions deleted
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; messages that were sent stay; without READ_COMMITTED_SNAPSHOT writers of the table wait
 --              for its end
 -- Example:     EXEC mq.unsubscribe N'sales.orders', NULL, N'order.changed';
@@ -26,7 +26,7 @@ BEGIN
         EXEC mq.require_name 'type', @type, 1;
         EXEC mq.require_name 'topic', @topic, 1;
         SELECT @name = @type, @words = @topic;
-        EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
+        EXEC mq.find_watched @table, 'SELECT', @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
         DELETE s

@@ -1,7 +1,7 @@
 -- unwatch_table: drop a table's trigger and delete its subscriptions.
 -- Arguments:   @table (table or schema.table, default schema: dbo; a dropped table: as messages name it)
 -- Returns:     statement: no rows, because this call drops the trigger
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for transactions that use the table, and they wait for its end
 -- Example:     EXEC mq.unwatch_table N'sales.orders';
 
@@ -16,7 +16,7 @@ BEGIN
     DECLARE @label nvarchar(300), @statement nvarchar(max);
     DECLARE @pieces mq.pieces;
     BEGIN TRY
-        EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
+        EXEC mq.find_watched @table, 'ALTER', @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
         IF @object_id IS NOT NULL
