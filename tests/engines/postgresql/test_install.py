@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
 Sql = Callable[..., list[dict[str, Any]]]
 STATUS = {"key_columns": "id", "status_column": "status", "ready_value": "N", "active_value": "A", "done_value": "D"}
 STATUS["error_value"] = "E"
+TEXT = "\u2192 \u20ac"  # LATIN1 has none of these characters
 
 
 @pytest.fixture
@@ -277,8 +278,7 @@ def test_a_setting_that_a_dba_may_change_changes_nothing(
         )
     install.apply(empty_database)
     assert install.apply(empty_database) == install.Applied()
-    # Our own connections name their encoding; a client that does not gets the database's.
-    session = open_database(f"{url}?client_encoding={settings.get('client_encoding', 'utf8')}").connect("test")
+    session = open_database(url).connect("test")
     fill(session, run)
     assert not [row for row in call(session, "queue_health") if row["name"] == "changed_objects" and row["value"]]
     # A name that a lost backslash would shorten, and the name that it would then equal.
@@ -291,13 +291,45 @@ def test_a_setting_that_a_dba_may_change_changes_nothing(
     assert session.call("publish_feed", "stock") == [{"count": 1}]
     assert run("SELECT sync FROM stock") == [{"sync": 1}] and run("SELECT sync FROM tock") == [{"sync": None}]
     works(session, run)
-    session.call("send", "late", "na\u00efve")
+    run("SELECT mq.send('late', %s)", "na\u00efve")  # in the database's encoding for clients
     [row] = session.call("claim_batch", "late", 1, None, 60)
     assert row["lease_until"] > datetime.now(UTC) and row["body"] == "na\u00efve"
     session.call("finish_batch", row["batch_key"], f'{row["id"]},0,"two\\nlines"', 0)
     assert session.call("peek", "late")[0]["error"] == "two\nlines"
     session.close()
+    session = open_database(f"{url}?client_encoding=LATIN1").connect("test")
+    session.call("send", "arrows", TEXT)
+    assert [row["body"] for row in session.call("take_batch", "arrows", 9)] == [TEXT]
+    session.close()
     assert install.uninstall(empty_database) == []
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "EUC_JP"])
+def test_a_database_of_another_encoding_is_refused_before_anything_is_created(
+    server: servers.Server, encoding: str
+) -> None:
+    """Some texts cannot be stored in it, and its clients hash the name of a queue differently."""
+    name = servers.base.new_name()
+    server.query(
+        server.url,
+        f"CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0",
+    )
+    url = f"{server.url.rpartition('/')[0]}/{name}"
+    wanted = f"database {name} has the encoding {encoding}, but the queue needs UTF8"
+    with pytest.raises(DatabaseError, match=rf"{wanted}.*CREATE DATABASE \.\.\. ENCODING 'UTF8'"):
+        install.apply(open_database(url))
+    scripted = subprocess.run(
+        [str(programs(18) / "psql"), "-q", url],
+        input="\n".join(install.script("postgresql")),
+        capture_output=True,
+        text=True,
+    )
+    assert scripted.returncode == 3 and wanted in scripted.stderr and "CREATE DATABASE ... ENCODING" in scripted.stderr
+    made = "SELECT relname FROM pg_class WHERE relnamespace IN (to_regnamespace('mq'), to_regnamespace('public'))"
+    assert server.query(url, made) == []
+    # A dump of the queue can be restored there.
+    assert wanted in open_database(url).warnings_about_installation()[0]
+    server.drop_database(url)
 
 
 def test_triggers_that_are_off_tell_nothing_and_claims_go_on(

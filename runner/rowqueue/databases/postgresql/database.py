@@ -22,7 +22,6 @@ _log = logging.getLogger(__name__)
 # TCP keep-alive: a dead peer is detected within about a minute. The URL overrides these settings.
 _DEFAULTS = {
     "connect_timeout": "10",
-    "client_encoding": "utf8",
     "keepalives_idle": "30",
     "keepalives_interval": "10",
     "keepalives_count": "3",
@@ -31,6 +30,7 @@ _DEFAULTS = {
 # The key of the installation lock: an arbitrary number, the same in every release.
 _INSTALL_LOCK = 7_230_415_118
 _INSTALL_SECONDS = 60
+_ENCODING = {"client_encoding": "utf8"}  # another one cannot represent every text
 _ABOUT_SESSION = "SELECT current_setting('default_transaction_isolation'), pg_backend_pid()"
 
 # libpq distinguishes a refused login from an unreachable server only by the error text.
@@ -67,7 +67,7 @@ class PostgreSQL(Database):
             raise ValueError(f"database URL: {reason}") from None
 
     def _open(self, application_name: str) -> psycopg.Connection[Any]:
-        parameters = {**_DEFAULTS, "application_name": application_name, **self._parameters}
+        parameters = {**_DEFAULTS, "application_name": application_name, **self._parameters, **_ENCODING}
         try:
             connection = psycopg.connect(make_conninfo(**parameters), autocommit=True, prepare_threshold=None)
         except (psycopg.Error, UnicodeError) as error:
@@ -106,7 +106,7 @@ class PostgreSQL(Database):
         return PostgreSQLSession(connection)
 
     def yoyo_url(self) -> str:
-        parameters = {**_DEFAULTS, "application_name": "rowqueue yoyo", **self._parameters}
+        parameters = {**_DEFAULTS, "application_name": "rowqueue yoyo", **self._parameters, **_ENCODING}
         with self._opened("rowqueue apply") as connection:
             schema = yoyo_tables.schema_of(connection)
             # Only if needed: through a pooler, the next statement may use another server connection.
@@ -120,6 +120,8 @@ class PostgreSQL(Database):
         with ExitStack() as stack:
             stack.enter_context(translated())
             connection = stack.enter_context(self._open("rowqueue apply"))
+            if reason := rights.unsuitable(connection):
+                raise DatabaseError(reason)
             # Before the transaction, because that must not lock yoyo's tables.
             _check_rights(connection)
             stack.enter_context(connection.transaction())

@@ -34,15 +34,27 @@ def problems(connection: psycopg.Connection[Any]) -> list[str]:
     return found
 
 
+def unsuitable(connection: psycopg.Connection[Any]) -> str | None:
+    """Why this database cannot have the queue, if so."""
+    info = connection.info
+    if (encoding := info.parameter_status("server_encoding")) in ("UTF8", None):
+        return None
+    return (
+        f"database {info.dbname} has the encoding {encoding}, but the queue needs UTF8: create another database with"
+        " CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"
+    )
+
+
 def warnings(connection: psycopg.Connection[Any]) -> list[str]:
     """Problems that only an administrator can repair."""
+    found = [reason] if (reason := unsuitable(connection)) else []
     owner = connection.execute(
         "SELECT r.rolname FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner"
         " WHERE n.nspname = 'mq' AND r.rolsuper"
     ).fetchone()
-    if owner is None:
-        return []
-    return [f"{owner[0]}, a superuser, owns the queue: install it as a role that only owns the database"]
+    if owner is not None:
+        found.append(f"{owner[0]}, a superuser, owns the queue: install it as a role that only owns the database")
+    return found
 
 
 @cache

@@ -36,13 +36,18 @@ _SCRIPT_HEAD = """\
 -- rowqueue for PostgreSQL: the whole installation, for psql. All or nothing.
 \\set ON_ERROR_STOP on
 BEGIN;
-SET LOCAL client_encoding = 'UTF8';
 SET LOCAL client_min_messages = warning;
 DO $$ BEGIN
+    IF current_setting('server_encoding') <> 'UTF8' THEN
+        RAISE EXCEPTION 'database % has the encoding %, but the queue needs UTF8',
+            current_database(), current_setting('server_encoding')
+            USING HINT = 'Create another database with CREATE DATABASE ... ENCODING ''UTF8'' TEMPLATE template0.';
+    END IF;
     IF EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'mq') THEN
         RAISE EXCEPTION 'schema mq already exists: this script makes a new installation; runner apply upgrades one';
     END IF;
 END $$;
+SET LOCAL client_encoding = 'UTF8';
 CREATE TABLE IF NOT EXISTS public.yoyo_lock (
     locked integer DEFAULT 1, ctime timestamp, pid integer NOT NULL, PRIMARY KEY (locked)
 );
