@@ -188,7 +188,7 @@ class PostgreSQL(Database):
     def uninstall(self) -> None:
         with self.installing(), self._opened("rowqueue uninstall") as connection, connection.transaction():
             names = migrations.known(self.name, self.installed())
-            connection.execute("DROP SCHEMA IF EXISTS mq CASCADE")
+            connection.execute("DROP SCHEMA IF EXISTS mq, mq_internal CASCADE")
             yoyo_tables.forget(connection, names)
             for role in ROLES:
                 _drop_role(connection, role)
@@ -223,7 +223,8 @@ def _drop_role(connection: psycopg.Connection[Any], role: str) -> None:
 # Objects that would be dropped with the schema, except the triggers of watched tables, which are the queue's own.
 _DEPENDENTS = """\
 WITH own AS (
-    SELECT 'pg_class'::regclass AS classid, oid FROM pg_class WHERE relnamespace = to_regnamespace('mq')
+    SELECT 'pg_class'::regclass AS classid, oid FROM pg_class
+    WHERE relnamespace IN (to_regnamespace('mq'), to_regnamespace('mq_internal'))
     UNION ALL SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE pronamespace = to_regnamespace('mq')
     UNION ALL SELECT 'pg_type'::regclass, oid FROM pg_type WHERE typnamespace = to_regnamespace('mq')
 ), used AS (
