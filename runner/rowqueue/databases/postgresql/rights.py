@@ -39,8 +39,8 @@ def unsuitable(connection: psycopg.Connection[Any]) -> str | None:
     info = connection.info
     if (encoding := info.parameter_status("server_encoding")) not in ("UTF8", None):
         return (
-            f"database {info.dbname} has the encoding {encoding}, but the queue needs UTF8: create another database with"
-            " CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"
+            f"database {info.dbname} has the encoding {encoding}, but the queue needs UTF8:"
+            " create another database with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"
         )
     for schema, table in (("mq", "installed"), ("mq_internal", "secret")):
         found = connection.execute(
@@ -50,8 +50,8 @@ def unsuitable(connection: psycopg.Connection[Any]) -> str | None:
         ).fetchone()
         if found is not None:
             return (
-                f"another project has a schema {schema} in database {info.dbname}, owned by {found[0]}: install the queue"
-                " in another database, or rename that schema"
+                f"another project has a schema {schema} in database {info.dbname}, owned by {found[0]}:"
+                " install the queue in another database, or rename that schema"
             )
     return None
 
@@ -66,7 +66,7 @@ def warnings(connection: psycopg.Connection[Any]) -> list[str]:
     if owner is not None:
         found.append(f"{owner[0]}, a superuser, owns the queue: install it as a role that only owns the database")
     found += [
-        f"{role} may read mq_internal.secret, as a member of pg_read_all_data, and so prove any right on a polling table"
+        f"{role}, a member of pg_read_all_data, may read mq_internal.secret and so prove any right on a polling table"
         for (role,) in connection.execute(_SECRET_READERS)
     ]
     return found
