@@ -166,7 +166,8 @@ def definitions(server: servers.Server, url: str) -> dict[str, str]:
 _DEFINITIONS = """\
 SELECT p.oid::regprocedure::text AS name, pg_get_functiondef(p.oid) AS definition
 FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE n.nspname IN ('mq', 'mq_internal')
-UNION ALL SELECT c.oid::regclass::text, CASE c.relkind WHEN 'v' THEN pg_get_viewdef(c.oid) WHEN 'i' THEN pg_get_indexdef(c.oid)
+UNION ALL SELECT c.oid::regclass::text, CASE c.relkind WHEN 'v' THEN pg_get_viewdef(c.oid)
+    WHEN 'i' THEN pg_get_indexdef(c.oid)
     ELSE (SELECT string_agg(concat_ws(' ', a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity,
         a.attgenerated, pg_get_expr(d.adbin, d.adrelid), col_description(c.oid, a.attnum)), ', ' ORDER BY a.attname)
     FROM pg_attribute AS a LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum

@@ -30,7 +30,8 @@ SELECT f.kind, f.name, f.sha256, CASE WHEN f.kind = 'procedure' THEN mq.object_f
 
 _RECORD_TAIL = """\
 ON CONFLICT (name) DO UPDATE
-SET kind = excluded.kind, sha256 = excluded.sha256, fingerprint = excluded.fingerprint, applied_at = excluded.applied_at"""
+SET kind = excluded.kind, sha256 = excluded.sha256, fingerprint = excluded.fingerprint,
+    applied_at = excluded.applied_at"""
 
 
 RECORD = f"{_RECORD_HEAD}FROM (VALUES (%s, %s, %s)) AS f (kind, name, sha256)\n{_RECORD_TAIL}"
@@ -60,7 +61,8 @@ BEGIN
             RAISE EXCEPTION 'the database has migration %, which this script does not know', v_unknown
                 USING HINT = 'Use the script of the release that installed it, or of a later one.';
         END IF;
-        PERFORM set_config('rowqueue.applied', string_agg(i.name, ' '), true) FROM mq.installed AS i WHERE i.kind = 'migration';
+        PERFORM set_config('rowqueue.applied', string_agg(i.name, ' '), true)
+        FROM mq.installed AS i WHERE i.kind = 'migration';
     ELSIF EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname IN ('mq', 'mq_internal')) THEN
         RAISE EXCEPTION 'another project has a schema mq or mq_internal in this database'
             USING HINT = 'The queue needs both names: install it in another database, or rename that schema.';
