@@ -29,7 +29,7 @@ def released(database: str) -> list[Path]:
 
 
 def tables(database: str) -> list[str]:
-    """The tables that the migrations create, on an engine where the queue's names have a prefix; the first one first."""
+    """The tables that the migrations create, in order, on an engine where the queue's names have a prefix."""
     created = r"CREATE (?:GLOBAL TEMPORARY )?TABLE (?:IF NOT EXISTS )?(mq_\w+)"
     return [name for path in released(database) for name in re.findall(created, path.read_text("utf-8"))]
 

@@ -1,6 +1,7 @@
 """MySQL and MariaDB: a dump on a server that knows none of the queue's accounts, and in a database of another name."""
 
 import subprocess
+import sys
 import tempfile
 from contextlib import closing
 from urllib.parse import unquote, urlsplit
@@ -8,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 import pymysql
 import pytest
 from rowqueue import install
-from rowqueue.databases import Database, DatabaseError, open_database
+from rowqueue.databases import Database, DatabaseError, SchemaMissing, open_database
 from servers import Server
 from servers.mysql import programs
 
@@ -90,16 +91,44 @@ def dumped(server: Server, database: Database) -> str:
 
 
 @pytest.mark.product("mysql")
-def test_a_dump_goes_into_a_database_of_another_name(server: Server, empty_database: Database) -> None:
+def test_a_dump_that_replaces_its_database_changes_nothing(server: Server, empty_database: Database) -> None:
+    install.apply(empty_database)
+    fill(server, empty_database)
+    before, dump = server.catalog(empty_database.url), dumped(server, empty_database)
+    name = empty_database.url.rpartition("/")[2]
+    server.query(server.url, f"DROP DATABASE {name}")
+    server.query(server.url, f"CREATE DATABASE {name}")
+    done = client(server, empty_database.url, input=dump)
+    assert done.returncode == 0, done.stderr
+    assert server.catalog(empty_database.url) == before
+    works(server, empty_database)
+    with closing(empty_database.connect("test")) as session:
+        assert [row for row in session.call("queue_health") if row["verdict"] == "bad"] == []
+
+
+@pytest.mark.product("mysql")
+@pytest.mark.parametrize("by", ["runner", "script"])
+def test_a_dump_goes_into_a_database_of_another_name(server: Server, empty_database: Database, by: str) -> None:
     install.apply(empty_database)
     fill(server, empty_database)
     other = open_database(server.create_database())
     done = client(server, other.url, input=dumped(server, empty_database))
     assert done.returncode == 0, done.stderr
-    with closing(other.connect("test")) as session, pytest.raises(DatabaseError):
+    with closing(other.connect("test")) as session, pytest.raises(SchemaMissing, match="run `runner apply`"):
         session.call("send", "q", "x")
     assert other.rights_problems()
-    assert install.apply(other).procedures
+    doctor = subprocess.run(
+        [sys.executable, "-m", "rowqueue.cli", "doctor", "--database", other.url], capture_output=True, text=True
+    )
+    assert doctor.returncode == 3 and "run `runner apply` to repair it" in doctor.stdout and not doctor.stderr
+    if by == "runner":
+        assert install.apply(other).procedures
+    else:
+        done = client(server, other.url, input="\n".join(install.script("mysql")))
+        assert done.returncode == 0, done.stderr
+        # Only its accounts' rights are missing in the other database.
+        server.query(other.url, "GRANT SELECT, TRIGGER ON seen TO 'mq_owner'@'localhost'")
+        assert install.apply(other) == install.Applied()
     works(server, other)
     server.drop_database(other.url)
 
