@@ -304,7 +304,7 @@ def test_uninstalling_gives_claimed_rows_back_and_takes_nothing_of_anybody_elses
     with pytest.raises(install.InstallError, match=r"shop\.t"):
         install.uninstall(installed_database)
     run("DROP TABLE shop.t")
-    assert install.uninstall(installed_database) == ["orders"]
+    assert install.uninstall(installed_database) == (["orders"], [])
     assert {row["status"] for row in run("SELECT status FROM orders")} <= {"N", "D", "E"}
     assert run("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal") == []
 
@@ -408,7 +408,7 @@ def test_a_setting_that_a_dba_may_change_changes_nothing(
     session.call("send", "arrows", TEXT)
     assert [row["body"] for row in session.call("take_batch", "arrows", 9)] == [TEXT]
     session.close()
-    assert install.uninstall(empty_database) == []
+    assert install.uninstall(empty_database) == ([], [])
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "EUC_JP"])
