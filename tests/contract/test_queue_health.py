@@ -116,8 +116,9 @@ def test_queue_health_names_a_missing_object(server: servers.Server, installed_d
 # because a column that numbers itself must be in one.
 _INDEXES = {
     "postgresql": """\
-SELECT c.relname AS name, coalesce('ALTER TABLE ' || k.conrelid::regclass || ' DROP CONSTRAINT ' || k.conname || ' CASCADE',
-    'DROP INDEX ' || c.oid::regclass) AS statement
+SELECT c.relname AS name,
+    coalesce('ALTER TABLE ' || k.conrelid::regclass || ' DROP CONSTRAINT ' || k.conname || ' CASCADE',
+        'DROP INDEX ' || c.oid::regclass) AS statement
 FROM pg_index AS x
 JOIN pg_class AS c ON c.oid = x.indexrelid
 JOIN pg_namespace AS n ON n.oid = c.relnamespace
