@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+import psycopg
 import pytest
 import servers
 from queues import call, refused
@@ -177,6 +178,22 @@ UNION ALL SELECT concat(c.conrelid::regclass, ' ', c.conname), pg_get_constraint
 FROM pg_constraint AS c JOIN pg_namespace AS n ON n.oid = c.connamespace
 WHERE n.nspname IN ('mq', 'mq_internal') AND c.contype <> 'n'
 """
+
+
+def test_only_a_user_who_may_create_schemas_can_keep_others_from_installing(
+    server: servers.Server, empty_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rowqueue.databases.postgresql.database._INSTALL_SECONDS", 1)
+    with server.login(empty_database.url, "stranger") as url, server.client(url) as stranger:
+        # The number of the lock of earlier versions.
+        stranger.execute("SELECT pg_advisory_lock(7230415118)")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            stranger.execute("CREATE SCHEMA rowqueue_installing")
+        with empty_database.installing():
+            with pytest.raises(DatabaseError, match="another"), empty_database.installing():
+                pass
+        assert install.apply(empty_database).procedures
+    assert server.query(empty_database.url, "SELECT to_regnamespace('rowqueue_installing') AS n") == [{"n": None}]
 
 
 def test_another_projects_schema_is_named_and_nothing_is_changed(

@@ -27,8 +27,8 @@ _DEFAULTS = {
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",
 }
-# The key of the installation lock: an arbitrary number, the same in every release.
-_INSTALL_LOCK = 7_230_415_118
+# The installation lock: a schema of this name that is never committed. Any user could take an advisory lock.
+_INSTALL_LOCK = "rowqueue_installing"
 _INSTALL_SECONDS = 60
 _ENCODING = {"client_encoding": "utf8"}  # another one cannot represent every text
 _ABOUT_SESSION = "SELECT current_setting('default_transaction_isolation'), pg_backend_pid()"
@@ -116,7 +116,7 @@ class PostgreSQL(Database):
 
     @contextmanager
     def installing(self) -> Iterator[None]:
-        # A transaction-level lock: unlike a session-level one, it also works through a pooler in transaction mode.
+        # A transaction's lock: unlike a session's, it also works through a pooler in transaction mode.
         with ExitStack() as stack:
             stack.enter_context(translated())
             connection = stack.enter_context(self._open("rowqueue apply"))
@@ -124,11 +124,11 @@ class PostgreSQL(Database):
                 raise DatabaseError(reason)
             # Before the transaction, because that must not lock yoyo's tables.
             _check_rights(connection)
-            stack.enter_context(connection.transaction())
+            stack.enter_context(connection.transaction(force_rollback=True))
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             connection.execute(f"SET LOCAL lock_timeout = '{_INSTALL_SECONDS}s'")
             try:
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", [_INSTALL_LOCK])
+                connection.execute(f"CREATE SCHEMA {_INSTALL_LOCK}")
             except psycopg.errors.LockNotAvailable:
                 raise lock_held(_INSTALL_SECONDS) from None
             yield
