@@ -189,9 +189,8 @@ def test_only_a_user_who_may_create_schemas_can_keep_others_from_installing(
         stranger.execute("SELECT pg_advisory_lock(7230415118)")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             stranger.execute("CREATE SCHEMA rowqueue_installing")
-        with empty_database.installing():
-            with pytest.raises(DatabaseError, match="another"), empty_database.installing():
-                pass
+        with empty_database.installing(), pytest.raises(DatabaseError, match="another"), empty_database.installing():
+            pass
         assert install.apply(empty_database).procedures
     assert server.query(empty_database.url, "SELECT to_regnamespace('rowqueue_installing') AS n") == [{"n": None}]
 

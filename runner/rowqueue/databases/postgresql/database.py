@@ -27,8 +27,6 @@ _DEFAULTS = {
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",
 }
-# The installation lock: a schema of this name that is never committed. Any user could take an advisory lock.
-_INSTALL_LOCK = "rowqueue_installing"
 _INSTALL_SECONDS = 60
 _ENCODING = {"client_encoding": "utf8"}  # another one cannot represent every text
 _ABOUT_SESSION = "SELECT current_setting('default_transaction_isolation'), pg_backend_pid()"
@@ -128,7 +126,7 @@ class PostgreSQL(Database):
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             connection.execute(f"SET LOCAL lock_timeout = '{_INSTALL_SECONDS}s'")
             try:
-                connection.execute(f"CREATE SCHEMA {_INSTALL_LOCK}")
+                connection.execute(f"CREATE SCHEMA {script.INSTALL_LOCK}")
             except psycopg.errors.LockNotAvailable:
                 raise lock_held(_INSTALL_SECONDS) from None
             yield

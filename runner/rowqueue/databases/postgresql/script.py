@@ -5,6 +5,9 @@ from collections.abc import Iterator, Sequence
 from ..base import SqlFile
 from ..migrations import hashed
 
+# The installation lock: a schema of this name that is never committed. Any user could take an advisory lock.
+INSTALL_LOCK = "rowqueue_installing"
+
 
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     """See `Database.script`."""
@@ -19,7 +22,7 @@ def parts(files: Sequence[SqlFile]) -> Iterator[str]:
         yield text
     records = ",\n".join(f"    ('{file.kind}', '{file.name}', '{file.sha256}')" for file in files)
     yield f"{_RECORD_HEAD}FROM (VALUES\n{records}\n) AS f (kind, name, sha256)\n{_RECORD_TAIL};\n"
-    yield "COMMIT;\n"
+    yield f"DROP SCHEMA {INSTALL_LOCK};\nCOMMIT;\n"
 
 
 _RECORD_HEAD = """\
@@ -38,11 +41,12 @@ RECORD = f"{_RECORD_HEAD}FROM (VALUES (%s, %s, %s)) AS f (kind, name, sha256)\n{
 
 
 # yoyo's own tables as yoyo 9 makes them, for `yoyo apply` and `runner apply` to continue from.
-_SCRIPT_HEAD = """\
+_SCRIPT_HEAD = f"""\
 -- rowqueue for PostgreSQL: the whole installation, for psql. All or nothing. Run again, it repairs an installation of
 -- this release or upgrades an earlier one.
 \\set ON_ERROR_STOP on
 BEGIN;
+CREATE SCHEMA {INSTALL_LOCK};
 SET LOCAL client_min_messages = warning;
 DO $$
 DECLARE
