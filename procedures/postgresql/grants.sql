@@ -5,7 +5,7 @@
 -- Transaction: the same as for the procedures that changed
 -- Example:     GRANT mq_producer TO shop;
 
--- Objects with another owner, for example after a restore, get the owner of the schema.
+-- Objects with another owner, for example after a restore, get the owner of schema mq.
 DO $$
 DECLARE
     v_statement text;
@@ -14,11 +14,13 @@ BEGIN
         SELECT format('ALTER %s %s OWNER TO %s', o.kind, o.name, n.nspowner::regrole)
         FROM pg_namespace AS n
         CROSS JOIN LATERAL (
-            SELECT 'FUNCTION' AS kind, p.oid::regprocedure::text AS name, p.proowner AS owner
+            SELECT 'SCHEMA' AS kind, i.nspname::text AS name, i.nspowner AS owner FROM pg_namespace AS i WHERE i.nspname = 'mq_internal'
+            UNION ALL
+            SELECT 'FUNCTION', p.oid::regprocedure::text, p.proowner
             FROM pg_proc AS p WHERE p.pronamespace = n.oid
             UNION ALL
             SELECT CASE c.relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, c.oid::regclass::text, c.relowner
-            FROM pg_class AS c WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v')
+            FROM pg_class AS c WHERE c.relnamespace IN (n.oid, 'mq_internal'::regnamespace) AND c.relkind IN ('r', 'p', 'v')
         ) AS o
         WHERE n.nspname = 'mq' AND o.owner <> n.nspowner
     LOOP
@@ -47,8 +49,8 @@ WHERE starts_with(w.key_json, '(SELECT') AND c.relkind IN ('r', 'p')
         ORDER BY k.n
     );
 
-REVOKE ALL ON SCHEMA mq FROM PUBLIC;
-REVOKE ALL ON ALL TABLES IN SCHEMA mq FROM PUBLIC;
+REVOKE ALL ON SCHEMA mq, mq_internal FROM PUBLIC;
+REVOKE ALL ON ALL TABLES IN SCHEMA mq, mq_internal FROM PUBLIC;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mq FROM PUBLIC;
 
 DO $$
@@ -120,6 +122,20 @@ BEGIN
         IF v_role <> 'mq_producer' THEN
             EXECUTE format('GRANT SELECT ON mq.my_pass, mq.my_polled_row TO %I', v_role);
         END IF;
+    END LOOP;
+    -- Whoever can read the secret can prove any right on any polling table, feed and watched table.
+    FOR v_statement IN
+        SELECT format('REVOKE ALL ON SCHEMA %I FROM %s CASCADE', n.nspname, g.grantee::regrole)
+        FROM pg_namespace AS n
+        CROSS JOIN LATERAL aclexplode(n.nspacl) AS g
+        WHERE n.nspname = 'mq_internal' AND g.grantee NOT IN (0, n.nspowner)
+        UNION
+        SELECT format('REVOKE ALL ON %s FROM %s CASCADE', c.oid::regclass, g.grantee::regrole)
+        FROM pg_class AS c
+        CROSS JOIN LATERAL aclexplode(c.relacl) AS g
+        WHERE c.relnamespace = 'mq_internal'::regnamespace AND g.grantee NOT IN (0, c.relowner)
+    LOOP
+        EXECUTE v_statement;
     END LOOP;
     -- The user's own roles keep their grants on the contract's functions; grants on internal functions are revoked.
     FOR v_statement IN

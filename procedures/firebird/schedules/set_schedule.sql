@@ -33,7 +33,6 @@ DECLARE v_now timestamp;
 DECLARE v_zone mq_name;
 DECLARE v_next_at timestamp;
 DECLARE v_same smallint;
-DECLARE v_notify smallint;
 BEGIN
     v_now = mq_utc_now();
     EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
@@ -78,9 +77,7 @@ BEGIN
         WHERE s.name = :p_name;
         created = 0;
     END
-    SELECT notify FROM mq_policy(:p_type) INTO v_notify;
-    IF (v_notify = 1) THEN
-        EXECUTE PROCEDURE mq_wake(p_type);
+    EXECUTE PROCEDURE mq_wake(p_type);
     SUSPEND;
 END^
 

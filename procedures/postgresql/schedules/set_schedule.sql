@@ -72,8 +72,6 @@ BEGIN
         WHERE s.name = p_name
         RETURNING s.next_at INTO next_at;
     END IF;
-    IF (mq.policy(p_type)).notify THEN
-        PERFORM mq.wake(p_type);
-    END IF;
+    PERFORM mq.wake(p_type);
 END
 $$;

@@ -221,3 +221,26 @@ def test_the_owner_of_a_database_installs_without_being_a_superuser(
             session.close()
         finally:
             server.drop_database(url)
+
+
+def test_a_grant_on_all_tables_shows_no_secret(server: servers.Server, installed_database: Database) -> None:
+    """Whoever can read it can prove any right on any polling table, feed and watched table."""
+    url = installed_database.url
+    with server.login(url, "reader", "mq_operator") as reader:
+        server.query(url, "GRANT SELECT ON ALL TABLES IN SCHEMA mq TO reader")
+        assert server.query(reader, "SELECT count(*) AS n FROM mq.message") == [{"n": 0}]
+        assert server.query(url, "SELECT to_regclass('mq.secret') AS secret") == [{"secret": None}]
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            server.query(reader, "SELECT * FROM mq_internal.secret")
+        server.query(url, "GRANT USAGE ON SCHEMA mq_internal TO reader")
+        server.query(url, "GRANT SELECT ON ALL TABLES IN SCHEMA mq_internal TO reader")
+        problems = ["reader may use mq_internal.secret", "reader may use schema mq_internal"]
+        assert sorted(installed_database.rights_problems()) == problems
+        assert sorted(install.apply(installed_database).mended) == problems
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            server.query(reader, "SELECT * FROM mq_internal.secret")
+        warned = "reader, a member of pg_read_all_data, may read mq_internal.secret"
+        assert not any(warned in line for line in installed_database.warnings_about_installation())
+        server.query(url, "GRANT pg_read_all_data TO reader")
+        assert any(warned in line for line in installed_database.warnings_about_installation())
+        server.query(url, "DROP OWNED BY reader")
