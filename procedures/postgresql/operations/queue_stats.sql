@@ -1,9 +1,9 @@
--- queue_stats: count each queue's messages by state, exactly up to 10,000.
+-- queue_stats: count each queue's messages by state; above 10,000 ready, delayed and dead are estimates.
 -- Arguments:   p_type (1 to 200 characters; NULL: all that have a policy or a message)
--- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds (NULL: none is ready), capped (1: a
---              number is larger than 10,000, which is shown instead), paused (1: claims return nothing)
+-- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds (NULL: none is ready), estimated (1: ready,
+--              delayed or dead is above 10,000; such a number is an estimate), paused (1: claims return nothing)
 -- Errors:      50002 invalid_argument
--- Transaction: reads only, at most 10,000 index entries per number
+-- Transaction: reads only, at most 10,000 index entries per number, and all claims; see estimate
 -- Example:     SELECT * FROM mq.queue_stats();
 
 CREATE OR REPLACE FUNCTION mq.queue_stats(
@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION mq.queue_stats(
     expired bigint,
     dead bigint,
     oldest_ready_seconds double precision,
-    capped smallint,
+    estimated smallint,
     paused smallint
 )
 LANGUAGE plpgsql
@@ -63,11 +63,15 @@ BEGIN
         LEFT JOIN (SELECT * FROM mq.queue WHERE p_type IS NULL OR type = p_type) AS q ON q.type = c.type
         GROUP BY c.type, q.paused
     )
-    SELECT t.type, least(t.ready, c_cap)::bigint, least(t.delayed, c_cap)::bigint, least(t.active, c_cap)::bigint,
-        least(t.expired, c_cap)::bigint, least(t.dead, c_cap)::bigint,
+    SELECT t.type,
+        CASE WHEN t.ready <= c_cap THEN t.ready
+            ELSE greatest(mq.estimate('ready', t.type, v_now) - t.active - t.expired, c_cap + 1) END,
+        CASE WHEN t.delayed <= c_cap THEN t.delayed ELSE greatest(mq.estimate('delayed', t.type, v_now), c_cap + 1) END,
+        t.active, t.expired,
+        CASE WHEN t.dead <= c_cap THEN t.dead ELSE greatest(mq.estimate('dead', t.type, v_now), c_cap + 1) END,
         -- greatest() ignores NULL: without ready messages there is no age.
         CASE WHEN t.oldest IS NOT NULL THEN greatest(extract(epoch FROM v_now - t.oldest), 0)::double precision END,
-        (greatest(t.ready, t.delayed, t.active, t.expired, t.dead) > c_cap)::integer::smallint, t.paused::integer::smallint
+        (greatest(t.ready, t.delayed, t.dead) > c_cap)::integer::smallint, t.paused::integer::smallint
     FROM totals AS t
     ORDER BY t.type COLLATE "C";
 END
