@@ -33,15 +33,15 @@ BEGIN
     PERFORM mq.require_name('type', p_type, true);
     RETURN QUERY
     WITH counts AS (
-        SELECT c.type, 'ready' AS what, c.first, c.second, c.oldest FROM mq.count_types('ready', p_type, c_cap, v_now) AS c
-        UNION ALL
-        SELECT c.type, 'grouped', c.first, c.second, c.oldest FROM mq.count_types('grouped', p_type, c_cap, v_now) AS c
-        UNION ALL
-        SELECT c.type, 'delayed', c.first, c.second, c.oldest FROM mq.count_types('delayed', p_type, c_cap, v_now) AS c
-        UNION ALL
-        SELECT c.type, 'batch', c.first, c.second, c.oldest FROM mq.count_types('batch', p_type, c_cap, v_now) AS c
-        UNION ALL
-        SELECT c.type, 'dead', c.first, c.second, c.oldest FROM mq.count_types('dead', p_type, c_cap, v_now) AS c
+        SELECT c.type, c.what, CASE WHEN c.first <= c_cap OR c.what = 'batch' THEN c.first
+                ELSE mq.estimate(CASE c.what WHEN 'delayed' THEN 'due' ELSE c.what END, c.type, v_now) END AS first,
+            CASE WHEN c.second <= c_cap OR c.what = 'batch' THEN c.second
+                ELSE mq.estimate('delayed', c.type, v_now) END AS second, c.oldest
+        FROM (
+            SELECT w.what, n.*
+            FROM unnest(ARRAY['ready', 'grouped', 'delayed', 'batch', 'dead']) AS w (what)
+            CROSS JOIN LATERAL mq.count_types(w.what, p_type, c_cap, v_now) AS n
+        ) AS c
         UNION ALL
         -- A type with only a policy also has a row, and so has a type that is given by name.
         SELECT q.type, 'policy', 0, 0, NULL FROM mq.queue AS q WHERE p_type IS NULL OR q.type = p_type
@@ -63,12 +63,7 @@ BEGIN
         LEFT JOIN (SELECT * FROM mq.queue WHERE p_type IS NULL OR type = p_type) AS q ON q.type = c.type
         GROUP BY c.type, q.paused
     )
-    SELECT t.type,
-        CASE WHEN t.ready <= c_cap THEN t.ready
-            ELSE greatest(mq.estimate('ready', t.type, v_now) - t.active - t.expired, c_cap + 1) END,
-        CASE WHEN t.delayed <= c_cap THEN t.delayed ELSE greatest(mq.estimate('delayed', t.type, v_now), c_cap + 1) END,
-        t.active, t.expired,
-        CASE WHEN t.dead <= c_cap THEN t.dead ELSE greatest(mq.estimate('dead', t.type, v_now), c_cap + 1) END,
+    SELECT t.type, t.ready, t.delayed, t.active, t.expired, t.dead,
         -- greatest() ignores NULL: without ready messages there is no age.
         CASE WHEN t.oldest IS NOT NULL THEN greatest(extract(epoch FROM v_now - t.oldest), 0)::double precision END,
         (greatest(t.ready, t.delayed, t.dead) > c_cap)::integer::smallint, t.paused::integer::smallint
