@@ -6,7 +6,8 @@
 -- Example:     CALL mq_estimate('ready', 'email', UTC_TIMESTAMP(6), @estimate);
 --
 -- It searches the messages with 400 ids, spread from the lowest to the highest id that it finds at both ends of the index.
--- The share of ids found gives the number. The server's statistics are not used: queues change faster.
+-- The share of ids found gives the number. Dead letters have few of the ids, so they are sampled by their own numbers.
+-- The server's statistics are not used: queues change faster.
 
 DROP PROCEDURE IF EXISTS mq_estimate;
 
@@ -71,22 +72,30 @@ BEGIN
             ORDER BY run_at DESC, id DESC LIMIT c_ends)
         ) AS e;
     ELSE
-        SELECT MIN(e.id), MAX(e.id) INTO v_low, v_high
+        SELECT MIN(e.n), MAX(e.n) INTO v_low, v_high
         FROM (
-            (SELECT id FROM mq_dead FORCE INDEX (dead_age) WHERE type = p_type ORDER BY died_at, id LIMIT c_ends)
+            (SELECT n FROM mq_dead FORCE INDEX (dead_age) WHERE type = p_type ORDER BY died_at, id LIMIT c_ends)
             UNION ALL
-            (SELECT id FROM mq_dead FORCE INDEX (dead_age) WHERE type = p_type ORDER BY died_at DESC, id DESC LIMIT c_ends)
+            (SELECT n FROM mq_dead FORCE INDEX (dead_age) WHERE type = p_type ORDER BY died_at DESC, id DESC LIMIT c_ends)
         ) AS e;
     END IF;
-    SELECT COUNT(*) INTO v_found
     -- Irregular steps, but the same in each call: messages of two queues may alternate.
-    FROM JSON_TABLE(CONCAT('[0', REPEAT(',0', c_sample - 1), ']'), '$[*]' COLUMNS (n FOR ORDINALITY)) AS s
-    STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = v_low + CAST(FLOOR(
-        (s.n - 1 + MOD(s.n * 61803399, 100000000) / 1e8) * (v_high - v_low + 1) / c_sample) AS SIGNED)
-    LEFT JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = m.id
-    LEFT JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
-    WHERE m.type = p_type AND p_table = CASE WHEN e.id IS NOT NULL THEN 'dead' WHEN d.run_at <= p_now THEN 'due'
-        WHEN d.run_at > p_now THEN 'delayed' WHEN p_table = 'grouped' THEN 'grouped' ELSE 'ready' END;
+    IF p_table = 'dead' THEN
+        SELECT COUNT(*) INTO v_found
+        FROM JSON_TABLE(CONCAT('[0', REPEAT(',0', c_sample - 1), ']'), '$[*]' COLUMNS (i FOR ORDINALITY)) AS s
+        STRAIGHT_JOIN mq_dead AS e FORCE INDEX (dead_n) ON e.n = v_low + CAST(FLOOR(
+            (s.i - 1 + MOD(s.i * 61803399, 100000000) / 1e8) * (v_high - v_low + 1) / c_sample) AS SIGNED)
+        WHERE e.type = p_type;
+    ELSE
+        SELECT COUNT(*) INTO v_found
+        FROM JSON_TABLE(CONCAT('[0', REPEAT(',0', c_sample - 1), ']'), '$[*]' COLUMNS (i FOR ORDINALITY)) AS s
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = v_low + CAST(FLOOR(
+            (s.i - 1 + MOD(s.i * 61803399, 100000000) / 1e8) * (v_high - v_low + 1) / c_sample) AS SIGNED)
+        LEFT JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = m.id
+        LEFT JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
+        WHERE m.type = p_type AND e.id IS NULL AND p_table = CASE WHEN d.run_at <= p_now THEN 'due'
+            WHEN d.run_at > p_now THEN 'delayed' WHEN p_table = 'grouped' THEN 'grouped' ELSE 'ready' END;
+    END IF;
     IF p_table IN ('ready', 'grouped') THEN
         -- The sample does not show which messages are claimed.
         SELECT COALESCE(SUM(JSON_LENGTH(items)), 0) INTO v_claimed FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type;

@@ -6,7 +6,8 @@
 -- Example:     SELECT mq.estimate('ready', 'email', clock_timestamp());
 --
 -- It searches the messages with 400 ids, spread from the lowest to the highest id that it finds at both ends of the index.
--- The share of ids found gives the number. Planner statistics are not used: queues change faster.
+-- The share of ids found gives the number. Dead letters have few of the ids, so they are sampled by their own numbers.
+-- Planner statistics are not used: queues change faster.
 
 CREATE OR REPLACE FUNCTION mq.estimate(
     p_table text,
@@ -27,6 +28,7 @@ DECLARE
     v_ends bigint[] := '{}';
     v_low bigint;
     v_size bigint;
+    v_sample bigint[];
     v_found bigint;
     v_claimed bigint := 0;
 BEGIN
@@ -53,24 +55,31 @@ BEGIN
             || ARRAY(SELECT id FROM mq.delayed WHERE type = p_type AND run_at > p_now
                 ORDER BY type DESC, run_at DESC, id DESC LIMIT c_ends);
     ELSE
-        v_ends := ARRAY(SELECT id FROM mq.dead WHERE type = p_type ORDER BY type, died_at, id LIMIT c_ends)
-            || ARRAY(SELECT id FROM mq.dead WHERE type = p_type ORDER BY type DESC, died_at DESC, id DESC LIMIT c_ends);
+        v_ends := ARRAY(SELECT n FROM mq.dead WHERE type = p_type ORDER BY type, died_at, id LIMIT c_ends)
+            || ARRAY(SELECT n FROM mq.dead WHERE type = p_type ORDER BY type DESC, died_at DESC, id DESC LIMIT c_ends);
     END IF;
     SELECT min(e.id), max(e.id) - min(e.id) + 1 INTO v_low, v_size FROM unnest(v_ends) AS e (id);
-    SELECT count(*) INTO v_found
-    FROM (
+    v_sample := ARRAY(
         -- Irregular steps, but the same in each call: messages of two queues may alternate.
-        SELECT v_low + trunc((n + n * 61803399 % 100000000 / 1e8) * v_size / c_sample)::bigint AS id
-        FROM generate_series(0::bigint, c_sample - 1) AS n
-        OFFSET 0
-    ) AS s
-    CROSS JOIN LATERAL (SELECT type FROM mq.message WHERE id = s.id OFFSET 0) AS m
-    -- ORDER BY selects the primary keys: see erase.
-    LEFT JOIN LATERAL (SELECT id FROM mq.dead WHERE id = ANY (ARRAY[s.id]) ORDER BY id) AS e ON true
-    LEFT JOIN LATERAL (SELECT run_at FROM mq.delayed WHERE id = ANY (ARRAY[s.id]) ORDER BY id) AS d ON true
-    WHERE m.type = p_type
-        AND p_table = CASE WHEN e.id IS NOT NULL THEN 'dead' WHEN d.run_at <= p_now THEN 'due' WHEN d.run_at > p_now THEN 'delayed'
-            WHEN p_table = 'grouped' THEN 'grouped' ELSE 'ready' END;
+        SELECT v_low + trunc((i + i * 61803399 % 100000000 / 1e8) * v_size / c_sample)::bigint
+        FROM generate_series(0::bigint, c_sample - 1) AS i
+    );
+    IF p_table = 'dead' THEN
+        SELECT count(*) INTO v_found
+        FROM unnest(v_sample) AS s (n)
+        CROSS JOIN LATERAL (SELECT type FROM mq.dead WHERE n = s.n OFFSET 0) AS e
+        WHERE e.type = p_type;
+    ELSE
+        SELECT count(*) INTO v_found
+        FROM unnest(v_sample) AS s (id)
+        CROSS JOIN LATERAL (SELECT type FROM mq.message WHERE id = s.id OFFSET 0) AS m
+        -- ORDER BY selects the primary keys: see erase.
+        LEFT JOIN LATERAL (SELECT id FROM mq.dead WHERE id = ANY (ARRAY[s.id]) ORDER BY id) AS e ON true
+        LEFT JOIN LATERAL (SELECT run_at FROM mq.delayed WHERE id = ANY (ARRAY[s.id]) ORDER BY id) AS d ON true
+        WHERE m.type = p_type AND e.id IS NULL
+            AND p_table = CASE WHEN d.run_at <= p_now THEN 'due' WHEN d.run_at > p_now THEN 'delayed'
+                WHEN p_table = 'grouped' THEN 'grouped' ELSE 'ready' END;
+    END IF;
     IF p_table IN ('ready', 'grouped') THEN
         -- The sample does not show which messages are claimed.
         SELECT coalesce(sum(cardinality(ids)), 0) INTO v_claimed FROM mq.batch WHERE type = p_type;
