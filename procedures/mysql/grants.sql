@@ -5,8 +5,7 @@
 -- Transaction: each statement commits
 -- Example:     GRANT mq_producer TO shop;
 --
--- It is long because MySQL grants procedures one by one, and because the runner compares the grants with this list line
--- by line.
+-- MySQL grants procedures one by one. The runner compares the grants with this list line by line.
 
 -- A dump contains no accounts: if they are missing, this needs CREATE USER.
 CREATE USER IF NOT EXISTS 'mq_owner'@'localhost' /*!80000 IDENTIFIED WITH caching_sha2_password

@@ -1,23 +1,23 @@
 """Installs the SQL: versioned migrations through yoyo, then changed procedure files, then the grants."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import contract
 from .databases import Database, DatabaseError, Forbidden, Installed, QueueError, SqlFile, open_database
 from .databases.migrations import InstallError as InstallError
-from .databases.migrations import migrate
+from .databases.migrations import earlier_name, migrate
 
 
 @dataclass(frozen=True)
 class FileStatus:
     """One file compared with the database.
 
-    `state`: `ok`; `missing`: never installed; `pending`: this release has a changed file; `drifted`: the object in the
-    database was changed or dropped by hand; `edited`: a migration was changed after it was applied; `newer`: the
-    database has a migration that this release does not know.
+    `state`: `ok`; `missing`: never installed; `pending`: this release has a changed file, or a new name for a
+    migration; `drifted`: the object in the database was changed or dropped by hand; `edited`: a migration was changed
+    after it was applied; `newer`: the database has a migration that this release does not know.
     """
 
     kind: str
@@ -67,16 +67,20 @@ def status(database: Database) -> list[FileStatus]:
     installed = database.installed() or {}
     released = known(database)
     names = {file.name for file in released}
-    found = [FileStatus(file.kind, file.name, _state(file, installed.get(file.name))) for file in released]
+    found = [FileStatus(file.kind, file.name, _state(file, installed)) for file in released]
+    names |= {earlier_name(name) for name in names}
     unknown = [entry.name for entry in installed.values() if entry.kind == "migration" and entry.name not in names]
     return found + [FileStatus("migration", name, "newer") for name in unknown]
 
 
-def _state(file: SqlFile, entry: Installed | None) -> str:
+def _state(file: SqlFile, installed: Mapping[str, Installed]) -> str:
+    entry = installed.get(file.name) or installed.get(earlier_name(file.name))
     if entry is None:
         return "missing"
     if entry.sha256 != file.sha256:
         return "edited" if file.kind == "migration" else "pending"
+    if entry.name != file.name:
+        return "pending"
     return "drifted" if entry.changed else "ok"
 
 

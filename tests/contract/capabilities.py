@@ -176,7 +176,7 @@ BY_DATABASE = {
     # A view of another session's application name needs the performance schema, which MariaDB has switched off.
     # TRUNCATE commits the caller's transaction. A second index on mq_ready, which order by id would need beside the
     # other, costs as much as the whole claim: a ring's messages stand in the order of their ids instead. The driver
-    # could send NUL, the runner refuses it as everywhere.
+    # could send NUL; the runner refuses it on every database.
     "mysql": Capabilities(
         view="mq_message_state",
         key=str,

@@ -6,8 +6,6 @@
 -- Transaction: reads only; only SYSDBA, the owner of the database and RDB$ADMIN see connections of other users, and on
 --              Firebird 4.0 and later a role with the system privilege MONITOR_ANY_ATTACHMENT
 -- Example:     SELECT * FROM mq_queue_health WHERE verdict <> 'ok';
---
--- It is long because it is a list: one check after the other, each with its verdict.
 
 SET TERM ^ ;
 

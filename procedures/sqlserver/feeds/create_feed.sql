@@ -59,15 +59,14 @@ BEGIN
 
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC sp_getapplock @Resource = N'mq.create_feed', @LockMode = 'Exclusive',
-            @LockOwner = 'Transaction', @LockTimeout = -1;
+        EXEC mq.wait_for_lock 'create_feed', N'', N'';
         SELECT @same = CASE
             WHEN table_schema = @schema AND table_name = @name AND key_columns = @keys AND sync_column = @sync THEN 1 ELSE 0
         END
-        FROM mq.feed WITH (READCOMMITTEDLOCK)
+        FROM mq.feed WITH (ROWLOCK, READCOMMITTEDLOCK)
         WHERE name = @id;
         SELECT @other = name
-        FROM mq.feed WITH (READCOMMITTEDLOCK)
+        FROM mq.feed WITH (ROWLOCK, READCOMMITTEDLOCK)
         WHERE name <> @id AND table_schema = @schema AND table_name = @name AND sync_column = @sync;
         IF @same = 0
             EXEC mq.raise_error 'already_exists', N'feed: {} exists with other columns or another table: drop_feed first', @id;

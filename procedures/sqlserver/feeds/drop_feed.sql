@@ -22,7 +22,7 @@ BEGIN
         DELETE FROM mq.feed_counter WITH (ROWLOCK) WHERE feed = @id;
         DELETE FROM mq.feed WITH (ROWLOCK) WHERE name = @id;
         SET @count = @@ROWCOUNT;
-        DELETE FROM mq.feed_consumer WITH (ROWLOCK) WHERE feed = @id;
+        DELETE c FROM mq.feed_consumer AS c WITH (ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk)) WHERE c.feed = @id;
         IF @own = 1
             COMMIT TRANSACTION;
         SELECT @count AS count;

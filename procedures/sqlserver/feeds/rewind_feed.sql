@@ -25,13 +25,16 @@ BEGIN
             BEGIN TRANSACTION;
         IF NOT EXISTS (SELECT * FROM mq.feed WHERE name = @id)
             EXEC mq.raise_error 'not_found', N'feed: there is no feed {}', @id;
-        SELECT @stands = position FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK) WHERE feed = @id AND consumer = @who;
+        SELECT @stands = position
+        FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk))
+        WHERE feed = @id AND consumer = @who;
         SET @stands = COALESCE(@stands, 0);
         IF @position NOT BETWEEN 0 AND @stands
             EXEC mq.raise_error 'invalid_argument', N'position: must be 0 to {}, the consumer''s position', @stands;
-        UPDATE mq.feed_consumer
+        UPDATE c
         SET position = @position, moved_at = SYSUTCDATETIME()
-        WHERE feed = @id AND consumer = @who AND position <> @position;
+        FROM mq.feed_consumer AS c WITH (ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk))
+        WHERE c.feed = @id AND c.consumer = @who AND c.position <> @position;
         IF @own = 1
             COMMIT TRANSACTION;
         SELECT @position AS position;

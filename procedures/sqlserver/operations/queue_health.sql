@@ -6,8 +6,6 @@
 -- Transaction: reads only; sees other sessions when the caller's login has VIEW SERVER STATE (on Azure SQL: the caller VIEW
 --              DATABASE STATE)
 -- Example:     EXEC mq.queue_health;
---
--- It is long because it is a list: one block per row of the result, in the same order.
 
 CREATE OR ALTER PROCEDURE mq.queue_health
 AS
@@ -111,7 +109,7 @@ BEGIN
 
     SELECT @value = COUNT(*), @seconds = DATEDIFF(SECOND, MIN(b.lease_until), @now)
     FROM (
-        SELECT TOP (10000) lease_until FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE lease_until <= @now
+        SELECT TOP (10000) lease_until FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE lease_until <= @now
     ) AS b;
     SET @verdict = CASE WHEN @seconds > 3600 THEN 'bad' WHEN @seconds > 60 THEN 'warn' ELSE 'ok' END;
     SET @detail = CASE
@@ -122,7 +120,7 @@ BEGIN
 
     INSERT INTO @wrong (n, name)
     SELECT TOP (10) 3, name
-    FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK)
+    FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
     WHERE next_at IS NULL
     ORDER BY name;
     INSERT INTO @wrong (n, name)

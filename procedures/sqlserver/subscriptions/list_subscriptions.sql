@@ -12,6 +12,8 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    -- For this call only: at a higher level, the locks of this read would stay until the caller's transaction ends.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id int, @object_id int, @schema nvarchar(128), @label nvarchar(300);
     IF @table IS NOT NULL
         EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;

@@ -31,14 +31,13 @@ BEGIN
         IF @own = 1
             BEGIN TRANSACTION;
         -- One call at a time: of two equal calls, the second finds the rows of the first.
-        EXEC sp_getapplock @Resource = N'mq.watch_table', @LockMode = 'Exclusive',
-            @LockOwner = 'Transaction', @LockTimeout = -1;
+        EXEC mq.wait_for_lock 'watch_table', N'', N'';
         INSERT INTO mq.subscription (watched_id, action, type, topic)
         SELECT @id, a.action, @name, @words
         FROM (VALUES ('I'), ('U'), ('D')) AS a (action)
         WHERE CHARINDEX(a.action, @action) > 0
             AND NOT EXISTS (
-                SELECT * FROM mq.subscription AS s WITH (READCOMMITTEDLOCK)
+                SELECT * FROM mq.subscription AS s WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (subscription_pk))
                 WHERE s.watched_id = @id AND s.action = a.action COLLATE Latin1_General_100_BIN2 AND s.type = @name
                     AND s.topic = @words
             );

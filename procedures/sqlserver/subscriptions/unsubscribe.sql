@@ -29,9 +29,10 @@ BEGIN
         EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
-        DELETE FROM mq.subscription WITH (ROWLOCK)
-        WHERE watched_id = @id AND (@action IS NULL OR CHARINDEX(action, @action) > 0)
-            AND (@name IS NULL OR type = @name) AND (@words IS NULL OR topic = @words);
+        DELETE s
+        FROM mq.subscription AS s WITH (ROWLOCK, FORCESEEK, INDEX (subscription_pk))
+        WHERE s.watched_id = @id AND (@action IS NULL OR CHARINDEX(s.action, @action) > 0)
+            AND (@name IS NULL OR s.type = @name) AND (@words IS NULL OR s.topic = @words);
         SET @count = @@ROWCOUNT;
         IF @own = 1
             COMMIT TRANSACTION;

@@ -25,7 +25,7 @@ BEGIN
             SET @statement = mq.fill(N'DROP TRIGGER IF EXISTS {schema}.[mq_watch_{object_id}];', @pieces);
             EXEC sp_executesql @statement;
         END;
-        DELETE FROM mq.subscription WITH (ROWLOCK) WHERE watched_id = @id;
+        DELETE s FROM mq.subscription AS s WITH (ROWLOCK, FORCESEEK, INDEX (subscription_pk)) WHERE s.watched_id = @id;
         DELETE FROM mq.watched WITH (ROWLOCK) WHERE id = @id;
         IF @own = 1
             COMMIT TRANSACTION;

@@ -63,9 +63,10 @@ BEGIN
             EXEC mq.raise_error 'unsuitable_table', @detail;
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC sp_getapplock @Resource = N'mq.watch_table', @LockMode = 'Exclusive',
-            @LockOwner = 'Transaction', @LockTimeout = -1;
-        SELECT @id = id FROM mq.watched WITH (READCOMMITTEDLOCK) WHERE table_schema = @schema AND table_name = @name;
+        EXEC mq.wait_for_lock 'watch_table', N'', N'';
+        SELECT @id = id
+        FROM mq.watched WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (watched_table_once))
+        WHERE table_schema = @schema AND table_name = @name;
         IF @id IS NULL
         BEGIN
             INSERT INTO mq.watched (table_schema, table_name) VALUES (@schema, @name);

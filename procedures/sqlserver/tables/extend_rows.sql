@@ -27,7 +27,7 @@ BEGIN
             UPDATE mq.polled_batch
             SET lease_until = DATEADD(SECOND, CAST(COALESCE(@seconds, @lease) AS int), SYSUTCDATETIME())
             WHERE batch_key = @key;
-            SELECT @count = COUNT(*) FROM mq.polled_row WHERE batch_key = @key;
+            SELECT @count = COUNT(*) FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch)) WHERE batch_key = @key;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

@@ -24,9 +24,10 @@ BEGIN
             EXEC mq.require_rights @name, 1;
             WHILE @took > 0
             BEGIN
-                UPDATE TOP (1000) mq.polled_row
+                UPDATE TOP (1000) e
                 SET todo = 'L', hit = 0, refused = 0, retry = NULL
-                WHERE batch_key = @key AND todo IS NULL;
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+                WHERE e.batch_key = @key AND e.todo IS NULL;
                 SET @took = @@ROWCOUNT;
             END;
             EXEC mq.fail_rows @name, @key, 0, @count OUTPUT, @dead OUTPUT, @gone OUTPUT;

@@ -68,7 +68,9 @@ def web(
         from .. import exporter
         from ..web import serving
     except ModuleNotFoundError as error:
-        raise typer.BadParameter(f"runner web needs {error.name}: pip install 'rowqueue[web]'") from None
+        raise typer.BadParameter(
+            f"runner web needs {error.name}: pip install '.[web]' in the checkout of rowqueue"
+        ) from None
 
     consuming.log_to_stderr(log_level)
     listener = serving.listening(host, port)

@@ -150,6 +150,8 @@ class Database(ABC):
     """One database, named by a URL: opens sessions and installs the SQL."""
 
     name: ClassVar[str]
+    # What stands before the name of each of the queue's objects.
+    prefix: ClassVar[str]
     schemes: ClassVar[tuple[str, ...]]
     # Whether an upgrade replaces all procedures at once. If not, calls may fail for a moment while it runs.
     swaps_at_once: ClassVar[bool] = True

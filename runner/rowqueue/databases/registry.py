@@ -38,7 +38,7 @@ def open_database(url: str) -> Database:
         try:
             made = import_module(f"{__package__}.{name}").DATABASE
         except ModuleNotFoundError as error:
-            lack = f"database URL: {scheme} needs {error.name}: pip install 'rowqueue[{name}]'"
+            lack = f"database URL: {scheme} needs {error.name}: pip install '.[{name}]' in the checkout of rowqueue"
             raise ValueError(lack) from None
         database = made(url)
         assert isinstance(database, Database)

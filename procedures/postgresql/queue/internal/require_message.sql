@@ -28,7 +28,7 @@ BEGIN
     IF p_run_at > clock_timestamp() + interval '315360000 seconds' OR NOT isfinite(p_run_at) THEN
         PERFORM mq.raise_error('invalid_argument', 'run_at: must be at most 315,360,000 seconds (ten years) ahead');
     ELSIF p_run_at < timestamptz '0001-01-02 00:00:00+00' THEN
-        -- Many clients support no earlier year.
+        -- Many client libraries cannot represent earlier years.
         PERFORM mq.raise_error('invalid_argument', 'run_at: must be in the year 1 or later');
     END IF;
     IF p_priority NOT BETWEEN -32768 AND 32767 THEN

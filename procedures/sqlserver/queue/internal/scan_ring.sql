@@ -26,11 +26,11 @@ BEGIN
         SELECT @tries = @tries + 1, @begun = SYSUTCDATETIME(), @lowest_id = NULL;
         IF @ahead = 1
             SELECT TOP (1) @next_id = id
-            FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @type AND priority = -32768 AND run_at = '0001-01-01' AND id > @high
             ORDER BY priority, run_at, id;
         SELECT TOP (1) @lowest_id = id
-        FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+        FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE type = @type AND priority = -32768 AND run_at = '0001-01-01' AND id > @from_id AND id <= @after_id
         ORDER BY priority, run_at, id;
         SET @scanned = DATEDIFF(MICROSECOND, @begun, SYSUTCDATETIME());

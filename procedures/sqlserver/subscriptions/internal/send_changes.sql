@@ -33,11 +33,11 @@ BEGIN
     SELECT ROW_NUMBER() OVER (ORDER BY t.type, t.topic), t.type, CASE WHEN t.topic <> N'' THEN mq.topic_headers(t.topic, NULL) END
     FROM (
         SELECT type, topic
-        FROM mq.subscription WITH (READCOMMITTED)
+        FROM mq.subscription WITH (READCOMMITTED, FORCESEEK, INDEX (subscription_pk))
         WHERE watched_id = @watched_id AND action = @action AND topic = N''
         UNION ALL
         SELECT b.type, s.topic
-        FROM mq.subscription AS s WITH (READCOMMITTED)
+        FROM mq.subscription AS s WITH (READCOMMITTED, FORCESEEK, INDEX (subscription_pk))
         CROSS APPLY mq.topic_types(s.topic) AS b
         WHERE s.watched_id = @watched_id AND s.action = @action AND s.topic <> N''
     ) AS t;

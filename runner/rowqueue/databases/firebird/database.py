@@ -24,6 +24,7 @@ class Firebird(Database):
     """A database of Firebird 3.0 or later, on a server or in a file that the embedded engine opens."""
 
     name: ClassVar[str] = "firebird"
+    prefix: ClassVar[str] = "mq_"
     schemes: ClassVar[tuple[str, ...]] = ("firebird",)
     # During an upgrade, a call may use new procedures together with old ones.
     swaps_at_once: ClassVar[bool] = False

@@ -28,6 +28,7 @@ class MySQL(Database):
     """
 
     name: ClassVar[str] = "mysql"
+    prefix: ClassVar[str] = "mq_"
     schemes: ClassVar[tuple[str, ...]] = ("mysql", "mariadb")
     swaps_at_once: ClassVar[bool] = False
     yoyo_scheme: ClassVar[str] = "mysql+rowqueue"

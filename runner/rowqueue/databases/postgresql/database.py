@@ -53,6 +53,7 @@ class PostgreSQL(Database):
     """A PostgreSQL database, 15 or later, named by a libpq URL."""
 
     name: ClassVar[str] = "postgresql"
+    prefix: ClassVar[str] = "mq."
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
     undoes_ddl: ClassVar[bool] = True
 

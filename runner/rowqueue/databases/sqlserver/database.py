@@ -45,6 +45,7 @@ class SQLServer(Database):
     """
 
     name: ClassVar[str] = "sqlserver"
+    prefix: ClassVar[str] = "mq."
     schemes: ClassVar[tuple[str, ...]] = ("sqlserver", "mssql")
     undoes_ddl: ClassVar[bool] = True
     # During an upgrade, a call may use new procedures together with old ones.

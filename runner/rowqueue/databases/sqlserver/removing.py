@@ -61,8 +61,8 @@ def forget_migrations(cursor: Cursor, migrations: Iterable[str]) -> None:
     found = {name for (name,) in cursor.fetchall()}
     for table in {"_yoyo_migration", "_yoyo_log"} & found:
         cursor.execute(f"DELETE FROM dbo.{table} WHERE migration_id IN %s", (tuple(migrations),))
-    if "_yoyo_migration" in found:
-        cursor.execute("SELECT TOP (1) 1 FROM dbo._yoyo_migration")
+    for table in {"_yoyo_migration", "_yoyo_log"} & found:
+        cursor.execute(f"SELECT TOP (1) 1 FROM dbo.{table}")
         if cursor.fetchone():
             return
     for table in sorted(found):
