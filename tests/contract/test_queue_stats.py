@@ -104,23 +104,21 @@ def test_queue_stats_is_exact_up_to_10000_and_estimates_above_that(q: Queue, sta
 @pytest.mark.any_engine
 @pytest.mark.parametrize("state", ["ready", "delayed", "dead"])
 def test_an_estimate_is_near_the_number(q: Queue, state: str) -> None:
-    """Among messages of another queue. Half of the ready ones were completed."""
+    """Among messages of another queue. A quarter of the ready ones was completed."""
     held, fate = 0, {"delayed": "3600", "dead": "-1"}.get(state)
     another = q.named(f"{q.name}.b")
-    for n in range(6):
-        sent = q.send_many(6_000)
-        another.send_many(3_000)
+    for n in range(3 if fate else 4):
+        sent = q.send_many(4_000)
+        another.send_many(1_500)
         if fate:
-            q.on("finish_batch", q.claim_key(6_000), "\n".join(f"{id},{fate},x" for id in sent))
-        elif n % 2:
-            q.one("complete_batch", q.claim_key(6_000))
+            q.on("finish_batch", q.claim_key(4_000), "\n".join(f"{id},{fate},x" for id in sent))
+        elif n == 1:
+            q.one("complete_batch", q.claim_key(4_000))
             continue
-        held += 6_000
+        held += 4_000
     for stats in (q.stats(), next(row for row in call(q.session, "queue_stats") if row["type"] == q.name)):
         assert stats["estimated"] == 1
-        assert 0.7 * held < stats[state] < 1.3 * held
-        assert stats[state] > 10_000
-    assert another.stats()["ready"] == pytest.approx(18_000, rel=0.3)
+        assert 0.8 * held < stats[state] < 1.2 * held
     for each in (q, another):
         for purged in "NE":
             while each.call("purge", purged)[0]["count"]:

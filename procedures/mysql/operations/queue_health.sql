@@ -62,7 +62,8 @@ BEGIN
         'none')
     INTO v_value, v_detail
     FROM JSON_TABLE('["mq_queue.PRIMARY", "mq_message.PRIMARY", "mq_dedup.PRIMARY", "mq_ready.PRIMARY", "mq_delayed.PRIMARY",
-        "mq_batch.PRIMARY", "mq_batch.batch_lease", "mq_dead.PRIMARY", "mq_dead.dead_age", "mq_archive.PRIMARY",
+        "mq_batch.PRIMARY", "mq_batch.batch_lease", "mq_dead.PRIMARY", "mq_dead.dead_age", "mq_dead.dead_error",
+        "mq_dead.dead_n", "mq_archive.PRIMARY",
         "mq_archive.archive_type", "mq_archive.archive_age", "mq_mark.PRIMARY", "mq_mark.mark_newest", "mq_ring.PRIMARY",
         "mq_ring.ring_newest", "mq_grouped.PRIMARY", "mq_group_lock.PRIMARY", "mq_stripe.PRIMARY",
         "mq_counter.PRIMARY", "mq_feed.PRIMARY", "mq_feed.feed_column", "mq_feed_consumer.PRIMARY",

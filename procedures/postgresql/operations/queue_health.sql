@@ -152,7 +152,7 @@ BEGIN
     SELECT count(*) AS indexes, string_agg(w.name, ', ' ORDER BY w.name) AS names
     INTO v_row
     FROM unnest(ARRAY['message_pkey', 'message_dedup', 'ready_pkey', 'ready_by_id', 'delayed_pkey', 'delayed_due',
-        'batch_pkey', 'batch_lease', 'dead_pkey', 'dead_age', 'archive_type', 'archive_age', 'archive_id', 'mark_newest',
+        'batch_pkey', 'batch_lease', 'dead_pkey', 'dead_age', 'dead_error', 'dead_n', 'archive_type', 'archive_age', 'archive_id', 'mark_newest',
         'ring_newest', 'ring_type_pkey', 'grouped_pkey', 'group_lock_pkey', 'group_lock_id_key', 'limited_pkey', 'bucket_pkey', 'bucket_full', 'queue_pkey', 'waiter_pkey', 'counter_pkey',
         'feed_pkey', 'feed_column', 'feed_consumer_pkey', 'watched_pkey', 'subscription_pkey', 'schedule_pkey',
         'schedule_due']) AS w (name)
