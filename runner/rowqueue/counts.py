@@ -1,4 +1,4 @@
-"""How numbers of messages are shown, and how long a queue takes to drain: for `stats`, `top`, the web and the exporter."""
+"""How numbers of messages are shown, and how long a queue takes to drain: for `stats`, `top`, web and exporter."""
 
 from collections.abc import Sequence
 from itertools import dropwhile

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from .counts import DRAIN_MINUTES, drain_seconds
 from .databases import Row, Session
+from .seeing import by_minute, handled
 
 log = logging.getLogger("rowqueue")
 
@@ -38,13 +40,14 @@ METRICS = (
     Described("rowqueue_up", "1 if the database answered, else 0."),
     Described("rowqueue_collect_duration_seconds", "How long the database took to answer."),
     Described("rowqueue_left_out", "Names that are not reported because of --max-names.", ("kind",)),
-    Described("rowqueue_ready_messages", "Messages that can be claimed now; counted up to 10,000.", _TYPE),
-    Described("rowqueue_delayed_messages", "Messages that are not due yet; counted up to 10,000.", _TYPE),
-    Described("rowqueue_active_messages", "Messages claimed, within their lease; counted up to 10,000.", _TYPE),
+    Described("rowqueue_ready_messages", "Messages that can be claimed now.", _TYPE),
+    Described("rowqueue_delayed_messages", "Messages that are not due yet.", _TYPE),
+    Described("rowqueue_active_messages", "Messages claimed, within their lease.", _TYPE),
     Described("rowqueue_expired_messages", "Messages claimed, after their lease, not rescued yet.", _TYPE),
-    Described("rowqueue_dead_messages", "Dead letters; counted up to 10,000.", _TYPE),
+    Described("rowqueue_dead_messages", "Dead letters.", _TYPE),
     Described("rowqueue_oldest_ready_seconds", "How long the first message in claim order has been due.", _TYPE),
-    Described("rowqueue_counts_capped", "1 if a count of the queue is larger than reported.", _TYPE),
+    Described("rowqueue_counts_estimated", "1 if ready, delayed or dead is above 10,000, which is estimated.", _TYPE),
+    Described("rowqueue_drain_seconds", "Until the ready messages are handled, at the rate of 5 minutes.", _TYPE),
     Described("rowqueue_paused", "1 if the queue is paused: claims return nothing.", _TYPE),
     Described("rowqueue_health_verdict", "The verdict of a check of queue_health: 0 ok, 1 warn, 2 bad.", ("check",)),
     Described("rowqueue_health_value", "The value that a check of queue_health measured.", ("check", "unit")),
@@ -125,6 +128,7 @@ class Totals:
         self._moved: dict[str, float] = {}  # when a counter last grew
         self._has_looked = False
         self.since: datetime | None = None  # the first minute to ask for; None: the procedure's default
+        self.ready: dict[str, int] = {}  # the ready messages of the queues that are not paused, just read
 
     def add(self, rows: Sequence[Row]) -> dict[str, list[int]]:
         """Add these rows and return the sums of each queue. The figures of the first call count as zero."""
@@ -146,7 +150,7 @@ class Totals:
         return self._sums
 
 
-def _queues(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
+def _queues(session: Session, limits: Limits, totals: Totals) -> Iterator[Sample]:
     rows = session.call("queue_stats")
     kept = limits["queue"].keep(row["type"] for row in rows)
     for row in rows:
@@ -155,8 +159,9 @@ def _queues(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
             for state in _STATES:
                 yield Sample(f"rowqueue_{state}_messages", labels, float(row[state]))
             yield Sample("rowqueue_oldest_ready_seconds", labels, float(row["oldest_ready_seconds"] or 0))
-            yield Sample("rowqueue_counts_capped", labels, float(row["capped"]))
+            yield Sample("rowqueue_counts_estimated", labels, float(row["estimated"]))
             yield Sample("rowqueue_paused", labels, float(row["paused"]))
+    totals.ready = {row["type"]: row["ready"] for row in rows if row["type"] in kept and not row["paused"]}
 
 
 def _health(session: Session, _: Limits, __: Totals) -> Iterator[Sample]:
@@ -198,7 +203,14 @@ def _consumers(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
 
 
 def _throughput(session: Session, limits: Limits, totals: Totals) -> Iterator[Sample]:
-    sums = totals.add(session.call("throughput", None, totals.since))
+    rows = session.call("throughput", None, totals.since)
+    minutes = by_minute(rows, session.now(), DRAIN_MINUTES + 1)
+    ready, totals.ready = totals.ready, {}
+    for type, count in ready.items():
+        seconds = drain_seconds(count, handled(minutes.get(type, ())))
+        if seconds is not None:
+            yield Sample("rowqueue_drain_seconds", (type,), seconds)
+    sums = totals.add(rows)
     for type in sorted(limits["throughput"].keep(sums)):
         for (name, divisor), total in zip(_FIGURES.values(), sums[type], strict=True):
             yield Sample(name, (type,), total / divisor)

@@ -1,11 +1,12 @@
 """What a person can see in one database: functions over `Looking`, which calls procedures that only read."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
+from ..counts import DRAIN_MINUTES, drain_seconds
 from ..databases import DatabaseError, Forbidden, Row, Session
 
 T = TypeVar("T")
@@ -18,7 +19,7 @@ STATES = {"N": "new", "A": "active", "E": "dead", "C": "archived"}
 FORBIDDEN_SECONDS = 60.0  # between calls of a forbidden procedure: each one is an error in the server's log
 HEALTH_SECONDS = 10.0  # queue_health reads much: its answer is reused for this long
 OVERVIEW_SECONDS = 1.0
-ERRORS_SECONDS = 5.0  # and list_errors reads 10,000 dead letters
+ERRORS_SECONDS = 5.0  # and list_errors reads all dead letters of a queue
 SEARCH_SECONDS = 3.0
 
 
@@ -82,7 +83,7 @@ class Minute:
 
 @dataclass(frozen=True)
 class Queue:
-    """One queue in a list. If `capped`, counts stop at 10,000. `policy`: a row of list_queues; None if not visible.
+    """One queue in a list. If `estimated`, counts above 10,000 are estimates. `policy`: a row of list_queues, or None.
 
     `minutes`: the last hour, oldest first, without gaps; the last one is incomplete. `rate`: messages completed in the
     last whole minute. `consumers`: the number of working ones.
@@ -95,7 +96,7 @@ class Queue:
     expired: int
     dead: int
     oldest_ready_seconds: float | None
-    capped: bool
+    estimated: bool
     paused: bool
     policy: Row | None
     minutes: tuple[Minute, ...]
@@ -104,6 +105,11 @@ class Queue:
     @property
     def rate(self) -> int:
         return self.minutes[-2].completed
+
+    @property
+    def drain_seconds(self) -> float | None:
+        """In how many seconds the ready messages are handled at the present rate; None: unknown."""
+        return drain_seconds(self.ready, handled(self.minutes) if not self.paused else ())
 
     @property
     def ordered(self) -> bool:
@@ -180,7 +186,7 @@ def queue(
     body_length: int = BODY_LENGTH,
     with_errors: bool = True,
 ) -> QueueDetail:
-    """One queue; an unknown one is empty. `with_errors`: also group the newest 10,000 dead letters by error.
+    """One queue; an unknown one is empty. `with_errors`: also count the dead letters by error.
 
     Raises QueueError for an invalid type or state.
     """
@@ -273,19 +279,32 @@ def has_limits(policy: Row) -> bool:
     return any(policy[name] for name in ("max_active", "rate", "group_max_active", "group_rate"))
 
 
+def handled(minutes: Sequence[Minute]) -> list[int]:
+    """How many messages were completed or dead-lettered in each of the last whole minutes, for drain_seconds."""
+    return [minute.completed + minute.dead for minute in minutes[-1 - DRAIN_MINUTES : -1]]
+
+
 def minutes(looking: Looking, type: str | None, now: datetime, count: int = MINUTES) -> dict[str, list[Minute]]:
     """The last minutes of each queue for which a consumer has reported, without gaps, oldest first."""
-    first = now.replace(second=0, microsecond=0) - timedelta(minutes=count - 1)
+    return by_minute(looking.rows("throughput", "throughput", type, _first(now, count)), now, count)
+
+
+def by_minute(rows: Iterable[Row], now: datetime, count: int) -> dict[str, list[Minute]]:
+    """As `minutes`, from rows of `throughput` since that time or earlier."""
     found: dict[str, dict[datetime, Minute]] = {}
-    for row in looking.rows("throughput", "throughput", type, first):
+    for row in rows:
         values = {name: value or 0 for name, value in row.items() if name not in ("type", "minute")}
         found.setdefault(row["type"], {})[row["minute"]] = Minute(row["minute"], **values)
-    times = [first + timedelta(minutes=number) for number in range(count)]
+    times = [_first(now, count) + timedelta(minutes=number) for number in range(count)]
     return {name: [known.get(at, Minute(at)) for at in times] for name, known in found.items()}
 
 
+def _first(now: datetime, count: int) -> datetime:
+    return now.replace(second=0, microsecond=0) - timedelta(minutes=count - 1)
+
+
 def _empty(type: str, policy: Row | None) -> Row:
-    counts = dict.fromkeys(("ready", "delayed", "active", "expired", "dead", "capped"), 0)
+    counts = dict.fromkeys(("ready", "delayed", "active", "expired", "dead", "estimated"), 0)
     return {"type": type, **counts, "oldest_ready_seconds": None, "paused": policy["paused"] if policy else 0}
 
 
@@ -293,8 +312,7 @@ def _queue(
     stats: Row, policy: Row | None, history: dict[str, list[Minute]], consumers: Iterable[Row], now: datetime
 ) -> Queue:
     name = stats["type"]
-    first = now.replace(second=0, microsecond=0) - timedelta(minutes=MINUTES - 1)
-    past = history.get(name) or [Minute(first + timedelta(minutes=number)) for number in range(MINUTES)]
-    flags = {flag: bool(stats[flag]) for flag in ("capped", "paused")}
+    past = history.get(name) or [Minute(_first(now, MINUTES) + timedelta(minutes=number)) for number in range(MINUTES)]
+    flags = {flag: bool(stats[flag]) for flag in ("estimated", "paused")}
     at_work = sum(row["type"] == name and row["status"] == "working" for row in consumers)
     return Queue(**(stats | flags), policy=policy, minutes=tuple(past), consumers=at_work)
