@@ -9,7 +9,7 @@ COMMENT ON COLUMN mq.dead.n IS 'The number of this death, without large gaps: es
 
 -- As the function error_group, which does not exist yet.
 UPDATE mq.dead SET error_group = rtrim(left(regexp_replace(
-    left(split_part(translate(coalesce(error, ''), chr(13), chr(10)), chr(10), 1), 500), '[0-9#]+', '#', 'g'), 200), ' ');
+    split_part(split_part(left(coalesce(error, ''), 500), chr(10), 1), chr(13), 1), '[0-9#]+', '#', 'g'), 200), ' ');
 
 ALTER TABLE mq.dead ALTER COLUMN error_group SET NOT NULL;
 

@@ -12,6 +12,6 @@ CREATE OR REPLACE FUNCTION mq.error_group(
 LANGUAGE sql
 IMMUTABLE
 AS $$
-    SELECT rtrim(left(regexp_replace(left(split_part(translate(coalesce(p_error, ''), chr(13), chr(10)), chr(10), 1), 500), '[0-9#]+',
+    SELECT rtrim(left(regexp_replace(split_part(split_part(left(coalesce(p_error, ''), 500), chr(10), 1), chr(13), 1), '[0-9#]+',
         '#', 'g'), 200), ' ');
 $$;
