@@ -217,7 +217,6 @@ GRANT EXECUTE ON PROCEDURE mq_use_feed TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lock_feed TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_move_feed TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_add_feed TO 'mq_owner'@'localhost', mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_feed_names TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_show_feeds TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_add_watched TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_require_use TO 'mq_owner'@'localhost';

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from itertools import dropwhile
+from typing import Any
 
-EXACT = 10_000  # queue_stats counts ready, delayed and dead messages so far, and estimates what is above
+EXACT = 10_000  # queue_stats counts so far what is in ESTIMATED; a larger number is an estimate
+ESTIMATED = ("ready", "delayed", "dead")  # active and expired are always exact
 DRAIN_MINUTES = 5  # the last whole minutes that give the present rate
 # Numbers from the first value on are shown in the second one's unit, with this letter.
 _MAGNITUDES = ((1_000_000_000, 1_000_000_000, "G"), (1_000_000, 1_000_000, "M"), (10_000, 1_000, "k"))
@@ -31,6 +33,11 @@ def count(value: int, estimated: bool) -> str:
         return f"{value:,}"
     short = number(value)
     return f"≈ {short[:-1]} {short[-1]}"
+
+
+def count_of(row: dict[str, Any], state: str) -> str:
+    """A number of a row of queue_stats, as `count` shows it."""
+    return count(row[state], bool(row["estimated"]) and state in ESTIMATED)
 
 
 def drain_seconds(ready: int, handled: Sequence[int]) -> float | None:

@@ -134,22 +134,29 @@ def _run(database: Database, names: set[str], applied: Applied) -> None:
         applied.procedures += [name for name in run if name not in applied.procedures]
 
 
-def uninstall(database: Database, force: bool = False, cascade: bool = False) -> list[str]:
-    """Remove the queue and all its messages; returns the names of the polling tables that were released first.
+def uninstall(database: Database, force: bool = False, cascade: bool = False) -> tuple[list[str], list[str]]:
+    """Remove the queue and all its messages.
 
-    `force`: continue if a table cannot be released; its claimed rows stay unchanged. `cascade`: also drop or break
-    users' objects that use the queue's. Without these, such a table or object raises InstallError.
+    Returns the polling tables that were released first, and those whose claimed rows stay unchanged. Tables of other
+    users are never changed: their triggers would run with the rights of this account. `force`: continue if a table is
+    not released. `cascade`: also drop or break users' objects that use the queue's. Without these, such a table or
+    object raises InstallError.
     """
     if not (cascade and database.cascades) and (found := database.dependents()):
         remedy = "drop them first" + (", or use --cascade" if database.cascades else "")
         raise InstallError(
             f"users' objects use the queue's and would be dropped or broken: {remedy}: {', '.join(found)}"
         )
-    names = database.adopted_tables()
+    adopted = database.adopted_tables()
+    if not force and (others := [f"{name!r} of {owner}" for name, owner in adopted if owner]):
+        raise InstallError(
+            f"polling tables of other users have claimed rows: {', '.join(others)}; their triggers would run with the"
+            " rights of this account: let these users call release_table, or use --force to leave the rows claimed"
+        )
     released = []
     session = database.connect("runner uninstall")
     try:
-        for name in names:
+        for name in (name for name, owner in adopted if not owner):
             try:
                 session.call("release_table", name)
                 released.append(name)
@@ -162,7 +169,7 @@ def uninstall(database: Database, force: bool = False, cascade: bool = False) ->
     finally:
         session.close()
     database.uninstall()
-    return released
+    return released, [name for name, _ in adopted if name not in released]
 
 
 def _is_done(database: Database) -> bool:

@@ -15,7 +15,7 @@ LAYERS = (
     ("databases",),
     ("handlers",),
     ("requests", "calling", "aio", "testing"),
-    ("link", "install"),
+    ("link", "install", "parts"),
     ("consumer",),
     ("polling", "feeds", "bench", "service", "seeing", "figures", "collector"),
     ("demo", "exporter", "top", "web"),

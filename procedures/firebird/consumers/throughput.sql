@@ -3,7 +3,7 @@
 --              reports are kept for 24 hours)
 -- Returns:     type, minute, sent (messages sent in this minute that have been claimed), completed, failed (attempts,
 --              including those that made a dead letter), dead, waited_ms (from sending to the first attempt), busy_ms (in
---              handlers); no row for a minute without figures
+--              handlers); no row for a minute without figures; a sum ends at 10^18
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
 -- Example:     SELECT "MINUTE", completed, busy_ms / MAXVALUE(completed, 1) FROM mq_throughput('email');
@@ -32,8 +32,15 @@ BEGIN
     EXECUTE PROCEDURE mq_require_record_version;
     -- Includes the minute of p_since.
     v_since = DATEADD(DATEDIFF(MINUTE FROM c_base TO COALESCE(p_since, DATEADD(-1 HOUR TO mq_utc_now()))) MINUTE TO c_base);
+    -- As double precision: the reports of many consumers may add up to more than a bigint.
     FOR
-        SELECT t.type, t."MINUTE", SUM(t.sent), SUM(t.completed), SUM(t.failed), SUM(t.dead), SUM(t.waited_ms), SUM(t.busy_ms)
+        SELECT t.type, t."MINUTE",
+            CAST(MINVALUE(SUM(CAST(t.sent AS double precision)), 1e18) AS bigint),
+            CAST(MINVALUE(SUM(CAST(t.completed AS double precision)), 1e18) AS bigint),
+            CAST(MINVALUE(SUM(CAST(t.failed AS double precision)), 1e18) AS bigint),
+            CAST(MINVALUE(SUM(CAST(t.dead AS double precision)), 1e18) AS bigint),
+            CAST(MINVALUE(SUM(CAST(t.waited_ms AS double precision)), 1e18) AS bigint),
+            CAST(MINVALUE(SUM(CAST(t.busy_ms AS double precision)), 1e18) AS bigint)
         FROM mq_report AS t
         WHERE t."MINUTE" >= :v_since AND (:p_type IS NULL OR t.type = :p_type)
         GROUP BY t.type, t."MINUTE"

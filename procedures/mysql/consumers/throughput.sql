@@ -3,7 +3,7 @@
 --              reports are kept for 24 hours)
 -- Returns:     type, minute, sent (messages sent in this minute that have been claimed), completed, failed (attempts,
 --              including those that made a dead letter), dead, waited_ms (from sending to the first attempt), busy_ms (in
---              handlers); no row for a minute without figures
+--              handlers); no row for a minute without figures; a sum ends at 10^18
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     CALL mq_throughput('email', NULL);
@@ -23,9 +23,10 @@ BEGIN
     DECLARE v_since datetime(6)
         DEFAULT DATE_FORMAT(COALESCE(p_since, UTC_TIMESTAMP(6) - INTERVAL 1 HOUR), '%Y-%m-%d %H:%i:00');
     CALL mq_require_name('type', p_type, 1);
-    SELECT t.type, t.minute, CAST(SUM(t.sent) AS SIGNED) AS sent, CAST(SUM(t.completed) AS SIGNED) AS completed,
-        CAST(SUM(t.failed) AS SIGNED) AS failed, CAST(SUM(t.dead) AS SIGNED) AS dead,
-        CAST(SUM(t.waited_ms) AS SIGNED) AS waited_ms, CAST(SUM(t.busy_ms) AS SIGNED) AS busy_ms
+    -- The reports of many consumers may add up to more than a bigint.
+    SELECT t.type, t.minute, CAST(LEAST(SUM(t.sent), 1000000000000000000) AS SIGNED) AS sent, CAST(LEAST(SUM(t.completed), 1000000000000000000) AS SIGNED) AS completed,
+        CAST(LEAST(SUM(t.failed), 1000000000000000000) AS SIGNED) AS failed, CAST(LEAST(SUM(t.dead), 1000000000000000000) AS SIGNED) AS dead,
+        CAST(LEAST(SUM(t.waited_ms), 1000000000000000000) AS SIGNED) AS waited_ms, CAST(LEAST(SUM(t.busy_ms), 1000000000000000000) AS SIGNED) AS busy_ms
     FROM mq_report AS t FORCE INDEX (PRIMARY)
     WHERE t.minute >= v_since AND (p_type IS NULL OR t.type = p_type)
     GROUP BY t.type, t.minute

@@ -1,7 +1,7 @@
 -- advance_feed: move a consumer's position forward, past the rows that it has handled.
 -- Arguments:   @feed, @consumer (1 to 200 characters each), @position (the last number handled: 0 to the feed's last number)
 -- Returns:     position: the consumer's position now; a lower @position changes nothing
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     EXEC mq.advance_feed N'orders', N'search', 100;
 
@@ -12,7 +12,7 @@ CREATE OR ALTER PROCEDURE mq.advance_feed
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: it needs the current rows, and a snapshot may show older ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @who nvarchar(400), @last bigint, @stands bigint;
@@ -23,9 +23,8 @@ BEGIN
         SELECT @id = @feed, @who = @consumer;
         IF @own = 1
             BEGIN TRANSACTION;
+        EXEC mq.use_feed @id, 0;
         SELECT @last = last_number FROM mq.feed_counter WHERE feed = @id;
-        IF @last IS NULL
-            EXEC mq.raise_error 'not_found', N'feed: there is no feed {}', @id;
         IF @position IS NULL OR @position NOT BETWEEN 0 AND @last
             EXEC mq.raise_error 'invalid_argument', N'position: must be 0 to {}, the feed''s last number', @last;
         SELECT @stands = position

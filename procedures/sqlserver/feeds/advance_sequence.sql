@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq.advance_sequence
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: a snapshot may show an older number.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @counter nvarchar(400), @value bigint;

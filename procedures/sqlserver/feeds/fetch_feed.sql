@@ -17,7 +17,7 @@ CREATE OR ALTER PROCEDURE mq.fetch_feed
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: an older snapshot would lack rows up to the number that was read.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @who nvarchar(400), @from bigint, @to bigint, @top int;

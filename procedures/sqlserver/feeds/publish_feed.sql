@@ -16,7 +16,7 @@ CREATE OR ALTER PROCEDURE mq.publish_feed
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: it skips locked rows, which higher isolation levels do not allow.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @object_id int, @quoted nvarchar(600);

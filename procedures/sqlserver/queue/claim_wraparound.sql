@@ -41,7 +41,7 @@ BEGIN
     DECLARE @batch_key uniqueidentifier = NEWID(), @wanted int, @left int, @took int, @last bigint;
     DECLARE @low_n bigint, @low_after bigint, @low_until datetime2(7), @low_promoted_to datetime2(7);
     DECLARE @full_scan bit = 1, @from bigint = -9223372036854775808, @promoted_to datetime2(7) = '0001-01-01';
-    DECLARE @outside bit, @scanned int, @scanned_again int, @ahead bit, @lowest_id bigint;
+    DECLARE @outside bit, @scanned bigint, @scanned_again bigint, @ahead bit, @lowest_id bigint;
     DECLARE @n bigint, @position bigint, @after bigint, @high bigint, @round bigint;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;

@@ -13,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq.finish_rows
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier, @name nvarchar(400);

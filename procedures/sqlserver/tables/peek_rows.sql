@@ -14,7 +14,7 @@ CREATE OR ALTER PROCEDURE mq.peek_rows
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @top int, @which char(1);
     EXEC mq.require_name 'name', @name, 0;

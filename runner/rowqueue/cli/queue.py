@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from .. import output
-from ..counts import DRAIN_MINUTES, EXACT, count, drain_seconds
+from ..counts import DRAIN_MINUTES, ESTIMATED, EXACT, count_of, drain_seconds
 from ..databases import Row
 from ..seeing import Looking, handled, minutes
 from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say
@@ -32,7 +32,6 @@ _POLICY = (
     "rate",
     "paused",
 )
-_ESTIMATED = ("ready", "delayed", "dead")
 
 
 class State(StrEnum):
@@ -74,7 +73,7 @@ def stats(type: OptionalType = None, database: Url = None, json: Json = False) -
 
 
 def _readable(row: Row) -> Row:
-    estimates = {name: count(row[name], True) for name in _ESTIMATED if row[name] > EXACT}
+    estimates = {name: count_of(row, name) for name in ESTIMATED if row[name] > EXACT}
     drain = row["drain_seconds"]
     return (
         row

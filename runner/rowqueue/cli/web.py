@@ -31,7 +31,7 @@ def web(
         ),
     ] = False,
     hide_bodies: Annotated[
-        bool, typer.Option("--hide-bodies", help="Hide bodies, headers and results. Errors are still shown.")
+        bool, typer.Option("--hide-bodies", help="Hide bodies, headers, results and the texts of errors.")
     ] = False,
     root_path: Annotated[
         str,

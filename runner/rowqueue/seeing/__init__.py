@@ -5,16 +5,18 @@ screen asks its question before making it. `Watched` is one database with its co
 that is unreachable does not delay the others.
 """
 
-from . import changes
-from .changes import Change, perform
+from . import changes, incidents
+from .changes import Change, counted, perform
+from .incidents import Incident, recent_incidents
 from .looking import (
     BODY_LENGTH,
     LISTS,
     MINUTES,
+    MOST_ROWS,
+    QUEUES,
     SIZE,
     STATES,
     WHOLE_BODY,
-    Looking,
     MessageDetail,
     Minute,
     Overview,
@@ -32,6 +34,7 @@ from .looking import (
     search,
     table_rows,
 )
+from .reading import MOST_CONSUMERS, Looking
 from .watched import ANSWER_SECONDS, Away, Watched
 
 __all__ = [
@@ -39,11 +42,15 @@ __all__ = [
     "BODY_LENGTH",
     "LISTS",
     "MINUTES",
+    "MOST_CONSUMERS",
+    "MOST_ROWS",
+    "QUEUES",
     "SIZE",
     "STATES",
     "WHOLE_BODY",
     "Away",
     "Change",
+    "Incident",
     "Looking",
     "MessageDetail",
     "Minute",
@@ -53,14 +60,17 @@ __all__ = [
     "Watched",
     "by_minute",
     "changes",
+    "counted",
     "handled",
     "has_limits",
+    "incidents",
     "listed",
     "message",
     "minutes",
     "overview",
     "perform",
     "queue",
+    "recent_incidents",
     "recent_overview",
     "search",
     "table_rows",

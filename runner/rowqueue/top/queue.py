@@ -10,12 +10,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Static, Tab, Tabs
 
-from ..counts import count, number
+from ..counts import ESTIMATED, count, number
 from ..databases import Row
+from ..output import escaped
 from ..seeing import MINUTES, Queue, QueueDetail, changes, queue
 from .live import Cells, Live, Rows
 from .message import MessageScreen
-from .text import ago, cell, has_reports, inert, period, spark
+from .text import ago, cell, has_reports, period, spark
 
 # Messages that are shown: at first, and at most.
 _FIRST, _MOST = 50, 1_000
@@ -143,7 +144,7 @@ class QueueScreen(Live):
         self.top.show_frame()
 
     def _policy(self, seen: QueueDetail) -> Text:
-        line = Text(inert(self._type), style="bold", no_wrap=True, overflow="ellipsis")
+        line = Text(escaped(self._type), style="bold", no_wrap=True, overflow="ellipsis")
         if seen.queue.paused:
             line.append("  paused", "yellow")
         if policy := seen.queue.policy:
@@ -160,6 +161,8 @@ class QueueScreen(Live):
             line.append("  " + " · ".join(filter(None, parts)), "not bold dim")
         if seen.left_out:
             line.append(f"  not allowed to see: {', '.join(seen.left_out)}", "yellow")
+        for name, reason in seen.failed.items():
+            line.append(f"  {name} cannot be read: {escaped(reason)}", "bold red")
         return line
 
     def _numbers(self, queue: Queue) -> Text:
@@ -168,7 +171,7 @@ class QueueScreen(Live):
         for name, style in styles.items():
             value: int = getattr(queue, name)
             line.append(f"{name} ", "dim")
-            line.append(f"{count(value, queue.estimated)}   ", style if value else "dim")
+            line.append(f"{count(value, queue.estimated and name in ESTIMATED)}   ", style if value else "dim")
         if queue.oldest_ready_seconds is not None:
             line.append("oldest ", "dim").append(period(queue.oldest_ready_seconds))
         if queue.ready:
@@ -261,8 +264,8 @@ class QueueScreen(Live):
         type, error = self._type, group["error"]
         self.change(
             f"Redrive {group['count']:,} dead letters?",
-            f"The dead letters of {inert(type)} with this error are retried with their attempts reset to 0:"
-            f"\n\n{inert(error)}",
+            f"The dead letters of {escaped(type)} with this error are retried with their attempts reset to 0:"
+            f"\n\n{escaped(error)}",
             changes.redrive(type, error=error),
         )
 

@@ -18,7 +18,7 @@ CREATE OR ALTER PROCEDURE mq.fill_ring
     @move bit,
     @long_scan int,
     @outside bit OUTPUT,
-    @scanned int OUTPUT
+    @scanned bigint OUTPUT
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
@@ -40,7 +40,7 @@ BEGIN
             WHERE type = @type AND run_at > @promoted_to AND run_at <= @now
         )
             SET @due = 1;
-        SET @scanned = DATEDIFF(MICROSECOND, @begun, SYSUTCDATETIME());
+        SET @scanned = DATEDIFF_BIG(MICROSECOND, @begun, SYSUTCDATETIME());
         IF @scanned < @long_scan
             BREAK;
     END;

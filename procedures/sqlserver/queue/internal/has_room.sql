@@ -1,6 +1,6 @@
 -- has_room: whether the limits of a type allow a claim to take a message now.
 -- Arguments:   @type, @now
--- Returns:     1 or 0; also 0 while a claim of the type is in progress
+-- Returns:     1 or 0; also 0 while a claim of the type has changed its row of mq.limited and is not committed
 -- Errors:      none
 -- Transaction: reads only, at READ COMMITTED; skips locked rows
 -- Example:     SELECT mq.has_room(N'email', SYSUTCDATETIME());

@@ -13,6 +13,7 @@ from ..guard import is_of_contract, telling, translating
 DEADLOCK = 1205
 CONFLICTS = {
     601,  # rows moved during a dirty read: the documentation of table hints says to treat it as a deadlock
+    605,  # the same, with severity 12; corruption has 21, which closes the connection
     701,  # no memory
     802,
     1204,  # no memory for more locks
