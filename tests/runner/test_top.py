@@ -124,8 +124,8 @@ def test_the_first_screen_shows_queues_and_consumers(drive: Run, session: Sessio
         await driver.find(name)
         await driver.sees("paused", "READY", "DEAD", "OLDEST")
         words = driver.line("paused").split()
-        # ready, delayed, active, dead
-        assert words[2:6] == ["2", "0", "1", "1"]
+        # ready, delayed, active, expired, dead
+        assert words[2:7] == ["2", "0", "1", "0", "1"]
         await driver.sees("working", "LOAD")
         assert {"working", "2", "1"} <= set(driver.line("working").split())
 
