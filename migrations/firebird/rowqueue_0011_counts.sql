@@ -3,9 +3,9 @@
 
 CREATE SEQUENCE mq_dead_n;
 
-ALTER TABLE mq_dead ADD error_group mq_name;
+ALTER TABLE mq_dead ADD error_group mq_name DEFAULT '';
 
-ALTER TABLE mq_dead ADD error_hash bigint;
+ALTER TABLE mq_dead ADD error_hash bigint DEFAULT 0;
 
 ALTER TABLE mq_dead ADD n bigint;
 
@@ -28,8 +28,6 @@ UPDATE mq_dead SET error_hash = HASH(error_group);
 ALTER TABLE mq_dead ALTER COLUMN error_group SET NOT NULL;
 
 ALTER TABLE mq_dead ALTER COLUMN error_hash SET NOT NULL;
-
-ALTER TABLE mq_dead ALTER COLUMN n SET NOT NULL;
 
 CREATE INDEX mq_dead_error ON mq_dead (type, error_hash, died_at);
 
