@@ -91,7 +91,7 @@ def shoot(base: str, letter: int) -> None:
             context = browser.new_context(color_scheme=scheme, viewport={"width": WIDTH, "height": HEIGHT})
             page = context.new_page()
             page.goto(f"{base}/?token={TOKEN}")
-            page.goto(base + address)
+            page.goto(page.url.rstrip("/") + address)
             page.screenshot(path=FOLDER / f"{name}.png")
             context.close()
         browser.close()

@@ -68,7 +68,8 @@ def test_the_owner_of_the_guide_can_read_other_users_sessions_and_no_more(privat
     with private_server.client(url) as other:
         other.execute("BEGIN")
         other.execute("SELECT 'look at me'")
-        assert "look at me" in psql(owner, "SELECT detail FROM mq.queue_health() WHERE name = 'oldest_transaction';")
+        seen = psql(owner, "SELECT detail FROM mq.queue_health() WHERE name = 'oldest_transaction';")
+        assert "idle in transaction" in seen and "look at me" not in seen
     assert private_server.query(url, "SELECT rolsuper, rolcreaterole FROM pg_roles WHERE rolname = 'queue_owner'") == [
         {"rolsuper": False, "rolcreaterole": False}
     ]

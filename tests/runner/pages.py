@@ -36,7 +36,7 @@ class Site:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}{self.root}"
+        return f"http://127.0.0.1:{self.port}{self.base}"
 
     @property
     def base(self) -> str:
@@ -45,7 +45,7 @@ class Site:
 
     @property
     def login(self) -> str:
-        return f"{self.url}/?token={TOKEN}"
+        return f"http://127.0.0.1:{self.port}{self.root}/?token={TOKEN}"
 
     def ask(
         self,

@@ -514,6 +514,26 @@ def test_a_part_that_fails_is_reported_and_the_others_too(
     assert any("TypeError" in record.getMessage() for record in caplog.records)
 
 
+@pytest.mark.product("postgresql")
+def test_a_broken_feed_takes_no_other_along(collect: Collect, installed_database: Database, server: Server) -> None:
+    with closing(server.client(installed_database.url)) as client:
+        for table in ("good", "gone", "other"):
+            client.execute(f"CREATE TABLE {table} (id bigint PRIMARY KEY, sync bigint UNIQUE)")
+            with closing(installed_database.connect("test")) as session:
+                session.call("create_feed", table, table, "id", "sync")
+                session.call("send", table, "x")
+        client.execute("DROP TABLE gone")
+        client.execute("ALTER TABLE other DROP COLUMN sync")
+        client.execute(
+            "CREATE FUNCTION boom() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION $$boom$$; END'"
+        )
+        client.execute("CREATE VIEW gone AS SELECT boom() AS id, boom() AS sync")
+    found = figures(collect(("main", installed_database)))
+    assert found["rowqueue_part_up", "main", "feed_stats"] == 1
+    assert found["rowqueue_feed_last_position", "main", "good"] == 0
+    assert found["rowqueue_ready_messages", "main", "gone"] == 1
+
+
 @pytest.mark.one_engine
 def test_hostile_names_are_labels_that_prometheus_reads(collect: Collect, installed_database: Database) -> None:
     names = ["plain", "esc\x1b[2J", "esc\\u001b[2J", 'quo"te\\', "line\r\nrowqueue_up 0", "turn\u202e", "\u009b1m"]

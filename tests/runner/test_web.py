@@ -192,6 +192,21 @@ def test_big_and_strange_forms_are_refused(serve_once: Site) -> None:
         assert answer.headers["location"].startswith(f"{serve_once.base}/?done="), back
 
 
+def test_a_question_says_how_many_messages_there_are(serve_once: Site, session: Session, queue: str) -> None:
+    dead_letters(session, queue, "broken", 3)
+    session.call("send_batch", queue, "x\ny")
+    for form, said in (
+        ({"do": "redrive", "type": queue}, "There are 3 now."),
+        ({"do": "redrive", "type": queue, "error": "broken #"}, "There are 3 now."),
+        ({"do": "purge", "type": queue, "state": "N"}, "There are 2 now."),
+        ({"do": "purge", "type": queue, "state": "E"}, "There are 3 now."),
+        ({"do": "purge", "type": queue, "state": "C"}, "cannot be undone"),
+    ):
+        answer = serve_once.post(form)
+        assert answer.status == 200 and said in answer.text, form
+    assert session.call("queue_stats", queue)[0]["dead"] == 3
+
+
 # ---- what is shown -------------------------------------------------------------------------------
 
 

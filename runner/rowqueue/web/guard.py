@@ -118,9 +118,10 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        for root in (self._rules.base, self._rules.root):
-            if root and (scope["path"] == root or scope["path"].startswith(f"{root}/")):
-                scope = {**scope, "path": scope["path"].removeprefix(root) or "/"}
+        base, root = self._rules.base, self._rules.root
+        for prefix in (base, base.removeprefix(root), root):  # a proxy may keep the root path or remove it
+            if prefix and (scope["path"] == prefix or scope["path"].startswith(f"{prefix}/")):
+                scope = {**scope, "path": scope["path"].removeprefix(prefix) or "/"}
                 break
         refusal = self._refusal(scope)
         await (refusal or self._app)(scope, receive, send_with_headers)

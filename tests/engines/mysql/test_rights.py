@@ -70,7 +70,7 @@ CALLED_BY_CALLERS = (AS_THE_CALLER & INTERNAL) | {
         "seal_claim",
     ),
     *("drop_polled_batch", "settle_rows", "add_polled", "open_retry", "revive_rows", "open_release", "drop_polled"),
-    *("feed_settings", "lock_feed", "move_feed", "add_feed", "feed_names", "show_feeds", "add_watched"),
+    *("feed_settings", "lock_feed", "move_feed", "add_feed", "show_feeds", "add_watched"),
 }
 
 Sql = Callable[..., list[dict[str, Any]]]

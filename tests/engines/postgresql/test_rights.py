@@ -47,7 +47,7 @@ HARMLESS = {
     "polled_settings",
     "feed_settings",
     "feed_positions",
-    "feed_names",
+    "show_feeds",
     "is_watched",
     "report_changes",
 }
