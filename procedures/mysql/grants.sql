@@ -46,7 +46,6 @@ GRANT SELECT, INSERT, DELETE ON mq_binding TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_consumer TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_report TO 'mq_owner'@'localhost';
 GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
-GRANT SELECT, SHOW VIEW ON mq_error_group TO 'mq_owner'@'localhost';
 
 -- The procedures read from the server's grant tables which accounts may use a user's table: names and rights, no
 -- passwords. If the installing account cannot grant this, a polling table or a feed works only for the user name that
@@ -147,6 +146,7 @@ GRANT EXECUTE ON PROCEDURE mq_delete_messages TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_settle TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_fail_messages TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_count_types TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_estimate TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_stats_of_one TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_stats_of_all TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_ids_of_group TO 'mq_owner'@'localhost';

@@ -43,7 +43,7 @@ def test_a_poisoned_message_is_dead_at_once(shop: Shop, held: bool) -> None:
 def test_dead_letters_are_redriven_one_some_and_all_and_purged(shop: Shop) -> None:
     def die() -> None:
         rows = shop.call("claim_batch", "email", 20)
-        errors = ["it timed out" if row["id"] >= shop.first + 10 else "refused" for row in rows]
+        errors = ["connection timed out after 30 s" if row["id"] >= shop.first + 10 else "refused" for row in rows]
         failures = "\n".join(f"{row['id']},-1,{error}" for row, error in zip(rows, errors, strict=True))
         shop.call("finish_batch", rows[0]["batch_key"], failures)
         assert shop.states() == {"E": 20}

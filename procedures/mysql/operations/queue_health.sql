@@ -86,7 +86,7 @@ BEGIN
                 FROM JSON_TABLE('["mq_allowed.PRIMARY", "mq_archive.archive_age", "mq_archive.archive_type", "mq_archive.PRIMARY",
                     "mq_batch.batch_lease", "mq_batch.PRIMARY", "mq_binding.binding_wild", "mq_binding.PRIMARY",
                     "mq_bucket.bucket_full", "mq_bucket.PRIMARY", "mq_consumer.PRIMARY", "mq_counter.PRIMARY",
-                    "mq_dead.dead_age", "mq_dead.PRIMARY", "mq_dedup.PRIMARY", "mq_delayed.PRIMARY",
+                    "mq_dead.dead_age", "mq_dead.dead_error", "mq_dead.dead_n", "mq_dead.PRIMARY", "mq_dedup.PRIMARY", "mq_delayed.PRIMARY",
                     "mq_feed.feed_column", "mq_feed.PRIMARY", "mq_feed_consumer.PRIMARY", "mq_group_lock.PRIMARY",
                     "mq_grouped.PRIMARY", "mq_installed.PRIMARY", "mq_limited.PRIMARY", "mq_mark.mark_newest",
                     "mq_mark.PRIMARY", "mq_message.PRIMARY", "mq_polled.PRIMARY", "mq_polled_batch.polled_batch_lease",

@@ -165,7 +165,7 @@ BEGIN
                 INTO v_row
                 FROM string_to_table(
                     'archive_age archive_id archive_type batch_lease batch_pkey binding_pkey bucket_full bucket_pkey '
-                    || 'consumer_pkey counter_pkey dead_age dead_pkey delayed_due delayed_pkey feed_column '
+                    || 'consumer_pkey counter_pkey dead_age dead_error dead_n dead_pkey delayed_due delayed_pkey feed_column '
                     || 'feed_consumer_pkey feed_pkey group_lock_id_key group_lock_pkey grouped_pkey installed_pkey '
                     || 'limited_pkey mark_newest message_dedup message_pkey polled_batch_lease polled_batch_pkey '
                     || 'polled_mark_pkey polled_pkey polled_row_active polled_row_batch polled_row_due polled_row_ident '

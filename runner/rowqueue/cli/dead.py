@@ -23,9 +23,9 @@ def dead_list(type: OptionalType = None, size: Size = 100, database: Url = None,
 
 @app.command("errors")
 def dead_errors(type: Type, size: Size = 20, database: Url = None, json: Json = False) -> None:
-    """Count the newest 10,000 dead letters of a queue by error. Errors that differ only in numbers count as one."""
+    """Count the dead letters of a queue by error. Errors that differ only in numbers count as one."""
     with connected(database) as session:
-        output.rows(session.call("list_errors", type, size), ["count", "last_at", "last_id", "error"], json)
+        output.rows(session.call("list_errors", type, size), ["count", "first_at", "last_at", "last_id", "error"], json)
 
 
 @app.command("redrive")

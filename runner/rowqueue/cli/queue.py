@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 from .. import output
+from ..counts import DRAIN_MINUTES, ESTIMATED, EXACT, count_of, drain_seconds
 from ..databases import Row
+from ..seeing import Looking, handled, minutes
 from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say
 from .progress import until_none
 
@@ -17,7 +19,7 @@ _SECONDS = 315_360_000
 _LIMIT = 1_000_000
 _DAY = 86_400
 
-_STATS = ("type", "ready", "delayed", "active", "expired", "dead", "oldest_ready_seconds", "paused")
+_STATS = ("type", "ready", "delayed", "active", "expired", "dead", "oldest_ready_seconds", "drain_seconds", "paused")
 _MESSAGE = ("id", "state", "attempts", "priority", "created_at", "run_at", "reader", "error", "body")
 _POLICY = (
     "type",
@@ -30,8 +32,6 @@ _POLICY = (
     "rate",
     "paused",
 )
-_COUNTS = ("ready", "delayed", "active", "expired", "dead")
-_CAP = 10_000
 
 
 class State(StrEnum):
@@ -60,17 +60,29 @@ class Purgeable(StrEnum):
 
 @top.command()
 def stats(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
-    """Show how many messages each queue holds. Counting stops at 10,000."""
+    """Show how many messages each queue holds, and in how long it is drained. Above 10,000, numbers are estimates."""
     with connected(database) as session:
         found = session.call("queue_stats", type)
+        past = minutes(Looking(session), type, session.now(), DRAIN_MINUTES + 1)
+    for row in found:
+        known = () if row["paused"] else past.get(row["type"], ())
+        row["drain_seconds"] = drain_seconds(row["ready"], handled(known))
     if not json:
         found = [_readable(row) for row in found]
     output.rows(found, _STATS, json)
 
 
 def _readable(row: Row) -> Row:
-    capped = {name: f"{_CAP}+" for name in _COUNTS if row["capped"] and row[name] >= _CAP}
-    return row | capped | {"paused": "paused" if row["paused"] else ""}
+    estimates = {name: count_of(row, name) for name in ESTIMATED if row[name] > EXACT}
+    drain = row["drain_seconds"]
+    return (
+        row
+        | estimates
+        | {
+            "drain_seconds": "?" if drain is None else f"{drain:.0f}",
+            "paused": "paused" if row["paused"] else "",
+        }
+    )
 
 
 @app.command("set")
