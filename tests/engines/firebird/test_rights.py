@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.product("firebird"), pytest.mark.one_version]
 
 CONTRACT = contract.load()
 PUBLISHED = set(CONTRACT.procedures)
-ROLES = ["mq_producer", "mq_consumer", "mq_operator"]
+ROLES = ["mq_producer", "mq_consumer", "mq_operator", "mq_viewer"]
 Sql = Callable[..., list[dict[str, Any]]]
 
 

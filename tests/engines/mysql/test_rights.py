@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
 CONTRACT = contract.load()
 QUOTED = "'mq_owner'@'localhost'"
 PUBLISHED = set(CONTRACT.procedures_of("mysql"))
-VIEWS = {"message_state", "error_group"}
+VIEWS = {"message_state", "message_overview", "error_group"}
 INTERNAL = set(CONTRACT.objects("mysql")) - PUBLISHED - VIEWS
-ROLES = {"mq_producer", "mq_consumer", "mq_operator"}
+ROLES = {"mq_producer", "mq_consumer", "mq_operator", "mq_viewer"}
 OWNER = "mq_owner@localhost"
 # What touches a user's table, and what that calls.
 AS_THE_CALLER = {
@@ -112,7 +112,7 @@ def test_internal_procedures_are_granted_where_a_procedure_with_the_callers_righ
     for name in INTERNAL - CALLED_BY_CALLERS:
         assert granted(sql, name) == {OWNER}, name
     for name in CALLED_BY_CALLERS:
-        assert granted(sql, name) - {OWNER} <= {"mq_consumer", "mq_operator"}, name
+        assert granted(sql, name) - {OWNER} <= {"mq_consumer", "mq_operator", "mq_viewer"}, name
 
 
 def test_what_runs_as_the_owner_executes_no_text(sql: Sql) -> None:

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.product("sqlserver")
 
 CONTRACT = contract.load()
 PUBLISHED = set(CONTRACT.procedures)
-ROLES = {"mq_producer", "mq_consumer", "mq_operator"}
+ROLES = {"mq_producer", "mq_consumer", "mq_operator", "mq_viewer"}
 
 Sql = Callable[..., list[dict[str, Any]]]
 
@@ -68,12 +68,12 @@ def test_a_role_has_no_other_right_and_belongs_to_no_other_role(sql: Sql) -> Non
     rows = sql(
         "SELECT m.name FROM sys.database_role_members AS x"
         " INNER JOIN sys.database_principals AS m ON m.principal_id = x.member_principal_id"
-        " WHERE m.name IN (N'mq_producer', N'mq_consumer', N'mq_operator')"
+        " WHERE m.name IN (N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_viewer')"
     )
     assert rows == []
     rows = sql(
         "SELECT class_desc, permission_name FROM sys.database_permissions WHERE class NOT IN (1, 3, 6)"
-        " AND USER_NAME(grantee_principal_id) IN (N'mq_producer', N'mq_consumer', N'mq_operator')"
+        " AND USER_NAME(grantee_principal_id) IN (N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_viewer')"
     )
     assert rows == []
 

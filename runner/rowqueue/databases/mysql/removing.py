@@ -47,8 +47,9 @@ def drop_objects(cursor: Any, recorded: Iterable[str]) -> None:
         cursor.execute(f"DROP PROCEDURE {procedure}")
     for kind, names in (("view", objects), ("table", tables)):
         for name in existing(cursor, f"{kind}s", names):
-            with suppress(pymysql.ProgrammingError, pymysql.OperationalError):  # it has none
-                cursor.execute(f"REVOKE ALL PRIVILEGES ON {name} FROM {OWNER}")  # rights stay after DROP TABLE
+            for account in (OWNER, *ROLES):  # rights stay after DROP TABLE
+                with suppress(pymysql.ProgrammingError, pymysql.OperationalError):  # it has none
+                    cursor.execute(f"REVOKE ALL PRIVILEGES ON {name} FROM {account}")
             cursor.execute(f"DROP {kind.upper()} {name}")
 
 
