@@ -62,6 +62,10 @@ GRANT SELECT ON mq_dead TO mq_operator, mq_viewer;
 GRANT SELECT ON mq_grouped TO mq_operator, mq_viewer;
 GRANT SELECT ON mq_group_lock TO mq_operator;
 GRANT SELECT ON mq_archive TO mq_operator;
+GRANT SELECT ON mq_mark TO mq_operator;
+GRANT SELECT ON mq_queue TO mq_operator;
+GRANT SELECT ON mq_polled_batch TO mq_operator;
+GRANT SELECT ON mq_polled_row TO mq_operator;
 -- The view runs with its caller's rights: on MySQL, joins in a view with its owner's rights fail for callers with roles.
 GRANT SELECT (id, run_at, created_at, priority, sent_run_at, type, group_key, dedup_key, source) ON mq_message TO mq_viewer;
 GRANT SELECT (claimed_at, lease_until, type, reader, items) ON mq_batch TO mq_viewer;
@@ -226,7 +230,7 @@ GRANT EXECUTE ON PROCEDURE mq_require_order TO 'mq_owner'@'localhost', mq_operat
 GRANT EXECUTE ON PROCEDURE mq_require_status TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_polled_shape TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_lock_polled TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_drop_polled_batch TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_drop_polled_batch TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_pick_rows TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_write_rows TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_fail_rows TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
@@ -246,7 +250,7 @@ GRANT EXECUTE ON PROCEDURE mq_read_columns TO 'mq_owner'@'localhost', mq_consume
 GRANT EXECUTE ON PROCEDURE mq_key_literals TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_row_condition TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_lost_index TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_settle_rows TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_settle_rows TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_run_template TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_list_rows TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_open_claim TO 'mq_owner'@'localhost', mq_consumer;
@@ -304,8 +308,8 @@ GRANT EXECUTE ON PROCEDURE mq_adopt_table TO 'mq_owner'@'localhost', mq_operator
 GRANT EXECUTE ON PROCEDURE mq_release_table TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_claim_rows TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_finish_rows TO 'mq_owner'@'localhost', mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_extend_rows TO 'mq_owner'@'localhost', mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_release_rows TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_extend_rows TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_release_rows TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_retry_rows TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_peek_rows TO 'mq_owner'@'localhost', mq_operator, mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_list_tables TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_viewer;

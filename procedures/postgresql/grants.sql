@@ -73,7 +73,7 @@ DECLARE
     c_viewer CONSTANT text[] := ARRAY['raise_error', 'require_name', 'feed_names', 'feed_settings', 'feed_positions'];
     -- An operator repairs with batch keys. A viewer gets nothing with which a message can be finished, and no bodies.
     c_operator_reads CONSTANT text[] := ARRAY['my_pass', 'my_polled_row', 'message_state', 'message_overview', 'message', 'ready', 'delayed', 'batch',
-        'dead', 'grouped', 'group_lock', 'archive'];
+        'dead', 'grouped', 'group_lock', 'archive', 'mark', 'queue', 'polled_batch', 'polled_row'];
     c_consumer_reads CONSTANT text[] := ARRAY['my_pass', 'my_polled_row'];
     c_viewer_reads CONSTANT text[] := ARRAY['message_overview', 'ready', 'delayed', 'dead', 'grouped'];
 BEGIN
@@ -93,7 +93,8 @@ BEGIN
                 'list_subscriptions', 'adopt_table', 'release_table', 'retry_rows', 'peek_rows', 'get_result',
                 'bind_topic', 'unbind_topic', 'list_bindings', 'set_schedule', 'drop_schedule', 'list_schedules',
                 'run_schedule', 'next_occurrence', 'list_queues', 'find_messages', 'list_errors', 'list_consumers', 'throughput',
-                'list_tables', 'release_batch', 'extend_lease', 'fail']
+                'list_tables', 'release_batch', 'extend_lease', 'fail', 'release_rows',
+                'extend_rows']
             WHEN 'mq_viewer' THEN ARRAY['queue_stats', 'installed_files', 'queue_health', 'list_queues', 'list_errors',
                 'feed_stats', 'list_subscriptions', 'list_bindings', 'list_schedules', 'next_occurrence', 'list_consumers',
                 'throughput', 'list_tables']

@@ -96,8 +96,8 @@ GRANT EXECUTE ON OBJECT::mq.adopt_table TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.release_table TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.claim_rows TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.finish_rows TO mq_consumer;
-GRANT EXECUTE ON OBJECT::mq.extend_rows TO mq_consumer;
-GRANT EXECUTE ON OBJECT::mq.release_rows TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.extend_rows TO mq_consumer, mq_operator;
+GRANT EXECUTE ON OBJECT::mq.release_rows TO mq_consumer, mq_operator;
 GRANT EXECUTE ON OBJECT::mq.retry_rows TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.peek_rows TO mq_operator, mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.list_tables TO mq_operator, mq_consumer, mq_viewer;
@@ -115,6 +115,11 @@ GRANT SELECT ON OBJECT::mq.dead TO mq_operator, mq_viewer;
 GRANT SELECT ON OBJECT::mq.grouped TO mq_operator, mq_viewer;
 GRANT SELECT ON OBJECT::mq.group_lock TO mq_operator;
 GRANT SELECT ON OBJECT::mq.archive TO mq_operator;
+GRANT SELECT ON OBJECT::mq.mark TO mq_operator;
+GRANT SELECT ON OBJECT::mq.queue TO mq_operator;
+GRANT SELECT ON OBJECT::mq.polled_batch TO mq_operator;
+GRANT SELECT ON OBJECT::mq.polled_row TO mq_operator;
+GRANT SELECT ON OBJECT::mq.claimed TO mq_operator;
 GO
 -- mq.installed_files and mq.queue_health compare the text of the procedures; this right shows no row of a table.
 GRANT VIEW DEFINITION ON SCHEMA::mq TO mq_producer, mq_consumer, mq_operator, mq_viewer;
@@ -129,7 +134,7 @@ BEGIN
     EXEC (N'GRANT EXECUTE ON OBJECT::mq.send_changes TO mq_reporter');
     EXEC (N'GRANT SELECT ON OBJECT::mq.subscription TO mq_reporter');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.items TO mq_producer, mq_consumer, mq_operator');
-    EXEC (N'GRANT EXECUTE ON TYPE::mq.pieces TO mq_consumer, mq_operator');
+    EXEC (N'GRANT EXECUTE ON TYPE::mq.pieces TO mq_consumer, mq_operator, mq_viewer');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.places TO mq_producer, mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.failures TO mq_consumer, mq_operator');
     -- The trigger of a watched table declares a variable of this type, and every writer runs the trigger.

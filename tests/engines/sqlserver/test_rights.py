@@ -52,7 +52,9 @@ def test_each_procedure_is_granted_to_the_roles_of_the_contract_and_nothing_else
     assert {row["state"] for row in rows} == {"GRANT"}
     wanted = {
         (name, role, "EXECUTE") for name, procedure in CONTRACT.procedures.items() for role in procedure.roles
-    } | {("send_changes", "mq_reporter", "EXECUTE"), ("subscription", "mq_reporter", "SELECT")}
+    }
+    wanted |= {(name, role, "SELECT") for role, names in CONTRACT.reads.items() for name in names}
+    wanted |= {("send_changes", "mq_reporter", "EXECUTE"), ("subscription", "mq_reporter", "SELECT")}
     assert {(row["name"], row["who"], row["right"]) for row in rows} == wanted
 
 
@@ -299,8 +301,7 @@ def test_with_implicit_transactions_a_call_commits_nothing_by_itself(
 
 
 FORBIDDEN = [
-    "SELECT * FROM mq.message",
-    "SELECT * FROM mq.message_state",
+    "SELECT * FROM mq.feed",
     "SELECT * FROM mq.split_list(N'a')",
     "INSERT INTO mq.queue (type) VALUES (N'x')",
     "UPDATE mq.queue SET paused = 1",

@@ -103,7 +103,7 @@ WHERE n.nspname = 'mq' AND NOT has_schema_privilege(%(role)s, n.oid, 'USAGE')
 _WRONG_READS = """\
 SELECT format('%%s may not read mq.%%s', %(role)s::text, r.name)
 FROM unnest(%(reads)s::text[]) AS r (name)
-WHERE NOT coalesce(has_table_privilege(%(role)s, to_regclass('mq.' || r.name), 'SELECT'), false)
+WHERE NOT coalesce(has_table_privilege(%(role)s, to_regclass('mq.' || r.name), 'SELECT'), true)
 """
 
 

@@ -10,7 +10,7 @@ REPORTER = "mq_reporter"  # the user that runs triggers on watched tables of ano
 _TYPES = (
     *(("items", "mq_producer"), ("items", "mq_consumer"), ("items", "mq_operator")),
     *(("places", "mq_producer"), ("places", "mq_consumer"), ("places", "mq_operator")),
-    *(("pieces", "mq_consumer"), ("pieces", "mq_operator")),
+    *(("pieces", "mq_consumer"), ("pieces", "mq_operator"), ("pieces", "mq_viewer")),
     *(("failures", "mq_consumer"), ("failures", "mq_operator"), ("events", "public")),
 )
 
