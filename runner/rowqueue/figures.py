@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from . import pages
 from .databases import Row, Session
 
 log = logging.getLogger("rowqueue")
@@ -191,14 +192,14 @@ def _tables(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
 
 
 def _consumers(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
-    found = Counter((row["type"], row["status"]) for row in session.call("list_consumers"))
+    found = Counter((row["type"], row["status"]) for row in pages.consumers(session.call))
     for type in sorted(limits["consumer"].keep(type for type, _ in found)):
         for status in ("working", "silent", "stopped"):
             yield Sample("rowqueue_consumers", (type, status), float(found[type, status]))
 
 
 def _throughput(session: Session, limits: Limits, totals: Totals) -> Iterator[Sample]:
-    sums = totals.add(session.call("throughput", None, totals.since))
+    sums = totals.add(pages.throughput(session.call, None, totals.since))
     for type in sorted(limits["throughput"].keep(sums)):
         for (name, divisor), total in zip(_FIGURES.values(), sums[type], strict=True):
             yield Sample(name, (type,), total / divisor)

@@ -1,5 +1,6 @@
 -- list_consumers: list the consumers with their start, their speed, and whether they still report.
--- Arguments:   p_type (1 to 200 characters; NULL: all)
+-- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 10,000), p_after_type and
+--              p_after_reader (the last row of the page before; NULL: from the first)
 -- Returns:     one row per consumer and type, by type and reader: reader, type, status (working; silent: its report is
 --              overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
 --              of the last full minute: rate_per_minute and load (the average number of running handlers)
@@ -10,7 +11,10 @@
 SET TERM ^ ;
 
 CREATE OR ALTER PROCEDURE mq_list_consumers (
-    p_type mq_argument = NULL
+    p_type mq_argument = NULL,
+    p_size bigint = NULL,
+    p_after_type mq_argument = NULL,
+    p_after_reader mq_argument = NULL
 )
 RETURNS (
     reader mq_name,
@@ -30,9 +34,17 @@ AS
 DECLARE c_base timestamp = TIMESTAMP '2000-01-01 00:00:00';
 DECLARE v_now timestamp;
 DECLARE v_minute timestamp;
+DECLARE v_type mq_name;
+DECLARE v_reader mq_name;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
+    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
+    EXECUTE PROCEDURE mq_require_name('after_type', p_after_type, 1);
+    EXECUTE PROCEDURE mq_require_name('after_reader', p_after_reader, 1);
     EXECUTE PROCEDURE mq_require_record_version;
+    v_type = COALESCE(p_after_type, p_type, '');
+    v_reader = COALESCE(p_after_reader, '');
+    p_size = COALESCE(p_size, 10000);
     v_now = mq_utc_now();
     v_minute = DATEADD(DATEDIFF(MINUTE FROM c_base TO v_now) - 1 MINUTE TO c_base);
     FOR
@@ -42,8 +54,9 @@ BEGIN
             COALESCE(t.completed + t.failed, 0), COALESCE(t.busy_ms, 0) / 6e4
         FROM mq_consumer AS c
         LEFT JOIN mq_report AS t ON t."MINUTE" = :v_minute AND t.type = c.type AND t.reader = c.reader
-        WHERE :p_type IS NULL OR c.type = :p_type
+        WHERE (:p_type IS NULL OR c.type = :p_type) AND c.type >= :v_type AND (c.type > :v_type OR c.reader > :v_reader)
         ORDER BY c.type, c.reader
+        ROWS :p_size
         INTO reader, type, status, started_at, reported_at, completed, failed, dead, busy_ms, waited_ms, rate_per_minute, load
     DO
         SUSPEND;

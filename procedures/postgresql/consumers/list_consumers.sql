@@ -1,5 +1,6 @@
 -- list_consumers: list the consumers with their start, their speed, and whether they still report.
--- Arguments:   p_type (1 to 200 characters; NULL: all)
+-- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 10,000), p_after_type and
+--              p_after_reader (the last row of the page before; NULL: from the first)
 -- Returns:     one row per consumer and type, by type and reader: reader, type, status (working; silent: its report is
 --              overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
 --              of the last full minute: rate_per_minute and load (the average number of running handlers)
@@ -8,7 +9,10 @@
 -- Example:     SELECT reader, status, rate_per_minute FROM mq.list_consumers('email');
 
 CREATE OR REPLACE FUNCTION mq.list_consumers(
-    p_type text DEFAULT NULL
+    p_type text DEFAULT NULL,
+    p_size bigint DEFAULT NULL,
+    p_after_type text DEFAULT NULL,
+    p_after_reader text DEFAULT NULL
 ) RETURNS TABLE (
     reader text,
     type text,
@@ -26,6 +30,8 @@ CREATE OR REPLACE FUNCTION mq.list_consumers(
 LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
+SET enable_seqscan = off
+SET enable_bitmapscan = off
 SET jit = off
 AS $$
 #variable_conflict use_column
@@ -34,6 +40,9 @@ DECLARE
     v_minute timestamptz := date_bin('1 minute', v_now - interval '1 minute', '2000-01-01 00:00:00+00');
 BEGIN
     PERFORM mq.require_name('type', p_type, true);
+    PERFORM mq.require_range('size', p_size, 1, 10000);
+    PERFORM mq.require_name('after_type', p_after_type, true);
+    PERFORM mq.require_name('after_reader', p_after_reader, true);
     RETURN QUERY
         SELECT c.reader, c.type,
             CASE WHEN c.due_at IS NULL THEN 'stopped' WHEN c.due_at < v_now THEN 'silent' ELSE 'working' END,
@@ -41,7 +50,9 @@ BEGIN
             coalesce(t.completed + t.failed, 0)::double precision, coalesce(t.busy_ms, 0) / 60000::double precision
         FROM mq.consumer AS c
         LEFT JOIN mq.report AS t ON t.minute = v_minute AND t.type = c.type AND t.reader = c.reader
-        WHERE p_type IS NULL OR c.type = p_type
-        ORDER BY c.type, c.reader;
+        WHERE (p_type IS NULL OR c.type = p_type)
+            AND (c.type, c.reader) > (coalesce(p_after_type, p_type, ''), coalesce(p_after_reader, ''))
+        ORDER BY c.type, c.reader
+        LIMIT coalesce(p_size, 10000);
 END
 $$;

@@ -4,8 +4,10 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar, cast
 
+from .. import pages
 from ..databases import DatabaseError, Forbidden, Row, Session
 
 T = TypeVar("T")
@@ -163,7 +165,7 @@ def overview(looking: Looking, with_health: bool = True) -> Overview:
     stats = looking.rows("queues", "queue_stats")
     policies = {row["type"]: row for row in looking.rows("policies", "list_queues")}
     history = minutes(looking, None, now)
-    consumers = looking.rows("consumers", "list_consumers")
+    consumers = pages.consumers(partial(looking.rows, "consumers"))
     lines = {row["type"]: row for row in stats}
     for name in {*policies, *history} - lines.keys():  # an empty queue still has a policy and a history
         lines[name] = _empty(name, policies.get(name))
@@ -190,7 +192,7 @@ def queue(
     policies = looking.rows("policies", "list_queues", type)
     history = minutes(looking, type, now)
     messages = looking.rows("messages", "peek", type, state, size, body_length)
-    consumers = looking.rows("consumers", "list_consumers", type)
+    consumers = pages.consumers(partial(looking.rows, "consumers"), type)
     schedules = looking.rows("schedules", "list_schedules", type)
     bindings = [row for row in looking.rows("bindings", "list_bindings") if row["type"] == type]
     policy = policies[0] if policies else None
@@ -258,6 +260,8 @@ def listed(looking: Looking, name: str) -> list[Row]:
     looking.left_out.clear()
     if name == "health":
         return looking.health()
+    if name == "consumers":
+        return pages.consumers(partial(looking.rows, name))
     rows = looking.rows(name, LISTS[name])
     return [row for row in rows if has_limits(row)] if name == "limits" else rows
 
@@ -277,7 +281,7 @@ def minutes(looking: Looking, type: str | None, now: datetime, count: int = MINU
     """The last minutes of each queue for which a consumer has reported, without gaps, oldest first."""
     first = now.replace(second=0, microsecond=0) - timedelta(minutes=count - 1)
     found: dict[str, dict[datetime, Minute]] = {}
-    for row in looking.rows("throughput", "throughput", type, first):
+    for row in pages.throughput(partial(looking.rows, "throughput"), type, first):
         values = {name: value or 0 for name, value in row.items() if name not in ("type", "minute")}
         found.setdefault(row["type"], {})[row["minute"]] = Minute(row["minute"], **values)
     times = [first + timedelta(minutes=number) for number in range(count)]
