@@ -147,6 +147,7 @@ GRANT EXECUTE ON PROCEDURE mq_put_back TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_require_topic TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lock_bindings TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_topic_path TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_require_headers TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_require_message TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_send_one TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lock_key TO 'mq_owner'@'localhost';

@@ -71,10 +71,15 @@ class Limit:
     told: str
 
 
+def filled(text: str) -> str:
+    """Headers with this text."""
+    return f'{{"a":"{text}"}}'
+
+
 LIMITS = {
     "name": Limit(("x", "é" * 200), ("", "x" * 201), "1 to 200 characters"),
     "body": Limit(("",), ("x" * (16_777_216 + 1),), "16 MiB"),
-    "headers": Limit(("", "x" * 65_536), ("x" * 65_537, "é" * 32_769), "64 KiB"),
+    "headers": Limit(("{}", filled("x" * 65_528)), (filled("x" * 65_529), filled("é" * 32_765)), "64 KiB"),
     "error": Limit(("", "x" * 5_000), (), ""),
     "size": Limit((1, 10_000), (0, -1, 10_001), "1 to 10,000"),
     "next_size": Limit((0, 10_000), (-1, 10_001), "0 to 10,000"),

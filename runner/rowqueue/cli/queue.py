@@ -8,6 +8,7 @@ import typer
 from .. import output
 from ..databases import Row
 from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say
+from .known import mention_unknown, require_known
 from .progress import until_none
 
 top = group()
@@ -63,6 +64,7 @@ def stats(type: OptionalType = None, database: Url = None, json: Json = False) -
     """Show how many messages each queue holds. Counting stops at 10,000."""
     with connected(database) as session:
         found = session.call("queue_stats", type)
+        mention_unknown(session, type)
     if not json:
         found = [_readable(row) for row in found]
     output.rows(found, _STATS, json)
@@ -133,6 +135,7 @@ def queue_set(
     policy = (lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete and on_complete.value)
     limits = (max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds)
     with connected(database) as session:
+        mention_unknown(session, type)
         [row] = session.call("set_queue", type, *policy, *flags, *limits)
     found = [row] if json else [{"setting": name, "value": str(value)} for name, value in row.items()]
     output.rows(found, ("setting", "value"), json)
@@ -149,6 +152,7 @@ def peek(
     """Show messages without claiming them."""
     with connected(database) as session:
         found = session.call("peek", type, state.value, size)
+        mention_unknown(session, type)
     output.rows(found, _MESSAGE, json)
 
 
@@ -165,6 +169,7 @@ def queue_find(
     """Find messages in any state by id, dedup key or group key. Without a queue, by id only."""
     with connected(database) as session:
         found = session.call("find_messages", type, id, dedup_key, group_key, size)
+        mention_unknown(session, type)
     output.rows(found, ["type", *_MESSAGE], json)
 
 
@@ -173,12 +178,20 @@ def queue_list(type: OptionalType = None, database: Url = None, json: Json = Fal
     """Show the policies of queues."""
     with connected(database) as session:
         output.rows(session.call("list_queues", type), _POLICY, json)
+        mention_unknown(session, type)
 
 
 @app.command()
-def pause(type: Type, database: Url = None, json: Json = False) -> None:
+def pause(
+    type: Type,
+    new: Annotated[bool, typer.Option("--new", help="Also pause a queue that nothing has the name of yet.")] = False,
+    database: Url = None,
+    json: Json = False,
+) -> None:
     """Pause a queue: claims return nothing until resume. Sending and finishing still work."""
     with connected(database) as session:
+        if not new:
+            require_known(session, type)
         count = session.call("pause", type)[0]["count"]
     say("paused" if count else "already paused", json, count=count)
 
@@ -188,6 +201,7 @@ def resume(type: Type, database: Url = None, json: Json = False) -> None:
     """Resume a paused queue."""
     with connected(database) as session:
         count = session.call("resume", type)[0]["count"]
+        mention_unknown(session, type)
     say("resumed" if count else "already running", json, count=count)
 
 
@@ -215,4 +229,6 @@ def purge(
     """Delete all messages of a queue in one state."""
     with connected(database) as session:
         count = until_none(lambda: session.call("purge", type, state.value), "purging", "purged")
+        if not count:
+            mention_unknown(session, type)
     say(f"{count} purged", json, count=count)
