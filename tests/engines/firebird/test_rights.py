@@ -91,9 +91,7 @@ def test_no_role_calls_or_changes_an_internal_procedure(user: Client, sql: Sql) 
 
 
 def test_a_users_own_procedure_can_do_no_more_than_the_user(user: Client) -> None:
-    assert_denied(
-        user, "EXECUTE BLOCK RETURNS (n BIGINT) AS BEGIN SELECT COUNT(*) FROM mq_feed INTO n; SUSPEND; END"
-    )
+    assert_denied(user, "EXECUTE BLOCK RETURNS (n BIGINT) AS BEGIN SELECT COUNT(*) FROM mq_feed INTO n; SUSPEND; END")
     assert_denied(user, "CREATE PROCEDURE mine AS BEGIN DELETE FROM mq_ready; END")
     assert_denied(user, "CREATE OR ALTER PROCEDURE mq_send AS BEGIN END")
 

@@ -143,7 +143,9 @@ def test_tables_are_changed_only_by_the_owner_who_may_not_alter_them_and_read_as
     own = {row["name"] for row in tables if row["name"].startswith("mq_")}
     assert {row["name"] for row in rows if row["name"].startswith("mq_")} == own
     assert sql("SELECT user FROM mysql.db WHERE db = DATABASE()") == []
-    columns = sql("SELECT user, column_name AS name, column_priv AS rights FROM mysql.columns_priv WHERE db = DATABASE()")
+    columns = sql(
+        "SELECT user, column_name AS name, column_priv AS rights FROM mysql.columns_priv WHERE db = DATABASE()"
+    )
     assert {(row["user"], row["rights"].lower()) for row in columns} == {("mq_viewer", "select")}
     assert not {"body", "headers", "result", "batch_key"} & {row["name"] for row in columns}
 

@@ -50,9 +50,7 @@ def test_each_procedure_is_granted_to_the_roles_of_the_contract_and_nothing_else
         " WHERE p.class = 1 AND o.schema_id = SCHEMA_ID(N'mq')"
     )
     assert {row["state"] for row in rows} == {"GRANT"}
-    wanted = {
-        (name, role, "EXECUTE") for name, procedure in CONTRACT.procedures.items() for role in procedure.roles
-    }
+    wanted = {(name, role, "EXECUTE") for name, procedure in CONTRACT.procedures.items() for role in procedure.roles}
     wanted |= {(name, role, "SELECT") for role, names in CONTRACT.reads.items() for name in names}
     wanted |= {("send_changes", "mq_reporter", "EXECUTE"), ("subscription", "mq_reporter", "SELECT")}
     assert {(row["name"], row["who"], row["right"]) for row in rows} == wanted

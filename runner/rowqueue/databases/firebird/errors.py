@@ -86,7 +86,8 @@ def translate(error: BaseException) -> Exception:
     if codes & _CONFLICTS or state == "40001" or (_UNIQUE in codes and _AWAITED.search(message)):
         return Conflict(message)
     if codes & _FORBIDDEN or state == "28000":
-        return forbidden(message, r"EXECUTE access to PROCEDURE MQ_(\w+)", "GRANT {} TO USER …, and connect with this role")
+        grant = "GRANT {} TO USER …, and connect with this role"
+        return forbidden(message, r"EXECUTE access to PROCEDURE MQ_(\w+)", grant)
     if (codes & _MISSING and "MQ_" in message) or _NO_COLUMN in codes:
         return not_installed(message)
     return DatabaseError(message)
