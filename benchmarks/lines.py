@@ -68,7 +68,7 @@ class Client(ABC):
         """The server's version and what makes it durable. Raises AssertionError when it is not."""
 
     @abstractmethod
-    def create_floor(self) -> None:
+    def create_baseline(self) -> None:
         """Create the tables of the baseline in a database with the queue."""
 
     @abstractmethod
@@ -88,26 +88,26 @@ class Client(ABC):
         """The process of the server that serves this connection, perhaps among others."""
 
     @abstractmethod
-    def floor_take(self, batch: int) -> Rows:
+    def baseline_take(self, batch: int) -> Rows:
         """Receive and finish on the wide table."""
 
     @abstractmethod
-    def floor_finish(self, claimed: Rows, batch: int) -> Rows:
+    def baseline_finish(self, claimed: Rows, batch: int) -> Rows:
         """Delete what was claimed and claim the next, in one transaction; the rows have the columns of a claim."""
 
     @abstractmethod
-    def floor_ring(self, after_id: int, batch: int) -> Rows:
+    def baseline_ring(self, after_id: int, batch: int) -> Rows:
         """Claim from the wide table the messages after an id, wrapping around: ORDER BY id <= after_id, id."""
 
     @abstractmethod
-    def floor_fill(self, bodies: Sequence[str]) -> None:
+    def baseline_fill(self, bodies: Sequence[str]) -> None:
         """Send to the wide table."""
 
     @abstractmethod
-    def floor_send(self, bodies: Sequence[str]) -> Callable[[], None]:
+    def baseline_send(self, bodies: Sequence[str]) -> Callable[[], None]:
         """A plain INSERT of these messages, prepared to run repeatedly."""
 
-    def floor_send_one(self, body: str) -> None:
+    def baseline_send_one(self, body: str) -> None:
         """A plain INSERT of one message; only for send_one_cases."""
         raise NotImplementedError
 
@@ -139,21 +139,21 @@ class Line:
 
     name: str
     ours: str
-    floor: str
+    baseline: str
     ratio: float | None
     target: str
 
     def __str__(self) -> str:
         ratio = "" if self.ratio is None else f"{self.ratio:.2f}"
-        return f"| {self.name} | {self.ours} | {self.floor} | {ratio} | {self.target} |"
+        return f"| {self.name} | {self.ours} | {self.baseline} | {ratio} | {self.target} |"
 
 
 # ---- the compared work: each drains its table and returns its number of messages ----------------------------
 
 
-def floor_take(client: Client, batch: int) -> int:
+def baseline_take(client: Client, batch: int) -> int:
     count = 0
-    while rows := client.floor_take(batch):
+    while rows := client.baseline_take(batch):
         count += len(rows)
     return count
 
@@ -165,10 +165,10 @@ def take(client: Client, batch: int) -> int:
     return count
 
 
-def floor_finish(client: Client, batch: int) -> int:
+def baseline_finish(client: Client, batch: int) -> int:
     count = 0
     rows: Rows = []
-    while rows := client.floor_finish(rows, batch):
+    while rows := client.baseline_finish(rows, batch):
         count += len(rows)
     return count
 
@@ -182,9 +182,9 @@ def finish(client: Client, batch: int) -> int:
     return count
 
 
-def floor_send_one(client: Client, messages: int) -> int:
+def baseline_send_one(client: Client, messages: int) -> int:
     for body in bodies(100, messages):
-        client.floor_send_one(body)
+        client.baseline_send_one(body)
     return messages
 
 
@@ -220,7 +220,7 @@ class Bench:
         try:
             install.apply(open_database(url))
             with self.connect(url) as client:
-                client.create_floor()
+                client.create_baseline()
             yield url
         finally:
             self._server.drop_database(url)
@@ -237,7 +237,7 @@ class Bench:
             client.empty()
             for some in chunks(bodies(length, min(messages, 5000)), messages):
                 if wide:
-                    client.floor_fill(some)
+                    client.baseline_fill(some)
                 else:
                     client.call("send_batch", TYPE, "\n".join(some))
             client.settle()
@@ -286,25 +286,25 @@ def rate(bench: Bench, url: str, work: Work, batch: int, consumers: int, message
     return messages / (max(end for _, _, end in done) - min(start for _, start, _ in done))
 
 
-def pair(bench: Bench, url: str, ours: Work, floor: Work, case: Case) -> tuple[float, float]:
+def pair(bench: Bench, url: str, ours: Work, baseline: Work, case: Case) -> tuple[float, float]:
     """The rates of a procedure and of its baseline, each on fresh data, one after the other."""
     length, consumers, batch, messages = case
     rates = []
-    for work, wide in ((floor, True), (ours, False)):
+    for work, wide in ((baseline, True), (ours, False)):
         bench.fill(url, bench.size(messages), length, wide)
         rates.append(rate(bench, url, work, batch, consumers, bench.size(messages)))
     return rates[1], rates[0]
 
 
-def against_floor(
-    bench: Bench, name: str, ours: Work, floor: Work, target: Callable[[int], str], cases: Sequence[Case]
+def against_baseline(
+    bench: Bench, name: str, ours: Work, baseline: Work, target: Callable[[int], str], cases: Sequence[Case]
 ) -> Iterator[Line]:
     """Lines that compare a procedure with its baseline, and several consumers with one."""
     found: dict[tuple[int, int, int], float] = {}
     for case in cases:
         length, consumers, batch, _ = case
         with bench.database() as url:
-            rates = [pair(bench, url, ours, floor, case) for _ in range(bench.repeat)]
+            rates = [pair(bench, url, ours, baseline, case) for _ in range(bench.repeat)]
         found[length, batch, consumers] = statistics.median(r[0] for r in rates)
         yield Line(
             f"`{name}`, {consumers} consumer{'s' * (consumers > 1)}, batch {batch}, {length:,} bytes",
@@ -326,13 +326,13 @@ def against_floor(
 
 def take_lines(bench: Bench) -> Iterator[Line]:
     target = functools.partial(bench.kind.target, "take")
-    yield from against_floor(bench, "take_batch", take, floor_take, target, bench.kind.take_cases)
+    yield from against_baseline(bench, "take_batch", take, baseline_take, target, bench.kind.take_cases)
 
 
 def finish_lines(bench: Bench) -> Iterator[Line]:
     target = functools.partial(bench.kind.target, "finish")
-    floor = floor_take if bench.kind.finish_beside_take else floor_finish
-    yield from against_floor(bench, "finish_batch", finish, floor, target, bench.kind.finish_cases)
+    baseline = baseline_take if bench.kind.finish_beside_take else baseline_finish
+    yield from against_baseline(bench, "finish_batch", finish, baseline, target, bench.kind.finish_cases)
 
 
 def send_lines(bench: Bench) -> Iterator[Line]:
@@ -346,7 +346,7 @@ def send_lines(bench: Bench) -> Iterator[Line]:
             client.empty()
             client.settle()
             seconds = []
-            for send in (client.floor_send(some), lambda client=client: client.call("send_batch", TYPE, text)):
+            for send in (client.baseline_send(some), lambda client=client: client.call("send_batch", TYPE, text)):
                 started = time.monotonic()
                 for _ in chunks(some, messages):
                     send()
@@ -369,7 +369,7 @@ def send_one_lines(bench: Bench) -> Iterator[Line]:
         with bench.database() as url:
             for _ in range(bench.repeat):
                 both = []
-                for work in (floor_send_one, send_one):
+                for work in (baseline_send_one, send_one):
                     bench.fill(url, 0)
                     both.append(rate(bench, url, work, count // senders, senders, count))
                 rates.append(both)
@@ -440,12 +440,12 @@ def ring_lines(bench: Bench) -> Iterator[Line]:
                 # The first claims of a ring may still move messages that were sent before.
                 found = list(ring_times(client, wide, 5 if wide else 80))
                 times[wide].append(found[-20:])
-    ours, floor = ([statistics.median(t) for t in times[wide]] for wide in (False, True))
+    ours, baseline = ([statistics.median(t) for t in times[wide]] for wide in (False, True))
     yield Line(
         f"`claim_wraparound` of 10 with {messages:,} ready",
         f"{statistics.median(ours):.2f} ms",
-        f"{statistics.median(floor):.2f} ms",
-        statistics.median(a / b for a, b in zip(ours, floor, strict=True)),
+        f"{statistics.median(baseline):.2f} ms",
+        statistics.median(a / b for a, b in zip(ours, baseline, strict=True)),
         "≤ 0.1",
     )
 
@@ -455,7 +455,7 @@ def ring_times(client: Client, wide: bool, calls: int) -> Iterator[float]:
     after = 0
     for _ in range(calls):
         started = time.perf_counter()
-        rows = client.floor_ring(after, 10) if wide else client.call("claim_wraparound", TYPE, 10, "bench")
+        rows = client.baseline_ring(after, 10) if wide else client.call("claim_wraparound", TYPE, 10, "bench")
         yield (time.perf_counter() - started) * 1000
         assert len(rows) == 10
         after = max(row[0] for row in rows)
@@ -615,16 +615,16 @@ def consume_lines(bench: Bench) -> Iterator[Line]:
     with bench.database() as url:
         for _ in range(bench.repeat):
             bench.fill(url, messages, wide=True)
-            rates[RAW].append(rate(bench, url, floor_take, BATCH, 1, messages))
+            rates[RAW].append(rate(bench, url, baseline_take, BATCH, 1, messages))
             for name, (processes, options, _, _) in WAYS.items():
                 bench.fill(url, messages)
                 rates[name].append(drain(url, *options, processes=processes).rate)
-    for name, (_, _, floor, target) in WAYS.items():
+    for name, (_, _, baseline, target) in WAYS.items():
         yield Line(
-            f"`runner consume`, batch 100, {name}; compared with {floor}",
+            f"`runner consume`, batch 100, {name}; compared with {baseline}",
             f"{statistics.median(rates[name]):,.0f}/s",
-            f"{statistics.median(rates[floor]):,.0f}/s",
-            statistics.median(ours / beside for ours, beside in zip(rates[name], rates[floor], strict=True)),
+            f"{statistics.median(rates[baseline]):,.0f}/s",
+            statistics.median(ours / beside for ours, beside in zip(rates[name], rates[baseline], strict=True)),
             target,
         )
 

@@ -30,13 +30,13 @@ WIDE = (
         reader {NAME}, lease_until datetime(6),
         KEY wide_ready (type, state, priority, run_at, id), KEY wide_batch (batch_key)
     ) ENGINE = InnoDB""",
-    "CREATE TABLE floor_message LIKE mq_message",
-    "CREATE TABLE floor_ready LIKE mq_ready",
+    "CREATE TABLE baseline_message LIKE mq_message",
+    "CREATE TABLE baseline_ready LIKE mq_ready",
 )
 TABLES = (
     "wide",
-    "floor_message",
-    "floor_ready",
+    "baseline_message",
+    "baseline_ready",
     "mq_message",
     "mq_ready",
     "mq_delayed",
@@ -60,8 +60,8 @@ RING = CLAIM.replace("ORDER BY priority, run_at, id", "ORDER BY id <= %s, id")
 SEND = "INSERT INTO {} (run_at, created_at, priority, type, body, source) VALUES ".format
 VALUES = "(UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 0, %s, %s, 'bench')"
 SEND_READY = """
-    INSERT INTO floor_ready (type, priority, run_at, id, attempts)
-    SELECT type, priority, run_at, id, 0 FROM floor_message WHERE id >= LAST_INSERT_ID()
+    INSERT INTO baseline_ready (type, priority, run_at, id, attempts)
+    SELECT type, priority, run_at, id, 0 FROM baseline_message WHERE id >= LAST_INSERT_ID()
 """
 
 # All pairs of the stripes' rows serve as a list of numbers.
@@ -127,7 +127,7 @@ class Client(lines.Client):
         binary_log = f"binary log on (sync_binlog={sync})" if log else "binary log off"
         return f"{product} {version.partition('-')[0]}, innodb_flush_log_at_trx_commit=1, {binary_log}"
 
-    def create_floor(self) -> None:
+    def create_baseline(self) -> None:
         for statement in WIDE:
             self._run(statement)
 
@@ -148,34 +148,34 @@ class Client(lines.Client):
     def process(self) -> int:
         return int(Path(self._run("SELECT @@pid_file")[0][0]).read_text())
 
-    def floor_take(self, batch: int) -> Rows:
+    def baseline_take(self, batch: int) -> Rows:
         with self._transaction() as again:
             rows = self._run(TAKE, TYPE, batch)
             if rows:
                 self._run("DELETE FROM wide WHERE id IN %s", [row[0] for row in rows])
-        return self.floor_take(batch) if again else rows
+        return self.baseline_take(batch) if again else rows
 
-    def floor_finish(self, claimed: Rows, batch: int) -> Rows:
+    def baseline_finish(self, claimed: Rows, batch: int) -> Rows:
         key = str(uuid.uuid4())
         with self._transaction() as again:
             if claimed:
                 self._run("DELETE FROM wide WHERE batch_key = %s", claimed[0][lines.KEY])
             self._run(CLAIM, TYPE, batch, key)
             rows = self._run(f"SELECT {COLUMNS} FROM wide WHERE batch_key = %s ORDER BY priority, run_at, id", key)
-        return self.floor_finish(claimed, batch) if again else rows
+        return self.baseline_finish(claimed, batch) if again else rows
 
-    def floor_ring(self, after_id: int, batch: int) -> Rows:
+    def baseline_ring(self, after_id: int, batch: int) -> Rows:
         key = str(uuid.uuid4())
         with self._transaction() as again:
             self._run(RING, TYPE, after_id, batch, key)
             rows = self._run(f"SELECT {COLUMNS} FROM wide WHERE batch_key = %s ORDER BY id <= %s, id", key, after_id)
-        return self.floor_ring(after_id, batch) if again else rows
+        return self.baseline_ring(after_id, batch) if again else rows
 
-    def floor_fill(self, bodies: Sequence[str]) -> None:
+    def baseline_fill(self, bodies: Sequence[str]) -> None:
         self._run(self._insert("wide", bodies))
 
-    def floor_send(self, bodies: Sequence[str]) -> Callable[[], None]:
-        text = self._insert("floor_message", bodies)
+    def baseline_send(self, bodies: Sequence[str]) -> Callable[[], None]:
+        text = self._insert("baseline_message", bodies)
 
         def send() -> None:
             self._run("START TRANSACTION")

@@ -197,7 +197,7 @@ class Client(lines.Client):
     def _require_durable(self) -> None:
         assert self._is_forced == 1, "writes must be forced"
 
-    def create_floor(self) -> None:
+    def create_baseline(self) -> None:
         self._require_durable()
         for statement in WIDE:
             self._connection.execute_immediate(statement)
@@ -219,7 +219,7 @@ class Client(lines.Client):
         query = "SELECT mon$server_pid FROM mon$attachments WHERE mon$attachment_id = CURRENT_CONNECTION"
         return int(self._run(query)[0][0])
 
-    def _floor(self, statements: Sequence[tuple[Any, ...]]) -> Rows:
+    def _baseline(self, statements: Sequence[tuple[Any, ...]]) -> Rows:
         """Run statements in one transaction, repeated after a conflict; returns the rows of the last."""
         while True:
             try:
@@ -232,26 +232,26 @@ class Client(lines.Client):
     def _block(self, change: str) -> str:
         return BLOCK(lock="WITH LOCK SKIP LOCKED" if self._skips else "", change=change)
 
-    def floor_take(self, batch: int) -> Rows:
+    def baseline_take(self, batch: int) -> Rows:
         if self._skips:
-            return self._floor([(TAKE, TYPE, batch)])
-        return self._floor([(self._block("DELETE FROM wide"), TYPE, batch, None)])
+            return self._baseline([(TAKE, TYPE, batch)])
+        return self._baseline([(self._block("DELETE FROM wide"), TYPE, batch, None)])
 
-    def floor_finish(self, claimed: Rows, batch: int) -> Rows:
+    def baseline_finish(self, claimed: Rows, batch: int) -> Rows:
         done = [("DELETE FROM wide WHERE batch_key = ?", claimed[0][lines.KEY])] if claimed else []
-        return self._floor([*done, (self._block(CLAIM), TYPE, batch, str(uuid.uuid4()))])
+        return self._baseline([*done, (self._block(CLAIM), TYPE, batch, str(uuid.uuid4()))])
 
-    def floor_ring(self, after_id: int, batch: int) -> Rows:
+    def baseline_ring(self, after_id: int, batch: int) -> Rows:
         with self._transaction():
             rows = self._execute(RING, TYPE, after_id, batch)
             ids = [row[0] for row in rows]
             self._execute(MARK_MANY(", ".join("?" * len(ids))), str(uuid.uuid4()), *ids)
         return rows
 
-    def floor_fill(self, bodies: Sequence[str]) -> None:
+    def baseline_fill(self, bodies: Sequence[str]) -> None:
         self._insert(SEND("CAST(? AS VARCHAR(2000))"), [[body] for body in bodies])
 
-    def floor_send(self, bodies: Sequence[str]) -> Callable[[], None]:
+    def baseline_send(self, bodies: Sequence[str]) -> Callable[[], None]:
         length = max(map(len, bodies))
         names = [f"b{n}" for n in range(SEND_SIZE)]
         arguments = ", ".join(f"{name} varchar({length}) CHARACTER SET UTF8 = ?" for name in names)
@@ -344,7 +344,7 @@ class Loop:
     work: Work
     consumers: int
     messages: int
-    is_floor: bool
+    is_baseline: bool
 
 
 ONE = Loop("`finish_batch`, 1 consumer, batch 50", lines.finish, 1, 20_000, False)
@@ -362,17 +362,17 @@ def loop_lines(bench: Bench) -> Iterator[Line]:
     with bench.database() as url:
         for loop in [*rates] * bench.repeat:
             messages = bench.size(loop.messages)
-            bench.fill(url, messages, wide=loop.is_floor)
+            bench.fill(url, messages, wide=loop.is_baseline)
             rates[loop].append(lines.rate(bench, url, loop.work, 50, loop.consumers, messages))
-    for ours, floor, target in (
+    for ours, baseline, target in (
         *((FIVE, MARKED, "≥ 10"), (FIVE, PICKED, "≥ 10"), (FIVE, ONE, "> 1"), (ONE, MARKED, "")),
         *((TAKEN, MARKED, "≥ 1"), (GOTTEN, MARKED, "≥ 1")),
     ):
         yield Line(
-            f"{ours.name}, compared with {floor.name.removeprefix('`finish_batch`, ')}",
+            f"{ours.name}, compared with {baseline.name.removeprefix('`finish_batch`, ')}",
             f"{statistics.median(rates[ours]):,.0f}/s",
-            f"{statistics.median(rates[floor]):,.0f}/s",
-            statistics.median(a / b for a, b in zip(rates[ours], rates[floor], strict=True)),
+            f"{statistics.median(rates[baseline]):,.0f}/s",
+            statistics.median(a / b for a, b in zip(rates[ours], rates[baseline], strict=True)),
             target,
         )
 

@@ -88,7 +88,7 @@ class Client(lines.Client):
         assert fsync == "on", "fsync must be on"
         return f"{version.partition(' on ')[0]}, fsync on"
 
-    def create_floor(self) -> None:
+    def create_baseline(self) -> None:
         self._connection.execute(WIDE, prepare=False)
 
     def empty(self) -> None:
@@ -107,31 +107,31 @@ class Client(lines.Client):
     def process(self) -> int:
         return self._connection.info.backend_pid
 
-    def floor_take(self, batch: int) -> Rows:
+    def baseline_take(self, batch: int) -> Rows:
         return self._connection.execute(TAKE, [TYPE, batch]).fetchall()
 
-    def floor_finish(self, claimed: Rows, batch: int) -> Rows:
+    def baseline_finish(self, claimed: Rows, batch: int) -> Rows:
         with self._connection.transaction():
             if claimed:
                 ids = [row[0] for row in claimed]
                 self._connection.execute("DELETE FROM wide WHERE id = ANY (%s)", [ids])
             return self._connection.execute(CLAIM, [uuid.uuid4(), TYPE, batch]).fetchall()
 
-    def floor_ring(self, after_id: int, batch: int) -> Rows:
+    def baseline_ring(self, after_id: int, batch: int) -> Rows:
         rows = self._connection.execute(RING, [uuid.uuid4(), TYPE, after_id, batch]).fetchall()
         return sorted(rows, key=lambda row: (row[0] <= after_id, row[0]))
 
-    def floor_fill(self, bodies: Sequence[str]) -> None:
+    def baseline_fill(self, bodies: Sequence[str]) -> None:
         self._connection.execute(SEND, [TYPE, "\n".join(bodies)])
 
-    def floor_send(self, bodies: Sequence[str]) -> Callable[[], None]:
+    def baseline_send(self, bodies: Sequence[str]) -> Callable[[], None]:
         text = "\n".join(bodies)
         return lambda: self._send(text)
 
     def _send(self, text: str) -> None:
         self._connection.execute(SEND, [TYPE, text])
 
-    def floor_send_one(self, body: str) -> None:
+    def baseline_send_one(self, body: str) -> None:
         self._connection.execute(SEND_ONE, [TYPE, body]).fetchall()
 
     @classmethod
@@ -161,7 +161,7 @@ def lease_lines(bench: lines.Bench) -> Iterator[lines.Line]:
     """finish_batch compared with a lease on the wide table: delete the last batch and claim the next."""
     cases = [(100, 1, 100, 100_000), (100, 4, 100, 100_000)]
     name = "finish_batch` compared with a lease by `UPDATE"
-    yield from lines.against_floor(bench, name, lines.finish, lines.floor_finish, lambda _: "≥ 1.1", cases)
+    yield from lines.against_baseline(bench, name, lines.finish, lines.baseline_finish, lambda _: "≥ 1.1", cases)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Fixtures for all suites. Tests use `database` and do not know which server it is on."""
 
+import itertools
 import os
 import re
 import shutil
@@ -336,18 +337,22 @@ _LEAVES_NO_TRACE = ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "A
 
 
 @pytest.fixture(scope="session")
-def _kept(database: Database) -> Iterator[list[Any]]:
-    """Reusable connections with all rights: connecting costs as much as a short test."""
-    kept: list[Any] = []
+def _kept() -> Iterator[dict[str, list[Any]]]:
+    """Reusable connections with all rights, by URL: connecting costs as much as a short test. Some modules have a
+    `database` of their own."""
+    kept: dict[str, list[Any]] = {}
     yield kept
-    for connection in kept:
+    for connection in itertools.chain(*kept.values()):
         connection.close()
 
 
 @pytest.fixture
-def sql(server: servers.Server, database: Database, _kept: list[Any]) -> Iterator[Callable[..., list[dict[str, Any]]]]:
+def sql(
+    server: servers.Server, database: Database, _kept: dict[str, list[Any]]
+) -> Iterator[Callable[..., list[dict[str, Any]]]]:
     """Runs a statement with all rights: sql("SELECT ... %s", value) -> rows as dicts."""
-    connection = _kept.pop() if _kept else server.client(database.url)
+    kept = _kept.setdefault(database.url, [])
+    connection = kept.pop() if kept else server.client(database.url)
     try:
         connection.execute(f"SELECT COUNT(*) FROM {server.table('queue')} WHERE type = 'none'")
     except Exception:  # the test has ended the connection
@@ -366,7 +371,7 @@ def sql(server: servers.Server, database: Database, _kept: list[Any]) -> Iterato
 
     yield query
     if as_it_was:
-        _kept.append(connection)
+        kept.append(connection)
     else:
         connection.close()
 

@@ -99,7 +99,7 @@ class RawMySQL(Contender):
         return lambda: self.client._run(text)  # type: ignore[attr-defined]
 
     def receive(self, size: int) -> list[str]:
-        return [row[2] for row in self.client.floor_take(size)]
+        return [row[2] for row in self.client.baseline_take(size)]
 
 
 class Take(Contender):

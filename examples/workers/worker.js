@@ -1,14 +1,15 @@
 // A worker in Node: reads messages and answers each with a line of JSON.
-const readline = require('node:readline')
-
 async function handle(message) {
   if (message.body.startsWith('dead')) return { error: 'can never succeed', dead: true }
   if (message.body.startsWith('fail')) return { error: 'not now', retry_after: 60 }
   return {}
 }
 
-readline.createInterface({ input: process.stdin }).on('line', async (line) => {
-  const message = JSON.parse(line)
-  const outcome = await handle(message).catch((error) => ({ error: String(error) }))
-  process.stdout.write(JSON.stringify({ id: message.id, ...outcome }) + '\n')
+// import() works beside a package.json of either type.
+import('node:readline').then(({ createInterface }) => {
+  createInterface({ input: process.stdin }).on('line', async (line) => {
+    const message = JSON.parse(line)
+    const outcome = await handle(message).catch((error) => ({ error: String(error) }))
+    process.stdout.write(JSON.stringify({ id: message.id, ...outcome }) + '\n')
+  })
 })

@@ -6,8 +6,7 @@
 -- Example:     GRANT mq_producer TO shop;
 --
 -- A procedure has its own rights in addition to those of its caller, so callers need no right on tables. Only objects of
--- the owner of mq_message are treated as the queue's, even if others have similar names. It is long because it is mostly
--- lists.
+-- the owner of mq_message are treated as the queue's, even if others have similar names.
 
 SET TERM ^ ;
 

@@ -5,8 +5,7 @@
 -- Transaction: each statement commits
 -- Example:     GRANT mq_producer TO shop;
 --
--- It is long because MySQL grants procedures one by one, and because the runner compares the grants with this list line
--- by line.
+-- MySQL grants procedures one by one. The runner compares the grants with this list line by line.
 
 -- A dump contains no accounts: if they are missing, this needs CREATE USER.
 CREATE USER IF NOT EXISTS 'mq_owner'@'localhost' /*!80000 IDENTIFIED WITH caching_sha2_password
@@ -241,7 +240,6 @@ GRANT EXECUTE ON PROCEDURE mq_use_feed TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lock_feed TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_move_feed TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_add_feed TO 'mq_owner'@'localhost', mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_feed_names TO 'mq_owner'@'localhost', mq_consumer, mq_operator, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_show_feeds TO 'mq_owner'@'localhost', mq_consumer, mq_operator, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_add_watched TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_require_use TO 'mq_owner'@'localhost';

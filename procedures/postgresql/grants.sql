@@ -64,16 +64,18 @@ DECLARE
     c_helpers CONSTANT text[] := ARRAY['raise_error', 'require_name', 'require_range', 'reader_name', 'read_failures', 'split_names',
         'find_table', 'find_columns', 'find_one_column', 'row_json', 'relation_of', 'operator_of', 'polled_need', 'require_rights',
         'require_index', 'polled_settings', 'open_polled', 'polled_shape', 'lock_polled', 'drop_polled_batch', 'find_rows',
-        'write_rows', 'fail_rows', 'forget_rows', 'put_back_rows', 'find_feed', 'feed_settings', 'feed_positions', 'feed_names'];
+        'write_rows', 'fail_rows', 'forget_rows', 'put_back_rows', 'find_feed', 'feed_settings', 'feed_positions', 'show_feeds',
+        'sync_column', 'move_consumer'];
     c_consumer CONSTANT text[] := ARRAY['take_due', 'take_new', 'due_rows', 'gather_rows', 'pick_rows', 'pick_lost', 'settled_place',
         'polled_marks', 'forget_gone', 'hold_rows', 'move_polled', 'lock_feed', 'move_feed'];
     c_operator CONSTANT text[] := ARRAY['column_without_equality', 'require_status', 'require_distinct_rows', 'require_order',
-        'add_polled', 'drop_polled', 'revive_rows', 'add_feed', 'primary_key', 'add_watched', 'drop_watched', 'find_watched',
-        'is_watched', 'report_changes'];
-    c_viewer CONSTANT text[] := ARRAY['raise_error', 'require_name', 'feed_names', 'feed_settings', 'feed_positions'];
+        'add_polled', 'drop_polled', 'revive_rows', 'add_feed', 'delete_feed', 'primary_key', 'add_watched', 'drop_watched',
+        'find_watched', 'is_watched', 'add_subscriptions', 'drop_subscriptions',
+        'require_actions', 'require_topic', 'report_changes'];
+    c_viewer CONSTANT text[] := ARRAY['raise_error', 'require_name', 'relation_of', 'feed_settings', 'sync_column', 'show_feeds'];
     -- An operator repairs with batch keys. A viewer gets nothing with which a message can be finished, and no bodies.
-    c_operator_reads CONSTANT text[] := ARRAY['my_pass', 'my_polled_row', 'message_state', 'message_overview', 'message', 'ready', 'delayed', 'batch',
-        'dead', 'grouped', 'group_lock', 'archive', 'mark', 'queue', 'polled_batch', 'polled_row'];
+    c_operator_reads CONSTANT text[] := ARRAY['my_pass', 'my_polled_row', 'message_state', 'message_overview', 'message',
+        'ready', 'delayed', 'batch', 'dead', 'grouped', 'group_lock', 'archive', 'mark', 'queue', 'polled_batch', 'polled_row'];
     c_consumer_reads CONSTANT text[] := ARRAY['my_pass', 'my_polled_row'];
     c_viewer_reads CONSTANT text[] := ARRAY['message_overview', 'ready', 'delayed', 'dead', 'grouped'];
 BEGIN

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, field
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -19,9 +20,11 @@ from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from .databases import Conflict, Database, DatabaseError, Disconnected, QueueError, Session
+from .databases import Conflict, Database, Disconnected, Forbidden, SchemaMissing, Session
 from .figures import KINDS, METRICS, PARTS, Limit, Sample, Totals
 from .link import Link, Outage
+from .output import escaped
+from .parts import Parts, said
 
 log = logging.getLogger("rowqueue")
 
@@ -29,7 +32,8 @@ CACHE_SECONDS = 5.0
 TIMEOUT_SECONDS = 5.0  # less than Prometheus's default limit of 10 s
 MAX_NAMES = 500
 # queue_health compares every procedure with its installed text: up to 0.2 s, while all other calls take 0.02 s.
-KEEP_SECONDS = {"queue_health": 60.0}
+# The incidents need several calls.
+KEEP_SECONDS = {"queue_health": 60.0, "incidents": 60.0}
 ASK_AGAIN_SECONDS = 600.0  # between calls of a procedure without EXECUTE: each one is an error in the server's log
 
 
@@ -71,8 +75,10 @@ class QueueCollector(Collector):
         for target, answer in self._answers():
             up = Sample("rowqueue_up", (), float(answer.is_up))
             took = Sample("rowqueue_collect_duration_seconds", (), answer.seconds)
-            for sample in (up, took, *answer.samples):
-                families[sample.name].add_metric((target.name, *sample.labels), sample.value)
+            # Prometheus refuses all of an answer with control characters in a label, or with a sample twice.
+            samples = {(one.name, *map(escaped, one.labels)): one.value for one in (up, took, *answer.samples)}
+            for (name, *labels), value in samples.items():
+                families[name].add_metric((target.name, *labels), value)
         return (family for family in families.values() if family.samples)
 
     def is_ready(self) -> bool:
@@ -177,29 +183,24 @@ class _Reading:
         except Exception as error:  # also a driver's: the next request may succeed
             self._kept.clear()
             if not isinstance(error, Disconnected):  # the link logs that one
-                self._say(f"{type(error).__name__}: {error}" if not isinstance(error, DatabaseError) else str(error))
+                self._say(said(error))
             return Answer([], False, time.monotonic() - began)
 
     def close(self) -> None:
         self._link.close()
 
     def _samples(self, session: Session) -> list[Sample]:
-        """The samples of all procedures that this user may call. Raises DatabaseError or QueueError if all fail."""
-        samples: list[Sample] = []
-        errors: dict[str, Exception] = {}
+        """The samples of all parts that can be read. Raises the first error if none can."""
+        parts = Parts()
         now = time.monotonic()
-        asked = [procedure for procedure in PARTS if self._refused.get(procedure, now) <= now]
-        for procedure in asked:
-            try:
-                samples += self._part(session, procedure, now)
-            except Disconnected:
-                raise
-            except (DatabaseError, QueueError) as error:
-                errors[procedure] = error
-        if len(errors) == len(asked):
+        asked = [name for name in PARTS if self._refused.get(name, now) <= now]
+        read = {name: parts.get(name, partial(self._part, session, name, now), None) for name in asked}
+        if len(parts.errors) == len(asked):
             self._refused.clear()  # after an installation or a grant, all may succeed the next time
-            raise next(iter(errors.values()))
-        self._note(errors)
+            raise next(iter(parts.errors.values()))
+        self._note(parts.errors)
+        samples = [Sample("rowqueue_part_up", (name,), float(read.get(name) is not None)) for name in PARTS]
+        samples += [sample for found in read.values() for sample in found or ()]
         samples += [Sample("rowqueue_left_out", (kind,), limit.left_out) for kind, limit in self._limits.items()]
         return samples
 
@@ -212,13 +213,14 @@ class _Reading:
         return samples
 
     def _note(self, errors: dict[str, Exception]) -> None:
-        """Log once what is left out, and call it less often. Conflicts are ignored: they pass."""
+        """Log once what cannot be read; call less often what is missing or not granted. Conflicts pass."""
+        refused = [name for name, error in errors.items() if isinstance(error, (Forbidden, SchemaMissing))]
+        self._refused |= dict.fromkeys(refused, time.monotonic() + ASK_AGAIN_SECONDS)
         lasting = {name: error for name, error in errors.items() if not isinstance(error, Conflict)}
-        self._refused |= dict.fromkeys(lasting, time.monotonic() + ASK_AGAIN_SECONDS)
         if lasting:
-            self._say(f"metrics of {', '.join(lasting)} are left out: {next(iter(lasting.values()))}")
+            self._say(f"metrics of {', '.join(lasting)} are left out: {said(next(iter(lasting.values())))}")
 
     def _say(self, text: str) -> None:
         if text != self._said:
-            log.warning("%s: %s", self._name, text)
+            log.warning("%s: %s", self._name, escaped(text))
         self._said = text

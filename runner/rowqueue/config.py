@@ -38,6 +38,8 @@ def defaults(name: str, settings: dict[str, Any], commands: dict[str, Any]) -> d
     `commands`: for each command, its options and whether each may be repeated; for a group, such a dict. Raises
     ConfigError for an unknown name.
     """
+    if not isinstance(settings.get("database", ""), (str, list)):
+        raise ConfigError(f"{name}: database must be a text")
     tables = {key: value for key, value in settings.items() if key != "database"}
     if unknown := tables.keys() - commands.keys():
         raise ConfigError(f"{name}: unknown setting {min(unknown)!r}; known: database, {', '.join(sorted(commands))}")

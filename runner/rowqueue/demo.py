@@ -76,7 +76,7 @@ def _leave(number: int, _frame: object) -> None:
 
 def _run(database: Database, maildir: Path, option: str) -> None:
     if find_spec("aiosmtpd") is None:
-        raise DemoError("aiosmtpd is not installed: pip install 'rowqueue[demo]'")
+        raise DemoError("aiosmtpd is not installed: pip install '.[demo]' in the checkout of rowqueue")
     _prepare(maildir)
     install.apply(database)
     folder = contract.sql_root() / "examples" / "outgoing_mail"

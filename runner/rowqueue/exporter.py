@@ -5,12 +5,13 @@ import re
 import signal
 import threading
 from collections.abc import Iterable, Sequence
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from prometheus_client import CollectorRegistry
 
 from .collector import QueueCollector
 from .databases import Database, open_database
+from .databases.url import shown
 from .metrics import Server
 
 log = logging.getLogger("rowqueue")
@@ -25,7 +26,7 @@ def named(texts: Iterable[str]) -> list[tuple[str, Database]]:
     """
     found: dict[str, Database] = {}
     for text in texts:
-        match = re.match(r"([^=/?#]*)=(?=[a-z]+://)", text)
+        match = re.match(r"([^=/?#:@]*)=(?=[a-z]+://)", text)
         url = text[match.end() :] if match else text
         database = open_database(url)
         name = match[1] if match else _database_name(url)
@@ -39,8 +40,8 @@ def named(texts: Iterable[str]) -> list[tuple[str, Database]]:
 
 def _database_name(url: str) -> str:
     """The name of the database in a URL, without host, user and password; else the scheme."""
-    parts = urlsplit(url)
-    return unquote(parts.path).strip("/") or parts.scheme
+    scheme, _, rest = shown(url).partition("://")
+    return unquote(rest.partition("/")[2]).strip("/") or scheme
 
 
 def serve(

@@ -94,23 +94,29 @@ class Publisher(_Loop):
     """Publishes batches of one feed until stopped. Call `run` once, from the main thread."""
 
     def __init__(
-        self, database: Database, feed: str, size: int, once: bool, connect_timeout: float | None = None
+        self,
+        database: Database,
+        feed: str,
+        size: int,
+        once: bool = False,
+        drain: bool = False,
+        connect_timeout: float | None = None,
     ) -> None:
-        super().__init__(database, "runner publish", Outage(connect_timeout, not once), PUBLISHER_SHUTDOWN)
-        self._feed, self._size, self._once = feed, size, once
+        super().__init__(database, "runner publish", Outage(connect_timeout, not (once or drain)), PUBLISHER_SHUTDOWN)
+        self._feed, self._size, self._once, self._drain = feed, size, once, drain
         self.published = 0
 
     def run(self) -> None:
-        """Publish until stopped; with `once`, until nothing is left."""
+        """Publish until stopped; with `once`, one batch; with `drain`, until nothing is left."""
         with self._running():
             while not self._stop.is_set():
                 count = self._call("publish_feed", self._feed, self._size)[0]["count"]
                 self.published += count
+                if self._once or (self._drain and not count):
+                    return
                 if count:
                     self._pause = SHORTEST_POLL
-                elif self._once:
-                    return
-                if count < self._size and not self._once:
+                if count < self._size and not self._drain:
                     self._rest()
 
 
@@ -137,6 +143,7 @@ class Consumer(_Loop):
         finally:
             self._handler.close(self._shutdown.time_left())
         log.info("done: %s", ", ".join(f"{n} {outcome}" for outcome, n in self.totals.items()) or "no rows")
+        self._handler.check()
 
     def _consume(self) -> None:
         options = self._options
@@ -172,20 +179,20 @@ class Consumer(_Loop):
         stopped_at = {record.id for record in handled.unstarted}
         stopped_at |= {failure.id for failure in handled.failures if failure.retry_after != -1}
         done = records[: next((n for n, record in enumerate(records) if record.id in stopped_at), len(records))]
-        discarded = 0
+        skipped = 0
         for failure in handled.failures:
             if failure.retry_after == -1 and done and failure.id <= done[-1].id:
-                discarded += 1
+                skipped += 1
                 log.error("%s: row %d is skipped: %s", self._options.feed, failure.id, failure.error)
         if done:
             self._advance(done[-1].position)
-            self.totals["handled"] += len(done) - discarded
-            if discarded:
-                self.totals["passed over"] += discarded
+            self.totals["handled"] += len(done) - skipped
+            if skipped:
+                self.totals["skipped"] += skipped
             if self._left is not None:
                 self._left -= len(done)
-        if (error := handled.ending()) is not None:
-            raise error
+        if handled.crash is not None:
+            raise handled.crash
         if self._fails(handled):
             self._back_off(handled, len(done), records)
 

@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from . import pages
-from .databases import Row, Session
+from .databases import DatabaseError, Row, Session
+from .seeing import MOST_CONSUMERS, Looking, incidents
 
 log = logging.getLogger("rowqueue")
 
-_VERDICTS = {"ok": 0, "warn": 1, "bad": 2}
+_VERDICTS = {"ok": 0.0, "warn": 1.0}  # any other is bad
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ FORGET_SECONDS = 86_400.0  # a counter that has not grown for this long is remov
 METRICS = (
     Described("rowqueue_up", "1 if the database answered, else 0."),
     Described("rowqueue_collect_duration_seconds", "How long the database took to answer."),
+    Described("rowqueue_part_up", "1 if this part of the metrics was read, 0 after an error.", ("part",)),
     Described("rowqueue_left_out", "Names that are not reported because of --max-names.", ("kind",)),
     Described("rowqueue_ready_messages", "Messages that can be claimed now; counted up to 10,000.", _TYPE),
     Described("rowqueue_delayed_messages", "Messages that are not due yet; counted up to 10,000.", _TYPE),
@@ -47,9 +49,9 @@ METRICS = (
     Described("rowqueue_oldest_ready_seconds", "How long the first message in claim order has been due.", _TYPE),
     Described("rowqueue_counts_capped", "1 if a count of the queue is larger than reported.", _TYPE),
     Described("rowqueue_paused", "1 if the queue is paused: claims return nothing.", _TYPE),
+    Described("rowqueue_incidents", "What is wrong now, as `runner doctor` lists it.", ("kind",)),
     Described("rowqueue_health_verdict", "The verdict of a check of queue_health: 0 ok, 1 warn, 2 bad.", ("check",)),
     Described("rowqueue_health_value", "The value that a check of queue_health measured.", ("check", "unit")),
-    Described("rowqueue_feed_unpublished_rows", "Rows not published yet; counted up to 10,000.", _FEED),
     Described("rowqueue_feed_last_position", "The last position that a feed assigned.", _FEED),
     Described("rowqueue_feed_behind_positions", "Positions between a consumer and the end of its feed.", _CONSUMER),
     Described("rowqueue_feed_moved_timestamp_seconds", "When the consumer's position last moved.", _CONSUMER),
@@ -127,6 +129,11 @@ class Totals:
         self._has_looked = False
         self.since: datetime | None = None  # the first minute to ask for; None: the procedure's default
 
+    @property
+    def types(self) -> set[str]:
+        """The queues that have a counter."""
+        return {*self._sums}
+
     def add(self, rows: Sequence[Row]) -> dict[str, list[int]]:
         """Add these rows and return the sums of each queue. The figures of the first call count as zero."""
         now = time.monotonic()
@@ -147,6 +154,12 @@ class Totals:
         return self._sums
 
 
+def _known(name: str, labels: tuple[str, ...], value: Any) -> Iterator[Sample]:
+    """The sample of a value, or none for NULL: this user may not see it."""
+    if value is not None:
+        yield Sample(name, labels, float(value))
+
+
 def _queues(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
     rows = session.call("queue_stats")
     kept = limits["queue"].keep(row["type"] for row in rows)
@@ -162,7 +175,7 @@ def _queues(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
 
 def _health(session: Session, _: Limits, __: Totals) -> Iterator[Sample]:
     for row in session.call("queue_health"):
-        yield Sample("rowqueue_health_verdict", (row["name"],), float(_VERDICTS[row["verdict"]]))
+        yield Sample("rowqueue_health_verdict", (row["name"],), _VERDICTS.get(row["verdict"], 2.0))
         if row["value"] is not None:
             yield Sample("rowqueue_health_value", (row["name"], row["unit"] or ""), float(row["value"]))
 
@@ -171,13 +184,12 @@ def _feeds(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
     rows = session.call("feed_stats")
     kept = limits["feed"].keep(row["feed"] for row in rows)
     for row in {row["feed"]: row for row in rows if row["feed"] in kept}.values():
-        yield Sample("rowqueue_feed_unpublished_rows", (row["feed"],), float(row["unpublished"]))
-        yield Sample("rowqueue_feed_last_position", (row["feed"],), float(row["last_position"]))
+        yield from _known("rowqueue_feed_last_position", (row["feed"],), row["last_position"])
     pairs = {(row["feed"], row["consumer"]): row for row in rows if row["feed"] in kept and row["consumer"] is not None}
     read_by = limits["feed consumer"].keep("\0".join(pair) for pair in pairs)
     for labels, row in pairs.items():
         if "\0".join(labels) in read_by:
-            yield Sample("rowqueue_feed_behind_positions", labels, float(row["behind"]))
+            yield from _known("rowqueue_feed_behind_positions", labels, row["behind"])
             if row["moved_at"] is not None:
                 yield Sample("rowqueue_feed_moved_timestamp_seconds", labels, row["moved_at"].timestamp())
 
@@ -188,21 +200,32 @@ def _tables(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
     for row in rows:
         if row["name"] in kept:
             for state in ("active", "waiting", "dead"):
-                yield Sample(f"rowqueue_table_{state}_rows", (row["name"],), float(row[state]))
+                yield from _known(f"rowqueue_table_{state}_rows", (row["name"],), row[state])
 
 
 def _consumers(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
-    found = Counter((row["type"], row["status"]) for row in pages.consumers(session.call))
+    rows = session.call("list_consumers", None, MOST_CONSUMERS)
+    found = Counter((row["type"], row["status"]) for row in rows)
     for type in sorted(limits["consumer"].keep(type for type, _ in found)):
         for status in ("working", "silent", "stopped"):
             yield Sample("rowqueue_consumers", (type, status), float(found[type, status]))
 
 
 def _throughput(session: Session, limits: Limits, totals: Totals) -> Iterator[Sample]:
-    sums = totals.add(pages.throughput(session.call, None, totals.since))
-    for type in sorted(limits["throughput"].keep(sums)):
+    rows = session.call("throughput", None, totals.since)
+    kept = limits["throughput"].keep({row["type"] for row in rows} | totals.types)
+    sums = totals.add([row for row in rows if row["type"] in kept])
+    for type in sorted(kept & sums.keys()):
         for (name, divisor), total in zip(_FIGURES.values(), sums[type], strict=True):
             yield Sample(name, (type,), total / divisor)
+
+
+def _incidents(session: Session, _: Limits, __: Totals) -> Iterator[Sample]:
+    looking = Looking(session)
+    found = Counter(incident.kind for incident in incidents.incidents(looking))
+    if looking.failed:  # a count would be too low
+        raise DatabaseError("; ".join(f"{name}: {reason}" for name, reason in looking.failed.items()))
+    return (Sample("rowqueue_incidents", (kind,), float(found[kind])) for kind in incidents.KINDS)
 
 
 PARTS: dict[str, Callable[[Session, Limits, Totals], Iterable[Sample]]] = {
@@ -212,4 +235,5 @@ PARTS: dict[str, Callable[[Session, Limits, Totals], Iterable[Sample]]] = {
     "list_tables": _tables,
     "list_consumers": _consumers,
     "throughput": _throughput,
+    "incidents": _incidents,
 }

@@ -1,23 +1,23 @@
 """Installs the SQL: versioned migrations through yoyo, then changed procedure files, then the grants."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import contract
 from .databases import Database, DatabaseError, Forbidden, Installed, QueueError, SqlFile, open_database
 from .databases.migrations import InstallError as InstallError
-from .databases.migrations import migrate
+from .databases.migrations import earlier_name, migrate
 
 
 @dataclass(frozen=True)
 class FileStatus:
     """One file compared with the database.
 
-    `state`: `ok`; `missing`: never installed; `pending`: this release has a changed file; `drifted`: the object in the
-    database was changed or dropped by hand; `edited`: a migration was changed after it was applied; `newer`: the
-    database has a migration that this release does not know.
+    `state`: `ok`; `missing`: never installed; `pending`: this release has a changed file, or a new name for a
+    migration; `drifted`: the object in the database was changed or dropped by hand; `edited`: a migration was changed
+    after it was applied; `newer`: the database has a migration that this release does not know.
     """
 
     kind: str
@@ -67,16 +67,20 @@ def status(database: Database) -> list[FileStatus]:
     installed = database.installed() or {}
     released = known(database)
     names = {file.name for file in released}
-    found = [FileStatus(file.kind, file.name, _state(file, installed.get(file.name))) for file in released]
+    found = [FileStatus(file.kind, file.name, _state(file, installed)) for file in released]
+    names |= {earlier_name(name) for name in names}
     unknown = [entry.name for entry in installed.values() if entry.kind == "migration" and entry.name not in names]
     return found + [FileStatus("migration", name, "newer") for name in unknown]
 
 
-def _state(file: SqlFile, entry: Installed | None) -> str:
+def _state(file: SqlFile, installed: Mapping[str, Installed]) -> str:
+    entry = installed.get(file.name) or installed.get(earlier_name(file.name))
     if entry is None:
         return "missing"
     if entry.sha256 != file.sha256:
         return "edited" if file.kind == "migration" else "pending"
+    if entry.name != file.name:
+        return "pending"
     return "drifted" if entry.changed else "ok"
 
 
@@ -130,22 +134,29 @@ def _run(database: Database, names: set[str], applied: Applied) -> None:
         applied.procedures += [name for name in run if name not in applied.procedures]
 
 
-def uninstall(database: Database, force: bool = False, cascade: bool = False) -> list[str]:
-    """Remove the queue and all its messages; returns the names of the polling tables that were released first.
+def uninstall(database: Database, force: bool = False, cascade: bool = False) -> tuple[list[str], list[str]]:
+    """Remove the queue and all its messages.
 
-    `force`: continue if a table cannot be released; its claimed rows stay unchanged. `cascade`: also drop or break
-    users' objects that use the queue's. Without these, such a table or object raises InstallError.
+    Returns the polling tables that were released first, and those whose claimed rows stay unchanged. Tables of other
+    users are never changed: their triggers would run with the rights of this account. `force`: continue if a table is
+    not released. `cascade`: also drop or break users' objects that use the queue's. Without these, such a table or
+    object raises InstallError.
     """
     if not (cascade and database.cascades) and (found := database.dependents()):
         remedy = "drop them first" + (", or use --cascade" if database.cascades else "")
         raise InstallError(
             f"users' objects use the queue's and would be dropped or broken: {remedy}: {', '.join(found)}"
         )
-    names = database.adopted_tables()
+    adopted = database.adopted_tables()
+    if not force and (others := [f"{name!r} of {owner}" for name, owner in adopted if owner]):
+        raise InstallError(
+            f"polling tables of other users have claimed rows: {', '.join(others)}; their triggers would run with the"
+            " rights of this account: let these users call release_table, or use --force to leave the rows claimed"
+        )
     released = []
     session = database.connect("runner uninstall")
     try:
-        for name in names:
+        for name in (name for name, owner in adopted if not owner):
             try:
                 session.call("release_table", name)
                 released.append(name)
@@ -158,7 +169,7 @@ def uninstall(database: Database, force: bool = False, cascade: bool = False) ->
     finally:
         session.close()
     database.uninstall()
-    return released
+    return released, [name for name, _ in adopted if name not in released]
 
 
 def _is_done(database: Database) -> bool:

@@ -18,17 +18,23 @@ from .databases import (
     Rows,
     SchemaMissing,
     Session,
+    TimedOut,
 )
+from .output import escape_record
 
 if TYPE_CHECKING:  # it imports asyncio and is needed only after a failed call
     from tenacity import RetryCallState, Retrying
 
 log = logging.getLogger("rowqueue")
+log.addFilter(escape_record)  # for all modules that log here: texts of handlers and senders stay on one line
 T = TypeVar("T")
 
 UPGRADE_SECONDS = 60.0  # how long a procedure may be missing while an upgrade replaces it
 # The longest pause between two attempts to connect: all consumers are back this soon after the server is.
 LONGEST_PAUSE = 1.0
+# A conflict that comes this often without a success between is logged, and again after this many seconds.
+MANY_CONFLICTS = 10
+SAY_AGAIN = 10.0
 
 
 class GaveUp(DatabaseError):
@@ -117,6 +123,8 @@ class Link:
         self._is_over = is_over
         self._session: Session | None = None
         self._worked_at = 0.0
+        self._conflicts = 0  # since the last success
+        self._said_at = float("-inf")
         self._missing_since = self._missing_last = float("-inf")
         self.is_woken = False  # the database sends wake-ups
 
@@ -165,16 +173,28 @@ class Link:
             # Only after a call has succeeded: a standby accepts connections too.
             self._outage.end(self)
             self._outage.has_worked = True
+            self._conflicts = 0
             self._worked_at = time.monotonic()
             return result
         except Disconnected as error:
             self._outage.begin(self, error)
             self.close()
             raise
+        except Conflict as error:
+            self._conflicts += 1
+            if isinstance(error, TimedOut) or self._conflicts >= MANY_CONFLICTS:
+                self._say(error)
+            raise
         except (SchemaMissing, Forbidden) as error:
             if not self._may_pass():
                 raise
             raise Conflict(f"an upgrade may be replacing it: {error}") from error
+
+    def _say(self, error: Conflict) -> None:
+        """Log a conflict that may not pass, at most every few seconds."""
+        if time.monotonic() - self._said_at >= SAY_AGAIN:
+            self._said_at = time.monotonic()
+            log.warning("trying again (attempt %d failed): %s", self._conflicts, error)
 
     def _may_pass(self) -> bool:
         """Whether a missing procedure or grant may be due to an upgrade in progress."""
@@ -251,6 +271,9 @@ def once_there(check: Callable[[], T], longest: float | None, stop: threading.Ev
         except Disconnected as error:
             if longest != 0:
                 outage.begin(check, error)
+            raise
+        except TimedOut as error:
+            log.warning("the queue cannot be checked: %s", error)
             raise
 
     def is_over() -> bool:

@@ -212,21 +212,16 @@ class Failure:
 
     @classmethod
     def of_id(cls, id: int, error: BaseException) -> "Failure":
-        """The failure that an exception means for the message with this id."""
-        retry_after: int | None = None
-        text = str(error)
-        if isinstance(error, Discard):
-            retry_after = -1
-        elif isinstance(error, Retry):
-            if error.after is not None:
-                retry_after = math.ceil(min(error.after, TEN_YEARS))
-        else:
-            text = f"{type(error).__name__}: {text}"
-        return cls(id, retry_after, clean(text or type(error).__name__))
+        """The failure that an exception means for the message with this id. Never raises."""
+        text, name = text_of(error), type(error).__name__
+        if text and not isinstance(error, Retry | Discard):
+            text = f"{name}: {text}"
+        return cls(id, -1 if isinstance(error, Discard) else _seconds(error), clean(text or name))
 
-    def line(self) -> str:
-        """The failure as a line of the list that finish_batch takes."""
-        return f"{self.id},{'' if self.retry_after is None else self.retry_after},{line_of(self.error)}"
+    def line(self, longest: int | None = None) -> str:
+        """The failure as a line of the list that finish_batch takes. `longest`: cut the error to so many characters."""
+        error = line_of(self.error if longest is None else self.error[:longest])
+        return f"{self.id},{'' if self.retry_after is None else self.retry_after},{error}"
 
 
 def line_of(text: str, empty: bool = False) -> str:
@@ -234,6 +229,23 @@ def line_of(text: str, empty: bool = False) -> str:
     if "\n" in text or text.startswith('"') or (empty and not text):
         return json.dumps(text, ensure_ascii=False)
     return text
+
+
+def _seconds(error: BaseException) -> int | None:
+    """The delay that a Retry asks for; None for others, and for a delay that is not a number of seconds from 0."""
+    after = getattr(error, "after", None) if isinstance(error, Retry) else None
+    try:
+        return None if after is None else max(math.ceil(min(after, TEN_YEARS)), 0)
+    except Exception:  # the handler has set the attribute itself
+        return None
+
+
+def text_of(value: object) -> str:
+    """The text of a handler's exception or answer. Never raises: a `__str__` of an application may."""
+    try:
+        return "".join([str(value)])  # a plain str, also from a subclass with methods of its own
+    except BaseException as error:
+        return f"its text cannot be read: str() raised {type(error).__name__}"
 
 
 def clean(text: str) -> str:

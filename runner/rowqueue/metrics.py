@@ -3,12 +3,14 @@
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 
+MOST_WAITING = 100  # connections that have sent no complete request; a further one closes the oldest
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 _SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300, 1_800)
 
@@ -65,6 +67,7 @@ class Server:
             timeout = 30  # seconds that a client may connect without sending
 
             def do_GET(self) -> None:
+                waiting.pop(self.connection, None)
                 status, content_type, body = page(self.path.partition("?")[0], self.headers.get("Accept", ""))
                 self.send_response(status)
                 self.send_header("Content-Type", content_type)
@@ -75,8 +78,24 @@ class Server:
             def log_message(self, *_: Any) -> None:
                 """Do not log probes."""
 
+        waiting: dict[Any, None] = {}  # the connections without a complete request, the oldest first
+
         class Listener(ThreadingHTTPServer):
             address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            request_queue_size = 128
+
+            def process_request(self, request: Any, client_address: Any) -> None:
+                waiting[request] = None
+                if len(waiting) > MOST_WAITING:
+                    oldest = next(iter(waiting))
+                    del waiting[oldest]
+                    with suppress(OSError):
+                        oldest.shutdown(socket.SHUT_RDWR)  # its thread then ends
+                super().process_request(request, client_address)
+
+            def shutdown_request(self, request: Any) -> None:
+                waiting.pop(request, None)
+                super().shutdown_request(request)
 
         self._server = Listener((host, port), Pages)
         self.port: int = self._server.server_port

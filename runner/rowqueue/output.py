@@ -1,6 +1,7 @@
 """Output of the runner: tables on a terminal, tab-separated text in a pipe, JSON lines with --json."""
 
 import json
+import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from .messages import plain
+from .messages import plain, text_of
 
 CELL = 300  # the most characters of a text that a table shows
 _GAP = 2  # spaces between two columns
@@ -53,7 +54,9 @@ def rows(found: Iterable[dict[str, Any]], columns: Sequence[str], as_json: bool)
     """Print rows: all fields with --json, otherwise the named columns."""
     if as_json:
         for row in found:
-            print(json.dumps(row, ensure_ascii=False, default=plain))
+            print(
+                escaped(json.dumps(row, ensure_ascii=False, default=plain))
+            )  # JSON reads the escapes as the same text
     elif sys.stdout.isatty():
         _table(list(found), columns)
     else:
@@ -197,5 +200,24 @@ def _text(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:,.{0 if value.is_integer() else 1}f}" if value >= 10 else f"{value:.3g}"
-    text = plain(value)
+    return escaped(plain(value))
+
+
+def escaped(text: str) -> str:
+    """A text for a terminal, a log or a label: on one line, with control and direction characters as in JSON.
+
+    Texts of senders may contain sequences that move the cursor, forge a line or turn the reading direction.
+    """
     return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+
+
+def escape_record(record: logging.LogRecord) -> bool:
+    """A filter for log records: escapes the texts in their arguments."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(a if isinstance(a, int | float) else escaped(text_of(a)) for a in record.args)
+    return True
+
+
+def escaped_lines(text: str) -> str:
+    """As `escaped`, but lines are kept and tabs become spaces."""
+    return "\n".join(escaped(line.expandtabs(4)) for line in text.replace("\r\n", "\n").split("\n"))

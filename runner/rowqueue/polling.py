@@ -7,6 +7,7 @@ from datetime import datetime
 
 from .consumer import Source
 from .consumer.leases import Batch
+from .consumer.sources import LONGEST_LIST
 from .databases import Conflict, Disconnected, Rows, Values
 from .handlers import Handled
 from .link import Link
@@ -34,13 +35,16 @@ class TableSource(Source):
         return None
 
     def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> Rows | None:
-        link.call(self._never, "finish_rows", batch.key, handled.lines())
-        return lambda: []
+        lines = handled.lines()
+        if lines is not None and len(lines) > LONGEST_LIST:
+            lines = handled.lines(LONGEST_LIST // len(handled.failures))
+        [counts] = link.call(self._never, "finish_rows", batch.key, lines)
+        return (lambda: []) if any(counts.values()) else None
 
-    def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> None:
+    def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> Sequence[Item]:
         if started:
             again = [Failure(message.id, 0, "not started") for message in handled.unstarted]
-            self.finish(link, batch, Handled([*handled.failures, *again]), 0)
-        else:
-            with suppress(Disconnected, Conflict):
-                link.call(self._never, "release_rows", batch.key)
+            return started if self.finish(link, batch, Handled([*handled.failures, *again]), 0) is not None else []
+        with suppress(Disconnected, Conflict):
+            link.call(self._never, "release_rows", batch.key)
+        return []

@@ -3,12 +3,13 @@
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from typing import Any
 
 from . import install, link
+from .consumer import BadOption, Options, QueueSource, Source
 from .consumer import Consumer as Threads
-from .consumer import Options, QueueSource, Source
-from .databases import Conflict, Database, Disconnected, SchemaMissing, open_database
+from .databases import Conflict, Database, Disconnected, Forbidden, SchemaMissing, open_database
 from .handlers import Handler, load, of
 
 log = logging.getLogger("rowqueue")
@@ -82,8 +83,9 @@ class Consumer:
         """Consume until the consumer is done or `stop` is called. Blocks, so usually runs in a thread of its own.
 
         Connects again when a connection is lost, for at most `connect_timeout` seconds. Call it once per object; a
-        second call raises RuntimeError. Raises SchemaMissing when the queue is not installed in this release, and
-        DatabaseError, QueueError or HandlerError when one of these ended the consumer.
+        second call raises RuntimeError. Raises BadOption when results are to be kept and a queue does not archive,
+        SchemaMissing when the queue is not installed in this release, and DatabaseError, QueueError or HandlerError
+        when one of these ended the consumer.
         """
         with self._lock:
             if self._began:
@@ -97,6 +99,7 @@ class Consumer:
     def _run(self) -> None:
         def check() -> None:
             check_installed(self._database)
+            check_results(self._database, self._options)
 
         try:
             if self._signals:
@@ -135,6 +138,19 @@ def check_installed(database: Database) -> None:
         raise SchemaMissing(
             f"the queue is not installed as released ({len(wrong)} files: {states}): run `runner apply`"
         )
+
+
+def check_results(database: Database, options: Options) -> None:
+    """Raise BadOption if results are wanted of a queue that keeps none.
+
+    A user without the right to read policies learns it from a warning, when a message is finished.
+    """
+    if not options.keep_results:
+        return
+    with suppress(Forbidden), closing(database.connect(options.reader)) as session:
+        for type in options.types:
+            if session.call("list_queues", type)[0]["on_complete"] != "archive":
+                raise BadOption("keep_results", f"queue {type} keeps no results: set its on_complete to archive")
 
 
 def consume(

@@ -92,8 +92,8 @@ def run(
     """Run a handler with one message: `item`, or a new one with `body`. Returns its Outcome.
 
     A handler that takes a list gets a list of one. `connection`: the value of message.connection, as in a consumer with
-    `transaction`. `keep_results`: store what the handler returns as the result. An exception that would end the
-    consumer, such as SystemExit, is raised. Raises HandlerError when `handler` is not a handler.
+    `transaction`. `keep_results`: store what the handler returns as the result. Raises HandlerError when `handler` is
+    not a handler.
     """
     if item is None:
         item = message(body)
@@ -125,8 +125,8 @@ def run_batch(
         runs.run(items, handled, lambda: True)
     finally:
         runs.close()
-    if handled.crash is not None:
-        raise handled.crash
+    if isinstance(handled.cause, KeyboardInterrupt):  # Ctrl-C in the test
+        raise handled.cause
     failures = {failure.id: failure for failure in handled.failures}
     outcomes = []
     for item in items:

@@ -73,6 +73,9 @@ class Capabilities:
     uuid:            the type of a UUID, the SQL of a value, and its text in a message, in lower case.
     before_watching: the statements of a DBA that let every caller watch a table, given quoted.
     spoil_watching:  drops the update trigger of a watched table, given a session with all rights and the name.
+    computed:        a column that the server computes, given its name and the expression.
+    sees_drops:      a procedure with its owner's rights can tell a table that was dropped from one that it may not see;
+                     otherwise whoever drops the feed of a dropped table needs rights on it too.
     """
 
     view: str
@@ -105,6 +108,8 @@ class Capabilities:
     letters: str = "varchar(40)"
     grants: tuple[str, ...] = ("GRANT SELECT, UPDATE, DELETE ON {} TO PUBLIC",)
     enum: tuple[str, str] | None = None
+    computed: str = "{} bigint GENERATED ALWAYS AS ({}) STORED"
+    sees_drops: bool = True
 
 
 def _between(first: str, last: str) -> Callable[[str], str]:
@@ -176,7 +181,7 @@ BY_DATABASE = {
     # A view of another session's application name needs the performance schema, which MariaDB has switched off.
     # TRUNCATE commits the caller's transaction. A second index on mq_ready, which order by id would need beside the
     # other, costs as much as the whole claim: a ring's messages stand in the order of their ids instead. The driver
-    # could send NUL, the runner refuses it as everywhere.
+    # could send NUL; the runner refuses it on every database.
     "mysql": Capabilities(
         view="mq_message_state",
         key=str,
@@ -215,6 +220,7 @@ BY_DATABASE = {
         longest_key=768,
         before_watching=lambda table: [f"GRANT SELECT, TRIGGER ON {table} TO 'mq_owner'@'localhost', mq_operator"],
         spoil_watching=_drop_mysql_trigger,
+        sees_drops=False,
     ),
     # Texts compare there as if padded with blanks. Nothing sleeps in PSQL: consumers wait for an event.
     "firebird": Capabilities(
@@ -257,6 +263,7 @@ BY_DATABASE = {
         uuid_value="CHAR_TO_UUID('{}')".format,
         uuid_told=lambda text: base64.b64encode(uuid.UUID(text).bytes).decode().lower(),
         spoil_watching=_drop_firebird_trigger,
+        computed="{} bigint GENERATED ALWAYS AS ({})",
         letters="varchar(40) CHARACTER SET UTF8",
     ),
     # Names compare as if padded with blanks. An error in a procedure, where XACT_ABORT is on, ends the caller's whole
@@ -274,6 +281,7 @@ BY_DATABASE = {
         uuid="uniqueidentifier",
         before_watching=_let_alter,
         spoil_watching=_drop_sqlserver_trigger,
+        computed="{} AS ({}) PERSISTED",
         text="nvarchar(200)",
         quote=_between("[", "]"),
         opens=lambda table: [f"GRANT SELECT, UPDATE, DELETE ON {table} TO public"],

@@ -13,7 +13,7 @@ import pytest
 import servers
 from capabilities import Capabilities
 from polling import SHAPES, Polled, Sql
-from queues import CONTRACT, Feed, Queue, call, refused
+from queues import CONTRACT, Feed, Queue, call, refused, watch
 from rowqueue.databases import Database, Forbidden, QueueError, Row, Session, open_database
 
 pytestmark = pytest.mark.one_version
@@ -162,6 +162,16 @@ def test_an_operator_cannot_change_a_table_without_a_right_on_it(
         assert call(stranger.sessions["mq_consumer"], "peek_rows", table.name)
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_operator_cannot_release_a_table_without_a_right_on_it_even_if_no_row_is_claimed(
+    private: Callable[[str], Polled], stranger: Stranger, shape: str
+) -> None:
+    table = private(shape)
+    with untouched(table), denied():
+        stranger.call("release_table", table.name)
+    assert table.count("release_table", table.name) == 1
+
+
 def test_who_has_the_rights_claims_and_finishes_and_loses_it_with_them(
     private: Callable[[str], Polled], stranger: Stranger
 ) -> None:
@@ -243,6 +253,52 @@ def test_only_users_with_rights_on_the_table_can_read_or_publish_a_feed(private_
     assert feed.publish() == 1
 
 
+def test_only_users_with_rights_on_the_table_move_consumers_or_drop_a_feed(
+    private_feed: Feed, stranger: Stranger
+) -> None:
+    feed = private_feed
+    feed.advance(1)
+    moves: list[tuple[str, tuple[Any, ...]]] = [
+        ("advance_feed", ("reader", 2)),
+        ("advance_feed", ("new", 2)),
+        ("rewind_feed", ("reader",)),
+        ("drop_feed", ()),
+    ]
+    before = feed.call("feed_stats")
+    for procedure, values in moves:
+        with denied():
+            stranger.call(procedure, feed.name, *values)
+    assert feed.call("feed_stats") == before
+    [row] = stranger.call("feed_stats", feed.name)
+    assert (row["last_position"], row["behind"], row["unpublished"]) == (2, 1, None)
+    with stranger.given("SELECT", feed.table):
+        with closing(stranger.again("mq_consumer")) as session:
+            assert call(session, "advance_feed", feed.name, "reader", 2) == [{"position": 2}]
+        with closing(stranger.again("mq_operator")) as session:
+            assert call(session, "rewind_feed", feed.name, "reader", 1) == [{"position": 1}]
+            with denied():
+                call(session, "drop_feed", feed.name)
+    assert feed.call("feed_stats") == [{**before[0], "moved_at": feed.call("feed_stats")[0]["moved_at"]}]
+    with stranger.given("SELECT, UPDATE", feed.table), closing(stranger.again("mq_operator")) as session:
+        assert call(session, "drop_feed", feed.name) == [{"count": 1}]
+
+
+def test_an_operator_drops_the_feed_of_a_table_that_is_gone(private_feed: Feed, stranger: Stranger) -> None:
+    feed = private_feed
+    with closing(stranger.again("mq_operator")) as session:
+        if not feed.q.can.sees_drops:
+            feed.sql("DROP TABLE {t}")
+            with denied():
+                call(session, "drop_feed", feed.name)
+            return
+        feed.sql("DROP TABLE {t}")
+        feed.sql(f"CREATE VIEW {{t}} AS SELECT 1 AS id, 2 AS sync FROM {feed.q.can.view}")
+        for procedure, consumer in (("advance_feed", ["reader", 1]), ("fetch_feed", ["reader"])):
+            with denied():
+                stranger.call(procedure, feed.name, *consumer)
+        assert call(session, "drop_feed", feed.name) == [{"count": 1}]
+
+
 def test_nothing_stays_granted_after_drop_feed(private_feed: Feed, server: servers.Server, database: Database) -> None:
     feed = private_feed
     feed.call("drop_feed")
@@ -262,6 +318,36 @@ def test_only_a_user_who_may_create_triggers_on_a_table_can_watch_it(
         for row in stranger.call("watch_table", table):
             stranger.sessions["mq_operator"].execute(row["statement"])
     assert server.catalog(database.url) == before
+
+
+def test_only_a_user_who_may_read_a_table_hears_of_its_changes(
+    private_feed: Feed, stranger: Stranger, database: Database, queue: str
+) -> None:
+    table, q = private_feed.table, private_feed.q
+    if database.name == "mysql":
+        q.sql(f"GRANT SELECT, TRIGGER ON {table} TO 'mq_owner'@'localhost'")
+    watch(q.session, q.sql, table)
+    call(q.session, "subscribe", table, "I", "theirs")
+    before = call(q.session, "list_subscriptions", table)
+    # Also by the name that messages have, which is that of a dropped table.
+    for name in (table, q.can.fold(table)):
+        for procedure, values in (("subscribe", ("IUD", queue)), ("unsubscribe", ()), ("unwatch_table", ())):
+            with denied():
+                stranger.call(procedure, name, *values)
+    assert call(q.session, "list_subscriptions", table) == before
+    with stranger.given("SELECT", table), closing(stranger.again("mq_operator")) as session:
+        assert call(session, "subscribe", table, "UD", queue) == [{"count": 2}]
+        assert call(session, "unsubscribe", table, None, queue) == [{"count": 2}]
+        with denied():
+            call(session, "unwatch_table", table)
+    assert call(q.session, "list_subscriptions", table) == before
+    q.sql(f"DROP TABLE {table}")
+    name = q.can.fold(table)
+    with denied():
+        stranger.call("subscribe", name, "I", queue)
+    assert stranger.call("unsubscribe", name, "I") == [{"count": 1}]
+    assert stranger.call("unwatch_table", name) == []
+    assert [row for row in call(q.session, "list_subscriptions") if row["table"] == name] == []
 
 
 # ---- the queue's own tables ------------------------------------------------------------------------------------------

@@ -325,10 +325,26 @@ def test_a_recreated_feed_continues_above_its_old_numbers_without_its_old_consum
     assert [position for position, _, _ in feed.values()] == [1, 2, 3]
 
 
+def test_a_sync_column_that_the_server_computes_is_refused_at_first_and_later(q: Queue) -> None:
+    feed = make_feed(q)
+    feed.sql("DROP TABLE {t}")
+    feed.sql(f"CREATE TABLE {{t}} (id bigint NOT NULL PRIMARY KEY, {q.can.computed.format('sync', 'id * 2')})")
+    for procedure, more in (("publish_feed", {}), ("fetch_feed", {"consumer": "c"})):
+        with refused("unsuitable_table", "computed"):
+            feed.call(procedure, **more)
+    assert feed.call("feed_stats")[0]["unpublished"] is None
+    assert feed.call("drop_feed") == [{"count": 1}]
+    with refused("unsuitable_table", "sync_column"):
+        feed.call("create_feed", feed.table, "id", "sync")
+
+
 def test_the_error_names_a_table_that_was_dropped(q: Queue) -> None:
     feed = make_feed(q)
     feed.sql("DROP TABLE {t}")
-    for procedure, more in (("publish_feed", {}), ("fetch_feed", {"consumer": "reader"})):
+    calls: dict[str, dict[str, Any]] = {"publish_feed": {}, "fetch_feed": {"consumer": "reader"}}
+    if q.can.sees_drops:
+        calls |= {"advance_feed": {"consumer": "reader", "position": 0}, "rewind_feed": {"consumer": "reader"}}
+    for procedure, more in calls.items():
         with refused("not_found", feed.table):
             feed.call(procedure, **more)
     [stats] = feed.call("feed_stats")
@@ -393,7 +409,9 @@ def test_feed_stats_shows_the_position_of_each_consumer(feed: Feed) -> None:
     assert all(before < at < before + timedelta(seconds=60) for at in moved)
     feed.advance(1, "a")
     assert [row["moved_at"] for row in feed.call("feed_stats")] == moved
-    assert [row for row in call(feed.q.session, "feed_stats") if row["feed"] == feed.name] == rows
+    # A list of all feeds reads no user's table.
+    listed = [row | {"unpublished": None} for row in rows]
+    assert [row for row in call(feed.q.session, "feed_stats") if row["feed"] == feed.name] == listed
     assert call(feed.q.session, "feed_stats", "nowhere") == []
 
 

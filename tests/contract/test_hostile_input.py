@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from queues import Queue, call, ids, refused
@@ -213,6 +214,12 @@ def test_half_a_surrogate_pair_is_refused(q: Queue) -> None:
         q.call("send", "a\ud83d")
     with q.refused("invalid_argument", "bodies: "):
         q.call("send_batch", "a\n\ude00")
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 2**200, "x"])
+def test_a_number_that_no_driver_can_send_is_refused(q: Queue, number: Any) -> None:
+    with q.refused("invalid_argument"):
+        q.call("claim_batch", number)
 
 
 def test_a_refused_call_leaves_the_session_usable(q: Queue) -> None:

@@ -63,6 +63,43 @@ def test_queue_health_counts_expired_claims(installed_database: Database, queue:
         session.close()
 
 
+def test_queue_health_shows_no_statement_of_another_session(
+    q: Queue, server: servers.Server, connect: Callable[..., Session]
+) -> None:
+    # A statement may contain a body, and operators may call queue_health.
+    culprit = connect("the-culprit")
+    with server.watching(), culprit.transaction() as connection:
+        call(culprit, "send", q.name, "the-card-of-somebody")
+        time.sleep(0.2)
+        assert q.can.holder(connection, "the-culprit") in health(q.session)["oldest_transaction"]["detail"]
+        assert not [row for row in health(q.session).values() if "the-card" in row["detail"]]
+
+
+def test_queue_health_goes_on_after_a_check_that_fails(server: servers.Server, installed_database: Database) -> None:
+    url = installed_database.url
+    session = open_database(url).connect("test")
+    names = [row["name"] for row in call(session, "queue_health")]
+    if installed_database.name == "firebird":  # which drops nothing that is used
+        server.query(
+            url,
+            "ALTER PROCEDURE mq_stuck_groups (p_type mq_name, p_most integer) RETURNS (group_key mq_name) AS BEGIN"
+            " EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'broken'); SUSPEND; END",
+        )
+        server.query(url, "INSERT INTO mq_queue (type, grouped) SELECT 'x', 1 FROM rdb$database")
+    else:
+        server.drop_procedure(url, "stuck_groups")
+    session.close()
+    session = open_database(url).connect("test")
+    try:
+        rows = call(session, "queue_health")
+    finally:
+        session.close()
+    assert [row["name"] for row in rows] == names
+    found = {row["name"]: row for row in rows}
+    assert found["stuck_groups"]["verdict"] == "bad" and "this check failed" in found["stuck_groups"]["detail"]
+    assert found["missing_indexes"]["verdict"] == found["expired_leases"]["verdict"] == "ok"
+
+
 def test_queue_health_names_a_missing_object(server: servers.Server, installed_database: Database) -> None:
     server.drop_procedure(installed_database.url, "cancel")
     session = open_database(installed_database.url).connect("test")

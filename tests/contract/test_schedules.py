@@ -153,6 +153,7 @@ def test_the_next_occurrence_is_counted_from_now_by_default(session: Session) ->
             "\\ * * * *",
             "1\n2 * * * *",
             "999999999999 * * * *",
+            "\N{GRINNING FACE}" * 200,
         ),
     ],
 )
@@ -336,6 +337,8 @@ def test_a_schedule_is_listed_as_it_was_set(q: Queue, schedule: Schedule) -> Non
     expected = {"name": schedule.name, "type": q.name, "cron": "0 3 * * MON-FRI", "time_zone": "UTC", "body": "b\n€"}
     expected |= {"headers": "{}", "priority": -5, "group_key": "g", "overlap": 0, "next_at": found["next_at"]}
     assert schedule.row() == expected | {"last_at": None, "last_id": None}
+    cut = {length: q.call("list_schedules", length)[0] for length in (0, 2)}
+    assert {length: (row["body"], row["headers"]) for length, row in cut.items()} == {0: ("", ""), 2: ("b\n", "{}")}
     assert schedule.name in [row["name"] for row in call(q.session, "list_schedules")]
     assert schedule.drop() == 1 and schedule.drop() == 0
     assert q.call("list_schedules") == []

@@ -67,6 +67,18 @@ def test_send_message_takes_a_run_at_of_up_to_ten_years_ahead(q: Queue, days: in
             q.send(run_at=due)
 
 
+@pytest.mark.parametrize("year", [1, 1800, 1858, 1969, 9999])
+def test_send_message_refuses_a_run_at_outside_of_its_limit(q: Queue, year: int) -> None:
+    with q.refused("invalid_argument", "run_at: "):
+        q.send(run_at=datetime(year, 6, 1, tzinfo=UTC))
+    assert q.stats()["ready"] == 0
+
+
+def test_send_message_takes_a_run_at_of_1970(q: Queue) -> None:
+    q.send(run_at=datetime(1970, 1, 1, tzinfo=UTC))
+    assert q.stats()["ready"] == 1
+
+
 # ---- dedup_key -----------------------------------------------------------------------------------
 
 

@@ -385,6 +385,14 @@ def test_a_binding_counts_from_its_commit_on(q: Queue, other: Queue, types: Call
     assert publish(other, top) == 1
 
 
+def test_a_type_whose_name_sorts_before_all_others_gets_its_message(q: Queue, top: str) -> None:
+    first = q.named(f"\x01\x02{q.name}")
+    bind(first, top)
+    assert publish(q, top) == 1
+    assert len(first.claim(10)) == 1
+    call(q.session, "unbind_topic", None, first.name)
+
+
 def test_types_that_differ_by_case_are_different(q: Queue, types: Callable[[str], Queue], top: str) -> None:
     small, big = types("a"), types("A")
     bind(small, f"{top}.a")

@@ -132,8 +132,14 @@ def test_the_first_minute_of_the_readme_prints_what_it_shows(private_server: Loc
 def test_the_first_message_does_what_it_says(private_server: LocalPostgreSQL) -> None:
     url = private_server.create_database()
     install.apply(open_database(url))
-    page = (DOCS / "start" / "first-message.md").read_text("utf-8")
-    psql(url, *statements(for_engine(page, "postgresql")))
+    page = for_engine((DOCS / "start" / "first-message.md").read_text("utf-8"), "postgresql")
+    printed = psql(url, *statements(page))
+    rows = {tuple(cell.strip() for cell in line.split("|")) for line in printed.splitlines()}
+    shown = re.findall(r"^\| (?!id |---)(.*) \|$", page, re.M)
+    assert len(shown) == 8
+    for row in shown:
+        cells = tuple(cell.strip(" `") for cell in f"{row} ".split("| "))
+        assert any(found[: len(cells)] == cells for found in rows), row
     assert private_server.query(url, "SELECT body FROM delivered") == [{"body": '{"to":"nobody@gone.example"}'}]
     left = private_server.query(url, "SELECT state, body, error FROM mq.message_state ORDER BY id")
     assert [(row["state"], row["error"]) for row in left] == [("N", "mailbox busy"), ("N", None)]

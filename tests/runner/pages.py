@@ -39,6 +39,11 @@ class Site:
         return f"http://127.0.0.1:{self.port}{self.root}"
 
     @property
+    def base(self) -> str:
+        """The path of all pages for browsers: only those with the token learn it."""
+        return self.ask(f"{self.root}/?token={TOKEN}", token=None).headers["location"].rstrip("/")
+
+    @property
     def login(self) -> str:
         return f"{self.url}/?token={TOKEN}"
 

@@ -41,7 +41,7 @@ class Running:
 
     @property
     def stderr(self) -> str:
-        return self._stderr.read_text()
+        return self._stderr.read_text(errors="replace")
 
     def wait(self, seconds: float = 90) -> int:
         return self.process.wait(seconds)

@@ -160,6 +160,7 @@ def test_doctor_shows_an_operator_the_failed_checks(
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert rows[0] | {"verdict": "ok", "detail": "all files are installed as released"} == rows[0]
     assert {row["verdict"] for row in rows} <= {"ok", "warn", "bad"}
+    rows = [row for row in rows if "incident" not in row]
     assert len(rows) > 1
     assert done.returncode == int("bad" in {row["verdict"] for row in rows})
 

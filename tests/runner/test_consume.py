@@ -117,7 +117,9 @@ def test_any_error_text_is_kept(runner: Runner, session: Session, queue: str, st
     send(session, queue, body, "fine")
     done = runner("consume", "--type", queue, "--handler", "jobs:obey", "--drain")
     assert done.returncode == 0, done.stderr
-    assert {b: row["error"] for b, row in states().items()} == {body: f"ValueError: {text}"[:4000].replace("\0", "")}
+    assert {b: row["error"] for b, row in states().items()} == {
+        body: (f"ValueError: {text}" if text else "ValueError")[:4000].replace("\0", "")
+    }
 
 
 @pytest.mark.any_engine
@@ -151,18 +153,17 @@ def test_exception_of_a_batch_handler_fails_the_whole_batch(
 
 
 @pytest.mark.any_engine
-def test_system_exit_in_a_handler_ends_the_process_and_costs_no_attempt(
+def test_system_exit_in_a_handler_fails_the_message(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
+    session.call("set_queue", queue, None, 1)
     send(session, queue, "first", "discard", "exit", "after")
-    done = runner("consume", "--type", queue, "--handler", "jobs:obey")
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == "runner: the handler ended the process: SystemExit: 7"
-    assert joblog.read() == ["first", "discard", "exit"]
-    assert {b: (r["state"], r["attempts"]) for b, r in states().items()} == {
-        "discard": ("E", 1),
-        "exit": ("N", 0),
-        "after": ("N", 0),
+    done = runner("consume", "--type", queue, "--handler", "jobs:obey", "--drain")
+    assert done.returncode == 0, done.stderr
+    assert joblog.read() == ["first", "discard", "exit", "after"]
+    assert {b: (r["state"], r["attempts"], r["error"]) for b, r in states().items()} == {
+        "discard": ("E", 1, "never"),
+        "exit": ("E", 1, "SystemExit: 7"),
     }
 
 
@@ -503,6 +504,7 @@ def test_second_signal_aborts_and_kills_commands(
     (pid,) = until(joblog.read)
     running.process.send_signal(number)
     until(lambda: "running handlers may finish" in running.stderr)
+    time.sleep(1.1)  # one that comes sooner is the same signal
     assert running.stop(number) == code
     until(lambda: subprocess.run(["kill", "-0", pid], capture_output=True, check=False).returncode != 0)
     assert states()["a"]["state"] == "A", "what an aborted consumer held comes back with its lease"
@@ -686,7 +688,7 @@ def test_transaction_blames_nobody_for_a_batch_that_failed_but_the_one_that_fail
     command = ["consume", "--type", queue, "--handler", "jobs:effect", "--transaction", "--batch", 3, "--once"]
     done = runner(*command)
     assert done.returncode == 0, done.stderr
-    assert "a batch of 3 messages was rolled back; they are handled one by one" in done.stderr
+    assert "3 messages were rolled back and are handled one by one: ValueError: after the work" in done.stderr
     assert effects() == ["a", "b"]
     assert {b: (r["state"], r["attempts"]) for b, r in states().items()} == {"fail": ("N", 1)}
 

@@ -46,7 +46,7 @@ def test_a_driver_that_is_not_installed_is_one_line_that_says_how_to_get_it(modu
     command = [sys.executable, "-c", program, "stats", "--database", f"{extra}://host/db"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
-    assert f"pip install 'rowqueue[{extra}]'" in done.stderr.splitlines()[-1]
+    assert f"pip install '.[{extra}]' in the checkout" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
 
 

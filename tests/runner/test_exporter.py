@@ -1,6 +1,8 @@
 """`runner exporter` with several databases, some of them unreachable, slow or without rights."""
 
+import json
 import logging
+import random
 import re
 import socket
 import subprocess
@@ -16,13 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Running, until
-from prometheus_client import CollectorRegistry
+from processes import COMMAND, Running, environment, until
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
+from rowqueue import figures as figures_module
 from rowqueue import install
 from rowqueue.collector import QueueCollector
-from rowqueue.databases import Database, Session, open_database
+from rowqueue.databases import Database, Session, open_database, registry
+from rowqueue.databases import url as urls
 from rowqueue.exporter import named
 from rowqueue.figures import PARTS
 from servers import Server
@@ -195,7 +199,6 @@ def test_feeds_and_polling_tables_are_told(collect: Collect, installed_database:
         session.call("claim_rows", "tasks", 2, "one", 60)
     before = time.time()
     found = figures(collect(("main", installed_database)))
-    assert found["rowqueue_feed_unpublished_rows", "main", "items"] == 2
     assert found["rowqueue_feed_last_position", "main", "items"] == 3
     assert found["rowqueue_feed_behind_positions", "main", "items", "reader"] == 2
     assert found["rowqueue_feed_moved_timestamp_seconds", "main", "items", "reader"] == pytest.approx(before, abs=60)
@@ -419,6 +422,114 @@ def test_names_of_databases_contain_no_password() -> None:
     assert "secret" not in str(caught.value)
 
 
+# What a person may type for a URL; SECRET is part of the password.
+MALFORMED = (
+    *(
+        "{scheme}://u:p/SECRET@h/db",
+        "{scheme}://u:5432/SECRET@h/db",
+        "{scheme}://u:p@SECRET@h",
+        "{scheme}://u:p#SECRET@h/d",
+    ),
+    *("{scheme}://u:p?SECRET@h/d", "{scheme}://u:SECRET x@h", "{scheme}://u:SECRET\t@h/d", "{scheme}://u:SECRET\n@h/d"),
+    *(
+        "{scheme}:u:SECRET@h",
+        "{scheme}:/u:SECRET@h/d",
+        "host=h password=SECRET",
+        "u:SECRET@h/db",
+        " {scheme}://u:SECRET@h/d",
+    ),
+    *("{scheme}://u:SECRET", "{scheme}://u:SECRET@h:x/d", "{scheme}://u:SECRET@h:1:2/d", "{scheme}://u:[SECRET@h/d"),
+    *(
+        "x={scheme}://u:p/SECRET@h/d",
+        "SECRET@h={scheme}://u:p@h/d",
+        "{scheme}://u:SECRET@h,g:x/d",
+        "{scheme}://u:SECRET@[::1/d",
+    ),
+)
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "mysql", "mariadb", "firebird", "sqlserver", "oracle"])
+def test_what_is_no_url_is_never_printed(scheme: str) -> None:
+    for form in MALFORMED:
+        text = form.format(scheme=scheme)
+        with pytest.raises(ValueError, match="database") as caught:
+            named([text])
+        assert "SECRET" not in str(caught.value), text
+        assert "SECRET" not in urls.shown(text.removeprefix("x=")), text
+        said = registry.without_logins(f"Got unexpected extra argument ({text})")
+        assert "SECRET" not in said or scheme not in text or scheme == "oracle" or text.startswith("SECRET"), text
+
+
+def test_random_passwords_are_never_printed() -> None:
+    signs = "@/:?#[]%&=,; \t\n\\'\"é\x1b"
+    random.seed(28)
+    for _ in range(2_000):
+        password = "".join(random.choices(signs, k=4)) + "SECRET" + "".join(random.choices(signs, k=4))
+        text = f"{random.choice(['postgresql', 'mysql', 'firebird', 'sqlserver'])}://u:{password}@h/db"
+        said = urls.shown(text)
+        try:
+            [(name, _)] = named([text])
+            said += name
+        except ValueError as error:
+            said += str(error)
+        assert "SECRET" not in said, text
+
+
+@pytest.mark.parametrize("given", ["postgresql://u:SEC RET@h/db", "host=h password=SECRET", "postgresql:u:SECRET@h"])
+def test_the_commands_print_no_malformed_url(given: str, tmp_path: Path) -> None:
+    for arguments in (["exporter"], ["stats"]):
+        done = subprocess.run(
+            [*COMMAND, *arguments], capture_output=True, text=True, timeout=60, env=environment(given), cwd=tmp_path
+        )
+        assert done.returncode == 2 and "RET" not in done.stdout + done.stderr, arguments
+    (tmp_path / "rowqueue.toml").write_text(f"database = {json.dumps(given)}\n", "utf-8")
+    done = subprocess.run(
+        [*COMMAND, "stats"], capture_output=True, text=True, timeout=60, env=environment(None), cwd=tmp_path
+    )
+    assert done.returncode == 2 and "RET" not in done.stdout + done.stderr
+
+
+# ---- parts ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.one_engine
+def test_a_part_that_fails_is_reported_and_the_others_too(
+    collect: Collect, installed_database: Database, server: Server, caplog: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(installed_database.connect("test")) as session:
+        session.call("send", "mails", "x")
+
+    def broken(*_: Any) -> Any:
+        yield figures_module.Sample("rowqueue_feed_last_position", ("x",), float(None))  # type: ignore[arg-type]
+
+    monkeypatch.setitem(PARTS, "feed_stats", broken)
+    server.drop_procedure(installed_database.url, "list_tables")
+    collector = collect(("main", installed_database))
+    for _ in range(2):
+        found = figures(collector)
+        assert found["rowqueue_up", "main"] == found["rowqueue_ready_messages", "main", "mails"] == 1
+        up = {key[2]: value for key, value in found.items() if key[0] == "rowqueue_part_up"}
+        assert up == {name: float(name not in ("feed_stats", "list_tables")) for name in PARTS}
+    assert any("TypeError" in record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.one_engine
+def test_hostile_names_are_labels_that_prometheus_reads(collect: Collect, installed_database: Database) -> None:
+    names = ["plain", "esc\x1b[2J", "esc\\u001b[2J", 'quo"te\\', "line\r\nrowqueue_up 0", "turn\u202e", "\u009b1m"]
+    with closing(installed_database.connect("test")) as session:
+        for name in names:
+            session.call("send", name, "x")
+    registry = CollectorRegistry()
+    registry.register(collect(("main", installed_database)))
+    text = generate_latest(registry).decode()
+    assert "\r" not in text and "\x1b" not in text and "\u202e" not in text and "\u009b" not in text
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    keys = [(sample.name, *sample.labels.values()) for sample in samples]
+    assert len(keys) == len({*keys}), "Prometheus refuses an answer with a sample twice"
+    ready = {sample.labels["type"] for sample in samples if sample.name == "rowqueue_ready_messages"}
+    assert {"plain", "esc\\u001b[2J", "turn\\u202e", "\\u009b1m"} <= ready
+
+
 # ---- the command ---------------------------------------------------------------------------------
 
 
@@ -452,6 +563,17 @@ def test_the_command_serves_several_databases_until_it_is_told_to_stop(
     assert get(running, "/nothing")[0] == 404
     assert "http://127.0.0.1:" in running.stderr
     assert running.stop() == 0
+
+
+def test_connections_that_send_nothing_keep_nobody_out(start: Start, database: Database) -> None:
+    running = start("exporter", "--database", database.url, "--port", "0", url="")
+    assert get(running, "/live")[0] == 200
+    port = int(re.search(r":(\d+)/metrics", running.stderr)[1])  # type: ignore[index]
+    opened = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]
+    assert get(running, "/live")[0] == get(running, "/metrics")[0] == 200
+    assert opened[0].recv(1) == b""
+    for one in opened:
+        one.close()
 
 
 def test_the_command_is_not_ready_while_no_database_answers(start: Start, database: Database) -> None:

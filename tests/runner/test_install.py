@@ -42,8 +42,9 @@ def states(database: Database) -> dict[str, str]:
     return {file.name: file.state for file in install.status(database) if file.state != "ok"}
 
 
-def yoyo(database: Database, *arguments: str) -> subprocess.CompletedProcess[str]:
-    folder = contract.sql_root() / "migrations" / database.name
+def yoyo(database: Database, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """`folder`: that of the migrations; by default ours."""
+    folder = folder or contract.sql_root() / "migrations" / database.name
     command = [sys.executable, "-m", "yoyo", *arguments, "--batch", "--database", database.yoyo_url(), str(folder)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
@@ -118,10 +119,10 @@ def test_a_new_migration_is_applied_once_to_a_database_that_has_the_others(
 ) -> None:
     more = server.table("more")
     text = f"CREATE TABLE {more} (id integer);\nINSERT INTO {more} VALUES (7);\n"
-    (migrations / "9999_more.sql").write_text(text)
-    assert states(installed_database) == {"9999_more": "missing"}
+    (migrations / "rowqueue_9999_more.sql").write_text(text)
+    assert states(installed_database) == {"rowqueue_9999_more": "missing"}
     applied = install.apply(installed_database)
-    assert (applied.migrations, applied.procedures, applied.mended) == (["9999_more"], ["grants"], [])
+    assert (applied.migrations, applied.procedures, applied.mended) == (["rowqueue_9999_more"], ["grants"], [])
     install.apply(installed_database)
     assert server.query(installed_database.url, f"SELECT id FROM {more}") == [{"id": 7}]
 
@@ -130,12 +131,12 @@ def test_a_new_migration_is_applied_once_to_a_database_that_has_the_others(
 def test_a_database_newer_than_the_release_is_refused(
     installed_database: Database, migrations: Path, server: Server
 ) -> None:
-    more = migrations / "9999_more.sql"
+    more = migrations / "rowqueue_9999_more.sql"
     more.write_text(f"CREATE TABLE {server.table('more')} (id integer);\n")
     install.apply(installed_database)
     more.unlink()
-    assert states(installed_database) == {"9999_more": "newer"}
-    with pytest.raises(install.InstallError, match=r"newer than this release.*9999_more"):
+    assert states(installed_database) == {"rowqueue_9999_more": "newer"}
+    with pytest.raises(install.InstallError, match=r"newer than this release.*rowqueue_9999_more"):
         install.apply(installed_database)
 
 
@@ -143,7 +144,7 @@ def test_a_migration_that_fails_leaves_nothing_and_can_be_repaired(
     installed_database: Database, migrations: Path, catalog: Catalog, server: Server
 ) -> None:
     before = catalog()
-    broken = migrations / "9999_broken.sql"
+    broken = migrations / "rowqueue_9999_broken.sql"
     half = server.table("half")
     broken.write_text(f"CREATE TABLE {half} (id integer);\nCREATE INDEX half_index ON {half}_nowhere (id);\n")
     with pytest.raises(DatabaseError, match=r"migration: .*(?i:half)") as caught:
@@ -155,7 +156,7 @@ def test_a_migration_that_fails_leaves_nothing_and_can_be_repaired(
     else:  # DDL cannot be rolled back there: migrations are safe to rerun
         again = "RECREATE TABLE" if installed_database.name == "firebird" else "CREATE TABLE IF NOT EXISTS"
         broken.write_text(f"{again} {half} (id integer);\n")
-    assert install.apply(installed_database).migrations == ["9999_broken"]
+    assert install.apply(installed_database).migrations == ["rowqueue_9999_broken"]
 
 
 @pytest.mark.any_engine
@@ -250,19 +251,84 @@ def test_uninstall_removes_everything_and_apply_works_again(
     assert catalog() == installed
 
 
+def test_another_projects_migrations_may_have_the_names_of_ours_without_the_prefix(
+    empty_database: Database, server: Server, tmp_path: Path
+) -> None:
+    """0001_queue is applied before the queue is installed, 0002_feeds after that."""
+
+    def theirs(command: str, *names: str) -> None:
+        done = yoyo(empty_database, command, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert install.pending(empty_database) == [] or not names
+        for name in names:
+            assert server.query(empty_database.url, f"SELECT count(*) AS n FROM their_{name}") == [{"n": 0}]
+
+    def add(name: str) -> None:
+        (tmp_path / f"{name}.sql").write_text(f"CREATE TABLE their_{name} (id integer);\n")
+        (tmp_path / f"{name}.rollback.sql").write_text(f"DROP TABLE their_{name};\n")
+
+    add("0001_queue")
+    theirs("apply")
+    assert len(install.apply(empty_database).migrations) == len(migration_files(empty_database))
+    add("0002_feeds")
+    theirs("apply", "0001_queue", "0002_feeds")
+    theirs("rollback")
+    assert install.pending(empty_database) == []
+    theirs("apply", "0001_queue", "0002_feeds")
+    assert install.apply(empty_database) == install.Applied()
+    empty_database.uninstall()
+    assert [row["migration_id"] for row in recorded(empty_database, server)[0]] == ["0001_queue", "0002_feeds"]
+    theirs("rollback")
+
+
+def test_a_database_that_was_installed_before_the_migrations_had_a_prefix_gets_the_new_names(
+    installed_database: Database, server: Server, tmp_path: Path
+) -> None:
+    after = recorded(installed_database, server)
+    for path in migration_files(installed_database):
+        rename(installed_database, server, path.stem, path.stem.removeprefix("rowqueue_"))
+    assert recorded(installed_database, server) != after
+    assert set(states(installed_database).values()) == {"pending"}
+    applied = install.apply(installed_database)
+    assert (applied.migrations, states(installed_database)) == ([], {})
+    assert recorded(installed_database, server) == after
+    (tmp_path / "0001_queue.sql").write_text("CREATE TABLE theirs (id integer);\n")
+    assert yoyo(installed_database, "apply", folder=tmp_path).returncode == 0
+    assert server.query(installed_database.url, "SELECT count(*) AS n FROM theirs") == [{"n": 0}]
+
+
+def recorded(database: Database, server: Server) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    """The migrations in yoyo's table and in ours."""
+    id, hash, table = (quoted(database, name) for name in ("migration_id", "migration_hash", "_yoyo_migration"))
+    theirs = server.query(database.url, f"SELECT {id}, {hash} FROM {table} ORDER BY 1")
+    if database.installed() is None:
+        return theirs, []
+    ours = f"SELECT name, sha256 FROM {server.table('installed')} WHERE kind = 'migration' ORDER BY 1"
+    return theirs, server.query(database.url, ours)
+
+
+def rename(database: Database, server: Server, name: str, other: str) -> None:
+    id, hash = quoted(database, "migration_id"), quoted(database, "migration_hash")
+    for table in ("_yoyo_migration", "_yoyo_log"):
+        server.query(
+            database.url,
+            f"UPDATE {quoted(database, table)} SET {id} = '{other}', {hash} = '{yoyo_migrations.hashed(other)}'"
+            f" WHERE {id} = '{name}'",
+        )
+    server.query(database.url, f"UPDATE {server.table('installed')} SET name = '{other}' WHERE name = '{name}'")
+
+
 @pytest.mark.any_engine
-def test_uninstall_leaves_another_projects_migrations_alone(
+def test_uninstall_leaves_the_log_of_a_project_that_has_rolled_all_of_its_migrations_back(
     empty_database: Database, server: Server, tmp_path: Path
 ) -> None:
     (tmp_path / "0001_theirs.sql").write_text("CREATE TABLE theirs (id integer);\n")
-    command = [sys.executable, "-m", "yoyo", "apply", "--batch", "--database", empty_database.yoyo_url(), str(tmp_path)]
-    subprocess.run(command, check=True, capture_output=True)
     install.apply(empty_database)
+    for command in ("apply", "rollback"):
+        assert yoyo(empty_database, command, folder=tmp_path).returncode == 0
     empty_database.uninstall()
-    column, table = quoted(empty_database, "migration_id"), quoted(empty_database, "_yoyo_migration")
-    rows = server.query(empty_database.url, f"SELECT {column} FROM {table}")
-    assert rows == [{"migration_id": "0001_theirs"}]
-    assert server.query(empty_database.url, "SELECT count(*) AS n FROM theirs") == [{"n": 0}]
+    log = f"SELECT {quoted(empty_database, 'migration_id')} FROM {quoted(empty_database, '_yoyo_log')}"
+    assert server.query(empty_database.url, log) == [{"migration_id": "0001_theirs"}] * 2
 
 
 def test_an_unknown_database_name_is_refused(files: Path) -> None:

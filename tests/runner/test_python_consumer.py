@@ -101,14 +101,21 @@ def test_a_message_taken_is_sent_on_in_its_transaction(database: Database, sessi
     assert [row["body"] for row in session.call("peek", queue, "E")] == ["bad"]
 
 
-def test_a_handler_that_ends_the_process_ends_the_consumer(database: Database, session: Session, queue: str) -> None:
+def test_a_handler_that_exits_fails_its_message(database: Database, session: Session, queue: str) -> None:
     def handler(message: Message) -> None:
         raise SystemExit(3)
 
+    session.call("set_queue", queue, None, 1)
     session.call("send", queue, "x")
-    with pytest.raises(rowqueue.DatabaseError.__mro__[1], match="ended the process"):
-        Consumer(database.url, queue, handler).run()
-    assert [row["attempts"] for row in session.call("peek", queue, "N")] == [0]
+    Consumer(database.url, queue, handler, drain=True).run()
+    assert [row["error"] for row in session.call("peek", queue, "E")] == ["SystemExit: 3"]
+
+
+def test_results_of_a_queue_that_keeps_none_are_refused(database: Database, session: Session, queue: str) -> None:
+    session.call("send", queue, "x")
+    with pytest.raises(ValueError, match=r"keep_results: .* keeps no results"):
+        Consumer(database.url, queue, lambda message: "result", keep_results=True, drain=True).run()
+    assert session.call("queue_stats", queue)[0]["ready"] == 1
 
 
 def test_stopped_before_it_runs_it_claims_nothing(database: Database, session: Session, queue: str) -> None:

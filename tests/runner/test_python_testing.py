@@ -1,5 +1,6 @@
 """rowqueue.testing: a handler runs without a database, by the runner's own code."""
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -88,13 +89,46 @@ def test_a_handler_finds_its_connection_and_any_item() -> None:
     assert seen == [connection, 7]
 
 
-def test_what_is_no_handler_or_ends_the_process_is_raised() -> None:
+def test_what_is_no_handler_is_raised_and_so_is_a_signal_in_the_test() -> None:
     with pytest.raises(HandlerError, match="takes no argument"):
         run(lambda: None)  # type: ignore[misc]
     with pytest.raises(HandlerError, match="is not a function"):
         run(Message)
-    with pytest.raises(SystemExit):
-        run(lambda message: sys.exit(3))
+    with pytest.raises(KeyboardInterrupt):
+        run(interrupted)
+
+
+def interrupted(message: Message) -> None:
+    raise KeyboardInterrupt
+
+
+def test_every_odd_exception_is_a_failure() -> None:
+    assert run(lambda message: sys.exit(3)) == Outcome("failed", "SystemExit: 3")
+    assert run(mute) == Outcome("failed", "Mute: its text cannot be read: str() raised ValueError")
+    assert run(not_awaited).error == (
+        "TypeError: the handler returned a coroutine, whose code has not run: is an async or an await missing?"
+    )
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+def mute(message: Message) -> None:
+    raise Mute
+
+
+def not_awaited(message: Message) -> object:
+    return asyncio.sleep(0)
+
+
+def test_an_async_handler_that_cancels_every_task_fails_messages_and_loses_none() -> None:
+    async def handler(message: Message) -> None:
+        for task in asyncio.all_tasks():
+            task.cancel()
+
+    assert run_batch(handler, ["a", "b", "c"]) == [Outcome("failed", "CancelledError")] * 3
 
 
 def test_neither_a_driver_nor_a_database_is_needed() -> None:

@@ -33,7 +33,7 @@ def test_the_index_follows_the_articles(
         return done.stdout
 
     def index() -> None:
-        run(*COMMAND, "feed", "publish", article, "--once")
+        run(*COMMAND, "feed", "publish", article, "--drain")
         run(*COMMAND, "feed", "consume", article, "--consumer", "search", "--handler", "index:update", "--drain")
 
     def search(*words: str) -> list[str]:

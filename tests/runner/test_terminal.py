@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import COMMAND, FOLDER, environment
+from processes import COMMAND, FOLDER, environment, until
 from rich.cells import cell_len
 from rowqueue.databases import Database, Session
 from servers import Server
@@ -113,6 +113,21 @@ def test_every_table_fits_the_terminal_a_line_a_row(
             hint = sum(line.startswith("Not shown in ") for line in lines)
             headers = 1 + any(re.fullmatch(r"[a-z_ ]+_ *", line) for line in lines)
             assert len(lines) == headers + count + hint, (command, lines)
+
+
+def test_what_senders_wrote_steers_no_terminal(database: Database, session: Session, queue: str) -> None:
+    hostile = "\x1b]52;c;aGk=\x07\x9b31m\u202eabc\x7f\rx\n\u2066y"
+    session.call("send", queue, hostile)
+    rows = run(database, "queue", "peek", queue, "--json").written
+    assert not set(rows) & {"\x1b", "\x07", "\x9b", "\u202e", "\x7f", "\u2066"}
+    assert json.loads(rows)["body"] == hostile
+    session.call("set_queue", f"{queue}.b", None, None, None, None, "archive")
+    terminal = Terminal([*COMMAND, "send", "--type", f"{queue}.b", "--wait", "30", "x"], environment(database.url))
+    rows_of = until(lambda: session.call("claim_batch", f"{queue}.b", 1, "test", 60))
+    session.call("set_result", rows_of[0]["id"], rows_of[0]["batch_key"], hostile)
+    session.call("complete_batch", rows_of[0]["batch_key"])
+    assert terminal.end() == 0
+    assert "abc" in terminal.written and not set(terminal.written) & {"\x1b", "\x07", "\x9b", "\u202e", "\x7f"}
 
 
 def test_a_narrow_table_names_what_it_leaves_out_and_a_wide_one_has_all(

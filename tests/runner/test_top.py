@@ -17,11 +17,11 @@ from processes import COMMAND, FOLDER, environment
 from rich.cells import cell_len
 from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
+from rowqueue.databases.url import shown
 from rowqueue.seeing import Watched
 from rowqueue.top.app import PROGRAM
 from rowqueue.top.frame import Top
 from rowqueue.top.queues import QueuesScreen
-from rowqueue.top.text import place
 from servers import Server
 from textual.pilot import Pilot
 
@@ -76,7 +76,7 @@ def drive(database: Database) -> Run:
             target = on or database
             watched = Watched("top", target, PROGRAM)
             try:
-                top = Top(watched, QueuesScreen, place(target.url), 0.5)
+                top = Top(watched, QueuesScreen, shown(target.url), 0.5)
                 async with top.run_test(size=size) as pilot:
                     await steps(Driver(pilot))
             finally:
@@ -107,7 +107,7 @@ def states(session: Session, name: str) -> tuple[int, int, int, int]:
 
 def test_what_is_to_be_shown_while_the_program_ends_is_passed_over(database: Database) -> None:
     watched = Watched("top", database, PROGRAM)
-    top = Top(watched, QueuesScreen, place(database.url), 0.5)
+    top = Top(watched, QueuesScreen, shown(database.url), 0.5)
     top.progress("there is no screen any more")
     watched.close()
 

@@ -55,7 +55,7 @@ def run_script(server: Server, url: str, text: str, folder: Path) -> None:
 def add_to_next_release(files: Path, database: Database, server: Server) -> None:
     """A column more for the table of messages, and a procedure with another text."""
     message = server.table("message")
-    migration = files / "migrations" / database.name / "9999_next.sql"
+    migration = files / "migrations" / database.name / "rowqueue_9999_next.sql"
     migration.write_text(f"ALTER TABLE {message} ADD note integer;\nUPDATE {message} SET note = 7;\n")
     with (files / "procedures" / database.name / "operations" / "cancel.sql").open("a") as file:
         file.write("-- changed\n")
@@ -133,7 +133,7 @@ def test_an_upgrade_loses_nothing_and_has_all_that_a_new_installation_has(
 
     applied = install.apply(empty_database)
 
-    assert version != THIS_TREE or (applied.migrations == ["9999_next"] and "cancel" in applied.procedures)
+    assert version != THIS_TREE or (applied.migrations == ["rowqueue_9999_next"] and "cancel" in applied.procedures)
     assert install.pending(empty_database) == []
     missing = Counter(fresh(empty_database)) - Counter(server.catalog(empty_database.url))
     assert not missing, "a new installation has this, and the upgraded one has not"

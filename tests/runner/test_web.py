@@ -1,19 +1,24 @@
 """`runner web` without a browser: access rules, headers, contents of pages, and shutdown."""
 
+import asyncio
 import http.client
 import json
+import re
 import signal
+import socket
 import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 from typing import Any
 
 import pytest
 import servers
+import uvicorn
 from pages import TOKEN, Serve, Site, serve
 from processes import Running, until
 from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
-from rowqueue.web import shown
+from rowqueue.web import connections, shown
 from rowqueue.web.pages import PAGES
 
 __all__ = ["serve"]
@@ -50,15 +55,19 @@ def test_a_wrong_token_is_refused(serve_once: Site, token: str) -> None:
 
 def test_the_token_becomes_a_cookie_and_leaves_the_address(serve_once: Site) -> None:
     answer = serve_once.ask(f"/queue?type=a%26b&token={TOKEN}&size=20", token=None)
-    assert (answer.status, answer.headers["location"]) == (303, "/queue?type=a%26b&size=20")
+    base = serve_once.base
+    assert (answer.status, answer.headers["location"]) == (303, f"{base}/queue?type=a%26b&size=20")
     cookie, *attributes = answer.headers["set-cookie"].split("; ")
-    assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(attributes)
+    # Below a path that other servers on this host do not know: browsers do not tell ports apart.
+    assert {"HttpOnly", "SameSite=strict", f"Path={base}"} <= set(attributes) and len(base) == 17
     assert TOKEN not in cookie
-    assert serve_once.ask("/", token=None, Cookie=cookie).status == 200
+    assert serve_once.ask(f"{base}/", token=None, Cookie=cookie).status == 200
 
 
 def test_a_token_in_an_address_of_two_slashes_leads_to_no_other_host(serve_once: Site) -> None:
-    assert serve_once.ask(f"//evil.example/?token={TOKEN}", token=None).headers["location"] == "/evil.example/"
+    assert serve_once.ask(f"//evil.example/?token={TOKEN}", token=None).headers["location"] == (
+        f"{serve_once.base}/evil.example/"
+    )
 
 
 def test_without_a_token_only_on_this_machine(serve: Serve, runner: Callable[..., Any]) -> None:
@@ -180,7 +189,7 @@ def test_big_and_strange_forms_are_refused(serve_once: Site) -> None:
     assert serve_once.post({"do": "pause", "type": "x" * 201}).status == 400
     for back in ("//evil.example/", "http://evil.example/", "/\\evil.example", "\r\nSet-Cookie: a=b"):
         answer = serve_once.post({"do": "pause", "type": "back", "back": back})
-        assert answer.headers["location"].startswith("/?done="), back
+        assert answer.headers["location"].startswith(f"{serve_once.base}/?done="), back
 
 
 # ---- what is shown -------------------------------------------------------------------------------
@@ -254,6 +263,11 @@ def test_hidden_bodies_are_on_no_page(serve: Serve, session: Session, queue: str
     paths += [f"/{page}?id={row['id']}" for page in ("message", "body") for row in (dead, new)]
     open_site = serve()
     assert sum(SECRET in open_site.ask(path).text for path in paths) == 8
+    dead_letters(session, f"{queue}.errors", f"KeyError: {SECRET}", 1)
+    session.call("set_schedule", f"{queue}.long", queue, "0 3 * * *", SECRET * 10_000)
+    [row] = [row for row in session.call("list_schedules", None, 20) if row["name"] == f"{queue}.long"]
+    assert row["body"] == SECRET[:20]
+    paths += ["/incidents", "/health", f"/queue?type={queue}.errors&state=E"]
     hidden = serve("--hide-bodies")
     for path in paths:
         assert SECRET not in hidden.ask(path).text, path
@@ -269,7 +283,7 @@ def test_what_the_role_may_not_see_is_left_out_and_said(
         overview = site.ask("/")
         assert overview.status == 200
         assert queue in overview.text
-        assert "may not see it: policies, health." in overview.text
+        assert "may not see it: health, schedules, errors." in overview.text
         assert "may not see it: " in site.ask(f"/queue?type={queue}").text
         assert site.post({"do": "pause", "type": queue}).status == 403
 
@@ -284,6 +298,89 @@ def test_passwords_are_on_no_page_and_in_no_log(serve: Serve) -> None:
     assert site.ask("/ready").status == 503
     assert site.ask("/live").status == 200
     assert "hush" not in site.running.stderr
+
+
+@pytest.mark.parametrize("path", ["/?path=x", "/?self=x&page=1", "/queue?type=x&path=y", "/?query=1&done=x&link=2"])
+def test_a_field_of_any_name_may_be_in_an_address(serve_once: Site, path: str) -> None:
+    assert serve_once.ask(path).status == 200
+
+
+def test_a_part_that_fails_is_shown_as_failed_and_the_rest_is_shown(
+    serve: Serve, server: servers.Server, installed_database: Database
+) -> None:
+    with closing(installed_database.connect("test")) as session:
+        dead_letters(session, "mails", "ValueError:", 2)
+    for name in ("throughput", "list_consumers", "queue_health"):
+        server.drop_procedure(installed_database.url, name)
+    site = serve(url=installed_database.url)
+    for path, failed, text in [
+        ("/", ("Throughput", "Consumers", "Health"), 'type=mails"'),
+        ("/incidents", ("Consumers", "Health"), "2 dead letters"),
+        ("/queue?type=mails&state=E", ("Throughput", "Consumers"), "ValueError:"),
+    ]:
+        answer = site.ask(path)
+        assert answer.status == 200 and text in answer.text, path
+        for name in failed:
+            assert f"{name} cannot be read.</strong>" in answer.text, (path, name)
+    assert "not installed" in site.ask("/consumers").text
+    metrics = site.ask("/metrics").text
+    assert 'rowqueue_dead_messages{database="' in metrics
+    for part, is_up in {"queue_stats": 1, "throughput": 0, "list_consumers": 0, "queue_health": 0}.items():
+        assert re.search(rf'rowqueue_part_up{{database="[^"]*",part="{part}"}} {is_up}.0', metrics), part
+
+
+@pytest.mark.one_engine
+def test_an_overview_of_many_queues_is_short_and_finds_each(serve: Serve, installed_database: Database) -> None:
+    with closing(installed_database.connect("test")) as session:
+        for number in range(330):
+            session.call("send", f"queue-{number:03}", "x")
+        dead_letters(session, "queue-329", "broken", 1)
+    site = serve(url=installed_database.url)
+    page = site.ask("/").text
+    assert page.count('class="name"') < 120 and len(page) < 350_000
+    assert "100 of 330 queues are shown" in page and ">queue-329<" in page
+    found = site.ask("/?queue=E-31").text
+    assert [name in found for name in (">queue-309<", ">queue-310<", ">queue-319<")] == [False, True, True]
+
+
+# ---- connections ---------------------------------------------------------------------------------
+
+
+def test_connections_that_send_nothing_are_closed_and_keep_nobody_out(serve: Serve, queue: str) -> None:
+    site = serve()
+    opened = []
+    for number in range(520):
+        opened.append(socket.create_connection(("127.0.0.1", site.port)))
+        if number % 2:
+            opened[-1].sendall(b"GET / HTTP/1.1\r\nHost: ")
+    assert site.ask("/live", token=None).status == 200
+    assert site.ask(f"/queue?type={queue}").status == 200
+    assert opened[0].recv(1) == b""  # the oldest are closed first
+    for one in opened:
+        one.close()
+
+
+def test_a_head_that_comes_byte_by_byte_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.3)
+
+    async def slow() -> float:
+        config = uvicorn.Config(None, http=connections.Impatient, ws="none", lifespan="off", log_config=None)
+        config.load()
+        state = uvicorn.server.ServerState()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: connections.Impatient(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+        )
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        began = time.monotonic()
+        with suppress(ConnectionError):
+            while time.monotonic() - began < 10 and not reader.at_eof():
+                writer.write(b"G")
+                await asyncio.sleep(0.05)
+        server.close()
+        return time.monotonic() - began
+
+    assert asyncio.run(slow()) < 5
 
 
 # ---- live ----------------------------------------------------------------------------------------
@@ -323,8 +420,6 @@ def test_a_signal_ends_the_server_even_while_a_page_is_updated(serve: Serve, num
 
 
 def test_under_a_path_every_link_begins_with_it(serve: Serve, session: Session, queue: str) -> None:
-    import re
-
     dead_letters(session, queue, "broken", 1)
     site = serve("--allow-changes", root="/queues")
     for path in ("/queues/", "/", "/queues", f"/queues/queue?type={queue}&state=E"):
@@ -334,8 +429,12 @@ def test_under_a_path_every_link_begins_with_it(serve: Serve, session: Session, 
         assert len(links) > 10
         assert [link for link in links if not link.startswith("/queues/")] == []
     answer = site.ask(f"/queues/?token={TOKEN}", token=None)
-    assert answer.headers["location"] == "/queues/"
-    assert "Path=/queues" in answer.headers["set-cookie"].split("; ")
+    assert answer.headers["location"] == f"{site.base}/"
+    assert site.base.startswith("/queues/")
+    assert f"Path={site.base}" in answer.headers["set-cookie"].split("; ")
+    # Nothing is redirected to the host that a request names.
+    assert site.ask("/queues/queue/", Host="evil.example").status == 421
+    assert site.ask("/queues/queue/").status == 404
 
 
 # ---- several databases ---------------------------------------------------------------------------

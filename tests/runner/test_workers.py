@@ -275,7 +275,7 @@ def test_restarts_come_after_growing_pauses(
     session.call("set_queue", queue, None, None, 300, 300)
     began = time.monotonic()
     done = consume()
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, "no process has ever answered"
     assert {(s, n) for s, n, _ in told(states).values()} == {("N", 1)}
     assert len(starts(joblog)) == 6
     assert time.monotonic() - began > (0.1 + 0.2 + 0.4 + 0.8 + 1.6) / 2
@@ -342,6 +342,7 @@ def test_second_signal_kills_workers(start: Start, session: Session, queue: str,
     until(lambda: bodies(joblog))
     running.process.send_signal(signal.SIGTERM)
     until(lambda: "running handlers may finish" in running.stderr)
+    time.sleep(1.1)  # one that comes sooner is the same signal
     assert running.stop() == 143
     (pid,) = starts(joblog)
     until(lambda: not is_alive(pid))

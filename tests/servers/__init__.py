@@ -37,7 +37,7 @@ def product(name: str) -> str:
 
 
 def dsn(product: str) -> str | None:
-    """The URL of the user's own server of a product, of an account that may create databases and roles."""
+    """URL of a server the user supplies; its account may create databases and roles."""
     return os.environ.get(f"TEST_DSN_{product.upper()}") or None
 
 

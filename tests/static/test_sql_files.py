@@ -1,21 +1,18 @@
 """The SQL as files: the same set in every folder, in one style. No server is needed."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from rowqueue import contract
+from rules import ROOT, offending
 
-ROOT = Path(__file__).resolve().parents[2]
 RUNNER = ROOT / "runner" / "rowqueue"
 DATABASES = sorted(path.name for path in (ROOT / "procedures").iterdir() if path.is_dir())
 PROCEDURES = sorted((ROOT / "procedures").rglob("*.sql"))
 SQL = sorted([*PROCEDURES, *(ROOT / "migrations").glob("*/*.sql")])
 HEADER = ("Arguments", "Returns", "Errors", "Transaction", "Example")
-
-
-def names(paths: list[Path]) -> list[str]:
-    return [f"{engine(path)}/{path.stem}" for path in paths]
 
 
 def engine(path: Path) -> str:
@@ -38,124 +35,166 @@ def test_a_database_folder_holds_exactly_the_files_of_the_contract(database: str
     assert {area(path) for path in found} - {"grants.sql"} == set(contract.AREAS)
 
 
-@pytest.mark.parametrize("path", PROCEDURES, ids=names(PROCEDURES))
-def test_what_is_internal_to_an_area_is_not_used_by_another(path: Path) -> None:
+def test_what_is_internal_to_an_area_is_not_used_by_another() -> None:
     """Some are done on messages of the queue or send some; and its claims send those of schedules."""
-    if path.stem == contract.GRANTS:
-        return
-    code = re.sub(r"--.*", "", path.read_text("utf-8"))
-    used = {word for word in re.findall(r"(?<!INDEX )\bmq[._](\w+)", code) if word in contract.load().internals}
     more = {
         **{name: {"queue"} for name in ("operations", "results", "topics", "schedules")},
         "queue": {"schedules"},
         "subscriptions": {"queue", "topics"},
     }
-    may = {"common", area(path)} | more.get(area(path), set())
-    outside = {name for name in used if contract.load().internals[name].area not in may}
-    assert outside == set()
+
+    def outside(path: Path) -> Iterator[str]:
+        if path.stem == contract.GRANTS:
+            return
+        may = {"common", area(path)} | more.get(area(path), set())
+        code = re.sub(r"--.*", "", path.read_text("utf-8"))
+        for word in sorted(set(re.findall(r"(?<!INDEX )\bmq[._](\w+)", code)) & contract.load().internals.keys()):
+            if contract.load().internals[word].area not in may:
+                yield word
+
+    assert offending(PROCEDURES, outside) == []
 
 
-@pytest.mark.parametrize("database", DATABASES)
-def test_every_database_with_procedures_has_numbered_migrations_and_types(database: str) -> None:
-    migrations = sorted(path.stem for path in (ROOT / "migrations" / database).glob("*"))
-    assert migrations
-    assert [name[:5] for name in migrations] == [f"{number:04}_" for number in range(1, len(migrations) + 1)]
-    assert set(contract.load().types[database]) == {"text", "integer", "bigint", "number", "flag", "time", "key"}
+def test_migrations_are_numbered_and_a_number_has_the_same_name_on_every_database() -> None:
+    """An engine lacks the numbers of changes that it does not need."""
+    every = [path for path in SQL if path.parts[-3] == "migrations"]
+    assert offending(every, lambda path: [] if re.fullmatch(r"rowqueue_\d{4}_[a-z_]+", path.stem) else ["name"]) == []
+    assert {engine(path) for path in every} == set(DATABASES)
+    numbers = {path.stem.split("_")[1] for path in every}
+    assert len({path.stem for path in every}) == len(numbers)
 
 
-@pytest.mark.parametrize("path", PROCEDURES, ids=names(PROCEDURES))
-def test_a_procedure_file_opens_with_its_header(path: Path) -> None:
-    header = re.match(r"(?:--.*\n)+", path.read_text("utf-8"))
-    assert header, "no comment at the top"
-    lines = header[0].splitlines()
-    stem = path.stem.partition(".")[0]
-    assert re.match(rf"-- {stem}: \S", lines[0])
-    words = [match[1] for line in lines if (match := re.match(r"-- (\w+): ", line))]
-    assert words == [stem, *HEADER]
+def test_every_database_has_the_types_of_the_contract() -> None:
+    kinds = {"text", "integer", "bigint", "number", "flag", "time", "key"}
+    assert {database: set(contract.load().types[database]) for database in DATABASES} == dict.fromkeys(DATABASES, kinds)
 
 
-@pytest.mark.parametrize("path", PROCEDURES, ids=names(PROCEDURES))
-def test_a_procedure_file_lists_the_errors_of_the_contract(path: Path) -> None:
+def test_a_procedure_file_opens_with_its_header() -> None:
+    def faults(path: Path) -> Iterator[str]:
+        header = re.match(r"(?:--.*\n)+", path.read_text("utf-8"))
+        lines = header[0].splitlines() if header else [""]
+        stem = path.stem.partition(".")[0]
+        if not re.match(rf"-- {stem}: \S", lines[0]):
+            yield f"the first line is not '-- {stem}: what it does'"
+        words = [match[1] for line in lines if (match := re.match(r"-- (\w+): ", line))]
+        if words != [stem, *HEADER]:
+            yield f"the header has {words}"
+
+    assert offending(PROCEDURES, faults) == []
+
+
+def test_a_procedure_file_lists_the_errors_of_the_contract() -> None:
     """wrong_isolation is for the databases that have it."""
-    procedure = contract.load().every.get(path.stem.partition(".")[0])
-    if procedure is None:
-        return
-    line = re.search(r"^-- Errors: +(.*(?:\n--  +.*)*)", path.read_text("utf-8"), re.M)
-    assert line
-    for name in set(procedure.errors) - {"wrong_isolation"}:
-        assert f"{contract.load().errors[name].number} {name}" in line[1]
-    if not procedure.errors:
-        assert line[1] == "none"
+    known = contract.load()
+
+    def faults(path: Path) -> Iterator[str]:
+        procedure = known.every.get(path.stem.partition(".")[0])
+        if procedure is None:
+            return
+        line = re.search(r"^-- Errors: +(.*(?:\n--  +.*)*)", path.read_text("utf-8"), re.M)
+        text = line[1] if line else ""
+        for name in sorted(set(procedure.errors) - {"wrong_isolation"}):
+            if f"{known.errors[name].number} {name}" not in text:
+                yield f"Errors lacks {known.errors[name].number} {name}"
+        if not procedure.errors and text != "none":
+            yield "Errors is not 'none'"
+
+    assert offending(PROCEDURES, faults) == []
 
 
-@pytest.mark.parametrize("path", SQL, ids=names(SQL))
-def test_sql_is_written_in_the_house_style(path: Path) -> None:
-    text = path.read_bytes()
-    assert text.endswith(b"\n") and not text.endswith(b"\n\n")
-    assert b"\t" not in text and b"\r" not in text
-    for number, line in enumerate(text.decode("utf-8").splitlines(), 1):
-        assert line == line.rstrip(), f"line {number}: blanks at the end"
-        code = line.partition("--")[0]
-        assert not re.search(r"\bsp_(?!((get|release)applock|executesql)\b)", code), f"line {number}: sp_"
-        assert not re.search(r"\b(select|insert into|delete from|create|begin|end|where)\b", code) or "'" in code, (
-            f"line {number}: keywords are written in capitals"
-        )
+def test_sql_is_written_in_the_house_style() -> None:
+    def faults(path: Path) -> Iterator[str]:
+        text = path.read_bytes()
+        if not text.endswith(b"\n") or text.endswith(b"\n\n"):
+            yield "does not end with one line end"
+        if b"\t" in text or b"\r" in text:
+            yield "a tab or a carriage return"
+        for number, line in enumerate(text.decode("utf-8").splitlines(), 1):
+            if line != line.rstrip():
+                yield f"line {number}: blanks at the end"
+            code = line.partition("--")[0]
+            if re.search(r"\bsp_(?!((get|release)applock|executesql)\b)", code):
+                yield f"line {number}: sp_"
+            if re.search(r"\b(select|insert into|delete from|create|begin|end|where)\b", code) and "'" not in code:
+                yield f"line {number}: keywords are written in capitals"
+
+    assert offending(SQL, faults) == []
 
 
-@pytest.mark.parametrize("name", sorted(contract.load().every))
-def test_the_contract_is_complete(name: str) -> None:
-    entry = contract.load().every[name]
-    assert entry.summary.endswith(".") and entry.roles
-    assert set(entry.errors) <= set(contract.load().errors)
-    kinds = set(contract.load().types["postgresql"])
-    assert {item.type for item in (*entry.arguments, *entry.columns)} <= kinds
-    assert {item.limit for item in entry.arguments} <= {None, *contract.load().limits}
-    optional = [argument.optional for argument in entry.arguments]
-    assert optional == sorted(optional), "arguments that can be left out come last"
+def test_the_contract_is_complete() -> None:
+    known = contract.load()
+    kinds = set(known.types["postgresql"])
+    for name, entry in known.every.items():
+        assert entry.summary.endswith(".") and entry.roles, name
+        assert set(entry.errors) <= set(known.errors), name
+        assert {item.type for item in (*entry.arguments, *entry.columns)} <= kinds, name
+        assert {item.limit for item in entry.arguments} <= {None, *known.limits}, name
+        optional = [argument.optional for argument in entry.arguments]
+        assert optional == sorted(optional), f"{name}: arguments that can be left out come last"
 
 
 REGISTRY = RUNNER / "databases" / "registry.py"  # which finds them by the schemes of their URLs
 SOURCES = sorted(path for path in RUNNER.rglob("*.py") if path.parent.name not in DATABASES and path != REGISTRY)
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=[str(path.relative_to(RUNNER)) for path in SOURCES])
-def test_no_code_of_one_engine_is_outside_its_package(path: Path) -> None:
-    foreign = re.compile(r"psycopg|postgres|pymysql|mysql|mariadb|pymssql|sqlserver|firebird|\bpg_|\bmq\.", re.I)
+def faulty_lines(path: Path, *patterns: str) -> Iterator[str]:
+    """The lines whose SQL matches one of the patterns; comments are left out."""
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        assert not foreign.search(line), f"line {number}: {line.strip()}"
+        if any(re.search(pattern, line.partition("--")[0]) for pattern in patterns):
+            yield f"line {number}: {line.strip()}"
+
+
+def test_no_code_of_one_engine_is_outside_its_package() -> None:
+    foreign = re.compile(r"psycopg|postgres|pymysql|mysql|mariadb|pymssql|sqlserver|firebird|\bpg_|\bmq\.", re.I)
+
+    def faults(path: Path) -> Iterator[str]:
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if foreign.search(line):
+                yield f"line {number}: {line.strip()}"
+
+    assert offending(SOURCES, faults) == []
 
 
 MYSQL = [path for path in PROCEDURES if engine(path) == "mysql"]
 
 
-@pytest.mark.parametrize("path", MYSQL, ids=names(MYSQL))
-def test_mysql_reads_without_locks_and_in_the_order_of_its_index(path: Path) -> None:
+def test_mysql_reads_without_locks_and_in_the_order_of_its_index() -> None:
     """In IF, WHILE and SET the server locks the rows that a subquery reads, and claims would end in deadlocks; with a
     column in ORDER BY that equals a parameter MariaDB 10.11 sorts the whole backlog."""
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        code = line.partition("--")[0]
-        assert not re.search(r"\b(IF|ELSEIF|WHILE|UNTIL)\b.*\(\s*SELECT\b", code), f"line {number}"
-        assert not re.search(r"\bSET [pv]_\w+ = .*\(\s*(SELECT\b|$)", code), f"line {number}"
-        assert not re.search(r"\bORDER BY (\w\.)?type,", code), f"line {number}"
+    patterns = (
+        r"\b(IF|ELSEIF|WHILE|UNTIL)\b.*\(\s*SELECT\b",
+        r"\bSET [pv]_\w+ = .*\(\s*(SELECT\b|$)",
+        r"\bORDER BY (\w\.)?type,",
+    )
+    assert offending(MYSQL, lambda path: faulty_lines(path, *patterns)) == []
 
 
 FIREBIRD = [path for path in PROCEDURES if engine(path) == "firebird"]
 
 
-@pytest.mark.parametrize("path", FIREBIRD, ids=names(FIREBIRD))
-def test_firebird_skips_locked_rows_by_a_cursor_or_a_delete_only(path: Path) -> None:
+def test_firebird_skips_locked_rows_by_a_cursor_or_a_delete_only() -> None:
     """UPDATE ... SKIP LOCKED loses rows on 5.0: see tests/engines/firebird/test_skip_locked.py. A cursor that skips
     takes the lock as well, or there is none to skip for others, and 3.0 and 4.0 know neither."""
-    code = "\n".join(line.partition("--")[0] for line in path.read_text("utf-8").splitlines())
-    skips = re.findall(r"\bSKIP\s+LOCKED\b", code, re.I)
-    cursors = re.findall(r"\bWITH\s+LOCK\s+SKIP\s+LOCKED\s+INTO\b[^;]*?\bAS\s+CURSOR\b", code, re.I)
-    deletes = re.findall(r"\bDELETE\s+FROM\s+[^;]*?\bSKIP\s+LOCKED\s+RETURNING\b", code, re.I)
-    assert len(skips) == len(cursors) + len(deletes)
-    assert not skips or path.suffixes == [".5", ".sql"]
+
+    def faults(path: Path) -> Iterator[str]:
+        code = "\n".join(line.partition("--")[0] for line in path.read_text("utf-8").splitlines())
+        skips = re.findall(r"\bSKIP\s+LOCKED\b", code, re.I)
+        cursors = re.findall(r"\bWITH\s+LOCK\s+SKIP\s+LOCKED\s+INTO\b[^;]*?\bAS\s+CURSOR\b", code, re.I)
+        deletes = re.findall(r"\bDELETE\s+FROM\s+[^;]*?\bSKIP\s+LOCKED\s+RETURNING\b", code, re.I)
+        if len(skips) != len(cursors) + len(deletes):
+            yield "SKIP LOCKED outside of a locking cursor and of DELETE … RETURNING"
+        if skips and path.suffixes != [".5", ".sql"]:
+            yield "SKIP LOCKED in a file that is not for version 5 alone"
+
+    assert offending(FIREBIRD, faults) == []
 
 
-@pytest.mark.parametrize("path", FIREBIRD, ids=names(FIREBIRD))
-def test_firebird_bounds_a_part_of_an_index_by_values_that_belong_to_it(path: Path) -> None:
+def test_firebird_bounds_a_part_of_an_index_by_values_that_belong_to_it() -> None:
     """Of a part of an index's columns the engine knows no bound without its end: it reads all that is equal."""
-    code = "\n".join(line.partition("--")[0] for line in path.read_text("utf-8").splitlines())
-    assert not re.search(r"\b(type|priority) *[<>](?![=>])", re.sub(r"\bIF \([^\n]*\n", "", code))
+
+    def faults(path: Path) -> Iterator[str]:
+        code = "\n".join(line.partition("--")[0] for line in path.read_text("utf-8").splitlines())
+        for match in re.finditer(r"\b(type|priority) *[<>](?![=>])", re.sub(r"\bIF \([^\n]*\n", "", code)):
+            yield match[0]
+
+    assert offending(FIREBIRD, faults) == []

@@ -75,7 +75,7 @@ def test_an_outage_is_one(number: int) -> None:
     assert isinstance(translated(number), Disconnected)
 
 
-@pytest.mark.parametrize("number", [601, 701, 802, 3958, 3966, 8628, 8651, 1205, 1222, 3960])
+@pytest.mark.parametrize("number", [601, 605, 701, 802, 3958, 3966, 8628, 8651, 1205, 1222, 3960, 51205])
 def test_what_may_be_tried_again_is_a_conflict(number: int) -> None:
     assert isinstance(translated(number), Conflict)
 

@@ -1,8 +1,7 @@
 -- list_consumers: list the consumers with their start, their speed, and whether they still report.
--- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 10,000), p_after_type and
---              p_after_reader (the last row of the page before; NULL: from the first)
--- Returns:     one row per consumer and type, by type and reader: reader, type, status (working; silent: its report is
---              overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
+-- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 10,000)
+-- Returns:     up to p_size rows, one per consumer and type, the silent ones first, then the working and the stopped
+--              ones, by type and reader: reader, type, status (working; silent: its report is overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
 --              of the last full minute: rate_per_minute and load (the average number of running handlers)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
@@ -12,9 +11,7 @@ SET TERM ^ ;
 
 CREATE OR ALTER PROCEDURE mq_list_consumers (
     p_type mq_argument = NULL,
-    p_size bigint = NULL,
-    p_after_type mq_argument = NULL,
-    p_after_reader mq_argument = NULL
+    p_size bigint = NULL
 )
 RETURNS (
     reader mq_name,
@@ -34,29 +31,28 @@ AS
 DECLARE c_base timestamp = TIMESTAMP '2000-01-01 00:00:00';
 DECLARE v_now timestamp;
 DECLARE v_minute timestamp;
-DECLARE v_type mq_name;
-DECLARE v_reader mq_name;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
-    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
-    EXECUTE PROCEDURE mq_require_name('after_type', p_after_type, 1);
-    EXECUTE PROCEDURE mq_require_name('after_reader', p_after_reader, 1);
     EXECUTE PROCEDURE mq_require_record_version;
-    v_type = COALESCE(p_after_type, p_type, '');
-    v_reader = COALESCE(p_after_reader, '');
-    p_size = COALESCE(p_size, 10000);
+    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
     v_now = mq_utc_now();
     v_minute = DATEADD(DATEDIFF(MINUTE FROM c_base TO v_now) - 1 MINUTE TO c_base);
     FOR
         SELECT c.reader, c.type,
-            TRIM(CASE WHEN c.due_at IS NULL THEN 'stopped' WHEN c.due_at < :v_now THEN 'silent' ELSE 'working' END),
+            TRIM(DECODE(c.place, 1, 'silent', 2, 'working', 'stopped')),
             c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
-            COALESCE(t.completed + t.failed, 0), COALESCE(t.busy_ms, 0) / 6e4
-        FROM mq_consumer AS c
+            COALESCE(CAST(t.completed AS double precision) + t.failed, 0), COALESCE(t.busy_ms, 0) / 6e4
+        FROM (
+            SELECT FIRST (COALESCE(:p_size, 10000)) k.*
+            FROM (
+                SELECT m.*, CASE WHEN m.due_at < :v_now THEN 1 WHEN m.due_at IS NOT NULL THEN 2 ELSE 3 END AS place
+                FROM mq_consumer AS m
+                WHERE :p_type IS NULL OR m.type = :p_type
+            ) AS k
+            ORDER BY k.place, k.type, k.reader
+        ) AS c
         LEFT JOIN mq_report AS t ON t."MINUTE" = :v_minute AND t.type = c.type AND t.reader = c.reader
-        WHERE (:p_type IS NULL OR c.type = :p_type) AND c.type >= :v_type AND (c.type > :v_type OR c.reader > :v_reader)
-        ORDER BY c.type, c.reader
-        ROWS :p_size
+        ORDER BY c.place, c.type, c.reader
         INTO reader, type, status, started_at, reported_at, completed, failed, dead, busy_ms, waited_ms, rate_per_minute, load
     DO
         SUSPEND;

@@ -2,7 +2,7 @@
 -- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (the last number handled: 0 to the feed's last
 --              number)
 -- Returns:     position: the consumer's position now; a lower p_position changes nothing
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for other calls that move the same consumer; a NO WAIT transaction waits two
 --              seconds, then fails with a lock conflict
 -- Example:     SELECT * FROM mq_advance_feed('orders', 'search', 17);
@@ -18,11 +18,13 @@ RETURNS (
     "POSITION" bigint
 )
 AS
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_last bigint;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
     EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
-    SELECT last_number FROM mq_read_feed(:p_feed) INTO v_last;
+    SELECT quoted, last_number FROM mq_find_feed(:p_feed) INTO v_quoted, v_last;
+    EXECUTE PROCEDURE mq_require_rights(v_quoted, NULL, 0);
     -- A consumer past the last number would miss the rows numbered later.
     IF (p_position IS NULL OR p_position NOT BETWEEN 0 AND v_last) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument',

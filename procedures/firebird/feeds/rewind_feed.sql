@@ -1,7 +1,7 @@
 -- rewind_feed: move a consumer's position back: the consumer fetches earlier rows again.
 -- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the consumer's position; NULL: 0, all rows)
 -- Returns:     position: the consumer's position now
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for other calls that move the same consumer; a NO WAIT transaction waits two
 --              seconds, then fails with a lock conflict
 -- Example:     SELECT * FROM mq_rewind_feed('orders', 'search');
@@ -17,12 +17,13 @@ RETURNS (
     "POSITION" bigint
 )
 AS
-DECLARE v_last bigint;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_stands bigint;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
     EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
-    SELECT last_number FROM mq_read_feed(:p_feed) INTO v_last;
+    SELECT quoted FROM mq_find_feed(:p_feed) INTO v_quoted;
+    EXECUTE PROCEDURE mq_require_rights(v_quoted, NULL, 0);
     EXECUTE PROCEDURE mq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES v_stands;
     "POSITION" = COALESCE(p_position, 0);
     IF ("POSITION" NOT BETWEEN 0 AND COALESCE(v_stands, 0)) THEN

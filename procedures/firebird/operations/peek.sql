@@ -6,8 +6,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
 -- Example:     SELECT id, attempts, error FROM mq_peek('email', 'E', 20);
---
--- It is long because each state has its own table: five queries list the same columns.
 
 SET TERM ^ ;
 

@@ -6,8 +6,6 @@
 -- Transaction: reads only; only SYSDBA, the owner of the database and RDB$ADMIN see connections of other users, and on
 --              Firebird 4.0 and later a role with the system privilege MONITOR_ANY_ATTACHMENT
 -- Example:     SELECT * FROM mq_queue_health WHERE verdict <> 'ok';
---
--- It is long because it is a list: one check after the other, each with its verdict.
 
 SET TERM ^ ;
 
@@ -35,6 +33,7 @@ DECLARE v_sweep bigint;
 DECLARE v_page integer;
 DECLARE v_sees smallint;
 DECLARE v_type mq_name;
+DECLARE v_check smallint;
 BEGIN
     SELECT mon$next_transaction, mon$oldest_transaction, mon$oldest_active, mon$oldest_snapshot, mon$forced_writes,
         mon$sweep_interval, mon$page_size,
@@ -45,160 +44,196 @@ BEGIN
         -- A dynamic statement, because Firebird 3.0 does not have the function.
         EXECUTE STATEMENT 'SELECT IIF(RDB$SYSTEM_PRIVILEGE(MONITOR_ANY_ATTACHMENT), 1, 0) FROM rdb$database' INTO v_sees;
 
-    -- An old transaction prevents the cleanup of every message deleted since. The exception is a read-only READ COMMITTED
-    -- transaction without READ CONSISTENCY (4), which is the default from 4.0 on. Both times are in the session's time
-    -- zone. TRIM: CASE pads its texts with blanks to the length of the longest.
-    name = 'oldest_transaction';
-    unit = 'seconds';
-    SELECT a.mon$attachment_id, TRIM(a.mon$user), COALESCE(a.mon$remote_process, '?') || ' ' || COALESCE(a.mon$remote_pid, ''),
-        COALESCE(a.mon$remote_address, 'this machine'), CAST(t.mon$timestamp AS timestamp)
-    FROM mon$transactions AS t
-    JOIN mon$attachments AS a ON a.mon$attachment_id = t.mon$attachment_id
-    WHERE a.mon$attachment_id <> CURRENT_CONNECTION AND a.mon$system_flag = 0
-        AND NOT (t.mon$read_only = 1 AND t.mon$isolation_mode IN (2, 3))
-    ORDER BY t.mon$timestamp, t.mon$transaction_id
-    ROWS 1
-    INTO v_attachment, v_user, v_process, v_address, v_oldest;
-    "VALUE" = CASE
-        WHEN v_attachment IS NOT NULL THEN MAXVALUE(DATEDIFF(MILLISECOND FROM v_oldest TO CAST('NOW' AS timestamp)), 0) / 1e3
-        WHEN v_sees = 1 THEN 0
-    END;
-    verdict = TRIM(CASE WHEN "VALUE" > 3600 THEN 'bad' WHEN "VALUE" > 300 OR "VALUE" IS NULL THEN 'warn' ELSE 'ok' END);
-    detail = CASE
-        WHEN v_attachment IS NOT NULL THEN 'attachment ' || v_attachment || ', user ' || v_user || ', process ' || v_process
-            || ', address ' || v_address || '; while it is open, deleted rows stay; to end it: '
-            || 'DELETE FROM mon$attachments WHERE mon$attachment_id = ' || v_attachment
-        WHEN v_sees = 1 THEN 'no other transaction is open'
-        ELSE CURRENT_USER || ' sees only its own connections, and none is in a transaction: call it as the owner of the database'
-    END;
-    IF (v_attachment IS NOT NULL AND v_sees = 0) THEN
-        detail = detail || '; connections of other users cannot be seen by ' || CURRENT_USER;
-    SUSPEND;
-
-    unit = 'transactions';
-    name = 'oldest_active_gap';
-    "VALUE" = v_next - v_active;
-    verdict = TRIM(CASE WHEN "VALUE" > 1000000 THEN 'bad' WHEN "VALUE" > 100000 THEN 'warn' ELSE 'ok' END);
-    detail = 'transactions since the oldest open one: ' || v_active || ' to ' || v_next
-        || TRIM(IIF(verdict = 'ok', '', '; rows deleted since are not cleaned up: end old transactions'));
-    SUSPEND;
-
-    name = 'oldest_snapshot_gap';
-    "VALUE" = v_next - v_snapshot;
-    verdict = TRIM(CASE WHEN "VALUE" > 1000000 THEN 'bad' WHEN "VALUE" > 100000 THEN 'warn' ELSE 'ok' END);
-    detail = 'transactions since the oldest snapshot of an open one: ' || v_snapshot || ' to ' || v_next
-        || TRIM(IIF(verdict = 'ok', '', '; rows deleted since are not cleaned up: end old transactions'));
-    SUSPEND;
-
-    name = 'oldest_interesting_gap';
-    "VALUE" = v_snapshot - v_interesting;
-    verdict = TRIM(CASE WHEN "VALUE" > 10000000 THEN 'bad' WHEN "VALUE" > 1000000 THEN 'warn' ELSE 'ok' END);
-    detail = 'transactions from the oldest interesting one to the oldest snapshot: ' || v_interesting || ' to ' || v_snapshot
-        || TRIM(IIF(verdict = 'ok', '', '; rolled-back transactions are not cleaned up: run gfix -sweep'));
-    SUSPEND;
-
-    name = 'sweep_interval';
-    "VALUE" = v_sweep;
-    verdict = TRIM(IIF(v_sweep = 0, 'warn', 'ok'));
-    detail = TRIM(IIF(v_sweep = 0, 'automatic sweep is off: run gfix -sweep every night, and set gfix -housekeeping 20000',
-        'automatic sweep starts when the gap reaches this number'));
-    SUSPEND;
-
-    name = 'forced_writes';
-    unit = 'flag';
-    "VALUE" = v_forced;
-    verdict = TRIM(IIF(v_forced = 1, 'ok', 'bad'));
-    detail = TRIM(IIF(v_forced = 1, 'on', 'off: a crash of the machine can corrupt the database; run gfix -write sync'));
-    SUSPEND;
-
-    name = 'page_size';
-    unit = 'bytes';
-    "VALUE" = v_page;
-    verdict = TRIM(IIF(v_page < 8192, 'bad', 'ok'));
-    detail = TRIM(IIF(v_page < 8192, 'too small for index keys of the longest names: back up the database and restore it with gbak -page_size 8192',
-        'large enough for index keys of the longest names'));
-    SUSPEND;
-
-    IF (RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
+    v_check = 0;
+    WHILE (v_check < 13) DO
     BEGIN
-        name = 'time_zone';
-        unit = 'flag';
-        "VALUE" = NULL;
-        verdict = 'ok';
-        detail = 'Firebird 3.0 does not report its time zone; its time is '
-            || SUBSTRING(CAST(mq_utc_now() AS varchar(24)) FROM 1 FOR 16) || '; if that is not UTC, run the server with TZ=UTC';
-        SUSPEND;
+        v_check = v_check + 1;
+        name = TRIM(DECODE(v_check,
+            1, 'oldest_transaction', 2, 'oldest_active_gap', 3, 'oldest_snapshot_gap',
+            4, 'oldest_interesting_gap', 5, 'sweep_interval', 6, 'forced_writes',
+            7, 'page_size', 8, 'time_zone', 9, 'expired_leases',
+            10, 'stuck_groups', 11, 'stopped_schedules', 12, 'changed_objects',
+            13, 'missing_indexes'));
+        BEGIN
+            IF (name = 'oldest_transaction') THEN
+            BEGIN
+                -- An old transaction prevents the cleanup of every message deleted since. The exception is a read-only READ COMMITTED
+                -- transaction without READ CONSISTENCY (4), which is the default from 4.0 on. Both times are in the session's time
+                -- zone. TRIM: CASE pads its texts with blanks to the length of the longest.
+                unit = 'seconds';
+                SELECT a.mon$attachment_id, TRIM(a.mon$user), COALESCE(a.mon$remote_process, '?') || ' ' || COALESCE(a.mon$remote_pid, ''),
+                    COALESCE(a.mon$remote_address, 'this machine'), CAST(t.mon$timestamp AS timestamp)
+                FROM mon$transactions AS t
+                JOIN mon$attachments AS a ON a.mon$attachment_id = t.mon$attachment_id
+                WHERE a.mon$attachment_id <> CURRENT_CONNECTION AND a.mon$system_flag = 0
+                    AND NOT (t.mon$read_only = 1 AND t.mon$isolation_mode IN (2, 3))
+                ORDER BY t.mon$timestamp, t.mon$transaction_id
+                ROWS 1
+                INTO v_attachment, v_user, v_process, v_address, v_oldest;
+                "VALUE" = CASE
+                    WHEN v_attachment IS NOT NULL THEN MAXVALUE(DATEDIFF(MILLISECOND FROM v_oldest TO CAST('NOW' AS timestamp)), 0) / 1e3
+                    WHEN v_sees = 1 THEN 0
+                END;
+                verdict = TRIM(CASE WHEN "VALUE" > 3600 THEN 'bad' WHEN "VALUE" > 300 OR "VALUE" IS NULL THEN 'warn' ELSE 'ok' END);
+                detail = CASE
+                    WHEN v_attachment IS NOT NULL THEN 'attachment ' || v_attachment || ', user ' || v_user || ', process ' || v_process
+                        || ', address ' || v_address || '; while it is open, deleted rows stay; to end it: '
+                        || 'DELETE FROM mon$attachments WHERE mon$attachment_id = ' || v_attachment
+                    WHEN v_sees = 1 THEN 'no other transaction is open'
+                    ELSE CURRENT_USER || ' sees only its own connections, and none is in a transaction: call it as the owner of the database'
+                END;
+                IF (v_attachment IS NOT NULL AND v_sees = 0) THEN
+                    detail = detail || '; connections of other users cannot be seen by ' || CURRENT_USER;
+                SUSPEND;
+            END
+            ELSE IF (name = 'oldest_active_gap') THEN
+            BEGIN
+                unit = 'transactions';
+                "VALUE" = v_next - v_active;
+                verdict = TRIM(CASE WHEN "VALUE" > 1000000 THEN 'bad' WHEN "VALUE" > 100000 THEN 'warn' ELSE 'ok' END);
+                detail = 'transactions since the oldest open one: ' || v_active || ' to ' || v_next
+                    || TRIM(IIF(verdict = 'ok', '', '; rows deleted since are not cleaned up: end old transactions'));
+                SUSPEND;
+            END
+            ELSE IF (name = 'oldest_snapshot_gap') THEN
+            BEGIN
+                unit = 'transactions';
+                "VALUE" = v_next - v_snapshot;
+                verdict = TRIM(CASE WHEN "VALUE" > 1000000 THEN 'bad' WHEN "VALUE" > 100000 THEN 'warn' ELSE 'ok' END);
+                detail = 'transactions since the oldest snapshot of an open one: ' || v_snapshot || ' to ' || v_next
+                    || TRIM(IIF(verdict = 'ok', '', '; rows deleted since are not cleaned up: end old transactions'));
+                SUSPEND;
+            END
+            ELSE IF (name = 'oldest_interesting_gap') THEN
+            BEGIN
+                unit = 'transactions';
+                "VALUE" = v_snapshot - v_interesting;
+                verdict = TRIM(CASE WHEN "VALUE" > 10000000 THEN 'bad' WHEN "VALUE" > 1000000 THEN 'warn' ELSE 'ok' END);
+                detail = 'transactions from the oldest interesting one to the oldest snapshot: ' || v_interesting || ' to ' || v_snapshot
+                    || TRIM(IIF(verdict = 'ok', '', '; rolled-back transactions are not cleaned up: run gfix -sweep'));
+                SUSPEND;
+            END
+            ELSE IF (name = 'sweep_interval') THEN
+            BEGIN
+                unit = 'transactions';
+                "VALUE" = v_sweep;
+                verdict = TRIM(IIF(v_sweep = 0, 'warn', 'ok'));
+                detail = TRIM(IIF(v_sweep = 0, 'automatic sweep is off: run gfix -sweep every night, and set gfix -housekeeping 20000',
+                    'automatic sweep starts when the gap reaches this number'));
+                SUSPEND;
+            END
+            ELSE IF (name = 'forced_writes') THEN
+            BEGIN
+                unit = 'flag';
+                "VALUE" = v_forced;
+                verdict = TRIM(IIF(v_forced = 1, 'ok', 'bad'));
+                detail = TRIM(IIF(v_forced = 1, 'on', 'off: a crash of the machine can corrupt the database; run gfix -write sync'));
+                SUSPEND;
+            END
+            ELSE IF (name = 'page_size') THEN
+            BEGIN
+                unit = 'bytes';
+                "VALUE" = v_page;
+                verdict = TRIM(IIF(v_page < 8192, 'bad', 'ok'));
+                detail = TRIM(IIF(v_page < 8192, 'too small for index keys of the longest names: back up the database and restore it with gbak -page_size 8192',
+                    'large enough for index keys of the longest names'));
+                SUSPEND;
+            END
+            ELSE IF (name = 'time_zone' AND RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
+            BEGIN
+                unit = 'flag';
+                "VALUE" = NULL;
+                verdict = 'ok';
+                detail = 'Firebird 3.0 does not report its time zone; its time is '
+                    || SUBSTRING(CAST(mq_utc_now() AS varchar(24)) FROM 1 FOR 16) || '; if that is not UTC, run the server with TZ=UTC';
+                SUSPEND;
+            END
+            ELSE IF (name = 'expired_leases') THEN
+            BEGIN
+                unit = 'claims';
+                v_now = mq_utc_now();
+                SELECT COUNT(*), MIN(b.lease_until)
+                FROM (SELECT lease_until FROM mq_batch WHERE lease_until <= :v_now ROWS 10000) AS b
+                INTO "VALUE", v_oldest;
+                verdict = TRIM(CASE
+                    WHEN DATEDIFF(SECOND FROM v_oldest TO v_now) > 3600 THEN 'bad'
+                    WHEN DATEDIFF(SECOND FROM v_oldest TO v_now) > 60 THEN 'warn'
+                    ELSE 'ok'
+                END);
+                detail = IIF("VALUE" = 0, 'none', 'the oldest expired ' || DATEDIFF(SECOND FROM v_oldest TO v_now)
+                    || ' s ago; claims of the type rescue them, or run EXECUTE PROCEDURE mq_rescue_expired');
+                SUSPEND;
+            END
+            ELSE IF (name = 'stuck_groups') THEN
+            BEGIN
+                unit = 'groups';
+                SELECT COUNT(*), MIN(s.type)
+                FROM (
+                    SELECT q.type
+                    FROM (SELECT FIRST 1000 type FROM mq_queue WHERE grouped = 1 AND CHAR_LENGTH(type) > 0) AS q
+                    LEFT JOIN mq_stuck_groups(q.type, 1000) AS g ON 1 = 1
+                    WHERE g.group_key IS NOT NULL
+                    ROWS 1000
+                ) AS s
+                INTO "VALUE", v_type;
+                verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
+                detail = COALESCE('groups of ' || v_type || ' have ready messages that no claim finds; to repair them: '
+                    || 'EXECUTE PROCEDURE mq_rescue_expired('''
+                    || REPLACE(v_type, '''', '''''') || ''')', 'none');
+                SUSPEND;
+            END
+            ELSE IF (name = 'stopped_schedules') THEN
+            BEGIN
+                unit = 'schedules';
+                SELECT COUNT(*), LIST(s.name, ', ')
+                FROM (SELECT c.name FROM mq_schedule AS c WHERE c.next_at IS NULL ORDER BY c.name ROWS 10) AS s
+                INTO "VALUE", detail;
+                verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
+                detail = COALESCE('the server does not know the time zone of ' || detail || '; call set_schedule again with one that it knows',
+                    'none');
+                SUSPEND;
+            END
+            ELSE IF (name = 'changed_objects') THEN
+            BEGIN
+                unit = 'objects';
+                SELECT COUNT(*), LIST(i.name, ', ') FROM mq_installed_files AS i WHERE i.changed = 1 INTO "VALUE", detail;
+                verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
+                detail = COALESCE('missing or changed by hand: ' || detail || '; run the installation again',
+                    'none');
+                SUSPEND;
+            END
+            ELSE IF (name = 'missing_indexes') THEN
+            BEGIN
+                unit = 'indexes';
+                SELECT COUNT(*), LIST(w.item, ', ')
+                FROM mq_split_list('indexes', REPLACE('MQ_INSTALLED_PK MQ_QUEUE_PK MQ_MESSAGE_PK MQ_DEDUP_PK MQ_READY_PK MQ_READY_RING '
+                    || 'MQ_DELAYED_PK MQ_DELAYED_DUE MQ_BATCH_PK MQ_BATCH_LEASE MQ_CLAIMED_PK MQ_DEAD_PK MQ_DEAD_AGE MQ_ARCHIVE_PK '
+                    || 'MQ_ARCHIVE_TYPE MQ_ARCHIVE_AGE MQ_MARK_NEWEST MQ_RING_NEWEST MQ_GROUPED_PK MQ_GROUP_LOCK_PK MQ_STRIPE_PK '
+                    || 'MQ_LIMITED_PK MQ_BUCKET_PK MQ_BUCKET_FULL MQ_MET_PK MQ_TAKEN_PK MQ_COUNTER_PK MQ_FEED_PK MQ_FEED_COLUMN '
+                    || 'MQ_FEED_CONSUMER_PK MQ_WATCHED_PK MQ_WATCHED_LABEL MQ_SUBSCRIPTION_PK MQ_POLLED_PK MQ_POLLED_BY_ID '
+                    || 'MQ_POLLED_BATCH_PK MQ_POLLED_BATCH_LEASE MQ_POLLED_ROW_PK MQ_POLLED_ROW_IDENT MQ_POLLED_ROW_ACTIVE '
+                    || 'MQ_POLLED_ROW_BATCH MQ_POLLED_ROW_DUE MQ_POLLED_MARK_PK MQ_RESULT_PK '
+                    || 'MQ_BINDING_PK MQ_SCHEDULE_PK MQ_SCHEDULE_DUE', ' ', ASCII_CHAR(10))) AS w
+                WHERE NOT EXISTS (
+                    SELECT 1 FROM rdb$indices AS x
+                    WHERE x.rdb$index_name = CAST(w.item AS varchar(31)) AND COALESCE(x.rdb$index_inactive, 0) = 0
+                )
+                INTO "VALUE", detail;
+                verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
+                detail = COALESCE('missing or inactive: ' || detail || '; create it as in the migrations, or ALTER INDEX ... ACTIVE', 'none');
+                SUSPEND;
+            END
+        -- One check that fails, such as for a lack of rights, must not hide the others.
+        WHEN ANY DO
+        BEGIN
+            verdict = 'bad';
+            "VALUE" = NULL;
+            unit = '';
+            detail = 'this check failed: SQLSTATE ' || SQLSTATE || ', GDSCODE ' || GDSCODE;
+            SUSPEND;
+        END
+        END
     END
-
-    name = 'expired_leases';
-    unit = 'claims';
-    v_now = mq_utc_now();
-    SELECT COUNT(*), MIN(b.lease_until)
-    FROM (SELECT lease_until FROM mq_batch WHERE lease_until <= :v_now ROWS 10000) AS b
-    INTO "VALUE", v_oldest;
-    verdict = TRIM(CASE
-        WHEN DATEDIFF(SECOND FROM v_oldest TO v_now) > 3600 THEN 'bad'
-        WHEN DATEDIFF(SECOND FROM v_oldest TO v_now) > 60 THEN 'warn'
-        ELSE 'ok'
-    END);
-    detail = IIF("VALUE" = 0, 'none', 'the oldest expired ' || DATEDIFF(SECOND FROM v_oldest TO v_now)
-        || ' s ago; claims of the type rescue them, or run EXECUTE PROCEDURE mq_rescue_expired');
-    SUSPEND;
-
-    name = 'stuck_groups';
-    unit = 'groups';
-    SELECT COUNT(*), MIN(s.type)
-    FROM (
-        SELECT q.type
-        FROM (SELECT FIRST 1000 type FROM mq_queue WHERE grouped = 1 AND CHAR_LENGTH(type) > 0) AS q
-        LEFT JOIN mq_stuck_groups(q.type, 1000) AS g ON 1 = 1
-        WHERE g.group_key IS NOT NULL
-        ROWS 1000
-    ) AS s
-    INTO "VALUE", v_type;
-    verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
-    detail = COALESCE('groups of ' || v_type || ' have ready messages that no claim finds; to repair them: '
-        || 'EXECUTE PROCEDURE mq_rescue_expired('''
-        || REPLACE(v_type, '''', '''''') || ''')', 'none');
-    SUSPEND;
-
-    name = 'stopped_schedules';
-    unit = 'schedules';
-    SELECT COUNT(*), LIST(s.name, ', ')
-    FROM (SELECT c.name FROM mq_schedule AS c WHERE c.next_at IS NULL ORDER BY c.name ROWS 10) AS s
-    INTO "VALUE", detail;
-    verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
-    detail = COALESCE('the server does not know the time zone of ' || detail || '; call set_schedule again with one that it knows',
-        'none');
-    SUSPEND;
-
-    name = 'changed_objects';
-    unit = 'objects';
-    SELECT COUNT(*), LIST(i.name, ', ') FROM mq_installed_files AS i WHERE i.changed = 1 INTO "VALUE", detail;
-    verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
-    detail = COALESCE('missing or changed by hand: ' || detail || '; run the installation again',
-        'none');
-    SUSPEND;
-
-    name = 'missing_indexes';
-    unit = 'indexes';
-    SELECT COUNT(*), LIST(w.item, ', ')
-    FROM mq_split_list('indexes', REPLACE('MQ_INSTALLED_PK MQ_QUEUE_PK MQ_MESSAGE_PK MQ_DEDUP_PK MQ_READY_PK MQ_READY_RING '
-        || 'MQ_DELAYED_PK MQ_DELAYED_DUE MQ_BATCH_PK MQ_BATCH_LEASE MQ_CLAIMED_PK MQ_DEAD_PK MQ_DEAD_AGE MQ_ARCHIVE_PK '
-        || 'MQ_ARCHIVE_TYPE MQ_ARCHIVE_AGE MQ_MARK_NEWEST MQ_RING_NEWEST MQ_GROUPED_PK MQ_GROUP_LOCK_PK MQ_STRIPE_PK '
-        || 'MQ_LIMITED_PK MQ_BUCKET_PK MQ_BUCKET_FULL MQ_MET_PK MQ_TAKEN_PK MQ_COUNTER_PK MQ_FEED_PK MQ_FEED_COLUMN '
-        || 'MQ_FEED_CONSUMER_PK MQ_WATCHED_PK MQ_WATCHED_LABEL MQ_SUBSCRIPTION_PK MQ_POLLED_PK MQ_POLLED_BY_ID '
-        || 'MQ_POLLED_BATCH_PK MQ_POLLED_BATCH_LEASE MQ_POLLED_ROW_PK MQ_POLLED_ROW_IDENT MQ_POLLED_ROW_ACTIVE '
-        || 'MQ_POLLED_ROW_BATCH MQ_POLLED_ROW_DUE MQ_POLLED_MARK_PK MQ_RESULT_PK '
-        || 'MQ_BINDING_PK MQ_SCHEDULE_PK MQ_SCHEDULE_DUE', ' ', ASCII_CHAR(10))) AS w
-    WHERE NOT EXISTS (
-        SELECT 1 FROM rdb$indices AS x
-        WHERE x.rdb$index_name = CAST(w.item AS varchar(31)) AND COALESCE(x.rdb$index_inactive, 0) = 0
-    )
-    INTO "VALUE", detail;
-    verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
-    detail = COALESCE('missing or inactive: ' || detail || '; create it as in the migrations, or ALTER INDEX ... ACTIVE', 'none');
-    SUSPEND;
 END^
 
 SET TERM ; ^

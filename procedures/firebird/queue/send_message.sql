@@ -1,5 +1,5 @@
 -- send_message: send one message with all options.
--- Arguments:   p_type, p_body (up to 16 MiB), p_run_at (UTC, up to ten years ahead; NULL: now), p_priority (-32,768 to
+-- Arguments:   p_type, p_body (up to 16 MiB), p_run_at (UTC, 1970 to ten years ahead; NULL: now), p_priority (-32,768 to
 --              32,767, smaller first; NULL: 0), p_group_key, p_dedup_key, p_max_attempts (1 to 1,000; NULL: the queue's),
 --              p_headers (up to 64 KiB), p_source (NULL: the application name), p_delay_seconds (0 to 315,360,000, instead
 --              of p_run_at), p_on_conflict (keep, replace or postpone a live message that has the same dedup_key; NULL:

@@ -1,5 +1,6 @@
 -- list_schedules: list the schedules with their last and next times.
--- Arguments:   p_type (1 to 200 characters; NULL: all)
+-- Arguments:   p_type (1 to 200 characters; NULL: all), p_body_length (characters of each body and its headers, 0 to
+--              16,777,216; NULL: all)
 -- Returns:     name, type, cron, time_zone, body, headers, priority, group_key, overlap, next_at (NULL: the schedule has
 --              stopped), last_at, last_id (NULL: nothing was sent yet); by name
 -- Errors:      50002 invalid_argument
@@ -9,7 +10,8 @@
 SET TERM ^ ;
 
 CREATE OR ALTER PROCEDURE mq_list_schedules (
-    p_type mq_argument = NULL
+    p_type mq_argument = NULL,
+    p_body_length bigint = NULL
 )
 RETURNS (
     name mq_name,
@@ -28,9 +30,11 @@ RETURNS (
 AS
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
+    EXECUTE PROCEDURE mq_require_range('body_length', p_body_length, 0, 16777216);
     FOR
-        SELECT s.name, s.type, s.cron, s.time_zone, s.body, s.headers, s.priority, s.group_key, s.overlap, s.next_at, s.last_at,
-            s.last_id
+        SELECT s.name, s.type, s.cron, s.time_zone, IIF(OCTET_LENGTH(s.body) > :p_body_length, LEFT(s.body, :p_body_length), s.body),
+            IIF(OCTET_LENGTH(s.headers) > :p_body_length, LEFT(s.headers, :p_body_length), s.headers), s.priority, s.group_key,
+            s.overlap, s.next_at, s.last_at, s.last_id
         FROM mq_schedule AS s
         WHERE :p_type IS NULL OR s.type = :p_type
         ORDER BY s.name

@@ -2,7 +2,7 @@
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), and either p_type (1 to 200 characters)
 --              or p_topic (each type bound to it at the time of the change gets one message)
 -- Returns:     count: new subscriptions
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; changes of transactions that see its commit are sent; a SNAPSHOT that started before it
 --              sends nothing
 -- Example:     SELECT * FROM mq_subscribe('stock', 'IU', 'stock.changed');
@@ -20,6 +20,8 @@ RETURNS (
 )
 AS
 DECLARE v_watched integer;
+DECLARE v_label mq_name;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_actions varchar(3) CHARACTER SET ASCII;
 DECLARE v_action varchar(1) CHARACTER SET ASCII;
 BEGIN
@@ -29,7 +31,11 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
     IF (p_topic IS NOT NULL) THEN
         EXECUTE PROCEDURE mq_require_topic('topic', p_topic, 0);
-    SELECT w.id FROM mq_find_watched(:p_table) AS w INTO v_watched;
+    SELECT w.id, w.label, w.quoted FROM mq_find_watched(:p_table) AS w INTO v_watched, v_label, v_quoted;
+    IF (v_quoted IS NULL) THEN
+        EXECUTE PROCEDURE mq_raise_error('not_found', 'table: there is no table ' || v_label || ' any more');
+    -- The messages contain keys of the rows that change.
+    EXECUTE PROCEDURE mq_require_rights(v_quoted, NULL, 0);
     v_actions = p_action;
     "COUNT" = 0;
     WHILE (v_actions <> '') DO

@@ -2,7 +2,7 @@
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type or p_topic (both NULL:
 --              all)
 -- Returns:     count: subscriptions deleted
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; messages that were sent stay
 -- Example:     SELECT * FROM mq_unsubscribe('stock', NULL, 'stock.changed');
 
@@ -19,6 +19,7 @@ RETURNS (
 )
 AS
 DECLARE v_watched integer;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_actions varchar(3) CHARACTER SET ASCII;
 BEGIN
     EXECUTE PROCEDURE mq_require_actions(p_action, 1);
@@ -26,7 +27,9 @@ BEGIN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'type: give either a type or a topic');
     EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
     EXECUTE PROCEDURE mq_require_name('topic', p_topic, 1);
-    SELECT w.id FROM mq_find_watched(:p_table) AS w INTO v_watched;
+    SELECT w.id, w.quoted FROM mq_find_watched(:p_table) AS w INTO v_watched, v_quoted;
+    IF (v_quoted IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_require_rights(v_quoted, NULL, 0);
     v_actions = COALESCE(p_action, 'IUD');
     DELETE FROM mq_subscription AS s
     WHERE s.watched = :v_watched AND POSITION(s.action IN :v_actions) > 0 AND (:p_type IS NULL OR s.type = :p_type)

@@ -9,8 +9,7 @@
 -- Transaction: joins the caller's
 -- Example:     SELECT * FROM mq_adopt_table('orders', 'orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E');
 --
--- The table is read and changed with the rights of the caller, here and in every claim. It is long because it checks
--- thirteen arguments against each other.
+-- The table is read and changed with the rights of the caller, here and in every claim.
 
 SET TERM ^ ;
 

@@ -2,9 +2,10 @@
 -- Arguments:   p_name (1 to 200 characters)
 -- Returns:     count: 1; 0 when there is no such polling table
 -- Errors:      50002 invalid_argument, 50006 unsuitable_table
--- Transaction: joins the caller's, preferably READ COMMITTED NO WAIT. Works after the table was dropped; needs no right on
---              the table when no row is at active_value
+-- Transaction: joins the caller's, preferably READ COMMITTED NO WAIT
 -- Example:     SELECT * FROM mq_release_table('orders');
+--
+-- To release a table that was dropped, the role is enough.
 
 SET TERM ^ ;
 
@@ -18,12 +19,23 @@ AS
 DECLARE v_n bigint;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_status varchar(130) CHARACTER SET UTF8;
+DECLARE v_delete smallint;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
     "COUNT" = 0;
     IF (EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)) THEN
     BEGIN
         EXECUTE PROCEDURE mq_lock_polled(p_name, NULL, 2000) RETURNING_VALUES v_n;
+        SELECT '"' || REPLACE(TRIM(t.rdb$relation_name), '"', '""') || '"', '"' || REPLACE(TRIM(r.rdb$field_name), '"', '""') || '"',
+            IIF(p.on_complete = 'delete', 1, 0)
+        FROM mq_polled AS p
+        JOIN rdb$relations AS t ON t.rdb$relation_name = p.table_name AND t.rdb$owner_name = p.table_owner
+            AND COALESCE(t.rdb$relation_type, 0) = 0 AND t.rdb$view_blr IS NULL
+        LEFT JOIN rdb$relation_fields AS r ON r.rdb$relation_name = t.rdb$relation_name AND r.rdb$field_name = p.status_column
+        WHERE p.name = :p_name
+        INTO v_quoted, v_status, v_delete;
+        IF (v_quoted IS NOT NULL) THEN
+            EXECUTE PROCEDURE mq_require_rights(v_quoted, v_status, v_delete);
         DELETE FROM mq_polled_batch WHERE name = :p_name;
         DELETE FROM mq_polled_write;
         BEGIN
@@ -31,17 +43,8 @@ BEGIN
             SELECT id, 'R' FROM mq_polled_row WHERE name = :p_name AND active = 1 AND state <> 'E';
             EXECUTE PROCEDURE mq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, v_n;
             WHEN EXCEPTION mq_50005, EXCEPTION mq_50006 DO
-            BEGIN
-                -- The table was dropped or changed: there is nothing to give back. But the caller may only lack a right.
-                SELECT '"' || REPLACE(TRIM(r.rdb$relation_name), '"', '""') || '"', '"' || REPLACE(TRIM(r.rdb$field_name), '"', '""') || '"'
-                FROM mq_polled AS p
-                JOIN rdb$relations AS t ON t.rdb$relation_name = p.table_name AND t.rdb$owner_name = p.table_owner
-                JOIN rdb$relation_fields AS r ON r.rdb$relation_name = t.rdb$relation_name AND r.rdb$field_name = p.status_column
-                WHERE p.name = :p_name
-                INTO v_quoted, v_status;
-                IF (v_quoted IS NOT NULL) THEN
-                    EXECUTE PROCEDURE mq_require_rights(v_quoted, v_status, 0);
-            END
+                -- The table was dropped or changed: there is nothing to give back.
+                v_n = 0;
         END
         DELETE FROM mq_polled_row WHERE name = :p_name;
         DELETE FROM mq_polled_mark WHERE name = :p_name;

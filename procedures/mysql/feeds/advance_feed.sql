@@ -2,7 +2,7 @@
 -- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (the last number handled: 0 to the feed's last
 --              number)
 -- Returns:     position: the consumer's position now; a lower p_position changes nothing
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     CALL mq_advance_feed('orders', 'search', 17);
 
@@ -28,10 +28,9 @@ BEGIN
     CALL mq_require_name('feed', p_feed, 0);
     CALL mq_require_name('consumer', p_consumer, 0);
     CALL mq_begin_call(0, v_own);
+    CALL mq_use_feed(p_feed, 'Select');
     SELECT last_number INTO v_last FROM mq_feed WHERE name = p_feed;
-    IF v_last IS NULL THEN
-        CALL mq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
-    ELSEIF p_position IS NULL OR p_position NOT BETWEEN 0 AND v_last THEN
+    IF p_position IS NULL OR p_position NOT BETWEEN 0 AND v_last THEN
         -- A consumer past the last number would miss the rows numbered later.
         CALL mq_raise_error('invalid_argument', CONCAT('position: must be 0 to ', v_last, ', the feed''s last number'));
     END IF;

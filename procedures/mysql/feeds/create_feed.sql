@@ -25,7 +25,7 @@ BEGIN
     DECLARE v_of_schema, v_of_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_quoted, v_label, v_short, v_keys, v_columns, v_names longtext CHARACTER SET utf8mb4;
     DECLARE v_nullable, v_same, v_own tinyint;
-    DECLARE v_unique int;
+    DECLARE v_unique, v_computed int;
     DECLARE v_nothing bigint;
     DECLARE v_created smallint DEFAULT 1;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -49,8 +49,16 @@ BEGIN
     END IF;
     -- Error messages are cut at 128 characters: include the database's name only where it is needed.
     SET v_short = IF(v_schema = '', CONCAT('`', REPLACE(v_name, '`', '``'), '`'), v_quoted);
-    CALL mq_require_rights(v_short, v_sync, 0);
     SET v_of_schema = IF(v_schema = '', DATABASE(), v_schema), v_of_name = v_name;
+    SELECT COUNT(*) INTO v_computed
+    FROM information_schema.columns AS c
+    WHERE c.table_schema = v_of_schema AND c.table_name = v_of_name AND c.column_name = v_sync
+        AND COALESCE(c.generation_expression, '') <> '';
+    IF v_computed > 0 THEN
+        CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: must not be a generated column: ALTER TABLE ', v_short,
+            ' ADD sync bigint'));
+    END IF;
+    CALL mq_require_rights(v_short, v_sync, 0);
     SELECT COUNT(*) INTO v_unique
     FROM (
         SELECT s.index_name

@@ -1,9 +1,12 @@
 -- drop_feed: forget a feed and its consumers; the table and its numbers stay unchanged.
 -- Arguments:   p_feed (1 to 200 characters)
 -- Returns:     count: 1; 0 when there is no such feed
--- Errors:      50002 invalid_argument
+-- Errors:      50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for open transactions that have published this feed
 -- Example:     CALL mq_drop_feed('orders');
+--
+-- The rights are needed for a dropped table too: the server does not tell this procedure whether a table exists. Rights on a
+-- table stay when it is dropped.
 
 DROP PROCEDURE IF EXISTS mq_drop_feed;
 
@@ -24,9 +27,13 @@ BEGIN
     END;
     CALL mq_require_name('feed', p_feed, 0);
     CALL mq_begin_call(0, v_own);
-    DELETE FROM mq_feed WHERE name = p_feed;
-    SET v_count = ROW_COUNT();
-    DELETE FROM mq_feed_consumer WHERE feed = p_feed;
+    SELECT COUNT(*) INTO v_count FROM mq_feed WHERE name = p_feed;
+    IF v_count > 0 THEN
+        CALL mq_use_feed(p_feed, 'Select,Update');
+        DELETE FROM mq_feed WHERE name = p_feed;
+        SET v_count = ROW_COUNT();
+        DELETE FROM mq_feed_consumer WHERE feed = p_feed;
+    END IF;
     CALL mq_end_call(v_own);
     SELECT v_count AS count;
 END//

@@ -1,7 +1,7 @@
 -- rewind_feed: move a consumer's position back: the consumer fetches earlier rows again.
 -- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the consumer's position; NULL: 0, all rows)
 -- Returns:     position: the consumer's position now
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     CALL mq_rewind_feed('orders', 'search', NULL);
 
@@ -18,7 +18,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_new bigint DEFAULT COALESCE(p_position, 0);
-    DECLARE v_last, v_position bigint;
+    DECLARE v_position bigint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -28,10 +28,7 @@ BEGIN
     CALL mq_require_name('feed', p_feed, 0);
     CALL mq_require_name('consumer', p_consumer, 0);
     CALL mq_begin_call(0, v_own);
-    SELECT last_number INTO v_last FROM mq_feed WHERE name = p_feed;
-    IF v_last IS NULL THEN
-        CALL mq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
-    END IF;
+    CALL mq_use_feed(p_feed, 'Select');
     SELECT COALESCE(MAX(c.position), 0) INTO v_position
     FROM (SELECT position FROM mq_feed_consumer WHERE feed = p_feed AND consumer = p_consumer FOR UPDATE) AS c;
     IF v_new NOT BETWEEN 0 AND v_position THEN

@@ -18,69 +18,95 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_queue_health(
 SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
+    DECLARE v_check int DEFAULT 0;
+    DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_value double;
     DECLARE v_seconds bigint;
     DECLARE v_detail, v_fingerprints longtext CHARACTER SET utf8mb4;
     DECLARE v_checks longtext CHARACTER SET utf8mb4 DEFAULT '[]';
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    CALL mq_check_transactions(v_checks);
-    SELECT COUNT(*), COALESCE(TIMESTAMPDIFF(SECOND, MIN(b.lease_until), v_now), 0) INTO v_value, v_seconds
-    FROM (SELECT lease_until FROM mq_batch WHERE lease_until <= v_now LIMIT 10000) AS b;
-    SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('expired_leases',
-        CASE WHEN v_seconds > 3600 THEN 'bad' WHEN v_seconds > 60 THEN 'warn' ELSE 'ok' END, v_value, 'claims',
-        IF(v_value = 0, 'none', CONCAT('the oldest expired ', v_seconds,
-            ' s ago; claims of the type rescue them, or run CALL mq_rescue_expired(NULL)'))));
+    WHILE v_check < 7 DO
+        SET v_check = v_check + 1, v_name = ELT(v_check,
+            'transactions', 'expired_leases', 'stuck_groups', 'stopped_schedules', 'changed_objects',
+            'missing_indexes', 'settings');
+        BEGIN
+            -- One check that fails, such as for a lack of rights, must not hide the others.
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+                GET DIAGNOSTICS CONDITION 1 v_detail = MESSAGE_TEXT;
+                SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY(v_name, 'bad', NULL, '',
+                    CONCAT('this check failed: ', v_detail)));
+            END;
+            CASE v_name
+            WHEN 'transactions' THEN
+                CALL mq_check_transactions(v_checks);
 
-    CALL mq_stuck_groups(NULL, v_detail);
-    SELECT COUNT(*), COALESCE(CONCAT('groups of ', MIN(j.type), ' have ready messages that no claim finds',
-        '; to repair them: CALL mq_rescue_expired(', QUOTE(MIN(j.type)), ')'), 'none')
-    INTO v_value, v_detail
-    FROM JSON_TABLE(COALESCE(v_detail, '[]'), '$[*]' COLUMNS (type varchar(200) CHARACTER SET utf8mb4 PATH '$[0]')) AS j;
-    SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('stuck_groups', IF(v_value > 0, 'bad', 'ok'), v_value, 'groups',
-        v_detail));
+            WHEN 'expired_leases' THEN
+                SELECT COUNT(*), COALESCE(TIMESTAMPDIFF(SECOND, MIN(b.lease_until), v_now), 0) INTO v_value, v_seconds
+                FROM (SELECT lease_until FROM mq_batch WHERE lease_until <= v_now LIMIT 10000) AS b;
+                SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('expired_leases',
+                    CASE WHEN v_seconds > 3600 THEN 'bad' WHEN v_seconds > 60 THEN 'warn' ELSE 'ok' END, v_value, 'claims',
+                    IF(v_value = 0, 'none', CONCAT('the oldest expired ', v_seconds,
+                        ' s ago; claims of the type rescue them, or run CALL mq_rescue_expired(NULL)'))));
 
-    SELECT COUNT(*), COALESCE(CONCAT('the server does not know the time zone of ', GROUP_CONCAT(s.name ORDER BY s.name SEPARATOR ', '),
-        '; load its time zones, then call set_schedule again'), 'none')
-    INTO v_value, v_detail
-    FROM (SELECT name FROM mq_schedule WHERE next_at IS NULL ORDER BY name LIMIT 10) AS s;
-    SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('stopped_schedules', IF(v_value > 0, 'bad', 'ok'), v_value,
-        'schedules', v_detail));
+            WHEN 'stuck_groups' THEN
+                CALL mq_stuck_groups(NULL, v_detail);
+                SELECT COUNT(*), COALESCE(CONCAT('groups of ', MIN(j.type), ' have ready messages that no claim finds',
+                    '; to repair them: CALL mq_rescue_expired(', QUOTE(MIN(j.type)), ')'), 'none')
+                INTO v_value, v_detail
+                FROM JSON_TABLE(COALESCE(v_detail, '[]'), '$[*]' COLUMNS (type varchar(200) CHARACTER SET utf8mb4 PATH '$[0]')) AS j;
+                SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('stuck_groups', IF(v_value > 0, 'bad', 'ok'), v_value, 'groups',
+                    v_detail));
 
-    CALL mq_object_fingerprint(v_fingerprints);
-    SELECT COUNT(*), COALESCE(CONCAT('missing or changed by hand: ', GROUP_CONCAT(i.name ORDER BY i.name SEPARATOR ', '),
-        '; run the installation again'), 'none')
-    INTO v_value, v_detail
-    FROM mq_installed AS i
-    LEFT JOIN JSON_TABLE(v_fingerprints, '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$[0]',
-        fingerprint char(64) CHARACTER SET ascii PATH '$[1]')) AS f ON f.name = i.name
-    WHERE i.kind = 'procedure' AND NOT i.fingerprint <=> f.fingerprint;
-    SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('changed_objects', IF(v_value > 0, 'bad', 'ok'), v_value,
-        'objects', v_detail));
+            WHEN 'stopped_schedules' THEN
+                SELECT COUNT(*), COALESCE(CONCAT('the server does not know the time zone of ', GROUP_CONCAT(s.name ORDER BY s.name SEPARATOR ', '),
+                    '; load its time zones, then call set_schedule again'), 'none')
+                INTO v_value, v_detail
+                FROM (SELECT name FROM mq_schedule WHERE next_at IS NULL ORDER BY name LIMIT 10) AS s;
+                SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('stopped_schedules', IF(v_value > 0, 'bad', 'ok'), v_value,
+                    'schedules', v_detail));
 
-    SELECT COUNT(*), COALESCE(CONCAT('missing or ignored: ', GROUP_CONCAT(w.name ORDER BY w.name SEPARATOR ', '),
-        '; create it as in the migrations'),
-        'none')
-    INTO v_value, v_detail
-    FROM JSON_TABLE('["mq_queue.PRIMARY", "mq_message.PRIMARY", "mq_dedup.PRIMARY", "mq_ready.PRIMARY", "mq_delayed.PRIMARY",
-        "mq_batch.PRIMARY", "mq_batch.batch_lease", "mq_dead.PRIMARY", "mq_dead.dead_age", "mq_archive.PRIMARY",
-        "mq_archive.archive_type", "mq_archive.archive_age", "mq_mark.PRIMARY", "mq_mark.mark_newest", "mq_ring.PRIMARY",
-        "mq_ring.ring_newest", "mq_grouped.PRIMARY", "mq_group_lock.PRIMARY", "mq_stripe.PRIMARY",
-        "mq_counter.PRIMARY", "mq_feed.PRIMARY", "mq_feed.feed_column", "mq_feed_consumer.PRIMARY",
-        "mq_watched.PRIMARY", "mq_subscription.PRIMARY", "mq_result.PRIMARY", "mq_binding.PRIMARY", "mq_binding.binding_wild",
-        "mq_schedule.PRIMARY", "mq_schedule.schedule_due", "mq_limited.PRIMARY",
-        "mq_consumer.PRIMARY", "mq_report.PRIMARY", "mq_bucket.PRIMARY", "mq_bucket.bucket_full"]',
-        '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS w
-    -- Not IN: MariaDB would search the catalog for each name, and would find none.
-    LEFT JOIN (
-        SELECT DISTINCT CONCAT(table_name, '.', index_name) AS name
-        FROM information_schema.statistics
-        WHERE table_schema = DATABASE() /*M! AND ignored = 'NO' */ /*!80000 AND is_visible = 'YES' */
-    ) AS s ON s.name = w.name
-    WHERE s.name IS NULL;
-    SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('missing_indexes', IF(v_value > 0, 'bad', 'ok'), v_value,
-        'indexes', v_detail));
+            WHEN 'changed_objects' THEN
+                CALL mq_object_fingerprint(v_fingerprints);
+                SELECT COUNT(*), COALESCE(CONCAT('missing or changed by hand: ', GROUP_CONCAT(i.name ORDER BY i.name SEPARATOR ', '),
+                    '; run the installation again'), 'none')
+                INTO v_value, v_detail
+                FROM mq_installed AS i
+                LEFT JOIN JSON_TABLE(v_fingerprints, '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$[0]',
+                    fingerprint char(64) CHARACTER SET ascii PATH '$[1]')) AS f ON f.name = i.name
+                WHERE i.kind = 'procedure' AND NOT i.fingerprint <=> f.fingerprint;
+                SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('changed_objects', IF(v_value > 0, 'bad', 'ok'), v_value,
+                    'objects', v_detail));
 
-    CALL mq_check_settings(v_checks);
+            WHEN 'missing_indexes' THEN
+                SELECT COUNT(*), COALESCE(CONCAT('missing or ignored: ', GROUP_CONCAT(w.name ORDER BY w.name SEPARATOR ', '),
+                    '; create it as in the migrations'),
+                    'none')
+                INTO v_value, v_detail
+                FROM JSON_TABLE('["mq_queue.PRIMARY", "mq_message.PRIMARY", "mq_dedup.PRIMARY", "mq_ready.PRIMARY", "mq_delayed.PRIMARY",
+                    "mq_batch.PRIMARY", "mq_batch.batch_lease", "mq_dead.PRIMARY", "mq_dead.dead_age", "mq_archive.PRIMARY",
+                    "mq_archive.archive_type", "mq_archive.archive_age", "mq_mark.PRIMARY", "mq_mark.mark_newest", "mq_ring.PRIMARY",
+                    "mq_ring.ring_newest", "mq_grouped.PRIMARY", "mq_group_lock.PRIMARY", "mq_stripe.PRIMARY",
+                    "mq_counter.PRIMARY", "mq_feed.PRIMARY", "mq_feed.feed_column", "mq_feed_consumer.PRIMARY",
+                    "mq_watched.PRIMARY", "mq_subscription.PRIMARY", "mq_result.PRIMARY", "mq_binding.PRIMARY", "mq_binding.binding_wild",
+                    "mq_schedule.PRIMARY", "mq_schedule.schedule_due", "mq_limited.PRIMARY",
+                    "mq_consumer.PRIMARY", "mq_report.PRIMARY", "mq_bucket.PRIMARY", "mq_bucket.bucket_full"]',
+                    '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS w
+                -- Not IN: MariaDB would search the catalog for each name, and would find none.
+                LEFT JOIN (
+                    SELECT DISTINCT CONCAT(table_name, '.', index_name) AS name
+                    FROM information_schema.statistics
+                    WHERE table_schema = DATABASE() /*M! AND ignored = 'NO' */ /*!80000 AND is_visible = 'YES' */
+                ) AS s ON s.name = w.name
+                WHERE s.name IS NULL;
+                SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('missing_indexes', IF(v_value > 0, 'bad', 'ok'), v_value,
+                    'indexes', v_detail));
+
+            WHEN 'settings' THEN
+                CALL mq_check_settings(v_checks);
+            END CASE;
+        END;
+    END WHILE;
 
     SELECT j.name, j.verdict, j.value, j.unit, j.detail
     FROM JSON_TABLE(v_checks, '$[*]' COLUMNS (n FOR ORDINALITY, name varchar(200) CHARACTER SET utf8mb4 PATH '$[0]',

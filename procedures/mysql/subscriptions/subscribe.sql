@@ -2,7 +2,7 @@
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), and either p_type (1 to 200 characters)
 --              or p_topic (each type bound to it at the time of the change gets one message)
 -- Returns:     count: new subscriptions
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; changes written after its commit are sent
 -- Example:     CALL mq_subscribe('stock', 'IU', 'stock.changed', NULL);
 
@@ -38,7 +38,11 @@ BEGIN
         CALL mq_topic_path(p_topic, v_path);
     END IF;
     CALL mq_begin_call(0, v_own);
-    CALL mq_find_watched(p_table, v_label, v_quoted);
+    -- The messages contain keys of the rows that change.
+    CALL mq_find_watched(p_table, 'Select', v_label, v_quoted);
+    IF v_quoted IS NULL THEN
+        CALL mq_raise_error('not_found', CONCAT('table: there is no table ', LEFT(v_label, 60), ' any more'));
+    END IF;
     -- Lock the watched table: no other session can unwatch it until the commit, and one that just did is seen. A foreign key
     -- would do the same, but creating it needs the right REFERENCES.
     SELECT COUNT(*) INTO v_count FROM mq_watched WHERE label = v_label FOR UPDATE;

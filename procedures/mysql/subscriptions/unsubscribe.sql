@@ -2,7 +2,7 @@
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type or p_topic (both NULL:
 --              all)
 -- Returns:     count: subscriptions deleted
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; messages that were sent stay
 -- Example:     CALL mq_unsubscribe('stock', NULL, 'stock.changed', NULL);
 
@@ -36,7 +36,7 @@ BEGIN
         CALL mq_require_topic('topic', p_topic, 0);
     END IF;
     CALL mq_begin_call(0, v_own);
-    CALL mq_find_watched(p_table, v_label, v_quoted);
+    CALL mq_find_watched(p_table, 'Select', v_label, v_quoted);
     -- As in subscribe: sessions that change a table's subscriptions wait here. With row locks alone they could deadlock.
     SELECT COUNT(*) INTO v_count FROM mq_watched WHERE label = v_label FOR UPDATE;
     DELETE FROM mq_subscription

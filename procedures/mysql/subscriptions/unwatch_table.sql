@@ -2,7 +2,7 @@
 -- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
 -- Returns:     statement: the caller must execute these, in this order, because a procedure cannot drop triggers. Until then
 --              the triggers send nothing
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; executing the returned statements commits
 -- Example:     CALL mq_unwatch_table('stock');
 
@@ -24,7 +24,7 @@ BEGIN
         RESIGNAL;
     END;
     CALL mq_begin_call(0, v_own);
-    CALL mq_find_watched(p_table, v_label, v_quoted);
+    CALL mq_find_watched(p_table, 'Trigger', v_label, v_quoted);
     DELETE FROM mq_watched WHERE label = v_label;
     DELETE FROM mq_subscription WHERE label = v_label;
     CALL mq_end_call(v_own);

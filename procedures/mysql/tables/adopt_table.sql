@@ -9,8 +9,6 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     CALL mq_adopt_table('orders', 'shop.orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E', 'keep', NULL, NULL, NULL);
---
--- It is long because it checks thirteen arguments against each other.
 
 DROP PROCEDURE IF EXISTS mq_adopt_table;
 

@@ -1,8 +1,7 @@
 -- list_consumers: list the consumers with their start, their speed, and whether they still report.
--- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 10,000), p_after_type and
---              p_after_reader (the last row of the page before; NULL: from the first)
--- Returns:     one row per consumer and type, by type and reader: reader, type, status (working; silent: its report is
---              overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
+-- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 10,000)
+-- Returns:     up to p_size rows, one per consumer and type, the silent ones first, then the working and the stopped
+--              ones, by type and reader: reader, type, status (working; silent: its report is overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
 --              of the last full minute: rate_per_minute and load (the average number of running handlers)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
@@ -10,9 +9,7 @@
 
 CREATE OR REPLACE FUNCTION mq.list_consumers(
     p_type text DEFAULT NULL,
-    p_size bigint DEFAULT NULL,
-    p_after_type text DEFAULT NULL,
-    p_after_reader text DEFAULT NULL
+    p_size bigint DEFAULT NULL
 ) RETURNS TABLE (
     reader text,
     type text,
@@ -30,8 +27,6 @@ CREATE OR REPLACE FUNCTION mq.list_consumers(
 LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET enable_bitmapscan = off
 SET jit = off
 AS $$
 #variable_conflict use_column
@@ -41,18 +36,17 @@ DECLARE
 BEGIN
     PERFORM mq.require_name('type', p_type, true);
     PERFORM mq.require_range('size', p_size, 1, 10000);
-    PERFORM mq.require_name('after_type', p_after_type, true);
-    PERFORM mq.require_name('after_reader', p_after_reader, true);
     RETURN QUERY
-        SELECT c.reader, c.type,
-            CASE WHEN c.due_at IS NULL THEN 'stopped' WHEN c.due_at < v_now THEN 'silent' ELSE 'working' END,
-            c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
-            coalesce(t.completed + t.failed, 0)::double precision, coalesce(t.busy_ms, 0) / 60000::double precision
-        FROM mq.consumer AS c
+        SELECT c.reader, c.type, (ARRAY['silent', 'working', 'stopped'])[c.place], c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
+            coalesce(t.completed::double precision + t.failed, 0), coalesce(t.busy_ms, 0) / 60000::double precision
+        FROM (
+            SELECT *, CASE WHEN due_at < v_now THEN 1 WHEN due_at IS NOT NULL THEN 2 ELSE 3 END AS place
+            FROM mq.consumer
+            WHERE p_type IS NULL OR type = p_type
+            ORDER BY place, type, reader
+            LIMIT coalesce(p_size, 10000)
+        ) AS c
         LEFT JOIN mq.report AS t ON t.minute = v_minute AND t.type = c.type AND t.reader = c.reader
-        WHERE (p_type IS NULL OR c.type = p_type)
-            AND (c.type, c.reader) > (coalesce(p_after_type, p_type, ''), coalesce(p_after_reader, ''))
-        ORDER BY c.type, c.reader
-        LIMIT coalesce(p_size, 10000);
+        ORDER BY c.place, c.type, c.reader;
 END
 $$;

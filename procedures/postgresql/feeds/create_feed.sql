@@ -64,7 +64,10 @@ BEGIN
         PERFORM mq.raise_error('unsuitable_table', format('key_columns: must include all columns of the primary key of %s, '
             'or of a unique index of NOT NULL columns', v_table.label));
     END IF;
-    IF v_sync.type <> 'bigint' OR NOT v_sync.nullable THEN
+    IF v_sync.type = 'bigint' AND mq.sync_column(v_table.id, v_sync.name) = '' THEN
+        PERFORM mq.raise_error('unsuitable_table', format('sync_column: must not be a generated column: '
+            'ALTER TABLE %s ADD COLUMN sync bigint', v_table.quoted));
+    ELSIF v_sync.type <> 'bigint' OR NOT v_sync.nullable THEN
         PERFORM mq.raise_error('unsuitable_table', format('sync_column: must be a bigint column that allows NULL: '
             'ALTER TABLE %s ALTER COLUMN %s TYPE bigint, ALTER COLUMN %2$s DROP NOT NULL', v_table.quoted, v_sync.quoted));
     ELSIF NOT EXISTS (

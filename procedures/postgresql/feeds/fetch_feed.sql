@@ -34,8 +34,7 @@ BEGIN
     PERFORM mq.require_name('consumer', p_consumer, false);
     PERFORM mq.require_range('size', p_size, 1, 10000);
     -- Read the counter before the rows: all numbers up to it are committed, and no row above it is read.
-    SELECT * INTO v_feed FROM mq.find_feed(p_feed);
-    PERFORM mq.require_rights(v_feed.id, 'show', '');
+    SELECT * INTO v_feed FROM mq.find_feed(p_feed, 'show');
     SELECT c.position INTO v_position FROM mq.feed_positions(p_feed, p_consumer) AS c;
     RETURN QUERY EXECUTE format(
         'SELECT t.%s, %s, %s FROM %s AS t WHERE t.%1$s > $1 AND t.%1$s <= $2 ORDER BY t.%1$s LIMIT $3',

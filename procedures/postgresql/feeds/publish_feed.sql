@@ -26,8 +26,7 @@ DECLARE
 BEGIN
     PERFORM mq.require_name('feed', p_feed, false);
     PERFORM mq.require_range('size', p_size, 1, 10000);
-    SELECT * INTO v_feed FROM mq.find_feed(p_feed);
-    PERFORM mq.require_rights(v_feed.id, 'publish', (parse_ident(v_feed.sync))[1]);
+    SELECT * INTO v_feed FROM mq.find_feed(p_feed, 'publish');
     count := 0;
     EXECUTE format('SELECT EXISTS (SELECT FROM %s AS t WHERE t.%s IS NULL)', v_feed.source, v_feed.sync) INTO v_any;
     IF NOT v_any THEN

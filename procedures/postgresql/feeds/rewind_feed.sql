@@ -1,7 +1,7 @@
 -- rewind_feed: move a consumer's position back: the consumer fetches earlier rows again.
 -- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the consumer's position; NULL: 0, all rows)
 -- Returns:     position: the consumer's position now
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     SELECT mq.rewind_feed('orders', 'search');
 
@@ -12,27 +12,15 @@ CREATE OR REPLACE FUNCTION mq.rewind_feed(
     OUT "position" bigint
 )
 LANGUAGE plpgsql
-SECURITY DEFINER
 SET search_path = mq, pg_temp
+SET jit = off
 AS $$
-#variable_conflict use_column
 DECLARE
-    v_new bigint := coalesce(p_position, 0);
-    v_position bigint;
+    v_pass text;
 BEGIN
     PERFORM mq.require_name('feed', p_feed, false);
     PERFORM mq.require_name('consumer', p_consumer, false);
-    IF NOT EXISTS (SELECT FROM mq.feed AS f WHERE f.name = p_feed) THEN
-        PERFORM mq.raise_error('not_found', format('feed: there is no feed %s', p_feed));
-    END IF;
-    SELECT c.position INTO v_position
-    FROM mq.feed_consumer AS c WHERE c.feed = p_feed AND c.consumer = p_consumer FOR NO KEY UPDATE;
-    IF v_new NOT BETWEEN 0 AND coalesce(v_position, 0) THEN
-        PERFORM mq.raise_error('invalid_argument', format('position: must be 0 to %s, the consumer''s position',
-            coalesce(v_position, 0)));
-    END IF;
-    UPDATE mq.feed_consumer AS c SET position = v_new, moved_at = clock_timestamp()
-    WHERE c.feed = p_feed AND c.consumer = p_consumer AND c.position > v_new;
-    "position" := v_new;
+    SELECT f.pass INTO v_pass FROM mq.find_feed(p_feed, 'show') AS f;
+    "position" := mq.move_consumer(p_feed, p_consumer, coalesce(p_position, 0), true, v_pass);
 END
 $$;

@@ -6,8 +6,7 @@
 -- Transaction: reads only; sees other users' sessions when the owner of the functions is a member of pg_read_all_stats
 -- Example:     SELECT * FROM mq.queue_health() WHERE verdict <> 'ok';
 --
--- It is long because it is a list: one block per row of the result, in the same order. A block measures one thing and
--- sets the five columns, independently of the other blocks.
+-- A branch measures one thing and sets the columns. If it fails, its row says so, and the other checks go on.
 
 CREATE OR REPLACE FUNCTION mq.queue_health(
 ) RETURNS TABLE (
@@ -23,164 +22,188 @@ SET search_path = mq, pg_temp
 AS $$
 #variable_conflict use_variable
 DECLARE
+    v_check text;
     v_row record;
 BEGIN
-    -- A transaction with an old snapshot prevents the removal of every row deleted since.
-    SELECT a.pid, a.usename, a.application_name, a.state, a.query,
-        extract(epoch FROM clock_timestamp() - a.xact_start) AS seconds
-    INTO v_row
-    FROM pg_stat_activity AS a
-    WHERE a.datname = current_database() AND a.backend_type = 'client backend' AND a.pid <> pg_backend_pid()
-        AND a.xact_start IS NOT NULL
-    ORDER BY a.xact_start
-    LIMIT 1;
-    name := 'oldest_transaction';
-    value := coalesce(v_row.seconds, 0);
-    unit := 'seconds';
-    verdict := CASE WHEN value > 3600 THEN 'bad' WHEN value > 300 THEN 'warn' ELSE 'ok' END;
-    detail := CASE WHEN v_row.pid IS NULL THEN 'no other transaction is open'
-        ELSE format('process %s, user %s, application %s, %s: %s; while it is open, dead rows cannot be removed; '
-            'to end it: SELECT pg_terminate_backend(%s)', v_row.pid,
-            v_row.usename, coalesce(nullif(v_row.application_name, ''), '(unnamed)'), v_row.state,
-            left(regexp_replace(v_row.query, '[[:space:]]+', ' ', 'g'), 100), v_row.pid) END;
-    RETURN NEXT;
-
-    SELECT p.gid, p.owner, extract(epoch FROM clock_timestamp() - p.prepared) AS seconds
-    INTO v_row
-    FROM pg_prepared_xacts AS p
-    WHERE p.database = current_database()
-    ORDER BY p.prepared
-    LIMIT 1;
-    name := 'oldest_prepared_transaction';
-    value := coalesce(v_row.seconds, 0);
-    verdict := CASE WHEN value > 3600 THEN 'bad' WHEN value > 300 THEN 'warn' ELSE 'ok' END;
-    detail := CASE WHEN v_row.gid IS NULL THEN 'none'
-        ELSE format('%s of %s keeps dead rows from being removed; run COMMIT PREPARED or ROLLBACK PREPARED', v_row.gid,
-            v_row.owner) END;
-    RETURN NEXT;
-
-    SELECT s.slot_name, greatest(age(s.xmin), age(s.catalog_xmin)) AS transactions
-    INTO v_row
-    FROM pg_replication_slots AS s
-    WHERE s.xmin IS NOT NULL OR s.catalog_xmin IS NOT NULL
-    ORDER BY 2 DESC
-    LIMIT 1;
-    name := 'replication_slot_horizon';
-    value := coalesce(v_row.transactions, 0);
-    unit := 'transactions';
-    verdict := CASE WHEN value > 10000000 THEN 'bad' WHEN value > 1000000 THEN 'warn' ELSE 'ok' END;
-    detail := CASE WHEN v_row.slot_name IS NULL THEN 'no slot keeps dead rows'
-        ELSE format('slot %s keeps dead rows from being removed; let its consumer catch up, or drop the slot', v_row.slot_name) END;
-    RETURN NEXT;
-
-    FOR v_row IN
-        SELECT t.relname, t.n_dead_tup, t.n_live_tup, t.last_autovacuum
-        FROM pg_stat_user_tables AS t
-        WHERE t.schemaname = 'mq' AND t.relname IN ('message', 'ready', 'delayed', 'batch', 'mark', 'grouped')
-        ORDER BY t.relname
+    FOREACH name IN ARRAY ARRAY[
+        'oldest_transaction', 'oldest_prepared_transaction', 'replication_slot_horizon', 'dead_rows',
+        'expired_leases', 'stuck_groups', 'stopped_schedules', 'changed_objects', 'missing_indexes',
+        'autovacuum', 'durability'
+    ]
     LOOP
-        name := 'dead_rows_' || v_row.relname;
-        value := v_row.n_dead_tup;
-        unit := 'rows';
-        verdict := CASE
-            WHEN value > 1000000 + 2 * v_row.n_live_tup THEN 'bad'
-            WHEN value > 100000 + v_row.n_live_tup / 2 THEN 'warn'
-            ELSE 'ok'
+        v_check := name;
+        BEGIN
+            CASE v_check
+            WHEN 'oldest_transaction' THEN
+                -- A transaction with an old snapshot prevents the removal of every row deleted since.
+                SELECT a.pid, a.usename, a.application_name, a.state,
+                    extract(epoch FROM clock_timestamp() - a.xact_start) AS seconds
+                INTO v_row
+                FROM pg_stat_activity AS a
+                WHERE a.datname = current_database() AND a.backend_type = 'client backend' AND a.pid <> pg_backend_pid()
+                    AND a.xact_start IS NOT NULL
+                ORDER BY a.xact_start
+                LIMIT 1;
+                value := coalesce(v_row.seconds, 0);
+                unit := 'seconds';
+                verdict := CASE WHEN value > 3600 THEN 'bad' WHEN value > 300 THEN 'warn' ELSE 'ok' END;
+                detail := CASE WHEN v_row.pid IS NULL THEN 'no other transaction is open'
+                    -- Not its statement, which may contain a body: it is for members of pg_read_all_stats, not for all operators.
+                    ELSE format('process %s, user %s, application %s, %s; while it is open, dead rows cannot be removed; '
+                        'to end it: SELECT pg_terminate_backend(%s)', v_row.pid,
+                        v_row.usename, coalesce(nullif(v_row.application_name, ''), '(unnamed)'), v_row.state, v_row.pid) END;
+                RETURN NEXT;
+
+            WHEN 'oldest_prepared_transaction' THEN
+                SELECT p.gid, p.owner, extract(epoch FROM clock_timestamp() - p.prepared) AS seconds
+                INTO v_row
+                FROM pg_prepared_xacts AS p
+                WHERE p.database = current_database()
+                ORDER BY p.prepared
+                LIMIT 1;
+                value := coalesce(v_row.seconds, 0);
+                unit := 'seconds';
+                verdict := CASE WHEN value > 3600 THEN 'bad' WHEN value > 300 THEN 'warn' ELSE 'ok' END;
+                detail := CASE WHEN v_row.gid IS NULL THEN 'none'
+                    ELSE format('%s of %s keeps dead rows from being removed; run COMMIT PREPARED or ROLLBACK PREPARED', v_row.gid,
+                        v_row.owner) END;
+                RETURN NEXT;
+
+            WHEN 'replication_slot_horizon' THEN
+                SELECT s.slot_name, greatest(age(s.xmin), age(s.catalog_xmin)) AS transactions
+                INTO v_row
+                FROM pg_replication_slots AS s
+                WHERE s.xmin IS NOT NULL OR s.catalog_xmin IS NOT NULL
+                ORDER BY 2 DESC
+                LIMIT 1;
+                value := coalesce(v_row.transactions, 0);
+                unit := 'transactions';
+                verdict := CASE WHEN value > 10000000 THEN 'bad' WHEN value > 1000000 THEN 'warn' ELSE 'ok' END;
+                detail := CASE WHEN v_row.slot_name IS NULL THEN 'no slot keeps dead rows'
+                    ELSE format('slot %s keeps dead rows from being removed; let its consumer catch up, or drop the slot', v_row.slot_name) END;
+                RETURN NEXT;
+
+            WHEN 'dead_rows' THEN
+                FOR v_row IN
+                    SELECT t.relname, t.n_dead_tup, t.n_live_tup, t.last_autovacuum
+                    FROM pg_stat_user_tables AS t
+                    WHERE t.schemaname = 'mq' AND t.relname IN ('message', 'ready', 'delayed', 'batch', 'mark', 'grouped')
+                    ORDER BY t.relname
+                LOOP
+                    name := 'dead_rows_' || v_row.relname;
+                    value := v_row.n_dead_tup;
+                    unit := 'rows';
+                    verdict := CASE
+                        WHEN value > 1000000 + 2 * v_row.n_live_tup THEN 'bad'
+                        WHEN value > 100000 + v_row.n_live_tup / 2 THEN 'warn'
+                        ELSE 'ok'
+                    END;
+                    detail := format('%s live rows; last autovacuum %s', v_row.n_live_tup,
+                        coalesce(to_char(v_row.last_autovacuum AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), 'never'))
+                        || CASE WHEN verdict = 'ok' THEN '' ELSE '; too many dead rows: end old transactions, then VACUUM mq.' || v_row.relname END;
+                    RETURN NEXT;
+                END LOOP;
+
+            WHEN 'expired_leases' THEN
+                SELECT count(*) AS batches, coalesce(extract(epoch FROM clock_timestamp() - min(b.lease_until)), 0) AS seconds
+                INTO v_row
+                FROM (SELECT lease_until FROM mq.batch WHERE lease_until <= clock_timestamp() LIMIT 10000) AS b;
+                value := v_row.batches;
+                unit := 'claims';
+                verdict := CASE WHEN v_row.seconds > 3600 THEN 'bad' WHEN v_row.seconds > 60 THEN 'warn' ELSE 'ok' END;
+                detail := CASE WHEN value = 0 THEN 'none'
+                    ELSE format('the oldest expired %s s ago; claims of the type rescue them, or run SELECT mq.rescue_expired()',
+                        round(v_row.seconds))
+                    END;
+                RETURN NEXT;
+
+            WHEN 'stuck_groups' THEN
+                SELECT count(*) AS groups, min(s.type) AS type
+                INTO v_row
+                FROM (
+                    SELECT q.type
+                    FROM (SELECT type FROM mq.queue WHERE grouped LIMIT 1000) AS q
+                    CROSS JOIN LATERAL mq.stuck_groups(q.type, 1000) AS g
+                    LIMIT 1000
+                ) AS s;
+                value := v_row.groups;
+                unit := 'groups';
+                verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
+                detail := CASE WHEN value = 0 THEN 'none'
+                    ELSE format('groups of %s have ready messages that no claim finds; to repair them: SELECT mq.rescue_expired(%L)',
+                        v_row.type, v_row.type)
+                    END;
+                RETURN NEXT;
+
+            WHEN 'stopped_schedules' THEN
+                SELECT count(*) AS schedules, string_agg(s.name, ', ' ORDER BY s.name) AS names
+                INTO v_row
+                FROM (SELECT c.name FROM mq.schedule AS c WHERE c.next_at IS NULL ORDER BY c.name LIMIT 10) AS s;
+                value := v_row.schedules;
+                unit := 'schedules';
+                verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
+                detail := CASE WHEN value = 0 THEN 'none'
+                    ELSE format('the server does not know the time zone of %s; call set_schedule again with a name of pg_timezone_names',
+                        v_row.names)
+                    END;
+                RETURN NEXT;
+
+            WHEN 'changed_objects' THEN
+                SELECT count(*) AS objects, string_agg(i.name, ', ' ORDER BY i.name) AS names
+                INTO v_row
+                FROM mq.installed_files() AS i
+                WHERE i.changed = 1;
+                value := v_row.objects;
+                unit := 'objects';
+                verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
+                detail := coalesce('missing or changed by hand: ' || v_row.names || '; run the installation again',
+                    'none');
+                RETURN NEXT;
+
+            WHEN 'missing_indexes' THEN
+                SELECT count(*) AS indexes, string_agg(w.name, ', ' ORDER BY w.name) AS names
+                INTO v_row
+                FROM unnest(ARRAY['message_pkey', 'message_dedup', 'ready_pkey', 'ready_by_id', 'delayed_pkey', 'delayed_due',
+                    'batch_pkey', 'batch_lease', 'dead_pkey', 'dead_age', 'archive_type', 'archive_age', 'archive_id', 'mark_newest',
+                    'ring_newest', 'ring_type_pkey', 'grouped_pkey', 'group_lock_pkey', 'group_lock_id_key', 'limited_pkey', 'bucket_pkey', 'bucket_full', 'queue_pkey', 'waiter_pkey', 'counter_pkey',
+                    'feed_pkey', 'feed_column', 'feed_consumer_pkey', 'watched_pkey', 'subscription_pkey', 'schedule_pkey',
+                    'schedule_due']) AS w (name)
+                WHERE NOT EXISTS (
+                    SELECT FROM pg_index AS x
+                    JOIN pg_class AS c ON c.oid = x.indexrelid
+                    WHERE c.relnamespace = 'mq'::regnamespace AND c.relname = w.name AND x.indisvalid
+                );
+                value := v_row.indexes;
+                unit := 'indexes';
+                verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
+                detail := coalesce('missing or invalid: ' || v_row.names || '; REINDEX it, or create it as in the migrations', 'none');
+                RETURN NEXT;
+
+            WHEN 'autovacuum' THEN
+                value := current_setting('autovacuum')::boolean::integer;
+                unit := 'flag';
+                verdict := CASE WHEN value = 1 THEN 'ok' ELSE 'bad' END;
+                detail := CASE WHEN value = 1 THEN 'on' ELSE 'off: dead rows are never removed; set autovacuum = on' END;
+                RETURN NEXT;
+
+            WHEN 'durability' THEN
+                value := (current_setting('fsync')::boolean AND current_setting('full_page_writes')::boolean)::integer;
+                unit := 'flag';
+                verdict := CASE WHEN value = 0 THEN 'bad' WHEN current_setting('synchronous_commit') = 'off' THEN 'warn' ELSE 'ok' END;
+                detail := format('fsync %s, full_page_writes %s, synchronous_commit %s; if one is off, a crash can lose messages',
+                    current_setting('fsync'),
+                    current_setting('full_page_writes'), current_setting('synchronous_commit'));
+                RETURN NEXT;
+            END CASE;
+        -- One check that fails, such as for a lack of rights, must not hide the others.
+        EXCEPTION WHEN OTHERS THEN
+            name := v_check;
+            verdict := 'bad';
+            value := NULL;
+            unit := '';
+            detail := 'this check failed: ' || regexp_replace(SQLERRM, '[[:space:]]+', ' ', 'g');
+            RETURN NEXT;
         END;
-        detail := format('%s live rows; last autovacuum %s', v_row.n_live_tup,
-            coalesce(to_char(v_row.last_autovacuum AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), 'never'))
-            || CASE WHEN verdict = 'ok' THEN '' ELSE '; too many dead rows: end old transactions, then VACUUM mq.' || v_row.relname END;
-        RETURN NEXT;
     END LOOP;
-
-    SELECT count(*) AS batches, coalesce(extract(epoch FROM clock_timestamp() - min(b.lease_until)), 0) AS seconds
-    INTO v_row
-    FROM (SELECT lease_until FROM mq.batch WHERE lease_until <= clock_timestamp() LIMIT 10000) AS b;
-    name := 'expired_leases';
-    value := v_row.batches;
-    unit := 'claims';
-    verdict := CASE WHEN v_row.seconds > 3600 THEN 'bad' WHEN v_row.seconds > 60 THEN 'warn' ELSE 'ok' END;
-    detail := CASE WHEN value = 0 THEN 'none'
-        ELSE format('the oldest expired %s s ago; claims of the type rescue them, or run SELECT mq.rescue_expired()',
-            round(v_row.seconds))
-        END;
-    RETURN NEXT;
-
-    SELECT count(*) AS groups, min(s.type) AS type
-    INTO v_row
-    FROM (
-        SELECT q.type
-        FROM (SELECT type FROM mq.queue WHERE grouped LIMIT 1000) AS q
-        CROSS JOIN LATERAL mq.stuck_groups(q.type, 1000) AS g
-        LIMIT 1000
-    ) AS s;
-    name := 'stuck_groups';
-    value := v_row.groups;
-    unit := 'groups';
-    verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
-    detail := CASE WHEN value = 0 THEN 'none'
-        ELSE format('groups of %s have ready messages that no claim finds; to repair them: SELECT mq.rescue_expired(%L)',
-            v_row.type, v_row.type)
-        END;
-    RETURN NEXT;
-
-    SELECT count(*) AS schedules, string_agg(s.name, ', ' ORDER BY s.name) AS names
-    INTO v_row
-    FROM (SELECT c.name FROM mq.schedule AS c WHERE c.next_at IS NULL ORDER BY c.name LIMIT 10) AS s;
-    name := 'stopped_schedules';
-    value := v_row.schedules;
-    unit := 'schedules';
-    verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
-    detail := CASE WHEN value = 0 THEN 'none'
-        ELSE format('the server does not know the time zone of %s; call set_schedule again with a name of pg_timezone_names',
-            v_row.names)
-        END;
-    RETURN NEXT;
-
-    SELECT count(*) AS objects, string_agg(i.name, ', ' ORDER BY i.name) AS names
-    INTO v_row
-    FROM mq.installed_files() AS i
-    WHERE i.changed = 1;
-    name := 'changed_objects';
-    value := v_row.objects;
-    unit := 'objects';
-    verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
-    detail := coalesce('missing or changed by hand: ' || v_row.names || '; run the installation again',
-        'none');
-    RETURN NEXT;
-
-    SELECT count(*) AS indexes, string_agg(w.name, ', ' ORDER BY w.name) AS names
-    INTO v_row
-    FROM unnest(ARRAY['message_pkey', 'message_dedup', 'ready_pkey', 'ready_by_id', 'delayed_pkey', 'delayed_due',
-        'batch_pkey', 'batch_lease', 'dead_pkey', 'dead_age', 'archive_type', 'archive_age', 'archive_id', 'mark_newest',
-        'ring_newest', 'ring_type_pkey', 'grouped_pkey', 'group_lock_pkey', 'group_lock_id_key', 'limited_pkey', 'bucket_pkey', 'bucket_full', 'queue_pkey', 'waiter_pkey', 'counter_pkey',
-        'feed_pkey', 'feed_column', 'feed_consumer_pkey', 'watched_pkey', 'subscription_pkey', 'schedule_pkey',
-        'schedule_due']) AS w (name)
-    WHERE NOT EXISTS (
-        SELECT FROM pg_index AS x
-        JOIN pg_class AS c ON c.oid = x.indexrelid
-        WHERE c.relnamespace = 'mq'::regnamespace AND c.relname = w.name AND x.indisvalid
-    );
-    name := 'missing_indexes';
-    value := v_row.indexes;
-    unit := 'indexes';
-    verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
-    detail := coalesce('missing or invalid: ' || v_row.names || '; REINDEX it, or create it as in the migrations', 'none');
-    RETURN NEXT;
-
-    name := 'autovacuum';
-    value := current_setting('autovacuum')::boolean::integer;
-    unit := 'flag';
-    verdict := CASE WHEN value = 1 THEN 'ok' ELSE 'bad' END;
-    detail := CASE WHEN value = 1 THEN 'on' ELSE 'off: dead rows are never removed; set autovacuum = on' END;
-    RETURN NEXT;
-
-    name := 'durability';
-    value := (current_setting('fsync')::boolean AND current_setting('full_page_writes')::boolean)::integer;
-    verdict := CASE WHEN value = 0 THEN 'bad' WHEN current_setting('synchronous_commit') = 'off' THEN 'warn' ELSE 'ok' END;
-    detail := format('fsync %s, full_page_writes %s, synchronous_commit %s; if one is off, a crash can lose messages',
-        current_setting('fsync'),
-        current_setting('full_page_writes'), current_setting('synchronous_commit'));
-    RETURN NEXT;
 END
 $$;

@@ -2,7 +2,7 @@
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), and either p_type (1 to 200 characters)
 --              or p_topic (each type bound to it at the time of the change gets one message)
 -- Returns:     count: new subscriptions
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; changes written after its commit are sent
 -- Example:     SELECT mq.subscribe('stock', 'IU', 'stock.changed');
 
@@ -14,9 +14,11 @@ CREATE OR REPLACE FUNCTION mq.subscribe(
     OUT count bigint
 )
 LANGUAGE plpgsql
-SECURITY DEFINER
 SET search_path = mq, pg_temp
+SET jit = off
 AS $$
+DECLARE
+    v_watched record;
 BEGIN
     PERFORM mq.require_actions(p_action, false);
     IF (p_type IS NULL) = (p_topic IS NULL) THEN
@@ -26,11 +28,14 @@ BEGIN
     IF p_topic IS NOT NULL THEN
         PERFORM mq.require_topic('topic', p_topic, false);
     END IF;
-    INSERT INTO mq.subscription (label, action, type, topic)
-    SELECT w.label, a.action, coalesce(p_type, ''), coalesce(p_topic, '')
-    FROM mq.find_watched(p_table) AS w, regexp_split_to_table(p_action, '') AS a (action)
-    ORDER BY a.action
-    ON CONFLICT DO NOTHING;
-    GET DIAGNOSTICS count = ROW_COUNT;
+    SELECT * INTO v_watched FROM mq.find_watched(p_table);
+    IF v_watched.relation IS NULL THEN
+        PERFORM mq.raise_error('not_found', format('table: there is no table %s any more', v_watched.label));
+    END IF;
+    -- The messages contain keys of the rows that change.
+    PERFORM mq.require_rights(v_watched.relation, 'show', '');
+    count := mq.add_subscriptions(v_watched.label, p_action, coalesce(p_type, ''), coalesce(p_topic, ''), (
+        SELECT m.pass FROM mq.my_pass AS m WHERE m.id = v_watched.relation AND m.need = 'show'
+    ));
 END
 $$;

@@ -2,7 +2,7 @@
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type or p_topic (both NULL:
 --              all)
 -- Returns:     count: subscriptions deleted
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; messages that were sent stay
 -- Example:     SELECT mq.unsubscribe('stock', NULL, 'stock.changed');
 
@@ -14,9 +14,11 @@ CREATE OR REPLACE FUNCTION mq.unsubscribe(
     OUT count bigint
 )
 LANGUAGE plpgsql
-SECURITY DEFINER
 SET search_path = mq, pg_temp
+SET jit = off
 AS $$
+DECLARE
+    v_watched record;
 BEGIN
     PERFORM mq.require_actions(p_action, true);
     IF p_type IS NOT NULL AND p_topic IS NOT NULL THEN
@@ -24,10 +26,12 @@ BEGIN
     END IF;
     PERFORM mq.require_name('type', p_type, true);
     PERFORM mq.require_name('topic', p_topic, true);
-    DELETE FROM mq.subscription AS s
-    USING mq.find_watched(p_table) AS w
-    WHERE s.label = w.label AND (p_action IS NULL OR strpos(p_action, s.action) > 0)
-        AND (p_type IS NULL OR s.type = p_type) AND (p_topic IS NULL OR s.topic = p_topic);
-    GET DIAGNOSTICS count = ROW_COUNT;
+    SELECT * INTO v_watched FROM mq.find_watched(p_table);
+    IF v_watched.relation IS NOT NULL THEN
+        PERFORM mq.require_rights(v_watched.relation, 'show', '');
+    END IF;
+    count := mq.drop_subscriptions(v_watched.label, p_action, p_type, p_topic, (
+        SELECT m.pass FROM mq.my_pass AS m WHERE m.id = v_watched.relation AND m.need = 'show'
+    ));
 END
 $$;

@@ -1,8 +1,8 @@
 -- unwatch_table: drop a table's triggers and delete its subscriptions.
 -- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
--- Returns:     no rows when the call has dropped the triggers, which only the table's owner can. Otherwise statement: the
---              owner must execute these; until then the triggers send nothing
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Returns:     no rows when the call has dropped the triggers, which only the table's owner can. To others with the right
+--              to create triggers, statement: the owner must execute these; until then the triggers send nothing
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for transactions that use the table, and they wait for its end
 -- Example:     SELECT * FROM mq.unwatch_table('stock');
 
@@ -19,6 +19,7 @@ DECLARE
 BEGIN
     SELECT * INTO v_watched FROM mq.find_watched(p_table);
     IF v_watched.relation IS NOT NULL THEN
+        PERFORM mq.require_rights(v_watched.relation, 'watch', '');
         FOR v_name IN
             SELECT t.tgname FROM pg_trigger AS t
             WHERE t.tgrelid = v_watched.relation AND t.tgfoid = 'mq.report_changes()'::regprocedure
@@ -33,6 +34,8 @@ BEGIN
             END;
         END LOOP;
     END IF;
-    PERFORM mq.drop_watched(v_watched.label);
+    PERFORM mq.drop_watched(v_watched.label, (
+        SELECT m.pass FROM mq.my_pass AS m WHERE m.id = v_watched.relation AND m.need = 'watch'
+    ));
 END
 $$;

@@ -1,7 +1,7 @@
 -- advance_feed: move a consumer's position forward, past the rows that it has handled.
 -- Arguments:   @feed, @consumer (1 to 200 characters each), @position (the last number handled: 0 to the feed's last number)
 -- Returns:     position: the consumer's position now; a lower @position changes nothing
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     EXEC mq.advance_feed N'orders', N'search', 100;
 
@@ -12,10 +12,10 @@ CREATE OR ALTER PROCEDURE mq.advance_feed
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: it needs the current rows, and a snapshot may show older ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @id nvarchar(400), @who nvarchar(400), @last bigint, @stands bigint, @resource nvarchar(255);
+    DECLARE @id nvarchar(400), @who nvarchar(400), @last bigint, @stands bigint;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
         EXEC mq.require_name 'feed', @feed, 0;
@@ -23,19 +23,21 @@ BEGIN
         SELECT @id = @feed, @who = @consumer;
         IF @own = 1
             BEGIN TRANSACTION;
+        EXEC mq.use_feed @id, 0;
         SELECT @last = last_number FROM mq.feed_counter WHERE feed = @id;
-        IF @last IS NULL
-            EXEC mq.raise_error 'not_found', N'feed: there is no feed {}', @id;
         IF @position IS NULL OR @position NOT BETWEEN 0 AND @last
             EXEC mq.raise_error 'invalid_argument', N'position: must be 0 to {}, the feed''s last number', @last;
-        SELECT @stands = position FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK) WHERE feed = @id AND consumer = @who;
+        SELECT @stands = position
+        FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk))
+        WHERE feed = @id AND consumer = @who;
         IF @stands IS NULL
         BEGIN
             -- Of two parallel first calls, the second waits here and then finds the row. This is not a range lock: see
             -- send_message.
-            SET @resource = mq.lock_name('feed_consumer', @id, @who);
-            EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = -1;
-            SELECT @stands = position FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK) WHERE feed = @id AND consumer = @who;
+            EXEC mq.wait_for_lock 'feed_consumer', @id, @who;
+            SELECT @stands = position
+            FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk))
+            WHERE feed = @id AND consumer = @who;
             -- The feed stays locked until the end: drop_feed waits, and deletes the new row too.
             IF @stands IS NULL
                 INSERT INTO mq.feed_consumer (feed, consumer, position, moved_at)
@@ -44,7 +46,10 @@ BEGIN
         END;
         IF @position > @stands
         BEGIN
-            UPDATE mq.feed_consumer SET position = @position, moved_at = SYSUTCDATETIME() WHERE feed = @id AND consumer = @who;
+            UPDATE c
+            SET position = @position, moved_at = SYSUTCDATETIME()
+            FROM mq.feed_consumer AS c WITH (ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk))
+            WHERE c.feed = @id AND c.consumer = @who;
             SET @stands = @position;
         END;
         IF @own = 1

@@ -11,10 +11,10 @@ CREATE OR ALTER PROCEDURE mq.advance_sequence
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: a snapshot may show an older number.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @counter nvarchar(400), @value bigint, @resource nvarchar(255);
+    DECLARE @counter nvarchar(400), @value bigint;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
         EXEC mq.require_name 'name', @name, 0;
@@ -27,8 +27,7 @@ BEGIN
         BEGIN
             -- Of two parallel first calls, the second waits here and then finds the row. This is not a range lock: see
             -- send_message.
-            SET @resource = mq.lock_name('counter', @counter, N'');
-            EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = -1;
+            EXEC mq.wait_for_lock 'counter', @counter, N'';
             SELECT @value = last_number FROM mq.counter WITH (UPDLOCK, ROWLOCK) WHERE name = @counter;
             IF @value IS NULL
                 INSERT INTO mq.counter (name, last_number) VALUES (@counter, 0);

@@ -17,7 +17,7 @@ CREATE OR ALTER PROCEDURE mq.create_feed
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @created smallint = 1;
     DECLARE @object_id int, @schema nvarchar(128), @name nvarchar(128), @quoted nvarchar(600), @label nvarchar(300);
@@ -38,7 +38,9 @@ BEGIN
         SELECT @number = column_id, @type = type, @nullable = nullable FROM mq.columns_of(@object_id, @sync);
         SELECT @computed = is_computed FROM sys.columns WHERE object_id = @object_id AND column_id = @number;
 
-        SET @detail = mq.lacks(@quoted, 1, 0);
+        SET @detail = mq.missing_rights(@quoted, 1, 0);
+        IF @detail IS NULL AND EXISTS (SELECT * FROM sys.columns WHERE object_id = @object_id AND encryption_type IS NOT NULL)
+            SET @detail = @quoted + N' has an encrypted column: the server cannot read its rows';
         IF @detail IS NOT NULL
             EXEC mq.raise_error 'unsuitable_table', @detail;
         INSERT INTO @pieces (name, piece)
@@ -59,15 +61,14 @@ BEGIN
 
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC sp_getapplock @Resource = N'mq.create_feed', @LockMode = 'Exclusive',
-            @LockOwner = 'Transaction', @LockTimeout = -1;
+        EXEC mq.wait_for_lock 'create_feed', N'', N'';
         SELECT @same = CASE
             WHEN table_schema = @schema AND table_name = @name AND key_columns = @keys AND sync_column = @sync THEN 1 ELSE 0
         END
-        FROM mq.feed WITH (READCOMMITTEDLOCK)
+        FROM mq.feed WITH (ROWLOCK, READCOMMITTEDLOCK)
         WHERE name = @id;
         SELECT @other = name
-        FROM mq.feed WITH (READCOMMITTEDLOCK)
+        FROM mq.feed WITH (ROWLOCK, READCOMMITTEDLOCK)
         WHERE name <> @id AND table_schema = @schema AND table_name = @name AND sync_column = @sync;
         IF @same = 0
             EXEC mq.raise_error 'already_exists', N'feed: {} exists with other columns or another table: drop_feed first', @id;

@@ -1,16 +1,18 @@
 -- drop_feed: forget a feed and its consumers; the table and its numbers stay unchanged.
 -- Arguments:   @feed (1 to 200 characters)
 -- Returns:     count: 1; 0 when there is no such feed
--- Errors:      50002 invalid_argument
+-- Errors:      50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for open transactions that have published this feed
 -- Example:     EXEC mq.drop_feed N'orders';
+--
+-- To drop the feed of a table that was dropped, the role is enough.
 
 CREATE OR ALTER PROCEDURE mq.drop_feed
     @feed nvarchar(max)
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @count bigint, @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
@@ -18,11 +20,16 @@ BEGIN
         SET @id = @feed;
         IF @own = 1
             BEGIN TRANSACTION;
+        IF EXISTS (
+            SELECT * FROM mq.feed
+            WHERE name = @id AND mq.table_facts(CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name))) > 0
+        )
+            EXEC mq.use_feed @id, 1;
         -- Delete the counter first, in the lock order of publishers. After that nobody can add a consumer.
         DELETE FROM mq.feed_counter WITH (ROWLOCK) WHERE feed = @id;
         DELETE FROM mq.feed WITH (ROWLOCK) WHERE name = @id;
         SET @count = @@ROWCOUNT;
-        DELETE FROM mq.feed_consumer WITH (ROWLOCK) WHERE feed = @id;
+        DELETE c FROM mq.feed_consumer AS c WITH (ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk)) WHERE c.feed = @id;
         IF @own = 1
             COMMIT TRANSACTION;
         SELECT @count AS count;

@@ -17,7 +17,7 @@ CREATE OR ALTER PROCEDURE mq.fetch_feed
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: an older snapshot would lack rows up to the number that was read.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @who nvarchar(400), @from bigint, @to bigint, @top int;
@@ -29,7 +29,9 @@ BEGIN
     EXEC mq.require_range 'size', @size, 1, 10000;
     SELECT @id = @feed, @who = @consumer, @top = COALESCE(@size, 100);
     EXEC mq.find_feed @id, 0, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
-    SELECT @from = position FROM mq.feed_consumer WHERE feed = @id AND consumer = @who;
+    SELECT @from = position
+    FROM mq.feed_consumer WITH (ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk))
+    WHERE feed = @id AND consumer = @who;
     SELECT @to = last_number FROM mq.feed_counter WHERE feed = @id;
     SET @from = COALESCE(@from, 0);
     INSERT INTO @pieces (name, piece)

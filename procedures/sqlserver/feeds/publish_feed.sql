@@ -16,7 +16,7 @@ CREATE OR ALTER PROCEDURE mq.publish_feed
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: it skips locked rows, which higher isolation levels do not allow.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @object_id int, @quoted nvarchar(600);
@@ -32,7 +32,7 @@ BEGIN
         SELECT @id = @feed, @left = COALESCE(@size, 500);
         EXEC mq.find_feed @id, 1, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
         INSERT INTO @pieces (name, piece) VALUES ('table', @quoted), ('sync', @sync), ('hint', @hint);
-        SET @statement = mq.fill(N'IF EXISTS (SELECT * FROM {table} WITH (READPAST, READCOMMITTEDLOCK{hint}) WHERE {sync} IS NULL)
+        SET @statement = mq.fill(N'IF EXISTS (SELECT * FROM {table} WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint}) WHERE {sync} IS NULL)
     SET @found = 1;', @pieces);
         EXEC sp_executesql @statement, N'@found bit OUTPUT', @found = @found OUTPUT;
         IF @found = 1
@@ -57,7 +57,7 @@ FROM (
     SELECT {order}, ROW_NUMBER() OVER (ORDER BY {order}) AS n
     FROM (
         SELECT TOP (@top) {picked}
-        FROM {table} AS s WITH (READPAST, READCOMMITTEDLOCK{hint})
+        FROM {table} AS s WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint})
         INNER JOIN {table} AS b WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON {locked}
         WHERE s.{sync} IS NULL AND b.{sync} IS NULL
     ) AS p
@@ -65,7 +65,7 @@ FROM (
 INNER JOIN {table} AS u WITH (ROWLOCK) ON {numbered}
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 SET @took = @@ROWCOUNT;', @pieces);
-            SET @check = mq.fill(N'SELECT @kept = COUNT(*) FROM {table} WITH (READCOMMITTEDLOCK{hint})
+            SET @check = mq.fill(N'SELECT @kept = COUNT(*) FROM {table} WITH (ROWLOCK, READCOMMITTEDLOCK{hint})
 WHERE {sync} > @last AND {sync} <= @last + @took;', @pieces);
             IF @own = 1
                 BEGIN TRANSACTION;

@@ -1,7 +1,7 @@
 -- rewind_feed: move a consumer's position back: the consumer fetches earlier rows again.
 -- Arguments:   @feed, @consumer (1 to 200 characters each), @position (0 to the consumer's position; NULL: 0, all rows)
 -- Returns:     position: the consumer's position now
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     EXEC mq.rewind_feed N'orders', N'search', 0;
 
@@ -12,7 +12,7 @@ CREATE OR ALTER PROCEDURE mq.rewind_feed
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: it needs the current rows, and a snapshot may show older ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @who nvarchar(400), @stands bigint;
@@ -23,15 +23,17 @@ BEGIN
         SELECT @id = @feed, @who = @consumer, @position = COALESCE(@position, 0);
         IF @own = 1
             BEGIN TRANSACTION;
-        IF NOT EXISTS (SELECT * FROM mq.feed WHERE name = @id)
-            EXEC mq.raise_error 'not_found', N'feed: there is no feed {}', @id;
-        SELECT @stands = position FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK) WHERE feed = @id AND consumer = @who;
+        EXEC mq.use_feed @id, 0;
+        SELECT @stands = position
+        FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk))
+        WHERE feed = @id AND consumer = @who;
         SET @stands = COALESCE(@stands, 0);
         IF @position NOT BETWEEN 0 AND @stands
             EXEC mq.raise_error 'invalid_argument', N'position: must be 0 to {}, the consumer''s position', @stands;
-        UPDATE mq.feed_consumer
+        UPDATE c
         SET position = @position, moved_at = SYSUTCDATETIME()
-        WHERE feed = @id AND consumer = @who AND position <> @position;
+        FROM mq.feed_consumer AS c WITH (ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk))
+        WHERE c.feed = @id AND c.consumer = @who AND c.position <> @position;
         IF @own = 1
             COMMIT TRANSACTION;
         SELECT @position AS position;

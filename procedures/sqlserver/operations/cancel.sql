@@ -21,7 +21,7 @@ BEGIN
             EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL';
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @type = type FROM mq.message WITH (READPAST, READCOMMITTEDLOCK) WHERE id = @id;
+        SELECT @type = type FROM mq.message WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE id = @id;
         IF @type IS NOT NULL
         BEGIN
             INSERT INTO @items (id, attempts) VALUES (@id, 0);

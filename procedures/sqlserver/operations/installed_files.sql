@@ -11,6 +11,8 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: at a higher level, the locks of this read would stay until the caller's transaction ends.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     -- Migrations and grants.sql create no object of their name, so there is nothing to compare.
     SELECT i.name, i.kind, i.sha256,
         CAST(CASE

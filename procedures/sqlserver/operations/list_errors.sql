@@ -27,14 +27,14 @@ BEGIN
     SELECT e.id, e.died_at, CONCAT(mq.error_group(e.error), N'.')
     FROM (
         SELECT TOP (@most) id
-        FROM mq.dead WITH (READPAST, READCOMMITTEDLOCK)
+        FROM mq.dead WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE type = @name
         ORDER BY died_at DESC, id DESC
     ) AS d
     INNER JOIN mq.dead AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = d.id
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     SELECT TOP (@top) LEFT(f.dotted, LEN(f.dotted) - 1) AS error, COUNT_BIG(*) AS count, MIN(f.died_at) AS first_at,
-        MAX(f.died_at) AS last_at, MAX(CASE f.nth WHEN 1 THEN f.id END) AS last_id
+        MAX(f.died_at) AS last_at, MAX(CASE f.nth WHEN 1 THEN f.id ELSE 0 END) AS last_id
     FROM (
         SELECT id, died_at, dotted, ROW_NUMBER() OVER (PARTITION BY dotted ORDER BY died_at DESC, id DESC) AS nth
         FROM @found

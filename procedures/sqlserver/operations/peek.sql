@@ -6,8 +6,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted states
 -- Example:     EXEC mq.peek N'email', N'E', 20;
---
--- It is long because each of the four states has its own table: one query finds the ids, and a second one reads the rows.
 
 CREATE OR ALTER PROCEDURE mq.peek
     @type nvarchar(max),

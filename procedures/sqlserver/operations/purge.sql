@@ -41,7 +41,7 @@ BEGIN
             IF @stage = 1
                 INSERT INTO @items (id, attempts)
                 SELECT TOP (@top) id, attempts
-                FROM mq.dead WITH (READPAST, READCOMMITTEDLOCK)
+                FROM mq.dead WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
                 WHERE type = @name
                 ORDER BY died_at, id;
             ELSE IF @stage = 2
@@ -50,7 +50,7 @@ BEGIN
                 -- A ticket of a message may remain from the time when the queue was ordered.
                 FROM (
                     SELECT TOP (@top) id, attempts
-                    FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+                    FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
                     WHERE type = @name
                     ORDER BY priority, run_at, id
                 ) AS r
@@ -58,13 +58,13 @@ BEGIN
             ELSE IF @stage = 3
                 INSERT INTO @items (id, attempts)
                 SELECT TOP (@top) id, attempts
-                FROM mq.grouped WITH (READPAST, READCOMMITTEDLOCK)
+                FROM mq.grouped WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
                 WHERE type = @name
                 ORDER BY group_key, id;
             ELSE
                 INSERT INTO @items (id, attempts)
                 SELECT TOP (@top) id, attempts
-                FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK)
+                FROM mq.delayed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
                 WHERE type = @name
                 ORDER BY run_at, id;
             SET @gone = 0;

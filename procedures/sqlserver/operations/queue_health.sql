@@ -6,8 +6,6 @@
 -- Transaction: reads only; sees other sessions when the caller's login has VIEW SERVER STATE (on Azure SQL: the caller VIEW
 --              DATABASE STATE)
 -- Example:     EXEC mq.queue_health;
---
--- It is long because it is a list: one block per row of the result, in the same order.
 
 CREATE OR ALTER PROCEDURE mq.queue_health
 AS
@@ -85,7 +83,8 @@ BEGIN
     END CATCH;
     INSERT INTO @checks VALUES (1, 'oldest_transaction', @verdict, @value, 'seconds', @detail);
 
-    -- A counter of the whole server, because every release has it.
+    -- A counter of the whole server, because every release has it. With accelerated database recovery, which Azure SQL always
+    -- has, the database keeps its own row versions.
     SELECT @value = NULL, @verdict = 'warn', @detail = @right;
     BEGIN TRY
         IF OBJECT_ID(N'sys.dm_os_performance_counters') IS NULL
@@ -96,11 +95,15 @@ BEGIN
             SELECT @value = MAX(cntr_value)
             FROM sys.dm_os_performance_counters
             WHERE object_name LIKE N'%:Transactions%' AND counter_name = N'Version Store Size (KB)';
+            IF OBJECT_ID(N'sys.dm_tran_persistent_version_store_stats') IS NOT NULL
+                SELECT @value = COALESCE(@value, 0) + COALESCE(SUM(persistent_version_store_size_kb), 0)
+                FROM sys.dm_tran_persistent_version_store_stats
+                WHERE database_id = DB_ID();
             IF @value IS NOT NULL
                 SELECT @verdict = CASE WHEN @value > 10485760 THEN 'bad' WHEN @value > 1048576 THEN 'warn' ELSE 'ok' END,
                     @detail = CASE
-                        WHEN @value > 1048576 THEN N'too many row versions of all databases in tempdb; end old transactions'
-                        ELSE N'row versions of all databases in tempdb'
+                        WHEN @value > 1048576 THEN N'too many row versions in tempdb and in this database; end old transactions'
+                        ELSE N'row versions of all databases in tempdb, and of this database'
                     END;
         END;
     END TRY
@@ -109,39 +112,62 @@ BEGIN
     END CATCH;
     INSERT INTO @checks VALUES (2, 'version_store', @verdict, @value, 'kilobytes', @detail);
 
-    SELECT @value = COUNT(*), @seconds = DATEDIFF(SECOND, MIN(b.lease_until), @now)
-    FROM (
-        SELECT TOP (10000) lease_until FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE lease_until <= @now
-    ) AS b;
-    SET @verdict = CASE WHEN @seconds > 3600 THEN 'bad' WHEN @seconds > 60 THEN 'warn' ELSE 'ok' END;
-    SET @detail = CASE
-        WHEN @value = 0 THEN N'none'
-        ELSE CONCAT(N'the oldest expired ', @seconds, N' s ago; claims of the type rescue them, or run EXEC mq.rescue_expired')
-    END;
+    BEGIN TRY
+        SELECT @value = COUNT(*), @seconds = DATEDIFF(SECOND, MIN(b.lease_until), @now)
+        FROM (
+            SELECT TOP (10000) lease_until FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE lease_until <= @now
+        ) AS b;
+        SET @verdict = CASE WHEN @seconds > 3600 THEN 'bad' WHEN @seconds > 60 THEN 'warn' ELSE 'ok' END;
+        SET @detail = CASE
+            WHEN @value = 0 THEN N'none'
+            ELSE CONCAT(N'the oldest expired ', @seconds, N' s ago; claims of the type rescue them, or run EXEC mq.rescue_expired')
+        END;
+    END TRY
+    BEGIN CATCH
+        SELECT @value = NULL, @verdict = 'bad', @detail = CONCAT(N'this check failed: ', ERROR_MESSAGE());
+    END CATCH;
     INSERT INTO @checks VALUES (3, 'expired_leases', @verdict, @value, 'claims', @detail);
 
-    INSERT INTO @wrong (n, name)
-    SELECT TOP (10) 3, name
-    FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK)
-    WHERE next_at IS NULL
-    ORDER BY name;
-    INSERT INTO @wrong (n, name)
-    SELECT 4, i.name
-    FROM mq.installed AS i
-    WHERE i.kind = 'procedure' AND ISNULL(i.fingerprint, 0x) <> ISNULL(mq.object_fingerprint(i.name), 0x);
+    -- One check that fails, such as for a lack of rights, must not hide the others.
+    BEGIN TRY
+        INSERT INTO @wrong (n, name)
+        SELECT TOP (10) 3, name
+        FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+        WHERE next_at IS NULL
+        ORDER BY name;
+    END TRY
+    BEGIN CATCH
+        INSERT INTO @checks VALUES (4, 'stopped_schedules', 'bad', NULL, '', CONCAT(N'this check failed: ', ERROR_MESSAGE()));
+    END CATCH;
+    BEGIN TRY
+        INSERT INTO @wrong (n, name)
+        SELECT 4, i.name
+        FROM mq.installed AS i
+        WHERE i.kind = 'procedure' AND ISNULL(i.fingerprint, 0x) <> ISNULL(mq.object_fingerprint(i.name), 0x);
+    END TRY
+    BEGIN CATCH
+        INSERT INTO @checks VALUES (5, 'changed_objects', 'bad', NULL, '', CONCAT(N'this check failed: ', ERROR_MESSAGE()));
+    END CATCH;
     -- Through object_fingerprint, which sees more than the caller.
-    INSERT INTO @wrong (n, name)
-    SELECT 5, w.name
-    FROM (
-        VALUES (N'installed_pk'), (N'queue_pk'), (N'message_pk'), (N'dedup_pk'), (N'dedup_key_once'), (N'ready_pk'),
-            (N'delayed_pk'), (N'batch_pk'), (N'batch_lease'), (N'claimed_pk'), (N'dead_pk'), (N'dead_age'), (N'archive_pk'),
-            (N'archive_type'), (N'mark_newest'), (N'ring_newest'), (N'grouped_pk'), (N'grouped_order'), (N'group_lock_pk'),
-            (N'group_lock_once'), (N'counter_pk'), (N'feed_pk'), (N'feed_counter_pk'), (N'feed_consumer_pk'), (N'watched_pk'),
-            (N'watched_table_once'), (N'subscription_pk'), (N'polled_pk'), (N'polled_place_pk'), (N'polled_batch_pk'),
-            (N'polled_batch_lease'), (N'polled_row_pk'), (N'polled_row_ident'), (N'polled_row_batch'), (N'polled_row_due'),
-            (N'polled_mark_pk'), (N'result_pk'), (N'archive_id'), (N'binding_pk'), (N'binding_prefix'), (N'schedule_pk'), (N'schedule_due')
-    ) AS w (name)
-    WHERE mq.object_fingerprint(w.name) IS NULL;
+    BEGIN TRY
+        INSERT INTO @wrong (n, name)
+        SELECT 5, w.name
+        FROM (
+            VALUES (N'installed_pk'), (N'queue_pk'), (N'message_pk'), (N'dedup_pk'), (N'dedup_key_once'), (N'ready_pk'),
+                (N'delayed_pk'), (N'batch_pk'), (N'batch_lease'), (N'claimed_pk'), (N'dead_pk'), (N'dead_age'), (N'result_pk'),
+                (N'archive_pk'), (N'archive_type'), (N'archive_id'), (N'mark_newest'), (N'ring_newest'), (N'grouped_pk'),
+                (N'grouped_order'), (N'group_lock_pk'), (N'group_lock_group'), (N'limited_pk'), (N'freed_pk'), (N'bucket_full'),
+                (N'counter_pk'), (N'feed_pk'), (N'feed_counter_pk'), (N'feed_consumer_pk'), (N'watched_pk'),
+                (N'watched_table_once'), (N'subscription_pk'), (N'polled_pk'), (N'polled_place_pk'), (N'polled_batch_pk'),
+                (N'polled_batch_lease'), (N'polled_row_pk'), (N'polled_row_ident'), (N'polled_row_batch'), (N'polled_row_due'),
+                (N'polled_mark_pk'), (N'binding_pk'), (N'binding_prefix'), (N'schedule_pk'), (N'schedule_due'), (N'consumer_pk'),
+                (N'report_pk'), (N'group_freed_pk'), (N'bucket_pk')
+        ) AS w (name)
+        WHERE mq.object_fingerprint(w.name) IS NULL;
+    END TRY
+    BEGIN CATCH
+        INSERT INTO @checks VALUES (6, 'missing_indexes', 'bad', NULL, '', CONCAT(N'this check failed: ', ERROR_MESSAGE()));
+    END CATCH;
     -- One after the other: STRING_AGG exists only from 2017 on.
     SELECT @round = 3, @name = N'';
     WHILE @round < 6
@@ -160,16 +186,19 @@ BEGIN
     SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
     SET @detail = COALESCE(N'the server does not know the time zone of ' + @stopped + N'; call set_schedule again with a name of sys.time_zone_info',
         N'none');
-    INSERT INTO @checks VALUES (4, 'stopped_schedules', @verdict, @value, 'schedules', @detail);
+    IF NOT EXISTS (SELECT * FROM @checks WHERE n = 4)
+        INSERT INTO @checks VALUES (4, 'stopped_schedules', @verdict, @value, 'schedules', @detail);
     SELECT @value = COUNT(*) FROM @wrong WHERE n = 4;
     SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
     SET @detail = COALESCE(N'missing or changed by hand: ' + @changed + N'; run the installation again',
         N'none');
-    INSERT INTO @checks VALUES (5, 'changed_objects', @verdict, @value, 'objects', @detail);
+    IF NOT EXISTS (SELECT * FROM @checks WHERE n = 5)
+        INSERT INTO @checks VALUES (5, 'changed_objects', @verdict, @value, 'objects', @detail);
     SELECT @value = COUNT(*) FROM @wrong WHERE n = 5;
     SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
     SET @detail = COALESCE(N'missing or disabled: ' + @missing + N'; create it as in the migrations, or ALTER INDEX ... REBUILD', N'none');
-    INSERT INTO @checks VALUES (6, 'missing_indexes', @verdict, @value, 'indexes', @detail);
+    IF NOT EXISTS (SELECT * FROM @checks WHERE n = 6)
+        INSERT INTO @checks VALUES (6, 'missing_indexes', @verdict, @value, 'indexes', @detail);
 
     SELECT @level = compatibility_level, @versions = is_read_committed_snapshot_on,
         @snapshots = CASE WHEN snapshot_isolation_state IN (1, 3) THEN 1 ELSE 0 END, @delayed_durability = delayed_durability

@@ -37,7 +37,7 @@ BEGIN
                 SELECT n.id
                 FROM (
                     SELECT TOP (@most) id
-                    FROM mq.dead WITH (READPAST, READCOMMITTEDLOCK)
+                    FROM mq.dead WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
                     WHERE type = @name AND @id IS NULL
                     ORDER BY died_at DESC, id DESC
                 ) AS n
@@ -60,7 +60,7 @@ BEGIN
             ELSE IF @id IS NULL
                 INSERT INTO @found (id)
                 SELECT TOP (@top) id
-                FROM mq.dead WITH (READPAST, READCOMMITTEDLOCK)
+                FROM mq.dead WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
                 WHERE type = @name
                 ORDER BY died_at, id;
             ELSE

@@ -84,13 +84,17 @@ BEGIN
             -- A locked row is a message that is being added or removed: it counts as a message, because waiting for it
             -- could deadlock.
             BEGIN TRY
-                IF EXISTS (SELECT * FROM mq.ready WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @name)
+                IF EXISTS (SELECT * FROM mq.ready WITH (ROWLOCK, READCOMMITTEDLOCK, NOWAIT) WHERE type = @name)
                     SET @refused = 1;
-                IF EXISTS (SELECT * FROM mq.delayed WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @name)
+                IF EXISTS (SELECT * FROM mq.delayed WITH (ROWLOCK, READCOMMITTEDLOCK, NOWAIT) WHERE type = @name)
                     SET @refused = 1;
-                IF EXISTS (SELECT * FROM mq.batch WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @name)
+                IF EXISTS (
+                    SELECT * FROM mq.batch WITH (ROWLOCK, READCOMMITTEDLOCK, NOWAIT, FORCESEEK, INDEX (batch_lease)) WHERE type = @name
+                )
                     SET @refused = 1;
-                IF @was_grouped = 1 AND EXISTS (SELECT * FROM mq.grouped WITH (READCOMMITTEDLOCK, ROWLOCK, NOWAIT) WHERE type = @name)
+                IF @was_grouped = 1 AND EXISTS (
+                    SELECT * FROM mq.grouped WITH (ROWLOCK, READCOMMITTEDLOCK, NOWAIT, FORCESEEK, INDEX (grouped_order)) WHERE type = @name
+                )
                     SET @refused = 1;
             END TRY
             BEGIN CATCH

@@ -41,7 +41,7 @@ BEGIN
     DECLARE @batch_key uniqueidentifier = NEWID(), @wanted int, @left int, @took int, @last bigint;
     DECLARE @low_n bigint, @low_after bigint, @low_until datetime2(7), @low_promoted_to datetime2(7);
     DECLARE @full_scan bit = 1, @from bigint = -9223372036854775808, @promoted_to datetime2(7) = '0001-01-01';
-    DECLARE @outside bit, @scanned int, @scanned_again int, @ahead bit, @lowest_id bigint;
+    DECLARE @outside bit, @scanned bigint, @scanned_again bigint, @ahead bit, @lowest_id bigint;
     DECLARE @n bigint, @position bigint, @after bigint, @high bigint, @round bigint;
     BEGIN TRY
         EXEC mq.require_name 'type', @type, 0;
@@ -62,7 +62,7 @@ BEGIN
         IF @paused = 0 AND @wanted > 0
         BEGIN
             SELECT TOP (1) @low_n = n, @low_after = after_id, @low_until = low_until, @low_promoted_to = promoted_to
-            FROM mq.ring WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
             WHERE type = @name AND reader = N''
             ORDER BY n DESC, after_id DESC;
             -- A mark further ahead, or a promotion in the future, means that the clock was set back.
@@ -71,7 +71,7 @@ BEGIN
             EXEC mq.fill_ring @name, @wanted, @full_scan, @promoted_to OUTPUT, @now, @own, @long_scan, @outside OUTPUT, @scanned OUTPUT;
 
             SELECT TOP (1) @n = n, @position = after_id
-            FROM mq.ring WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
             WHERE type = @name AND reader = @who
             ORDER BY n DESC, after_id DESC;
             SET @after = COALESCE(@after_id, @position, 0);

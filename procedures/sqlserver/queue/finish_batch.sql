@@ -32,7 +32,8 @@ BEGIN
         BEGIN
             INSERT INTO @lines (n, id, retry, error, valid, valid_error)
             SELECT n, id, retry, error, valid, valid_error FROM mq.read_failures(@failures);
-            SELECT @bad = MIN(CASE valid WHEN 0 THEN n END), @bad_error = MIN(CASE valid_error WHEN 0 THEN n END) FROM @lines;
+            SELECT @bad = MIN(n) FROM @lines WHERE valid = 0;
+            SELECT @bad_error = MIN(n) FROM @lines WHERE valid_error = 0;
             EXEC mq.require_failures @bad, @bad_error;
         END;
         IF @own = 1

@@ -23,14 +23,14 @@ BEGIN
             BEGIN TRANSACTION;
         SET @next = @type;
         IF @type IS NULL
-            SELECT TOP (1) @next = type FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) ORDER BY type;
+            SELECT TOP (1) @next = type FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ORDER BY type;
         WHILE @next IS NOT NULL
         BEGIN
             EXEC mq.rescue @next, 1000, @rescued OUTPUT;
             SET @count = @count + @rescued;
             IF @type IS NULL
                 SET @next = (
-                    SELECT TOP (1) type FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type > @next ORDER BY type
+                    SELECT TOP (1) type FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type > @next ORDER BY type
                 );
             ELSE
                 SET @next = NULL;

@@ -1,5 +1,5 @@
 -- send_message: send one message with all options.
--- Arguments:   @type, @body (up to 16 MiB), @run_at (UTC, up to ten years ahead; NULL: now), @priority (-32,768 to 32,767,
+-- Arguments:   @type, @body (up to 16 MiB), @run_at (UTC, 1970 to ten years ahead; NULL: now), @priority (-32,768 to 32,767,
 --              smaller first; NULL: 0), @group_key, @dedup_key, @max_attempts (1 to 1,000; NULL: the queue's), @headers (up
 --              to 64 KiB), @source (NULL: the application name), @delay_seconds (0 to 315,360,000, instead of @run_at),
 --              @on_conflict (keep, replace or postpone a live message that has the same dedup_key; NULL: keep); names and

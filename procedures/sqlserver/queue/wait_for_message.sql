@@ -34,20 +34,20 @@ BEGIN
             SET @room = mq.has_room(@name, @now);
         -- A locked row is being claimed or is not committed yet.
         IF @paused = 0 AND @room = 1 AND @in_groups = 0
-            AND EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name)
+            AND EXISTS (SELECT * FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name)
             SET @ready = 1;
         ELSE IF @paused = 0 AND @room = 1 AND @in_groups = 1 AND mq.has_group(@name) = 1
             SET @ready = 1;
         ELSE IF @paused = 0 AND @room = 1 AND EXISTS (
-            SELECT * FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND run_at <= @now
+            SELECT * FROM mq.delayed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name AND run_at <= @now
         )
             SET @ready = 1;
         ELSE IF @paused = 0 AND @room = 1 AND EXISTS (
-            SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND lease_until <= @now
+            SELECT * FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name AND lease_until <= @now
         )
             SET @ready = 1;
         ELSE IF @paused = 0 AND @room = 1 AND EXISTS (
-            SELECT * FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name AND next_at <= @now
+            SELECT * FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name AND next_at <= @now
         )
             SET @ready = 1;
         -- Also count the pauses: the clock may be set back.
@@ -68,7 +68,7 @@ BEGIN
         SELECT d.due
         FROM (
             SELECT TOP (1) run_at AS due
-            FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.delayed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @name
             ORDER BY run_at, id
         ) AS d
@@ -76,7 +76,7 @@ BEGIN
         SELECT b.due
         FROM (
             SELECT TOP (1) lease_until AS due
-            FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @name
             ORDER BY lease_until
         ) AS b
@@ -84,7 +84,7 @@ BEGIN
         SELECT s.due
         FROM (
             SELECT TOP (1) next_at AS due
-            FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @name AND next_at IS NOT NULL
             ORDER BY next_at
         ) AS s
@@ -93,13 +93,13 @@ BEGIN
     BEGIN
         SELECT @token = CASE WHEN p.rate > 0 THEN mq.next_token(l.full_at, @now, p.rate, p.rate_seconds) END
         FROM mq.policy(@name) AS p
-        INNER JOIN mq.limited AS l WITH (READPAST, READCOMMITTEDLOCK) ON l.type = @name;
+        INNER JOIN mq.limited AS l WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON l.type = @name;
         -- A message that is due earlier waits for a token or for a free place. The next lease that expires may free a
         -- place.
-        IF @token > @now AND (@next < @token OR EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name))
+        IF @token > @now AND (@next < @token OR EXISTS (SELECT * FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name))
             SET @next = @token;
         ELSE IF @next <= @now
-            SELECT @next = MIN(lease_until) FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @name;
+            SELECT @next = MIN(lease_until) FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name;
     END;
     SELECT @ready AS ready, @next AS next_run_at;
 END;

@@ -3,10 +3,8 @@
 -- Returns:     state (N new, A active, E dead, C archived), result (NULL: none was stored), error (while the message is
 --              delayed or dead, else NULL); no row when there is no such message, live or archived
 -- Errors:      50002 invalid_argument
--- Transaction: reads only, at the caller's level
+-- Transaction: reads only; without READ_COMMITTED_SNAPSHOT it waits for a transaction that is changing this message
 -- Example:     EXEC mq.get_result 17;
---
--- It reads the same tables as message_state, but only by keys.
 
 CREATE OR ALTER PROCEDURE mq.get_result
     @id bigint
@@ -14,21 +12,21 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: at a higher level, the locks of this read would stay until the caller's transaction ends.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    DECLARE @state char(1), @result nvarchar(max), @error nvarchar(max);
     IF @id IS NULL
         EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL';
-    SELECT
-        CASE
-            WHEN EXISTS (
-                SELECT *
-                FROM mq.batch AS b
-                INNER JOIN mq.claimed AS c ON c.batch_key = b.batch_key AND c.id = m.id
-                WHERE b.type = m.type
-            ) THEN 'A'
+    SELECT @result = k.result, @error = COALESCE(e.error, d.error),
+        -- A message in none of these tables is active. Without row versions, a search of the batches would wait for others.
+        @state = CASE
             WHEN e.id IS NOT NULL THEN 'E'
-            WHEN COALESCE(d.id, g.id, r.id, o.id) IS NOT NULL THEN 'N'
-        END AS state,
-        k.result, COALESCE(e.error, d.error) AS error
+            -- In a grouped queue a row of mq.ready is a ticket, which may remain while its message is active.
+            WHEN d.id IS NOT NULL OR g.id IS NOT NULL OR (p.grouped = 0 AND COALESCE(r.id, o.id) IS NOT NULL) THEN 'N'
+            ELSE 'A'
+        END
     FROM mq.message AS m
+    CROSS APPLY mq.policy(m.type) AS p
     LEFT JOIN mq.dead AS e ON e.id = m.id
     LEFT JOIN mq.delayed AS d ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
     LEFT JOIN mq.grouped AS g ON g.id = m.id
@@ -37,10 +35,9 @@ BEGIN
     LEFT JOIN mq.ready AS o ON o.type = m.type AND o.priority = -32768 AND o.run_at = '0001-01-01' AND o.id = m.id
     LEFT JOIN mq.result AS k ON k.id = m.id
     WHERE m.id = @id
-    UNION ALL
-    SELECT 'C', a.result, NULL
-    FROM mq.archive AS a
-    WHERE a.id = @id
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+    IF @state IS NULL
+        SELECT @state = 'C', @result = result FROM mq.archive WITH (ROWLOCK, FORCESEEK, INDEX (archive_id)) WHERE id = @id;
+    SELECT @state AS state, @result AS result, @error AS error WHERE @state IS NOT NULL;
 END;
 GO

@@ -27,7 +27,7 @@ BEGIN
     -- For this call only: the call needs the current rows, and a snapshot shows old ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
-    DECLARE @schedule nvarchar(400), @zone nvarchar(400), @next_at datetime2(7), @created smallint = 0, @resource nvarchar(255);
+    DECLARE @schedule nvarchar(400), @zone nvarchar(400), @next_at datetime2(7), @created smallint = 0;
     BEGIN TRY
         EXEC mq.require_name 'name', @name, 0;
         EXEC mq.require_name 'type', @type, 0;
@@ -45,9 +45,7 @@ BEGIN
         IF @own = 1
             BEGIN TRANSACTION;
         -- Of two first calls for a name, the second finds the row.
-        SET @resource = mq.lock_name('schedule', @schedule, N'');
-        EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
-            @LockOwner = 'Transaction', @LockTimeout = -1;
+        EXEC mq.wait_for_lock 'schedule', @schedule, N'';
         UPDATE mq.schedule
         SET type = @type,
             body = @body,

@@ -11,10 +11,12 @@ CREATE OR ALTER PROCEDURE mq.list_subscriptions
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: at a higher level, the locks of this read would stay until the caller's transaction ends.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id int, @object_id int, @schema nvarchar(128), @label nvarchar(300);
     IF @table IS NOT NULL
-        EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
+        EXEC mq.find_watched @table, NULL, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
     SELECT CONCAT(CASE WHEN w.table_schema <> N'dbo' THEN w.table_schema + N'.' END, w.table_name) AS [table], s.action, NULLIF(s.type, N'') AS type,
         NULLIF(s.topic, N'') AS topic
     FROM mq.watched AS w

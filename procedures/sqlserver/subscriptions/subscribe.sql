@@ -2,7 +2,7 @@
 -- Arguments:   @table (a watched table), @action (I, U or D, or several of them), and either @type (1 to 200 characters) or
 --              @topic (each type bound to it at the time of the change gets one message)
 -- Returns:     count: new subscriptions
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; changes written after its commit are sent; without READ_COMMITTED_SNAPSHOT writers of the
 --              table wait for its end
 -- Example:     EXEC mq.subscribe N'sales.orders', N'IU', N'order.changed';
@@ -15,7 +15,7 @@ CREATE OR ALTER PROCEDURE mq.subscribe
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @id int, @object_id int, @schema nvarchar(128);
     DECLARE @label nvarchar(300), @name nvarchar(400), @words nvarchar(400), @count bigint;
@@ -27,18 +27,20 @@ BEGIN
         IF @topic IS NOT NULL
             EXEC mq.require_topic 'topic', @topic, 0;
         SELECT @name = COALESCE(@type, N''), @words = COALESCE(@topic, N'');
-        EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
+        -- The messages contain keys of the rows that change.
+        EXEC mq.find_watched @table, 'SELECT', @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
+        IF @object_id IS NULL
+            EXEC mq.raise_error 'not_found', N'table: there is no table {} any more', @label;
         IF @own = 1
             BEGIN TRANSACTION;
         -- One call at a time: of two equal calls, the second finds the rows of the first.
-        EXEC sp_getapplock @Resource = N'mq.watch_table', @LockMode = 'Exclusive',
-            @LockOwner = 'Transaction', @LockTimeout = -1;
+        EXEC mq.wait_for_lock 'watch_table', N'', N'';
         INSERT INTO mq.subscription (watched_id, action, type, topic)
         SELECT @id, a.action, @name, @words
         FROM (VALUES ('I'), ('U'), ('D')) AS a (action)
         WHERE CHARINDEX(a.action, @action) > 0
             AND NOT EXISTS (
-                SELECT * FROM mq.subscription AS s WITH (READCOMMITTEDLOCK)
+                SELECT * FROM mq.subscription AS s WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (subscription_pk))
                 WHERE s.watched_id = @id AND s.action = a.action COLLATE Latin1_General_100_BIN2 AND s.type = @name
                     AND s.topic = @words
             );

@@ -2,7 +2,7 @@
 -- Arguments:   @table (a watched table), @action (I, U or D, or several of them; NULL: all), @type or @topic (both NULL:
 --              all)
 -- Returns:     count: subscriptions deleted
--- Errors:      50002 invalid_argument, 50005 not_found
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; messages that were sent stay; without READ_COMMITTED_SNAPSHOT writers of the table wait
 --              for its end
 -- Example:     EXEC mq.unsubscribe N'sales.orders', NULL, N'order.changed';
@@ -15,7 +15,7 @@ CREATE OR ALTER PROCEDURE mq.unsubscribe
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @id int, @object_id int, @schema nvarchar(128);
     DECLARE @label nvarchar(300), @name nvarchar(400), @words nvarchar(400), @count bigint;
@@ -26,12 +26,13 @@ BEGIN
         EXEC mq.require_name 'type', @type, 1;
         EXEC mq.require_name 'topic', @topic, 1;
         SELECT @name = @type, @words = @topic;
-        EXEC mq.find_watched @table, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
+        EXEC mq.find_watched @table, 'SELECT', @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
-        DELETE FROM mq.subscription WITH (ROWLOCK)
-        WHERE watched_id = @id AND (@action IS NULL OR CHARINDEX(action, @action) > 0)
-            AND (@name IS NULL OR type = @name) AND (@words IS NULL OR topic = @words);
+        DELETE s
+        FROM mq.subscription AS s WITH (ROWLOCK, FORCESEEK, INDEX (subscription_pk))
+        WHERE s.watched_id = @id AND (@action IS NULL OR CHARINDEX(s.action, @action) > 0)
+            AND (@name IS NULL OR s.type = @name) AND (@words IS NULL OR s.topic = @words);
         SET @count = @@ROWCOUNT;
         IF @own = 1
             COMMIT TRANSACTION;

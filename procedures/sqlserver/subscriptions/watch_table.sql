@@ -15,7 +15,7 @@ CREATE OR ALTER PROCEDURE mq.watch_table
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @object_id int, @schema nvarchar(128), @name nvarchar(128);
     DECLARE @quoted nvarchar(600), @label nvarchar(300), @keys nvarchar(max), @id int, @detail nvarchar(2000);
@@ -63,9 +63,10 @@ BEGIN
             EXEC mq.raise_error 'unsuitable_table', @detail;
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC sp_getapplock @Resource = N'mq.watch_table', @LockMode = 'Exclusive',
-            @LockOwner = 'Transaction', @LockTimeout = -1;
-        SELECT @id = id FROM mq.watched WITH (READCOMMITTEDLOCK) WHERE table_schema = @schema AND table_name = @name;
+        EXEC mq.wait_for_lock 'watch_table', N'', N'';
+        SELECT @id = id
+        FROM mq.watched WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (watched_table_once))
+        WHERE table_schema = @schema AND table_name = @name;
         IF @id IS NULL
         BEGIN
             INSERT INTO mq.watched (table_schema, table_name) VALUES (@schema, @name);

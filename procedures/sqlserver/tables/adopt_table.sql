@@ -28,7 +28,7 @@ CREATE OR ALTER PROCEDURE mq.adopt_table
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @created smallint, @id nvarchar(400), @delete bit, @equal bit;
     DECLARE @object_id int, @schema nvarchar(128), @named nvarchar(128), @quoted nvarchar(600), @label nvarchar(300);

@@ -17,7 +17,7 @@ CREATE OR ALTER PROCEDURE mq.claim_rows
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: it skips locked rows, which higher isolation levels do not allow.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @table nvarchar(400), @who nvarchar(400);
@@ -75,7 +75,7 @@ BEGIN
                 UPDATE p
                 SET place = e.place, place_hash = e.ident_hash, copies = e.copies,
                     scanned_at = CASE @from_place WHEN 1 THEN p.scanned_at ELSE @now END
-                FROM (SELECT MAX(id) AS id FROM mq.polled_row WHERE batch_key = @key AND todo = 'P') AS n
+                FROM (SELECT MAX(id) AS id FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch)) WHERE batch_key = @key AND todo = 'P') AS n
                 INNER JOIN mq.polled_row AS e ON e.id = n.id
                 INNER JOIN mq.polled_place AS p ON p.name = e.name;
             SET @left = @left - @took;
@@ -92,11 +92,11 @@ BEGIN
             EXEC mq.pick_lost @table, @key, @top, @now, @who, @count OUTPUT;
         END;
 
-        IF EXISTS (SELECT * FROM mq.polled_row WHERE batch_key = @key)
+        IF EXISTS (SELECT * FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch)) WHERE batch_key = @key)
             INSERT INTO mq.polled_batch (batch_key, lease_until, lease_seconds, name, reader)
             VALUES (@key, @until, @seconds, @table, @who);
         SELECT id, key_json AS [key], row_json AS [row], attempts AS attempt, batch_key, @until AS lease_until
-        FROM mq.polled_row
+        FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
         WHERE batch_key = @key
         ORDER BY id;
         IF @own = 1

@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq.extend_rows
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @count bigint = 0, @lease int;
@@ -27,7 +27,7 @@ BEGIN
             UPDATE mq.polled_batch
             SET lease_until = DATEADD(SECOND, CAST(COALESCE(@seconds, @lease) AS int), SYSUTCDATETIME())
             WHERE batch_key = @key;
-            SELECT @count = COUNT(*) FROM mq.polled_row WHERE batch_key = @key;
+            SELECT @count = COUNT(*) FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch)) WHERE batch_key = @key;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

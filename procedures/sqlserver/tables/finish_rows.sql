@@ -13,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq.finish_rows
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier, @name nvarchar(400);
@@ -35,9 +35,10 @@ BEGIN
             FROM mq.polled WHERE name = @name;
             WHILE @took > 0
             BEGIN
-                UPDATE TOP (1000) mq.polled_row
+                UPDATE TOP (1000) e
                 SET todo = 'D', hit = 0, refused = 0, retry = NULL
-                WHERE batch_key = @key AND todo IS NULL;
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+                WHERE e.batch_key = @key AND e.todo IS NULL;
                 SET @took = @@ROWCOUNT;
             END;
             SET @took = 1;
@@ -45,7 +46,8 @@ BEGIN
             BEGIN
                 INSERT INTO @lines (n, id, retry, error, valid, valid_error)
                 SELECT n, id, retry, error, valid, valid_error FROM mq.read_failures(@failures);
-                SELECT @bad = MIN(CASE valid WHEN 0 THEN n END), @bad_error = MIN(CASE valid_error WHEN 0 THEN n END) FROM @lines;
+                SELECT @bad = MIN(n) FROM @lines WHERE valid = 0;
+                SELECT @bad_error = MIN(n) FROM @lines WHERE valid_error = 0;
                 EXEC mq.require_failures @bad, @bad_error;
                 -- Of two lines for one row, the first counts. Without a status, nothing is written to a failed row.
                 WHILE @from <= (SELECT MAX(n) FROM @lines)
@@ -71,14 +73,17 @@ BEGIN
             END;
             WHILE @took > 0
             BEGIN
-                DELETE TOP (1000) FROM mq.polled_row
-                WHERE batch_key = @key AND todo = 'D' AND ((hit = 1 AND refused = 0) OR @keeps = 1);
+                DELETE TOP (1000) e
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+                WHERE e.batch_key = @key AND e.todo = 'D' AND ((e.hit = 1 AND e.refused = 0) OR @keeps = 1);
                 SELECT @took = @@ROWCOUNT, @done = @done + @@ROWCOUNT;
             END;
             SET @took = 1;
             WHILE @took > 0
             BEGIN
-                DELETE TOP (1000) FROM mq.polled_row WHERE batch_key = @key AND todo = 'D' AND refused = 0;
+                DELETE TOP (1000) e
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+                WHERE e.batch_key = @key AND e.todo = 'D' AND e.refused = 0;
                 SELECT @took = @@ROWCOUNT, @gone = @gone + @@ROWCOUNT;
             END;
             EXEC mq.fail_rows @name, @key, 1, @failed OUTPUT, @dead OUTPUT, @lost OUTPUT;
@@ -87,7 +92,10 @@ BEGIN
             SET @took = 1;
             WHILE @took > 0
             BEGIN
-                UPDATE TOP (1000) mq.polled_row SET todo = 'Z', hit = 0, refused = 0 WHERE batch_key = @key AND todo = 'D';
+                UPDATE TOP (1000) e
+                SET todo = 'Z', hit = 0, refused = 0
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+                WHERE e.batch_key = @key AND e.todo = 'D';
                 SELECT @took = @@ROWCOUNT, @refused = @refused + @@ROWCOUNT;
             END;
             IF @refused > 0

@@ -10,15 +10,15 @@ CREATE OR ALTER PROCEDURE mq.list_tables
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: it skips locked rows, which higher isolation levels do not allow.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400);
     EXEC mq.require_name 'name', @name, 1;
     SET @id = @name;
     SELECT p.name, CONCAT(CASE WHEN p.table_schema <> N'dbo' THEN p.table_schema + N'.' END, p.table_name) AS [table],
-        mq.name_list(p.key_columns) AS key_columns, (SELECT MAX(name) FROM mq.split_names(p.order_column, N',')) AS order_column,
-        (SELECT MAX(name) FROM mq.split_names(p.status_column, N',')) AS status_column, p.ready_value, p.active_value, p.done_value,
+        mq.name_list(p.key_columns) AS key_columns, (SELECT name FROM mq.split_names(p.order_column, N',') WHERE n = 1) AS order_column,
+        (SELECT name FROM mq.split_names(p.status_column, N',') WHERE n = 1) AS status_column, p.ready_value, p.active_value, p.done_value,
         p.error_value, p.on_complete, p.late_seconds, CAST(p.equal_rows AS smallint) AS equal_rows, p.max_attempts,
         mq.count_polled(p.name, 'A') AS active, mq.count_polled(p.name, 'N') AS waiting, mq.count_polled(p.name, 'E') AS dead
     FROM mq.polled AS p WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)

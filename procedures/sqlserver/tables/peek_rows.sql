@@ -14,7 +14,7 @@ CREATE OR ALTER PROCEDURE mq.peek_rows
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @top int, @which char(1);
     EXEC mq.require_name 'name', @name, 0;
@@ -27,7 +27,7 @@ BEGIN
     -- Keys and errors are data of the table: only those who may read the table see them.
     EXEC mq.require_rights @id, 0;
     SELECT TOP (@top) e.id, e.key_json AS [key], e.state, e.attempts, e.reader, COALESCE(b.lease_until, e.run_at) AS run_at, e.error
-    FROM mq.polled_row AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+    FROM mq.polled_row AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (polled_row_due))
     LEFT JOIN mq.polled_batch AS b WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON b.batch_key = e.batch_key
     WHERE e.name = @id AND e.state = COALESCE(@which, e.state)
     ORDER BY e.state, e.run_at, e.id;

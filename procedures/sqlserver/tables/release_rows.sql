@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq.release_rows
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier, @name nvarchar(400);
@@ -24,9 +24,10 @@ BEGIN
             EXEC mq.require_rights @name, 1;
             WHILE @took > 0
             BEGIN
-                UPDATE TOP (1000) mq.polled_row
+                UPDATE TOP (1000) e
                 SET todo = 'L', hit = 0, refused = 0, retry = NULL
-                WHERE batch_key = @key AND todo IS NULL;
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+                WHERE e.batch_key = @key AND e.todo IS NULL;
                 SET @took = @@ROWCOUNT;
             END;
             EXEC mq.fail_rows @name, @key, 0, @count OUTPUT, @dead OUTPUT, @gone OUTPUT;

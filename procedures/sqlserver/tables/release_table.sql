@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq.release_table
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier = NEWID(), @table nvarchar(400);
@@ -30,14 +30,15 @@ BEGIN
             IF @there > 0
                 EXEC mq.require_rights @table, 1;
             -- Read the keys first, then delete each row by its primary key, to avoid deadlocks.
-            INSERT INTO @batches (batch_key) SELECT batch_key FROM mq.polled_batch WITH (READCOMMITTEDLOCK) WHERE name = @table;
+            INSERT INTO @batches (batch_key) SELECT batch_key FROM mq.polled_batch WITH (ROWLOCK, READCOMMITTEDLOCK) WHERE name = @table;
             DELETE b FROM @batches AS k INNER JOIN mq.polled_batch AS b WITH (ROWLOCK) ON b.batch_key = k.batch_key
             OPTION (FORCE ORDER, LOOP JOIN);
             WHILE @took > 0
             BEGIN
-                UPDATE TOP (1000) mq.polled_row
+                UPDATE TOP (1000) e
                 SET batch_key = @key, todo = 'L', hit = 0, refused = 0
-                WHERE name = @table AND active = 1 AND state <> 'E' AND todo IS NULL;
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_due))
+                WHERE e.name = @table AND e.active = 1 AND e.state <> 'E' AND e.todo IS NULL;
                 SET @took = @@ROWCOUNT;
             END;
             -- Nothing is written if the table was dropped. reset_active also finds claimed rows without an entry, and works
@@ -47,7 +48,9 @@ BEGIN
             SET @took = 1;
             WHILE @took > 0
             BEGIN
-                DELETE TOP (1000) FROM mq.polled_row WHERE name = @table;
+                DELETE TOP (1000) e
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_due))
+                WHERE e.name = @table;
                 SET @took = @@ROWCOUNT;
             END;
             DELETE FROM mq.polled_mark WHERE name = @table;

@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq.retry_rows
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: each statement must see what others have committed.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier = NEWID(), @table nvarchar(400);
@@ -30,7 +30,7 @@ BEGIN
             UPDATE e
             SET batch_key = @key, todo = 'Y', hit = 0, refused = 0
             FROM (
-                SELECT TOP (1000) id FROM mq.polled_row
+                SELECT TOP (1000) id FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_due))
                 WHERE name = @table AND state = 'E' AND id = COALESCE(@id, id) AND batch_key IS NULL
                 ORDER BY run_at, id
             ) AS d
@@ -42,16 +42,30 @@ BEGIN
                 EXEC mq.write_rows @table, @key, @error, 0, @problem OUTPUT, @detail OUTPUT;
                 IF @problem IS NOT NULL
                     EXEC mq.raise_error @problem, @detail;
-                DELETE FROM mq.polled_row WHERE batch_key = @key AND todo = 'Y' AND hit <> 1;
+                DELETE e
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+                WHERE e.batch_key = @key AND e.todo = 'Y' AND e.hit <> 1;
                 -- Rows whose new status the table refuses stay dead.
-                UPDATE mq.polled_row SET todo = 'Z' WHERE batch_key = @key AND todo = 'Y' AND refused = 1;
+                UPDATE e
+                SET todo = 'Z'
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+                WHERE e.batch_key = @key AND e.todo = 'Y' AND e.refused = 1;
             END;
-            UPDATE mq.polled_row
+            UPDATE e
             SET state = 'N', attempts = 0, run_at = @now, active = 0, batch_key = NULL, todo = NULL, hit = 0, row_json = NULL
-            WHERE batch_key = @key AND todo = 'Y';
+            FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+            WHERE e.batch_key = @key AND e.todo = 'Y';
             SET @count = @count + @@ROWCOUNT;
         END;
-        UPDATE mq.polled_row SET batch_key = NULL, todo = NULL, hit = 0, refused = 0 WHERE batch_key = @key;
+        SET @took = 1;
+        WHILE @took > 0
+        BEGIN
+            UPDATE TOP (1000) e
+            SET batch_key = NULL, todo = NULL, hit = 0, refused = 0
+            FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+            WHERE e.batch_key = @key;
+            SET @took = @@ROWCOUNT;
+        END;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

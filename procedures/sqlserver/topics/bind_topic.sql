@@ -16,7 +16,7 @@ BEGIN
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @name nvarchar(400), @words nvarchar(400);
-    DECLARE @created smallint, @resource nvarchar(255);
+    DECLARE @created smallint;
     BEGIN TRY
         EXEC mq.require_topic 'pattern', @pattern, 1;
         EXEC mq.require_name 'type', @type, 0;
@@ -24,12 +24,13 @@ BEGIN
         IF @own = 1
             BEGIN TRANSACTION;
         -- Of two equal calls, the second finds the row of the first.
-        SET @resource = mq.lock_name('topic', @words, @name);
-        EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
-            @LockOwner = 'Transaction', @LockTimeout = -1;
+        EXEC mq.wait_for_lock 'topic', @words, @name;
         INSERT INTO mq.binding (pattern, type, prefix)
         SELECT @words, @name, mq.topic_prefix(@words)
-        WHERE NOT EXISTS (SELECT * FROM mq.binding WITH (READCOMMITTEDLOCK) WHERE pattern = @words AND type = @name);
+        WHERE NOT EXISTS (
+            SELECT * FROM mq.binding WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (binding_pk))
+            WHERE pattern = @words AND type = @name
+        );
         SET @created = @@ROWCOUNT;
         IF @own = 1
             COMMIT TRANSACTION;

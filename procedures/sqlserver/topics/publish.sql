@@ -24,7 +24,8 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
-    DECLARE @type nvarchar(400) = NCHAR(1), @id bigint, @created smallint, @changed smallint, @count bigint = 0;
+    -- No name sorts before it.
+    DECLARE @type nvarchar(400) = REPLICATE(NCHAR(1), 400), @id bigint, @created smallint, @changed smallint, @count bigint = 0;
     DECLARE @types TABLE (type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY NONCLUSTERED);
     BEGIN TRY
         EXEC mq.require_topic 'topic', @topic, 0;

@@ -78,5 +78,9 @@ def main() -> None:
 
 def _line(error: Exception) -> str:
     """An error on one line. The formatted message of Typer's errors names the argument."""
+    from ..databases.registry import without_logins
+    from ..output import escaped
+
     text = error.format_message() if hasattr(error, "format_message") else str(error)
-    return " ".join(text.split()) or ("aborted" if isinstance(error, typer.Abort) else type(error).__name__)
+    text = escaped(" ".join(without_logins(text).split()))
+    return text or ("aborted" if isinstance(error, typer.Abort) else type(error).__name__)

@@ -97,4 +97,4 @@ def say(text: str, as_json: bool, **values: Any) -> None:
     if as_json:
         output.rows([values], [], True)
     else:
-        print(text)
+        print(output.escaped_lines(text) if sys.stdout.isatty() else text)

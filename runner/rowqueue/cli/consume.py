@@ -62,7 +62,7 @@ def consume(
 ) -> None:
     """Run a handler for each message until stopped.
 
-    At SIGTERM or SIGINT, running handlers finish; a second signal aborts them.
+    At SIGTERM or SIGINT, running handlers finish; a second signal, at least a second later, aborts them.
     """
     consuming.log_to_stderr(log_level)
     if keep_results and exec is not None:

@@ -174,4 +174,6 @@ def run(
     """Consume until done or stopped, and serve the health port if one is given."""
     with opened(url) as database:
         check_installed(database, options.connect_timeout)
+        with bad_options():
+            link.when_there(lambda: service.check_results(database, options), options.connect_timeout)
         service.consume(database, handler, options, source(options), health_port)

@@ -1,68 +1,90 @@
 """`runner doctor`."""
 
-from contextlib import suppress
+from collections.abc import Callable
+from functools import partial
 
 from .. import install, output
 from ..databases import Database, Forbidden, Row, SchemaMissing
+from ..parts import Parts, said
+from ..seeing import Looking, incidents
 from .common import Json, Url, group, opened
 
 top = group()
 
+_SHOWN = 50  # incidents
+
 
 @top.command()
 def doctor(database: Url = None, json: Json = False) -> int:
-    """Check the installation, the privileges and the health of the queues.
+    """Check the installation, the privileges and the health of the queues, and list what is wrong with them now.
 
-    Exit code 3: run `runner apply`. 1: a check is bad.
+    Exit code 3: run `runner apply`. 1: a check is bad. Incidents do not change it: they are for monitoring.
     """
     with opened(database) as target:
-        installation, wrong = _installation(target)
-        rights = _rights(target) if installation["value"] else []
-        cluster = _cluster(target)
-        health: list[Row] = []
-        session = target.connect("runner doctor")
-        try:
-            with suppress(SchemaMissing):
-                health = session.call("queue_health")
-        finally:
-            session.close()
-    found = [installation, *rights, *cluster, *health]
+        wrong: list[Row] = []
+        checks = _part("installation", lambda: _installation(target, wrong))
+        is_missing = checks[0]["verdict"] == "bad" and not checks[0]["value"]
+        rights = [] if is_missing else _part("rights", lambda: _rights(target))
+        health: list[Row] = _part("cluster", lambda: _cluster(target))
+        happening: list[incidents.Incident] = []
+        if not is_missing:
+            session = target.connect("runner doctor")
+            try:
+                looking = Looking(session)
+                health += _part("queue_health", lambda: session.call("queue_health"))
+                happening = Parts().get("incidents", partial(incidents.incidents, looking), [])
+                health += [_check(name, "bad", None, "", reason) for name, reason in looking.failed.items()]
+            finally:
+                session.close()
+    found = [*checks, *rights, *health]
+    listed = [_row(incident) for incident in happening]
     if json:
-        output.rows([*found, *wrong], [], True)
+        output.rows([*found, *wrong, *listed], [], True)
     else:
         output.rows(found, ["name", "verdict", "value", "unit", "detail"], False)
-        if wrong and installation["value"]:  # if nothing is installed, a list of all files does not help
+        if wrong and not is_missing:  # if nothing is installed, a list of all files does not help
             print()
             output.rows(wrong, ["kind", "name", "state"], False)
+        if listed:
+            print()
+            output.rows(listed[:_SHOWN], ["incident", "verdict", "name", "since", "detail"], False)
+            if len(listed) > _SHOWN:
+                print(f"and {len(listed) - _SHOWN:,} more; --json has all")
     if wrong or any(row["verdict"] == "bad" for row in rights):
         return SchemaMissing.exit_code
-    return int(any(row["verdict"] == "bad" for row in health))
+    return int(any(row["verdict"] == "bad" for row in found))
 
 
-def _installation(database: Database) -> tuple[Row, list[Row]]:
-    """The installation as a row like those of queue_health, and the files that differ from this release."""
+def _part(name: str, work: Callable[[], list[Row]]) -> list[Row]:
+    """The rows of a part; a row with its error if it fails. The other parts go on."""
+    parts = Parts()
+    nothing: list[Row] = []
+    rows = parts.get(name, work, nothing)
+    for error in parts.errors.values():
+        if isinstance(error, Forbidden):
+            return [_check(name, "warn", None, "", f"this user may not check it: {error}")]
+        return [_check(name, "bad", None, "", said(error))]
+    return rows
+
+
+def _installation(database: Database, wrong: list[Row]) -> list[Row]:
+    """The installation as a row like those of queue_health; adds the files that differ from this release to `wrong`."""
     name = "installation"
-    try:
-        files = install.status(database)
-    except Forbidden as error:
-        return _check(name, "warn", None, "", f"this user may not check it: {error}"), []
-    wrong = [{"kind": f.kind, "name": f.name, "state": f.state} for f in files if f.state != "ok"]
+    files = install.status(database)
+    wrong += [{"kind": f.kind, "name": f.name, "state": f.state} for f in files if f.state != "ok"]
     unit = f"of {len(files)} files"
     if not wrong:
-        return _check(name, "ok", len(files), unit, "all files are installed as released"), []
+        return [_check(name, "ok", len(files), unit, "all files are installed as released")]
     missing = all(file.state == "missing" for file in files)
     detail = "the queue is not installed: run `runner apply`" if missing else "run `runner apply` to repair it"
-    return _check(name, "bad", len(files) - len(wrong), unit, detail), wrong
+    return [_check(name, "bad", len(files) - len(wrong), unit, detail)]
 
 
 def _rights(database: Database) -> list[Row]:
     """A row for each wrong owner, definer or grant, and the warnings about the installation."""
     name = "rights"
-    try:
-        problems = install.rights_problems(database)
-        warnings = database.warnings_about_installation()
-    except Forbidden as error:
-        return [_check(name, "warn", None, "", f"this user may not check it: {error}")]
+    problems = install.rights_problems(database)
+    warnings = database.warnings_about_installation()
     found = [_check(name, "bad", None, "", f"{problem}: run `runner apply` to repair it") for problem in problems]
     found = found or [_check(name, "ok", 0, "problems", "owners and grants are as released")]
     return found + [_check(name, "warn", None, "", warning) for warning in warnings]
@@ -79,3 +101,13 @@ def _cluster(database: Database) -> list[Row]:
 
 def _check(name: str, verdict: str, value: int | None, unit: str, detail: str) -> Row:
     return {"name": name, "verdict": verdict, "value": value, "unit": unit, "detail": detail}
+
+
+def _row(incident: incidents.Incident) -> Row:
+    return {
+        "incident": incident.kind,
+        "verdict": incident.verdict,
+        "name": incident.name,
+        "since": incident.since,
+        "detail": f"{incident.text}: {incident.error}" if incident.error else incident.text,
+    }

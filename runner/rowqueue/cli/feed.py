@@ -21,7 +21,8 @@ _FEED_STATS = ("feed", "table", "last_position", "unpublished", "consumer", "pos
 def publish(
     feed: Feed,
     size: Annotated[int, typer.Option("--size", min=1, max=10_000, help="Rows per call.")] = 500,
-    once: Annotated[bool, typer.Option("--once", help="End when nothing is left to publish.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="End after one batch.")] = False,
+    drain: Annotated[bool, typer.Option("--drain", help="End when nothing is left to publish.")] = False,
     log_level: consuming.Level = consuming.LogLevel.info,
     connect_timeout: consuming.ConnectTimeout = None,
     database: Url = None,
@@ -31,7 +32,7 @@ def publish(
     consuming.log_to_stderr(log_level)
     with opened(database) as target:
         consuming.check_installed(target, connect_timeout)
-        publisher = feeds.Publisher(target, feed, size, once, connect_timeout)
+        publisher = feeds.Publisher(target, feed, size, once, drain, connect_timeout)
         publisher.run()
     say(f"{publisher.published} published", json, count=publisher.published)
 

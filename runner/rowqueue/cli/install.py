@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from .. import install, link
+from ..output import escaped
 from .common import Json, Url, Yes, group, opened, say
 
 top = group()
@@ -24,7 +25,7 @@ def apply(
     with opened(database) as target:
         applied = link.when_there(lambda: install.apply(target, break_lock), connect_timeout)
     for notice in [*(f"repaired: {problem}" for problem in applied.mended), *applied.notices]:
-        print(f"runner: {notice}", file=sys.stderr)
+        print(f"runner: {escaped(notice)}", file=sys.stderr)
     say(
         f"applied {len(applied.migrations)} migrations and {len(applied.procedures)} procedure files"
         if applied.migrations or applied.procedures
@@ -54,17 +55,24 @@ def uninstall(
     database: Url = None,
     yes: Yes = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Continue if a polling table cannot be released, and leave it unchanged.")
+        bool, typer.Option("--force", help="Continue if polling tables are not released: their claimed rows stay.")
     ] = False,
     cascade: Annotated[
         bool, typer.Option("--cascade", help="Also drop or break your views and other objects that use the queue.")
     ] = False,
 ) -> None:
-    """Remove the queue and all its messages from the database. Adopted tables are released first."""
+    """Remove the queue and all its messages from the database. Polling tables are released first.
+
+    Tables of other users are not changed.
+    """
     if not yes:
         if not sys.stdin.isatty():
             raise typer.BadParameter("required without a terminal: all messages will be lost", param_hint="--yes")
         typer.confirm("Remove the queue and all its messages?", abort=True, err=True)
     with opened(database) as target:
-        released = install.uninstall(target, force, cascade)
-    print(f"uninstalled; released first: {', '.join(released)}" if released else "uninstalled")
+        released, left = install.uninstall(target, force, cascade)
+    notes = [
+        f"; released first: {', '.join(released)}" if released else "",
+        f"; left: {', '.join(left)}" if left else "",
+    ]
+    print(escaped("uninstalled" + "".join(notes)))

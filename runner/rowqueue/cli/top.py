@@ -22,6 +22,6 @@ def show(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "textual":
             raise
-        raise Failed("textual is not installed: pip install 'rowqueue[top]'") from None
+        raise Failed("textual is not installed: pip install '.[top]' in the checkout of rowqueue") from None
     with opened(database) as target:
         return app.run(target, interval)

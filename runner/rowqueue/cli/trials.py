@@ -3,23 +3,22 @@
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import typer
 
 from .. import output
+from ..databases.url import shown
 from .common import Json, Url, group, opened
 
 top = group()
 
 
 def _option(context: typer.Context, url: str | None) -> str:
-    """The --database option of this command line, for a command that is printed; a URL with a password is not shown."""
+    """The --database option of this command line, to print; not a URL with a password or options."""
     source = context.get_parameter_source("database")
     if url is None or source is None or source.name != "COMMANDLINE":
         return ""
-    is_secret = "password" in url or urlsplit(url).password is not None
-    return f" --database {'URL' if is_secret else quote(url)}"
+    return f" --database {quote(url) if shown(url) == url else 'URL'}"
 
 
 @top.command()

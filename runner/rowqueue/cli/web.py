@@ -31,7 +31,7 @@ def web(
         ),
     ] = False,
     hide_bodies: Annotated[
-        bool, typer.Option("--hide-bodies", help="Hide bodies, headers and results. Errors are still shown.")
+        bool, typer.Option("--hide-bodies", help="Hide bodies, headers, results and the texts of errors.")
     ] = False,
     root_path: Annotated[
         str,
@@ -68,7 +68,9 @@ def web(
         from .. import exporter
         from ..web import serving
     except ModuleNotFoundError as error:
-        raise typer.BadParameter(f"runner web needs {error.name}: pip install 'rowqueue[web]'") from None
+        raise typer.BadParameter(
+            f"runner web needs {error.name}: pip install '.[web]' in the checkout of rowqueue"
+        ) from None
 
     consuming.log_to_stderr(log_level)
     listener = serving.listening(host, port)

@@ -11,7 +11,6 @@ from typing import Any
 from ..databases import Conflict, Disconnected
 from ..link import Link
 from ..messages import Held
-from .reports import Reports
 from .tally import Tally
 
 # Seconds. When a handler has run this long, ask the server how much of the lease is left. The shortest lease is 1 s.
@@ -72,11 +71,9 @@ class Leases:
             with self._lock:
                 del self._held[batch.key]
 
-    def beat(self, link: Link, ended: threading.Event, reports: Reports) -> None:
-        """Extend leases and send reports until `ended` is set. Runs as a thread."""
-        reports.send_if_due(link)
-        while not ended.wait(min(self._until_next_beat(), reports.seconds_left())):
-            reports.send_if_due(link)
+    def beat(self, link: Link, ended: threading.Event) -> None:
+        """Extend leases until `ended` is set. Runs as a thread."""
+        while not ended.wait(self._until_next_beat()):
             now = time.monotonic()
             with self._lock:
                 due = [batch for batch in self._held.values() if batch.beat_at <= now and not batch.lost]

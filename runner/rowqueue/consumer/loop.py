@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..databases import Database
 from ..handlers import Handler
 from ..link import Link, Outage
-from ..shutdown import Shutdown
+from ..shutdown import Shutdown, join
 from .claims import Claims
 from .leases import Leases
 from .options import Options
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("rowqueue")
 
 READY_SECONDS = 30.0
+LAST_REPORT_SECONDS = 5.0  # how long the end waits for the last report: others may hold its lock
 _LATER = "; claimed messages are retried when their lease ends"
 
 
@@ -78,19 +79,23 @@ class Consumer:
             self._shutdown.listen()
         log.info("consuming %s as %s", ", ".join(self._options.types), self._options.reader)
         heartbeat = self._start(self._beat, "heartbeat")
+        reports = self._start(self._report, "reports", daemon=True)
         workers = [self._start(partial(self._work, inbox), "worker") for inbox in self._pool.inboxes]
         poller = self._start(self._poll, "poller")
         try:
-            poller.join()
+            join(poller)
         except BaseException:  # such as KeyboardInterrupt without `signals`
             self.stop()
-            poller.join()
+            join(poller)
             raise
         finally:
             self._end_workers(workers, heartbeat)
+            reports.join(LAST_REPORT_SECONDS)
+            self._handler.close(self._shutdown.time_left())
         log.info("done: %s", str(self._tally) or "no messages")
         if self._error is not None:
             raise self._error
+        self._handler.check()
 
     def stop(self) -> None:
         """Stop claiming and start no further message. `run` returns when running handlers are done. Any thread."""
@@ -100,10 +105,9 @@ class Consumer:
         for inbox in self._pool.inboxes:
             inbox.put(None)
         for worker in workers:
-            worker.join()
+            join(worker)
         self._ended.set()
-        heartbeat.join()
-        self._handler.close(self._shutdown.time_left())
+        join(heartbeat)
 
     def is_ready(self) -> bool:
         """Whether no connection is lost, and a claim was answered within 30 seconds or all worker threads are busy."""
@@ -112,22 +116,29 @@ class Consumer:
 
     # ---- the threads, each with its own connection ---------------------------------------------------
 
-    def _start(self, target: Callable[[], None], name: str) -> threading.Thread:
+    def _start(self, target: Callable[[], None], name: str, daemon: bool = False) -> threading.Thread:
         def guarded() -> None:
             try:
                 target()
             except BaseException as error:
                 self._fail(error)
 
-        thread = threading.Thread(target=guarded, name=name)
+        thread = threading.Thread(target=guarded, name=name, daemon=daemon)
         thread.start()
         return thread
 
     def _beat(self) -> None:
         link = self._link()
         try:
-            self._leases.beat(link, self._ended, self._reports)
-            self._reports.send_last(link)
+            self._leases.beat(link, self._ended)
+        finally:
+            link.close()
+
+    def _report(self) -> None:
+        # A connection of its own: others may hold the lock of a report, and leases must be extended meanwhile.
+        link = self._link()
+        try:
+            self._reports.send(link, self._ended)
         finally:
             link.close()
 

@@ -4,18 +4,19 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
 
 from ..databases import Conflict, DatabaseError, Disconnected, QueueError, Session
-from ..handlers import Handled
 from ..link import Link
 from ..messages import Item, Message
 
 log = logging.getLogger("rowqueue")
 
+LAST_PAUSES = (0.0, 0.1, 0.3, 1.0, 2.0)  # seconds before each try to send the last report
 # The limits of report_consumer.
 _MOST_BUSY_MS, _MOST_WAITED_MS = 10_000_000_000, 10_000_000_000_000
 
@@ -57,6 +58,14 @@ class Figures:
             self.sent.update(map(_minute, times))
 
 
+@dataclass(eq=False)
+class _Busy:
+    """A handler that runs, and since when its time has not been counted."""
+
+    type: str
+    since: float
+
+
 class Reports:
     """The figures of all worker threads by queue, and their reports. `every`: seconds between reports; 0: none.
 
@@ -67,39 +76,64 @@ class Reports:
         self._types, self._reader, self._every, self._counts_dead = types, reader, every, counts_dead
         self._lock = threading.Lock()
         self._figures: dict[str, Figures] = {}
+        self._busy: set[_Busy] = set()
         self._base = time.time()
         self._server_ahead = 0.0  # the server's clock minus `_base` minus the monotonic clock
         self._due = 0.0 if every else float("inf")
 
-    def finished(self, type: str, messages: Sequence[Item], handled: Handled, dead: int) -> None:
-        """Count the started messages of a batch. `dead`: how many are known to be dead letters."""
+    @contextmanager
+    def busy(self, type: str) -> Iterator[None]:
+        """Count the time of the block; each report has the part since the last one, also while the block runs."""
+        handler = _Busy(type, time.monotonic())
+        with self._lock:
+            self._busy.add(handler)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._busy.discard(handler)
+                self._count(handler)
+
+    def _count(self, handler: "_Busy") -> None:
+        now = time.monotonic()
+        self._figures.setdefault(handler.type, Figures()).busy += now - handler.since
+        handler.since = now
+
+    def finished(self, type: str, messages: Sequence[Item], began: float, failed: int, dead: int) -> None:
+        """Count messages that were finished. `began`: when the handler did. `dead`: how many are known dead letters."""
         if self._due == float("inf"):  # reports are off
             return
         with self._lock:
             figures = self._figures.setdefault(type, Figures())
-            figures.completed += len(messages) - len(handled.failures)
-            figures.failed += len(handled.failures)
+            figures.completed += len(messages) - failed
+            figures.failed += failed
             figures.dead += dead
-            figures.busy += handled.seconds
-            figures.begin(cast("Sequence[Message]", messages), handled.began, self._base)
+            figures.begin(cast("Sequence[Message]", messages), began, self._base)
 
-    def seconds_left(self) -> float:
-        """Seconds until the next report is due."""
-        return self._due - time.monotonic()
+    def send(self, link: Link, ended: threading.Event) -> None:
+        """Report all queues again and again until `ended` is set, and a last time. Runs as a thread.
 
-    def send_if_due(self, link: Link) -> None:
-        """Report all queues if a report is due. An error of the database is logged; the consumer continues."""
-        if self.seconds_left() <= 0:
+        An error of the database is logged; the consumer continues.
+        """
+        while self._due < float("inf") and not ended.wait(max(self._due - time.monotonic(), 0)):
             self._due = time.monotonic() + self._every
             self._send(link, self._every)
-
-    def send_last(self, link: Link) -> None:
-        """Send the last report: the consumer stops."""
         if self._due < float("inf"):
-            self._send(link, 0)
+            self._send_last(link)
 
-    def _send(self, link: Link, next_seconds: int) -> None:
+    def _send_last(self, link: Link) -> None:
+        """Send the last report: the consumer stops. Tries several times, for a few seconds."""
+        for pause in LAST_PAUSES:
+            time.sleep(pause)
+            if self._send(link, 0):
+                return
+        log.warning("the last report of this consumer was not sent: `runner consumers` shows it as silent")
+
+    def _send(self, link: Link, next_seconds: int) -> bool:
+        """Report all queues; False when the figures wait for the next report."""
         with self._lock:
+            for handler in self._busy:
+                self._count(handler)
             figures, self._figures = self._figures, {}
 
         def report(session: Session) -> datetime:
@@ -115,11 +149,13 @@ class Reports:
             with self._lock:
                 for type, left in figures.items():
                     self._figures.setdefault(type, Figures()).add(left)
+            return False
         except (DatabaseError, QueueError) as error:
             log.warning("this consumer no longer reports for `runner consumers`: %s", error)
             self._due = float("inf")
         else:
             self._server_ahead = now.timestamp() - self._base - (asked_at + time.monotonic()) / 2
+        return True
 
     def _report(self, session: Session, type: str, of: Figures, next_seconds: int) -> datetime:
         waited = of.began + self._server_ahead * of.first - of.created

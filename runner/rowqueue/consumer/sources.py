@@ -1,21 +1,35 @@
 """Sources of batches: the calls that claim and finish them."""
 
+import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import ClassVar, TypeVar
 
-from ..databases import LEASE_LOST, QueueError, Rows, Session, Values
+from ..databases import LEASE_LOST, DatabaseError, QueueError, Rows, Session, Values
 from ..handlers import Handled
 from ..link import Link
-from ..messages import Held, Item, Message
+from ..messages import Failure, Held, Item, Message, clean
 from .leases import Batch
 from .options import Options
 
+log = logging.getLogger("rowqueue")
 T = TypeVar("T")
 
 LONGEST_BLIND_POLL = 0.15  # without wake-ups; a message waits for half of it on average
+
+LONGEST_LIST = 1_000_000  # characters of all errors of one call; a server may accept only a few megabytes
+CHUNK = 100  # messages that are finished one by one in one transaction: heartbeats wait for it
+SHORT = 300  # characters of an error in place of one that could not be stored
+
+
+class Refused(DatabaseError):
+    """The outcome of a batch cannot be stored as it is. `is_lost`: the batch key does not hold its messages."""
+
+    def __init__(self, reason: str, is_lost: bool = False) -> None:
+        super().__init__(reason)
+        self.is_lost = is_lost
 
 
 class Source(ABC):
@@ -46,11 +60,17 @@ class Source(ABC):
 
     @abstractmethod
     def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> Rows | None:
-        """Finish a batch. Returns the rows of the next one, up to `size`, if finishing claims it; None: batch lost."""
+        """Finish a batch. Returns the rows of the next one, up to `size`, if finishing claims it; None: batch lost.
+
+        Raises Refused when an outcome cannot be stored; then nothing is finished, and `finish_part` finds which one.
+        """
 
     @abstractmethod
-    def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> None:
-        """Finish the started items and give the others back without counting an attempt. No effect on a lost batch."""
+    def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> Sequence[Item]:
+        """Finish the started items and give the others back without counting an attempt; returns those it finished.
+
+        Items that the batch does not hold any more are left out.
+        """
 
 
 class QueueSource(Source):
@@ -75,38 +95,81 @@ class QueueSource(Source):
         return bool(row["ready"]), row["next_run_at"]
 
     def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> Rows | None:
+        lines = handled.lines()
+
         def settle(session: Session) -> Rows:
             if not handled.results:
-                return session.fetch("finish_batch", batch.key, handled.lines(), size)
+                return session.fetch("finish_batch", batch.key, lines, size)
             with session.transaction():
                 for id, result in handled.results.items():
                     session.call("set_result", id, batch.key, result)
-                return session.fetch("finish_batch", batch.key, handled.lines(), size)
+                return session.fetch("finish_batch", batch.key, lines, size)
 
-        return _unless_lost(lambda: link.run(settle, self._never))
+        if lines is not None and len(lines) > LONGEST_LIST:
+            raise Refused(f"the errors of a batch are longer than {LONGEST_LIST:,} characters together")
+        try:
+            return _or_refused(lambda: link.run(settle, self._never))
+        except Refused as error:
+            if not error.is_lost:
+                raise
+            return None  # or it was finished by a call whose answer was lost
 
-    def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> None:
-        failures = {f.id: f for f in handled.failures}
+    def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> Sequence[Item]:
+        failures = {failure.id: failure for failure in handled.failures}
+        finished: list[Item] = []
+        for n in range(0, len(started), CHUNK):
+            finished += self._settle(link, batch, started[n : n + CHUNK], failures, handled.results)
+        link.call(self._never, "release_batch", batch.key)
+        return finished
 
-        def settle(session: Session) -> None:
+    def _settle(
+        self, link: Link, batch: Batch, some: Sequence[Item], failures: dict[int, Failure], results: dict[int, str]
+    ) -> Sequence[Item]:
+        """Finish messages in one transaction; if an outcome is refused, find it by halves and store a plain one."""
+
+        def settle(session: Session) -> list[Item]:
             with session.transaction():
-                for message in started:
-                    if f := failures.get(message.id):
-                        session.call("fail", f.id, batch.key, f.error, f.retry_after)
-                    else:
-                        if message.id in handled.results:
-                            session.call("set_result", message.id, batch.key, handled.results[message.id])
-                        session.call("complete", message.id, batch.key)
-                session.call("release_batch", batch.key)
+                return [message for message in some if self._end(session, batch, message.id, failures, results)]
 
-        _unless_lost(lambda: link.run(settle, self._never))
+        try:
+            return _or_refused(lambda: link.run(settle, self._never))
+        except Refused as error:
+            if len(some) > 1:
+                half = len(some) // 2
+                return [
+                    *self._settle(link, batch, some[:half], failures, results),
+                    *self._settle(link, batch, some[half:], failures, results),
+                ]
+            if error.is_lost:
+                return []
+            [message] = some
+            if results.pop(message.id, None) is not None:
+                log.warning("%s message %d: its result is not kept: %s", batch.type, message.id, error)
+            elif message.id in failures:
+                text = f"the attempt failed; its error could not be stored: {error}"
+                log.warning("%s message %d: %s", batch.type, message.id, text)
+                failures[message.id] = Failure(message.id, failures[message.id].retry_after, clean(text)[:SHORT])
+            else:
+                raise
+            return link.run(settle, self._never)
+
+    def _end(
+        self, session: Session, batch: Batch, id: int, failures: dict[int, Failure], results: dict[int, str]
+    ) -> bool:
+        """Finish one message; False when the batch does not hold it."""
+        if failure := failures.get(id):
+            return session.call("fail", id, batch.key, failure.error, failure.retry_after)[0]["state"] is not None
+        if id in results:
+            session.call("set_result", id, batch.key, results[id])
+        return bool(session.call("complete", id, batch.key)[0]["count"])
 
 
-def _unless_lost(finish: Callable[[], T]) -> T | None:
-    """The result of `finish`; None when the batch was lost, or was finished by a call whose answer was lost."""
+def _or_refused(finish: Callable[[], T]) -> T:
+    """The result of `finish`. Raises Refused when the server or the driver cannot take an outcome."""
     try:
         return finish()
-    except QueueError as error:
-        if error.number != LEASE_LOST:
+    except (QueueError, DatabaseError) as error:
+        # The classes below DatabaseError are about the connection, the server or the installation.
+        if not isinstance(error, QueueError) and type(error) is not DatabaseError:
             raise
-        return None
+        raise Refused(str(error), isinstance(error, QueueError) and error.number == LEASE_LOST) from error

@@ -5,7 +5,7 @@ import random
 import time
 from contextlib import suppress
 
-from ..databases import Conflict, DatabaseError, Disconnected, SchemaMissing, Session
+from ..databases import Conflict, DatabaseError, Disconnected, QueueError, SchemaMissing, Session
 from ..handlers import Handled
 from ..link import Link
 from ..messages import Failure, Message
@@ -35,14 +35,14 @@ class TakeWorker(Worker):
             worked = True
         return worked
 
-    def _take(self, link: Link, type: str, at_most: int | None = None) -> bool:
-        """Take a batch and handle it in one transaction; False when nothing was ready or the connection was lost.
+    def _take(self, link: Link, type: str, is_alone: bool = False) -> bool:
+        """Take a batch and handle it in one transaction; False when nothing was ready or the take failed.
 
-        One failed message makes the whole transaction fail. So after a failed batch no attempt is counted, and its
-        messages are handled in a transaction each. `at_most`: None for the batch size.
+        One failed message makes the whole transaction fail; so does a conflict or a lost connection. Then no attempt is
+        counted, and its messages are handled in a transaction each (`is_alone`), where attempts count.
         """
         claims, budget = self._claims, self._claims.budget
-        size = budget.take(at_most or self._options.batch)
+        size = budget.take(1 if is_alone else self._options.batch)
         messages: list[Message] = []
         handled = Handled()
 
@@ -51,55 +51,67 @@ class TakeWorker(Worker):
                 messages.extend(Message(*row) for row in session.fetch("take_batch", type, size)())
                 for message in messages:
                     message.connection = connection
-                handled.began = claims.last_claim = claims.last_work = time.monotonic()
-                self._handler.run(messages, handled, lambda: not handled.failures)
-                handled.seconds = time.monotonic() - handled.began
+                claims.last_claim = claims.last_work = time.monotonic()
+                if messages:
+                    self._run(messages, handled, lambda: not handled.failures)
                 if handled.failures or handled.crash:
                     raise _RollBack from handled.cause
 
         if size == 0 or self._stop.is_set():
             budget.give_back(size)
             return False
+        passes = False  # the failure may be nobody's fault
         try:
             link.once(work)
         except _RollBack:
             pass
-        except (Disconnected, Conflict) as error:  # perhaps of one of the handler's own statements
-            log.info("%s: rolled back; the messages will be taken again: %s", type, error)
-            budget.give_back(size)
-            with suppress(Disconnected):  # only after `stop`
-                link.run(lambda _: None, self._stop)
-            return False
-        except DatabaseError as error:
+        except (DatabaseError, QueueError) as error:
+            passes = isinstance(error, Disconnected | Conflict)
+            if not messages and passes:
+                log.info("%s: nothing was taken: %s", type, error)
+                budget.give_back(size)
+                self._await_connection(link)
+                return False
             if not messages or isinstance(error, SchemaMissing):
                 raise
-            # The commit was refused, for example by a deferred constraint on the handler's changes.
+            # One of the handler's own statements, or the commit, for example for a deferred constraint.
             handled.failures = [Failure.of(message, error) for message in messages]
-        if handled.failures and len(messages) > 1 and not handled.crash:
+        if handled.failures and (len(messages) > 1 or (passes and not is_alone)) and not handled.crash:
             budget.give_back(size)
-            log.info("%s: a batch of %d messages was rolled back; they are handled one by one", type, len(messages))
+            reason = handled.failures[0].error
+            log.info("%s: %d messages were rolled back and are handled one by one: %s", type, len(messages), reason)
+            self._await_connection(link)
             # Other consumers may have taken some of them.
-            all(self._take(link, type, 1) for _ in messages)
+            all(self._take(link, type, is_alone=True) for _ in messages)
             return True
         budget.give_back(size - len(messages))
         self._settle(link, type, messages, handled)
         return bool(messages)
 
+    def _await_connection(self, link: Link) -> None:
+        with suppress(Disconnected):  # only after `stop`
+            link.run(lambda _: None, self._stop)
+
     def _settle(self, link: Link, type: str, messages: list[Message], handled: Handled) -> None:
         """Count the failed attempts of a take that was rolled back, and nothing else."""
 
-        def count(session: Session) -> int:
+        def count(session: Session) -> dict[int, str | None]:
             with session.transaction():
-                calls = [session.call("fail", f.id, None, f.error, f.retry_after) for f in handled.failures]
-            return sum(row["state"] == "E" for rows in calls for row in rows)
+                return {f.id: session.call("fail", f.id, None, f.error, f.retry_after)[0]["state"] for f in failures}
 
-        dead = 0
         if self._crashed(handled):
             return
-        if handled.failures:
-            failed = {f.id for f in handled.failures}
-            messages = [message for message in messages if message.id in failed]
+        failures = handled.failures
+        states: dict[int, str | None] = {}
+        if failures:
+            with suppress(Disconnected, Conflict):
+                link.once(lambda session: session.now())  # the handler may have closed the connection
             # Not repeated: if the connection is lost now, it was probably lost during the handler.
             with suppress(Disconnected, Conflict):
-                dead = link.once(count)
-        self._tally.finished(type, messages, handled, dead)
+                states = link.once(count)
+            for f in failures:
+                # The connection is lost, the handler has committed, or others have taken the message.
+                if not states.get(f.id):
+                    log.warning("%s message %d failed, and the attempt is not counted: %s", type, f.id, f.error)
+            messages = [message for message in messages if states.get(message.id)]
+        self._tally.finished(type, messages, handled, sum(state == "E" for state in states.values()))

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from ..handlers import Handled
@@ -52,14 +53,18 @@ class Tally:
         if self._metrics is not None:
             self._metrics.reconnects.inc()
 
-    def finished(self, type: str, started: Sequence[Item], handled: Handled, dead: int = 0) -> None:
-        """Log the failures and count the messages of a finished batch. `dead`: how many are known dead letters."""
-        if handled.failures:
-            attempts = {message.id: message.attempt for message in started}
-            for f in handled.failures:
-                log.warning("%s message %d failed (attempt %d): %s", type, f.id, attempts[f.id], f.error)
-        discarded = sum(f.retry_after == -1 for f in handled.failures)
-        self.count(type, "completed", len(started) - len(handled.failures))
-        self.count(type, "failed", len(handled.failures) - discarded)
+    def busy(self, type: str) -> AbstractContextManager[None]:
+        """Count the time of the block as time in a handler."""
+        return self._reports.busy(type)
+
+    def finished(self, type: str, finished: Sequence[Item], handled: Handled, dead: int = 0) -> None:
+        """Log the failures and count the messages that were finished. `dead`: how many are known dead letters."""
+        attempts = {message.id: message.attempt for message in finished} if handled.failures else {}
+        failures = [f for f in handled.failures if f.id in attempts]
+        for f in failures:
+            log.warning("%s message %d failed (attempt %d): %s", type, f.id, attempts[f.id], f.error)
+        discarded = sum(f.retry_after == -1 for f in failures)
+        self.count(type, "completed", len(finished) - len(failures))
+        self.count(type, "failed", len(failures) - discarded)
         self.count(type, "discarded", discarded)
-        self._reports.finished(type, started, handled, dead)
+        self._reports.finished(type, finished, handled.began, len(failures), dead)

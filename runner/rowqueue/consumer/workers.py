@@ -1,21 +1,25 @@
 """Worker threads: which are idle, and how one handles a batch, finishes it and claims the next."""
 
+import logging
 import queue
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from ..handlers import Handled, Handler
 from ..link import Link
+from ..messages import Item
 from .ahead import LONGEST_QUICK, QUICK, Ahead, Next
 from .claims import Claims
 from .leases import Batch, Leases
 from .options import Options
-from .sources import Source
+from .sources import Refused, Source
 from .tally import Tally
+
+log = logging.getLogger("rowqueue")
 
 # The jobs of a worker thread: a batch to handle; under --transaction, a queue to take from or LOOK; at the end, None.
 Inbox = queue.SimpleQueue[Batch | str | None]
@@ -86,12 +90,22 @@ class Worker(ABC):
     def close(self) -> None:  # noqa: B027  (most have nothing to end)
         """Called after the last job."""
 
+    def _run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
+        """Run the handler and note its outcome, whatever it raises."""
+        type, handled.began = messages[0].type, time.monotonic()
+        with self._tally.busy(type):
+            try:
+                self._handler.run(messages, handled, go_on)
+            except BaseException as error:
+                unstarted = {message.id for message in handled.unstarted}
+                handled.add_all([message for message in messages if message.id not in unstarted], error)
+        handled.seconds = time.monotonic() - handled.began
+
     def _crashed(self, handled: Handled) -> bool:
-        """Whether the handler raised an exception that must end the process; if so, `fail` is called."""
-        error = handled.ending()
-        if error is not None:
-            self._fail(error)
-        return error is not None
+        """Whether the handler's command cannot be started, which must end the process; if so, `fail` is called."""
+        if handled.crash is not None:
+            self._fail(handled.crash)
+        return handled.crash is not None
 
 
 class BatchWorker(Worker):
@@ -157,7 +171,13 @@ class BatchWorker(Worker):
         chains = self._chains and goes_on
         size = budget.take(self._options.batch) if chains and not self._stop.is_set() else 0
         asked_at = time.monotonic()
-        rows = self._source.finish(link, batch, handled, size)
+        try:
+            rows = self._source.finish(link, batch, handled, size)
+        except Refused as error:
+            budget.give_back(size)
+            log.warning("%s: the messages of a batch are finished one by one: %s", batch.type, error)
+            self._finish_part(link, batch, handled)
+            return self._follow(link, batch, goes_on)
         self._claims.answered(asked_at)
         if rows is None:
             budget.give_back(size)
@@ -176,10 +196,8 @@ class BatchWorker(Worker):
 
     def _run_handler(self, batch: Batch) -> Handled:
         handled = Handled(keeps_results=self._options.keep_results)
-        handled.began = time.monotonic()
         with self._leases.kept(batch):
-            self._handler.run(batch.messages, handled, partial(self._may_start, batch))
-        handled.seconds = time.monotonic() - handled.began
+            self._run(batch.messages, handled, partial(self._may_start, batch))
         self._tally.ran(batch.type, len(batch.messages), handled.seconds)
         return handled
 
@@ -192,8 +210,12 @@ class BatchWorker(Worker):
     def _finish_part(self, link: Link, batch: Batch, handled: Handled) -> None:
         unstarted = {message.id for message in handled.unstarted}
         started = [message for message in batch.messages if message.id not in unstarted]
-        self._source.finish_part(link, batch, started, handled)
-        self._tally.finished(batch.type, started, handled)
+        with self._leases.kept(batch):  # it may take many calls
+            finished = self._source.finish_part(link, batch, started, handled)
+        if lost := len(started) - len(finished):
+            self._tally.lost(batch.type, lost)
+            self._tally.count(batch.type, "lost", lost)
+        self._tally.finished(batch.type, finished, handled)
         self._tally.count(batch.type, "released", len(handled.unstarted))
         self._crashed(handled)
 

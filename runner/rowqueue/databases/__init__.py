@@ -16,6 +16,7 @@ from .base import (
     SchemaMissing,
     Session,
     SqlFile,
+    TimedOut,
     Values,
 )
 from .registry import open_database, open_embedded
@@ -36,6 +37,7 @@ __all__ = [
     "SchemaMissing",
     "Session",
     "SqlFile",
+    "TimedOut",
     "Values",
     "open_database",
     "open_embedded",

@@ -43,6 +43,10 @@ class Conflict(DatabaseError):
     """A deadlock or a serialization failure: repeat the whole transaction."""
 
 
+class TimedOut(Conflict):
+    """The server ended a statement at its time limit. The runner repeats it and logs a warning."""
+
+
 class Disconnected(DatabaseError):
     """The connection is lost or the server cannot be reached: connect again and repeat the transaction."""
 
@@ -165,6 +169,8 @@ class Database(ABC):
     """One database, named by a URL: opens sessions and installs the SQL."""
 
     name: ClassVar[str]
+    # What stands before the name of each of the queue's objects.
+    prefix: ClassVar[str]
     schemes: ClassVar[tuple[str, ...]]
     # Whether an upgrade replaces all procedures at once. If not, calls may fail for a moment while it runs.
     swaps_at_once: ClassVar[bool] = True
@@ -239,8 +245,11 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def adopted_tables(self) -> list[str]:
-        """The names of the polling tables; [] also when the queue is not installed."""
+    def adopted_tables(self) -> list[tuple[str, str]]:
+        """The polling tables of this account's own tables, and those of others that have claimed rows.
+
+        The name of each, and the other user that it belongs to, or "". [] also when the queue is not installed.
+        """
 
     @abstractmethod
     def dependents(self) -> list[str]:

@@ -13,6 +13,8 @@ from ..errors import Expected
 from .base import Database, DatabaseError, Disconnected, Installed
 
 LOCK_SECONDS = 10
+# yoyo knows a migration by its name alone, so ours differ from those of other projects in the same database.
+_PREFIX = "rowqueue_"
 YOYO_TABLES = ("_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock")
 
 
@@ -31,6 +33,11 @@ def known(database: str, installed: Mapping[str, Installed] | None) -> set[str]:
     return recorded | {path.stem for path in released(database)}
 
 
+def earlier_name(name: str) -> str:
+    """The name of a migration before its release, when it had no prefix of ours."""
+    return name.removeprefix(_PREFIX)
+
+
 def hashed(name: str) -> str:
     """yoyo's key of a migration."""
     return hashlib.sha256(name.encode()).hexdigest()
@@ -46,6 +53,7 @@ def migrate(database: Database, break_lock: bool) -> list[str]:
     with _backend(database) as backend:
         if break_lock:
             backend.break_lock()
+        _rename(database, backend)
         if not (todo := backend.to_apply(migrations)):
             return []
         with backend.lock(LOCK_SECONDS):
@@ -54,6 +62,26 @@ def migrate(database: Database, break_lock: bool) -> list[str]:
         if left := [migration.id for migration in backend.to_apply(migrations)]:
             raise InstallError(f"migration {left[0]}: cannot be read")
         return [migration.id for migration in todo]
+
+
+def _rename(database: Database, backend: Any) -> None:
+    """Rename the records of migrations that were installed under their earlier names.
+
+    Another project may have a migration of such a name: only those in our own records are ours.
+    """
+    recorded = database.installed() or {}
+    for name in [path.stem for path in released(database.name) if earlier_name(path.stem) in recorded]:
+        earlier = earlier_name(name)
+        values = {"name": name, "hash": hashed(name), "earlier": hashed(earlier)}
+        with backend.lock(LOCK_SECONDS), backend.transaction():
+            for table in (backend.migration_table, backend.log_table):
+                statement = (
+                    f"UPDATE {backend.quote_identifier(table)} SET {{quoted.migration_id}} = :name,"
+                    " {quoted.migration_hash} = :hash WHERE {quoted.migration_hash} = :earlier"
+                )
+                backend.execute(backend.format_sql(statement), values)
+            statement = f"UPDATE {database.prefix}installed SET name = :name WHERE name = :earlier"
+            backend.execute(statement, {"name": name, "earlier": earlier})
 
 
 def _apply(database: Database, backend: Any, migrations: Any) -> None:

@@ -1,9 +1,16 @@
-"""Database URLs: `scheme://user:password@host:port/database?option=value`."""
+"""Database URLs: `scheme://user:password@host:port/database?option=value`.
 
+A text that is not such a URL may have a password anywhere. No message quotes it, and `shown` prints nothing of it.
+"""
+
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+_SCHEME = re.compile(r"[a-z]+://")
+_HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(:\d{0,5})?")
 
 CONNECT_SECONDS = 10  # the default of connect_timeout
 _LONGEST_CONNECT = 32_767
@@ -19,6 +26,42 @@ class Parts:
     user: str | None
     password: str | None
     options: dict[str, str]
+
+
+def check(text: str) -> None:
+    """Raise ValueError unless each part of a URL is where it seems to be. No message quotes the text.
+
+    An unescaped character in a password moves the rest of it into another part, which would be printed: the host, the
+    name of the database.
+    """
+    if not _SCHEME.match(text):
+        raise ValueError("it must begin with a scheme and ://")
+    if not text.isprintable() or " " in text:
+        raise ValueError("write blanks and control characters as %XX")
+    authority, rest = re.fullmatch(r"([^/?#]*)(.*)", text.partition("://")[2]).groups()  # type: ignore[union-attr]
+    login, _, hosts = authority.rpartition("@")
+    if any(sign in login for sign in "@[]") or "@" in rest:
+        raise _misplaced("an @ or a bracket is not where it belongs")
+    if hosts.count("[") != hosts.count("]"):
+        raise _misplaced("the address is not valid IPv6")
+    if not all(_HOST.fullmatch(host) for host in hosts.split(",")):
+        raise _misplaced("the port is not a number from 0 to 65535")
+
+
+def _misplaced(reason: str) -> ValueError:
+    return ValueError(f"{reason}; in names and passwords, write special characters as %XX")
+
+
+def shown(text: str) -> str:
+    """A URL without its password and options; "" for a text that cannot be parsed."""
+    try:
+        check(text)
+    except ValueError:
+        return ""
+    scheme, _, rest = text.partition("://")
+    authority, path = re.match(r"([^/?#]*)([^?#]*)", rest).groups()  # type: ignore[union-attr]
+    login, at, hosts = authority.rpartition("@")
+    return f"{scheme}://{login.partition(':')[0]}{at}{hosts}{path}"
 
 
 @contextmanager
@@ -65,7 +108,7 @@ def _split(url: str) -> tuple[SplitResult, int | None]:
         return parts, parts.port
     except ValueError as error:
         reason = "the address is not valid IPv6" if "IPv6" in str(error) else "the port is not a number from 0 to 65535"
-        raise ValueError(f"{reason}; in names and passwords, write special characters as %XX") from None
+        raise _misplaced(reason) from None
 
 
 def connect_seconds(options: Mapping[str, str]) -> int:

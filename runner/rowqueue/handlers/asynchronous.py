@@ -1,15 +1,21 @@
 """Handlers that are coroutine functions."""
 
 import asyncio
+import concurrent.futures
+import logging
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from .. import tracing
 from ..messages import Item
-from .base import Handled, Handler
+from ..shutdown import LOOK
+from .base import Handled, Handler, refresh_connections
 from .synchronous import note_batch
+
+log = logging.getLogger("rowqueue")
 
 
 class Loop:
@@ -17,20 +23,51 @@ class Loop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="asyncio", daemon=True)
+        self._is_over = False
+        self._thread = threading.Thread(target=self._serve, name="asyncio", daemon=True)
         self._thread.start()
 
-    def run(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine and wait for its end; called from other threads."""
-        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+    def _serve(self) -> None:
+        # A handler may stop the loop, and SystemExit in a task or callback of its own ends it: others wait for it.
+        while not self._is_over:
+            try:
+                self._loop.run_forever()
+            except BaseException as error:
+                log.warning("a task of the handler raised %s: %s", type(error).__name__, error)
+
+    def run(self, coroutine: Coroutine[Any, Any, None]) -> bool:
+        """Run a coroutine and wait for its end; called from other threads. False: it was cancelled before it began."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        while not future.done():  # in a feed's consumer, the main thread waits here
+            concurrent.futures.wait([future], LOOK)
+        if future.cancelled():
+            return False
+        future.result()
+        return True
 
     def close(self) -> None:
         """End the thread; call it when no coroutine runs. A second call does nothing."""
         if self._loop.is_closed():
             return
+        self._is_over = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+async def _to_the_end(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Wait for tasks, even if a handler cancels every task of the loop and so this one."""
+    while not all(task.done() for task in tasks):
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait(tasks)
+
+
+async def _refresh_connections() -> None:
+    """As `refresh_connections`, in the thread in which Django's models work for async code."""
+    if "django.db" in sys.modules:
+        from asgiref.sync import sync_to_async
+
+        await sync_to_async(refresh_connections)()
 
 
 class AsyncOneByOne(Handler):
@@ -45,14 +82,19 @@ class AsyncOneByOne(Handler):
         self._free = asyncio.Semaphore(concurrency)
 
     def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
-        self._loop.run(self._all(messages, handled, go_on))
+        if not self._loop.run(self._all(messages, handled, go_on)):
+            handled.unstarted.extend(messages)
 
     def close(self, seconds: float = 0.0) -> None:
         self._loop.close()
 
     async def _all(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
         around = tracing.for_each()
-        await asyncio.gather(*(self._one(message, handled, go_on, around) for message in messages))
+        tasks = [asyncio.create_task(self._one(message, handled, go_on, around)) for message in messages]
+        await _to_the_end(tasks)
+        # Tasks that were cancelled before they began, or by themselves just before their end.
+        cancelled = [message for message, task in zip(messages, tasks, strict=True) if task.cancelled()]
+        handled.add_all(cancelled, asyncio.CancelledError())
 
     async def _one(
         self,
@@ -61,15 +103,17 @@ class AsyncOneByOne(Handler):
         go_on: Callable[[], bool],
         around: Callable[[Item], AbstractContextManager[object]],
     ) -> None:
-        async with self._free:
-            if handled.crash or not go_on():
-                handled.unstarted.append(message)
-                return
-            try:
+        try:
+            async with self._free:
+                if not go_on():
+                    handled.unstarted.append(message)
+                    return
+                await _refresh_connections()
                 with around(message):
-                    handled.keep(message, await self._function(message))
-            except BaseException as error:  # SystemExit would end the loop
-                handled.add(message, error)
+                    handled.returned(message, await self._function(message))
+                await _refresh_connections()
+        except BaseException as error:  # SystemExit would end the loop
+            handled.add(message, error)
 
 
 class AsyncWholeBatch(Handler):
@@ -83,18 +127,23 @@ class AsyncWholeBatch(Handler):
         self._loop = Loop()
 
     def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
-        if not go_on():
+        if not go_on() or not self._loop.run(self._all(messages, handled)):
             handled.unstarted.extend(messages)
-            return
-        self._loop.run(self._all(messages, handled))
 
     def close(self, seconds: float = 0.0) -> None:
         self._loop.close()
 
     async def _all(self, messages: Sequence[Item], handled: Handled) -> None:
+        task = asyncio.create_task(self._whole(messages, handled))
+        await _to_the_end([task])
+        if task.cancelled():
+            handled.add_all(messages, asyncio.CancelledError())
+
+    async def _whole(self, messages: Sequence[Item], handled: Handled) -> None:
         try:
+            await _refresh_connections()
             with tracing.consuming(*messages, is_batch=True, failures=handled.failures):
                 note_batch(messages, handled, await self._function(list(messages)))
+            await _refresh_connections()
         except BaseException as error:
-            for message in messages:
-                handled.add(message, error)
+            handled.add_all(messages, error)

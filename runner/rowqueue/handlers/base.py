@@ -1,9 +1,12 @@
 """The base class of handlers, and the outcome of a batch."""
 
 import json
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 from ..errors import Expected
@@ -18,52 +21,74 @@ class HandlerError(Expected):
 
 @dataclass(slots=True)
 class Handled:
-    """The outcome of a batch: failures, messages not started, an exception that must end the process, and results.
+    """The outcome of a batch: failures, messages not started, the error that must end the process, and results.
 
-    `cause`: the first exception other than Retry and Discard. `began`: when the handler began, on the monotonic clock.
-    `seconds`: how long it ran.
+    `cause`: the first exception other than Retry and Discard. `crash`: the command cannot be started, which is no
+    message's fault. `began`: when the handler began, on the monotonic clock. `seconds`: how long it ran.
     """
 
     failures: list[Failure] = field(default_factory=list)
-    cause: Exception | None = None
+    cause: BaseException | None = None
     unstarted: list[Item] = field(default_factory=list)
-    crash: BaseException | None = None
+    crash: HandlerError | None = None
     keeps_results: bool = False
     results: dict[int, str] = field(default_factory=dict)
     began: float = 0.0
     seconds: float = 0.0
 
-    def keep(self, message: Item, value: Any) -> None:
-        """Keep the return value of a handler as the result, if results are wanted: a text unchanged, others as JSON.
+    def returned(self, message: Item, value: Any) -> None:
+        """Note what a handler returned. If results are wanted, it is the result: a text unchanged, others as JSON.
 
-        Raises ValueError or TypeError for a value that no database can store.
+        Raises ValueError or TypeError for a value that no database can store, and for code that has not run.
         """
-        if not self.keeps_results or value is None:
+        if value is None:
             return
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        check_ran(value)
+        if not self.keeps_results:
+            return
+        is_text = isinstance(value, str)
+        text = "".join([value]) if is_text else json.dumps(value, ensure_ascii=False, allow_nan=False)
         if "\0" in text or len(text.encode("utf-8")) > LONGEST_RESULT:
             raise ValueError("the result must be at most 16 MiB, without the character NUL")
         self.results[message.id] = text
 
-    def lines(self) -> str | None:
-        """The failures as the list that finish_batch takes."""
-        return "\n".join(f.line() for f in self.failures) or None
+    def lines(self, longest: int | None = None) -> str | None:
+        """The failures as the list that finish_batch takes. `longest`: cut each error to so many characters."""
+        return "\n".join(f.line(longest) for f in self.failures) or None
 
     def add(self, message: Item, error: BaseException | None) -> None:
-        """Note the end of an attempt. After an exception such as SystemExit, the message counts as not started."""
-        if isinstance(error, Exception):
+        """Note the end of an attempt. Any exception is a failure of the message, SystemExit too. Never raises."""
+        if error is not None:
             if self.cause is None and not isinstance(error, Retry | Discard):
                 self.cause = error
             self.failures.append(Failure.of(message, error))
-        elif error is not None:
-            self.crash = error
-            self.unstarted.append(message)
 
-    def ending(self) -> HandlerError | None:
-        """The error with which the process must end; None if it need not."""
-        if self.crash is None or isinstance(self.crash, HandlerError):
-            return self.crash
-        return HandlerError(f"the handler ended the process: {type(self.crash).__name__}: {self.crash}")
+    def add_all(self, messages: Iterable[Item], error: BaseException) -> None:
+        """Note the same end of several attempts; messages that have failed already keep their error."""
+        failed = {failure.id for failure in self.failures}
+        for message in messages:
+            if message.id not in failed:
+                self.add(message, error)
+
+
+def refresh_connections() -> None:
+    """Around a handler in a process that uses Django: close lost and old connections, as Django does around a request.
+
+    Never raises.
+    """
+    django = sys.modules.get("django.db")
+    if django is not None:
+        with suppress(Exception):  # not configured
+            django.close_old_connections()
+
+
+def check_ran(value: object) -> None:
+    """Raise TypeError when a handler returned code that has not run: a coroutine or a generator."""
+    if isinstance(value, CoroutineType | GeneratorType | AsyncGeneratorType):
+        if not isinstance(value, AsyncGeneratorType):
+            value.close()
+        kind = type(value).__name__.replace("_", " ")
+        raise TypeError(f"the handler returned a {kind}, whose code has not run: is an async or an await missing?")
 
 
 class Handler(ABC):
@@ -79,6 +104,9 @@ class Handler(ABC):
     @abstractmethod
     def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
         """Handle the messages and note the outcome in `handled`. Start none once `go_on` is false. Never raises."""
+
+    def check(self) -> None:  # noqa: B027
+        """Raise HandlerError at the end of a consumer whose handler has never worked at all."""
 
     def close(self, seconds: float = 0.0) -> None:  # noqa: B027
         """Release resources; called when nothing more will run. Child processes get `seconds` to end.

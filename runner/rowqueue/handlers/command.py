@@ -1,6 +1,5 @@
 """Handlers in any language: a shell command per message; see docs/workers.md."""
 
-import os
 import selectors
 import signal
 import subprocess
@@ -14,7 +13,7 @@ from .. import tracing
 from ..messages import Discard, Item, Retry
 from .base import Handled, Handler, HandlerError
 from .guard import Guard
-from .processes import CANNOT_START, TERM_SECONDS, Tail, how_ended, kill_group
+from .processes import CANNOT_START, TERM_SECONDS, Tail, environment, how_ended, kill_group
 
 EX_DATAERR = 65
 _TAIL = 65_536
@@ -58,7 +57,7 @@ class Command(Handler):
                 ["/bin/sh", "-c", self._command],
                 stdin=stdin,
                 stderr=subprocess.PIPE,
-                env=os.environ | _environment(message),
+                env=_environment(message),
                 process_group=guard.group,  # Ctrl-C on the terminal reaches only the runner; the child may finish
             )
         assert process.stderr is not None
@@ -126,8 +125,8 @@ def _judge(status: int, last: str) -> None:
 
 
 def _environment(message: Item) -> dict[str, str]:
-    return {
-        "RUNNER_MESSAGE_ID": str(message.id),
-        "RUNNER_MESSAGE_TYPE": message.type,
-        "RUNNER_MESSAGE_ATTEMPT": str(message.attempt),
-    }
+    return environment(
+        RUNNER_MESSAGE_ID=str(message.id),
+        RUNNER_MESSAGE_TYPE=message.type,
+        RUNNER_MESSAGE_ATTEMPT=str(message.attempt),
+    )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..messages import Discard, Item, Retry, worker_line
-from .processes import CANNOT_START, TERM_SECONDS, Tail, end_group, how_ended, kill_group
+from .processes import CANNOT_START, TERM_SECONDS, Tail, end_group, environment, how_ended, kill_group
 
 PROTOCOL = "1"
 LONGEST_LINE = 1 << 20
@@ -82,7 +82,7 @@ class Conversation:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
-                env=os.environ | {"ROWQUEUE_PROTOCOL": PROTOCOL},
+                env=environment(ROWQUEUE_PROTOCOL=PROTOCOL),
                 start_new_session=True,  # Ctrl-C on the terminal reaches only the runner
             )
         except (OSError, ValueError) as error:  # ValueError: a NUL in the command

@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 
-from .processes import kill_group
+from .processes import environment, kill_group
 
 _SCRIPT = "trap '' HUP INT TERM; read -r _; kill -KILL 0"
 
@@ -22,7 +22,9 @@ class Guard:
         self._writer: int | None
         reader, self._writer = os.pipe()
         try:
-            self._process = subprocess.Popen(["/bin/sh", "-c", _SCRIPT], stdin=reader, process_group=0)
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _SCRIPT], stdin=reader, env=environment(), process_group=0
+            )
         finally:
             os.close(reader)
         self.group = self._process.pid

@@ -36,6 +36,11 @@ def end_group(process: "subprocess.Popen[bytes]", group: int, grace: float = TER
     process.wait()
 
 
+def environment(**more: str) -> dict[str, str]:
+    """The environment of a handler's process: ours without the database's URL, which has a password, and `more`."""
+    return {name: value for name, value in os.environ.items() if name != "RUNNER_DATABASE"} | more
+
+
 class Tail:
     """Copies a child's standard error to ours and keeps its last part."""
 

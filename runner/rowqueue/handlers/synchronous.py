@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import tracing
-from ..messages import Item, Retry
-from .base import Handled, Handler
+from ..messages import Item, Retry, text_of
+from .base import Handled, Handler, check_ran, refresh_connections
 
 
 class OneByOne(Handler):
@@ -20,11 +20,13 @@ class OneByOne(Handler):
             if handled.crash or not go_on():
                 handled.unstarted.append(message)
                 continue
+            refresh_connections()
             try:
                 with around(message):
-                    handled.keep(message, self._function(message))
+                    handled.returned(message, self._function(message))
             except BaseException as error:
                 handled.add(message, error)
+            refresh_connections()
 
 
 class WholeBatch(Handler):
@@ -39,16 +41,18 @@ class WholeBatch(Handler):
         if not go_on():
             handled.unstarted.extend(messages)
             return
+        refresh_connections()
         try:
             with tracing.consuming(*messages, is_batch=True, failures=handled.failures):
                 note_batch(messages, handled, self._function(list(messages)))
         except BaseException as error:
-            for message in messages:
-                handled.add(message, error)
+            handled.add_all(messages, error)
+        refresh_connections()
 
 
 def note_batch(messages: Sequence[Item], handled: Handled, failed: Any) -> None:
     """Note what a batch handler returned: None, or the exceptions of failed messages by id."""
+    check_ran(failed)
     if not failed:
         return
     if not isinstance(failed, Mapping):
@@ -56,5 +60,5 @@ def note_batch(messages: Sequence[Item], handled: Handled, failed: Any) -> None:
     by_id = {message.id: message for message in messages}
     if strange := failed.keys() - by_id.keys():
         raise ValueError(f"a batch handler returned message id {strange.pop()!r}, which is not in its batch")
-    for id, error in failed.items():
-        handled.add(by_id[id], error if isinstance(error, Exception) else Retry(str(error)))
+    for id, error in dict(failed).items():
+        handled.add(by_id[id], error if isinstance(error, BaseException) else Retry(text_of(error)))

@@ -34,6 +34,8 @@ class Workers(Handler):
             raise HandlerError("the command is empty")
         self._timeout, self._in_order = timeout, in_order
         self._slots = threading.local()
+        self._has_answered = False
+        self._last_end = ""  # of a process that ended before it answered
         self._running: set[Conversation] = set()
 
     def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
@@ -44,12 +46,8 @@ class Workers(Handler):
             if handled.crash or not self._is_time(go_on):
                 handled.unstarted.extend(turn)
                 continue
-            try:
-                with tracing.consuming(*turn, failures=handled.failures):
-                    self._turn(turn, handled)
-            except Exception as error:
-                handled.crash = error
-                handled.unstarted.extend(turn)
+            with tracing.consuming(*turn, failures=handled.failures):
+                self._turn(turn, handled)
 
     def _slot(self) -> "_Slot":
         if not hasattr(self._slots, "own"):
@@ -74,11 +72,12 @@ class Workers(Handler):
             error = answer.error
             if error is None:
                 try:
-                    handled.keep(message, answer.result)
-                except ValueError as refused:
+                    handled.returned(message, answer.result)
+                except Exception as refused:
                     error = refused
             handled.add(message, error)
             slot.deaths = 0
+            self._has_answered = True
 
         conversation = slot.conversation
         try:
@@ -90,10 +89,13 @@ class Workers(Handler):
                 conversation = slot.conversation = Conversation(self._command, self._timeout)
                 self._running.add(conversation)
             conversation.exchange(messages, note)
-        except Broken as broken:
+        except Exception as error:  # Broken, or a system call that failed
             if conversation is not None:
                 self._running.discard(conversation)
+                conversation.kill()
             slot.died()
+            broken = error if isinstance(error, Broken) else Broken(f"the worker: {type(error).__name__}: {error}")
+            self._last_end = str(broken)
             self._blame(list(waiting.values()), handled, broken)
 
     def _blame(self, unanswered: list[Item], handled: Handled, broken: Broken) -> None:
@@ -105,6 +107,10 @@ class Workers(Handler):
         else:
             log.warning("%s", broken)
         handled.unstarted.extend(unanswered)
+
+    def check(self) -> None:
+        if self._last_end and not self._has_answered:
+            raise HandlerError(f"no worker process has answered a message: {self._last_end}")
 
     def close(self, seconds: float = 0.0) -> None:
         until = time.monotonic() + seconds

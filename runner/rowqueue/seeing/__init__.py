@@ -5,16 +5,18 @@ screen asks its question before making it. `Watched` is one database with its co
 that is unreachable does not delay the others.
 """
 
-from . import changes
-from .changes import Change, perform
+from . import changes, incidents
+from .changes import Change, counted, perform
+from .incidents import Incident, recent_incidents
 from .looking import (
     BODY_LENGTH,
     LISTS,
     MINUTES,
+    MOST_ROWS,
+    QUEUES,
     SIZE,
     STATES,
     WHOLE_BODY,
-    Looking,
     MessageDetail,
     Minute,
     Overview,
@@ -29,6 +31,7 @@ from .looking import (
     search,
     table_rows,
 )
+from .reading import MOST_CONSUMERS, Looking
 from .watched import ANSWER_SECONDS, Away, Watched
 
 __all__ = [
@@ -36,11 +39,15 @@ __all__ = [
     "BODY_LENGTH",
     "LISTS",
     "MINUTES",
+    "MOST_CONSUMERS",
+    "MOST_ROWS",
+    "QUEUES",
     "SIZE",
     "STATES",
     "WHOLE_BODY",
     "Away",
     "Change",
+    "Incident",
     "Looking",
     "MessageDetail",
     "Minute",
@@ -49,12 +56,15 @@ __all__ = [
     "QueueDetail",
     "Watched",
     "changes",
+    "counted",
     "has_limits",
+    "incidents",
     "listed",
     "message",
     "overview",
     "perform",
     "queue",
+    "recent_incidents",
     "recent_overview",
     "search",
     "table_rows",

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..databases import Row
-from .looking import STATES, Looking
+from .looking import STATES
+from .reading import Looking
 from .watched import Watched
 
 CHANGE_SECONDS = 20.0  # the longest time to repeat a change
@@ -66,13 +67,34 @@ def rewind_feed(feed: str, consumer: str, position: int) -> Change:
 def retry_rows(name: str, id: int | None = None) -> Change:
     """Retry all dead rows of a polling table, or one."""
     which = "all dead rows" if id is None else f"row {id}"
-    return Change("retry_rows", (name, id), f"Retry {which} of {name}?", "{count} retried.", id is None)
+    question = (
+        f"Retry {which} of {name}? The triggers of its table run with the rights of the account that this page uses."
+    )
+    return Change("retry_rows", (name, id), question, "{count} retried.", id is None)
 
 
 def call(looking: Looking, change: Change) -> list[Row]:
     """Make one call of a change, and clear the cached answers."""
     looking.forget()
     return looking.session.call(change.procedure, *change.arguments)
+
+
+def counted(looking: Looking, change: Change) -> str:
+    """How many messages or rows a repeated change will change, as a sentence; "" if they are not counted."""
+    name, *more = change.arguments
+    if change.procedure == "retry_rows":
+        numbers = [row["dead"] for row in looking.rows("tables", "list_tables") if row["name"] == name]
+    elif change.procedure == "redrive" and len(more) == 2:
+        numbers = [row["count"] for row in looking.errors(name, -1) if row["error"] == more[1]]
+    elif "C" in more:
+        return ""
+    else:
+        states = ("ready", "delayed") if "N" in more else ("dead",)
+        rows = looking.rows("queues", "queue_stats", name)
+        numbers = [sum(row[state] for state in states) for row in rows]
+        if any(row["capped"] for row in rows):
+            return f"There are {numbers[0]:,} or more."
+    return f"There are {numbers[0]:,} now." if numbers else ""
 
 
 def perform(watched: Watched, change: Change, seconds: float = CHANGE_SECONDS) -> str:

@@ -1,72 +1,32 @@
-"""What a person can see in one database: functions over `Looking`, which calls procedures that only read."""
+"""What a person can see in one database: functions over `Looking`, which calls procedures that only read.
+
+Each call is a part of the answer: one that fails is noted in `failed`, and the others are shown. With 20,000 queues an
+answer is a few calls, and shows those that need attention most.
+"""
 
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any
 
-from .. import pages
-from ..databases import DatabaseError, Forbidden, Row, Session
-
-T = TypeVar("T")
+from ..databases import DatabaseError, Row
+from .reading import OVERVIEW_SECONDS, Looking
 
 MINUTES = 60  # of a sparkline and a chart
 BODY_LENGTH = 300  # characters of each body in a list
 WHOLE_BODY = 16_777_216
 SIZE = 50
+QUEUES = 100  # queues of an overview; a search finds the others
+MOST_ROWS = 500  # of a list
+# With more queues than this, an overview reads only the last minutes: the last hour of all would be a million rows.
+WHOLE_HOUR = 1_000
 STATES = {"N": "new", "A": "active", "E": "dead", "C": "archived"}
-FORBIDDEN_SECONDS = 60.0  # between calls of a forbidden procedure: each one is an error in the server's log
-HEALTH_SECONDS = 10.0  # queue_health reads much: its answer is reused for this long
-OVERVIEW_SECONDS = 1.0
-ERRORS_SECONDS = 5.0  # and list_errors reads 10,000 dead letters
 SEARCH_SECONDS = 3.0
 
 
 class TooSlow(DatabaseError):
     """The request would take too long; the message says what to request instead."""
-
-
-class Looking:
-    """Calls that only read, over one session. `left_out`: what the user may not see, such as "errors"."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.left_out: list[str] = []
-        self._kept: dict[Any, tuple[float, Any]] = {}
-        self._forbidden_until: dict[str, float] = {}
-
-    def rows(self, what: str, procedure: str, *arguments: Any) -> list[Row]:
-        """The rows of a call. If it is forbidden: no rows, and `what` is added to left_out. Raises as Session.call."""
-        now = time.monotonic()
-        if now >= self._forbidden_until.get(procedure, now):
-            try:
-                return self.session.call(procedure, *arguments)
-            except Forbidden:
-                self._forbidden_until[procedure] = now + FORBIDDEN_SECONDS
-        if what not in self.left_out:
-            self.left_out.append(what)
-        return []
-
-    def kept(self, key: Any, seconds: float, work: Callable[[], T]) -> T:
-        """The result of `work`, cached for `seconds`, or for four times its duration if that is longer."""
-        now = time.monotonic()
-        until, value = self._kept.get(key, (now, None))
-        if now >= until:
-            self._kept = {name: entry for name, entry in self._kept.items() if now < entry[0]}
-            value = work()
-            took = time.monotonic() - now
-            self._kept[key] = (now + took + max(seconds, 4 * took), value)
-        return cast(T, value)
-
-    def forget(self) -> None:
-        """Clear the cached answers, after a change."""
-        self._kept = {}
-
-    def health(self) -> list[Row]:
-        """The rows of queue_health, at most some seconds old."""
-        return self.kept("health", HEALTH_SECONDS, lambda: self.rows("health", "queue_health"))
 
 
 @dataclass(frozen=True)
@@ -114,13 +74,22 @@ class Queue:
 
 @dataclass(frozen=True)
 class Overview:
-    """All queues of a database by name, their consumers, and the health checks. `now`: the server's clock."""
+    """Queues of a database by name, the consumers, and the health checks. `now`: the server's clock.
+
+    `queues`: those that need attention most, if there are more than `matching` shown; `total`: all of the database.
+    `consumers`: silent ones first, at most MOST_ROWS. `sums`: counts of all queues by state.
+    """
 
     now: datetime
     queues: list[Queue]
+    total: int
+    matching: int
+    sums: dict[str, int]
+    capped: bool
     consumers: list[Row]
     health: list[Row]
     left_out: list[str]
+    failed: dict[str, str]
 
     @property
     def hurts(self) -> list[Row]:
@@ -141,6 +110,7 @@ class QueueDetail:
     schedules: list[Row]
     bindings: list[Row]
     left_out: list[str]
+    failed: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -151,27 +121,52 @@ class MessageDetail:
     message: Row | None
     result: Row | None
     left_out: list[str]
+    failed: dict[str, str]
 
 
-def recent_overview(looking: Looking) -> Overview:
+def recent_overview(looking: Looking, part: str = "", size: int = QUEUES) -> Overview:
     """As `overview`, but several viewers share an answer, which is read once per second, or less often if slow."""
-    return looking.kept("overview", OVERVIEW_SECONDS, lambda: overview(looking))
+    return looking.kept(("overview", part, size), OVERVIEW_SECONDS, lambda: overview(looking, True, part, size))
 
 
-def overview(looking: Looking, with_health: bool = True) -> Overview:
-    """All queues with their last hour, the consumers, and the health checks if `with_health`: these may be slow."""
-    looking.left_out.clear()
+def overview(looking: Looking, with_health: bool = True, part: str = "", size: int = QUEUES) -> Overview:
+    """The queues whose name contains `part`, with their last hour, the consumers, and the health checks.
+
+    At most `size` queues: those that need attention most. Health may be slow, so it is read only if `with_health`.
+    """
+    looking.begin()
     now = looking.session.now()
-    stats = looking.rows("queues", "queue_stats")
-    policies = {row["type"]: row for row in looking.rows("policies", "list_queues")}
-    history = minutes(looking, None, now)
-    consumers = pages.consumers(partial(looking.rows, "consumers"))
+    stats = looking.stats()
+    since = MINUTES if len(stats) <= WHOLE_HOUR else 3
+    history = minutes(looking, None, now, since)
+    consumers = looking.consumers()
+    looking.raise_if_nothing("queues", "throughput", "consumers")
     lines = {row["type"]: row for row in stats}
-    for name in {*policies, *history} - lines.keys():  # an empty queue still has a policy and a history
-        lines[name] = _empty(name, policies.get(name))
-    queues = [_queue(row, policies.get(name), history, consumers, now) for name, row in sorted(lines.items())]
-    health = looking.health() if with_health else []
-    return Overview(now, queues, consumers, health, list(looking.left_out))
+    lines |= {name: _empty(name, None) for name in history.keys() - lines.keys()}  # an empty queue has a history
+    matching = [row for name, row in lines.items() if part.casefold() in name.casefold()]
+    shown = sorted(sorted(matching, key=_need)[:size], key=lambda row: row["type"])
+    working = Counter(row["type"] for row in consumers if row["status"] == "working")
+    queues = [_queue(row, None, history, working[row["type"]], now) for row in shown]
+    states = ("ready", "delayed", "active", "expired", "dead")
+    return Overview(
+        now,
+        queues,
+        len(lines),
+        len(matching),
+        {state: sum(row[state] for row in stats) for state in states},
+        any(row["capped"] for row in stats),
+        consumers[:MOST_ROWS],
+        looking.health() if with_health else [],
+        list(looking.left_out),
+        looking.failed,
+    )
+
+
+def _need(row: Row) -> tuple[Any, ...]:
+    """A sort key: queues with dead letters and lost leases first, then those with most messages."""
+    is_stuck = bool(row["paused"] and row["ready"])
+    signs = (row["dead"] > 0) + (row["expired"] > 0) + is_stuck + ((row["oldest_ready_seconds"] or 0) > 60)
+    return -signs, -(row["ready"] + row["dead"] + row["active"] + row["delayed"]), row["type"]
 
 
 def queue(
@@ -186,32 +181,32 @@ def queue(
 
     Raises QueueError for an invalid type or state.
     """
-    looking.left_out.clear()
+    looking.begin()
     now = looking.session.now()
     stats = looking.rows("queues", "queue_stats", type)
     policies = looking.rows("policies", "list_queues", type)
     history = minutes(looking, type, now)
     messages = looking.rows("messages", "peek", type, state, size, body_length)
-    consumers = pages.consumers(partial(looking.rows, "consumers"), type)
-    schedules = looking.rows("schedules", "list_schedules", type)
+    consumers = looking.rows("consumers", "list_consumers", type, MOST_ROWS)
+    schedules = looking.rows("schedules", "list_schedules", type, 0)
     bindings = [row for row in looking.rows("bindings", "list_bindings") if row["type"] == type]
     policy = policies[0] if policies else None
-    line = _queue(stats[0] if stats else _empty(type, policy), policy, history, consumers, now)
-    errors: list[Row] = []
-    if line.dead and with_errors:
-        key = ("errors", type, line.dead)
-        errors = looking.kept(key, ERRORS_SECONDS, lambda: looking.rows("errors", "list_errors", type, 100))
-    return QueueDetail(now, line, state, messages, errors, consumers, schedules, bindings, list(looking.left_out))
+    looking.raise_if_nothing("queues", "policies", "messages")
+    working = sum(row["status"] == "working" for row in consumers)
+    line = _queue(stats[0] if stats else _empty(type, policy), policy, history, working, now)
+    errors = looking.errors(type, line.dead) if line.dead and with_errors else []
+    left_out, failed = list(looking.left_out), looking.failed
+    return QueueDetail(now, line, state, messages, errors, consumers, schedules, bindings, left_out, failed)
 
 
 def message(looking: Looking, id: int, body_length: int = WHOLE_BODY) -> MessageDetail:
     """One message in any state, with its whole body."""
-    looking.left_out.clear()
+    looking.begin()
     found = looking.rows("message", "find_messages", None, id, None, None, 1, body_length)
+    looking.raise_if_nothing("message")
     result = looking.rows("result", "get_result", id)
-    return MessageDetail(
-        looking.session.now(), found[0] if found else None, result[0] if result else None, list(looking.left_out)
-    )
+    message, done = found[0] if found else None, result[0] if result else None
+    return MessageDetail(looking.session.now(), message, done, list(looking.left_out), looking.failed)
 
 
 def search(
@@ -227,10 +222,10 @@ def search(
 
     Raises TooSlow when that takes more than SEARCH_SECONDS.
     """
-    looking.left_out.clear()
+    looking.begin()
     types = [type]
     if type is None and id is None:
-        types = [row["type"] for row in looking.rows("queues", "queue_stats")]
+        types = [row["type"] for row in looking.stats()]
     deadline = time.monotonic() + SEARCH_SECONDS
     found: list[Row] = []
     for name in types:
@@ -242,34 +237,38 @@ def search(
     return found
 
 
-# Lists that are one call each, by the names of their pages.
-LISTS: dict[str, str] = {
-    "consumers": "list_consumers",
-    "schedules": "list_schedules",
-    "bindings": "list_bindings",
-    "feeds": "feed_stats",
-    "subscriptions": "list_subscriptions",
-    "tables": "list_tables",
-    "limits": "list_queues",
-    "health": "queue_health",
+# Lists that are one call each, by the names of their pages, with the arguments of the call.
+LISTS: dict[str, tuple[Any, ...]] = {
+    "consumers": ("list_consumers", None, MOST_ROWS + 1),
+    "schedules": ("list_schedules", None, BODY_LENGTH),
+    "bindings": ("list_bindings",),
+    "feeds": ("feed_stats",),
+    "subscriptions": ("list_subscriptions",),
+    "tables": ("list_tables",),
+    "limits": ("list_queues",),
+    "health": ("queue_health",),
 }
 
 
-def listed(looking: Looking, name: str) -> list[Row]:
-    """The rows of one of LISTS; for `limits`, only queues that have one. Forbidden lists are in looking.left_out."""
-    looking.left_out.clear()
+def listed(looking: Looking, name: str, body_length: int = BODY_LENGTH) -> list[Row]:
+    """At most MOST_ROWS + 1 rows of one of LISTS; for `limits`, only queues that have one."""
+    looking.begin()
     if name == "health":
         return looking.health()
-    if name == "consumers":
-        return pages.consumers(partial(looking.rows, name))
-    rows = looking.rows(name, LISTS[name])
-    return [row for row in rows if has_limits(row)] if name == "limits" else rows
+    procedure, *arguments = LISTS[name]
+    if name == "schedules":
+        arguments = [None, body_length]
+    rows = looking.rows(name, procedure, *arguments)
+    looking.raise_if_nothing(name)
+    return [row for row in rows if name != "limits" or has_limits(row)][: MOST_ROWS + 1]
 
 
 def table_rows(looking: Looking, name: str, state: str = "E", size: int = SIZE) -> list[Row]:
     """Rows of a polling table in a state: A claimed, N waiting for a retry, E dead."""
-    looking.left_out.clear()
-    return looking.rows("rows", "peek_rows", name, state, size)
+    looking.begin()
+    rows = looking.rows("rows", "peek_rows", name, state, size)
+    looking.raise_if_nothing("rows")
+    return rows
 
 
 def has_limits(policy: Row) -> bool:
@@ -281,7 +280,7 @@ def minutes(looking: Looking, type: str | None, now: datetime, count: int = MINU
     """The last minutes of each queue for which a consumer has reported, without gaps, oldest first."""
     first = now.replace(second=0, microsecond=0) - timedelta(minutes=count - 1)
     found: dict[str, dict[datetime, Minute]] = {}
-    for row in pages.throughput(partial(looking.rows, "throughput"), type, first):
+    for row in looking.rows("throughput", "throughput", type, first):
         values = {name: value or 0 for name, value in row.items() if name not in ("type", "minute")}
         found.setdefault(row["type"], {})[row["minute"]] = Minute(row["minute"], **values)
     times = [first + timedelta(minutes=number) for number in range(count)]
@@ -293,12 +292,10 @@ def _empty(type: str, policy: Row | None) -> Row:
     return {"type": type, **counts, "oldest_ready_seconds": None, "paused": policy["paused"] if policy else 0}
 
 
-def _queue(
-    stats: Row, policy: Row | None, history: dict[str, list[Minute]], consumers: Iterable[Row], now: datetime
-) -> Queue:
+def _queue(stats: Row, policy: Row | None, history: dict[str, list[Minute]], working: int, now: datetime) -> Queue:
     name = stats["type"]
     first = now.replace(second=0, microsecond=0) - timedelta(minutes=MINUTES - 1)
-    past = history.get(name) or [Minute(first + timedelta(minutes=number)) for number in range(MINUTES)]
+    known = history.get(name, [])
+    past = [*(Minute(first + timedelta(minutes=number)) for number in range(MINUTES - len(known))), *known]
     flags = {flag: bool(stats[flag]) for flag in ("capped", "paused")}
-    at_work = sum(row["type"] == name and row["status"] == "working" for row in consumers)
-    return Queue(**(stats | flags), policy=policy, minutes=tuple(past), consumers=at_work)
+    return Queue(**(stats | flags), policy=policy, minutes=tuple(past), consumers=working)

@@ -8,7 +8,7 @@ from queue import SimpleQueue
 from typing import TypeVar
 
 from ..databases import Database, DatabaseError, Disconnected, Forbidden, QueueError
-from .looking import Looking
+from .reading import Looking
 
 T = TypeVar("T")
 

@@ -6,11 +6,11 @@ import sys
 from contextlib import closing
 
 from ..databases import Database
+from ..databases.url import shown
 from ..errors import Expected
-from ..seeing import Looking, Watched
+from ..seeing import Watched
 from .frame import Top
 from .queues import QueuesScreen
-from .text import place
 
 PROGRAM = "runner top"
 
@@ -31,10 +31,10 @@ def run(database: Database, interval: float) -> int:
     logging.basicConfig(handlers=[logging.NullHandler()], force=True)
     logging.captureWarnings(True)
     with closing(database.connect(PROGRAM)) as session:
-        Looking(session).rows("queues", "queue_stats")  # an error here is printed as one line, without the screen
+        session.call("queue_stats")  # an error here is printed as one line, without the screen
     watched = Watched("top", database, PROGRAM)
     try:
-        top = Top(watched, QueuesScreen, place(database.url), interval)
+        top = Top(watched, QueuesScreen, shown(database.url), interval)
         code = top.run()
         return (top.return_code or 0) if code is None else code
     finally:

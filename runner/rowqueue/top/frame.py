@@ -12,10 +12,12 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from ..output import escaped
+from ..parts import said
 from ..seeing import Away, Watched
 from .asking import HELP, Reading
 from .growth import Growth
-from .text import inert, period
+from .text import period
 
 # After this many seconds without an answer, a warning is shown.
 _LATE = 3.0
@@ -88,7 +90,7 @@ class Top(App[int]):
         self._asked_at = None
         if isinstance(error, Away):
             self._failed_at = self._failed_at or time.monotonic()
-        self._trouble = inert(str(error))
+        self._trouble = escaped(said(error))
         self.show_frame()
 
     def progress(self, text: str) -> None:
@@ -109,7 +111,7 @@ class Top(App[int]):
             sign.update(Text(text))  # type: ignore[attr-defined]
 
     def _frame(self, width: int) -> Text:
-        left = f"runner top  {inert(self.label)}"
+        left = f"runner top  {escaped(self.label)}"
         clock = f"{self.now.astimezone():%H:%M:%S}  " if self.now else ""
         right = self._progress or f"{clock}every {self.interval:g} s"
         room = max(0, width - len(right) - 2)

@@ -13,10 +13,10 @@ from textual.widgets import DataTable
 from textual.worker import Worker
 
 from ..databases import Forbidden, QueueError
+from ..output import escaped
 from ..seeing import Away, Change, Looking, changes
 from .asking import Question
 from .frame import Top
-from .text import inert
 
 Cells = Sequence[Text]
 T = TypeVar("T")
@@ -106,7 +106,7 @@ class Live(Screen[None]):
         self.top.asked()
         try:
             now = await self.look()
-        except (Away, QueueError, Forbidden) as error:
+        except Exception as error:  # a bad answer must not end the program
             self.top.failed(error)
         else:
             self.top.answered(now)
@@ -118,7 +118,7 @@ class Live(Screen[None]):
         self.app.run_worker(self._change(title, text, change))
 
     async def _change(self, title: str, text: str, change: Change) -> None:
-        if not await self.app.push_screen_wait(Question(inert(title), text)):
+        if not await self.app.push_screen_wait(Question(escaped(title), text)):
             return
         total = 0
         try:
@@ -152,7 +152,7 @@ class Live(Screen[None]):
 
     def tell(self, text: str, severity: Any = "information") -> None:
         """Show a notification for some seconds."""
-        self.app.notify(inert(text), severity=severity, markup=False, timeout=8 if severity == "error" else 4)
+        self.app.notify(escaped(text), severity=severity, markup=False, timeout=8 if severity == "error" else 4)
 
     def pause(self, type: str) -> None:
         text = "Claims return nothing until it is resumed. Claimed messages can be finished, and messages can be sent."
@@ -166,11 +166,11 @@ class Live(Screen[None]):
         self.change(f"Redrive all dead letters of {type}?", text, changes.redrive(type))
 
     def redrive_one(self, type: str, id: int) -> None:
-        text = f"The dead letter becomes a new message of {inert(type)} with 0 attempts; consumers retry it."
+        text = f"The dead letter becomes a new message of {escaped(type)} with 0 attempts; consumers retry it."
         self.change(f"Redrive message {id}?", text, changes.redrive(type, id))
 
     def cancel(self, type: str, id: int) -> None:
-        text = f"It is deleted from {inert(type)} for good. A message that a consumer holds stays."
+        text = f"It is deleted from {escaped(type)} for good. A message that a consumer holds stays."
         self.change(f"Cancel message {id}?", text, changes.cancel(id))
 
 

@@ -10,9 +10,10 @@ from textual.containers import VerticalScroll
 from textual.widgets import Footer, Static
 
 from ..databases import Row
+from ..output import escaped_lines
 from ..seeing import MessageDetail, message
 from .live import Live
-from .text import BODY, inert_lines, moment, pretty
+from .text import BODY, moment, pretty
 
 _STATES = {"N": "new", "A": "active", "E": "dead", "C": "completed and archived"}
 _CHANGED = {"A": "claimed", "E": "died", "C": "completed"}
@@ -113,7 +114,7 @@ def _facts(row: Row, detail: MessageDetail) -> Text:
         if value not in (None, ""):
             text.append(f"{name:>11}  ", "dim")
             style = "red" if name == "error" else "bold" if name in ("message", "state") else ""
-            shown = inert_lines(str(value)).replace("\n", "\n" + " " * 13)
+            shown = escaped_lines(str(value)).replace("\n", "\n" + " " * 13)
             text.append(f"{shown}\n", style)
     return text
 
@@ -124,7 +125,7 @@ def _content(body: str, headers: str | None) -> Text:
         text.append("headers\n", "bold").append_text(pretty(headers)).append("\n\n")
     cut = len(body) >= BODY
     text.append(f"body, first {BODY:,} characters\n" if cut else "body\n", "bold")
-    text.append_text(Text(inert_lines(body)) if cut else pretty(body))
+    text.append_text(Text(escaped_lines(body)) if cut else pretty(body))
     if not body:
         text.append("empty", "dim")
     return text

@@ -11,10 +11,11 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Static, Tab, Tabs
 
 from ..databases import Row
+from ..output import escaped
 from ..seeing import MINUTES, Queue, QueueDetail, changes, queue
 from .live import Cells, Live, Rows
 from .message import MessageScreen
-from .text import ago, cell, has_reports, inert, long_count, number, period, spark
+from .text import ago, cell, has_reports, long_count, number, period, spark
 
 # Messages that are shown: at first, and at most.
 _FIRST, _MOST = 50, 1_000
@@ -142,7 +143,7 @@ class QueueScreen(Live):
         self.top.show_frame()
 
     def _policy(self, seen: QueueDetail) -> Text:
-        line = Text(inert(self._type), style="bold", no_wrap=True, overflow="ellipsis")
+        line = Text(escaped(self._type), style="bold", no_wrap=True, overflow="ellipsis")
         if seen.queue.paused:
             line.append("  paused", "yellow")
         if policy := seen.queue.policy:
@@ -159,6 +160,8 @@ class QueueScreen(Live):
             line.append("  " + " · ".join(filter(None, parts)), "not bold dim")
         if seen.left_out:
             line.append(f"  not allowed to see: {', '.join(seen.left_out)}", "yellow")
+        for name, reason in seen.failed.items():
+            line.append(f"  {name} cannot be read: {escaped(reason)}", "bold red")
         return line
 
     def _numbers(self, queue: Queue) -> Text:
@@ -258,8 +261,8 @@ class QueueScreen(Live):
         type, error = self._type, group["error"]
         self.change(
             f"Redrive {group['count']:,} dead letters?",
-            f"Of the newest 10,000 dead letters of {inert(type)}, those with this error are retried with their"
-            f" attempts reset to 0:\n\n{inert(error)}",
+            f"Of the newest 10,000 dead letters of {escaped(type)}, those with this error are retried with their"
+            f" attempts reset to 0:\n\n{escaped(error)}",
             changes.redrive(type, error=error),
         )
 

@@ -10,13 +10,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
-from ..seeing import MINUTES, Minute, Overview, Queue, overview
+from ..output import escaped
+from ..seeing import MINUTES, Incident, Minute, Overview, Queue, overview, recent_incidents
 from .asking import Reading
 from .live import Cells, Live, Rows
 from .queue import QueueScreen
-from .text import CAP, ago, cell, count, has_reports, inert, number, period, spark
+from .text import ago, cell, count, has_reports, number, period, spark
 
-# At most this many queues are shown; find others by name.
+# At most this many lines of a table are shown; find other queues by name.
 _SHOWN = 300
 # Screens of at least this width show more columns.
 _WIDE = 100
@@ -107,6 +108,8 @@ class QueuesScreen(Live):
         self._sorted_by = -1  # the index of a shown column; -1: the name
         self._is_turned = False
         self._found: Overview | None = None
+        self._incidents: list[Incident] = []
+        self._hurts: dict[str, Hurt] = {}
 
     def compose(self) -> ComposeResult:
         yield Static(classes="line frame")
@@ -124,14 +127,15 @@ class QueuesScreen(Live):
         self.call_after_refresh(self.show)
 
     async def look(self) -> datetime:
-        found = await self.ask(lambda looking: overview(looking, with_health=False))
+        part = self._filter
+        found = await self.ask(lambda looking: overview(looking, False, part, _SHOWN))
         self._found = replace(found, health=self._found.health if self._found else [])
         self.top.growth.add(found.queues)
         self.show()
         # Read after the rest is shown, because it may be slow; then cached for a while.
-        health = await self.ask(lambda looking: looking.health())
+        health, self._incidents = await self.ask(lambda looking: (looking.health(), recent_incidents(looking)))
         self._found = replace(self._found, health=health)
-        self._show_health(self._found)
+        self._show_hurts(self._found)
         return self._found.now
 
     # ---- what is shown
@@ -142,20 +146,23 @@ class QueuesScreen(Live):
         self.query_one("#summary", Static).update(self._summary(found))
         self._show_queues(found)
         self._show_consumers(found)
-        self._show_health(found)
+        self._show_hurts(found)
 
     def _summary(self, found: Overview) -> Text:
         silent = sum(row["status"] == "silent" for row in found.consumers)
         working = len({row["reader"] for row in found.consumers if row["status"] == "working"})
         parts = [
-            f"{len(found.queues)} queues",
-            f"filter: {inert(self._filter)}" if self._filter else "",
-            f"{_sum(found.queues, 'ready')} ready",
-            f"{_sum(found.queues, 'active', 'expired')} active",
-            f"{_sum(found.queues, 'dead')} dead",
+            f"{len(found.queues)} of {found.total:,} queues"
+            if len(found.queues) < found.total
+            else f"{found.total} queues",
+            f"filter: {escaped(self._filter)}" if self._filter else "",
+            f"{_sum(found, 'ready')} ready",
+            f"{_sum(found, 'active', 'expired')} active",
+            f"{_sum(found, 'dead')} dead",
             f"{working} consumers running",
             f"{silent} silent" if silent else "",
             f"not allowed to see: {', '.join(found.left_out)}" if found.left_out else "",
+            f"cannot be read: {', '.join(found.failed)}" if found.failed else "",
         ]
         return Text("  ".join(filter(None, parts)), no_wrap=True, overflow="ellipsis")
 
@@ -234,21 +241,19 @@ class QueuesScreen(Live):
             },
         )
 
-    def _show_health(self, found: Overview) -> None:
+    def _show_hurts(self, found: Overview) -> None:
         table = self.query_one("#hurts", Rows)
-        table.display = bool(found.hurts)
-        table.styles.height = min(len(found.hurts) + 1, 5)
+        self._hurts = _hurts(found, self._incidents)
+        table.display = bool(self._hurts)
+        table.styles.height = min(len(self._hurts) + 1, 6)
         width = max(40, table.size.width or self.size.width) - 1
-        columns = [(Text(""), 5), (Text("WHAT HURTS"), 26), (Text(""), max(10, width - 31))]
+        columns = [(Text(""), 5), (Text("WHAT IS WRONG"), 26), (Text(""), max(10, width - 31))]
+        rows = list(self._hurts.items())[:_SHOWN]
         table.show(
             columns,
             {
-                row["name"]: [
-                    cell(row["verdict"], _VERDICT[row["verdict"]]),
-                    cell(row["name"]),
-                    cell(row["detail"] or f"{row['value']} {row['unit']}"),
-                ]
-                for row in found.hurts
+                key: [cell(hurt.verdict, _VERDICT.get(hurt.verdict, "")), _cut(hurt.name, 25), cell(hurt.text)]
+                for key, hurt in rows
             },
         )
 
@@ -260,16 +265,12 @@ class QueuesScreen(Live):
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         key = event.row_key.value or ""
         if event.data_table.id == "hurts":
-            self._read_health(key)
+            if hurt := self._hurts.get(key):
+                text = "\n".join(map(escaped, hurt.long.split("\n")))
+                self.app.push_screen(Reading(escaped(hurt.name), text))
         else:
             # The key of a consumer has its queue after a NUL, which no name contains.
             self.app.push_screen(QueueScreen(key.rpartition("\0")[2]))
-
-    def _read_health(self, name: str) -> None:
-        for row in self._found.hurts if self._found else []:
-            if row["name"] == name:
-                text = f"{row['verdict']}: {row['value']} {row['unit']}\n\n{row['detail'] or ''}"
-                self.app.push_screen(Reading(inert(name), "\n".join(map(inert, text.split("\n")))))
 
     def action_pause(self) -> None:
         if type := self._selected():
@@ -307,7 +308,7 @@ class QueuesScreen(Live):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._filter = event.value
-        self.show()
+        self.show()  # of those that are known; the next refresh finds the others
 
     def on_input_submitted(self) -> None:
         self._close_filter()
@@ -318,14 +319,41 @@ class QueuesScreen(Live):
         self.show()
 
 
+@dataclass(frozen=True)
+class Hurt:
+    """A line about something that is wrong: an incident, a failed health check, or a part that cannot be read."""
+
+    verdict: str
+    name: str
+    text: str
+    long: str
+
+
+def _hurts(found: Overview, incidents: list[Incident]) -> dict[str, Hurt]:
+    """The lines by their keys."""
+    lines: dict[str, Hurt] = {}
+    for name, reason in found.failed.items():
+        lines[f"failed\0{name}"] = Hurt("bad", name, f"cannot be read: {reason}", reason)
+    for row in found.hurts:
+        detail = row["detail"] or f"{row['value']} {row['unit']}"
+        lines[f"health\0{row['name']}"] = Hurt(
+            row["verdict"], row["name"], detail, f"{row['verdict']}: {row['value']} {row['unit']}\n\n{detail}"
+        )
+    for one in incidents:
+        text = f"{one.text}: {one.error}" if one.error else one.text
+        since = f", for {period((found.now - one.since).total_seconds())}" if one.since else ""
+        lines[f"{one.kind}\0{one.name}\0{one.error}"] = Hurt(
+            one.verdict, one.name, f"{text}{since}", f"{one.kind.replace('_', ' ')}\n\n{text}{since}"
+        )
+    return lines
+
+
 def _cut(text: str, width: int) -> Text:
     shown = cell(text)
     shown.truncate(width, overflow="ellipsis")
     return shown
 
 
-def _sum(queues: list[Queue], *names: str) -> str:
-    """A sum over queues, with a plus if one of the counts is capped."""
-    values = [(getattr(queue, name), queue.capped) for queue in queues for name in names]
-    capped = any(value >= CAP and capped for value, capped in values)
-    return f"{sum(value for value, _ in values):,}{'+' if capped else ''}"
+def _sum(found: Overview, *states: str) -> str:
+    """A sum over all queues, with a plus if one of the counts is capped."""
+    return f"{sum(found.sums[state] for state in states):,}{'+' if found.capped else ''}"

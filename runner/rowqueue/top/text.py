@@ -5,11 +5,11 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
+from ..output import escaped, escaped_lines
 from ..seeing import Queue
 
 CAP = 10_000  # where the database stops counting
@@ -24,20 +24,9 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _DEPTH = 40
 
 
-def inert(text: str) -> str:
-    """Text on one line: line breaks and control characters are escaped as in JSON."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
-
-
-def inert_lines(text: str) -> str:
-    """As `inert`, but lines are kept and tabs become spaces."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    return "\n".join(inert(line.expandtabs(4)) for line in lines)
-
-
 def cell(value: Any, style: str = "", right: bool = False) -> Text:
     """A cell of a table: one line, without markup."""
-    text = "" if value is None else inert(str(value))
+    text = "" if value is None else escaped(str(value))
     return Text(text, style=style, no_wrap=True, overflow="ellipsis", justify="right" if right else "left")
 
 
@@ -103,7 +92,7 @@ def pretty(text: str) -> Text:
     """A body or headers to read: JSON is indented and coloured, with its tokens unchanged; other text is unchanged."""
     indented = _indented(text)
     if indented is None:
-        return Text(inert_lines(text))
+        return Text(escaped_lines(text))
     shown = Text(indented)
     JSONHighlighter().highlight(shown)
     return shown
@@ -128,7 +117,7 @@ def _indented(text: str) -> str | None:
             return None
         if (before in "{[" and before and token not in "}]") or before == "," or (token in "}]" and before not in "{["):
             parts.append("\n" + "  " * depth)
-        parts.append(inert(token) + (" " if token == ":" else ""))
+        parts.append(escaped(token) + (" " if token == ":" else ""))
         depth += token in "{["
         before = token
     return "".join(parts)
@@ -137,11 +126,3 @@ def _indented(text: str) -> str | None:
 def has_reports(queue: Queue) -> bool:
     """Whether a consumer has reported for a queue in the last hour."""
     return any(minute.sent or minute.completed or minute.failed for minute in queue.minutes)
-
-
-def place(url: str) -> str:
-    """A database URL to show: without password and options."""
-    parts = urlsplit(url)
-    who, _, where = parts.netloc.rpartition("@")
-    user = who.partition(":")[0]
-    return inert(f"{parts.scheme}://{f'{user}@' if user else ''}{where}{parts.path}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from .. import seeing
 from ..seeing import Change, changes, perform
 from .pages import named, one_of, whole_number
 from .site import BadQuery, Page, Site
@@ -51,7 +52,9 @@ def change(site: Site, form: Form) -> Page | str:
     back = _back(site, form.get("back", ""))
     if wanted.question and form.get("sure") != "1":
         fields = {name: value for name, value in form.items() if name not in ("csrf", "sure")}
+        counted = watched.ask(lambda looking: seeing.counted(looking, wanted)) if wanted.repeats else ""
         values = {"title": wanted.question, "question": wanted.question, "fields": fields, "back": back}
+        values["counted"] = counted
         return Page("confirm.html", values | {"db": watched.name}, follows=False)
     said = perform(watched, wanted)
     return f"{back}{'&' if '?' in back else '?'}done={site.note(f'{watched.name}: {said}')}"
@@ -59,7 +62,7 @@ def change(site: Site, form: Form) -> Page | str:
 
 def _back(site: Site, address: str) -> str:
     """The address to go back to; always one of our own pages, without a host and line ends."""
-    root = site.rules.root
+    root = site.rules.base
     if (
         address.startswith(f"{root}/")
         and not address.startswith("//")

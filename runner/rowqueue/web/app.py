@@ -15,7 +15,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from ..databases import Forbidden, QueueError
+from ..databases import DatabaseError, Forbidden, QueueError
+from ..parts import said
 from ..seeing import Away
 from . import acting, pages
 from .guard import Guard, same
@@ -25,7 +26,8 @@ EVENT_SECONDS = 2.0
 _STEP_SECONDS = 0.2  # how long a stream may delay the end of the server
 _STREAMS = 100
 _FORM_BYTES = 65_536
-_REFUSED = (NotFound, BadQuery, Away, Forbidden, QueueError)
+_FORM_SECONDS = 10.0
+_REFUSED = (NotFound, BadQuery, Away, Forbidden, QueueError, DatabaseError)
 
 
 def build(site: Site, metrics: Callable[[Request], Response]) -> ASGIApp:
@@ -46,22 +48,24 @@ def build(site: Site, metrics: Callable[[Request], Response]) -> ASGIApp:
     def refused(request: Request, error: Exception) -> Response:
         return _page(site, request, _error(error))
 
-    handlers: dict[Any, Any] = dict.fromkeys((*_REFUSED, HTTPException), refused)
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), site.rules)
+    handlers: dict[Any, Any] = dict.fromkeys((*_REFUSED, HTTPException, Exception), refused)
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    app.router.redirect_slashes = False  # it would redirect to the host that the request names
+    return Guard(app, site.rules)
 
 
 def _error(error: Exception) -> Page:
     """The page for an error."""
     if isinstance(error, HTTPException):
-        said = {404: "There is no such page.", 405: "This cannot be done here."}.get(error.status_code, error.detail)
-        return Page("error.html", {"title": "Not possible", "error": said}, error.status_code, False)
+        text = {404: "There is no such page.", 405: "This cannot be done here."}.get(error.status_code, error.detail)
+        return Page("error.html", {"title": "Not possible", "error": text}, error.status_code, False)
     if isinstance(error, Forbidden):
         return Page(
             "error.html", {"title": "Forbidden", "error": f"The database user may not do this: {error}"}, 403, False
         )
-    status = 404 if isinstance(error, NotFound) else 503 if isinstance(error, Away) else 400
-    title = {404: "Not found", 503: "The database is away", 400: "Not possible"}[status]
-    return Page("error.html", {"title": title, "error": str(error)}, status, False)
+    known = {NotFound: (404, "Not found"), Away: (503, "The database is away")}
+    status, title = known.get(type(error), (400 if isinstance(error, _REFUSED) else 500, "Not possible"))
+    return Page("error.html", {"title": title, "error": said(error)}, status, False)
 
 
 def _page(site: Site, request: Request, page: Page) -> HTMLResponse:
@@ -114,10 +118,14 @@ async def _form(request: Request) -> dict[str, str]:
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         raise HTTPException(415, "Send the form as application/x-www-form-urlencoded.")
     received = b""
-    async for chunk in request.stream():
-        received += chunk
-        if len(received) > _FORM_BYTES:
-            raise HTTPException(413, f"A form must have at most {_FORM_BYTES:,} bytes.")
+    try:
+        async with asyncio.timeout(_FORM_SECONDS):
+            async for chunk in request.stream():
+                received += chunk
+                if len(received) > _FORM_BYTES:
+                    raise HTTPException(413, f"A form must have at most {_FORM_BYTES:,} bytes.")
+    except TimeoutError:
+        raise HTTPException(408, f"A form must arrive within {_FORM_SECONDS:g} seconds.") from None
     try:
         return dict(parse_qsl(received.decode(), keep_blank_values=True, max_num_fields=50, errors="strict"))
     except ValueError:
@@ -161,6 +169,6 @@ class _Streams:
     def _part(self, path: str, request: Request) -> str:
         try:
             page = pages.PAGES[path](self._site, request.query_params)
-        except _REFUSED as error:
+        except Exception as error:
             page = _error(error)
         return self._site.render(page, request.query_params, path, live_only=True)

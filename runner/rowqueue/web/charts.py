@@ -48,6 +48,8 @@ def minute_chart(minutes: tuple[Minute, ...]) -> Markup:
         width=960,
         height=200,
         margin=8,
+        margin_left=48,  # room for the larger labels of a narrow screen
+        margin_bottom=16,
         spacing=4,
         x_labels=[minute.minute.strftime("%H:%M") for minute in minutes],
         x_labels_major=[minute.minute.strftime("%H:%M") for minute in minutes[:: len(minutes) // 6]],

@@ -10,6 +10,7 @@ import hmac
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -49,15 +50,28 @@ class Rules:
     believes_proxy: bool = False
     _secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
 
+    @cached_property
+    def base(self) -> str:
+        """The path of all pages: with a token, one that only this server's visitors know.
+
+        A browser sends the cookie only below it. Without such a path it would send it to every server on this host,
+        whatever the port, and that server could use it here.
+        """
+        return self.root if self.token is None else f"{self.root}/{self._keyed(b'rowqueue web path')[:16]}"
+
     @property
     def cookie_name(self) -> str:
-        """The cookie's name; it has the port, because browsers share cookies between the ports of a host."""
+        """The cookie's name has the port, because browsers share cookies between the ports of a host."""
         return f"rowqueue-{self.port}"
 
     @property
     def cookie(self) -> str:
         """The cookie of a browser that has shown the token; not the token itself."""
-        return hmac.new((self.token or "").encode(), b"rowqueue web cookie", hashlib.sha256).hexdigest()
+        return self._keyed(b"rowqueue web cookie")
+
+    def _keyed(self, purpose: bytes) -> str:
+        """A text that only the token's owner can compute; it has the port, so that servers with one token differ."""
+        return hmac.new((self.token or "").encode(), purpose + b" %d" % self.port, hashlib.sha256).hexdigest()
 
     @property
     def csrf(self) -> str:
@@ -104,9 +118,10 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        root = self._rules.root
-        if root and (scope["path"] == root or scope["path"].startswith(f"{root}/")):
-            scope = {**scope, "path": scope["path"].removeprefix(root) or "/"}
+        for root in (self._rules.base, self._rules.root):
+            if root and (scope["path"] == root or scope["path"].startswith(f"{root}/")):
+                scope = {**scope, "path": scope["path"].removeprefix(root) or "/"}
+                break
         refusal = self._refusal(scope)
         await (refusal or self._app)(scope, receive, send_with_headers)
 
@@ -138,13 +153,13 @@ class Guard:
                 return PlainTextResponse("forbidden\n", 403)
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             # Exactly one slash: an address with two slashes names another host.
-            path = f"{self._rules.root}/{scope['path'].lstrip('/')}"
+            path = f"{self._rules.base}/{scope['path'].lstrip('/')}"
             response = _onward(f"{path}?{rest}" if rest else path, headers)
             response.set_cookie(
                 self._rules.cookie_name,
                 self._rules.cookie,
                 max_age=_DAYS * 86_400,
-                path=self._rules.root or "/",
+                path=self._rules.base,
                 secure=self._is_https(scope, headers),
                 httponly=True,
                 samesite="strict",

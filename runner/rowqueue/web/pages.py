@@ -6,13 +6,14 @@ from typing import Any
 
 from .. import seeing
 from ..databases import Row
-from ..seeing import ANSWER_SECONDS, LISTS, SIZE, STATES, WHOLE_BODY, Looking
+from ..seeing import ANSWER_SECONDS, LISTS, MOST_ROWS, SIZE, STATES, WHOLE_BODY, Incident, Looking, Overview
 from . import shown
 from .site import BadQuery, NotFound, Page, Site
 
 Query = Mapping[str, str]
 
 SIZES = (20, 50, 200, 500)
+_INCIDENTS = 10  # of each database on the overview
 _ROW_STATES = {"A": "claimed", "N": "waiting", "E": "dead"}
 
 
@@ -27,11 +28,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Listing:
-    """A page with one table per database. `empty`: the text when there are no rows."""
+    """A page with one table per database. `empty`: the text when there are no rows; `guide`: the page of
+    docs/howto that explains."""
 
     title: str
     columns: tuple[Column, ...]
     empty: str
+    guide: str = ""
 
 
 LISTINGS = {
@@ -49,7 +52,8 @@ LISTINGS = {
             Column("started_at", "Started", "time"),
             Column("reported_at", "Last report", "time"),
         ),
-        "No consumer has reported in the last day.",
+        "No consumer has reported in the last day. `runner consume` reports by itself.",
+        "consumers",
     ),
     "schedules": Listing(
         "Schedules",
@@ -64,9 +68,15 @@ LISTINGS = {
             Column("overlap", "Overlaps", "flag"),
             Column("body", "Body", "body"),
         ),
-        "There are no schedules.",
+        "There are no schedules. `runner schedule set` makes one.",
+        "schedules",
     ),
-    "bindings": Listing("Topics", (Column("pattern", "Topic"), Column("type", "Queue", "queue")), "No topic is bound."),
+    "bindings": Listing(
+        "Topics",
+        (Column("pattern", "Topic"), Column("type", "Queue", "queue")),
+        "No topic is bound. `runner topic bind` binds one.",
+        "topics",
+    ),
     "feeds": Listing(
         "Feeds",
         (
@@ -74,12 +84,12 @@ LISTINGS = {
             Column("table", "Table"),
             Column("consumer", "Consumer"),
             Column("last_position", "Last position", "number"),
-            Column("unpublished", "Unpublished", "number"),
             Column("position", "Position", "number"),
             Column("behind", "Behind", "number"),
             Column("moved_at", "Moved", "time"),
         ),
-        "There are no feeds.",
+        "There are no feeds. `runner feed create` makes one.",
+        "feeds",
     ),
     "subscriptions": Listing(
         "Subscriptions",
@@ -89,7 +99,8 @@ LISTINGS = {
             Column("type", "Queue", "queue"),
             Column("topic", "Topic"),
         ),
-        "No table is watched.",
+        "No table is watched. `runner subscription add` watches one.",
+        "table-changes",
     ),
     "tables": Listing(
         "Polling tables",
@@ -105,7 +116,8 @@ LISTINGS = {
             Column("on_complete", "On complete"),
             Column("max_attempts", "Max attempts", "number"),
         ),
-        "No table is adopted.",
+        "No table is adopted. `runner table adopt` adopts one.",
+        "polling-tables",
     ),
     "limits": Listing(
         "Limits",
@@ -119,7 +131,8 @@ LISTINGS = {
             Column("group_rate_seconds", "Per seconds (group)", "number"),
             Column("paused", "Paused", "flag"),
         ),
-        "No queue has a limit.",
+        "No queue has a limit. `runner queue set` sets one.",
+        "limits",
     ),
     "health": Listing(
         "Health",
@@ -136,8 +149,25 @@ LISTINGS = {
 
 
 def overview(site: Site, query: Query) -> Page:
-    """All queues of all databases, and the health checks that are not ok."""
-    return Page("overview.html", {"title": "Overview", "found": site.every(seeing.recent_overview)})
+    """The queues of all databases, those that need attention most, and what is wrong."""
+    part = query.get("queue", "").strip()
+    if len(part) > 200 or "\0" in part:
+        raise BadQuery("queue must have at most 200 characters.")
+
+    def look(looking: Looking) -> tuple[Overview, list[Incident]]:
+        return seeing.recent_overview(looking, part), seeing.recent_incidents(looking)
+
+    return Page("overview.html", {"title": "Overview", "part": part, "most": _INCIDENTS, "found": site.every(look)})
+
+
+def incidents(site: Site, query: Query) -> Page:
+    """What is wrong with the queues of all databases, and the health checks that are not ok."""
+
+    def look(looking: Looking) -> tuple[Any, list[Incident], list[Row]]:
+        found, health = seeing.recent_incidents(looking), looking.health()
+        return looking.session.now(), found, [row for row in health if row["verdict"] != "ok"]
+
+    return Page("incidents.html", {"title": "Incidents", "most": MOST_ROWS, "found": site.every(look)})
 
 
 def listing(name: str) -> Callable[[Site, Query], Page]:
@@ -145,12 +175,18 @@ def listing(name: str) -> Callable[[Site, Query], Page]:
 
     def page(site: Site, query: Query) -> Page:
         def look(looking: Looking) -> tuple[Any, list[Row]]:
-            rows = seeing.listed(looking, name)
+            rows = seeing.listed(looking, name, site.body_length)
             return looking.session.now(), rows
 
         return Page(
             "list.html",
-            {"title": LISTINGS[name].title, "name": name, "listing": LISTINGS[name], "found": site.every(look)},
+            {
+                "title": LISTINGS[name].title,
+                "name": name,
+                "listing": LISTINGS[name],
+                "most": MOST_ROWS,
+                "found": site.every(look),
+            },
         )
 
     return page
@@ -232,11 +268,11 @@ def table(site: Site, query: Query) -> Page:
     """The claimed, waiting or dead rows of one polling table."""
     name, state, size = named(query, "name"), one_of(query, "state", _ROW_STATES, "E"), _size(query)
 
-    def look(looking: Looking) -> tuple[Any, list[Row], list[str]]:
+    def look(looking: Looking) -> tuple[Any, list[Row], list[str], dict[str, str]]:
         rows = seeing.table_rows(looking, name, state, size)
-        return looking.session.now(), rows, list(looking.left_out)
+        return looking.session.now(), rows, list(looking.left_out), looking.failed
 
-    watched, (now, rows, left_out) = site.one(query.get("db"), look)
+    watched, (now, rows, left_out, failed) = site.one(query.get("db"), look)
     return Page(
         "table.html",
         {
@@ -250,12 +286,14 @@ def table(site: Site, query: Query) -> Page:
             "size": size,
             "sizes": SIZES,
             "left_out": left_out,
+            "failed": failed,
         },
     )
 
 
 PAGES: dict[str, Callable[[Site, Query], Page]] = {
     "/": overview,
+    "/incidents": incidents,
     "/queue": queue,
     "/message": message,
     "/search": search,

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from ..collector import QueueCollector
 from ..databases import Database
 from .app import build
+from .connections import Impatient
 from .guard import Rules, host_names
 from .site import Options, Site
 
@@ -45,6 +46,7 @@ def serve(databases: Sequence[tuple[str, Database]], listener: socket.socket, ru
     app = build(site, _metrics(databases))
     config = uvicorn.Config(
         app,
+        http=Impatient,
         log_config=None,
         access_log=False,  # an address may contain the token
         server_header=False,

@@ -24,6 +24,12 @@ def visible(text: Any) -> str:
     return _STEERING.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", plain)
 
 
+def error_kind(text: Any) -> str:
+    """Of an error only its kind, such as ValueError: the rest may quote a body."""
+    found = re.match(r"[A-Za-z_][\w.]*(?=:|$)", str(text or ""))
+    return f"{found[0]}: …" if found else "…" if text else ""
+
+
 def one_line(text: Any, length: int = 120) -> str:
     """The beginning of a text on one line."""
     plain = " ".join(visible(str(text or "")[: 4 * length]).split())

@@ -11,8 +11,9 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from ..databases import Database, Forbidden
-from ..seeing import ANSWER_SECONDS, BODY_LENGTH, STATES, Away, Looking, Watched
+from ..databases import Database
+from ..parts import said
+from ..seeing import ANSWER_SECONDS, BODY_LENGTH, STATES, Looking, Watched
 from . import charts, shown
 from .guard import Rules
 
@@ -56,6 +57,7 @@ class Found(Generic[T]):
     result: T | None
     away: str = ""
     left_out: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
 
 
 class Site:
@@ -75,6 +77,7 @@ class Site:
             lstrip_blocks=True,
         )
         self._environment.filters |= shown.FILTERS
+        self._environment.filters["error"] = shown.error_kind if options.hide_bodies else shown.visible
         self._environment.globals |= {
             "link": self.link,
             "options": options,
@@ -89,10 +92,10 @@ class Site:
         """How many characters of each body a list reads; with --hide-bodies, none leaves the database."""
         return 0 if self.options.hide_bodies else BODY_LENGTH
 
-    def link(self, path: str, **query: Any) -> str:
+    def link(self, path: str, /, **query: Any) -> str:
         """The address of a page for the browser, including the root path."""
         given = {name: value for name, value in query.items() if value is not None}
-        return f"{self.rules.root}{path}" + (f"?{urlencode(given)}" if given else "")
+        return f"{self.rules.base}{path}" + (f"?{urlencode(given)}" if given else "")
 
     def watched(self, name: str | None) -> Watched:
         """The database with this name; with only one database, the name may be None. Raises NotFound."""
@@ -103,19 +106,22 @@ class Site:
         return self.databases[name]
 
     def every(self, work: Callable[[Looking], T], seconds: float = _EVERY_SECONDS) -> list[Found[T]]:
-        """The answer of each database within `seconds`; all are asked at the same time."""
-        asked = [
-            (watched, watched.submit(lambda looking: (work(looking), list(looking.left_out))))
-            for watched in self.databases.values()
-        ]
+        """The answer of each database within `seconds`; all are asked at the same time, and none spoils another."""
+
+        def look(looking: Looking) -> tuple[T, list[str], dict[str, str]]:
+            looking.begin()
+            result = work(looking)
+            return result, list(looking.left_out), looking.failed
+
+        asked = [(watched, watched.submit(look)) for watched in self.databases.values()]
         deadline = time.monotonic() + seconds
         found: list[Found[T]] = []
         for watched, future in asked:
             try:
-                result, left_out = watched.result(future, max(0.1, deadline - time.monotonic()))
-                found.append(Found(watched, result, "", left_out))
-            except (Away, Forbidden) as error:
-                found.append(Found(watched, None, str(error)))
+                result, left_out, failed = watched.result(future, max(0.1, deadline - time.monotonic()))
+                found.append(Found(watched, result, "", left_out, failed))
+            except Exception as error:
+                found.append(Found(watched, None, said(error)))
         return found
 
     def one(self, name: str | None, work: Callable[[Looking], T]) -> tuple[Watched, T]:

@@ -195,9 +195,9 @@ def test_a_session_may_have_set_what_it_likes_to_report_and_to_look(
             run(connection, "CALL mq_fail(%s, %s, %s, -1)", row["id"], row["batch_key"], error)
         for next_seconds in (60, 0, 60):
             run(connection, "CALL mq_report_consumer('w', %s, 2, 1, 1, 1, 1, 1, NULL, %s)", queue, next_seconds)
-        [consumer] = run(connection, "CALL mq_list_consumers(%s, NULL, NULL, NULL)", queue)
+        [consumer] = run(connection, "CALL mq_list_consumers(%s, NULL)", queue)
         assert (consumer["status"], consumer["completed"]) == ("working", 2)
-        assert run(connection, "CALL mq_throughput(%s, NULL, NULL, NULL, NULL)", queue)[-1]["completed"] in (2, 4, 6)
+        assert run(connection, "CALL mq_throughput(%s, NULL)", queue)[-1]["completed"] in (2, 4, 6)
         [group] = run(connection, "CALL mq_list_errors(%s, NULL)", queue)
         assert group["count"] == 2 and "#\\#" in group["error"]
         found = run(connection, "CALL mq_find_messages(%s, NULL, NULL, %s, NULL, 1)", queue, "g" * 200)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from capabilities import BY_DATABASE
-from queues import Feed, Queue, make_feed, make_table, refused
+from queues import Feed, Queue, make_feed, make_table, refused, republishes_what_writers_forget
 from rowqueue.databases import Database, Session
 from servers import Server
 
@@ -165,3 +165,7 @@ def test_a_key_may_be_of_any_type_and_locked_rows_are_passed_over(
     assert feed.publish() >= 1
     assert sorted(row["sync"] for row in feed.sql("SELECT sync FROM {t}")) == [1, 2]
     feed.call("drop_feed")
+
+
+def test_the_trigger_of_the_guide_republishes_what_writers_forget(feed: Feed) -> None:
+    republishes_what_writers_forget(feed)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from capabilities import BY_DATABASE
-from queues import Feed, Queue, make_feed, make_table, read, refused
+from queues import Feed, Queue, make_feed, make_table, read, refused, republishes_what_writers_forget
 from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
 from servers import Server
@@ -193,3 +193,7 @@ def test_create_feed_makes_no_feed_of_a_temporary_or_foreign_thing(q: Queue, sql
     sql(f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey, ADD UNIQUE (id) DEFERRABLE")
     with refused("unsuitable_table", "key_columns"):
         q.on("create_feed", f"feed.{table}", table, "id", "sync")
+
+
+def test_the_trigger_of_the_guide_republishes_what_writers_forget(feed: Feed) -> None:
+    republishes_what_writers_forget(feed)

@@ -196,7 +196,7 @@ def test_uninstalling_gives_claimed_rows_back_and_takes_nothing_of_anybody_elses
     with pytest.raises(install.InstallError, match=r"shop\.t"):
         install.uninstall(installed_database)
     run("DROP TABLE shop.t")
-    assert install.uninstall(installed_database) == ["orders"]
+    assert install.uninstall(installed_database) == (["orders"], [])
     assert {row["status"] for row in run("SELECT status FROM orders")} <= {"N", "D", "E"}
     assert run("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal") == []
 
@@ -297,7 +297,7 @@ def test_a_setting_that_a_dba_may_change_changes_nothing(
     session.call("finish_batch", row["batch_key"], f'{row["id"]},0,"two\\nlines"', 0)
     assert session.call("peek", "late")[0]["error"] == "two\nlines"
     session.close()
-    assert install.uninstall(empty_database) == []
+    assert install.uninstall(empty_database) == ([], [])
 
 
 def test_triggers_that_are_off_tell_nothing_and_claims_go_on(

@@ -22,7 +22,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 _WRITES = re.compile(r"\W*(?!SELECT|SET|SHOW|SAVEPOINT|RELEASE|ROLLBACK|BEGIN)\w")
-_MIGRATION = re.compile(r"\d{4}_\w+")
+_MIGRATION = re.compile(r"rowqueue_\d{4}_\w+")
 
 
 class Killed(BaseException):
@@ -134,7 +134,7 @@ def test_the_lock_that_a_killed_migration_leaves_is_told_and_broken(
     empty_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = Process(10**9)
-    while not any("0001_queue" in what for what in process.killed_after):
+    while not any("rowqueue_0001_queue" in what for what in process.killed_after):
         assert not apply_killed(empty_database, process, monkeypatch)
     with pytest.raises(install.InstallError, match="runner apply --break-lock"):
         install.apply(empty_database)

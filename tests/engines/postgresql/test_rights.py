@@ -37,7 +37,8 @@ def test_schema_mq_holds_the_functions_of_the_contract_and_no_other(sql: Sql) ->
 # They use a user's table: they run with the caller's rights.
 INVOKERS = {
     *("adopt_table", "claim_rows", "finish_rows", "release_rows", "retry_rows", "release_table", "peek_rows"),
-    *("create_feed", "publish_feed", "fetch_feed", "feed_stats", "watch_table", "unwatch_table"),
+    *("create_feed", "drop_feed", "publish_feed", "fetch_feed", "advance_feed", "rewind_feed", "feed_stats"),
+    *("watch_table", "unwatch_table", "subscribe", "unsubscribe"),
 }
 # These two show a role only what it may see of tables without the queue.
 VIEWS = {"my_pass", "my_polled_row"}
@@ -47,7 +48,6 @@ HARMLESS = {
     "feed_settings",
     "feed_positions",
     "feed_names",
-    "drop_watched",
     "is_watched",
     "report_changes",
 }

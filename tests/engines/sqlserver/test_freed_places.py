@@ -52,18 +52,6 @@ def connect(connect: Callable[..., Session]) -> Callable[..., Session]:
 
 
 @pytest.fixture
-def sql(server: ExternalSQLServer, database: Database) -> Iterator[Sql]:
-    """With all rights, in this module's database."""
-    connection = server.client(database.url)
-
-    def query(text: str, *parameters: Any) -> Rows:
-        return list(connection.execute(text, parameters or None).fetchall())
-
-    yield query
-    connection.close()
-
-
-@pytest.fixture
 def other(connect: Callable[..., Session]) -> Session:
     return connect("other")
 

@@ -8,8 +8,6 @@
 --
 -- Escapes are replaced in a whole chunk at once: a loop over its characters would take a second per megabyte. Meanwhile
 -- the byte FE stands for an escaped quote and FFFF for an escaped backslash; neither occurs in a UTF-8 text.
---
--- It is long because Firebird has no functions for JSON or for a single escape.
 
 SET TERM ^ ;
 

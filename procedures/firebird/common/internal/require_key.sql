@@ -17,7 +17,7 @@ BEGIN
     v_key = IIF(CHAR_LENGTH(p_batch_key) = 36, CHAR_TO_UUID(p_batch_key), CHAR_TO_UUID('no key'));
     WHEN ANY DO
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', TRIM(IIF(p_batch_key IS NULL, 'batch_key: must not be NULL',
-            'batch_key: must be a key as a claim returns it')));
+            'batch_key: must be a batch key that a claim returned')));
 END^
 
 SET TERM ; ^

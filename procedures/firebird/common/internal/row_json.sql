@@ -8,8 +8,6 @@
 --
 -- Texts are concatenated as bytes, with the byte FE as the quotes around them; escape_json does the rest. The result is a
 -- VARCHAR while the maximum lengths allow it, which is much faster, and otherwise a BLOB.
---
--- It is long because Firebird has no JSON functions: each type is converted to text in its own way.
 
 SET TERM ^ ;
 

@@ -21,11 +21,12 @@ RETURNS (
 )
 AS
 DECLARE v_columns integer;
+DECLARE v_sync varchar(63) CHARACTER SET UTF8;
 BEGIN
-    SELECT table_name, '"' || REPLACE(table_name, '"', '""') || '"', '"' || REPLACE(sync_column, '"', '""') || '"', key_columns,
+    SELECT table_name, sync_column, '"' || REPLACE(table_name, '"', '""') || '"', '"' || REPLACE(sync_column, '"', '""') || '"', key_columns,
         last_number
     FROM mq_read_feed(:p_feed)
-    INTO name, quoted, sync, key_columns, last_number;
+    INTO name, v_sync, quoted, sync, key_columns, last_number;
     SELECT label FROM mq_find_table('table', :quoted) INTO label;
     BEGIN
         SELECT COUNT(*) FROM mq_find_columns('table', :name, :key_columns || ', ' || :sync) INTO v_columns;
@@ -33,6 +34,9 @@ BEGIN
             EXECUTE PROCEDURE mq_raise_error('unsuitable_table', label || ' no longer has all columns of the feed ' || p_feed
                 || ': ' || CAST(SUBSTRING(key_columns FROM 1 FOR 400) AS varchar(400)) || ' and ' || sync);
     END
+    IF (mq_is_sync_column(name, v_sync) = 0) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', label || ': column ' || sync || ' is computed or no bigint: '
+            || 'drop_feed, then create_feed again');
     SUSPEND;
 END^
 

@@ -1,6 +1,6 @@
 -- pick: take up to p_size ready messages of a type out of mq_ready, in claim order; before that, rescue expired claims,
 --       promote due messages and send due schedules.
--- Arguments:   p_type, p_size, p_grouped (the policy), p_take (1: the caller is a take; see pick_grouped)
+-- Arguments:   p_type, p_size, p_grouped (the policy), p_take (1: called by take_batch; see pick_grouped)
 -- Returns:     id and attempt (the number of this attempt)
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows

@@ -1,6 +1,6 @@
 -- pick_grouped: take the first messages of groups that are not blocked: one per group in an ordered queue, otherwise as
 --               many as the limits per group allow.
--- Arguments:   p_type, p_size, p_take (1: the caller is a take; its own commit finishes the messages, perhaps much later)
+-- Arguments:   p_type, p_size, p_take (1: called by take_batch; its own commit finishes the messages, perhaps much later)
 -- Returns:     id and attempt (the number of this attempt)
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
@@ -16,8 +16,6 @@
 --
 -- The claim records the groups that it has met in mq_met: U taken in this call; B blocked; K blocked, and its first ticket
 -- locked; X leave alone. The table is empty before and after the call. If the call fails, its rows are undone too.
---
--- The file is long because each kind of ticket is a branch of its own.
 
 SET TERM ^ ;
 

@@ -25,8 +25,10 @@ AS
 BEGIN
     IF (p_body IS NULL OR OCTET_LENGTH(p_body) > 16777216) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
-    IF (p_run_at > DATEADD(315360000 SECOND TO mq_utc_now())) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'run_at: must be at most 315,360,000 seconds (ten years) ahead');
+    -- Some client libraries cannot represent earlier years.
+    IF (p_run_at > DATEADD(315360000 SECOND TO mq_utc_now()) OR p_run_at < TIMESTAMP '1970-01-01 00:00:00') THEN
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+            'run_at: must be from 1970 to at most 315,360,000 seconds (ten years) ahead');
     IF (p_priority IS NOT NULL) THEN
         EXECUTE PROCEDURE mq_require_range('priority', p_priority, -32768, 32767);
     IF (p_group_key IS NOT NULL) THEN

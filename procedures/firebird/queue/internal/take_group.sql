@@ -1,6 +1,6 @@
 -- take_group: take the first messages of a group that its places and tokens allow, unless another claim has locked the
 --             group.
--- Arguments:   p_type, p_group_key ('' for none), p_size (maximum number of messages), p_take (1: the caller is a take; see
+-- Arguments:   p_type, p_group_key ('' for none), p_size (maximum number of messages), p_take (1: called by take_batch; see
 --              pick_grouped), p_ordered, p_places (1 in an ordered queue; 0: no limit), p_rate and p_seconds (the policy),
 --              p_ticket, p_priority, p_run_at and p_attempts (the ticket that was found), p_joins (1: its message is not in
 --              mq_grouped)

@@ -1,6 +1,6 @@
 -- find_watched: find the watched table that an argument names.
 -- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
--- Returns:     id, label
+-- Returns:     id, label, quoted (the table, for SQL; NULL: it was dropped)
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq_find_watched('stock');
@@ -12,7 +12,8 @@ CREATE OR ALTER PROCEDURE mq_find_watched (
 )
 RETURNS (
     id integer,
-    label mq_name
+    label mq_name,
+    quoted varchar(130) CHARACTER SET UTF8
 )
 AS
 DECLARE v_refused smallint = 0;
@@ -34,6 +35,10 @@ BEGIN
     IF (id IS NULL) THEN
         EXECUTE PROCEDURE mq_raise_error('not_found', 'table: ' || COALESCE(label, p_table)
             || ' is not watched: call watch_table first');
+    -- A label is the name of the table, even if the argument is written in another way.
+    SELECT '"' || REPLACE(TRIM(r.rdb$relation_name), '"', '""') || '"' FROM rdb$relations AS r
+    WHERE r.rdb$relation_name = :label AND COALESCE(r.rdb$relation_type, 0) = 0 AND r.rdb$view_blr IS NULL
+    INTO quoted;
     SUSPEND;
 END^
 

@@ -6,7 +6,7 @@
 -- Transaction: reads the catalog only
 -- Example:     EXECUTE PROCEDURE mq_claim_statements('orders') RETURNING_VALUES v_kind, v_counted, ...
 --
--- It is long because it contains four complete statements. They run with the rights of the connected user only.
+-- They run with the rights of the connected user only.
 
 SET TERM ^ ;
 

@@ -5,8 +5,6 @@
 -- Errors:      those of the statements
 -- Transaction: joins the caller's, which has locked the row of mq_polled
 -- Example:     EXECUTE PROCEDURE mq_pick_placed('events', v_key, 10, '"EVENTS"', '"MADE"', '"EVENTS_MADE"', v_place, v_ident, v_take);
---
--- It is long because it contains two complete statements.
 
 SET TERM ^ ;
 

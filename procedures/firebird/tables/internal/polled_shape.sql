@@ -10,8 +10,6 @@
 -- A row is found by its identity: the key, or all columns except the status, as text, each value after its length (see
 -- mq_ident). Statements read the values back into variables k1, k2 and so on, of the columns' own types: the text of a
 -- statement never contains a user's value.
---
--- It is long because it returns fifteen fragments, and each column contributes to most of them.
 
 SET TERM ^ ;
 

@@ -9,8 +9,6 @@
 --
 -- Each row is written by its own statement, with the rights of the connected user: a row that a trigger or constraint
 -- refuses does not stop the others. Of equal rows, each statement changes one.
---
--- It is long because it contains a complete statement.
 
 SET TERM ^ ;
 
@@ -130,7 +128,7 @@ END]';
                 IF (s_is IS NOT DISTINCT FROM s_from) THEN
                 BEGIN
                     outcome = 'X';
-                    error = 'the status stays as it was: a trigger?';
+                    error = 'the status did not change; a trigger may have reset it';
                 END
             END]', ''));
     v_write = REPLACE(v_write, '{"matches"}',

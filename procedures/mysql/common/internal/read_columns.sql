@@ -1,8 +1,8 @@
 -- read_columns: the columns of a user's table, as far as the caller can see them.
 -- Arguments:   p_schema, p_table (names as in the catalog)
--- Returns:     p_columns: a JSON array of {"n", "name", "kind" (the type without length), "scale", "class"}, in the
---              table's order
--- Errors:      50005 not_found, 50006 unsuitable_table
+-- Returns:     p_columns: a JSON array of {"n", "name", "kind" (the type without length), "scale", "computed" (0 or 1), "class"},
+--              in the table's order
+-- Errors:      50005 not_found, 50006 unsuitable_table (the caller may not read it, or a view has replaced it)
 -- Transaction: reads the catalog only
 -- Example:     CALL mq_read_columns('shop', 'orders', v_columns);
 --
@@ -25,11 +25,13 @@ BEGIN
     DECLARE v_table varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci DEFAULT p_table;
     DECLARE v_quoted longtext CHARACTER SET utf8mb4;
     DECLARE v_count bigint;
+    DECLARE v_views int;
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
         SET SESSION group_concat_max_len = 1073741824;
     END IF;
     SELECT CONCAT('[', GROUP_CONCAT('{"n":', c.ordinal_position, ',"name":', JSON_QUOTE(CONVERT(c.column_name USING utf8mb4)),
-        ',"kind":"', c.data_type, '","scale":', COALESCE(c.datetime_precision, c.numeric_scale, 0), ',"class":"', CASE
+        ',"kind":"', c.data_type, '","scale":', COALESCE(c.datetime_precision, c.numeric_scale, 0),
+        ',"computed":', IF(COALESCE(c.generation_expression, '') = '', 0, 1), ',"class":"', CASE
             WHEN c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'year', 'double', 'float',
                 'bit') THEN 'n'
             WHEN c.data_type IN ('binary', 'varbinary', 'tinyblob', 'blob', 'mediumblob', 'longblob') THEN 'x'
@@ -44,8 +46,17 @@ BEGIN
         AND (@@lower_case_table_names > 0
             OR CAST(c.table_schema AS binary) = CAST(p_schema AS binary)
             AND CAST(c.table_name AS binary) = CAST(p_table AS binary));
-    IF p_columns IS NULL THEN
-        SET v_quoted = CONCAT('`', REPLACE(p_schema, '`', '``'), '`.`', REPLACE(p_table, '`', '``'), '`');
+    SET v_quoted = CONCAT('`', REPLACE(p_schema, '`', '``'), '`.`', REPLACE(p_table, '`', '``'), '`');
+    -- A view can run functions of its owner with the rights of the caller.
+    SELECT COUNT(*) INTO v_views
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = v_schema AND t.table_name = v_table AND t.table_type NOT IN ('BASE TABLE', 'SYSTEM VERSIONED')
+        AND (@@lower_case_table_names > 0
+            OR CAST(t.table_schema AS binary) = CAST(p_schema AS binary)
+            AND CAST(t.table_name AS binary) = CAST(p_table AS binary));
+    IF v_views > 0 THEN
+        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_quoted, 60), ' is a view'));
+    ELSEIF p_columns IS NULL THEN
         BEGIN
             DECLARE EXIT HANDLER FOR 1044, 1142, 1143
                 CALL mq_raise_error('unsuitable_table', CONCAT('GRANT SELECT ON ', LEFT(v_quoted, 60), ' TO ', CURRENT_USER()));

@@ -18,7 +18,7 @@ BEGIN
     IF p_batch_key IS NULL THEN
         CALL mq_raise_error('invalid_argument', 'batch_key: must not be NULL');
     ELSEIF p_batch_key NOT REGEXP '^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$' THEN
-        CALL mq_raise_error('invalid_argument', 'batch_key: must be a key as a claim returns it');
+        CALL mq_raise_error('invalid_argument', 'batch_key: must be a batch key that a claim returned');
     END IF;
 END//
 

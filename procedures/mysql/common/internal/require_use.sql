@@ -12,8 +12,6 @@
 -- with partial_revokes on. MariaDB stores rights in tables of an engine without savepoints: a transaction that reads one
 -- cannot set a savepoint until it ends. So there, inside a caller's transaction, rights seen in the last minute are
 -- accepted. If mq_owner may not read the rights, only the user p_maker passes.
---
--- It is long because no server has a function for the rights of another account: one query has to follow the roles.
 
 DROP PROCEDURE IF EXISTS mq_require_use;
 

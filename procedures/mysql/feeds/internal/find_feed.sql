@@ -3,7 +3,8 @@
 -- Returns:     p_last_number, p_position; p_columns (as mq_read_columns returns them), p_keys (as mq_find_columns returns
 --              columns); p_places, for mq_run_template: table and sync (quoted), index (a hint to use the index on the sync
 --              column), schema, name, label
--- Errors:      50005 not_found (no feed, or its table was dropped), 50006 unsuitable_table (a column was dropped)
+-- Errors:      50005 not_found (no feed, or its table was dropped), 50006 unsuitable_table (a column was dropped
+--              or became a computed one, or a view has replaced the table)
 -- Transaction: reads only
 -- Example:     CALL mq_find_feed('orders', NULL, v_last, v_position, v_columns, v_keys, v_places);
 
@@ -37,16 +38,18 @@ BEGIN
         keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys', last_ bigint PATH '$.last', position_ bigint PATH '$.position'
     )) AS s;
     CALL mq_read_columns(v_schema, v_name, p_columns);
-    SELECT SUM(CAST(c.name AS binary) = CAST(CONVERT(v_sync USING utf8mb4) AS binary)), COUNT(j.n),
+    SELECT SUM(CAST(c.name AS binary) = CAST(CONVERT(v_sync USING utf8mb4) AS binary) AND c.kind = 'bigint' AND NOT c.computed),
+        COUNT(j.n),
         CONCAT('[', GROUP_CONCAT(IF(j.n IS NULL, NULL, JSON_OBJECT('n', j.n, 'name', c.name,
             'quoted', CONCAT('`', REPLACE(c.name, '`', '``'), '`'))) ORDER BY j.n), ']')
     INTO v_found, v_keys_found, p_keys
-    FROM JSON_TABLE(p_columns, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) AS c
+    FROM JSON_TABLE(p_columns, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
+        kind varchar(64) CHARACTER SET utf8mb4 PATH '$.kind', computed tinyint PATH '$.computed')) AS c
     LEFT JOIN JSON_TABLE(v_keys, '$[*]' COLUMNS (n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$')) AS j
         ON CAST(j.name AS binary) = CAST(c.name AS binary);
     IF v_found = 0 OR v_keys_found < JSON_LENGTH(v_keys) THEN
         CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 50), ' has no column ', LEFT(v_sync, 20),
-            ' or key column any more'));
+            ' or key column any more, or it is computed or no bigint'));
     END IF;
     SELECT CONCAT('FORCE INDEX (`', REPLACE(MIN(s.index_name), '`', '``'), '`)') INTO v_index
     FROM information_schema.statistics AS s

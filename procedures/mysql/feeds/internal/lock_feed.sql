@@ -16,7 +16,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_lock_feed(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    CALL mq_use_feed(p_feed);
+    CALL mq_use_feed(p_feed, 'Select,Update');
     SET p_last_number = NULL;
     SELECT last_number INTO p_last_number FROM mq_feed WHERE name = p_feed FOR UPDATE;
     IF p_last_number IS NULL THEN

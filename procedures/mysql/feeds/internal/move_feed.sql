@@ -17,7 +17,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     CALL mq_require_range('count', p_count, 1, 10000);
-    CALL mq_use_feed(p_feed);
+    CALL mq_use_feed(p_feed, 'Select,Update');
     UPDATE mq_feed SET last_number = last_number + p_count WHERE name = p_feed;
 END//
 

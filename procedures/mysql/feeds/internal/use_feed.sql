@@ -1,16 +1,17 @@
--- use_feed: refuse a caller without the right to publish a feed.
--- Arguments:   p_feed
+-- use_feed: refuse a caller without these rights on the table of a feed.
+-- Arguments:   p_feed, p_rights (a list: Select, Update)
 -- Returns:     nothing
 -- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: reads only
--- Example:     CALL mq_use_feed('orders');
+-- Example:     CALL mq_use_feed('orders', 'Select,Update');
 
 DROP PROCEDURE IF EXISTS mq_use_feed;
 
 DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_use_feed(
-    IN p_feed longtext CHARACTER SET utf8mb4
+    IN p_feed longtext CHARACTER SET utf8mb4,
+    IN p_rights varchar(40) CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
@@ -22,7 +23,7 @@ BEGIN
     IF v_table IS NULL THEN
         CALL mq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
     END IF;
-    CALL mq_require_use(v_schema, v_table, 'Select,Update', v_maker);
+    CALL mq_require_use(v_schema, v_table, p_rights, v_maker);
 END//
 
 DELIMITER ;

@@ -28,15 +28,14 @@ BEGIN
         SET v_value = 0, v_detail = 'no other transaction is open';
         BEGIN
             DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+            -- Not its statement, which may contain a body: operators may not see it.
             -- trx_started is in the time zone of the server's machine, not of the session, and in whole seconds.
             SELECT TIMESTAMPDIFF(MICROSECOND, t.trx_started, CONVERT_TZ(v_now, '+00:00', 'SYSTEM')) / 1e6,
                 IF(t.trx_mysql_thread_id = 0,
                     'a prepared transaction without a connection; to end it: XA RECOVER, then XA COMMIT or XA ROLLBACK',
                     CONCAT('connection ', t.trx_mysql_thread_id, ', user ', COALESCE(p.user, '?'), ', host ',
                         COALESCE(p.host, '?'), ', database ', COALESCE(p.db, 'none'), ', ', COALESCE(p.command, '?'),
-                        ' for ', COALESCE(p.time, '?'), ' s',
-                        COALESCE(CONCAT(': ', LEFT(REGEXP_REPLACE(t.trx_query, '[[:space:][:cntrl:]]+', ' '), 100)), ''),
-                        '; while it is open, deleted rows are not purged; to end it: KILL ', t.trx_mysql_thread_id))
+                        ' for ', COALESCE(p.time, '?'), ' s; while it is open, deleted rows are not purged; to end it: KILL ', t.trx_mysql_thread_id))
             INTO v_value, v_detail
             FROM information_schema.innodb_trx AS t
             LEFT JOIN information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id

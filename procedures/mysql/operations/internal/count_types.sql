@@ -9,8 +9,6 @@
 -- It reads the index in parts of c_rows rows, so one statement counts many types with few messages each. A type that
 -- fills a whole part is counted only up to 10,001. Nothing is sorted. The type is compared by a range here, so ORDER BY
 -- contains it, written as type ASC: where it equals a parameter, MariaDB 10.11 would sort.
---
--- It is long because a static statement names its table: the same two statements appear once for each of the five tables.
 
 DROP PROCEDURE IF EXISTS mq_count_types;
 

@@ -1,6 +1,6 @@
 -- pick_grouped: take the first messages of groups that are not blocked: one per group in an ordered queue, otherwise as
 --               many as the limits per group allow.
--- Arguments:   p_type, p_size, p_take (1: the caller is a take; its own commit finishes the messages, perhaps much later)
+-- Arguments:   p_type, p_size, p_take (1: called by take_batch; its own commit finishes the messages, perhaps much later)
 -- Returns:     p_items: a JSON array of [id, number of this attempt]; NULL when every group is blocked
 -- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim

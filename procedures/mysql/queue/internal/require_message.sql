@@ -29,8 +29,9 @@ BEGIN
     IF p_body IS NULL OR LENGTH(p_body) > 16777216 THEN
         CALL mq_raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
     END IF;
-    IF p_run_at > UTC_TIMESTAMP(6) + INTERVAL 315360000 SECOND THEN
-        CALL mq_raise_error('invalid_argument', 'run_at: must be at most 315,360,000 seconds (ten years) ahead');
+    -- Some client libraries cannot represent earlier years.
+    IF p_run_at > UTC_TIMESTAMP(6) + INTERVAL 315360000 SECOND OR p_run_at < TIMESTAMP '1970-01-01 00:00:00' THEN
+        CALL mq_raise_error('invalid_argument', 'run_at: must be from 1970 to at most 315,360,000 seconds (ten years) ahead');
     END IF;
     IF p_priority IS NOT NULL THEN
         CALL mq_require_range('priority', p_priority, -32768, 32767);

@@ -1,6 +1,6 @@
 -- take_group: take the first messages of a group that its limits allow; if it has no token left, delay its first message
 --             instead.
--- Arguments:   p_type, p_group, p_size (maximum number of messages), p_take (1: the caller is a take; see pick_grouped),
+-- Arguments:   p_type, p_group, p_size (maximum number of messages), p_take (1: called by take_batch; see pick_grouped),
 --              p_lone (messages that are not in the group yet: a JSON array of [id], or NULL), p_ordered, p_places (maximum
 --              number of active messages per group; 0: no limit), p_rate and p_rate_seconds (the policy)
 -- Returns:     p_items: '[id,number of this attempt],...', NULL for none; p_count: how many; p_put_off: 1 when the first

@@ -6,9 +6,6 @@
 -- Errors:      those of the user's table
 -- Transaction: joins the caller's; skips rows that others have locked, where it locks rows at all
 -- Example:     CALL mq_pick_rows(v_shape, v_table, v_key, 100, 0, 0, 0, v_rows, v_count);
---
--- It is long because the three ways to pick rows share the templates, and a procedure declares variables before its first
--- statement.
 
 DROP PROCEDURE IF EXISTS mq_pick_rows;
 

@@ -11,8 +11,6 @@
 -- Example:     CALL mq_polled_shape(v_table, v_shape);
 --
 -- By class (see mq_read_columns), timestamps are written in seconds since 1970, and bytes and texts in hexadecimal.
---
--- It is long because procedures have no records: it reads 15 settings from one JSON object, and writes 24 texts to another.
 
 DROP PROCEDURE IF EXISTS mq_polled_shape;
 

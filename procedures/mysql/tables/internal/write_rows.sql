@@ -6,9 +6,6 @@
 -- Errors:      errors that concern all rows: a missing right, a deadlock, a timeout, no space
 -- Transaction: joins the caller's; waits for transactions that have locked these rows
 -- Example:     CALL mq_write_rows(v_shape, '[[17,"1"],[18,"2"]]', '', '', 'delete', v_written, v_refused);
---
--- It is long because a handler catches only errors of its own block: writing all rows at once and writing them one by one
--- each need a handler.
 
 DROP PROCEDURE IF EXISTS mq_write_rows;
 

@@ -19,6 +19,9 @@ CROSS JOIN LATERAL (
     SELECT 'read' AS need, '' AS written
     WHERE has_table_privilege(c.oid, 'SELECT') AND NOT row_security_active(c.oid)
     UNION ALL
+    SELECT 'show', ''
+    WHERE has_table_privilege(c.oid, 'SELECT')
+    UNION ALL
     SELECT 'delete', ''
     WHERE has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'DELETE')
         AND has_any_column_privilege(c.oid, 'UPDATE') AND NOT row_security_active(c.oid)

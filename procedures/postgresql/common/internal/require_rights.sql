@@ -1,5 +1,5 @@
 -- require_rights: refuse a caller without the right that its call needs on a table, or that sees only some of its rows.
--- Arguments:   p_table (the table's oid), p_need (a need of my_pass, or show), p_written (the column that is written; '':
+-- Arguments:   p_table (the table's oid), p_need (a need of my_pass), p_written (the column that is written; '':
 --              none)
 -- Returns:     nothing
 -- Errors:      50006 unsuitable_table, with the GRANT to run

@@ -1,14 +1,15 @@
--- find_feed: return a feed, with its table and columns ready for SQL.
--- Arguments:   p_feed
+-- find_feed: return a feed, with its table and columns ready for SQL, for a caller with a right on the table.
+-- Arguments:   p_feed, p_need (show or publish: see my_pass)
 -- Returns:     last_number, id (the table's oid), label, source (the table, for FROM), sync (the column, quoted), keys
---              (names), quoted (the keys of a row t, quoted, separated by commas), schema, pass (see my_pass; NULL: the
---              caller may not publish)
--- Errors:      50005 not_found (no feed, or its table was dropped), 50006 unsuitable_table (a column was dropped)
+--              (names), quoted (the keys of a row t, quoted, separated by commas), schema, pass (see my_pass)
+-- Errors:      50005 not_found (no feed, or its table was dropped), 50006 unsuitable_table (a column was dropped or became
+--              a computed one, or the caller lacks the right)
 -- Transaction: reads only
--- Example:     SELECT * FROM mq.find_feed('orders');
+-- Example:     SELECT * FROM mq.find_feed('orders', 'show');
 
 CREATE OR REPLACE FUNCTION mq.find_feed(
     p_feed text,
+    p_need text,
     OUT last_number bigint,
     OUT id oid,
     OUT label text,
@@ -40,20 +41,21 @@ BEGIN
     source := CASE v_found.kind WHEN 'p' THEN '' ELSE 'ONLY ' END || v_found.quoted;
     sync := quote_ident(v_feed.sync_column);
     schema := v_feed.table_schema;
-    pass := (
-        SELECT m.pass FROM mq.my_pass AS m
-        WHERE m.id = v_found.id AND m.need = 'publish' AND m.written = v_feed.sync_column
-    );
     SELECT c.name INTO v_lost
     FROM unnest(keys || v_feed.sync_column) AS c (name)
     WHERE NOT EXISTS (
         SELECT FROM pg_attribute AS a WHERE a.attrelid = v_found.id AND a.attname = c.name AND a.attnum > 0
-    )
+    ) OR c.name = v_feed.sync_column AND mq.sync_column(v_found.id, c.name) = ''
     LIMIT 1;
     IF v_lost IS NOT NULL THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s has no column %s any more: drop_feed, then create_feed again',
-            label, v_lost));
+        PERFORM mq.raise_error('unsuitable_table', format('%s has no column %s any more%s: drop_feed, then create_feed again',
+            label, v_lost, CASE v_lost WHEN v_feed.sync_column THEN ', or it is computed or no bigint' ELSE '' END));
     END IF;
+    PERFORM mq.require_rights(v_found.id, p_need, CASE p_need WHEN 'publish' THEN v_feed.sync_column ELSE '' END);
+    pass := (
+        SELECT m.pass FROM mq.my_pass AS m
+        WHERE m.id = v_found.id AND m.need = p_need AND m.written = CASE p_need WHEN 'publish' THEN v_feed.sync_column ELSE '' END
+    );
     SELECT string_agg(format('t.%I', c.name), ', ' ORDER BY c.n) INTO quoted
     FROM unnest(keys) WITH ORDINALITY AS c (name, n);
 END

@@ -32,8 +32,7 @@ BEGIN
             FOR UPDATE SKIP LOCKED
         ) AS r
     ) || ARRAY(
-        -- Rows at any other position. A range and an ORDER BY instead of an equality: then only the index on type and id
-        -- fits, with any statistics.
+        -- Rows elsewhere. The range and ORDER BY force the index on (type, id), whatever the statistics say.
         SELECT r.ctid
         FROM unnest(p_ids) AS u (id)
         CROSS JOIN LATERAL (

@@ -1,6 +1,6 @@
 -- pick: take up to p_size ready messages of a type out of mq.ready, in claim order; before that, rescue expired claims,
 --       promote due messages and send due schedules.
--- Arguments:   p_queue (the policy), p_size, p_take (true: the caller is a take; see pick_grouped)
+-- Arguments:   p_queue (the policy), p_size, p_take (true: called by take_batch; see pick_grouped)
 -- Returns:     picked and attempts (the number of this attempt), parallel arrays; NULL when nothing is ready
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group)
 -- Transaction: joins the caller's; never waits for another claim

@@ -1,6 +1,6 @@
 -- pick_grouped: take the first messages of groups that are not blocked: one per group in an ordered queue, otherwise as
 --               many as the limits per group allow.
--- Arguments:   p_queue (the policy), p_size, p_take (true: the caller is a take; its own commit finishes the messages,
+-- Arguments:   p_queue (the policy), p_size, p_take (true: called by take_batch; its own commit finishes the messages,
 --              perhaps much later)
 -- Returns:     picked and attempts (the number of this attempt), parallel arrays; NULL when every group is blocked
 -- Errors:      50001 wrong_isolation

@@ -25,11 +25,9 @@ BEGIN
     IF p_body IS NULL OR octet_length(p_body) > 16777216 THEN
         PERFORM mq.raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
     END IF;
-    IF p_run_at > clock_timestamp() + interval '315360000 seconds' OR NOT isfinite(p_run_at) THEN
-        PERFORM mq.raise_error('invalid_argument', 'run_at: must be at most 315,360,000 seconds (ten years) ahead');
-    ELSIF p_run_at < timestamptz '0001-01-02 00:00:00+00' THEN
-        -- Many clients support no earlier year.
-        PERFORM mq.raise_error('invalid_argument', 'run_at: must be in the year 1 or later');
+    -- Some client libraries cannot represent earlier years.
+    IF p_run_at > clock_timestamp() + interval '315360000 seconds' OR p_run_at < timestamptz '1970-01-01 00:00:00+00' THEN
+        PERFORM mq.raise_error('invalid_argument', 'run_at: must be from 1970 to at most 315,360,000 seconds (ten years) ahead');
     END IF;
     IF p_priority NOT BETWEEN -32768 AND 32767 THEN
         PERFORM mq.require_range('priority', p_priority, -32768, 32767);

@@ -18,10 +18,11 @@ AS $$
 DECLARE
     v_table oid := mq.relation_of(p_schema, p_name);
     v_keys text[] := mq.primary_key(v_table);
+    v_label text := CASE p_schema WHEN 'public' THEN '' ELSE p_schema || '.' END || p_name;
 BEGIN
     PERFORM mq.require_pass(p_pass, v_table, 'watch', '');
-    IF p_label <> (CASE p_schema WHEN 'public' THEN '' ELSE p_schema || '.' END || p_name) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s is not the name of that table', p_label));
+    IF p_label <> v_label THEN
+        PERFORM mq.raise_error('unsuitable_table', format('the table is %s, not %s', v_label, p_label));
     END IF;
     INSERT INTO mq.watched AS w (label, key_names, key_types, key_json)
     SELECT p_label, v_keys, (

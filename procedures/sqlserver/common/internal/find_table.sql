@@ -22,7 +22,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @parts int, @first nvarchar(400), @second nvarchar(400), @kind varchar(2), @why nvarchar(200);
     DECLARE @detail nvarchar(2000);
-    SELECT @parts = MAX(n), @first = MAX(CASE n WHEN 1 THEN name END), @second = MAX(CASE n WHEN 2 THEN name END)
+    SELECT @parts = MAX(n), @first = MAX(CASE n WHEN 1 THEN name ELSE N'' END), @second = MAX(CASE n WHEN 2 THEN name ELSE N'' END)
     FROM mq.split_names(@table, N'.');
     IF @parts NOT IN (1, 2)
     BEGIN
@@ -52,9 +52,13 @@ BEGIN
         SET @detail = CONCAT(@argument, N': there is no table ', CASE WHEN @first <> N'dbo' THEN @first + N'.' END, @second);
         EXEC mq.raise_error 'not_found', @detail;
     END;
-    SELECT @why = COALESCE(@why, N'is an external or a memory-optimized table')
-    FROM sys.tables
-    WHERE object_id = @object_id AND (is_external = 1 OR is_memory_optimized = 1);
+    SELECT @why = COALESCE(@why, N'is an external or a memory-optimized table, or the history of another table')
+    -- Before 2022 sys.tables has no ledger_type: the name then means that of l.
+    FROM (VALUES (0)) AS l (ledger_type)
+    CROSS APPLY (
+        SELECT is_external, is_memory_optimized, temporal_type, ledger_type AS ledger FROM sys.tables WHERE object_id = @object_id
+    ) AS t
+    WHERE t.is_external = 1 OR t.is_memory_optimized = 1 OR t.temporal_type = 1 OR t.ledger = 1;
     -- 5: a clustered columnstore index; its rows cannot be locked one by one (error 651).
     SELECT @why = COALESCE(@why, N'has a clustered columnstore index: its rows cannot be locked one by one')
     FROM sys.indexes

@@ -12,7 +12,8 @@ BEGIN
     RETURN CASE WHEN EXISTS (
         SELECT *
         FROM sys.indexes AS i
-        WHERE i.object_id = @object_id AND i.is_unique = 1 AND i.is_disabled = 0 AND i.has_filter = 0
+        WHERE i.object_id = @object_id AND i.is_unique = 1 AND i.is_disabled = 0 AND i.is_hypothetical = 0
+            AND i.has_filter = 0
             AND NOT EXISTS (
                 SELECT *
                 FROM sys.index_columns AS x

@@ -20,7 +20,7 @@ BEGIN
     );
     SELECT @name = quoted FROM mq.columns_of(@object_id, @column);
     INSERT INTO @pieces (name, piece) VALUES ('column', @name), ('table', @quoted), ('hint', mq.index_hint(@object_id, @name));
-    SET @statement = mq.fill(N'SELECT @highest = MAX({column}) FROM {table} WITH (READCOMMITTEDLOCK{hint});', @pieces);
+    SET @statement = mq.fill(N'SELECT @highest = MAX({column}) FROM {table} WITH (ROWLOCK, READCOMMITTEDLOCK{hint}) WHERE {column} IS NOT NULL;', @pieces);
     EXEC sp_executesql @statement, N'@highest bigint OUTPUT', @highest = @highest OUTPUT;
     SET @highest = CASE WHEN @highest > 0 THEN @highest ELSE 0 END;
 END;

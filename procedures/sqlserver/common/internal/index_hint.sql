@@ -17,7 +17,7 @@ BEGIN
     FROM sys.indexes AS i
     INNER JOIN sys.index_columns AS x ON x.object_id = i.object_id AND x.index_id = i.index_id AND x.key_ordinal = 1
     INNER JOIN mq.columns_of(@object_id, @column) AS c ON c.column_id = x.column_id
-    WHERE i.object_id = @object_id AND i.type IN (1, 2) AND i.is_disabled = 0 AND i.has_filter = 0
+    WHERE i.object_id = @object_id AND i.type IN (1, 2) AND i.is_disabled = 0 AND i.is_hypothetical = 0 AND i.has_filter = 0
     ORDER BY i.index_id;
     RETURN N', INDEX(' + QUOTENAME(@name) + N')';
 END;

@@ -48,7 +48,7 @@ BEGIN
         WHERE head = 1
     ) AS h
     OUTER APPLY (
-        SELECT MAX(s.item) AS item, MAX(s.quoted) AS quoted, MIN(s.valid) AS valid
+        SELECT s.item, s.quoted, s.valid
         FROM mq.split_list(h.error) AS s
         WHERE h.error LIKE N'"%'
     ) AS e;

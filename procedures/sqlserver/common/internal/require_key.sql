@@ -17,6 +17,6 @@ BEGIN
     IF LEN(@batch_key + N'.') = 37
         SET @key = TRY_CONVERT(uniqueidentifier, @batch_key);
     IF @key IS NULL
-        EXEC mq.raise_error 'invalid_argument', N'batch_key: must be a key as a claim returns it';
+        EXEC mq.raise_error 'invalid_argument', N'batch_key: must be a batch key that a claim returned';
 END;
 GO

@@ -22,7 +22,7 @@ BEGIN
     SET @facts = mq.table_facts(@quoted);
     IF COALESCE(@facts, 0) = 0
         EXEC mq.raise_error 'not_found', N'table: {} no longer exists', @quoted;
-    SET @detail = mq.lacks(@quoted, @update, @delete);
+    SET @detail = mq.missing_rights(@quoted, @update, @delete);
     IF @detail IS NULL AND @facts = 2
         SET @detail = @quoted + N' has a security policy that filters its rows, and the queue would treat hidden rows as deleted';
     IF @detail IS NOT NULL

@@ -2,7 +2,7 @@
 -- Arguments:   @list
 -- Returns:     n (the line's number), item (a line; the value of a line that is a JSON string), quoted (1: it was a JSON
 --              string), valid (0: it begins like a JSON string but is not one, or contains the character NUL; item is
---              NULL); no row for an empty line
+--              undefined); no row for an empty line
 -- Errors:      none
 -- Transaction: reads nothing
 -- Example:     SELECT n, item FROM mq.split_list(N'{"a":1}' + NCHAR(10) + N'"two\nlines"');
@@ -23,7 +23,7 @@ RETURN
         WHERE DATALENGTH(line) > 0
     ) AS l
     OUTER APPLY (
-        SELECT MAX(CASE v.type WHEN 1 THEN v.value END) AS item, SUM(CASE v.type WHEN 1 THEN 1 ELSE 2 END) AS parts
+        SELECT MAX(CASE v.type WHEN 1 THEN v.value ELSE N'' END) AS item, SUM(CASE v.type WHEN 1 THEN 1 ELSE 2 END) AS parts
         FROM OPENJSON(CASE WHEN l.quoted = 1 AND ISJSON(N'[' + l.item + N']') = 1 THEN N'[' + l.item + N']' ELSE N'[]' END) AS v
         WHERE l.quoted = 1
     ) AS s;

@@ -25,7 +25,7 @@ BEGIN
     UPDATE t
     SET sent = t.sent + @sent, completed = t.completed + @completed, failed = t.failed + @failed, dead = t.dead + @dead,
         waited_ms = t.waited_ms + @waited_ms, busy_ms = t.busy_ms + @busy_ms
-    FROM mq.report AS t WITH (UPDLOCK, ROWLOCK, INDEX (report_pk))
+    FROM mq.report AS t WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (report_pk))
     WHERE t.minute = @minute AND t.type = @type AND t.reader = @reader;
     IF @@ROWCOUNT = 0
     BEGIN

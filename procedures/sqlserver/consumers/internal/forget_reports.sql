@@ -18,13 +18,13 @@ BEGIN
     -- First the keys, without holding locks; then each row by its key. Rows that others have locked are not found here.
     INSERT INTO @old (minute, type, reader)
     SELECT TOP (@step) minute, type, reader
-    FROM mq.report WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (report_pk))
+    FROM mq.report WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (report_pk))
     WHERE minute < @day_ago
     ORDER BY minute, type, reader;
     IF @@ROWCOUNT > 0
         DELETE t
         FROM @old AS o
-        INNER JOIN mq.report AS t WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (report_pk))
+        INNER JOIN mq.report AS t WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (report_pk))
             ON t.minute = o.minute AND t.type = o.type AND t.reader = o.reader
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     DELETE FROM @old;
@@ -36,7 +36,7 @@ BEGIN
     IF @@ROWCOUNT > 0
         DELETE c
         FROM @old AS o
-        INNER JOIN mq.consumer AS c WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (consumer_pk))
+        INNER JOIN mq.consumer AS c WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (consumer_pk))
             ON c.type = o.type AND c.reader = o.reader
         -- The consumer may have reported in the meantime.
         WHERE c.reported_at < CASE WHEN c.due_at IS NULL THEN @hour_ago ELSE @day_ago END

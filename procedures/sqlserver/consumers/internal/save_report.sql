@@ -27,11 +27,11 @@ BEGIN
     -- A stopped consumer's row is kept for an hour: without a row, none of its dead letters of this hour is counted yet.
     DECLARE @unseen int = 1, @most int = 10000, @counts bit = CASE @dead WHEN 0 THEN 0 ELSE 1 END;
     DECLARE @until datetime2(7) = DATEADD(SECOND, -@margin, @now), @due datetime2(7), @counted_at datetime2(7);
-    DECLARE @goes_on bit, @resource nvarchar(255);
+    DECLARE @goes_on bit;
     IF @next_seconds > 0
         SET @due = DATEADD(SECOND, 2 * CAST(@next_seconds AS int), @now);
     SELECT @goes_on = CASE WHEN due_at >= @now THEN 1 ELSE 0 END, @counted_at = counted_at
-    FROM mq.consumer WITH (UPDLOCK, ROWLOCK, INDEX (consumer_pk))
+    FROM mq.consumer WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (consumer_pk))
     WHERE type = @type AND reader = @reader;
     IF @goes_on IS NULL
     BEGIN
@@ -43,11 +43,10 @@ BEGIN
             EXEC mq.raise_error 'invalid_argument', N'reader: this queue has {} consumers already', @most;
         SET @counted_at = DATEADD(HOUR, -@unseen, @now);
         -- Of two processes with the same name, the second waits here and then finds the row. No range lock: other
-        -- consumers are not blocked. If the wait ends, so does that of the INSERT, with an error.
-        SET @resource = mq.lock_name('consumer', @type, @reader);
-        EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = 1000;
+        -- consumers are not blocked.
+        EXEC mq.wait_for_lock 'consumer', @type, @reader;
         SELECT @goes_on = CASE WHEN due_at >= @now THEN 1 ELSE 0 END, @counted_at = counted_at
-        FROM mq.consumer WITH (UPDLOCK, ROWLOCK, INDEX (consumer_pk))
+        FROM mq.consumer WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (consumer_pk))
         WHERE type = @type AND reader = @reader;
     END;
     IF @dead IS NULL
@@ -76,7 +75,7 @@ BEGIN
             dead = @dead + CASE @goes_on WHEN 1 THEN c.dead ELSE 0 END,
             busy_ms = @busy_ms + CASE @goes_on WHEN 1 THEN c.busy_ms ELSE 0 END,
             waited_ms = @waited_ms + CASE @goes_on WHEN 1 THEN c.waited_ms ELSE 0 END
-        FROM mq.consumer AS c WITH (UPDLOCK, ROWLOCK, INDEX (consumer_pk))
+        FROM mq.consumer AS c WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (consumer_pk))
         WHERE c.type = @type AND c.reader = @reader;
 END;
 GO

@@ -6,8 +6,7 @@
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.find_feed N'orders', 0, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
 --
--- The table is read and changed with the rights of the caller. To a caller who may not see it, the table looks dropped:
--- mq.table_facts tests first whether it exists.
+-- The table is read and changed with the rights of the caller.
 
 CREATE OR ALTER PROCEDURE mq.find_feed
     @feed nvarchar(400),
@@ -22,17 +21,10 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @schema nvarchar(128), @name nvarchar(128), @lost nvarchar(400), @detail nvarchar(2000);
     DECLARE @pieces mq.pieces;
+    EXEC mq.use_feed @feed, @change;
     SELECT @schema = table_schema, @name = table_name, @keys = key_columns, @sync = sync_column FROM mq.feed WHERE name = @feed;
-    IF @name IS NULL
-        EXEC mq.raise_error 'not_found', N'feed: there is no feed {}', @feed;
     SET @quoted = CONCAT(QUOTENAME(@schema), N'.', QUOTENAME(@name));
     SET @object_id = OBJECT_ID(@quoted, N'U');
-    IF mq.table_facts(@quoted) > 0
-        SET @detail = mq.lacks(@quoted, @change, 0);
-    IF @detail IS NOT NULL
-        EXEC mq.raise_error 'unsuitable_table', @detail;
-    IF @object_id IS NULL
-        EXEC mq.raise_error 'not_found', N'table: there is no {} any more', @quoted;
     SELECT TOP (1) @lost = l.name
     FROM mq.split_names(CONCAT(@keys, N', ', @sync), N',') AS l
     WHERE COLUMNPROPERTY(@object_id, l.name, 'ColumnId') IS NULL
@@ -43,6 +35,15 @@ BEGIN
         SET @detail = mq.fill(N'{table} has no column {column} any more: drop_feed, then create_feed again', @pieces);
         EXEC mq.raise_error 'unsuitable_table', @detail;
     END;
+    -- A computed column is a program of the table's owner.
+    IF NOT EXISTS (
+        SELECT *
+        FROM mq.columns_of(@object_id, @sync) AS c
+        INNER JOIN sys.columns AS s ON s.object_id = @object_id AND s.column_id = c.column_id
+        WHERE c.type = N'bigint' AND s.is_computed = 0
+    )
+        EXEC mq.raise_error 'unsuitable_table',
+            N'the sync column of {} is computed or no bigint: drop_feed, then create_feed again', @quoted;
     SELECT @hint = COALESCE(mq.index_hint(@object_id, @sync), N'');
 END;
 GO

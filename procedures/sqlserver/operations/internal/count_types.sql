@@ -1,7 +1,7 @@
 -- count_types: count the rows of each type in one of the queue's tables, exactly up to a limit.
 -- Arguments:   @table (ready, delayed, batch, grouped or dead), @cap (a count above it need not be exact), @now
 -- Returns:     type; size: the rows read; past and ahead: for delayed due and not due, for batch expired and active
---              messages; else past is the count; oldest: the smallest run_at of due messages; NULL: none
+--              messages; else past is the count; oldest: the smallest run_at of due messages; 9999-12-31: none
 -- Errors:      none
 -- Transaction: reads only: each index entry once, but of a type with more than @cap entries at most twice @cap
 -- Example:     SELECT * FROM mq.count_types('ready', 10000, SYSUTCDATETIME());
@@ -12,11 +12,12 @@
 CREATE OR ALTER FUNCTION mq.count_types (@table varchar(10), @cap int, @now datetime2(7))
 RETURNS @counts TABLE (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, size int NOT NULL, past int NOT NULL,
-    ahead int NOT NULL, oldest datetime2(7)
+    ahead int NOT NULL, oldest datetime2(7) NOT NULL
 )
 AS
 BEGIN
     DECLARE @part int = 2 * (@cap + 1), @rows int, @last nvarchar(400), @size int, @past int, @ahead int;
+    DECLARE @never datetime2(7) = '9999-12-31';
     -- No name sorts before it. N'' compares like blanks, and a name may begin with a character that sorts before a blank.
     DECLARE @from nvarchar(400) = REPLICATE(NCHAR(1), 400);
     WHILE @from IS NOT NULL
@@ -31,7 +32,7 @@ BEGIN
             OPTION (FORCE ORDER, LOOP JOIN, ORDER GROUP, KEEPFIXED PLAN);
         ELSE IF @table = 'grouped'
             INSERT INTO @counts (type, size, past, ahead, oldest)
-            SELECT g.type, COUNT(*), COUNT(*), 0, MIN(m.run_at)
+            SELECT g.type, COUNT(*), COUNT(*), 0, MIN(COALESCE(m.run_at, @never))
             FROM (SELECT TOP (@part) type, id FROM mq.grouped WHERE type > @from ORDER BY type, group_key, id) AS g
             LEFT JOIN mq.message AS m ON m.id = g.id
             GROUP BY g.type
@@ -39,14 +40,14 @@ BEGIN
         ELSE IF @table = 'delayed'
             INSERT INTO @counts (type, size, past, ahead, oldest)
             SELECT d.type, COUNT(*), SUM(CASE WHEN d.run_at <= @now THEN 1 ELSE 0 END),
-                SUM(CASE WHEN d.run_at > @now THEN 1 ELSE 0 END), MIN(CASE WHEN d.run_at <= @now THEN d.run_at END)
+                SUM(CASE WHEN d.run_at > @now THEN 1 ELSE 0 END), MIN(CASE WHEN d.run_at <= @now THEN d.run_at ELSE @never END)
             FROM (SELECT TOP (@part) type, run_at FROM mq.delayed WHERE type > @from ORDER BY type, run_at, id) AS d
             GROUP BY d.type
             OPTION (ORDER GROUP, KEEPFIXED PLAN);
         ELSE IF @table = 'batch'
             INSERT INTO @counts (type, size, past, ahead, oldest)
             SELECT b.type, COUNT(*), SUM(CASE WHEN b.lease_until <= @now THEN 1 ELSE 0 END),
-                SUM(CASE WHEN b.lease_until > @now THEN 1 ELSE 0 END), NULL
+                SUM(CASE WHEN b.lease_until > @now THEN 1 ELSE 0 END), @never
             FROM (
                 SELECT TOP (@part) h.type, h.lease_until
                 FROM mq.batch AS h
@@ -58,7 +59,7 @@ BEGIN
             OPTION (FORCE ORDER, LOOP JOIN, ORDER GROUP, KEEPFIXED PLAN);
         ELSE
             INSERT INTO @counts (type, size, past, ahead, oldest)
-            SELECT e.type, COUNT(*), COUNT(*), 0, NULL
+            SELECT e.type, COUNT(*), COUNT(*), 0, @never
             FROM (SELECT TOP (@part) type FROM mq.dead WHERE type > @from ORDER BY type, died_at, id) AS e
             GROUP BY e.type
             OPTION (ORDER GROUP, KEEPFIXED PLAN);

@@ -27,13 +27,13 @@ BEGIN
         IF @type IS NULL
             INSERT INTO @found (completed_at, id)
             SELECT TOP (@top) completed_at, id
-            FROM mq.archive WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.archive WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE completed_at < @before
             ORDER BY completed_at, id;
         ELSE
             INSERT INTO @found (completed_at, id)
             SELECT TOP (@top) completed_at, id
-            FROM mq.archive WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.archive WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @type AND completed_at < @before
             ORDER BY completed_at, id;
         DELETE a

@@ -54,7 +54,7 @@ BEGIN
         IF @max_active - @active < @size
             EXEC mq.take_freed @type, @active OUTPUT;
         IF @max_active <= @active AND EXISTS (
-            SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now
+            SELECT * FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now
         )
         BEGIN
             EXEC mq.rescue @type, @rescue, @rescued OUTPUT;

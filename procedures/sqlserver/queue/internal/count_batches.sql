@@ -18,10 +18,12 @@ BEGIN
     -- Read the keys without locks, then lock each row by its primary key: see rescue.
     IF @wait = 1
         INSERT INTO @found (batch_key)
-        SELECT batch_key FROM mq.batch WITH (READCOMMITTEDLOCK, ROWLOCK) WHERE type = @type AND counted = 0;
+        SELECT batch_key FROM mq.batch WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (batch_lease))
+        WHERE type = @type AND counted = 0;
     ELSE
         INSERT INTO @found (batch_key)
-        SELECT batch_key FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND counted = 0;
+        SELECT batch_key FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (batch_lease))
+        WHERE type = @type AND counted = 0;
     SET @last = @@ROWCOUNT;
     WHILE @n < @last
     BEGIN

@@ -18,7 +18,7 @@ CREATE OR ALTER PROCEDURE mq.fill_ring
     @move bit,
     @long_scan int,
     @outside bit OUTPUT,
-    @scanned int OUTPUT
+    @scanned bigint OUTPUT
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
@@ -31,22 +31,22 @@ BEGIN
         SELECT @tries = @tries + 1, @begun = SYSUTCDATETIME(), @expired = 0, @due = 0, @outside = 0;
         IF @full_scan = 1
         BEGIN
-            IF EXISTS (SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now)
+            IF EXISTS (SELECT * FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now)
                 SET @expired = 1;
             SET @outside = mq.outside_ring(@type);
         END;
         IF EXISTS (
-            SELECT * FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK)
+            SELECT * FROM mq.delayed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @type AND run_at > @promoted_to AND run_at <= @now
         )
             SET @due = 1;
-        SET @scanned = DATEDIFF(MICROSECOND, @begun, SYSUTCDATETIME());
+        SET @scanned = DATEDIFF_BIG(MICROSECOND, @begun, SYSUTCDATETIME());
         IF @scanned < @long_scan
             BREAK;
     END;
     IF @expired = 1
         EXEC mq.rescue @type, @rescue, @rescued OUTPUT;
-    IF @full_scan = 1 AND EXISTS (SELECT * FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type)
+    IF @full_scan = 1 AND EXISTS (SELECT * FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type)
     BEGIN
         EXEC mq.send_due @type, @promote;
         SET @sent = 1;

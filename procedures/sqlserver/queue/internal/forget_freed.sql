@@ -19,9 +19,10 @@ BEGIN
     WHILE @took > 0
     BEGIN
         DELETE FROM @freed;
-        DELETE TOP (@step) FROM mq.group_freed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+        DELETE TOP (@step) f
         OUTPUT deleted.id, 0 INTO @freed (id, attempts)
-        WHERE type = @type AND group_key = @group_key;
+        FROM mq.group_freed AS f WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (group_freed_pk))
+        WHERE f.type = @type AND f.group_key = @group_key;
         SET @took = @@ROWCOUNT;
         IF @took > 0
         BEGIN

@@ -17,7 +17,7 @@ CREATE OR ALTER PROCEDURE mq.free_groups
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @id bigint = -9223372036854775808, @resource nvarchar(255);
+    DECLARE @id bigint = -9223372036854775808, @group_key nvarchar(400);
     DECLARE @heads mq.items;
     -- Read without a lock: only this session deletes these rows.
     INSERT INTO @heads (id, attempts)
@@ -32,14 +32,10 @@ BEGIN
         SET @id = (SELECT MIN(id) FROM @heads WHERE id > @id);
         IF @id IS NOT NULL
         BEGIN
-            SET @resource = NULL;
-            SELECT @resource = mq.lock_name('group', @type, group_key)
-            FROM mq.group_lock WITH (READUNCOMMITTED)
-            WHERE id = @id;
-            -- Even if the lock fails, the unique index of mq.group_lock never lets two claims into one group.
-            IF @resource IS NOT NULL
-                EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
-                    @LockOwner = 'Transaction', @LockTimeout = -1;
+            SET @group_key = NULL;
+            SELECT @group_key = group_key FROM mq.group_lock WITH (READUNCOMMITTED) WHERE id = @id;
+            IF @group_key IS NOT NULL
+                EXEC mq.wait_for_lock 'group', @type, @group_key;
         END;
     END;
     DELETE l

@@ -38,13 +38,18 @@ BEGIN
     END;
     IF @rate > 0 AND @size > 0
     BEGIN
-        SELECT @full_at = full_at FROM mq.bucket WITH (READUNCOMMITTED) WHERE type = @type AND group_key = @group_key;
+        SELECT @full_at = full_at
+        FROM mq.bucket WITH (READUNCOMMITTED, FORCESEEK, INDEX (bucket_pk))
+        WHERE type = @type AND group_key = @group_key;
         SET @full_at = COALESCE(@full_at, @now);
         -- The clock was set back, or the limit was changed: the bucket is empty and starts to fill now.
         IF @full_at > DATEADD(SECOND, @seconds, @now)
         BEGIN
             SELECT @full_at = DATEADD(SECOND, @seconds, @now), @changed = 1;
-            UPDATE mq.bucket SET full_at = @full_at WHERE type = @type AND group_key = @group_key;
+            UPDATE b
+            SET full_at = @full_at
+            FROM mq.bucket AS b WITH (ROWLOCK, FORCESEEK, INDEX (bucket_pk))
+            WHERE b.type = @type AND b.group_key = @group_key;
         END;
         SET @tokens = mq.tokens(@full_at, @now, @rate, @seconds);
         IF @tokens = 0

@@ -13,6 +13,7 @@ RETURN
         SELECT COUNT(*) FROM mq.group_lock WITH (READUNCOMMITTED) WHERE type = @type AND group_key = @group_key AND blocks = 0
     ) - (
         -- An uncommitted row is locked and skipped: its place still counts as taken.
-        SELECT COUNT(*) FROM mq.group_freed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND group_key = @group_key
+        SELECT COUNT(*) FROM mq.group_freed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (group_freed_pk))
+        WHERE type = @type AND group_key = @group_key
     ) AS taken;
 GO

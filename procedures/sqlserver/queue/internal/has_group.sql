@@ -9,12 +9,13 @@ CREATE OR ALTER FUNCTION mq.has_group (@type nvarchar(400))
 RETURNS bit
 AS
 BEGIN
-    RETURN CASE WHEN EXISTS (
-        SELECT *
-        FROM mq.tickets(@type, 1, 1000, -32769, '0001-01-01', 0) AS t
-        CROSS APPLY mq.policy(@type) AS p
-        CROSS APPLY mq.group_places(@type, t.group_key) AS g
-        WHERE t.what >= 2 AND t.nth = 1 AND (p.ordered = 1 OR p.group_max_active = 0 OR g.taken < p.group_max_active)
-    ) THEN 1 ELSE 0 END;
+    DECLARE @found bit = 0;
+    SELECT TOP (1) @found = 1
+    FROM mq.tickets(@type, 1, 1000, -32769, '0001-01-01', 0) AS t
+    CROSS APPLY mq.policy(@type) AS p
+    CROSS APPLY mq.group_places(@type, t.group_key) AS g
+    WHERE t.what >= 2 AND t.nth = 1 AND (p.ordered = 1 OR p.group_max_active = 0 OR g.taken < p.group_max_active)
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+    RETURN @found;
 END;
 GO

@@ -1,6 +1,6 @@
 -- has_room: whether the limits of a type allow a claim to take a message now.
 -- Arguments:   @type, @now
--- Returns:     1 or 0; also 0 while a claim of the type is in progress
+-- Returns:     1 or 0; also 0 while a claim of the type has changed its row of mq.limited and is not committed
 -- Errors:      none
 -- Transaction: reads only, at READ COMMITTED; skips locked rows
 -- Example:     SELECT mq.has_room(N'email', SYSUTCDATETIME());
@@ -13,7 +13,7 @@ BEGIN
     SELECT @max_active = max_active, @rate = rate, @seconds = rate_seconds FROM mq.policy(@type);
     IF @max_active = 0 AND @rate = 0
         RETURN 1;
-    SELECT @active = active, @full_at = full_at FROM mq.limited WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type;
+    SELECT @active = active, @full_at = full_at FROM mq.limited WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type;
     IF @active IS NULL
         RETURN 0;
     -- The next claim corrects a bucket whose full_at is more than one period ahead because the clock was set back.
@@ -21,11 +21,11 @@ BEGIN
         RETURN 0;
     IF @max_active = 0 OR @active < @max_active
         RETURN 1;
-    SELECT @active = @active - COALESCE(SUM(places), 0) FROM mq.freed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type;
+    SELECT @active = @active - COALESCE(SUM(places), 0) FROM mq.freed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type;
     IF @active < @max_active
         RETURN 1;
     -- The next claim rescues the expired batch.
-    IF EXISTS (SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now)
+    IF EXISTS (SELECT * FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now)
         RETURN 1;
     RETURN 0;
 END;

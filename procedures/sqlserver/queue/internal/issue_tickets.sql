@@ -57,7 +57,7 @@ BEGIN
             ORDER BY id;
             IF @hidden = 1 AND APPLOCK_TEST('public', @resource, 'Exclusive', 'Transaction') = 1
                 SELECT TOP (1) @gone = id
-                FROM mq.grouped
+                FROM mq.grouped WITH (ROWLOCK, FORCESEEK, INDEX (grouped_order))
                 WHERE type = @type AND group_key = @group_key AND id < COALESCE(@first, @last)
                 ORDER BY id;
             ELSE IF @hidden = 1

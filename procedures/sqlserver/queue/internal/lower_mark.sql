@@ -13,7 +13,7 @@ BEGIN
     -- For this call only: senders use any isolation level, and READPAST is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @n bigint;
-    SELECT TOP (1) @n = n FROM mq.mark WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type ORDER BY n DESC;
+    SELECT TOP (1) @n = n FROM mq.mark WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type ORDER BY n DESC;
     IF @n IS NOT NULL
         -- n + 2: a concurrent claim may write marks with n + 1, and those must not count.
         INSERT INTO mq.mark (type, n, priority, run_at, id, scanned_at, promoted_to)

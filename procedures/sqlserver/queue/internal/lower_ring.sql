@@ -13,7 +13,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @n bigint, @after_id bigint, @low_until datetime2(7), @promoted_to datetime2(7);
     SELECT TOP (1) @n = n, @after_id = after_id, @low_until = low_until, @promoted_to = promoted_to
-    FROM mq.ring WITH (READPAST, READCOMMITTEDLOCK)
+    FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
     WHERE type = @type AND reader = N''
     ORDER BY n DESC, after_id DESC;
     IF @low_until > SYSUTCDATETIME() AND @id <= @after_id

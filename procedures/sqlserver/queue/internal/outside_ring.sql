@@ -11,10 +11,10 @@ RETURNS bit
 AS
 BEGIN
     -- Two scans, one key range each: they do not read the whole ring.
-    IF EXISTS (SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND priority > -32768)
+    IF EXISTS (SELECT * FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type AND priority > -32768)
         RETURN 1;
     IF EXISTS (
-        SELECT * FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+        SELECT * FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE type = @type AND priority = -32768 AND run_at > '0001-01-01'
     )
         RETURN 1;

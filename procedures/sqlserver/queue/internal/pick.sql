@@ -1,6 +1,6 @@
 -- pick: move up to @size ready messages of a type from mq.ready into a batch, in claim order; before that, rescue expired
 --       claims, promote due messages and send due schedules.
--- Arguments:   @type, @size, @take (1: the caller is a take; see pick_grouped), @batch_key
+-- Arguments:   @type, @size, @take (1: called by take_batch; see pick_grouped), @batch_key
 -- Returns:     @count: how many rows of mq.claimed now have @batch_key
 -- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
@@ -43,7 +43,7 @@ BEGIN
     SELECT @grouped = grouped, @tend = CASE WHEN grouped = 1 AND (ordered = 0 OR group_rate > 0) THEN 1 ELSE 0 END
     FROM mq.policy(@type);
     SELECT TOP (1) @n = n, @scanned_at = scanned_at, @promoted_to = promoted_to
-    FROM mq.mark WITH (READPAST, READCOMMITTEDLOCK)
+    FROM mq.mark WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
     WHERE type = @type
     ORDER BY n DESC, priority, run_at, id;
     -- scanned_at may be up to 5 seconds ahead. More than that, or a promotion in the future, means that the clock was set
@@ -54,15 +54,15 @@ BEGIN
     BEGIN
         SET @promoted_to = @start;
         IF EXISTS (
-            SELECT * FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now
+            SELECT * FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now
         )
             EXEC mq.rescue @type, @rescue, @rescued OUTPUT;
-        IF EXISTS (SELECT * FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type)
+        IF EXISTS (SELECT * FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type)
             EXEC mq.send_due @type, @promote;
     END;
 
     IF EXISTS (
-        SELECT * FROM mq.delayed WITH (READPAST, READCOMMITTEDLOCK)
+        SELECT * FROM mq.delayed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE type = @type AND run_at > @promoted_to AND run_at <= @now
     )
     BEGIN
@@ -70,7 +70,7 @@ BEGIN
         SELECT @promoted_to = CASE WHEN @moved < @promote THEN @now ELSE @start END,
             @lowered_to = COALESCE(@first_run_at, @lowered_to);
         IF EXISTS (
-            SELECT * FROM mq.mark WITH (READPAST, READCOMMITTEDLOCK)
+            SELECT * FROM mq.mark WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @type AND n = @n AND run_at >= @lowered_to AND (run_at > @start OR id > 0)
         )
             SET @marks_changed = 1;

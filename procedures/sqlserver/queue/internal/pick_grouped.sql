@@ -1,6 +1,6 @@
 -- pick_grouped: take the first messages of groups that are not blocked: one per group in an ordered queue, otherwise as
 --               many as the limits per group allow.
--- Arguments:   @type, @size, @take (1: the caller is a take; its own commit finishes the messages, perhaps much later),
+-- Arguments:   @type, @size, @take (1: called by take_batch; its own commit finishes the messages, perhaps much later),
 --              @batch_key
 -- Returns:     @count: how many rows of mq.claimed now have @batch_key
 -- Errors:      none

@@ -12,7 +12,8 @@ AS
 RETURN
     SELECT TOP (1) lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
         rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused
-    FROM mq.queue WITH (READCOMMITTED)
+    -- Without row versions, a scan would wait for changes of other types.
+    FROM mq.queue WITH (READCOMMITTED, FORCESEEK, INDEX (queue_pk))
     -- The row with the empty type holds the defaults and comes last.
     WHERE type IN (@type, N'')
     ORDER BY type DESC;

@@ -18,7 +18,7 @@ BEGIN
     DECLARE @resource nvarchar(255), @got int, @head bigint, @ordered bit;
     SELECT @type = NULL, @attempt = NULL, @reader = NULL;
     SELECT @named = type, @group_key = COALESCE(group_key, N''), @priority = priority, @run_at = run_at
-    FROM mq.message WITH (READPAST, READCOMMITTEDLOCK)
+    FROM mq.message WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
     WHERE id = @id;
     IF @named IS NULL
         RETURN;

@@ -38,7 +38,7 @@ BEGIN
             UNION ALL
             SELECT k.priority, CASE WHEN k.run_at < @at_least THEN @at_least WHEN k.run_at < @at_most THEN k.run_at ELSE @at_most END,
                 CASE WHEN k.run_at >= @at_least AND k.run_at < @at_most THEN k.id ELSE 0 END, 0
-            FROM mq.mark AS k WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.mark AS k WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE k.type = @type AND k.n = @n AND (k.run_at > '1900-01-01' OR k.id > 0)
         ) AS u
     ) AS m

@@ -20,7 +20,8 @@ BEGIN
     DECLARE @old int = 20;
     INSERT INTO mq.ring (type, reader, n, after_id, low_until, promoted_to)
     VALUES (@type, N'', COALESCE(@n, 0) + 1, @after_id, @low_until, @promoted_to);
-    DELETE FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-    WHERE type = @type AND reader = N'' AND n < @n AND n >= @n - @old;
+    DELETE r
+    FROM mq.ring AS r WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
+    WHERE r.type = @type AND r.reader = N'' AND r.n < @n AND r.n >= @n - @old;
 END;
 GO

@@ -24,8 +24,9 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     EXEC mq.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
-    IF @run_at > DATEADD(SECOND, 315360000, @now)
-        EXEC mq.raise_error 'invalid_argument', N'run_at: must be at most 315,360,000 seconds (ten years) ahead';
+    -- Some client libraries cannot represent earlier years.
+    IF @run_at > DATEADD(SECOND, 315360000, @now) OR @run_at < '19700101'
+        EXEC mq.raise_error 'invalid_argument', N'run_at: must be from 1970 to at most 315,360,000 seconds (ten years) ahead';
     IF @priority IS NOT NULL
         EXEC mq.require_range 'priority', @priority, -32768, 32767;
     IF @group_key IS NOT NULL

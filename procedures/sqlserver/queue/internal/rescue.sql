@@ -25,7 +25,7 @@ BEGIN
     SELECT ROW_NUMBER() OVER (ORDER BY b.lease_until, b.batch_key), b.batch_key
     FROM (
         SELECT TOP (@batches) batch_key, lease_until
-        FROM mq.batch WITH (READPAST, READCOMMITTEDLOCK)
+        FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE type = @type AND lease_until <= @now
         ORDER BY lease_until
     ) AS b;

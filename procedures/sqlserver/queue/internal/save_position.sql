@@ -26,11 +26,15 @@ BEGIN
     DECLARE @claims int = 20;
     INSERT INTO mq.ring (type, reader, n, after_id) VALUES (@type, @reader, @n, @after_id);
     IF @n = @old_n
-        DELETE FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-        WHERE type = @type AND reader = @reader
-            AND ((n = @old_n AND after_id < @old_after_id AND after_id >= @old_after_id - @claims * @size) OR n = @old_n - 1);
+        DELETE r
+        FROM mq.ring AS r WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
+        WHERE r.type = @type AND r.reader = @reader AND (
+            (r.n = @old_n AND r.after_id < @old_after_id AND r.after_id >= @old_after_id - @claims * @size) OR r.n = @old_n - 1
+        );
     ELSE
-        DELETE FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-        WHERE type = @type AND reader = @reader AND n <= @old_n AND n >= @old_n - 1 AND (n < @old_n OR after_id < @old_after_id);
+        DELETE r
+        FROM mq.ring AS r WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
+        WHERE r.type = @type AND r.reader = @reader AND r.n <= @old_n AND r.n >= @old_n - 1
+            AND (r.n < @old_n OR r.after_id < @old_after_id);
 END;
 GO

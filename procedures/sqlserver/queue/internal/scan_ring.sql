@@ -13,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq.scan_ring
     @ahead bit,
     @long_scan int,
     @lowest_id bigint OUTPUT,
-    @scanned int OUTPUT
+    @scanned bigint OUTPUT
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
@@ -26,14 +26,14 @@ BEGIN
         SELECT @tries = @tries + 1, @begun = SYSUTCDATETIME(), @lowest_id = NULL;
         IF @ahead = 1
             SELECT TOP (1) @next_id = id
-            FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @type AND priority = -32768 AND run_at = '0001-01-01' AND id > @high
             ORDER BY priority, run_at, id;
         SELECT TOP (1) @lowest_id = id
-        FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+        FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE type = @type AND priority = -32768 AND run_at = '0001-01-01' AND id > @from_id AND id <= @after_id
         ORDER BY priority, run_at, id;
-        SET @scanned = DATEDIFF(MICROSECOND, @begun, SYSUTCDATETIME());
+        SET @scanned = DATEDIFF_BIG(MICROSECOND, @begun, SYSUTCDATETIME());
         IF @scanned < @long_scan
             BREAK;
     END;

@@ -26,18 +26,15 @@ CREATE OR ALTER PROCEDURE mq.send_one
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @grouped bit, @ring bit, @resource nvarchar(255);
+    DECLARE @grouped bit, @ring bit;
     SELECT @id = NULL, @created = 1, @changed = 0, @run_at = COALESCE(@run_at, @now), @priority = COALESCE(@priority, 0);
     -- Two senders of the same new key: the second one waits here. At the unique index it would get an error. A range lock
-    -- would also block senders of other keys, and calls that complete a message with the next key. In a deadlock this lock
-    -- is simply not granted; the row lock that follows then meets the deadlock again.
+    -- would also block senders of other keys, and calls that complete a message with the next key.
     IF @dedup_key IS NOT NULL
     BEGIN
-        SET @resource = mq.lock_name('dedup', @type, @dedup_key);
-        EXEC sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
-            @LockOwner = 'Transaction', @LockTimeout = -1;
+        EXEC mq.wait_for_lock 'dedup', @type, @dedup_key;
         SELECT @id = id
-        FROM mq.dedup WITH (READCOMMITTEDLOCK, ROWLOCK)
+        FROM mq.dedup WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (dedup_key_once))
         WHERE type = @type AND dedup_key = @dedup_key;
         IF @id IS NOT NULL
         BEGIN

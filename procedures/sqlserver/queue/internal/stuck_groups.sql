@@ -37,7 +37,7 @@ RETURN
                 FROM mq.group_lock AS l WITH (READUNCOMMITTED)
                 WHERE l.type = @type AND l.group_key = k.group_key AND NOT EXISTS (
                     SELECT *
-                    FROM mq.group_freed AS f WITH (READUNCOMMITTED)
+                    FROM mq.group_freed AS f WITH (READUNCOMMITTED, FORCESEEK, INDEX (group_freed_pk))
                     WHERE f.type = @type AND f.group_key = k.group_key AND f.id = l.id
                 )
             )

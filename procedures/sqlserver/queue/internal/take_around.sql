@@ -25,7 +25,7 @@ BEGIN
         SELECT o.priority, o.run_at, o.id
         FROM (
             SELECT TOP (4000) priority, run_at, id
-            FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @type AND priority > -32768
             ORDER BY priority, run_at, id
         ) AS o
@@ -33,7 +33,7 @@ BEGIN
         SELECT s.priority, s.run_at, s.id
         FROM (
             SELECT TOP (4000) priority, run_at, id
-            FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @type AND priority = -32768 AND run_at > @start
             ORDER BY run_at, id
         ) AS s
@@ -41,7 +41,7 @@ BEGIN
         SELECT p.priority, p.run_at, p.id
         FROM (
             SELECT TOP (@near) priority, run_at, id
-            FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @type AND priority = -32768 AND run_at = @start AND id > @after_id
             ORDER BY id
         ) AS p
@@ -49,7 +49,7 @@ BEGIN
         SELECT q.priority, q.run_at, q.id
         FROM (
             SELECT TOP (@near) priority, run_at, id
-            FROM mq.ready WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @type AND priority = -32768 AND run_at = @start AND id <= @after_id
             ORDER BY id
         ) AS q

@@ -1,6 +1,6 @@
 -- take_group: take the first messages of a group that is not blocked; if it has no token left, delay its first message
 --             instead.
--- Arguments:   @type, @group_key, @take (1: the caller is a take; see pick_grouped), @late (messages that have a ticket and
+-- Arguments:   @type, @group_key, @take (1: called by take_batch; see pick_grouped), @late (messages that have a ticket and
 --              are not in a group yet), @size (maximum number of messages, up to 1,000; 1 in an ordered queue), @priority
 --              and @run_at (of the ticket), @batch_key, @ordered, @places (0: no limit), @rate and @seconds (the policy)
 -- Returns:     @head: the first message that was taken or delayed; NULL when there is none; @attempts: its attempts so far;
@@ -58,7 +58,7 @@ BEGIN
         -- no other.
         IF @first IS NOT NULL
             SELECT TOP (1) @before = id
-            FROM mq.grouped
+            FROM mq.grouped WITH (ROWLOCK, FORCESEEK, INDEX (grouped_order))
             WHERE type = @type AND group_key = @group_key AND id < @first
             ORDER BY id;
         IF @before IS NULL
@@ -104,7 +104,7 @@ BEGIN
         DELETE f
         OUTPUT deleted.id, 0 INTO @again (id, attempts)
         FROM @taken AS t
-        INNER JOIN mq.group_freed AS f WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+        INNER JOIN mq.group_freed AS f WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (group_freed_pk))
             ON f.type = @type AND f.group_key = @group_key AND f.id = t.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         IF @@ROWCOUNT > 0
@@ -147,7 +147,10 @@ BEGIN
     IF @rate > 0
     BEGIN
         SELECT @now = SYSUTCDATETIME(), @full_at = mq.full_after(@full_at, @now, @count, @rate, @seconds);
-        UPDATE mq.bucket SET full_at = @full_at WHERE type = @type AND group_key = @group_key;
+        UPDATE b
+        SET full_at = @full_at
+        FROM mq.bucket AS b WITH (ROWLOCK, FORCESEEK, INDEX (bucket_pk))
+        WHERE b.type = @type AND b.group_key = @group_key;
         IF @@ROWCOUNT = 0
             INSERT INTO mq.bucket (type, group_key, full_at) VALUES (@type, @group_key, @full_at);
     END;

@@ -46,7 +46,7 @@ BEGIN
     BEGIN
         SELECT @segment = @segment + 1, @before = 32768;
         SELECT TOP (1) @before = priority, @mark_run_at = run_at, @mark_id = id
-        FROM mq.mark WITH (READPAST, READCOMMITTEDLOCK)
+        FROM mq.mark WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE type = @type AND n = @n AND priority > @priority
         ORDER BY priority, run_at, id;
         SET @moved = 1;
@@ -98,7 +98,7 @@ BEGIN
     IF @front_moved = 0 AND EXISTS (
         SELECT *
         FROM (SELECT priority, MIN(id) AS id FROM mq.claimed WHERE batch_key = @batch_key GROUP BY priority) AS f
-        INNER JOIN mq.mark AS m WITH (READPAST, READCOMMITTEDLOCK) ON m.type = @type AND m.n = @n AND m.priority = f.priority
+        INNER JOIN mq.mark AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.type = @type AND m.n = @n AND m.priority = f.priority
         WHERE m.id NOT BETWEEN f.id - @stride AND f.id + @stride
     )
         SET @front_moved = 1;

@@ -31,13 +31,16 @@ BEGIN
     FROM (
         SELECT f.group_key
         FROM (
-            SELECT TOP (@most) group_key FROM mq.group_freed WITH (READPAST, READCOMMITTEDLOCK) WHERE type = @type ORDER BY group_key, id
+            SELECT TOP (@most) group_key
+            FROM mq.group_freed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (group_freed_pk))
+            WHERE type = @type
+            ORDER BY group_key, id
         ) AS f
         UNION
         SELECT b.group_key
         FROM (
             SELECT TOP (@most) group_key
-            FROM mq.bucket WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.bucket WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (bucket_full))
             WHERE type = @type AND full_at <= @now
             ORDER BY full_at
         ) AS b
@@ -52,7 +55,9 @@ BEGIN
         IF @got < 0
             CONTINUE;
         EXEC mq.forget_freed @type, @group_key, @changed OUTPUT;
-        DELETE FROM mq.bucket WITH (ROWLOCK) WHERE type = @type AND group_key = @group_key AND full_at <= @now;
+        DELETE b
+        FROM mq.bucket AS b WITH (ROWLOCK, FORCESEEK, INDEX (bucket_pk))
+        WHERE b.type = @type AND b.group_key = @group_key AND b.full_at <= @now;
         SET @forgot = @@ROWCOUNT;
         IF @changed = 0 AND @forgot = 0
             EXEC sp_releaseapplock @Resource = @resource, @LockOwner = 'Transaction';

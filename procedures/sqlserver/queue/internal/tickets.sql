@@ -31,7 +31,7 @@ RETURN
         FROM (
             SELECT TOP (@size) r.id, r.priority, r.run_at, r.attempts, COALESCE(m.group_key, N'') AS group_key,
                 m.id AS message_id, l.id AS lock_id, o.id AS own_id, g.id AS grouped_id, e.id AS dead_id, d.id AS delayed_id
-            FROM mq.ready AS r WITH (READPAST, READCOMMITTEDLOCK)
+            FROM mq.ready AS r WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             LEFT JOIN mq.message AS m WITH (READUNCOMMITTED) ON m.id = r.id
             OUTER APPLY (
                 SELECT TOP (1) id

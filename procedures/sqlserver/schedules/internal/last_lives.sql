@@ -28,10 +28,15 @@ BEGIN
                 OR EXISTS (SELECT * FROM mq.grouped AS g WITH (READUNCOMMITTED) WHERE g.id = m.id)
                 OR (
                     EXISTS (SELECT * FROM mq.policy(m.type) AS p WHERE p.grouped = 0)
-                    AND EXISTS (
-                        SELECT * FROM mq.ready AS r WITH (READUNCOMMITTED)
-                        WHERE r.type = m.type AND r.id = m.id AND (
-                            (r.priority = m.priority AND r.run_at = m.run_at) OR (r.priority = -32768 AND r.run_at = '0001-01-01')
+                    AND (
+                        EXISTS (
+                            SELECT * FROM mq.ready AS r WITH (READUNCOMMITTED)
+                            WHERE r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
+                        )
+                        -- The position of a message in a queue that is claimed round-robin.
+                        OR EXISTS (
+                            SELECT * FROM mq.ready AS o WITH (READUNCOMMITTED)
+                            WHERE o.type = m.type AND o.priority = -32768 AND o.run_at = '0001-01-01' AND o.id = m.id
                         )
                     )
                 )

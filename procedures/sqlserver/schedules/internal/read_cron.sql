@@ -23,7 +23,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     -- Exactly one blank ends each field.
     DECLARE @left nvarchar(max) = RTRIM(REPLACE(@cron COLLATE Latin1_General_100_BIN2, NCHAR(9), N' '));
-    DECLARE @count int = 0, @at int, @field nvarchar(400), @all nvarchar(400), @digits nvarchar(400), @detail nvarchar(2000);
+    DECLARE @count int = 0, @at int, @field nvarchar(400), @all nvarchar(401), @digits nvarchar(400), @detail nvarchar(2000);
     DECLARE @minute nvarchar(400), @hour nvarchar(400), @day nvarchar(400), @month nvarchar(400), @weekday nvarchar(400);
     -- Trailing blanks do no harm here.
     EXEC mq.require_name 'cron', @left, 0;

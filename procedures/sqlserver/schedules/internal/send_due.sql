@@ -27,7 +27,7 @@ BEGIN
     SELECT ROW_NUMBER() OVER (ORDER BY s.next_at, s.name), s.name
     FROM (
         SELECT TOP (@size) name, next_at
-        FROM mq.schedule WITH (READPAST, READCOMMITTEDLOCK)
+        FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE type = @type AND (next_at <= @now OR moved_at > DATEADD(HOUR, @set_back, @now))
         ORDER BY next_at
     ) AS s;

@@ -1,12 +1,15 @@
--- find_watched: find the watched table that an argument names.
--- Arguments:   @table (table or schema.table, default schema: dbo; a dropped table: as messages name it)
--- Returns:     @watched_id, @object_id (NULL: dropped, or the caller may not see it), @schema, @label
--- Errors:      50002 invalid_argument, 50005 not_found
+-- find_watched: find the watched table that an argument names, for a caller with a right on it.
+-- Arguments:   @table (table or schema.table, default schema: dbo; a dropped table: as messages name it), @right (SELECT or
+--              ALTER; NULL: none)
+-- Returns:     @watched_id, @object_id (NULL: dropped; without @right also if the caller may
+--              not see it), @schema, @label
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's
--- Example:     EXEC mq.find_watched N'sales.orders', @watched_id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
+-- Example:     EXEC mq.find_watched N'sales.orders', 'SELECT', @watched_id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
 
 CREATE OR ALTER PROCEDURE mq.find_watched
     @table nvarchar(max),
+    @right varchar(10),
     @watched_id int OUTPUT,
     @object_id int OUTPUT,
     @schema nvarchar(128) OUTPUT,
@@ -14,8 +17,9 @@ CREATE OR ALTER PROCEDURE mq.find_watched
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @parts int, @first nvarchar(400), @second nvarchar(400), @detail nvarchar(2000);
-    SELECT @parts = MAX(n), @first = MAX(CASE n WHEN 1 THEN name END), @second = MAX(CASE n WHEN 2 THEN name END)
+    DECLARE @parts int, @first nvarchar(400), @second nvarchar(400), @detail nvarchar(2000), @quoted nvarchar(600);
+    DECLARE @pieces mq.pieces;
+    SELECT @parts = MAX(n), @first = MAX(CASE n WHEN 1 THEN name ELSE N'' END), @second = MAX(CASE n WHEN 2 THEN name ELSE N'' END)
     FROM mq.split_names(@table, N'.');
     IF @parts NOT IN (1, 2)
     BEGIN
@@ -29,11 +33,19 @@ BEGIN
     -- Use the catalog's spelling. A dropped table is found by its name in messages.
     SELECT @first = SCHEMA_NAME(schema_id), @second = name FROM sys.tables WHERE object_id = @object_id;
     SET @watched_id = NULL;
-    SELECT @watched_id = id, @schema = table_schema
-    FROM mq.watched
+    SELECT @watched_id = id, @schema = table_schema, @quoted = CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name))
+    FROM mq.watched WITH (ROWLOCK, FORCESEEK, INDEX (watched_table_once))
     WHERE table_schema = @first AND table_name = @second;
     SET @label = CONCAT(CASE WHEN @first <> N'dbo' THEN @first + N'.' END, @second);
     IF @watched_id IS NULL
         EXEC mq.raise_error 'not_found', N'table: {} is not watched: call watch_table first', @label;
+    -- To a caller who may not see it, the table looks dropped: mq.table_facts tests whether it exists.
+    IF @right IS NOT NULL AND mq.table_facts(@quoted) > 0 AND COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', @right), 0) = 0
+    BEGIN
+        INSERT INTO @pieces (name, piece)
+        VALUES ('right', @right), ('table', @quoted), ('user', QUOTENAME(CAST(USER_NAME() AS nvarchar(128))));
+        SET @detail = mq.fill(N'{user} must hold {right} on {table}: GRANT {right} ON {table} TO {user}', @pieces);
+        EXEC mq.raise_error 'unsuitable_table', @detail;
+    END;
 END;
 GO

@@ -31,7 +31,9 @@ BEGIN
         SET @action = CASE WHEN EXISTS (SELECT * FROM deleted) THEN ''U'' ELSE ''I'' END;
     ELSE IF EXISTS (SELECT * FROM deleted)
         SET @action = ''D'';
-    IF NOT EXISTS (SELECT * FROM mq.subscription WITH (READCOMMITTED) WHERE watched_id = @id AND action = @action)
+    IF NOT EXISTS (
+        SELECT * FROM mq.subscription WITH (READCOMMITTED, FORCESEEK, INDEX (subscription_pk)) WHERE watched_id = @id AND action = @action
+    )
         RETURN;
     -- The writer''s session may have set them otherwise.
     SET ROWCOUNT 0;

@@ -2,7 +2,8 @@
 -- Arguments:   @watched_id (the table), @action (I, U or D), @events (the keys of the changed rows)
 -- Returns:     nothing
 -- Errors:      none
--- Transaction: the writer's; waits for no other transaction
+-- Transaction: the writer's; without READ_COMMITTED_SNAPSHOT it waits for a transaction that changes the subscriptions of the
+--              table, the bindings of their topics or the settings of their queues
 -- Example:     EXEC mq.send_changes 7, 'I', @events;
 --
 -- It does the same as send, for a set of messages and without the checks: an error here would end the writer's transaction.
@@ -14,7 +15,7 @@ CREATE OR ALTER PROCEDURE mq.send_changes
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
-    SET ROWCOUNT 0; -- a limit of the session would hold in here too
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @source nvarchar(400) = mq.reader_name(NULL), @step int = 1000;
     DECLARE @label nvarchar(800), @head nvarchar(1000), @type nvarchar(400), @headers nvarchar(max), @grouped bit, @ring bit;
     DECLARE @way int = 0, @ways int, @n int, @took int;
@@ -33,11 +34,11 @@ BEGIN
     SELECT ROW_NUMBER() OVER (ORDER BY t.type, t.topic), t.type, CASE WHEN t.topic <> N'' THEN mq.topic_headers(t.topic, NULL) END
     FROM (
         SELECT type, topic
-        FROM mq.subscription WITH (READCOMMITTED)
+        FROM mq.subscription WITH (READCOMMITTED, FORCESEEK, INDEX (subscription_pk))
         WHERE watched_id = @watched_id AND action = @action AND topic = N''
         UNION ALL
         SELECT b.type, s.topic
-        FROM mq.subscription AS s WITH (READCOMMITTED)
+        FROM mq.subscription AS s WITH (READCOMMITTED, FORCESEEK, INDEX (subscription_pk))
         CROSS APPLY mq.topic_types(s.topic) AS b
         WHERE s.watched_id = @watched_id AND s.action = @action AND s.topic <> N''
     ) AS t;

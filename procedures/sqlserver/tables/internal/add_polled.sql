@@ -31,10 +31,9 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @other nvarchar(400), @same bit, @detail nvarchar(2000);
     DECLARE @pieces mq.pieces;
-    EXEC sp_getapplock @Resource = N'mq.adopt_table', @LockMode = 'Exclusive',
-        @LockOwner = 'Transaction', @LockTimeout = -1;
+    EXEC mq.wait_for_lock 'adopt_table', N'', N'';
     SELECT TOP (1) @other = name
-    FROM mq.polled WITH (READCOMMITTEDLOCK)
+    FROM mq.polled WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE name <> @name AND table_schema = @schema AND table_name = @table AND (status_column IS NOT NULL OR on_complete = 'delete')
         AND (@status IS NOT NULL OR @delete = 1) AND COALESCE(status_column, N'') = COALESCE(@status, N'')
         AND (ready_value = @ready_value OR (ready_value IS NULL AND @ready_value IS NULL));
@@ -52,7 +51,7 @@ BEGIN
         SELECT @schema, @table, @keys, @order, @status, @ready_value, @active_value, @done_value, @error_value,
             CASE @delete WHEN 1 THEN N'delete' ELSE N'keep' END, @late_seconds, @equal_rows, @max_attempts
     ) THEN 1 ELSE 0 END
-    FROM mq.polled AS p WITH (READCOMMITTEDLOCK)
+    FROM mq.polled AS p WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE p.name = @name;
     IF @same = 0
         EXEC mq.raise_error 'already_exists', N'name: {} is adopted with other settings: release_table first', @name;

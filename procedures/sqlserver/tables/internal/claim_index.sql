@@ -27,7 +27,8 @@ BEGIN
             AND ((x.index_id = i.index_id AND x.key_ordinal = c.n)
                 OR (i.index_id > 1 AND x.index_id = 1 AND x.key_ordinal = c.n - k.own))
     ) AS f
-    WHERE i.object_id = @object_id AND i.type IN (1, 2) AND i.is_disabled = 0 AND i.has_filter = 0 AND f.fitting = @count
+    WHERE i.object_id = @object_id AND i.type IN (1, 2) AND i.is_disabled = 0 AND i.is_hypothetical = 0
+        AND i.has_filter = 0 AND f.fitting = @count
         AND f.low = f.high AND @count > 0
     ORDER BY i.index_id;
     RETURN N', INDEX(' + QUOTENAME(@name) + N')';

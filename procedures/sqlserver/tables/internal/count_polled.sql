@@ -14,7 +14,7 @@ BEGIN
         SELECT COUNT_BIG(*)
         FROM (
             SELECT TOP (@cap) id
-            FROM mq.polled_row WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            FROM mq.polled_row WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (polled_row_due))
             WHERE name = @name AND state = @state
             ORDER BY run_at, id
         ) AS r

@@ -24,9 +24,10 @@ BEGIN
     SELECT @most = max_attempts, @status = status_column, @ready = ready_value FROM mq.polled WHERE name = @name;
     WHILE @took > 0
     BEGIN
-        UPDATE TOP (1000) mq.polled_row
-        SET todo = CASE WHEN retry = -1 OR attempts >= @most THEN 'X' ELSE 'F' END, hit = 0, refused = 0
-        WHERE batch_key = @key AND todo = 'Z';
+        UPDATE TOP (1000) e
+        SET todo = CASE WHEN e.retry = -1 OR e.attempts >= @most THEN 'X' ELSE 'F' END, hit = 0, refused = 0
+        FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+        WHERE e.batch_key = @key AND e.todo = 'Z';
         SET @took = @@ROWCOUNT;
     END;
     IF @status IS NOT NULL
@@ -38,7 +39,9 @@ BEGIN
         SET @took = 1;
         WHILE @took > 0
         BEGIN
-            DELETE TOP (1000) FROM mq.polled_row WHERE batch_key = @key AND todo IN ('F', 'L', 'X') AND hit <> 1;
+            DELETE TOP (1000) e
+            FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+            WHERE e.batch_key = @key AND e.todo IN ('F', 'L', 'X') AND e.hit <> 1;
             SELECT @took = @@ROWCOUNT, @gone = @gone + @@ROWCOUNT;
         END;
     END;
@@ -56,7 +59,7 @@ BEGIN
                 WHEN e.retry >= 0 THEN e.retry * 1000e0
                 ELSE b.seconds * (500 + ABS(CHECKSUM(NEWID()) % 501))
             END AS bigint)
-        FROM mq.polled_row AS e
+        FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
         CROSS APPLY (SELECT 5 * POWER(2e0, CASE WHEN e.attempts > 40 THEN 40 ELSE e.attempts - 1 END) AS seconds) AS a
         CROSS APPLY (SELECT CASE WHEN a.seconds > 3600 THEN 3600 ELSE a.seconds END AS seconds) AS b
         WHERE e.batch_key = @key AND e.todo IN ('F', 'L', 'X')
@@ -74,8 +77,8 @@ BEGIN
         FROM @done AS d
         INNER JOIN mq.polled_row AS e WITH (ROWLOCK) ON e.id = d.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-        SELECT @failed = @failed + COUNT(CASE state WHEN 'N' THEN 1 END), @dead = @dead + COUNT(CASE state WHEN 'E' THEN 1 END)
-        FROM @done;
+        SELECT @failed = @failed + COUNT(*) FROM @done WHERE state = 'N';
+        SELECT @dead = @dead + COUNT(*) FROM @done WHERE state = 'E';
     END;
 END;
 GO

@@ -17,7 +17,10 @@ BEGIN
     DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @status nvarchar(300), @value nvarchar(400);
     DECLARE @problem varchar(200), @detail nvarchar(2000), @ready nvarchar(max), @active nvarchar(max), @statement nvarchar(max);
     DECLARE @pieces mq.pieces;
-    IF NOT EXISTS (SELECT * FROM mq.polled_row WHERE batch_key = @key AND state = 'N' AND hit <> 1)
+    IF NOT EXISTS (
+        SELECT * FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+        WHERE batch_key = @key AND state = 'N' AND hit <> 1
+    )
         RETURN;
     EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
         @problem OUTPUT, @detail OUTPUT;
@@ -32,7 +35,9 @@ BEGIN
         ident nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL
     );
     INSERT INTO #mq_due (id, active, there, ident_hash, ident)
-    SELECT id, active, 0, ident_hash, ident FROM mq.polled_row WHERE batch_key = @key AND state = 'N' AND hit = 0;
+    SELECT id, active, 0, ident_hash, ident
+    FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+    WHERE batch_key = @key AND state = 'N' AND hit = 0;
     SET @statement = mq.fill(CONCAT(N'UPDATE e
 SET there = 1
 FROM #mq_due AS e
@@ -43,7 +48,7 @@ WHERE EXISTS (
 );'), @pieces);
     EXEC sp_executesql @statement, N'@ready nvarchar(max), @active nvarchar(max)', @ready = @ready, @active = @active;
     DELETE e
-    FROM mq.polled_row AS e
+    FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
     LEFT JOIN #mq_due AS d ON d.id = e.id
     WHERE e.batch_key = @key AND e.state = 'N' AND (e.hit = 2 OR (e.hit = 0 AND d.there = 0));
 END;

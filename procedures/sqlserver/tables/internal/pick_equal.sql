@@ -29,7 +29,7 @@ BEGIN
         key_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL, row_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL
     );
     SELECT @status = status_column, @ready = ready_value, @active = active_value FROM mq.polled WHERE name = @name;
-    SELECT @many = @top + COUNT(*) FROM mq.polled_row
+    SELECT @many = @top + COUNT(*) FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_ident))
     WHERE name = @name AND active = 0 AND (state <> 'E' OR @status IS NULL);
     SET @statement = mq.fill(N'INSERT INTO #mq_row (n, hash, ident, key_json, row_json)
 SELECT TOP (@many) ROW_NUMBER() OVER (ORDER BY {sort}), HASHBYTES(''SHA2_256'', i.ident), i.ident, {key}, {row}
@@ -43,7 +43,7 @@ OPTION (KEEPFIXED PLAN);', @pieces);
         SET @step = @step + 1;
         IF @step = CASE WHEN @active IS NULL THEN 1 ELSE 2 END
             INSERT INTO @taken (hash, copies)
-            SELECT ident_hash, COUNT(*) FROM mq.polled_row
+            SELECT ident_hash, COUNT(*) FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_ident))
             WHERE name = @name AND active = 0 AND (state <> 'E' OR @status IS NULL)
             GROUP BY ident_hash;
         ELSE

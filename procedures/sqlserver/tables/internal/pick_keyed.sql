@@ -59,7 +59,7 @@ OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);', @pieces);
         DELETE c
         FROM #mq_row AS c
         WHERE EXISTS (
-            SELECT * FROM mq.polled_row AS p
+            SELECT * FROM mq.polled_row AS p WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_ident))
             WHERE p.name = @name AND p.ident_hash = c.hash AND (@status IS NULL OR p.state <> 'E')
         );
         EXEC sp_executesql @lock_rows, N'@top int, @ready nvarchar(max)', @top = @top, @ready = @ready;

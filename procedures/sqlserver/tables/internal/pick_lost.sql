@@ -41,7 +41,7 @@ BEGIN
     IF @problem IS NOT NULL
         EXEC mq.raise_error @problem, @detail;
     SELECT @held = COUNT(*)
-    FROM mq.polled_row WITH (INDEX(polled_row_due), READPAST, ROWLOCK, READCOMMITTEDLOCK)
+    FROM mq.polled_row WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (polled_row_due))
     WHERE name = @name AND state IN ('A', 'N') AND active = 1;
     SET @many = @held + @top;
     INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.polled_pieces(@name, 1);
@@ -63,7 +63,7 @@ WHERE {is_active};', @pieces);
     FROM #mq_orphan AS o
     INNER JOIN (SELECT n, hash, ROW_NUMBER() OVER (PARTITION BY hash ORDER BY n) AS copy FROM #mq_orphan) AS c ON c.n = o.n
     WHERE c.copy <= (
-        SELECT COUNT(*) FROM mq.polled_row AS p
+        SELECT COUNT(*) FROM mq.polled_row AS p WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_ident))
         WHERE p.name = @name AND p.ident_hash = c.hash AND p.state <> 'E' AND (p.active = 1 OR @shape = 'a')
     );
     SET @standing = CASE WHEN @standing - @held < @top THEN @standing - @held ELSE @top END;

@@ -55,7 +55,8 @@ BEGIN
     -- The order value as text, and read back from it.
     INSERT INTO @pieces (name, piece)
     SELECT p.name, p.piece
-    FROM (SELECT MAX(written) AS written, MAX(read_back) AS read_back FROM mq.column_texts(@object_id, @by) WHERE @by IS NOT NULL) AS c
+    FROM (VALUES (1)) AS o (one)
+    LEFT JOIN mq.column_texts(@object_id, @by) AS c ON @by IS NOT NULL
     CROSS APPLY (
         VALUES ('order_text', COALESCE(REPLACE(c.written, N'?', N't.' + @by), N'CAST(NULL AS nvarchar(max))')),
             ('place', REPLACE(c.read_back, N'?', N'@place')), ('settled', REPLACE(c.read_back, N'?', N'@settled')),
@@ -70,8 +71,12 @@ BEGIN
         EXEC mq.pick_placed @pieces, @name, @key, @top, @now, @reader, @took OUTPUT;
     -- Delete old entries of dead rows that somebody has set back to ready.
     IF @shape = 'a' AND @took > 0
-        DELETE FROM mq.polled_row
-        WHERE name = @name AND state = 'E'
-            AND ident_hash IN (SELECT ident_hash FROM mq.polled_row WHERE batch_key = @key AND todo = 'P');
+        DELETE e
+        FROM (
+            SELECT DISTINCT ident_hash FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch)) WHERE batch_key = @key AND todo = 'P'
+        ) AS n
+        INNER JOIN mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_ident)) ON e.name = @name AND e.ident_hash = n.ident_hash
+        WHERE e.state = 'E'
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
 GO

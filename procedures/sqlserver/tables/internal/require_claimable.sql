@@ -60,7 +60,9 @@ BEGIN
         ('index', QUOTENAME(LEFT(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)), 110) + N'_claim'));
     SET @detail = mq.fill(@detail, @pieces);
     IF @detail IS NULL
-        SET @detail = mq.lacks(@quoted, @update, @delete);
+        SET @detail = mq.missing_rights(@quoted, @update, @delete);
+    IF @detail IS NULL AND EXISTS (SELECT * FROM sys.columns WHERE object_id = @object_id AND encryption_type IS NOT NULL)
+        SET @detail = @quoted + N' has an encrypted column: the server cannot read its rows';
     IF @detail IS NULL AND mq.table_facts(@quoted) = 2
         SET @detail = @quoted + N' has a security policy that filters its rows: rows that it hides would look as if they were gone';
     IF @detail IS NOT NULL

@@ -15,7 +15,7 @@ BEGIN
     DECLARE @expired TABLE (batch_key uniqueidentifier NOT NULL PRIMARY KEY);
     -- Read the keys first, without keeping locks: claims that are being finished are skipped.
     INSERT INTO @expired (batch_key)
-    SELECT batch_key FROM mq.polled_batch WITH (READPAST, READCOMMITTEDLOCK) WHERE name = @name AND lease_until <= @now;
+    SELECT batch_key FROM mq.polled_batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE name = @name AND lease_until <= @now;
     WHILE EXISTS (SELECT * FROM @expired)
     BEGIN
         SELECT TOP (1) @lost = batch_key FROM @expired;
@@ -25,9 +25,10 @@ BEGIN
         SET @took = @@ROWCOUNT;
         WHILE @took > 0
         BEGIN
-            UPDATE TOP (1000) mq.polled_row
+            UPDATE TOP (1000) e
             SET state = 'N', batch_key = NULL, run_at = @now, error = N'lease expired'
-            WHERE batch_key = @lost;
+            FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+            WHERE e.batch_key = @lost;
             SET @took = @@ROWCOUNT;
         END;
     END;

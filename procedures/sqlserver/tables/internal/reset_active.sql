@@ -23,7 +23,7 @@ BEGIN
     VALUES ('table', @quoted), ('status', @status), ('active', REPLACE(@value, N'?', N'@active')),
         ('ready', REPLACE(@value, N'?', N'@ready'));
     -- Limit the rounds by the current number of rows: a trigger may undo each change.
-    SET @statement = mq.fill(N'SELECT @rounds = COUNT_BIG(*) / 1000 + 1 FROM {table} AS t WITH (READCOMMITTEDLOCK)
+    SET @statement = mq.fill(N'SELECT @rounds = COUNT_BIG(*) / 1000 + 1 FROM {table} AS t WITH (ROWLOCK, READCOMMITTEDLOCK)
 WHERE t.{status} = {active};', @pieces);
     EXEC sp_executesql @statement, N'@active nvarchar(max), @rounds bigint OUTPUT', @active = @active, @rounds = @rounds OUTPUT;
     SET @statement = mq.fill(N'UPDATE TOP (1000) t SET {status} = {ready} FROM {table} AS t WITH (ROWLOCK) WHERE t.{status} = {active};
@@ -37,8 +37,7 @@ SET @took = @@ROWCOUNT;', @pieces);
                 @ready = @ready, @took = @took OUTPUT;
         END TRY
         BEGIN CATCH
-            IF XACT_STATE() <> 1 OR ERROR_SEVERITY() > 16
-                OR ERROR_NUMBER() IN (229, 230, 297, 300, 601, 701, 1204, 1205, 1222, 3960, 3961, 8645)
+            IF mq.concerns_all_rows(ERROR_NUMBER(), ERROR_SEVERITY(), XACT_STATE()) = 1
                 THROW;
             SET @took = 0;
         END CATCH;

@@ -25,7 +25,7 @@ BEGIN
         DELETE FROM @due;
         SET @top = CASE WHEN @size - @count < 1000 THEN @size - @count ELSE 1000 END;
         INSERT INTO @due (id)
-        SELECT TOP (@top) id FROM mq.polled_row WITH (READPAST, READCOMMITTEDLOCK)
+        SELECT TOP (@top) id FROM mq.polled_row WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (polled_row_due))
         WHERE name = @name AND state = 'N' AND run_at <= @now
         ORDER BY run_at, id;
         SET @found = @@ROWCOUNT;
@@ -40,11 +40,15 @@ BEGIN
         IF @problem IS NOT NULL
             EXEC mq.raise_error @problem, @detail;
         EXEC mq.forget_gone @name, @key;
-        UPDATE mq.polled_row SET batch_key = NULL, todo = NULL WHERE batch_key = @key AND state = 'N' AND hit <> 1;
+        UPDATE e
+        SET batch_key = NULL, todo = NULL
+        FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+        WHERE e.batch_key = @key AND e.state = 'N' AND e.hit <> 1;
         EXEC mq.fail_rows @name, @key, 1, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
-        UPDATE mq.polled_row
-        SET state = 'A', attempts = attempts + 1, reader = @reader, todo = 'P'
-        WHERE batch_key = @key AND state = 'N';
+        UPDATE e
+        SET state = 'A', attempts = e.attempts + 1, reader = @reader, todo = 'P'
+        FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+        WHERE e.batch_key = @key AND e.state = 'N';
         EXEC mq.take_new @name, @key, @took OUTPUT;
         SET @count = @count + @took;
         -- Locked rows stay due: the next round would find them again.

@@ -20,22 +20,41 @@ BEGIN
     BEGIN
         WHILE @took > 0
         BEGIN
-            UPDATE TOP (1000) mq.polled_row SET todo = 'A', hit = 0, refused = 0 WHERE batch_key = @key AND todo = 'P';
+            UPDATE TOP (1000) e
+            SET todo = 'A', hit = 0, refused = 0
+            FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+            WHERE e.batch_key = @key AND e.todo = 'P';
             SET @took = @@ROWCOUNT;
         END;
         EXEC mq.write_rows @name, @key, @ready, 1, @problem OUTPUT, @detail OUTPUT;
         IF @problem IS NOT NULL
             EXEC mq.raise_error @problem, @detail;
-        DELETE FROM mq.polled_row WHERE batch_key = @key AND todo = 'A' AND hit <> 1;
+        SET @took = 1;
+        WHILE @took > 0
+        BEGIN
+            DELETE TOP (1000) e
+            FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+            WHERE e.batch_key = @key AND e.todo = 'A' AND e.hit <> 1;
+            SET @took = @@ROWCOUNT;
+        END;
         -- A row whose claim the table refuses must not stop the others.
-        UPDATE mq.polled_row SET todo = 'Z', retry = NULL WHERE batch_key = @key AND todo = 'A' AND refused = 1;
+        SET @took = 1;
+        WHILE @took > 0
+        BEGIN
+            UPDATE TOP (1000) e
+            SET todo = 'Z', retry = NULL
+            FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+            WHERE e.batch_key = @key AND e.todo = 'A' AND e.refused = 1;
+            SET @took = @@ROWCOUNT;
+        END;
     END;
     SET @took = 1;
     WHILE @took > 0
     BEGIN
-        UPDATE TOP (1000) mq.polled_row
+        UPDATE TOP (1000) e
         SET todo = NULL, hit = 0, active = CASE WHEN @active IS NULL THEN 0 ELSE 1 END
-        WHERE batch_key = @key AND todo IN ('A', 'P');
+        FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+        WHERE e.batch_key = @key AND e.todo IN ('A', 'P');
         SELECT @took = @@ROWCOUNT, @count = @count + @@ROWCOUNT;
     END;
     EXEC mq.fail_rows @name, @key, 0, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;

@@ -56,9 +56,7 @@ SET @took = @@ROWCOUNT;'), @pieces);
                 @took = @took OUTPUT;
         END TRY
         BEGIN CATCH
-            -- Errors that concern all rows: no lock, no memory, no space, no right, or a doomed transaction.
-            IF XACT_STATE() <> 1 OR ERROR_SEVERITY() > 16
-                OR ERROR_NUMBER() IN (229, 230, 297, 300, 601, 701, 1204, 1205, 1222, 3960, 3961, 8645)
+            IF mq.concerns_all_rows(ERROR_NUMBER(), ERROR_SEVERITY(), XACT_STATE()) = 1
                 THROW;
             SELECT @why = ERROR_MESSAGE(), @took = 0;
         END CATCH;

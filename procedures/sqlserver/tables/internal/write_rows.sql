@@ -63,7 +63,7 @@ WHERE e.id BETWEEN @low AND @high AND e.active = @flag AND HASHBYTES(''SHA2_256'
         SET @low = @high + 1;
         SELECT @high = MAX(id), @some = COUNT(*)
         FROM (
-            SELECT TOP (1000) id FROM mq.polled_row
+            SELECT TOP (1000) id FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
             WHERE batch_key = @key AND id >= @low AND todo < 'Z'
             ORDER BY id
         ) AS c;
@@ -72,7 +72,7 @@ WHERE e.id BETWEEN @low AND @high AND e.active = @flag AND HASHBYTES(''SHA2_256'
         DELETE FROM #mq_entry;
         INSERT INTO #mq_entry (id, active, todo, hit, refused, ident_hash, ident)
         SELECT id, active, todo, hit, refused, ident_hash, ident
-        FROM mq.polled_row
+        FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
         WHERE batch_key = @key AND id BETWEEN @low AND @high AND todo < 'Z';
         SET @flag = 0;
         WHILE @flag < 2

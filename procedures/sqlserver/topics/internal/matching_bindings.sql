@@ -14,6 +14,6 @@ AS
 RETURN
     SELECT b.pattern, b.type
     FROM mq.topic_beginnings(@topic) AS p
-    INNER JOIN mq.binding AS b WITH (READCOMMITTED) ON b.prefix = p.prefix
+    INNER JOIN mq.binding AS b WITH (READCOMMITTED, FORCESEEK, INDEX (binding_prefix)) ON b.prefix = p.prefix
     WHERE b.pattern = @topic OR mq.topic_matches(b.pattern, @topic) = 1;
 GO

@@ -24,6 +24,7 @@ _LONG = {"body", "key", "row"}  # the BLOB columns for which speed matters
 _NAME_CHARACTERS = 1000  # room in an argument that is a name; the procedure checks the real limit
 _TRUNCATION = 335544914
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_DAY = datetime(1858, 11, 17)  # day 0 of a TIMESTAMP: the driver cannot encode earlier ones
 
 
 def compose(procedure: str, arguments: Sequence[Any]) -> tuple[str, list[Any]]:
@@ -42,6 +43,8 @@ def value_of(argument: contract.Argument, value: Any) -> Any:
     if argument.type == "time":
         # Rounded to milliseconds, as in results.
         moment = in_utc(argument.name, value)
+        if moment < _FIRST_DAY:
+            raise invalid(argument.name, f"must be {_FIRST_DAY:%Y-%m-%d} or later")
         return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
     return _number(argument, value) if argument.type == "number" else whole(argument.name, value)
 

@@ -24,6 +24,7 @@ class Firebird(Database):
     """A database of Firebird 3.0 or later, on a server or in a file that the embedded engine opens."""
 
     name: ClassVar[str] = "firebird"
+    prefix: ClassVar[str] = "mq_"
     schemes: ClassVar[tuple[str, ...]] = ("firebird",)
     # During an upgrade, a call may use new procedures together with old ones.
     swaps_at_once: ClassVar[bool] = False
@@ -112,11 +113,11 @@ class Firebird(Database):
     def script(self, files: Sequence[SqlFile]) -> Iterator[str]:
         return script.parts(files)
 
-    def adopted_tables(self) -> list[str]:
+    def adopted_tables(self) -> list[tuple[str, str]]:
         with self._opened("rowqueue uninstall") as connection:
             if not objects.existing(connection, "TABLE", ["MQ_POLLED"]):
                 return []
-            return [name for (name,) in rows(connection, "SELECT name FROM mq_polled ORDER BY 1")]
+            return rows(connection, objects.ADOPTED)
 
     def dependents(self) -> list[str]:
         with self._opened("rowqueue uninstall") as connection:

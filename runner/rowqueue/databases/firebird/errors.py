@@ -4,7 +4,7 @@ import re
 
 from firebird.driver import Error
 
-from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, forbidden, not_installed
+from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, TimedOut, forbidden, not_installed
 from ..guard import telling, translating
 
 # Numbers of the server's errors: https://firebirdsql.org/file/documentation/html/en/refdocs/fblangref50/
@@ -17,8 +17,8 @@ _CONFLICTS = {
     335544451,  # update conflicts with concurrent update
     335544510,  # lock time-out
     335544453,  # object is in use
-    335544794,  # operation was cancelled
 }
+_CANCELLED = 335544794  # by a time limit of the server, or by an administrator
 _DISCONNECTS = {
     335544324,  # invalid database handle: an earlier call has lost it
     335544421,  # connection rejected by remote interface
@@ -83,6 +83,8 @@ def translate(error: BaseException) -> Exception:
         return Disconnected("the connection is closed" if isinstance(error, AttributeError) else message)
     if codes & _READ_ONLY:
         return ReadOnly(f"{message}: name the primary in the URL; if there is no primary: gfix -mode read_write")
+    if _CANCELLED in codes:
+        return TimedOut(message)
     if codes & _CONFLICTS or state == "40001" or (_UNIQUE in codes and _AWAITED.search(message)):
         return Conflict(message)
     if codes & _FORBIDDEN or state == "28000":

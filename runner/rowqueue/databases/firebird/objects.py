@@ -14,6 +14,14 @@ WATCHING = """\
 SELECT TRIM(t.rdb$trigger_name) FROM rdb$triggers AS t JOIN rdb$user_privileges AS p ON p.rdb$user = t.rdb$trigger_name
 WHERE p.rdb$user_type = 2 AND p.rdb$relation_name = 'MQ_SEND_CHANGES'"""
 
+ADOPTED = """\
+SELECT p.name, IIF(r.rdb$owner_name = CURRENT_USER, '', TRIM(r.rdb$owner_name))
+FROM mq_polled AS p
+JOIN rdb$relations AS r ON r.rdb$relation_name = p.table_name AND r.rdb$owner_name = p.table_owner
+WHERE r.rdb$owner_name = CURRENT_USER
+    OR EXISTS (SELECT 1 FROM mq_polled_row AS e WHERE e.name = p.name AND e.active = 1)
+ORDER BY p.name"""
+
 DEPENDENTS = """\
 SELECT DISTINCT DECODE(d.rdb$dependent_type, 1, 'view', 2, 'trigger', 3, 'computed column of', 5, 'procedure', 15,
     'function', 'object'), TRIM(d.rdb$dependent_name)

@@ -58,7 +58,7 @@ def forget(connection: Connection, migrations: Iterable[str]) -> None:
 
 def drop(connection: Connection) -> None:
     """Drop yoyo's tables if no other project uses them."""
-    if not rows(connection, 'SELECT FIRST 1 1 FROM "_yoyo_migration"'):
+    if not any(rows(connection, f'SELECT FIRST 1 1 FROM "{table}"') for table in ("_yoyo_migration", "_yoyo_log")):
         for table in TABLES:
             connection.execute_immediate(f'DROP TABLE "{table}"')
         connection.commit()

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -40,7 +41,7 @@ def _value(argument: contract.Argument, value: Any) -> Any:
         problem = problem_of_text(value)
     elif isinstance(value, int):
         problem = problem_of_range(value, bits("mysql", argument))
-    elif isinstance(value, float) and not math.isfinite(value):
+    elif (isinstance(value, float) and not math.isfinite(value)) or (isinstance(value, Decimal) and value.is_nan()):
         problem = "must be a finite number"
     elif isinstance(value, datetime):
         return in_utc(argument.name, value)

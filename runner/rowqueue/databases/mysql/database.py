@@ -28,6 +28,7 @@ class MySQL(Database):
     """
 
     name: ClassVar[str] = "mysql"
+    prefix: ClassVar[str] = "mq_"
     schemes: ClassVar[tuple[str, ...]] = ("mysql", "mariadb")
     swaps_at_once: ClassVar[bool] = False
     yoyo_scheme: ClassVar[str] = "mysql+rowqueue"
@@ -110,12 +111,12 @@ class MySQL(Database):
     def script(self, files: Sequence[SqlFile]) -> Iterator[str]:
         return script.parts(files)
 
-    def adopted_tables(self) -> list[str]:
+    def adopted_tables(self) -> list[tuple[str, str]]:
         with self._reading("rowqueue uninstall") as cursor:
             if not existing(cursor, "tables", ["mq_polled"]):
                 return []
-            cursor.execute("SELECT name FROM mq_polled ORDER BY 1")
-            return [name for (name,) in cursor.fetchall()]
+            cursor.execute(_ADOPTED)
+            return list(cursor.fetchall())
 
     def dependents(self) -> list[str]:
         with self._reading("rowqueue uninstall") as cursor:
@@ -158,6 +159,15 @@ def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:
     cursor.execute("SELECT name, kind, sha256, kind = 'procedure' FROM mq_installed")
     return list(cursor.fetchall())
 
+
+# Tables have no owner here: whoever adopted one counts.
+_ADOPTED = """\
+SELECT p.name, IF(BINARY p.adopted_by = BINARY u.name, '', p.adopted_by)
+FROM mq_polled AS p
+CROSS JOIN (SELECT LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1) AS name) AS u
+WHERE BINARY p.adopted_by = BINARY u.name
+    OR EXISTS (SELECT 1 FROM mq_polled_row AS e WHERE e.name = p.name AND e.active = 1)
+ORDER BY p.name"""
 
 # Neither catalog lists the objects that a view uses, but its text does: the names in it are qualified and quoted.
 _DEPENDENTS = """\

@@ -7,7 +7,7 @@ from typing import Any
 import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import CR, ER  # type: ignore[import-untyped]
 
-from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, forbidden, not_installed
+from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, TimedOut, forbidden, not_installed
 from ..guard import is_of_contract, telling, translating
 from ..values import invalid
 
@@ -25,6 +25,7 @@ _CONFLICTS = {
     3101,  # rolled back by the replication group
     3572,  # NOWAIT
 }
+_TIMED_OUT = {1969, 3024}  # max_statement_time on MariaDB, max_execution_time on MySQL
 _DISCONNECTS = {
     1040,  # too many connections
     1047,  # a Galera node that is not ready
@@ -102,6 +103,8 @@ def translate(error: BaseException, closed: bool = False) -> Exception:
         return QueueError(code, message)
     if closed or _is_of_interface(error):
         return Disconnected(message)
+    if code in _TIMED_OUT:
+        return TimedOut(message)
     # A savepoint no longer exists after the server has rolled back the transaction. The text of a failed COMMIT has the
     # only hint at its reason.
     in_commit = code == ER.ERROR_DURING_COMMIT and "deadlock" in message.lower()

@@ -56,9 +56,11 @@ def drop_objects(cursor: Any, recorded: Iterable[str]) -> None:
 def forget_migrations(cursor: Any, migrations: Iterable[str]) -> None:
     """Delete our rows from yoyo's tables; drop the tables if no other project uses them."""
     found = existing(cursor, "tables", YOYO_TABLES)
+    left = 0
     for table in {"_yoyo_migration", "_yoyo_log"}.intersection(found):
         cursor.execute(f"DELETE FROM {table} WHERE migration_id IN %s", [[*migrations]])
-    if "_yoyo_migration" not in found or not cursor.execute("SELECT 1 FROM _yoyo_migration LIMIT 1"):
+        left += cursor.execute(f"SELECT 1 FROM {table} LIMIT 1")
+    if not left:
         for table in found:
             cursor.execute(f"DROP TABLE {table}")
 

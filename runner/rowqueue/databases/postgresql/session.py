@@ -14,7 +14,7 @@ from psycopg.pq import Format, TransactionStatus
 from psycopg.rows import dict_row, tuple_row
 
 from ..base import DatabaseError, Disconnected, Row, Rows, Session, Values
-from ..guard import SWALLOWED
+from ..guard import ENDED, SWALLOWED
 from .calls import query
 from .errors import bad_argument, line, told, translate, translated
 
@@ -105,9 +105,12 @@ class PostgreSQLSession(Session):
             block.__enter__()
         try:
             yield self._connection
-            # A COMMIT would roll back without an error, and the caller would believe that its work is committed.
-            if self._connection.info.transaction_status == TransactionStatus.INERROR:
-                raise DatabaseError(SWALLOWED)
+            # The driver would roll back or do nothing without an error, and the caller would believe in a commit.
+            status = self._connection.info.transaction_status
+            if self._connection.closed:
+                raise Disconnected("the connection was closed inside the transaction")
+            if status != TransactionStatus.INTRANS:
+                raise DatabaseError(SWALLOWED if status == TransactionStatus.INERROR else ENDED)
         except BaseException as error:
             block.__exit__(type(error), error, error.__traceback__)
             raise

@@ -45,6 +45,7 @@ class SQLServer(Database):
     """
 
     name: ClassVar[str] = "sqlserver"
+    prefix: ClassVar[str] = "mq."
     schemes: ClassVar[tuple[str, ...]] = ("sqlserver", "mssql")
     undoes_ddl: ClassVar[bool] = True
     # During an upgrade, a call may use new procedures together with old ones.
@@ -107,12 +108,12 @@ class SQLServer(Database):
         with self._opened("rowqueue apply") as connection:
             return [] if is_babelfish(connection) else rights.warnings(connection)
 
-    def adopted_tables(self) -> list[str]:
+    def adopted_tables(self) -> list[tuple[str, str]]:
         with self._opened("rowqueue uninstall") as connection, connection.cursor() as cursor:
             if connection.command("SELECT OBJECT_ID(N'mq.polled') AS id") is None:
                 return []
-            cursor.execute("SELECT name FROM mq.polled ORDER BY 1")
-            return [name for (name,) in cursor.fetchall()]
+            cursor.execute(_ADOPTED)
+            return [(name, owner) for name, owner in cursor.fetchall()]
 
     def dependents(self) -> list[str]:
         with self._opened("rowqueue uninstall") as connection, connection.cursor() as cursor:
@@ -143,7 +144,6 @@ class SQLServer(Database):
         with self.installing(), self._opened("rowqueue uninstall") as connection, connection.cursor() as cursor:
             names = known(self.name, self.installed())
             connection.command(BEGIN)
-            removing.release_tables(connection, cursor)
             removing.drop_schema(cursor)
             removing.forget_migrations(cursor, names)
             removing.drop_roles(cursor)
@@ -179,6 +179,18 @@ def _installed_files(connection: Connection, cursor: Cursor) -> list[tuple[str, 
     cursor.execute("SELECT name, kind, sha256, CASE kind WHEN 'procedure' THEN 1 ELSE 0 END FROM mq.installed")
     return list(cursor.fetchall())
 
+
+_ADOPTED = """\
+SELECT p.name, CASE WHEN t.owner_id = DATABASE_PRINCIPAL_ID() THEN N'' ELSE USER_NAME(t.owner_id) END
+FROM mq.polled AS p
+INNER JOIN (
+    SELECT s.name AS schema_name, o.name, COALESCE(o.principal_id, s.principal_id) AS owner_id
+    FROM sys.tables AS o
+    INNER JOIN sys.schemas AS s ON s.schema_id = o.schema_id
+) AS t ON t.schema_name = p.table_schema COLLATE DATABASE_DEFAULT AND t.name = p.table_name COLLATE DATABASE_DEFAULT
+WHERE t.owner_id = DATABASE_PRINCIPAL_ID()
+    OR EXISTS (SELECT 1 FROM mq.polled_row AS e WHERE e.name = p.name AND e.active = 1)
+ORDER BY p.name"""
 
 # Except the triggers of watched tables, which are the queue's own.
 _DEPENDENTS = """\

@@ -13,6 +13,7 @@ from ..guard import is_of_contract, telling, translating
 DEADLOCK = 1205
 CONFLICTS = {
     601,  # rows moved during a dirty read: the documentation of table hints says to treat it as a deadlock
+    605,  # the same, with severity 12; corruption has 21, which closes the connection
     701,  # no memory
     802,
     1204,  # no memory for more locks
@@ -27,6 +28,7 @@ CONFLICTS = {
     8628,  # timeout while waiting to compile
     8645,  # no memory for the query
     8651,
+    51205,  # mq.wait_for_lock: a procedure cannot raise 1205
 }
 # Two transactions put a message back at the same time and one rolls back: for a moment the key is taken.
 _DUPLICATES = {2601, 2627}

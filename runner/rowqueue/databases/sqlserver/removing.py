@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from ..base import ROLES
 from ..migrations import YOYO_TABLES
-from .calls import unbroken
-from .connection import Connection, Cursor
+from .connection import Cursor
 from .rights import REPORTER
 
 # In the order in which they can be dropped: types after the objects that use them as parameters.
@@ -19,15 +18,6 @@ _KINDS = {
     "SO": "SEQUENCE",
     "SN": "SYNONYM",
 }
-
-
-def release_tables(connection: Connection, cursor: Cursor) -> None:
-    """Reset the status of claimed rows in polling tables, which is impossible after the removal."""
-    if connection.command("SELECT OBJECT_ID(N'mq.release_table', N'P')") is None:
-        return
-    cursor.execute("SELECT name FROM mq.polled")
-    for (name,) in cursor.fetchall():
-        cursor.execute(*unbroken("release_table", (name,)))
 
 
 def drop_schema(cursor: Cursor) -> None:
@@ -61,8 +51,8 @@ def forget_migrations(cursor: Cursor, migrations: Iterable[str]) -> None:
     found = {name for (name,) in cursor.fetchall()}
     for table in {"_yoyo_migration", "_yoyo_log"} & found:
         cursor.execute(f"DELETE FROM dbo.{table} WHERE migration_id IN %s", (tuple(migrations),))
-    if "_yoyo_migration" in found:
-        cursor.execute("SELECT TOP (1) 1 FROM dbo._yoyo_migration")
+    for table in {"_yoyo_migration", "_yoyo_log"} & found:
+        cursor.execute(f"SELECT TOP (1) 1 FROM dbo.{table}")
         if cursor.fetchone():
             return
     for table in sorted(found):

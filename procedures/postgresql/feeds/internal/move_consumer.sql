@@ -1,0 +1,52 @@
+-- move_consumer: move a consumer's position, for a caller with the right to read the feed.
+-- Arguments:   p_feed, p_consumer, p_position, p_back (false: forward only; true: back only), p_pass (see my_pass)
+-- Returns:     the consumer's position now
+-- Errors:      50002 invalid_argument, 50006 unsuitable_table
+-- Transaction: joins the caller's; waits for other calls that move the same consumer
+-- Example:     SELECT mq.move_consumer('orders', 'search', 17, false, v_pass);
+
+CREATE OR REPLACE FUNCTION mq.move_consumer(
+    p_feed text,
+    p_consumer text,
+    p_position bigint,
+    p_back boolean,
+    p_pass text
+) RETURNS bigint
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = mq, pg_temp
+SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_feed mq.feed;
+    v_position bigint;
+BEGIN
+    SELECT * INTO v_feed FROM mq.feed WHERE name = p_feed;
+    PERFORM mq.require_pass(p_pass, mq.relation_of(v_feed.table_schema, v_feed.table_name), 'show', '');
+    IF p_back THEN
+        SELECT c.position INTO v_position
+        FROM mq.feed_consumer AS c WHERE c.feed = p_feed AND c.consumer = p_consumer FOR NO KEY UPDATE;
+        IF p_position NOT BETWEEN 0 AND coalesce(v_position, 0) THEN
+            PERFORM mq.raise_error('invalid_argument', format('position: must be 0 to %s, the consumer''s position',
+                coalesce(v_position, 0)));
+        END IF;
+        UPDATE mq.feed_consumer AS c SET position = p_position, moved_at = clock_timestamp()
+        WHERE c.feed = p_feed AND c.consumer = p_consumer AND c.position > p_position;
+        RETURN p_position;
+    ELSIF p_position IS NULL OR p_position NOT BETWEEN 0 AND v_feed.last_number THEN
+        -- A consumer past the last number would miss the rows numbered later.
+        PERFORM mq.raise_error('invalid_argument', format('position: must be 0 to %s, the feed''s last number',
+            v_feed.last_number));
+    END IF;
+    INSERT INTO mq.feed_consumer AS c (feed, consumer, position, moved_at)
+    VALUES (p_feed, p_consumer, p_position, clock_timestamp())
+    ON CONFLICT (feed, consumer) DO UPDATE SET position = excluded.position, moved_at = excluded.moved_at
+    WHERE c.position < excluded.position
+    RETURNING c.position INTO v_position;
+    IF v_position IS NULL THEN
+        SELECT c.position INTO v_position FROM mq.feed_consumer AS c WHERE c.feed = p_feed AND c.consumer = p_consumer;
+    END IF;
+    RETURN v_position;
+END
+$$;
