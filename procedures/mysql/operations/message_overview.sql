@@ -6,8 +6,8 @@
 -- Transaction: reads only
 -- Example:     SELECT state, COUNT(*) FROM mq_message_overview WHERE type = 'email' GROUP BY state;
 --
--- It repeats the text of message_state, because mq_viewer may not read all columns of that view. It runs with its caller's
--- rights: see grants.sql.
+-- It repeats the text of message_state, because mq_viewer may not read all columns of that view. As grants.sql says, it
+-- runs with its caller's rights.
 
 CREATE OR REPLACE DEFINER = 'mq_owner'@'localhost' SQL SECURITY INVOKER VIEW mq_message_overview AS
 SELECT
