@@ -56,7 +56,12 @@ def test_the_contract_names_no_other_role() -> None:
 def test_a_role_may_call_what_the_contract_gives_it(
     q: Queue, logins: Callable[[str | None], Session], role: str, procedure: str
 ) -> None:
-    rows = call(logins(role), procedure, **required(q, procedure))
+    values = required(q, procedure)
+    if procedure == "unwatch_table" and q.can.fold("a") == "A":  # Firebird: only the table's owner can drop its trigger
+        with refused("unsuitable_table", "its owner must call unwatch_table"):
+            call(logins(role), procedure, **values)
+        return
+    rows = call(logins(role), procedure, **values)
     described = CONTRACT.procedures[procedure]
     assert all([*row] == [column.name for column in described.columns] for row in rows)
     if described.rows == "1":

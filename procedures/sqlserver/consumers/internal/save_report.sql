@@ -37,7 +37,7 @@ BEGIN
     BEGIN
         IF (SELECT COUNT(*) FROM (
             SELECT TOP (@most) reader
-            FROM mq.consumer WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (consumer_pk))
+            FROM mq.consumer WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (consumer_pk))
             WHERE type = @type
         ) AS c) = @most
             EXEC mq.raise_error 'invalid_argument', N'reader: this queue has {} consumers already', @most;
