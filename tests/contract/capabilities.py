@@ -38,6 +38,28 @@ def _drop_mysql_trigger(sql: Sql, table: str) -> None:
     sql(f"DROP TRIGGER {row['name']}")
 
 
+def _raise_level(connection: Any, level: str) -> None:
+    connection.cursor().execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+
+
+def _raise_postgresql_level(connection: Any, level: str) -> None:
+    connection.cursor().execute(f"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}")
+
+
+def _raise_sqlserver_level(connection: Any, level: str) -> None:
+    connection.cursor().execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+
+
+def _keeps_snapshots(sql: Sql) -> bool:
+    return [row["Value"] for row in sql("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")] == ["ON"]
+
+
+def _raise_firebird_level(connection: Any, level: str) -> None:
+    from firebird.driver import Isolation, tpb
+
+    connection.main_transaction.default_tpb = tpb(Isolation[level], 0)
+
+
 @dataclass(frozen=True)
 class Capabilities:
     """The characteristics of one database.
@@ -73,6 +95,12 @@ class Capabilities:
     uuid:            the type of a UUID, the SQL of a value, and its text in a message, in lower case.
     before_watching: the statements of a DBA that let every caller watch a table, given quoted.
     spoil_watching:  drops the update trigger of a watched table, given a session with all rights and the name.
+    levels:          isolation levels at which a transaction has one snapshot, or may have one.
+    raise_level:     sets the level of a connection's next transactions.
+    sets_level:      a call sets READ COMMITTED for itself, at every level.
+    changes_at:      whether replace and postpone work at these levels; otherwise they raise wrong_isolation.
+    conflicts_at:    whether the server fails such a transaction with a conflict when it meets a row that is newer than
+                     its snapshot; the repeated transaction works.
     computed:        a column that the server computes, given its name and the expression.
     sees_drops:      a procedure with its owner's rights can tell a table that was dropped from one that it may not see;
                      otherwise whoever drops the feed of a dropped table needs rights on it too.
@@ -108,6 +136,11 @@ class Capabilities:
     letters: str = "varchar(40)"
     grants: tuple[str, ...] = ("GRANT SELECT, UPDATE, DELETE ON {} TO PUBLIC",)
     enum: tuple[str, str] | None = None
+    levels: tuple[str, ...] = ("REPEATABLE READ", "SERIALIZABLE")
+    raise_level: Callable[[Any, str], None] = _raise_level
+    sets_level: bool = False
+    changes_at: bool = True
+    conflicts_at: Callable[[Sql], bool] = lambda sql: False
     computed: str = "{} bigint GENERATED ALWAYS AS ({}) STORED"
     sees_drops: bool = True
 
@@ -177,6 +210,8 @@ BY_DATABASE = {
         before_watching=lambda table: [f"GRANT TRIGGER ON {table} TO PUBLIC"],
         longest_key=2_000,
         uuid="UUID",
+        raise_level=_raise_postgresql_level,
+        conflicts_at=lambda sql: True,
     ),
     # A view of another session's application name needs the performance schema, which MariaDB has switched off.
     # TRUNCATE commits the caller's transaction. A second index on mq_ready, which order by id would need beside the
@@ -220,6 +255,8 @@ BY_DATABASE = {
         longest_key=768,
         before_watching=lambda table: [f"GRANT SELECT, TRIGGER ON {table} TO 'mq_owner'@'localhost', mq_operator"],
         spoil_watching=_drop_mysql_trigger,
+        levels=("READ UNCOMMITTED", "REPEATABLE READ", "SERIALIZABLE"),
+        conflicts_at=_keeps_snapshots,
         sees_drops=False,
     ),
     # Texts compare there as if padded with blanks. Nothing sleeps in PSQL: consumers wait for an event.
@@ -265,6 +302,10 @@ BY_DATABASE = {
         spoil_watching=_drop_firebird_trigger,
         computed="{} bigint GENERATED ALWAYS AS ({})",
         letters="varchar(40) CHARACTER SET UTF8",
+        levels=("SNAPSHOT",),
+        raise_level=_raise_firebird_level,
+        changes_at=False,
+        conflicts_at=lambda sql: True,
     ),
     # Names compare as if padded with blanks. An error in a procedure, where XACT_ABORT is on, ends the caller's whole
     # transaction: not even a savepoint helps. A ring as on MySQL, for the same reason.
@@ -310,6 +351,8 @@ BY_DATABASE = {
         moment="datetime2(6)",
         letters="nvarchar(40)",
         grants=("GRANT SELECT, UPDATE, DELETE ON {} TO public",),
+        raise_level=_raise_sqlserver_level,
+        sets_level=True,
     ),
 }
 

@@ -283,3 +283,19 @@ def test_claim_batch_of_one_counts_attempts(q: Queue) -> None:
         assert row["attempt"] == attempt
         assert q.one("fail", row["id"], row["batch_key"], "busy", 0) == "N"
         [row] = q.claim(1)
+
+
+@pytest.mark.parametrize("way", ["claim_batch", "finish_batch", "claim_wraparound"])
+def test_a_batch_key_says_nothing_about_the_next_one(q: Queue, way: str) -> None:
+    """Each digit is random, except the two that tell the version of a UUID."""
+    count = 40
+    q.send_many(count)
+    keys = [q.call("claim_wraparound" if way == "claim_wraparound" else "claim_batch")[0]["batch_key"]]
+    while len(keys) < count:
+        rows = q.on("finish_batch", keys[-1], None, 1) if way == "finish_batch" else q.call(way)
+        keys.append(rows[0]["batch_key"])
+    digits = list(zip(*(str(key).replace("-", "") for key in keys), strict=True))
+    assert len(digits) == 32
+    alike = [n for n, found in enumerate(digits) if len(set(found)) < 5]
+    assert alike in ([], [12], [12, 16])
+    assert all(len(set(digits[n])) == 1 for n in alike[:1])

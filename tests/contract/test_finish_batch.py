@@ -91,6 +91,15 @@ def test_finish_batch_reads_an_error_that_begins_with_a_quote_as_a_json_string(q
     assert [row["error"] for row in q.rows()] == errors
 
 
+def test_finish_batch_decodes_a_json_string_with_blanks_after_it(q: Queue) -> None:
+    """As in a file whose lines end with CR LF."""
+    blanks = ["\r", " ", "\t", " \t\r ", "\r\r"]
+    sent = q.send_many(len(blanks))
+    failures = "".join(f'{id},-1,"two\\nlines"{blank}\n' for id, blank in zip(sent, blanks, strict=True))
+    q.on("finish_batch", q.claim_key(len(blanks)), failures)
+    assert [row["error"] for row in q.rows()] == ["two\nlines"] * len(blanks)
+
+
 def test_finish_batch_stores_any_other_error_unchanged(q: Queue) -> None:
     errors = ["a,b,,c", " padded ", "it's", "\\n", "{}", "", "tab\t", "end\r", "é😀"]
     sent = q.send_many(len(errors))

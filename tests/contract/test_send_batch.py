@@ -44,6 +44,16 @@ def test_send_batch_reads_all_escapes_of_json(q: Queue) -> None:
     assert bodies(q) == ['é 😀 / \b\f\n\r\t \\ "']
 
 
+BLANKS = ["\r", " ", "\t", " \t\r ", "\r\r"]  # that JSON allows behind a value
+
+
+def test_send_batch_decodes_a_json_string_with_blanks_after_it(q: Queue) -> None:
+    """As in a file whose lines end with CR LF."""
+    wanted = "two\nlines é \\"
+    assert q.count("send_batch", "\n".join(json.dumps(wanted) + blanks for blanks in BLANKS)) == len(BLANKS)
+    assert bodies(q) == [wanted] * len(BLANKS)
+
+
 def test_send_batch_sends_any_other_line_unchanged(q: Queue) -> None:
     wanted = ['{"a": "b\\n"}', "\\n", " leading", "trailing ", "'", "a,b;c", '["x"]', "null", "a\r", "\t", "x\u2028y"]
     assert q.count("send_batch", "\n".join(wanted)) == len(wanted)

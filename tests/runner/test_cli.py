@@ -318,10 +318,22 @@ def test_send_reads_a_list_in_chunks(runner: Runner, queue: str, messages: Messa
 
 @pytest.mark.parametrize("how", [["-"], ["--file", "-"]])
 def test_send_reads_the_list_format_from_stdin(runner: Runner, queue: str, messages: Messages, how: list[str]) -> None:
-    done = runner("send", "--type", queue, *how, stdin='plain, {"a": 1}\n\n"two\\nlines"\n""\n{"b": "é"}\r\n')
+    done = runner("send", "--type", queue, *how, stdin='plain, {"a": 1}\n\n"two\\nlines"\n""\n{"b": "é"}\n')
     assert done.returncode == 0, done.stderr
     assert done.stdout == "4 sent\n"
-    assert [row["body"] for row in messages()] == ['plain, {"a": 1}', "two\nlines", "", '{"b": "é"}\r']
+    assert [row["body"] for row in messages()] == ['plain, {"a": 1}', "two\nlines", "", '{"b": "é"}']
+
+
+def test_send_reads_a_list_as_windows_writes_it(runner: Runner, queue: str, messages: Messages, tmp_path: Path) -> None:
+    """Lines end with CR LF, and a BOM comes first; a CR elsewhere belongs to a body."""
+    file = tmp_path / "list"
+    file.write_bytes(b'\xef\xbb\xbffirst\r\n\r\n"two\\nlines"\r\na\rb\r\r\n\xef\xbb\xbf"end\\r"\r\n"end\\r"\r\nlast')
+    assert runner("send", "--type", queue, "--file", file).returncode == 0
+    wanted = ["first", "two\nlines", "a\rb\r", '\ufeff"end\\r"', "end\r", "last"]
+    assert [row["body"] for row in messages()] == wanted
+    file.write_bytes(b"\xef\xbb\xbf\r\n" + b"\r\n" * 20_001 + b"only\r\n")
+    assert runner("send", "--type", queue, "--file", file).returncode == 0
+    assert [row["body"] for row in messages()] == [*wanted, "only"]
 
 
 def test_send_sends_a_list_of_more_bytes_than_one_call_carries(

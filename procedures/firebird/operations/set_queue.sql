@@ -6,8 +6,8 @@
 --              p_rate_seconds, 0 to 1,000,000; 0, no limit), p_rate_seconds (1 to 86,400; 1); the same limits for each
 --              group_key: p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1)
 -- Returns:     the settings of the queue after the call, and paused
--- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change, and limits per group can be added or
---              removed, only without new and active messages)
+-- Errors:      50001 wrong_isolation (with p_ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
+--              (ordered can change, and limits per group can be added or removed, only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other; in a NO WAIT transaction they fail with a lock
 --              conflict
 -- Example:     SELECT * FROM mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive');
@@ -71,6 +71,10 @@ BEGIN
     EXECUTE PROCEDURE mq_require_range('group_max_active', p_group_max_active, 0, 1000000);
     EXECUTE PROCEDURE mq_require_range('group_rate', p_group_rate, 0, 1000000);
     EXECUTE PROCEDURE mq_require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
+    -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
+    IF (COALESCE(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL
+        AND RDB$GET_CONTEXT('SYSTEM', 'ISOLATION_LEVEL') <> 'READ COMMITTED') THEN
+        EXECUTE PROCEDURE mq_require_read_committed;
 
     BEGIN
         INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,

@@ -6,7 +6,8 @@
 --              p_rate_seconds, 0 to 1,000,000; 0, no limit), p_rate_seconds (1 to 86,400; 1); the same limits for each
 --              group_key: p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1)
 -- Returns:     the settings of the queue after the call, and paused
--- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change only without new and active messages)
+-- Errors:      50001 wrong_isolation (with p_ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
+--              (ordered can change only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other
 -- Example:     CALL mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive', NULL, NULL, 5, NULL, NULL, NULL, NULL, NULL);
 
@@ -61,7 +62,8 @@ BEGIN
     CALL mq_require_range('group_rate', p_group_rate, 0, 1000000);
     CALL mq_require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
 
-    CALL mq_begin_call(0, v_own);
+    -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
+    CALL mq_begin_call(COALESCE(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL, v_own);
     -- Not INSERT IGNORE: its shared lock on an existing row would deadlock two callers. Not INSERT ... SELECT: after such
     -- a read, MariaDB fails if a row changed while the statement waited for it.
     SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify
@@ -129,7 +131,7 @@ BEGIN
     END IF;
     SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered,
         q.notify, q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused
-    FROM mq_queue AS q WHERE q.type = p_type;
+    FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
     CALL mq_end_call(v_own);
 END//
 

@@ -44,11 +44,11 @@ BEGIN
             SELECT n + 1, z + 1, LOCATE(0x0A, v_list, z + 1) FROM line WHERE LOCATE(0x0A, v_list, z + 1) > 0 AND n < c_lines
         )
         SELECT MIN(IF(l.valid, NULL, l.n)),
-            MIN(IF(LENGTH(IF(l.quoted AND l.valid, JSON_UNQUOTE(l.item), l.item)) > 16777216, l.n, NULL))
+            MIN(IF(LENGTH(IF(l.quoted AND l.valid, JSON_UNQUOTE(JSON_EXTRACT(l.item, '$')), l.item)) > 16777216, l.n, NULL))
         INTO v_bad, v_end
         FROM (
             -- Refuse the character NUL, as the other databases do.
-            SELECT q.*, NOT q.quoted OR IF(JSON_VALID(q.item), LOCATE(0x00, CAST(JSON_UNQUOTE(q.item) AS binary)) = 0, FALSE)
+            SELECT q.*, NOT q.quoted OR IF(JSON_VALID(q.item), LOCATE(0x00, CAST(JSON_UNQUOTE(JSON_EXTRACT(q.item, '$')) AS binary)) = 0, FALSE)
                 -- MariaDB's JSON_VALID accepts any escape.
                 /*M! AND q.item NOT REGEXP '(?<!\\\\)(\\\\\\\\)*\\\\[^"\\\\/bfnrtu]' */ AS valid
             FROM (
@@ -78,7 +78,8 @@ BEGIN
         SELECT n + 1, z + 1, LOCATE(0x0A, v_list, z + 1) FROM line WHERE LOCATE(0x0A, v_list, z + 1) > 0 AND n < c_lines
     )
     SELECT v_now, v_now, 0, p_type, IF(
-        SUBSTRING(v_list, a, 1) = '"', JSON_UNQUOTE(CONVERT(SUBSTRING(v_list, a, z - a) USING utf8mb4)),
+        -- JSON_EXTRACT first: MySQL's JSON_UNQUOTE decodes no text that ends with white space.
+        SUBSTRING(v_list, a, 1) = '"', JSON_UNQUOTE(JSON_EXTRACT(CONVERT(SUBSTRING(v_list, a, z - a) USING utf8mb4), '$')),
         CONVERT(SUBSTRING(v_list, a, z - a) USING utf8mb4)
     ), v_source
     FROM line

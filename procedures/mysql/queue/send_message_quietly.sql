@@ -49,7 +49,7 @@ BEGIN
         CALL mq_begin_call(0, v_own);
     END IF;
     CALL mq_send_one(p_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers,
-        p_source, p_delay_seconds, p_on_conflict, v_own, v_id, v_created, v_changed);
+        p_source, p_delay_seconds, p_on_conflict, IF(v_own = 1, 1, 2), v_id, v_created, v_changed);
     CALL mq_leave_call(v_own, 0);
     DO LAST_INSERT_ID(v_id);
 END//

@@ -1,5 +1,6 @@
 """`runner send`: one message, or a list."""
 
+import codecs
 import os
 import sys
 import time
@@ -43,8 +44,8 @@ def send(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Send a list from a file, one body per line. Write a body as a JSON string if it is empty, has a line"
-            " feed or begins with a double quote. -: stdin.",
+            help="Send a list from a file, one body per line; lines end with LF or CR LF. Write a body as a JSON string"
+            " if it is empty, has a line feed, ends with CR or begins with a double quote. -: stdin.",
         ),
     ] = None,
     run_at: Annotated[
@@ -179,7 +180,7 @@ def _send_list(session: Session, type: str, stream: BinaryIO) -> int:
 
 
 def _chunks(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
-    """Chunks for one call each: the number of the first line, and the lines without their line feeds."""
+    """Chunks for one call each: the number of the first line, and the lines without LF or CR LF and without a BOM."""
     first = 1
     lines: list[bytes] = []
     size = 0
@@ -187,11 +188,13 @@ def _chunks(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
         if len(line) == LONGEST_LINE:
             number = first + len(lines)
             raise Failed(f"line {number} is longer than {LONGEST_LINE >> 20} MiB; line {first} and later were not sent")
+        if first == 1 and not lines:
+            line = line.removeprefix(codecs.BOM_UTF8)
         if len(lines) == LIST_LINES or size + len(line) > LIST_BYTES:
             if size > len(lines):  # empty lines are not messages
                 yield first, lines
             first, lines, size = first + len(lines), [], 0
-        lines.append(line.removesuffix(b"\n"))
-        size += len(line)
+        lines.append((line[:-2] if line.endswith(b"\r\n") else line).removesuffix(b"\n"))
+        size += len(lines[-1]) + 1
     if size > len(lines):
         yield first, lines

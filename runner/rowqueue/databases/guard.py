@@ -68,9 +68,11 @@ def in_file(name: str) -> Iterator[None]:
         raise renamed from error.__cause__
 
 
-def lock_held(seconds: int) -> Conflict:
+def lock_held(seconds: int, holder: str = "another session") -> Conflict:
     """The error of an installation that waited too long for another one."""
-    return Conflict(f"another installation is running in this database; gave up after {seconds} s")
+    return Conflict(
+        f"another installation is running in this database: {holder} holds its lock; gave up after {seconds} s"
+    )
 
 
 def keep_alive(connected: socket.socket) -> None:

@@ -1,15 +1,17 @@
 """READ COMMITTED that was set for one transaction only, as Go, Rails, Sequel and knex set it, on MySQL and MariaDB."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pymysql
 import pytest
 from rowqueue import install
-from rowqueue.databases import open_database
-from servers import mysql
+from rowqueue.databases import Conflict, Database, open_database
+from rowqueue.databases.mysql import script
+from servers import Server, mysql
 from servers.mysql import Client
 
 pytestmark = pytest.mark.product("mysql", "mariadb")
@@ -148,6 +150,36 @@ def test_many_sessions_at_once_are_all_let_in_or_refused_as_their_transactions_a
     for thread in threads:
         thread.join(120)
     assert wrong == []
+
+
+def test_a_login_that_holds_the_lock_of_the_check_hardly_delays_it(shown: Callable[[], Client]) -> None:
+    client, stranger = shown(), shown()
+    if not client.is_mariadb:
+        pytest.skip("MySQL takes no such lock")
+
+    def seconds() -> float:
+        client.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        client.execute("START TRANSACTION")
+        begun = time.monotonic()
+        assert claim(client, "q") == []
+        client.execute("COMMIT")
+        return time.monotonic() - begun
+
+    alone = seconds()
+    [held] = rows(stranger, "SELECT GET_LOCK('mq_innodb_trx', 0) AS held")
+    assert held == {"held": 1}
+    assert min(seconds(), seconds()) < alone + 1  # it waited two seconds
+    rows(stranger, "DO RELEASE_LOCK('mq_innodb_trx')")
+
+
+def test_an_installation_names_the_connection_that_holds_its_lock(
+    server: Server, empty_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "INSTALL_SECONDS", 0)
+    with closing(server.client(empty_database.url)) as holder:
+        rows(holder, f"DO GET_LOCK({script.INSTALL_LOCK}, 0)")
+        with pytest.raises(Conflict, match=f"connection {holder.thread_id()} holds its lock"):
+            install.apply(empty_database)
 
 
 def test_without_the_right_to_see_it_the_level_of_the_session_counts(shown: Callable[[], Client]) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from rowqueue.databases import Database, Session
+from servers import Server
+from servers.mysql import Client
 
 pytestmark = pytest.mark.product("mysql", "mariadb")
 
@@ -137,3 +139,39 @@ def test_a_raised_limit_lets_groups_continue(session: Session, queue: str) -> No
     assert len(session.call("claim_batch", queue, 100)) == 2
     limit(session, queue, group_max_active=10)
     assert len(session.call("claim_batch", queue, 100)) == 2
+
+
+def statements(client: Client) -> int:
+    """How many statements the session has run, those inside procedures included."""
+    names = ("select", "insert", "insert_select", "update", "update_multi", "delete", "delete_multi")
+    rows = client.execute("SHOW SESSION STATUS LIKE 'Com\\_%'").fetchall()
+    return sum(int(row["Value"]) for row in rows if row["Variable_name"].removeprefix("Com_") in names)
+
+
+def test_a_claim_delays_all_groups_without_a_token_with_as_many_statements_as_a_few(
+    server: Server, database: Database, session: Session, queue: str, sql: Sql
+) -> None:
+    few, many = 5, 150
+    cost = {}
+    for count in (few, many):
+        type = f"{queue}.{count}"
+        limit(session, type, group_rate=1, group_rate_seconds=3_600)
+        for group in range(count):
+            fill(session, type, 1, f"g{group}")
+        fill(session, type, 1, "with a token")
+        sql(
+            "INSERT INTO mq_bucket (type, group_key, full_at)"
+            " SELECT type, group_key, UTC_TIMESTAMP(6) + INTERVAL 1 HOUR"
+            " FROM mq_message WHERE type = %s AND group_key <> 'with a token'",
+            type,
+        )
+        with closing(server.client(database.url)) as client:
+            client.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+            before = statements(client)
+            [row] = client.execute("CALL mq_claim_batch(%s, 10, NULL, 60)", [type]).fetchall()
+            cost[count] = statements(client) - before
+        assert row["group_key"] == "with a token"
+        [waiting] = sql("SELECT COUNT(*) AS n FROM mq_delayed WHERE type = %s", type)
+        assert waiting["n"] == count
+    # A claim reads 70 tickets first, and then 1,000 at a time.
+    assert cost[many] < cost[few] + 40, cost

@@ -45,7 +45,7 @@ BEGIN
                 LEFT(h.error, 1) = '"' AS quoted, SUM(h.head IS NOT NULL) OVER (ORDER BY h.n) AS entry,
                 -- The character NUL is refused, as on the other databases.
                 IF(LEFT(h.error, 1) <> '"'
-                    OR IF(JSON_VALID(h.error), LOCATE(0x00, CAST(JSON_UNQUOTE(h.error) AS binary)) = 0, FALSE)
+                    OR IF(JSON_VALID(h.error), LOCATE(0x00, CAST(JSON_UNQUOTE(JSON_EXTRACT(h.error, '$')) AS binary)) = 0, FALSE)
                     -- MariaDB accepts any escape as valid. MySQL's client adds a blank after such a comment, so nothing
                     -- may follow it on the line.
                     /*M! AND h.error NOT REGEXP '(?<!\\\\)(\\\\\\\\)*\\\\[^"\\\\/bfnrtu]' */
@@ -75,7 +75,7 @@ BEGIN
     -- A union with LEAD instead of a join, which would read JSON_TABLE once per row. The failure of an item is the next
     -- row of its id.
     SELECT CONCAT('[', GROUP_CONCAT(IF(b.n = 0 AND b.line > 0, CONCAT('[', b.id, ',', b.attempt, ',', b.retry, ',',
-            JSON_QUOTE(LEFT(IF(LEFT(b.error, 1) = '"', JSON_UNQUOTE(b.error), b.error), 4000)), ']'), NULL)), ']'),
+            JSON_QUOTE(LEFT(IF(LEFT(b.error, 1) = '"', JSON_UNQUOTE(JSON_EXTRACT(b.error, '$')), b.error), 4000)), ']'), NULL)), ']'),
         CONCAT('[', GROUP_CONCAT(IF(b.n = 0 AND b.line IS NULL, CONCAT('[', b.id, ',', b.attempt, ']'), NULL)), ']')
     INTO p_failed, p_others
     FROM (

@@ -1,7 +1,7 @@
 -- change_message: replace or postpone a live message that has the dedup_key, if its state is N.
 -- Arguments:   p_type, p_grouped (the policy), p_ring (1: the type is a ring), p_id, p_on_conflict (replace or postpone),
---              p_now (when the call began), p_run_at, p_priority, p_body, p_headers (as in the call), p_own (the result of
---              begin_call)
+--              p_now (when the call began), p_run_at, p_priority, p_body, p_headers (as in the call), p_fresh (0: the
+--              snapshot may be older than the call)
 -- Returns:     p_changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is
 --              due later already
 -- Errors:      none
@@ -26,13 +26,12 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_change_message(
     IN p_priority smallint,
     IN p_body longtext CHARACTER SET utf8mb4,
     IN p_headers longtext CHARACTER SET utf8mb4,
-    IN p_own tinyint,
+    IN p_fresh tinyint,
     OUT p_changed smallint
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 whole: BEGIN
-    DECLARE v_level varchar(20) CHARACTER SET ascii DEFAULT /*M! @@SESSION.tx_isolation */ /*!80000 @@SESSION.transaction_isolation */;
     DECLARE v_replace tinyint DEFAULT p_on_conflict = 'replace';
     DECLARE v_group varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_priority, v_attempts smallint;
@@ -40,7 +39,7 @@ whole: BEGIN
     DECLARE v_groups longtext CHARACTER SET utf8mb4;
     DECLARE v_error text CHARACTER SET utf8mb4;
     SET p_changed = 0;
-    IF p_own = 1 OR v_level = 'READ-COMMITTED' THEN
+    IF p_fresh THEN
         -- Read without a lock: a session that finishes the message has locked it and may be waiting for its key.
         SELECT MAX(priority), MAX(run_at), MAX(COALESCE(group_key, '')) INTO v_priority, v_run_at, v_group
         FROM mq_message FORCE INDEX (PRIMARY) WHERE id = p_id;

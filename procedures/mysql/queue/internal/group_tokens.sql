@@ -1,9 +1,9 @@
--- group_tokens: how many tokens the bucket of a group has, and when it gets the next one.
+-- group_tokens: how many tokens the bucket of a group has.
 -- Arguments:   p_type, p_group, p_rate, p_rate_seconds (the policy)
--- Returns:     p_tokens; p_next_at: when the next token comes, NULL when there is one now
+-- Returns:     p_tokens
 -- Errors:      none
 -- Transaction: joins the caller's, which has locked the group's stripe
--- Example:     CALL mq_group_tokens('email', 'customer-7', 100, 60, v_tokens, v_next_at);
+-- Example:     CALL mq_group_tokens('email', 'customer-7', 100, 60, v_tokens);
 
 DROP PROCEDURE IF EXISTS mq_group_tokens;
 
@@ -14,25 +14,20 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_group_tokens(
     IN p_group varchar(200) CHARACTER SET utf8mb4,
     IN p_rate int,
     IN p_rate_seconds int,
-    OUT p_tokens bigint,
-    OUT p_next_at datetime(6)
+    OUT p_tokens bigint
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_now, v_full_at datetime(6);
     SELECT MAX(full_at) INTO v_full_at FROM mq_bucket FORCE INDEX (PRIMARY) WHERE type = p_type AND group_key = p_group;
-    SET v_now = UTC_TIMESTAMP(6), p_next_at = NULL;
+    SET v_now = UTC_TIMESTAMP(6);
     IF v_full_at > v_now + INTERVAL p_rate_seconds SECOND THEN
         -- The clock was set back, or the period is shorter now: the bucket is empty and starts to fill now.
         SET v_full_at = v_now + INTERVAL p_rate_seconds SECOND;
         UPDATE mq_bucket SET full_at = v_full_at WHERE type = p_type AND group_key = p_group;
     END IF;
     CALL mq_tokens(v_full_at, v_now, p_rate, p_rate_seconds, p_tokens);
-    IF p_tokens = 0 THEN
-        SET p_next_at = v_full_at - INTERVAL p_rate_seconds SECOND
-            + INTERVAL (p_rate_seconds * 1000000 + p_rate - 1) DIV p_rate MICROSECOND;
-    END IF;
 END//
 
 DELIMITER ;

@@ -20,7 +20,11 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_until datetime(6) DEFAULT v_now + INTERVAL p_lease_seconds SECOND;
-    DECLARE v_key varchar(36) CHARACTER SET utf8mb4 DEFAULT UUID();
+    -- UUID() is a clock and a counter that every session sees: a batch key needs random bytes. MariaDB before 10.10 has none:
+    -- there the session's random numbers are all that a stranger does not know.
+    DECLARE v_key varchar(36) CHARACTER SET utf8mb4 DEFAULT INSERT(INSERT(INSERT(INSERT(LEFT(LOWER(COALESCE(
+        /*!80000 HEX(RANDOM_BYTES(16)), */ /*M!101001 HEX(RANDOM_BYTES(16)), */ SHA2(CONCAT(UUID(), RAND(), RAND()), 256)
+        )), 32), 9, 0, '-'), 14, 0, '-'), 19, 0, '-'), 24, 0, '-');
     -- No JSON_TABLE for a single message: see delete_messages.
     DECLARE v_one bigint DEFAULT IF(JSON_LENGTH(p_items) = 1, JSON_EXTRACT(p_items, '$[0][0]'), NULL);
     DECLARE v_attempt int DEFAULT JSON_EXTRACT(p_items, '$[0][1]');

@@ -40,7 +40,9 @@ BEGIN
         IF p_attempts IS NOT NULL THEN
             DELETE FROM mq_delayed WHERE type = p_type AND run_at = p_run_at AND id = p_id;
         END IF;
-    ELSEIF p_grouped THEN
+    END IF;
+    -- It may also have been promoted since the caller's snapshot.
+    IF p_attempts IS NULL AND p_grouped THEN
         SELECT MAX(g.attempts) INTO p_attempts
         FROM (
             SELECT attempts FROM mq_grouped WHERE type = p_type AND group_key = p_group_key AND id = p_id FOR UPDATE SKIP LOCKED
@@ -48,7 +50,7 @@ BEGIN
         IF p_attempts IS NOT NULL THEN
             DELETE FROM mq_grouped WHERE type = p_type AND group_key = p_group_key AND id = p_id;
         END IF;
-    ELSE
+    ELSEIF p_attempts IS NULL THEN
         -- Some messages of a ring may still be outside it.
         IF p_ring THEN
             SELECT EXISTS (

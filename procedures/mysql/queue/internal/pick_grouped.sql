@@ -78,8 +78,8 @@ BEGIN
         IF v_ordered AND v_rate = 0 THEN
             CALL mq_take_heads(p_type, v_left, v_tickets, v_lone, v_items, v_groups, v_used, v_count, v_last);
         ELSE
-            CALL mq_take_groups(p_type, v_left, p_take, v_tickets, v_lone, v_ordered, v_places, v_rate, v_rate_seconds, v_items,
-                v_groups, v_used, v_count, v_last);
+            CALL mq_take_groups(p_type, v_left, p_take, v_tickets, v_lone, v_ordered, v_places, v_rate, v_rate_seconds,
+                v_empty_after, v_items, v_groups, v_used, v_count, v_last);
         END IF;
         IF v_items IS NOT NULL THEN
             SET p_items = CONCAT_WS(',', p_items, v_items), v_taken = CONCAT_WS(',', v_taken, v_groups),

@@ -1,14 +1,14 @@
--- put_off: delay the first message of a group until the group's next token.
--- Arguments:   p_type, p_group, p_ordered (1: delay exactly the first message; 0: the first one that no session has
---              locked), p_rate and p_rate_seconds (the policy that the claim has read), p_next_at (the time of the token)
--- Returns:     p_done: 1; 0 when nothing was done, because another transaction is cancelling the message or has changed the
---              policy
+-- put_off: delay the first message of each group that has no token, until the group's next token.
+-- Arguments:   p_type, p_groups (a JSON array of group keys, '' for none, each once), p_ordered, p_places, p_rate and
+--              p_rate_seconds (the policy that the claim has read; see take_group)
+-- Returns:     p_done: the keys of the groups with a delayed message, JSON strings separated by commas; NULL: none, because
+--              others have locked the groups or the messages, or have changed the policy
 -- Errors:      none
--- Transaction: joins the caller's, which has locked the group's stripe and commits soon; never waits. set_queue waits for
---              it
--- Example:     CALL mq_put_off('email', 'customer-7', 0, 100, 60, v_next_at, v_done);
+-- Transaction: joins the caller's, which commits soon; locks the stripes of the groups; never waits. set_queue waits for it
+-- Example:     CALL mq_put_off('email', '["customer-7"]', 0, 0, 100, 60, v_done);
 --
--- The message waits like a failed message of an ordered queue: promote brings it back and frees its place.
+-- All groups at once: there may be thousands. A message waits like a failed message of an ordered queue: promote brings it
+-- back and frees its place.
 
 DROP PROCEDURE IF EXISTS mq_put_off;
 
@@ -16,50 +16,87 @@ DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_put_off(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_group varchar(200) CHARACTER SET utf8mb4,
+    IN p_groups longtext CHARACTER SET utf8mb4,
     IN p_ordered tinyint,
+    IN p_places int,
     IN p_rate int,
     IN p_rate_seconds int,
-    IN p_next_at datetime(6),
-    OUT p_done tinyint
+    OUT p_done longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
+    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_until datetime(6) DEFAULT v_now + INTERVAL p_rate_seconds SECOND;
+    -- Microseconds from one token to the next.
+    DECLARE v_token bigint DEFAULT (p_rate_seconds * 1000000 + p_rate - 1) DIV p_rate;
     DECLARE v_same tinyint;
-    DECLARE v_first, v_id bigint;
-    DECLARE v_attempts smallint;
-    -- A policy change that commits after this finds the delayed message and makes it due.
+    DECLARE v_items longtext CHARACTER SET utf8mb4;
+    -- A policy change that commits after this finds the delayed messages and makes them due.
     SELECT MAX(q.group_rate = p_rate AND q.group_rate_seconds = p_rate_seconds) INTO v_same
     FROM (
         SELECT group_rate, group_rate_seconds FROM mq_queue WHERE type = p_type
         /*!80000 FOR SHARE SKIP LOCKED */ /*M! LOCK IN SHARE MODE SKIP LOCKED */
     ) AS q;
-    IF v_same AND p_ordered THEN
-        SELECT MIN(g.id) INTO v_first FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type AND g.group_key = p_group;
-        SELECT MAX(g.id), MAX(g.attempts) INTO v_id, v_attempts
+    IF v_same THEN
+        SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(s.group_key)), ']') INTO v_items
         FROM (
-            SELECT id, attempts FROM mq_grouped FORCE INDEX (PRIMARY)
-            WHERE type = p_type AND group_key = p_group AND id = v_first
-            FOR UPDATE SKIP LOCKED
-        ) AS g;
-    ELSEIF v_same THEN
-        SELECT MAX(g.id), MAX(g.attempts) INTO v_id, v_attempts
-        FROM (
-            SELECT id, attempts FROM mq_grouped FORCE INDEX (PRIMARY)
-            WHERE type = p_type AND group_key = p_group
-            ORDER BY id
-            LIMIT 1
-            FOR UPDATE SKIP LOCKED
-        ) AS g;
+            SELECT j.group_key
+            FROM JSON_TABLE(p_groups, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS j
+            STRAIGHT_JOIN mq_stripe AS s FORCE INDEX (PRIMARY) ON s.n = CRC32(CONCAT(p_type, '\n', j.group_key)) MOD 16384
+            FOR UPDATE /*!80000 OF s */ SKIP LOCKED
+        ) AS s;
     END IF;
-    SET p_done = v_id IS NOT NULL;
-    IF p_done THEN
-        DELETE FROM mq_grouped WHERE type = p_type AND group_key = p_group AND id = v_id;
-        UPDATE mq_message SET sent_run_at = COALESCE(sent_run_at, run_at), run_at = p_next_at WHERE id = v_id;
+    -- Under the locks: the groups that still have a free place and no token.
+    SELECT CONCAT('[', GROUP_CONCAT('[', f.id, ',', JSON_QUOTE(f.group_key), ',"', f.next_at, '"]'), ']') INTO v_items
+    FROM (
+        SELECT j.group_key, LEAST(b.full_at, v_until) - INTERVAL p_rate_seconds SECOND + INTERVAL v_token MICROSECOND AS next_at, (
+                SELECT g.id FROM mq_grouped AS g FORCE INDEX (PRIMARY)
+                WHERE g.type = p_type AND g.group_key = j.group_key
+                ORDER BY g.id
+                LIMIT 1
+            ) AS id, (
+                SELECT COUNT(*) * (p_places > 0) + 1000000 * COALESCE(SUM(l.place = 0), 0)
+                FROM mq_group_lock AS l FORCE INDEX (PRIMARY)
+                WHERE l.type = p_type AND l.group_key = j.group_key
+            ) AS taken
+        FROM JSON_TABLE(COALESCE(v_items, '[]'), '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS j
+        STRAIGHT_JOIN mq_bucket AS b FORCE INDEX (PRIMARY) ON b.type = p_type AND b.group_key = j.group_key
+        WHERE b.full_at > v_until - INTERVAL v_token MICROSECOND
+    ) AS f
+    WHERE f.taken < GREATEST(p_places, 1);
+    -- Skip a group if another transaction is cancelling or purging its first message.
+    SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', JSON_QUOTE(k.group_key), ',"', k.next_at, '",', k.attempts, ']'), ']'),
+        GROUP_CONCAT(JSON_QUOTE(k.group_key))
+    INTO v_items, p_done
+    FROM (
+        SELECT g.id, g.group_key, g.attempts, j.next_at
+        FROM JSON_TABLE(COALESCE(v_items, '[]'), '$[*]' COLUMNS (
+            id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]', next_at datetime(6) PATH '$[2]'
+        )) AS j
+        STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id
+        FOR UPDATE /*!80000 OF g */ SKIP LOCKED
+    ) AS k;
+    IF p_done IS NOT NULL THEN
+        DELETE g
+        FROM JSON_TABLE(v_items, '$[*]' COLUMNS (
+            id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
+        )) AS j
+        STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
+        UPDATE JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', next_at datetime(6) PATH '$[2]')) AS j
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
+        SET m.sent_run_at = COALESCE(m.sent_run_at, m.run_at), m.run_at = j.next_at;
         INSERT INTO mq_delayed (type, run_at, id, priority, attempts)
-        SELECT p_type, p_next_at, v_id, m.priority, v_attempts FROM mq_message AS m FORCE INDEX (PRIMARY) WHERE m.id = v_id;
-        INSERT INTO mq_group_lock (type, group_key, place, id) VALUES (p_type, p_group, IF(p_ordered, -1, 0), v_id);
+        SELECT p_type, j.next_at, j.id, m.priority, j.attempts
+        FROM JSON_TABLE(v_items, '$[*]' COLUMNS (
+            id bigint PATH '$[0]', next_at datetime(6) PATH '$[2]', attempts smallint PATH '$[3]'
+        )) AS j
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
+        INSERT INTO mq_group_lock (type, group_key, place, id)
+        SELECT p_type, j.group_key, IF(p_ordered, -1, 0), j.id
+        FROM JSON_TABLE(v_items, '$[*]' COLUMNS (
+            id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
+        )) AS j;
     END IF;
 END//
 

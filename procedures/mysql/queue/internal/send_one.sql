@@ -1,5 +1,5 @@
 -- send_one: send one message whose arguments have been checked.
--- Arguments:   as for send_message; p_own (the result of begin_call)
+-- Arguments:   as for send_message; p_own (the result of begin_call; 2: a trigger may be the caller)
 -- Returns:     p_id, p_created and p_changed, as from send_message
 -- Errors:      50001 wrong_isolation (replace or postpone in an ordered queue or one with limits per group)
 -- Transaction: joins the caller's; waits for an open transaction that has sent or changed a message with the same dedup_key
@@ -34,6 +34,9 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_run_at datetime(6) DEFAULT COALESCE(p_run_at, v_now + INTERVAL p_delay_seconds SECOND, v_now);
+    -- At another level the snapshot may be older than this call; in a trigger, it is as old as the statement that fired it.
+    DECLARE v_fresh tinyint DEFAULT p_own = 1
+        OR p_own = 0 AND /*M! @@SESSION.tx_isolation */ /*!80000 @@SESSION.transaction_isolation */ = 'READ-COMMITTED';
     DECLARE v_grouped, v_ring tinyint;
     DECLARE v_change tinyint DEFAULT COALESCE(p_on_conflict <> 'keep', 0);
     DECLARE v_source varchar(200) CHARACTER SET utf8mb4;
@@ -47,11 +50,16 @@ BEGIN
     IF p_dedup_key IS NOT NULL THEN
         IF p_own = 1 THEN
             SELECT id INTO v_live FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key FOR UPDATE;
-        ELSE
+        ELSEIF v_fresh THEN
             SELECT id INTO v_live FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key;
-            IF v_live IS NOT NULL AND v_change THEN
-                CALL mq_lock_key(p_type, p_dedup_key, v_grouped, v_live, v_change);
-            END IF;
+        ELSE
+            -- Only a lock shows the key as it is now. Insert it first, because locking a missing row would lock a gap. 0 stands
+            -- for the message below.
+            INSERT INTO mq_dedup (type, dedup_key, id) VALUES (p_type, p_dedup_key, 0) ON DUPLICATE KEY UPDATE id = mq_dedup.id;
+            SELECT NULLIF(id, 0) INTO v_live FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key FOR UPDATE;
+        END IF;
+        IF p_own <> 1 AND v_live IS NOT NULL AND v_change THEN
+            CALL mq_lock_key(p_type, p_dedup_key, v_grouped, v_live, v_change);
         END IF;
     END IF;
     IF v_live IS NULL THEN
@@ -63,7 +71,7 @@ BEGIN
             -- Of several senders that wait for one message, each gets an exclusive lock in turn; with shared locks they
             -- would deadlock.
             INSERT INTO mq_dedup (type, dedup_key, id) VALUES (p_type, p_dedup_key, p_id)
-            ON DUPLICATE KEY UPDATE id = mq_dedup.id;
+            ON DUPLICATE KEY UPDATE id = COALESCE(NULLIF(mq_dedup.id, 0), p_id);
             SELECT id INTO v_live FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key FOR UPDATE;
             IF v_live <> p_id THEN
                 DELETE FROM mq_message WHERE id = p_id;
@@ -80,7 +88,7 @@ BEGIN
                 CALL mq_require_read_committed();
             END IF;
             CALL mq_change_message(p_type, v_grouped, v_ring, v_live, p_on_conflict, v_now, v_run_at, COALESCE(p_priority, 0),
-                p_body, p_headers, p_own, p_changed);
+                p_body, p_headers, v_fresh, p_changed);
         END IF;
     ELSEIF v_run_at > v_now THEN
         INSERT INTO mq_delayed (type, run_at, id, priority, attempts)

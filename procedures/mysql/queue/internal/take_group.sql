@@ -33,7 +33,7 @@ whole: BEGIN
     DECLARE v_stripe, v_free int;
     DECLARE v_active, v_tokens, v_first bigint;
     DECLARE v_waits tinyint;
-    DECLARE v_next_at, v_now datetime(6);
+    DECLARE v_now datetime(6);
     DECLARE v_list longtext CHARACTER SET utf8mb4;
     SET p_items = NULL, p_count = 0, p_put_off = 0;
     SELECT MAX(s.n) INTO v_stripe
@@ -51,10 +51,11 @@ whole: BEGIN
         SET v_free = LEAST(v_free, GREATEST(p_places - v_active, 0));
     END IF;
     IF p_rate > 0 AND v_free > 0 THEN
-        CALL mq_group_tokens(p_type, p_group, p_rate, p_rate_seconds, v_tokens, v_next_at);
+        CALL mq_group_tokens(p_type, p_group, p_rate, p_rate_seconds, v_tokens);
         SET v_free = LEAST(v_free, v_tokens);
         IF v_tokens = 0 AND NOT p_take THEN
-            CALL mq_put_off(p_type, p_group, p_ordered, p_rate, p_rate_seconds, v_next_at, p_put_off);
+            CALL mq_put_off(p_type, JSON_ARRAY(p_group), p_ordered, p_places, p_rate, p_rate_seconds, v_list);
+            SET p_put_off = v_list IS NOT NULL;
         END IF;
     END IF;
     IF v_free = 0 THEN

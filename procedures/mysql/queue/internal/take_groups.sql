@@ -1,14 +1,16 @@
 -- take_groups: take messages from the groups of the given tickets, as many as the limits per group allow.
 -- Arguments:   p_type, p_size (maximum number of messages), p_take (see pick_grouped), p_tickets and p_lone (from
---              read_tickets), p_ordered, p_places, p_rate and p_rate_seconds (see take_group)
+--              read_tickets), p_ordered, p_places, p_rate and p_rate_seconds (see take_group), p_empty_after (see
+--              read_tickets)
 -- Returns:     p_items: '[id,number of this attempt],...'; p_groups: keys of the groups with taken messages, JSON strings
 --              separated by commas; p_used: '[id,priority,run_at],...' of the used tickets; each NULL for none. p_count:
 --              number of messages; p_last: number of tickets that were tried
 -- Errors:      none
 -- Transaction: joins the caller's, which keeps the stripes of the groups locked until it ends; never waits
--- Example:     CALL mq_take_groups('email', 10, 0, v_tickets, 0, 0, 3, 100, 60, v_items, v_groups, v_used, v_count, v_last);
+-- Example:     CALL mq_take_groups('email', 10, 0, v_tickets, 0, 0, 3, 100, 60, NULL, v_items, v_groups, v_used, v_count, v_last);
 --
--- One group after the other: no group is locked that gives no message.
+-- One group after the other: no group is locked that gives no message. Groups without a token are delayed all at once
+-- before.
 
 DROP PROCEDURE IF EXISTS mq_take_groups;
 
@@ -24,6 +26,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_groups(
     IN p_places int,
     IN p_rate int,
     IN p_rate_seconds int,
+    IN p_empty_after datetime(6),
     OUT p_items longtext CHARACTER SET utf8mb4,
     OUT p_groups longtext CHARACTER SET utf8mb4,
     OUT p_used longtext CHARACTER SET utf8mb4,
@@ -38,13 +41,20 @@ BEGIN
     DECLARE i, v_count, v_given int DEFAULT 0;
     DECLARE v_put_off tinyint;
     DECLARE v_group varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */;
-    DECLARE v_found, v_lone, v_items, v_done longtext CHARACTER SET utf8mb4;
+    DECLARE v_found, v_empty, v_lone, v_items, v_done longtext CHARACTER SET utf8mb4;
     SET p_items = NULL, p_groups = NULL, p_used = NULL, p_count = 0, p_last = JSON_LENGTH(p_tickets);
-    SELECT CONCAT('[', GROUP_CONCAT('[', j.n, ',', JSON_QUOTE(j.group_key), ']' ORDER BY j.n), ']') INTO v_found
+    SELECT CONCAT('[', GROUP_CONCAT(IF(b.type IS NULL, CONCAT('[', j.n, ',', JSON_QUOTE(j.group_key), ']'), NULL) ORDER BY j.n), ']'),
+        CONCAT('[', GROUP_CONCAT(IF(b.type IS NULL, NULL, JSON_QUOTE(j.group_key))), ']')
+    INTO v_found, v_empty
     FROM JSON_TABLE(p_tickets, '$[*]' COLUMNS (
         n FOR ORDINALITY, what int PATH '$[3]', nth int PATH '$[4]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[5]'
     )) AS j
+    LEFT JOIN mq_bucket AS b FORCE INDEX (PRIMARY)
+        ON b.type = p_type AND b.group_key = j.group_key AND b.full_at > p_empty_after AND p_lone = 0 AND NOT p_take
     WHERE j.what >= 2 AND j.nth = 1;
+    IF v_empty IS NOT NULL THEN
+        CALL mq_put_off(p_type, v_empty, p_ordered, p_places, p_rate, p_rate_seconds, v_done);
+    END IF;
     taking: WHILE i < COALESCE(JSON_LENGTH(v_found), 0) DO
         IF p_count = p_size OR v_given = c_groups THEN
             -- The tickets after the last group were not tried.

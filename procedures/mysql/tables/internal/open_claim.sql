@@ -26,16 +26,15 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    DECLARE v_random varchar(32) CHARACTER SET ascii DEFAULT REPLACE(UUID(), '-', '');
+    -- As in hold.
+    DECLARE v_key varchar(36) CHARACTER SET utf8mb4 DEFAULT INSERT(INSERT(INSERT(INSERT(LEFT(LOWER(COALESCE(
+        /*!80000 HEX(RANDOM_BYTES(16)), */ /*M!101001 HEX(RANDOM_BYTES(16)), */ SHA2(CONCAT(UUID(), RAND(), RAND()), 256)
+        )), 32), 9, 0, '-'), 14, 0, '-'), 19, 0, '-'), 24, 0, '-');
     DECLARE v_lost longtext CHARACTER SET utf8mb4;
     CALL mq_use_polled(p_name, 'claim');
     CALL mq_lock_polled(p_name);
     CALL mq_polled_settings(p_name, p_table);
-    /*M!101001 SET v_random = LOWER(HEX(RANDOM_BYTES(16))); */
-    /*!80000 SET v_random = LOWER(HEX(RANDOM_BYTES(16))); */
-    SET p_batch_key = CONCAT_WS('-', LEFT(v_random, 8), SUBSTRING(v_random, 9, 4), SUBSTRING(v_random, 13, 4),
-        SUBSTRING(v_random, 17, 4), SUBSTRING(v_random, 21));
-
+    SET p_batch_key = v_key;
     SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(b.batch_key)), ']') INTO v_lost
     FROM (SELECT batch_key FROM mq_polled_batch WHERE name = p_name AND lease_until <= v_now FOR UPDATE SKIP LOCKED) AS b;
     IF v_lost IS NOT NULL THEN

@@ -69,7 +69,10 @@ class MySQL(Database):
             rights.check(cursor)
             cursor.execute(f"SELECT GET_LOCK({script.INSTALL_LOCK}, %s)", [script.INSTALL_SECONDS])
             if cursor.fetchone() != (1,):
-                raise lock_held(script.INSTALL_SECONDS)
+                # Any login can hold a lock of this name: name the connection, so that an administrator can end it.
+                cursor.execute(f"SELECT IS_USED_LOCK({script.INSTALL_LOCK})")
+                (connection,) = cursor.fetchone()
+                raise lock_held(script.INSTALL_SECONDS, f"connection {connection}")
             yield
 
     def rights_problems(self) -> list[str]:

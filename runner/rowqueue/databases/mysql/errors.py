@@ -59,6 +59,7 @@ _DISCONNECTS = {
 }
 _READ_ONLY = {1792, 1836}  # a secondary, or a server that is no longer the primary
 FORBIDDEN = {1044, 1045, 1142, 1143, 1227, 1370, 1410, 1698}
+_NO_DEFINER = 1449
 _MISSING = {1146, 1305, 1318}  # a table, a routine, a routine with these arguments
 _BAD_VALUES = {1264, 1265, 1292, 1366, 1406, 3988}
 
@@ -116,6 +117,9 @@ def translate(error: BaseException, closed: bool = False) -> Exception:
     if code in _DISCONNECTS:
         return Disconnected(message)
     if code in _MISSING and "mq_" in message:
+        return not_installed(message)
+    # A restored database: the account that owns the procedures has no rights here yet, or does not exist.
+    if code == _NO_DEFINER or (code in FORBIDDEN and re.search(r"'mq_owner'.* for \S+ \S*mq_", message)):
         return not_installed(message)
     if code in FORBIDDEN:
         return forbidden(message, r"denied to user .* for routine '.*\bmq_(\w+)'", "GRANT {} TO …, as its default role")
