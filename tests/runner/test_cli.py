@@ -511,6 +511,24 @@ def test_cancel_removes_a_message_that_nobody_holds(
     assert [row["id"] for row in messages()] == [active]
 
 
+def test_a_misspelt_queue_is_mentioned_and_never_created(runner: Runner, session: Session, queue: str) -> None:
+    session.call("send", queue, "a")
+    wrong = f"{queue[:-2]}{queue[-1]}{queue[-2]}x"
+    one_line(runner("queue", "pause", wrong), 1, f"unknown queue {wrong}", f"did you mean {queue}?", "--new")
+    for arguments in (
+        *(("stats", wrong), ("queue", "peek", wrong), ("queue", "list", wrong), ("queue", "resume", wrong)),
+        *(("queue", "purge", wrong, "--state", "E"), ("dead", "list", wrong), ("dead", "errors", wrong)),
+        *(("dead", "redrive", wrong), ("consumers", wrong), ("throughput", wrong)),
+    ):
+        said = runner(*arguments)
+        assert (said.returncode, said.stderr.count(f"unknown queue {wrong}")) == (0, 1), arguments
+        assert f"did you mean {queue}?" in said.stderr
+    assert wrong not in {row["type"] for row in session.call("list_queues")}
+    assert runner("queue", "pause", wrong, "--new").stdout == "paused\n"
+    assert runner("queue", "resume", wrong).stderr == ""
+    assert f"unknown queue {queue}.b" in runner("queue", "set", f"{queue}.b", "--lease-seconds", 5).stderr
+
+
 def test_pause_and_resume(runner: Runner, session: Session, queue: str) -> None:
     session.call("send", queue, "a")
     assert runner("queue", "pause", queue).stdout == "paused\n"

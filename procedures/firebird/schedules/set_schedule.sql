@@ -43,6 +43,7 @@ BEGIN
     v_zone = COALESCE(p_time_zone, 'UTC');
     IF (OCTET_LENGTH(p_headers) > 65536) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
+    EXECUTE PROCEDURE mq_require_headers(p_headers);
     EXECUTE PROCEDURE mq_require_range('priority', p_priority, -32768, 32767);
     EXECUTE PROCEDURE mq_require_name('group_key', p_group_key, 1);
     EXECUTE PROCEDURE mq_require_range('overlap', p_overlap, 0, 1);

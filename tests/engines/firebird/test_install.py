@@ -219,7 +219,7 @@ def test_wrong_rights_are_named_and_apply_puts_them_right(empty_database: Databa
         "PUBLIC may execute MQ_SEND",
         "PUBLIC may read MQ_MESSAGE;",
         "PUBLIC may read MQ_MESSAGE_STATE",
-        "MQ_PRODUCER lacks EXECUTE on MQ_SEND",
+        "MQ_PRODUCER may not execute MQ_SEND",
         "MQ_PRODUCER has a right on MQ_MESSAGE",
         "MQ_TAKE_READY lacks a right on 1 objects",
         "the role MQ_OPERATOR does not exist",

@@ -686,6 +686,7 @@ def test_the_last_uninstall_of_a_server_takes_the_roles_and_the_owner_along(priv
         "mq_operator",
         "mq_owner",
         "mq_producer",
+        "mq_viewer",
     }
     open_database(url).uninstall()
     assert not private_server.query(url, accounts)

@@ -18,7 +18,7 @@ from .test_driver import client
 
 pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version, pytest.mark.heavy]
 
-ACCOUNTS = ("USER 'mq_owner'@'localhost'", "ROLE mq_producer", "ROLE mq_consumer", "ROLE mq_operator")
+ACCOUNTS = ("USER 'mq_owner'@'localhost'", "ROLE mq_producer", "ROLE mq_consumer", "ROLE mq_operator", "ROLE mq_viewer")
 
 
 def fill(server: Server, database: Database) -> None:

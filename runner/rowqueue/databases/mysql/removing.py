@@ -46,8 +46,9 @@ def drop_objects(cursor: Any, recorded: Iterable[str]) -> None:
     for kind, names in (("view", objects), ("table", tables("mysql"))):
         # The records last: an interrupted removal can be continued.
         for name in sorted(existing(cursor, f"{kind}s", names), key=lambda name: name == "mq_installed"):
-            with suppress(pymysql.ProgrammingError, pymysql.OperationalError):  # it has none
-                cursor.execute(f"REVOKE ALL PRIVILEGES ON {name} FROM {OWNER}")  # rights stay after DROP TABLE
+            for account in (OWNER, *ROLES):  # rights stay after DROP TABLE
+                with suppress(pymysql.ProgrammingError, pymysql.OperationalError):  # it has none
+                    cursor.execute(f"REVOKE ALL PRIVILEGES ON {name} FROM {account}")
             cursor.execute(f"DROP {kind.upper()} {name}")
 
 

@@ -28,6 +28,8 @@ def problems(connection: psycopg.Connection[Any]) -> list[str]:
         calls = [name for name, call in contract.load().procedures.items() if role in call.roles]
         rows = connection.execute(_WRONG_GRANTS, {"role": role, "calls": calls + _own_steps(role)})
         found += [line for (line,) in rows]
+        reads = [*contract.load().reads.get(role, ())]
+        found += [line for (line,) in connection.execute(_WRONG_READS, {"role": role, "reads": reads})]
     readable = connection.execute("SELECT has_table_privilege(to_regclass('mq.polled'), 'SELECT')").fetchone()
     if readable == (True,):
         found += [line for (line,) in connection.execute(_RESTORED)]
@@ -77,7 +79,11 @@ def _own_steps(role: str) -> list[str]:
     """The internal procedures that a role may call: procedures that it calls run with its own rights."""
     text = files.grants("postgresql")
     lists = dict(re.findall(r"c_(\w+) CONSTANT text\[\] := ARRAY\[(.*?)\];", text, re.DOTALL))
-    names = {"mq_consumer": ("helpers", "consumer"), "mq_operator": ("helpers", "operator")}.get(role, ())
+    names = {
+        "mq_consumer": ("helpers", "consumer"),
+        "mq_operator": ("helpers", "operator"),
+        "mq_viewer": ("viewer",),
+    }.get(role, ())
     return [step for name in names for step in re.findall(r"'(\w+)'", lists[name])]
 
 
@@ -135,6 +141,13 @@ WHERE n.nspname = 'mq' AND p.proname <> ALL (%(calls)s)
 UNION ALL
 SELECT format('%%s lacks USAGE on schema mq', %(role)s::text) FROM pg_namespace AS n
 WHERE n.nspname = 'mq' AND NOT has_schema_privilege(%(role)s, n.oid, 'USAGE')
+"""
+
+
+_WRONG_READS = """\
+SELECT format('%%s may not read mq.%%s', %(role)s::text, r.name)
+FROM unnest(%(reads)s::text[]) AS r (name)
+WHERE NOT coalesce(has_table_privilege(%(role)s, to_regclass('mq.' || r.name), 'SELECT'), true)
 """
 
 
