@@ -141,7 +141,7 @@ BEGIN
             EXECUTE format('GRANT SELECT ON mq.%I TO %I', v_call, v_role);
         END LOOP;
     END LOOP;
-    -- Whoever can read the secret can prove any right on any polling table, feed and watched table.
+    -- A role that can read the secret can prove any right on any polling table, feed and watched table.
     FOR v_statement IN
         SELECT format('REVOKE ALL ON SCHEMA %I FROM %s CASCADE', n.nspname, g.grantee::regrole)
         FROM pg_namespace AS n

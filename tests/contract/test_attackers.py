@@ -172,7 +172,7 @@ def test_an_operator_cannot_release_a_table_without_a_right_on_it_even_if_no_row
     assert table.count("release_table", table.name) == 1
 
 
-def test_who_has_the_rights_claims_and_finishes_and_loses_it_with_them(
+def test_claiming_and_finishing_need_the_rights_at_each_call(
     private: Callable[[str], Polled], stranger: Stranger
 ) -> None:
     table = private("a")

@@ -1,4 +1,4 @@
-"""Whoever lists, counts, scrapes, shows or uninstalls evaluates nothing that the owner of a table has defined.
+"""A user who lists, counts, scrapes, shows or uninstalls evaluates nothing that the owner of a table has defined.
 
 Mallory has the three roles of the queue and tables of its own, with a feed, a polling table and subscriptions. Then it
 changes what the tables are. Its functions and triggers record the user that runs them. An administrator and an operator

@@ -127,7 +127,7 @@ def test_a_new_migration_is_applied_once_to_a_database_that_has_the_others(
     (migrations / "rowqueue_9999_more.sql").write_text(text)
     assert states(installed_database) == {"rowqueue_9999_more": "missing"}
     applied = install.apply(installed_database)
-    assert (applied.migrations, applied.procedures, applied.mended) == (["rowqueue_9999_more"], ["grants"], [])
+    assert (applied.migrations, applied.procedures, applied.repaired) == (["rowqueue_9999_more"], ["grants"], [])
     install.apply(installed_database)
     assert server.query(installed_database.url, f"SELECT id FROM {more}") == [{"id": 7}]
 

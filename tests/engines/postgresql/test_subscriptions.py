@@ -64,7 +64,7 @@ def test_each_new_key_is_reported_with_its_own_old_key_when_many_rows_change_key
     assert {event[0] for event in found} == {"I", "U"} and len(found) == 201
 
 
-def test_upserts_copies_and_cascades_are_told(sql: Sql, session: Session, schema: str, queue: str) -> None:
+def test_upserts_copies_and_cascades_send_messages(sql: Sql, session: Session, schema: str, queue: str) -> None:
     parent, child = f"{schema}.parent", f"{schema}.child"
     sql(f"CREATE TABLE {parent} (id integer PRIMARY KEY)")
     cascade = f"REFERENCES {parent} ON DELETE CASCADE ON UPDATE CASCADE"
@@ -240,7 +240,7 @@ def test_an_upgrade_repairs_the_expressions_of_watched_tables(
     assert bodies[0].replace('"I"', '"D"') == bodies[1]
 
 
-def test_who_may_make_no_trigger_on_a_table_cannot_have_it_watched(
+def test_watching_a_table_needs_the_right_to_create_triggers_on_it(
     sql: Sql, server: Server, database: Database, schema: str, queue: str
 ) -> None:
     """Nor gets the rights of the queue's owner. Objects that only the owner may drop are reported and do nothing."""

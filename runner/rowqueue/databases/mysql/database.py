@@ -74,7 +74,7 @@ class MySQL(Database):
             rights.check(cursor)
             cursor.execute(f"SELECT GET_LOCK({script.INSTALL_LOCK}, %s)", [script.INSTALL_SECONDS])
             if cursor.fetchone() != (1,):
-                # Any login can hold a lock of this name: name the connection, so that an administrator can end it.
+                # Any login can hold a lock of this name: name the connection: an administrator can end it.
                 cursor.execute(f"SELECT IS_USED_LOCK({script.INSTALL_LOCK})")
                 (connection,) = cursor.fetchone()
                 raise lock_held(script.INSTALL_SECONDS, f"connection {connection}")
@@ -168,7 +168,7 @@ def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:
     return list(cursor.fetchall())
 
 
-# Tables have no owner here: whoever adopted one counts.
+# Tables have no owner here: the account that adopted one counts.
 _ADOPTED = """\
 SELECT p.name, IF(BINARY p.adopted_by = BINARY u.name, '', p.adopted_by)
 FROM mq_polled AS p
