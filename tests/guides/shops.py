@@ -171,7 +171,7 @@ class MySQLShop(Shop):
         if kind == "sh":
             text = text.replace("mysqldump ", "mysqldump --set-gtid-purged=OFF ")  # as the guide says
             return self.shell(re.sub(r"\bshop\b", name, text))
-        isolation = self.blocks("How to repair by hand")[0][1] if "START TRANSACTION" in text else ""
+        isolation = self.blocks("Before you start")[0][1] if "START TRANSACTION" in text else ""
         return self.shell(f"mysql {name}", isolation + text)
 
     def empty_batches_but(self, kept: int) -> None:
