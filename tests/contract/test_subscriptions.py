@@ -455,6 +455,9 @@ def test_a_table_that_cannot_be_watched_is_refused(
             call(q.session, "watch_table", keyless.argument)
         with refused("unsuitable_table", view):
             call(q.session, "watch_table", view)
+        dotted = make("id INTEGER NOT NULL", like="shop.pay")
+        with refused("unsuitable_table", dotted.name, "dot"):
+            dotted.watch()
         with refused("unsuitable_table"):
             call(q.session, "watch_table", can.own_table)
         with refused("not_found", table.name, "watch"):

@@ -132,3 +132,19 @@ def test_a_table_of_another_database_is_watched_by_its_full_name(
     ]
     session.call("unwatch_table", name)
     server.drop_database(other)
+
+
+def test_a_table_is_registered_under_its_own_name_only(sql: Sql, server: Server, database: Database) -> None:
+    """Operators may call the step of watch_table that stores the table."""
+    name, login = f"t_{uuid.uuid4().hex[:12]}", f"mall_{uuid.uuid4().hex[:8]}"
+    sql(f"CREATE TABLE {name} (id INT NOT NULL PRIMARY KEY)")
+    sql(f"GRANT {RIGHTS.format(name)}")
+    with server.login(database.url, login, "mq_operator") as url, server.client(url) as client:
+        sql(f"GRANT SELECT, TRIGGER ON {name} TO {login}@'%'")
+        cursor = client.cursor()
+        with pytest.raises(Exception, match=f"unsuitable_table: the table is {name}"):
+            cursor.execute("CALL mq_add_watched(DATABASE(), %s, %s)", [name, "payroll"])
+        cursor.execute("CALL mq_add_watched(DATABASE(), %s, %s)", [name, name])
+    assert sql("SELECT label FROM mq_watched WHERE label IN ('payroll', %s)", name) == [{"label": name}]
+    sql("DELETE FROM mq_watched WHERE label = %s", name)
+    sql(f"DROP TABLE {name}")
