@@ -9,7 +9,7 @@
 -- Without -b, because the file continues after an error. Each result names its check and what is expected. Whatever differs
 -- is worth a report: an error, a row where none is expected, a line "Warning: Null value is eliminated". The file makes
 -- queues, tables and a user whose names begin with ft. Then follow two-windows.sql.
-SET NOCOUNT ON;
+SET NOCOUNT, QUOTED_IDENTIFIER ON;
 GO
 SELECT N'0' AS [check], @@VERSION AS version, DATABASEPROPERTYEX(DB_NAME(), 'Collation') AS collation,
     DATABASEPROPERTYEX(DB_NAME(), 'IsOptimizedLockingOn') AS optimized_locking, is_read_committed_snapshot_on AS row_versions,
@@ -180,7 +180,6 @@ INSERT INTO @m EXEC mq.finish_batch @key, @failures, 10;
 SELECT N'12' AS [check], 10 AS expected, COUNT(*) AS found FROM @m;
 GO
 -- 13. A session whose settings a filtered index does not allow: error 1934 for the call, and no dead rows.
-SET QUOTED_IDENTIFIER ON;
 CREATE INDEX ft_orders_unpaid ON dbo.ft_orders (paid) WHERE paid IS NULL;
 GO
 DECLARE @r TABLE (id bigint, [key] nvarchar(max), [row] nvarchar(max), attempt int, batch_key uniqueidentifier, lease_until datetime2(7));
@@ -210,6 +209,9 @@ EXEC mq.send_message N'ft', N'x', @dedup_key = N'ft-d2', @on_conflict = N'replac
 EXEC mq.send_message N'ft', N'y', @dedup_key = N'ft-d2', @on_conflict = N'replace';
 REVERT;
 GO
+-- After an error the batch may have ended before REVERT.
+WHILE USER_NAME() = N'ft_user'
+    REVERT;
 ALTER ROLE mq_producer DROP MEMBER ft_user;
 ALTER ROLE mq_consumer ADD MEMBER ft_user;
 GO
@@ -227,6 +229,8 @@ IF @@TRANCOUNT > 0
 REVERT;
 GO
 -- A watched table whose owner is another user: its trigger runs as mq_reporter.
+WHILE USER_NAME() = N'ft_user'
+    REVERT;
 CREATE TABLE dbo.ft_theirs (id int NOT NULL PRIMARY KEY, name nvarchar(20));
 ALTER AUTHORIZATION ON OBJECT::dbo.ft_theirs TO ft_user;
 EXEC mq.watch_table N'ft_theirs';
@@ -243,6 +247,8 @@ WHEN NOT MATCHED BY SOURCE THEN DELETE;
 SET TEXTSIZE 2147483647;
 REVERT;
 GO
+WHILE USER_NAME() = N'ft_user'
+    REVERT;
 SELECT N'14 one message per row' AS [check], 5 AS expected, COUNT(*) AS found FROM mq.message WHERE type = N'ft-theirs';
 GO
 -- 15. Scans in the plans of the queue, after one call of everything. Expected: none of queue, batch, claimed, polled_row,

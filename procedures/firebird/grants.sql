@@ -1,4 +1,4 @@
--- grants: which role may call which procedure. Roles get no right on tables; the procedures get theirs.
+-- grants: which role may call which procedure and read which view. The procedures get their rights on tables.
 -- Arguments:   none; run after every change of a procedure
 -- Returns:     nothing
 -- Errors:      none
@@ -20,6 +20,7 @@ BEGIN
             SELECT 'MQ_PRODUCER' AS name FROM rdb$database
             UNION ALL SELECT 'MQ_CONSUMER' FROM rdb$database
             UNION ALL SELECT 'MQ_OPERATOR' FROM rdb$database
+            UNION ALL SELECT 'MQ_VIEWER' FROM rdb$database
         ) AS r
         WHERE NOT EXISTS (SELECT 1 FROM rdb$roles AS o WHERE o.rdb$role_name = r.name)
         INTO v_role
@@ -91,7 +92,7 @@ BEGIN
             || TRIM(p.rdb$user)
             || IIF(p.rdb$grantor = CURRENT_USER, '', ' GRANTED BY "' || REPLACE(TRIM(p.rdb$grantor), '"', '""') || '"')
         FROM rdb$user_privileges AS p
-        WHERE (p.rdb$user IN ('MQ_PRODUCER', 'MQ_CONSUMER', 'MQ_OPERATOR') AND p.rdb$user_type = 13
+        WHERE (p.rdb$user IN ('MQ_PRODUCER', 'MQ_CONSUMER', 'MQ_OPERATOR', 'MQ_VIEWER') AND p.rdb$user_type = 13
                 OR p.rdb$user = 'PUBLIC' AND p.rdb$user_type = 8)
             AND p.rdb$relation_name STARTING WITH 'MQ_' AND p.rdb$object_type IN (0, 1, 5, 7, 14, 15)
             AND (p.rdb$grantor = CURRENT_USER OR CURRENT_ROLE = 'RDB$ADMIN' OR CURRENT_USER = 'SYSDBA'
@@ -120,7 +121,7 @@ GRANT EXECUTE ON FUNCTION mq_base64 TO mq_consumer, mq_operator;
 GRANT EXECUTE ON FUNCTION mq_utf8_bytes TO mq_consumer, mq_operator;
 
 -- For future times: DATEADD(1 HOUR TO mq_utc_now()).
-GRANT EXECUTE ON FUNCTION mq_utc_now TO mq_producer, mq_consumer, mq_operator;
+GRANT EXECUTE ON FUNCTION mq_utc_now TO mq_producer, mq_consumer, mq_operator, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_send TO mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_send_message TO mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_send_batch TO mq_producer;
@@ -130,10 +131,10 @@ GRANT EXECUTE ON PROCEDURE mq_claim_wraparound TO mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_take_batch TO mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_complete TO mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_complete_batch TO mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_fail TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_fail TO mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_finish_batch TO mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_release_batch TO mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_extend_lease TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_release_batch TO mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_extend_lease TO mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_rescue_expired TO mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_wait_for_message TO mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_cancel TO mq_operator;
@@ -143,9 +144,9 @@ GRANT EXECUTE ON PROCEDURE mq_purge_archive TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_set_queue TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_pause TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_resume TO mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_queue_stats TO mq_operator, mq_consumer, mq_producer;
-GRANT EXECUTE ON PROCEDURE mq_queue_health TO mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_installed_files TO mq_operator, mq_consumer, mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_queue_stats TO mq_operator, mq_consumer, mq_producer, mq_viewer;
+GRANT EXECUTE ON PROCEDURE mq_queue_health TO mq_operator, mq_viewer;
+GRANT EXECUTE ON PROCEDURE mq_installed_files TO mq_operator, mq_consumer, mq_producer, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_peek TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_advance_sequence TO mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_create_feed TO mq_operator;
@@ -154,35 +155,53 @@ GRANT EXECUTE ON PROCEDURE mq_publish_feed TO mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_fetch_feed TO mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_advance_feed TO mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_rewind_feed TO mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_feed_stats TO mq_operator, mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_feed_stats TO mq_operator, mq_consumer, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_watch_table TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_unwatch_table TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_subscribe TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_unsubscribe TO mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_list_subscriptions TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_list_subscriptions TO mq_operator, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_set_result TO mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_get_result TO mq_operator, mq_consumer, mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_bind_topic TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_unbind_topic TO mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_list_bindings TO mq_operator, mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_list_bindings TO mq_operator, mq_producer, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_publish TO mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_set_schedule TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_drop_schedule TO mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_list_schedules TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_list_schedules TO mq_operator, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_run_schedule TO mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_next_occurrence TO mq_operator, mq_consumer, mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_next_occurrence TO mq_operator, mq_consumer, mq_producer, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_adopt_table TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_release_table TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_claim_rows TO mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_finish_rows TO mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_extend_rows TO mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_release_rows TO mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_extend_rows TO mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_release_rows TO mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_retry_rows TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_peek_rows TO mq_operator, mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_list_tables TO mq_operator, mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_list_queues TO mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_list_errors TO mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_list_tables TO mq_operator, mq_consumer, mq_viewer;
+GRANT EXECUTE ON PROCEDURE mq_list_queues TO mq_operator, mq_viewer;
+GRANT EXECUTE ON PROCEDURE mq_list_errors TO mq_operator, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_find_messages TO mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_report_consumer TO mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_list_consumers TO mq_operator, mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_throughput TO mq_operator, mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_list_consumers TO mq_operator, mq_consumer, mq_viewer;
+GRANT EXECUTE ON PROCEDURE mq_throughput TO mq_operator, mq_consumer, mq_viewer;
+
+-- An operator repairs with batch keys. A viewer gets nothing with which a message can be finished, and no bodies.
+GRANT SELECT ON mq_message_state TO mq_operator;
+GRANT SELECT ON mq_message_overview TO mq_operator, mq_viewer;
+GRANT SELECT ON mq_message TO mq_operator;
+GRANT SELECT ON mq_ready TO mq_operator, mq_viewer;
+GRANT SELECT ON mq_delayed TO mq_operator, mq_viewer;
+GRANT SELECT ON mq_batch TO mq_operator;
+GRANT SELECT ON mq_dead TO mq_operator, mq_viewer;
+GRANT SELECT ON mq_grouped TO mq_operator, mq_viewer;
+GRANT SELECT ON mq_group_lock TO mq_operator;
+GRANT SELECT ON mq_archive TO mq_operator;
+GRANT SELECT ON mq_mark TO mq_operator;
+GRANT SELECT ON mq_queue TO mq_operator;
+GRANT SELECT ON mq_polled_batch TO mq_operator;
+GRANT SELECT ON mq_polled_row TO mq_operator;
+GRANT SELECT ON mq_claimed TO mq_operator;
+GRANT SELECT ON mq_message_state TO VIEW mq_message_overview;

@@ -1,4 +1,4 @@
--- grants: which role may call which procedure. mq_owner gets the rights that the procedures need.
+-- grants: which role may call which procedure and read which view. mq_owner gets the rights that the procedures need.
 -- Arguments:   none; run after every change of a procedure, because DROP PROCEDURE also drops its grants
 -- Returns:     nothing
 -- Errors:      none
@@ -13,6 +13,7 @@ CREATE USER IF NOT EXISTS 'mq_owner'@'localhost' /*!80000 IDENTIFIED WITH cachin
 CREATE ROLE IF NOT EXISTS mq_producer;
 CREATE ROLE IF NOT EXISTS mq_consumer;
 CREATE ROLE IF NOT EXISTS mq_operator;
+CREATE ROLE IF NOT EXISTS mq_viewer;
 
 GRANT SELECT ON mq_installed TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE ON mq_queue TO 'mq_owner'@'localhost';
@@ -46,7 +47,27 @@ GRANT SELECT, INSERT, DELETE ON mq_binding TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_consumer TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_report TO 'mq_owner'@'localhost';
 GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
-GRANT SELECT, SHOW VIEW ON mq_error_group TO 'mq_owner'@'localhost';
+GRANT SELECT, SHOW VIEW ON mq_message_overview TO 'mq_owner'@'localhost';
+
+-- An operator repairs with batch keys. A viewer gets nothing with which a message can be finished, and no bodies.
+GRANT SELECT ON mq_message_state TO mq_operator;
+GRANT SELECT ON mq_message_overview TO mq_operator, mq_viewer;
+GRANT SELECT ON mq_message TO mq_operator;
+GRANT SELECT ON mq_ready TO mq_operator, mq_viewer;
+GRANT SELECT ON mq_delayed TO mq_operator, mq_viewer;
+GRANT SELECT ON mq_batch TO mq_operator;
+GRANT SELECT ON mq_dead TO mq_operator, mq_viewer;
+GRANT SELECT ON mq_grouped TO mq_operator, mq_viewer;
+GRANT SELECT ON mq_group_lock TO mq_operator;
+GRANT SELECT ON mq_archive TO mq_operator;
+GRANT SELECT ON mq_mark TO mq_operator;
+GRANT SELECT ON mq_queue TO mq_operator;
+GRANT SELECT ON mq_polled_batch TO mq_operator;
+GRANT SELECT ON mq_polled_row TO mq_operator;
+-- The view runs with its caller's rights: on MySQL, joins in a view with its owner's rights fail for callers with roles.
+GRANT SELECT (id, run_at, created_at, priority, sent_run_at, type, group_key, dedup_key, source) ON mq_message TO mq_viewer;
+GRANT SELECT (claimed_at, lease_until, type, reader, items) ON mq_batch TO mq_viewer;
+GRANT SELECT (id, completed_at, created_at, priority, attempts, type, group_key, dedup_key, source, reader) ON mq_archive TO mq_viewer;
 
 -- The procedures read from the server's grant tables which accounts may use a user's table: names and rights, no
 -- passwords. If the installing account cannot grant this, a polling table or a feed works only for the user name that
@@ -96,8 +117,8 @@ DROP PROCEDURE mq_grant_more;
 
 -- On MySQL even the definer of a procedure needs the right to call it. A caller also needs the right on each procedure
 -- that is called with the caller's rights; these procedures check the account's rights themselves.
-GRANT EXECUTE ON PROCEDURE mq_raise_error TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_require_name TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_raise_error TO 'mq_owner'@'localhost', mq_consumer, mq_operator, mq_viewer;
+GRANT EXECUTE ON PROCEDURE mq_require_name TO 'mq_owner'@'localhost', mq_consumer, mq_operator, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_require_range TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_require_key TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_transaction_level TO 'mq_owner'@'localhost';
@@ -124,6 +145,7 @@ GRANT EXECUTE ON PROCEDURE mq_put_back TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_require_topic TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lock_bindings TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_topic_path TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_require_headers TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_require_message TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_send_one TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lock_key TO 'mq_owner'@'localhost';
@@ -147,6 +169,7 @@ GRANT EXECUTE ON PROCEDURE mq_delete_messages TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_settle TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_fail_messages TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_count_types TO 'mq_owner'@'localhost';
+GRANT EXECUTE ON PROCEDURE mq_estimate TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_stats_of_one TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_stats_of_all TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_ids_of_group TO 'mq_owner'@'localhost';
@@ -207,7 +230,7 @@ GRANT EXECUTE ON PROCEDURE mq_require_order TO 'mq_owner'@'localhost', mq_operat
 GRANT EXECUTE ON PROCEDURE mq_require_status TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_polled_shape TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_lock_polled TO 'mq_owner'@'localhost';
-GRANT EXECUTE ON PROCEDURE mq_drop_polled_batch TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_drop_polled_batch TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_pick_rows TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_write_rows TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_fail_rows TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
@@ -217,7 +240,7 @@ GRANT EXECUTE ON PROCEDURE mq_use_feed TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_lock_feed TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_move_feed TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_add_feed TO 'mq_owner'@'localhost', mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_show_feeds TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_show_feeds TO 'mq_owner'@'localhost', mq_consumer, mq_operator, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_add_watched TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_require_use TO 'mq_owner'@'localhost';
 GRANT EXECUTE ON PROCEDURE mq_use_polled TO 'mq_owner'@'localhost';
@@ -226,7 +249,7 @@ GRANT EXECUTE ON PROCEDURE mq_read_columns TO 'mq_owner'@'localhost', mq_consume
 GRANT EXECUTE ON PROCEDURE mq_key_literals TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_row_condition TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_lost_index TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_settle_rows TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_settle_rows TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_run_template TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_list_rows TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_open_claim TO 'mq_owner'@'localhost', mq_consumer;
@@ -260,10 +283,10 @@ GRANT EXECUTE ON PROCEDURE mq_claim_wraparound TO 'mq_owner'@'localhost', mq_con
 GRANT EXECUTE ON PROCEDURE mq_take_batch TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_complete TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_complete_batch TO 'mq_owner'@'localhost', mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_fail TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_fail TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_finish_batch TO 'mq_owner'@'localhost', mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_release_batch TO 'mq_owner'@'localhost', mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_extend_lease TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_release_batch TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_extend_lease TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_rescue_expired TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_wait_for_message TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_cancel TO 'mq_owner'@'localhost', mq_operator;
@@ -273,22 +296,22 @@ GRANT EXECUTE ON PROCEDURE mq_purge_archive TO 'mq_owner'@'localhost', mq_operat
 GRANT EXECUTE ON PROCEDURE mq_set_queue TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_pause TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_resume TO 'mq_owner'@'localhost', mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_queue_stats TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_producer;
-GRANT EXECUTE ON PROCEDURE mq_queue_health TO 'mq_owner'@'localhost', mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_installed_files TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_queue_stats TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_producer, mq_viewer;
+GRANT EXECUTE ON PROCEDURE mq_queue_health TO 'mq_owner'@'localhost', mq_operator, mq_viewer;
+GRANT EXECUTE ON PROCEDURE mq_installed_files TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_producer, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_peek TO 'mq_owner'@'localhost', mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_list_queues TO 'mq_owner'@'localhost', mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_list_errors TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_list_queues TO 'mq_owner'@'localhost', mq_operator, mq_viewer;
+GRANT EXECUTE ON PROCEDURE mq_list_errors TO 'mq_owner'@'localhost', mq_operator, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_find_messages TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_adopt_table TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_release_table TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_claim_rows TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_finish_rows TO 'mq_owner'@'localhost', mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_extend_rows TO 'mq_owner'@'localhost', mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_release_rows TO 'mq_owner'@'localhost', mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_extend_rows TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_release_rows TO 'mq_owner'@'localhost', mq_consumer, mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_retry_rows TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_peek_rows TO 'mq_owner'@'localhost', mq_operator, mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_list_tables TO 'mq_owner'@'localhost', mq_operator, mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_list_tables TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_advance_sequence TO 'mq_owner'@'localhost', mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_create_feed TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_drop_feed TO 'mq_owner'@'localhost', mq_operator;
@@ -296,23 +319,23 @@ GRANT EXECUTE ON PROCEDURE mq_publish_feed TO 'mq_owner'@'localhost', mq_consume
 GRANT EXECUTE ON PROCEDURE mq_fetch_feed TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_advance_feed TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_rewind_feed TO 'mq_owner'@'localhost', mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_feed_stats TO 'mq_owner'@'localhost', mq_operator, mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_feed_stats TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_watch_table TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_unwatch_table TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_subscribe TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_unsubscribe TO 'mq_owner'@'localhost', mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_list_subscriptions TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_list_subscriptions TO 'mq_owner'@'localhost', mq_operator, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_set_result TO 'mq_owner'@'localhost', mq_consumer;
 GRANT EXECUTE ON PROCEDURE mq_get_result TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_bind_topic TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_unbind_topic TO 'mq_owner'@'localhost', mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_list_bindings TO 'mq_owner'@'localhost', mq_operator, mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_list_bindings TO 'mq_owner'@'localhost', mq_operator, mq_producer, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_publish TO 'mq_owner'@'localhost', mq_producer;
 GRANT EXECUTE ON PROCEDURE mq_set_schedule TO 'mq_owner'@'localhost', mq_operator;
 GRANT EXECUTE ON PROCEDURE mq_drop_schedule TO 'mq_owner'@'localhost', mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_list_schedules TO 'mq_owner'@'localhost', mq_operator;
+GRANT EXECUTE ON PROCEDURE mq_list_schedules TO 'mq_owner'@'localhost', mq_operator, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_run_schedule TO 'mq_owner'@'localhost', mq_operator;
-GRANT EXECUTE ON PROCEDURE mq_next_occurrence TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_producer;
+GRANT EXECUTE ON PROCEDURE mq_next_occurrence TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_producer, mq_viewer;
 GRANT EXECUTE ON PROCEDURE mq_report_consumer TO 'mq_owner'@'localhost', mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_list_consumers TO 'mq_owner'@'localhost', mq_operator, mq_consumer;
-GRANT EXECUTE ON PROCEDURE mq_throughput TO 'mq_owner'@'localhost', mq_operator, mq_consumer;
+GRANT EXECUTE ON PROCEDURE mq_list_consumers TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_viewer;
+GRANT EXECUTE ON PROCEDURE mq_throughput TO 'mq_owner'@'localhost', mq_operator, mq_consumer, mq_viewer;

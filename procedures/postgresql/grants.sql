@@ -1,11 +1,11 @@
--- grants: which role may call which function. Two views show the roles only rows that they can see anyway.
+-- grants: which role may call which function and read which view.
 -- Arguments:   none; run after every change of a procedure
 -- Returns:     nothing; a notice when this user may not create the roles
 -- Errors:      none
 -- Transaction: the same as for the procedures that changed
 -- Example:     GRANT mq_producer TO shop;
 
--- Objects with another owner, for example after a restore, get the owner of the schema.
+-- Objects with another owner, for example after a restore, get the owner of schema mq.
 DO $$
 DECLARE
     v_statement text;
@@ -14,11 +14,13 @@ BEGIN
         SELECT format('ALTER %s %s OWNER TO %s', o.kind, o.name, n.nspowner::regrole)
         FROM pg_namespace AS n
         CROSS JOIN LATERAL (
-            SELECT 'FUNCTION' AS kind, p.oid::regprocedure::text AS name, p.proowner AS owner
+            SELECT 'SCHEMA' AS kind, i.nspname::text AS name, i.nspowner AS owner FROM pg_namespace AS i WHERE i.nspname = 'mq_internal'
+            UNION ALL
+            SELECT 'FUNCTION', p.oid::regprocedure::text, p.proowner
             FROM pg_proc AS p WHERE p.pronamespace = n.oid
             UNION ALL
             SELECT CASE c.relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, c.oid::regclass::text, c.relowner
-            FROM pg_class AS c WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v')
+            FROM pg_class AS c WHERE c.relnamespace IN (n.oid, 'mq_internal'::regnamespace) AND c.relkind IN ('r', 'p', 'v')
         ) AS o
         WHERE n.nspname = 'mq' AND o.owner <> n.nspowner
     LOOP
@@ -47,14 +49,15 @@ WHERE starts_with(w.key_json, '(SELECT') AND c.relkind IN ('r', 'p')
         ORDER BY k.n
     );
 
-REVOKE ALL ON SCHEMA mq FROM PUBLIC;
-REVOKE ALL ON ALL TABLES IN SCHEMA mq FROM PUBLIC;
+REVOKE ALL ON SCHEMA mq, mq_internal FROM PUBLIC;
+REVOKE ALL ON ALL TABLES IN SCHEMA mq, mq_internal FROM PUBLIC;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mq FROM PUBLIC;
 
 DO $$
 DECLARE
     v_role text;
     v_calls text[];
+    v_reads text[];
     v_public text[] := '{}';
     v_call text;
     v_statement text;
@@ -71,8 +74,14 @@ DECLARE
         'add_polled', 'drop_polled', 'revive_rows', 'add_feed', 'delete_feed', 'primary_key', 'add_watched', 'drop_watched',
         'find_watched', 'is_watched', 'add_subscriptions', 'drop_subscriptions',
         'require_actions', 'require_topic', 'report_changes'];
+    c_viewer CONSTANT text[] := ARRAY['raise_error', 'require_name', 'relation_of', 'feed_settings', 'sync_column', 'show_feeds'];
+    -- An operator repairs with batch keys. A viewer gets nothing with which a message can be finished, and no bodies.
+    c_operator_reads CONSTANT text[] := ARRAY['my_pass', 'my_polled_row', 'message_state', 'message_overview', 'message',
+        'ready', 'delayed', 'batch', 'dead', 'grouped', 'group_lock', 'archive', 'mark', 'queue', 'polled_batch', 'polled_row'];
+    c_consumer_reads CONSTANT text[] := ARRAY['my_pass', 'my_polled_row'];
+    c_viewer_reads CONSTANT text[] := ARRAY['message_overview', 'ready', 'delayed', 'dead', 'grouped'];
 BEGIN
-    FOREACH v_role IN ARRAY ARRAY['mq_producer', 'mq_consumer', 'mq_operator'] LOOP
+    FOREACH v_role IN ARRAY ARRAY['mq_producer', 'mq_consumer', 'mq_operator', 'mq_viewer'] LOOP
         v_calls := CASE v_role
             WHEN 'mq_producer' THEN ARRAY['send', 'send_message', 'send_batch', 'queue_stats',
                 'installed_files', 'advance_sequence', 'get_result', 'publish', 'list_bindings',
@@ -88,13 +97,24 @@ BEGIN
                 'list_subscriptions', 'adopt_table', 'release_table', 'retry_rows', 'peek_rows', 'get_result',
                 'bind_topic', 'unbind_topic', 'list_bindings', 'set_schedule', 'drop_schedule', 'list_schedules',
                 'run_schedule', 'next_occurrence', 'list_queues', 'find_messages', 'list_errors', 'list_consumers', 'throughput',
-                'list_tables']
+                'list_tables', 'release_batch', 'extend_lease', 'fail', 'release_rows',
+                'extend_rows']
+            WHEN 'mq_viewer' THEN ARRAY['queue_stats', 'installed_files', 'queue_health', 'list_queues', 'list_errors',
+                'feed_stats', 'list_subscriptions', 'list_bindings', 'list_schedules', 'next_occurrence', 'list_consumers',
+                'throughput', 'list_tables']
         END;
         v_public := v_public || v_calls;
         v_calls := v_calls || CASE v_role
             WHEN 'mq_producer' THEN '{}'
             WHEN 'mq_consumer' THEN c_helpers || c_consumer
             WHEN 'mq_operator' THEN c_helpers || c_operator
+            WHEN 'mq_viewer' THEN c_viewer
+        END;
+        v_reads := CASE v_role
+            WHEN 'mq_producer' THEN '{}'
+            WHEN 'mq_consumer' THEN c_consumer_reads
+            WHEN 'mq_operator' THEN c_operator_reads
+            WHEN 'mq_viewer' THEN c_viewer_reads
         END;
         BEGIN
             IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = v_role) THEN
@@ -117,9 +137,23 @@ BEGIN
                 WHERE p.pronamespace = 'mq'::regnamespace AND p.proname = v_call
             );
         END LOOP;
-        IF v_role <> 'mq_producer' THEN
-            EXECUTE format('GRANT SELECT ON mq.my_pass, mq.my_polled_row TO %I', v_role);
-        END IF;
+        FOREACH v_call IN ARRAY v_reads LOOP
+            EXECUTE format('GRANT SELECT ON mq.%I TO %I', v_call, v_role);
+        END LOOP;
+    END LOOP;
+    -- Whoever can read the secret can prove any right on any polling table, feed and watched table.
+    FOR v_statement IN
+        SELECT format('REVOKE ALL ON SCHEMA %I FROM %s CASCADE', n.nspname, g.grantee::regrole)
+        FROM pg_namespace AS n
+        CROSS JOIN LATERAL aclexplode(n.nspacl) AS g
+        WHERE n.nspname = 'mq_internal' AND g.grantee NOT IN (0, n.nspowner)
+        UNION
+        SELECT format('REVOKE ALL ON %s FROM %s CASCADE', c.oid::regclass, g.grantee::regrole)
+        FROM pg_class AS c
+        CROSS JOIN LATERAL aclexplode(c.relacl) AS g
+        WHERE c.relnamespace = 'mq_internal'::regnamespace AND g.grantee NOT IN (0, c.relowner)
+    LOOP
+        EXECUTE v_statement;
     END LOOP;
     -- The user's own roles keep their grants on the contract's functions; grants on internal functions are revoked.
     FOR v_statement IN
@@ -128,7 +162,7 @@ BEGIN
         CROSS JOIN LATERAL aclexplode(p.proacl) AS g
         WHERE p.pronamespace = 'mq'::regnamespace AND p.proname <> ALL (v_public) AND g.grantee NOT IN (0, p.proowner)
             AND g.grantee <> ALL (ARRAY(
-                SELECT r.oid FROM pg_roles AS r WHERE r.rolname IN ('mq_producer', 'mq_consumer', 'mq_operator')
+                SELECT r.oid FROM pg_roles AS r WHERE r.rolname IN ('mq_producer', 'mq_consumer', 'mq_operator', 'mq_viewer')
             ))
     LOOP
         EXECUTE v_statement;

@@ -91,7 +91,8 @@ class Error:
 class Contract:
     """The whole contract in the order of installation.
 
-    `procedures`: those that every database has. `extras`: those that only some have.
+    `procedures`: those that every database has. `extras`: those that only some have. `reads`: the tables and views that
+    a role may read.
     """
 
     procedures: dict[str, Procedure]
@@ -100,6 +101,7 @@ class Contract:
     errors: dict[str, Error]
     limits: dict[str, str]
     types: dict[str, dict[str, str]]
+    reads: dict[str, tuple[str, ...]]
 
     def objects(self, database: str) -> tuple[str, ...]:
         """Names of a database's procedure files, without grants.sql, in the order of installation."""
@@ -160,4 +162,5 @@ def read(path: Path) -> Contract:
         errors={e["name"]: Error(**e) for e in data["errors"]},
         limits=data["limits"],
         types=data["types"],
+        reads={role: tuple(names) for role, names in data.get("reads", {}).items()},
     )

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from .counts import DRAIN_MINUTES, drain_seconds
 from .databases import DatabaseError, Row, Session
-from .seeing import MOST_CONSUMERS, Looking, incidents
+from .seeing import MOST_CONSUMERS, Looking, by_minute, handled, incidents
 
 log = logging.getLogger("rowqueue")
 
@@ -41,13 +42,14 @@ METRICS = (
     Described("rowqueue_collect_duration_seconds", "How long the database took to answer."),
     Described("rowqueue_part_up", "1 if this part of the metrics was read, 0 after an error.", ("part",)),
     Described("rowqueue_left_out", "Names that are not reported because of --max-names.", ("kind",)),
-    Described("rowqueue_ready_messages", "Messages that can be claimed now; counted up to 10,000.", _TYPE),
-    Described("rowqueue_delayed_messages", "Messages that are not due yet; counted up to 10,000.", _TYPE),
-    Described("rowqueue_active_messages", "Messages claimed, within their lease; counted up to 10,000.", _TYPE),
+    Described("rowqueue_ready_messages", "Messages that can be claimed now.", _TYPE),
+    Described("rowqueue_delayed_messages", "Messages that are not due yet.", _TYPE),
+    Described("rowqueue_active_messages", "Messages claimed, within their lease.", _TYPE),
     Described("rowqueue_expired_messages", "Messages claimed, after their lease, not rescued yet.", _TYPE),
-    Described("rowqueue_dead_messages", "Dead letters; counted up to 10,000.", _TYPE),
+    Described("rowqueue_dead_messages", "Dead letters.", _TYPE),
     Described("rowqueue_oldest_ready_seconds", "How long the first message in claim order has been due.", _TYPE),
-    Described("rowqueue_counts_capped", "1 if a count of the queue is larger than reported.", _TYPE),
+    Described("rowqueue_counts_estimated", "1 if ready, delayed or dead is above 10,000, which is estimated.", _TYPE),
+    Described("rowqueue_drain_seconds", "Until the ready messages are handled, at the rate of 5 minutes.", _TYPE),
     Described("rowqueue_paused", "1 if the queue is paused: claims return nothing.", _TYPE),
     Described("rowqueue_incidents", "What is wrong now, as `runner doctor` lists it.", ("kind",)),
     Described("rowqueue_health_verdict", "The verdict of a check of queue_health: 0 ok, 1 warn, 2 bad.", ("check",)),
@@ -128,6 +130,7 @@ class Totals:
         self._moved: dict[str, float] = {}  # when a counter last grew
         self._has_looked = False
         self.since: datetime | None = None  # the first minute to ask for; None: the procedure's default
+        self.ready: dict[str, int] = {}  # the ready messages of the queues that are not paused, just read
 
     @property
     def types(self) -> set[str]:
@@ -160,7 +163,7 @@ def _known(name: str, labels: tuple[str, ...], value: Any) -> Iterator[Sample]:
         yield Sample(name, labels, float(value))
 
 
-def _queues(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
+def _queues(session: Session, limits: Limits, totals: Totals) -> Iterator[Sample]:
     rows = session.call("queue_stats")
     kept = limits["queue"].keep(row["type"] for row in rows)
     for row in rows:
@@ -169,8 +172,9 @@ def _queues(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
             for state in _STATES:
                 yield Sample(f"rowqueue_{state}_messages", labels, float(row[state]))
             yield Sample("rowqueue_oldest_ready_seconds", labels, float(row["oldest_ready_seconds"] or 0))
-            yield Sample("rowqueue_counts_capped", labels, float(row["capped"]))
+            yield Sample("rowqueue_counts_estimated", labels, float(row["estimated"]))
             yield Sample("rowqueue_paused", labels, float(row["paused"]))
+    totals.ready = {row["type"]: row["ready"] for row in rows if row["type"] in kept and not row["paused"]}
 
 
 def _health(session: Session, _: Limits, __: Totals) -> Iterator[Sample]:
@@ -213,6 +217,12 @@ def _consumers(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
 
 def _throughput(session: Session, limits: Limits, totals: Totals) -> Iterator[Sample]:
     rows = session.call("throughput", None, totals.since)
+    minutes = by_minute(rows, session.now(), DRAIN_MINUTES + 1)
+    ready, totals.ready = totals.ready, {}
+    for type, count in ready.items():
+        seconds = drain_seconds(count, handled(minutes.get(type, ())))
+        if seconds is not None:
+            yield Sample("rowqueue_drain_seconds", (type,), seconds)
     kept = limits["throughput"].keep({row["type"] for row in rows} | totals.types)
     sums = totals.add([row for row in rows if row["type"] in kept])
     for type in sorted(kept & sums.keys()):

@@ -156,8 +156,7 @@ def _sending(
     finally:
         if instruments is not None:
             instruments.operation.record(time.perf_counter() - began, attributes)
-            count = sent.count if sent.count is not None else int(_SENDERS[function])
-            instruments.sent.add(count, attributes)
+            instruments.sent.add((sent.count or 0) if function == "send_batch" else 1, attributes)
 
 
 # ---- handling ----------------------------------------------------------------------------------------------------

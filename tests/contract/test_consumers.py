@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from queues import LONG_AGO, Queue, call
-from rowqueue.databases import QueueError, Row
+from rowqueue.databases import Conflict, QueueError, Row
 from servers import Server
 
 pytestmark = pytest.mark.one_version
@@ -71,7 +71,7 @@ def test_reports_add_up(q: Queue) -> None:
 
 
 def test_the_largest_figures_add_up(q: Queue) -> None:
-    most = {"completed": 10**9, "failed": 10**9, "dead": 10**9, "busy_ms": 10**15, "waited_ms": 10**15, "sent": 10**9}
+    most = {"completed": 10**9, "failed": 10**9, "dead": 10**9, "busy_ms": 10**10, "waited_ms": 10**13, "sent": 10**9}
     for _ in range(3):
         report(q, **most)
     assert totals(q) == [tuple(3 * most[name] for name in TOTALS)]
@@ -173,15 +173,64 @@ def test_the_last_report_counts_the_dead_letters_up_to_now(q: Queue) -> None:
     assert totals(q) == [(0, 0, 1, 0, 0)]
 
 
-def test_what_died_before_a_consumer_began_is_not_its_own(q: Queue) -> None:
-    die(q, "worker")
+def test_every_dead_letter_is_counted_once_whenever_the_next_report_comes(q: Queue) -> None:
+    """Before the first report, while the consumer is silent, and after its stop."""
+    die(q, "worker", 2)
+    report(q, next_seconds=0)
+    assert (totals(q), figures(q)["dead"]) == ([(0, 0, 2, 0, 0)], 2)
+    report(q, next_seconds=1)
+    die(q, "worker", 3)
     time.sleep(2.1)
-    report(q)
+    assert [row["status"] for row in consumers(q)] == ["silent"]
     report(q, next_seconds=0)
-    die(q, "worker")
-    report(q)
+    assert figures(q)["dead"] == 5
+    die(q, "worker", 4)
+    die(q, "another")
     report(q, next_seconds=0)
-    assert totals(q) == [(0, 0, 0, 0, 0)]
+    report(q, next_seconds=0)
+    assert figures(q)["dead"] == 9
+
+
+def test_a_report_that_counts_no_dead_letter_leaves_them_to_the_next(q: Queue) -> None:
+    """A runner reports the messages sent in earlier minutes with calls that pass zero."""
+    report(q)
+    die(q, "worker", 3)
+    earlier = q.session.now() - timedelta(minutes=2)
+    report(q, failed=0, dead=0, sent=1, sent_at=earlier, next_seconds=0)
+    report(q, failed=3, sent=2, next_seconds=0)
+    assert (figures(q)["failed"], figures(q)["dead"]) == (3, 3)
+
+
+def test_a_queue_has_at_most_10_000_consumers(q: Queue, sql: Callable[..., list[Row]], server: Server) -> None:
+    report(q, "first")
+    name, quote = server.table("consumer"), q.can.quote
+    columns = ("started_at", "reported_at", "due_at", "counted_at", *TOTALS)
+    copied = ", ".join(quote(q.can.fold(column)) for column in columns)
+    text = "reader || '{}'" if server.name.startswith("firebird") else "CONCAT(reader, '{}')"
+    for letter in "abcdefghijklmn":
+        assert report(q, "first", completed=1)
+        longer = text.format(letter)
+        chosen = f"SELECT {copied}, type, {longer} FROM {name} WHERE type = %s"
+        sql(f"INSERT INTO {name} ({copied}, type, reader) {chosen}", q.name)
+    assert len(consumers(q)) == 10_000
+    report(q, "firstab", completed=1)
+    with q.refused("invalid_argument", "reader: ", "10000"):
+        report(q, "one too many")
+    assert report(q.named(f"{q.name}.b"), "one too many")
+
+
+def test_a_report_does_not_wait_for_a_transaction_that_reports_under_its_name(q: Queue, other: Queue) -> None:
+    for known in (False, True):
+        with pytest.raises(ZeroDivisionError), other.session.transaction():
+            report(other, completed=5)
+            began = time.monotonic()
+            with pytest.raises(Conflict):
+                report(q, completed=1)
+            assert time.monotonic() - began < 8
+            raise ZeroDivisionError
+        assert len(consumers(q)) == known
+        report(q, completed=1)
+    assert figures(q)["completed"] == 2
 
 
 def test_what_was_sent_counts_in_the_minute_of_sending(q: Queue) -> None:

@@ -472,8 +472,12 @@ class PlainQueue(RuleBasedStateMachine):
 
     @invariant()
     def dead_letters_are_listed_by_error(self) -> None:
-        found = {row["error"]: row["count"] for row in self.q.call("list_errors")}
-        assert found == Counter(m.error for m in self.within("E"))
+        found = self.q.call("list_errors")
+        assert {row["error"]: row["count"] for row in found} == Counter(m.error for m in self.within("E"))
+        assert [row["count"] for row in found] == sorted((row["count"] for row in found), reverse=True)
+        for row in found:
+            died = sorted((self.q.row(m.id)["changed_at"], m.id) for m in self.within("E") if m.error == row["error"])
+            assert (row["first_at"], (row["last_at"], row["last_id"])) == (died[0][0], died[-1])
 
     @precondition(lambda self: self.messages)
     @rule(index=INDEX)

@@ -1,7 +1,9 @@
 """queue_health: what hurts queues in this database, with a verdict each."""
 
+import re
 import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 
 import pytest
 import servers
@@ -108,3 +110,55 @@ def test_queue_health_names_a_missing_object(server: servers.Server, installed_d
     finally:
         session.close()
     assert (row["verdict"], row["value"]) == ("bad", 1) and "cancel" in row["detail"]
+
+
+# Every index of the queue's tables, and the statement that drops it. A primary key of MySQL becomes another index,
+# because a column that numbers itself must be in one.
+_INDEXES = {
+    "postgresql": """\
+SELECT c.relname AS name,
+    coalesce('ALTER TABLE ' || k.conrelid::regclass || ' DROP CONSTRAINT ' || k.conname || ' CASCADE',
+        'DROP INDEX ' || c.oid::regclass) AS statement
+FROM pg_index AS x
+JOIN pg_class AS c ON c.oid = x.indexrelid
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+LEFT JOIN pg_constraint AS k ON k.conindid = c.oid AND k.contype IN ('p', 'u')
+WHERE n.nspname IN ('mq', 'mq_internal') AND NOT c.relispartition""",
+    "firebird": """\
+SELECT TRIM(i.rdb$index_name) AS name, IIF(c.rdb$constraint_name IS NULL, 'DROP INDEX ' || TRIM(i.rdb$index_name),
+    'ALTER TABLE ' || TRIM(i.rdb$relation_name) || ' DROP CONSTRAINT ' || TRIM(c.rdb$constraint_name)) AS statement
+FROM rdb$indices AS i
+LEFT JOIN rdb$relation_constraints AS c ON c.rdb$index_name = i.rdb$index_name
+WHERE i.rdb$relation_name STARTING WITH 'MQ_'""",
+    "mysql": """\
+SELECT CONCAT(table_name, '.', index_name) AS name, IF(index_name = 'PRIMARY',
+    CONCAT('ALTER TABLE ', table_name, ' DROP PRIMARY KEY, ADD INDEX was_primary (',
+        GROUP_CONCAT(column_name ORDER BY seq_in_index), ')'),
+    CONCAT('DROP INDEX ', index_name, ' ON ', table_name)) AS statement
+FROM information_schema.statistics
+WHERE table_schema = DATABASE() AND LEFT(table_name, 3) = 'mq_'
+GROUP BY table_name, index_name""",
+}
+
+
+def test_every_index_that_is_missing_is_named(installed_database: Database, server: servers.Server) -> None:
+    url = installed_database.url
+    statements = {row["name"]: row["statement"] for row in server.query(url, _INDEXES[installed_database.name])}
+    assert len(statements) > 40
+    with closing(installed_database.connect("test")) as session:
+        assert health(session)["missing_indexes"]["value"] == 0
+        if installed_database.name == "mysql":  # DDL commits
+            for statement in ["SET GLOBAL group_concat_max_len = 100000", *statements.values()]:
+                server.query(url, statement)
+            with closing(installed_database.connect("new")) as other:
+                row = health(other)["missing_indexes"]
+            server.query(url, "SET GLOBAL group_concat_max_len = DEFAULT")
+        else:
+            with suppress(ZeroDivisionError), session.transaction() as connection:
+                for statement in statements.values():
+                    connection.cursor().execute(statement)
+                row = health(session)["missing_indexes"]
+                raise ZeroDivisionError
+            assert health(session)["missing_indexes"]["value"] == 0
+    assert {name for name in statements if re.search(rf"\b{name}\b", row["detail"])} == set(statements)
+    assert (row["verdict"], row["value"]) == ("bad", len(statements))

@@ -1,9 +1,12 @@
 """set_queue: the policy of a type."""
 
+import os
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from queues import Queue, in_an_hour
+from rowqueue.databases import Session
 
 DEFAULTS = {
     "lease_seconds": 60,
@@ -115,3 +118,32 @@ def test_set_queue_changes_ordered_while_messages_are_dead_or_archived(q: Queue)
     assert q.call("set_queue", ordered=1)[0]["ordered"] == 1
     assert q.count("redrive") == 1
     assert len(q.claim(10)) == 1
+
+
+@pytest.mark.product("postgresql", "firebird")
+def test_a_queue_that_does_not_notify_wakes_nobody(q: Queue, connect: Callable[..., Session]) -> None:
+    waiting = connect("waiting")
+    assert waiting.listen([q.name])
+    waiting.call("wait_for_message", q.name)
+    q.call("set_queue", notify=0, max_active=5)
+    first = q.send()
+    q.call("send_batch", "a\nb")
+    q.on("fail", first, q.claim_key(), "no", 0)
+    q.on("release_batch", q.claim_key())
+    q.on("complete_batch", q.claim_key())
+    q.call("pause")
+    q.call("resume")
+    id = q.send(priority=-1)
+    q.on("fail", id, q.claim_key(), "no", -1)
+    q.call("redrive")
+    q.call("take_batch", 1)
+    interrupt, never = os.pipe()
+    try:
+        assert waiting.wait(0.2, interrupt) is False
+        waiting.call("wait_for_message", q.name)
+        q.call("set_queue", notify=1)
+        q.send()
+        assert waiting.wait(30, interrupt) is True
+    finally:
+        os.close(interrupt)
+        os.close(never)

@@ -297,11 +297,10 @@ def test_an_ordered_type_gets_its_groups_in_order(q: Queue, types: Callable[[str
 
 HEADERS = {
     "{}": '{{"topic":"{}"}}',
-    " { } ": '{{"topic":"{}"}}',
+    "{ \n}": '{{"topic":"{}"}}',
     '{"a":1}': '{{"topic":"{}","a":1}}',
-    '  {"a": {"b": [1, "}"]}}  ': '{{"topic":"{}","a": {{"b": [1, "}}"]}}}}',
+    '{"a": {"b": [1, "}"]}}': '{{"topic":"{}","a": {{"b": [1, "}}"]}}}}',
     '{ "é😀" : null }': '{{"topic":"{}", "é😀" : null }}',
-    '{"topic":"other"}': '{{"topic":"{}","topic":"other"}}',
 }
 
 
@@ -316,10 +315,8 @@ def test_the_topic_comes_first_in_the_headers(
     json.loads(row["headers"])
 
 
-@pytest.mark.parametrize("headers", ["", " ", "null", "a", "{", "}", "[]", '"{}"', '{"a":1', '"a":1}', "\t{}"])
-def test_headers_that_are_no_object_are_refused(
-    q: Queue, types: Callable[[str], Queue], top: str, headers: str
-) -> None:
+@pytest.mark.parametrize("headers", ["", "{", "[]", '{"a":1', '{"topic":"other"}', '{"a":1,"a":2}'])
+def test_headers_that_are_no_object_or_name_the_topic_are_refused(q: Queue, top: str, headers: str) -> None:
     bind(q, top)
     with q.refused("invalid_argument", "headers: must be a JSON object"):
         publish(q, top, headers=headers)

@@ -395,6 +395,27 @@ def test_a_call_is_one_with_the_callers_transaction(prepared: Call) -> None:
     assert mine() == refusals + 2
 
 
+@pytest.mark.heavy
+@pytest.mark.product("postgresql")
+@each
+def test_a_call_can_be_prepared_for_two_phase_commit_if_its_queue_does_not_notify(prepared: Call) -> None:
+    """While a consumer waits. PREPARE TRANSACTION fails after a NOTIFY."""
+    q, name = prepared.q, prepared.q.name.replace(".", "_")
+    call(q.session, "set_queue", q.name, notify=0)
+    values = "(%s, clock_timestamp() + interval '1 hour')"
+    q.sql(
+        f"INSERT INTO mq.waiter VALUES {values} ON CONFLICT (type) DO UPDATE SET wait_until = excluded.wait_until",
+        q.name,
+    )
+    before = prepared.rows()
+    with q.session.transaction() as connection:
+        prepared()
+        connection.execute(f"PREPARE TRANSACTION '{name}'")
+    assert prepared.rows() == before
+    q.sql(f"COMMIT PREPARED '{name}'")
+    assert prepared.rows() != before
+
+
 class Undo(Exception):
     """Ends a transaction without a commit."""
 

@@ -19,6 +19,7 @@ from tabs import for_engine
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 OWNERSHIP = "Who owns it, and who may call"
 REMOVAL = "Upgrading and removing"
+OWNER = "-- As the owner of the tables\n"
 # The pages in the order in which their blocks run.
 PAGES = (
     *("reference/schema.md", "operate/sessions.md", "operate/roles.md", "operate/monitoring.md", "operate/repair.md"),
@@ -47,6 +48,7 @@ class Shop:
         self.server = server
         self.url = url
         self.folder = folder
+        self.hands = url  # of whoever does what the pages say
         self.first = 1  # the id of the first message
 
     def __init_subclass__(cls) -> None:
@@ -77,11 +79,17 @@ class Shop:
     def blocks(self, heading: str | None = None, kind: str = "") -> list[Block]:
         return [block for block in blocks(self.page, heading) if kind in ("", block[0])]
 
+    def hand_to(self, url: str) -> None:
+        """From now on a user with this URL does what the pages say, but for blocks of the tables' owner."""
+        self.hands = url
+
     def do(self, kind: str, text: str) -> str:
         """What a block of the guide says, about the 17th message of ours; returns what it prints."""
-        return self._do(kind, re.sub(r"\b17\b", str(self.first + 16), text))
+        by = self.url if text.startswith(OWNER) else self.hands
+        return self._do(kind, re.sub(r"\b17\b", str(self.first + 16), text), by)
 
-    def _do(self, kind: str, text: str) -> str:
+    def _do(self, kind: str, text: str, by: str) -> str:
+        """`by`: the URL of the user who does it."""
         raise NotImplementedError
 
     def follow(self, heading: str, *numbers: int, kind: str = "") -> str:
@@ -135,8 +143,8 @@ def psql(url: str, *texts: str) -> str:
 class PostgreSQLShop(Shop):
     engine = "postgresql"
 
-    def _do(self, kind: str, text: str) -> str:
-        return psql(self.url, text) if kind == "sql" else ""
+    def _do(self, kind: str, text: str, by: str) -> str:
+        return psql(by, text) if kind == "sql" else ""
 
     def empty_batches_but(self, kept: int) -> None:
         self(f"UPDATE mq.batch SET ids = '{{{kept}}}', attempts = '{{1}}' WHERE {kept} = ANY (ids)")
@@ -156,8 +164,9 @@ class MySQLShop(Shop):
             cursor.close()  # waits for the end of a procedure, which commits after its rows
             return rows
 
-    def _do(self, kind: str, text: str) -> str:
+    def _do(self, kind: str, text: str, by: str) -> str:
         """Where it says START TRANSACTION, in a session as the guide wants it."""
+        self.shell.log_in(by)
         name = self.url.rpartition("/")[2]
         if kind == "sh":
             text = text.replace("mysqldump ", "mysqldump --set-gtid-purged=OFF ")  # as the guide tells
@@ -178,7 +187,7 @@ class FirebirdShop(Shop):
         self.restored = re.sub(r"\.fdb$", "_restored.fdb", url)
         self.shell = Shell(server, folder)
 
-    def _do(self, kind: str, text: str) -> str:
+    def _do(self, kind: str, text: str, by: str) -> str:
         """In a session as the guide wants it."""
         text = text.replace("localhost:shop2", dsn(self.restored)).replace("localhost:shop", dsn(self.url))
         if kind == "sh":
@@ -186,7 +195,11 @@ class FirebirdShop(Shop):
         if text.startswith(self.LATER) and self.server.version.startswith("3."):
             return ""
         beginning = self.blocks("Transactions in isql")[0][1]
-        said = self.shell(f"isql -quiet -bail -charset UTF8 {dsn(self.url)} 2>&1", f"{beginning}COMMIT;\n{text}")
+        login = urlsplit(by)
+        role = f"-role {login.query.removeprefix('role=')}" if login.query else ""
+        options = f"-user {login.username} -password {login.password} {role}" if by != self.url else ""
+        command = f"isql -quiet -bail -charset UTF8 {options} {dsn(self.url)} 2>&1"
+        said = self.shell(command, f"{beginning}COMMIT;\n{text}")
         return said.replace("Rolling back work.\n", "")
 
 
@@ -201,10 +214,10 @@ class SQLServerShop(Shop):
         version = server.query(server.url, "SELECT CAST(SERVERPROPERTY('BabelfishVersion') AS nvarchar(128)) AS v")
         self.babelfish = version[0]["v"] is not None
 
-    def __call__(self, text: str) -> list[dict[str, Any]]:
+    def __call__(self, text: str, by: str = "") -> list[dict[str, Any]]:
         """The rows of the last result."""
         rows: list[dict[str, Any]] = []
-        with self.server.client(self.url) as client, client.connection.cursor() as cursor:
+        with self.server.client(by or self.url) as client, client.connection.cursor() as cursor:
             for batch in batches(text):
                 cursor.execute(batch)
                 while True:
@@ -217,10 +230,10 @@ class SQLServerShop(Shop):
             assert cursor.fetchone() == (0,)
         return rows
 
-    def _do(self, kind: str, text: str) -> str:
+    def _do(self, kind: str, text: str, by: str) -> str:
         if kind == "sh" or (self.babelfish and text.startswith(self.ABSENT)):
             return ""
-        rows = self(text)
+        rows = self(text, by)
         return "\n".join(" ".join(str(value) for value in row.values()) for row in rows)
 
 

@@ -1,6 +1,8 @@
 """The repairs of docs/operate, on every engine: what their blocks say, done as it stands there, repairs."""
 
 import re
+import uuid
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,8 +16,13 @@ pytestmark = pytest.mark.one_engine
 
 
 @pytest.fixture
-def shop(database: Database, server: Server, tmp_path: Path) -> Shop:
-    return make(server, database.url, tmp_path).only_emails()
+def shop(database: Database, server: Server, tmp_path: Path) -> Iterator[Shop]:
+    """In the hands of an operator, except for what the page leaves to the owner of the tables."""
+    shop = make(server, database.url, tmp_path)
+    shop.only_emails()
+    with server.login(database.url, f"on_duty_{uuid.uuid4().hex[:12]}", "mq_operator") as url:
+        shop.hand_to(url)
+        yield shop
 
 
 def test_a_stuck_consumer_loses_its_messages(shop: Shop) -> None:
@@ -43,7 +50,7 @@ def test_a_poisoned_message_is_dead_at_once(shop: Shop, held: bool) -> None:
 def test_dead_letters_are_redriven_one_some_and_all_and_purged(shop: Shop) -> None:
     def die() -> None:
         rows = shop.call("claim_batch", "email", 20)
-        errors = ["it timed out" if row["id"] >= shop.first + 10 else "refused" for row in rows]
+        errors = ["connection timed out after 30 s" if row["id"] >= shop.first + 10 else "refused" for row in rows]
         failures = "\n".join(f"{row['id']},-1,{error}" for row, error in zip(rows, errors, strict=True))
         shop.call("finish_batch", rows[0]["batch_key"], failures)
         assert shop.states() == {"E": 20}

@@ -378,18 +378,41 @@ def test_stats_counts_each_state(runner: Runner, session: Session, queue: str) -
     row = json.loads(runner("stats", queue, "--json").stdout)
     assert row.pop("oldest_ready_seconds") >= 0
     assert row == {
-        "type": queue, "ready": 2, "delayed": 1, "active": 1, "expired": 0, "dead": 0, "capped": 0, "paused": 0
+        "type": queue, "ready": 2, "delayed": 1, "active": 1, "expired": 0, "dead": 0, "estimated": 0, "paused": 0,
+        "drain_seconds": None,
     }  # fmt: skip
     header, line = runner("stats", queue).stdout.splitlines()
     assert header.split("\t")[:4] == ["type", "ready", "delayed", "active"]
     assert line.split("\t")[:4] == [queue, "2", "1", "1"]
 
 
-def test_stats_says_when_a_number_is_capped(runner: Runner, session: Session, queue: str) -> None:
+def reported(session: Session, sql: Sql, server: Server, engine: str, queue: str, completed: int) -> None:
+    """A consumer completed so many messages in the last whole minute."""
+    session.call("report_consumer", "me", queue, completed, 0)
+    is_postgresql = engine == "postgresql"
+    now = session.now() if is_postgresql else session.now().replace(tzinfo=None)
+    column = '"MINUTE"' if engine == "firebird" else "minute"
+    last = now.replace(second=0, microsecond=0) - timedelta(minutes=1)
+    sql(f"UPDATE {server.table('report')} SET {column} = %s WHERE type = %s", last, queue)
+
+
+def test_stats_says_that_a_number_is_an_estimate_and_how_long_it_takes(
+    runner: Runner, session: Session, queue: str, sql: Sql, server: Server, database: Database
+) -> None:
     for _ in range(2):
         session.call("send_batch", queue, "\n".join("x" * 10_000))
-    assert runner("stats", queue).stdout.splitlines()[1].split("\t")[1] == "10000+"
-    assert json.loads(runner("stats", queue, "--json").stdout)["ready"] == 10_000
+    row = json.loads(runner("stats", queue, "--json").stdout)
+    assert (row["estimated"], row["drain_seconds"]) == (1, None)
+    assert row["ready"] == pytest.approx(20_000, rel=0.02)
+    reported(session, sql, server, database.name, queue, 400)
+    row = json.loads(runner("stats", queue, "--json").stdout)
+    assert row["drain_seconds"] == pytest.approx(row["ready"] * 60 / 400)
+    header, line = (text.split("\t") for text in runner("stats", queue).stdout.splitlines())
+    shown = dict(zip(header, line, strict=True))
+    assert shown["ready"] == "≈ 20 k"
+    assert shown["drain_seconds"] == f"{row['drain_seconds']:.0f}"
+    session.call("pause", queue)
+    assert json.loads(runner("stats", queue, "--json").stdout)["drain_seconds"] is None
 
 
 def test_peek_shows_messages_in_any_state(runner: Runner, session: Session, queue: str) -> None:
@@ -486,6 +509,24 @@ def test_cancel_removes_a_message_that_nobody_holds(
     one_line(runner("queue", "cancel", new), 1, "does not exist")
     one_line(runner("queue", "cancel", active), 1, "is active")
     assert [row["id"] for row in messages()] == [active]
+
+
+def test_a_misspelt_queue_is_mentioned_and_never_created(runner: Runner, session: Session, queue: str) -> None:
+    session.call("send", queue, "a")
+    wrong = f"{queue[:-2]}{queue[-1]}{queue[-2]}x"
+    one_line(runner("queue", "pause", wrong), 1, f"unknown queue {wrong}", f"did you mean {queue}?", "--new")
+    for arguments in (
+        *(("stats", wrong), ("queue", "peek", wrong), ("queue", "list", wrong), ("queue", "resume", wrong)),
+        *(("queue", "purge", wrong, "--state", "E"), ("dead", "list", wrong), ("dead", "errors", wrong)),
+        *(("dead", "redrive", wrong), ("consumers", wrong), ("throughput", wrong)),
+    ):
+        said = runner(*arguments)
+        assert (said.returncode, said.stderr.count(f"unknown queue {wrong}")) == (0, 1), arguments
+        assert f"did you mean {queue}?" in said.stderr
+    assert wrong not in {row["type"] for row in session.call("list_queues")}
+    assert runner("queue", "pause", wrong, "--new").stdout == "paused\n"
+    assert runner("queue", "resume", wrong).stderr == ""
+    assert f"unknown queue {queue}.b" in runner("queue", "set", f"{queue}.b", "--lease-seconds", 5).stderr
 
 
 def test_pause_and_resume(runner: Runner, session: Session, queue: str) -> None:

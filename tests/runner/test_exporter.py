@@ -100,7 +100,8 @@ def test_figures_are_those_of_the_procedures(
     expected = {"ready": 2, "delayed": 1, "active": 1, "expired": 1, "dead": 1}
     assert {state: found[f"rowqueue_{state}_messages", "main", queue] for state in expected} == expected
     assert found["rowqueue_paused", "main", queue] == 1
-    assert found["rowqueue_counts_capped", "main", queue] == 0
+    assert found["rowqueue_counts_estimated", "main", queue] == 0
+    assert ("rowqueue_drain_seconds", "main", queue) not in found, "it is paused"
     assert 0 <= found["rowqueue_oldest_ready_seconds", "main", queue] < 300
     health = {row["name"]: row for row in session.call("queue_health")}
     verdicts = {key[2]: value for key, value in found.items() if key[0] == "rowqueue_health_verdict"}

@@ -1,5 +1,6 @@
 """runner apply: what it installs, what it leaves alone and what it refuses."""
 
+import re
 import subprocess
 import sys
 import uuid
@@ -11,6 +12,10 @@ from rowqueue import contract, install
 from rowqueue.databases import Database, DatabaseError
 from rowqueue.databases import migrations as yoyo_migrations
 from servers import Server, engine
+from servers.firebird import LocalFirebird
+from servers.mysql import LocalMySQL
+from servers.postgresql import programs
+from servers.shell import Shell
 
 Catalog = Callable[[], list[str]]
 
@@ -329,6 +334,43 @@ def test_uninstall_leaves_the_log_of_a_project_that_has_rolled_all_of_its_migrat
     empty_database.uninstall()
     log = f"SELECT {quoted(empty_database, 'migration_id')} FROM {quoted(empty_database, '_yoyo_log')}"
     assert server.query(empty_database.url, log) == [{"migration_id": "0001_theirs"}] * 2
+
+
+def test_a_table_of_another_project_with_a_name_of_ours_is_named_and_nothing_is_changed(
+    empty_database: Database, server: Server, catalog: Catalog, run_script: Callable[[str, str], str]
+) -> None:
+    table = server.table("message")
+    if "." in table:
+        server.query(empty_database.url, "CREATE SCHEMA mq")
+    server.query(empty_database.url, f"CREATE TABLE {table} (id integer)")
+    before = catalog()
+    with pytest.raises(DatabaseError, match=r"another project has a (table (?i:mq_message)|schema mq) in"):
+        install.apply(empty_database)
+    assert catalog() == before
+    if server.name != "sqlserver-dsn":
+        said = run_script(empty_database.url, "".join(f"{part}\n" for part in install.script(empty_database.name)))
+        assert re.search(r"another project has a (table (?i:mq_message)|schema mq)", said)
+        assert catalog() == before
+
+
+@pytest.fixture
+def run_script(server: Server, tmp_path: Path) -> Callable[[str, str], str]:
+    """Runs a script that fails in the database's own client; returns the error."""
+
+    def run(url: str, text: str) -> str:
+        (tmp_path / "script.sql").write_text(text, "utf-8")
+        with pytest.raises(AssertionError) as error:
+            if isinstance(server, LocalMySQL):
+                Shell(server, tmp_path)(f"mysql --comments {url.rpartition('/')[2]} < script.sql")
+            elif isinstance(server, LocalFirebird):
+                server.script(url, text)
+            else:
+                command = [str(programs(18) / "psql"), "-X", "-q", "-d", url, "-f", str(tmp_path / "script.sql")]
+                done = subprocess.run(command, capture_output=True, text=True)
+                assert done.returncode == 0, done.stderr
+        return str(error.value)
+
+    return run
 
 
 def test_an_unknown_database_name_is_refused(files: Path) -> None:

@@ -243,7 +243,7 @@ def test_what_is_published_carries_the_context_to_each_queue(
         [row] = session.call("peek", name)
         assert json.loads(row["headers"])["traceparent"].split("-")[2] == format(span.context.span_id, "016x")
     [point] = metrics()["messaging.client.sent.messages"]
-    assert point.value == 2
+    assert point.value == 1  # one message for any number of queues, as `runner topic publish` counts it
 
 
 async def _send_async(url: str, queue: str) -> int:

@@ -169,6 +169,7 @@ class LocalPostgreSQL(_PostgreSQL):
             "port": self._port,
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": self._folder,
+            "max_prepared_transactions": 5,
         }
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
         command = [*base.words(self._programs / "postgres", "-D", self._data), *options]

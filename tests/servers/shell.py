@@ -25,16 +25,19 @@ class Shell:
 
     def _give_mysql(self, server: LocalMySQL) -> None:
         home = programs(server.name)
-        login = urlsplit(server.url)
-        settings = self._folder / "my.cnf"
-        settings.write_text(
-            f"[client]\nprotocol=tcp\nhost={login.hostname}\nport={login.port}\n"
-            f'user={login.username}\npassword="{unquote(login.password or "")}"\n'
-        )
-        option = f"--defaults-file={settings}"
+        self.log_in(server.url)
+        option = f"--defaults-file={self._folder / 'my.cnf'}"
         self._give("mysql", [*home.program("mariadb" if home.is_mariadb else "mysql"), option])
         if not home.is_mariadb:
             self._give("mysqldump", [*home.program("mysqldump"), option])
+
+    def log_in(self, url: str) -> None:
+        """From now on `mysql` connects as the user of this URL."""
+        login = urlsplit(url)
+        (self._folder / "my.cnf").write_text(
+            f"[client]\nprotocol=tcp\nhost={login.hostname}\nport={login.port}\n"
+            f'user={login.username}\npassword="{unquote(login.password or "")}"\n'
+        )
 
     def _give_isql(self, server: LocalFirebird) -> None:
         command, environment = server.isql

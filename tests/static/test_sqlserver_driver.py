@@ -176,6 +176,7 @@ def rights(sees: int = 1, objects: tuple[tuple[str, str, str], ...] = (), lacks:
     """What is found wrong where all is as installed but for some rights more, and some procedures' rights less."""
     procedures = contract.load().procedures.items()
     on_objects = [(role, "EXECUTE", name) for name, p in procedures for role in p.roles if name not in lacks]
+    on_objects += [(role, "SELECT", name) for role, names in contract.load().reads.items() for name in names]
     on_objects += [("mq_reporter", "EXECUTE", "send_changes"), ("mq_reporter", "SELECT", "subscription"), *objects]
     on_types = [(role, "EXECUTE", name) for name, role in sqlserver_rights._TYPES]
     answers: list[list[tuple[Any, ...]]] = [

@@ -38,11 +38,13 @@ def indexes() -> dict[str, Index]:
         found[name] = Index(table, clustered, sum(widths[table, column] for column in names))
 
     for statement in statements:
-        if made := re.search(r"CREATE TABLE mq\.(\w+) \((.*)\)", statement, re.S):
-            table = made[1]
+        columns = r"(?:CREATE TABLE mq\.(?=\w+ \()|ALTER TABLE mq\.(?=\w+ ADD\n))(\w+)(.*)"
+        if made := re.search(columns, statement, re.S):
             for column, kind, size in re.findall(r"(?m)^    ([a-z]\w*) (\w+)(?: ?\((\d+)\))?", made[2]):
                 each = 2 if kind.startswith("n") else 1
-                widths[table, column] = WIDTHS.get(kind, each * int(size or 8000))
+                widths[made[1], column] = WIDTHS.get(kind, each * int(size or 8000))
+        if made := re.search(r"CREATE TABLE mq\.(\w+) \((.*)\)", statement, re.S):
+            table = made[1]
             for column, name in re.findall(r"(?m)^    (\w+) .*CONSTRAINT (\w+) PRIMARY KEY,?$", made[2]):
                 add(table, name, True, column)
             for name, kind, columns in re.findall(

@@ -2,7 +2,8 @@
 -- Arguments:   p_reader, p_type (1 to 200 characters each); since the last report (NULL: 0): the counts (0 to
 --              1,000,000,000) p_completed, p_failed, p_dead (NULL: the dead letters are counted here) and p_sent
 --              (messages sent in the minute of p_sent_at whose first attempt this consumer began), and the milliseconds
---              p_busy_ms (in handlers) and p_waited_ms (from sending to the first attempt); p_sent_at (UTC; NULL: now);
+--              p_busy_ms (in handlers, to 10,000,000,000) and p_waited_ms (from sending to the first attempt, to
+--              10,000,000,000,000); p_sent_at (UTC; NULL: now);
 --              p_next_seconds (until the next report, 0 to 3,600; 0: the consumer stops; NULL: 60)
 -- Returns:     reported_at: the time of this report
 -- Errors:      50002 invalid_argument
@@ -38,8 +39,8 @@ BEGIN
     EXECUTE PROCEDURE mq_require_range('completed', p_completed, 0, 1000000000);
     EXECUTE PROCEDURE mq_require_range('failed', p_failed, 0, 1000000000);
     EXECUTE PROCEDURE mq_require_range('dead', p_dead, 0, 1000000000);
-    EXECUTE PROCEDURE mq_require_range('busy_ms', p_busy_ms, 0, 1000000000000000);
-    EXECUTE PROCEDURE mq_require_range('waited_ms', p_waited_ms, 0, 1000000000000000);
+    EXECUTE PROCEDURE mq_require_range('busy_ms', p_busy_ms, 0, 10000000000);
+    EXECUTE PROCEDURE mq_require_range('waited_ms', p_waited_ms, 0, 10000000000000);
     EXECUTE PROCEDURE mq_require_range('sent', p_sent, 0, 1000000000);
     EXECUTE PROCEDURE mq_require_range('next_seconds', p_next_seconds, 0, 3600);
     EXECUTE PROCEDURE mq_require_record_version;

@@ -1,9 +1,9 @@
--- list_errors: count the newest 10,000 dead letters of a queue by their error.
+-- list_errors: count the dead letters of a queue by their error, exactly.
 -- Arguments:   p_type (1 to 200 characters), p_size (the most errors to return, 1 to 10,000; NULL: 20)
 -- Returns:     error (its first line, up to 200 characters, with # for each number; '': no error), count, first_at,
 --              last_at, last_id; the most frequent error first
 -- Errors:      50002 invalid_argument
--- Transaction: reads only, without locks
+-- Transaction: reads only, without locks: each dead letter of the queue
 -- Example:     SELECT "COUNT", error FROM mq_list_errors('email');
 
 SET TERM ^ ;
@@ -20,23 +20,26 @@ RETURNS (
     last_id bigint
 )
 AS
-DECLARE v_marked varchar(201) CHARACTER SET UTF8;
+DECLARE v_hash bigint;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE mq_require_record_version;
     p_size = COALESCE(p_size, 20);
     FOR
-        SELECT g.marked, COUNT(*), MIN(g.died_at), MAX(g.died_at), CAST(SUBSTRING(MIN(LPAD(g.n, 5) || g.id) FROM 6) AS bigint)
-        FROM mq_newest_dead(:p_type, 1) AS g
-        GROUP BY g.marked
-        ORDER BY 2 DESC, g.marked
+        SELECT g.error, g."COUNT", g.first_at, g.last_at, g.error_hash
+        FROM mq_count_errors(:p_type) AS g
+        ORDER BY g."COUNT" DESC, g.error
         ROWS :p_size
-        INTO v_marked, "COUNT", first_at, last_at, last_id
+        INTO error, "COUNT", first_at, last_at, v_hash
     DO
     BEGIN
-        error = LEFT(v_marked, CHAR_LENGTH(v_marked) - 1);
-        SUSPEND;
+        SELECT MAX(d.id) FROM mq_dead AS d
+        WHERE d.type = :p_type AND d.error_hash = :v_hash AND d.died_at = :last_at AND d.error_group = :error
+        INTO last_id;
+        -- Another call may have deleted them in the meantime.
+        IF (last_id IS NOT NULL) THEN
+            SUSPEND;
     END
 END^
 

@@ -1,9 +1,10 @@
--- queue_stats: count each queue's messages by state, exactly up to 10,000.
+-- queue_stats: count each queue's messages by state; above 10,000 ready, delayed and dead are estimates.
 -- Arguments:   p_type (1 to 200 characters; NULL: all that have a policy or a message)
--- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds (NULL: none is ready), capped (1: a
---              number is larger than 10,000, which is shown instead), paused (1: claims return nothing)
+-- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds (NULL: none is ready), estimated (1: ready,
+--              delayed or dead is above 10,000; such a number is an estimate), paused (1: claims return nothing)
 -- Errors:      50002 invalid_argument
--- Transaction: reads only, at most 20,001 index entries per number
+-- Transaction: reads only, at most 20,001 index entries per number, and all claims; see
+--              estimate
 -- Example:     SELECT * FROM mq_queue_stats;
 --
 -- A call of policy per type would take longer than all the rest.
@@ -21,7 +22,7 @@ RETURNS (
     expired bigint,
     dead bigint,
     oldest_ready_seconds double precision,
-    capped bigint,
+    estimated bigint,
     paused bigint
 )
 AS
@@ -78,15 +79,19 @@ BEGIN
         v_by_group = COALESCE(v_by_group, v_default_by_group);
         paused = COALESCE(paused, v_default_paused);
         -- In a queue with groups the rows of mq_ready are tickets.
-        ready = IIF(v_by_group = 1, v_grouped, v_ready) + v_due;
+        ready = IIF(v_by_group = 1, v_grouped, v_ready);
+        IF (ready > c_cap) THEN
+            EXECUTE PROCEDURE mq_estimate(IIF(v_by_group = 1, 'grouped', 'ready'), type, v_now) RETURNING_VALUES ready;
+        IF (v_due > c_cap) THEN
+            EXECUTE PROCEDURE mq_estimate('due', type, v_now) RETURNING_VALUES v_due;
+        ready = ready + v_due;
+        IF (delayed > c_cap) THEN
+            EXECUTE PROCEDURE mq_estimate('delayed', type, v_now) RETURNING_VALUES delayed;
+        IF (dead > c_cap) THEN
+            EXECUTE PROCEDURE mq_estimate('dead', type, v_now) RETURNING_VALUES dead;
         oldest_ready_seconds = MAXVALUE(DATEDIFF(MILLISECOND
             FROM COALESCE(IIF(v_by_group = 1, v_oldest_grouped, v_oldest_ready), v_oldest_due) TO v_now), 0) / 1e3;
-        capped = IIF(MAXVALUE(ready, delayed, active, expired, dead) > c_cap, 1, 0);
-        ready = MINVALUE(ready, c_cap);
-        delayed = MINVALUE(delayed, c_cap);
-        active = MINVALUE(active, c_cap);
-        expired = MINVALUE(expired, c_cap);
-        dead = MINVALUE(dead, c_cap);
+        estimated = IIF(MAXVALUE(ready, delayed, dead) > c_cap, 1, 0);
         SUSPEND;
     END
 END^

@@ -1,7 +1,6 @@
 -- redrive: retry dead letters, with their attempts reset to 0.
 -- Arguments:   p_type (1 to 200 characters), p_id (NULL: all, those that died first, at most 10,000 per call), p_error
---              (an error as list_errors returns it; only dead letters with it are retried, among the newest 10,000; NULL:
---              any)
+--              (an error as list_errors returns it; only dead letters with it are retried; NULL: any)
 -- Returns:     count: messages that will be retried; repeat until it is 0
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; skips dead letters that another call is changing
@@ -21,60 +20,49 @@ AS
 DECLARE v_id bigint;
 DECLARE v_ok integer;
 DECLARE v_grouped smallint;
-DECLARE v_marked varchar(202) CHARACTER SET UTF8;
+-- One more character than an error of list_errors has.
+DECLARE v_error varchar(201) CHARACTER SET UTF8;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE mq_require_read_committed;
     SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
-    -- As in newest_dead: an error group has at most 200 characters.
-    v_marked = LEFT(p_error, 201) || ASCII_CHAR(1);
+    v_error = TRIM(TRAILING FROM LEFT(p_error, 201));
     "COUNT" = 0;
-    IF (p_id IS NOT NULL OR p_error IS NOT NULL) THEN
-        FOR
-            SELECT n.id FROM mq_newest_dead(IIF(:p_id IS NULL, :p_type, NULL), 1) AS n WHERE n.marked = :v_marked
-            UNION ALL
-            SELECT :p_id FROM rdb$database WHERE :p_id IS NOT NULL
-            INTO v_id
-        DO
+    FOR
+        SELECT a.id
+        FROM (
+            SELECT d.id FROM mq_dead AS d WHERE d.type = IIF(:p_id IS NULL AND :p_error IS NULL, :p_type, NULL)
+            PLAN (d ORDER mq_dead_age) ORDER BY d.type, d.died_at, d.id
+        ) AS a
+        UNION ALL
+        SELECT b.id
+        FROM (
+            SELECT d.id FROM mq_dead AS d
+            WHERE d.type = IIF(:p_id IS NULL AND :p_error IS NOT NULL, :p_type, NULL) AND d.error_hash = HASH(:v_error)
+                AND d.error_group = :v_error
+            PLAN (d ORDER mq_dead_error) ORDER BY d.type, d.error_hash, d.died_at
+        ) AS b
+        UNION ALL
+        SELECT :p_id FROM rdb$database WHERE :p_id IS NOT NULL
+        INTO v_id
+    DO
+    BEGIN
+        v_ok = 0;
         BEGIN
+            DELETE FROM mq_dead
+            WHERE id = :v_id AND type = :p_type AND (:v_error IS NULL OR error_group = :v_error)
+            RETURNING 1 INTO v_ok;
+        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
             v_ok = 0;
-            BEGIN
-                DELETE FROM mq_dead
-                WHERE id = :v_id AND type = :p_type AND (:v_marked IS NULL OR mq_error_group(error) || ASCII_CHAR(1) = :v_marked)
-                RETURNING 1 INTO v_ok;
-            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-                v_ok = 0;
-            END
-            IF (v_ok = 1) THEN
-            BEGIN
-                EXECUTE PROCEDURE mq_put_back(p_type, v_id, 0, v_grouped);
-                "COUNT" = "COUNT" + 1;
-            END
         END
-    ELSE
-        FOR
-            SELECT id FROM mq_dead WHERE type = :p_type
-            PLAN (mq_dead ORDER mq_dead_age)
-            ORDER BY type, died_at, id
-            INTO v_id
-            AS CURSOR c
-        DO
+        IF (v_ok = 1) THEN
         BEGIN
-            BEGIN
-                -- Not ROW_COUNT: in a loop over a cursor it counts all iterations.
-                DELETE FROM mq_dead WHERE CURRENT OF c;
-                v_ok = 1;
-            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-                v_ok = 0;
-            END
-            IF (v_ok = 1) THEN
-            BEGIN
-                EXECUTE PROCEDURE mq_put_back(p_type, v_id, 0, v_grouped);
-                "COUNT" = "COUNT" + 1;
-            END
-            IF ("COUNT" = 10000) THEN
-                LEAVE;
+            EXECUTE PROCEDURE mq_put_back(p_type, v_id, 0, v_grouped);
+            "COUNT" = "COUNT" + 1;
         END
+        IF ("COUNT" = 10000) THEN
+            LEAVE;
+    END
     IF ("COUNT" > 0) THEN
     BEGIN
         EXECUTE PROCEDURE mq_lower_mark(p_type);

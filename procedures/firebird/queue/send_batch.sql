@@ -18,7 +18,6 @@ RETURNS (
 AS
 DECLARE v_now timestamp;
 DECLARE v_grouped smallint;
-DECLARE v_notify smallint;
 DECLARE v_source mq_name;
 DECLARE v_n integer;
 DECLARE v_body mq_text;
@@ -27,7 +26,7 @@ BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
     v_now = mq_utc_now();
     v_source = mq_reader_name(NULL);
-    SELECT grouped, notify FROM mq_policy(:p_type) INTO v_grouped, v_notify;
+    SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
     "COUNT" = 0;
     FOR SELECT n, item FROM mq_split_list('bodies', :p_bodies) INTO v_n, v_body DO
     BEGIN
@@ -46,8 +45,7 @@ BEGIN
     END
     IF ("COUNT" = 0) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'bodies: must be 1 to 10,000 lines, not 0');
-    IF (v_notify = 1) THEN
-        EXECUTE PROCEDURE mq_wake(p_type);
+    EXECUTE PROCEDURE mq_wake(p_type);
     SUSPEND;
 END^
 

@@ -33,7 +33,6 @@ DECLARE v_now timestamp;
 DECLARE v_zone mq_name;
 DECLARE v_next_at timestamp;
 DECLARE v_same smallint;
-DECLARE v_notify smallint;
 BEGIN
     v_now = mq_utc_now();
     EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
@@ -44,6 +43,7 @@ BEGIN
     v_zone = COALESCE(p_time_zone, 'UTC');
     IF (OCTET_LENGTH(p_headers) > 65536) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
+    EXECUTE PROCEDURE mq_require_headers(p_headers);
     EXECUTE PROCEDURE mq_require_range('priority', p_priority, -32768, 32767);
     EXECUTE PROCEDURE mq_require_name('group_key', p_group_key, 1);
     EXECUTE PROCEDURE mq_require_range('overlap', p_overlap, 0, 1);
@@ -78,9 +78,7 @@ BEGIN
         WHERE s.name = :p_name;
         created = 0;
     END
-    SELECT notify FROM mq_policy(:p_type) INTO v_notify;
-    IF (v_notify = 1) THEN
-        EXECUTE PROCEDURE mq_wake(p_type);
+    EXECUTE PROCEDURE mq_wake(p_type);
     SUSPEND;
 END^
 

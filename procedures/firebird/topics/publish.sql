@@ -34,12 +34,12 @@ DECLARE v_created smallint;
 DECLARE v_changed smallint;
 BEGIN
     EXECUTE PROCEDURE mq_require_topic('topic', p_topic, 0);
-    v_object = COALESCE(TRIM(p_headers), '{}');
+    v_object = COALESCE(p_headers, '{}');
     IF (v_object NOT LIKE '{%}') THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'headers: must be a JSON object');
+        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
     -- A topic needs no escapes in JSON: require_topic has checked it.
     v_headers = '{"topic":"' || p_topic || '"';
-    IF (CHAR_LENGTH(REPLACE(v_object, ' ', '')) = 2) THEN
+    IF (CHAR_LENGTH(REPLACE(REPLACE(REPLACE(REPLACE(v_object, ' ', ''), ASCII_CHAR(9), ''), ASCII_CHAR(10), ''), ASCII_CHAR(13), '')) = 2) THEN
         v_headers = v_headers || '}';
     ELSE
         v_headers = v_headers || ',' || SUBSTRING(v_object FROM 2);

@@ -1,9 +1,9 @@
--- list_errors: count the newest 10,000 dead letters of a queue by their error.
+-- list_errors: count the dead letters of a queue by their error, exactly.
 -- Arguments:   p_type (1 to 200 characters), p_size (the most errors to return, 1 to 10,000; NULL: 20)
 -- Returns:     error (its first line, up to 200 characters, with # for each number; '': no error), count, first_at,
 --              last_at, last_id; the most frequent error first
 -- Errors:      50002 invalid_argument
--- Transaction: reads only
+-- Transaction: reads only: an index entry for each dead letter of the queue
 -- Example:     CALL mq_list_errors('email', NULL);
 
 DROP PROCEDURE IF EXISTS mq_list_errors;
@@ -20,19 +20,18 @@ BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 20);
     CALL mq_require_name('type', p_type, 0);
     CALL mq_require_range('size', p_size, 1, 10000);
-    SELECT e.error, COUNT(*) AS count, MIN(e.died_at) AS first_at, MAX(e.died_at) AS last_at,
-        -- The last id of the newest: the two concatenated texts have the same length.
-        CAST(RIGHT(MAX(CONCAT(e.died_at, LPAD(e.id, 20, '0'))), 20) AS SIGNED) AS last_id
+    SELECT g.error_group AS error, g.count, g.first_at, g.last_at,
+        (SELECT d.id FROM mq_dead AS d FORCE INDEX (dead_error) WHERE d.type = p_type AND d.error_group = g.error_group
+            ORDER BY d.died_at DESC, d.id DESC LIMIT 1) AS last_id
     FROM (
-        SELECT d.error, d.died_at, d.id
-        FROM mq_error_group AS d
+        SELECT d.error_group, COUNT(*) AS count, MIN(d.died_at) AS first_at, MAX(d.died_at) AS last_at
+        FROM mq_dead AS d FORCE INDEX (dead_error)
         WHERE d.type = p_type
-        ORDER BY d.died_at DESC, d.id DESC
-        LIMIT 10000
-    ) AS e
-    GROUP BY e.error
-    ORDER BY count DESC, e.error
-    LIMIT v_size;
+        GROUP BY d.error_group
+        ORDER BY count DESC, d.error_group
+        LIMIT v_size
+    ) AS g
+    ORDER BY g.count DESC, g.error_group;
 END//
 
 DELIMITER ;

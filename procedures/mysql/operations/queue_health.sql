@@ -83,14 +83,18 @@ BEGIN
                     '; create it as in the migrations'),
                     'none')
                 INTO v_value, v_detail
-                FROM JSON_TABLE('["mq_queue.PRIMARY", "mq_message.PRIMARY", "mq_dedup.PRIMARY", "mq_ready.PRIMARY", "mq_delayed.PRIMARY",
-                    "mq_batch.PRIMARY", "mq_batch.batch_lease", "mq_dead.PRIMARY", "mq_dead.dead_age", "mq_archive.PRIMARY",
-                    "mq_archive.archive_type", "mq_archive.archive_age", "mq_mark.PRIMARY", "mq_mark.mark_newest", "mq_ring.PRIMARY",
-                    "mq_ring.ring_newest", "mq_grouped.PRIMARY", "mq_group_lock.PRIMARY", "mq_stripe.PRIMARY",
-                    "mq_counter.PRIMARY", "mq_feed.PRIMARY", "mq_feed.feed_column", "mq_feed_consumer.PRIMARY",
-                    "mq_watched.PRIMARY", "mq_subscription.PRIMARY", "mq_result.PRIMARY", "mq_binding.PRIMARY", "mq_binding.binding_wild",
-                    "mq_schedule.PRIMARY", "mq_schedule.schedule_due", "mq_limited.PRIMARY",
-                    "mq_consumer.PRIMARY", "mq_report.PRIMARY", "mq_bucket.PRIMARY", "mq_bucket.bucket_full"]',
+                FROM JSON_TABLE('["mq_allowed.PRIMARY", "mq_archive.archive_age", "mq_archive.archive_type", "mq_archive.PRIMARY",
+                    "mq_batch.batch_lease", "mq_batch.PRIMARY", "mq_binding.binding_wild", "mq_binding.PRIMARY",
+                    "mq_bucket.bucket_full", "mq_bucket.PRIMARY", "mq_consumer.PRIMARY", "mq_counter.PRIMARY",
+                    "mq_dead.dead_age", "mq_dead.dead_error", "mq_dead.dead_n", "mq_dead.PRIMARY", "mq_dedup.PRIMARY", "mq_delayed.PRIMARY",
+                    "mq_feed.feed_column", "mq_feed.PRIMARY", "mq_feed_consumer.PRIMARY", "mq_group_lock.PRIMARY",
+                    "mq_grouped.PRIMARY", "mq_installed.PRIMARY", "mq_limited.PRIMARY", "mq_mark.mark_newest",
+                    "mq_mark.PRIMARY", "mq_message.PRIMARY", "mq_polled.PRIMARY", "mq_polled_batch.polled_batch_lease",
+                    "mq_polled_batch.PRIMARY", "mq_polled_mark.PRIMARY", "mq_polled_row.polled_row_batch",
+                    "mq_polled_row.polled_row_due", "mq_polled_row.polled_row_ident", "mq_polled_row.PRIMARY",
+                    "mq_queue.PRIMARY", "mq_ready.PRIMARY", "mq_report.PRIMARY", "mq_result.PRIMARY", "mq_ring.PRIMARY",
+                    "mq_ring.ring_newest", "mq_schedule.PRIMARY", "mq_schedule.schedule_due", "mq_stripe.PRIMARY",
+                    "mq_subscription.PRIMARY", "mq_watched.PRIMARY"]',
                     '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS w
                 -- Not IN: MariaDB would search the catalog for each name, and would find none.
                 LEFT JOIN (

@@ -1,7 +1,6 @@
 -- redrive: retry dead letters, with their attempts reset to 0.
 -- Arguments:   p_type (1 to 200 characters), p_id (NULL: all, those that died first, at most 10,000 per call), p_error
---              (an error as list_errors returns it; only dead letters with it are retried, among the newest 10,000; NULL:
---              any)
+--              (an error as list_errors returns it; only dead letters with it are retried; NULL: any)
 -- Returns:     count: messages that will be retried; repeat until it is 0
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips dead letters that another call is changing
@@ -19,7 +18,8 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_redrive(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_items, v_found longtext CHARACTER SET utf8mb4;
+    DECLARE v_items longtext CHARACTER SET utf8mb4;
+    DECLARE v_error longtext CHARACTER SET utf8mb4 DEFAULT TRIM(TRAILING ' ' FROM p_error);
     DECLARE v_count bigint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -29,21 +29,16 @@ BEGIN
     END;
     CALL mq_require_name('type', p_type, 0);
     CALL mq_begin_call(1, v_own);
-    IF p_error IS NOT NULL THEN
+    IF p_id IS NULL AND p_error IS NOT NULL THEN
         -- Locks only dead letters with this error: two errors can be redriven at the same time.
-        SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ',"', d.died_at, '"]'), ']') INTO v_found
-        FROM (
-            SELECT id, died_at, error FROM mq_error_group WHERE type = p_type ORDER BY died_at DESC, id DESC LIMIT 10000
-        ) AS d
-        WHERE d.error = p_error AND (p_id IS NULL OR d.id = p_id);
         SELECT CONCAT('[', GROUP_CONCAT('[', e.id, ',0]' ORDER BY e.id), ']'), COUNT(*)
         INTO v_items, v_count
         FROM (
-            SELECT d.id
-            FROM JSON_TABLE(COALESCE(v_found, '[]'), '$[*]' COLUMNS (id bigint PATH '$[0]', died_at datetime(6) PATH '$[1]')) AS j
-            STRAIGHT_JOIN mq_dead AS d FORCE INDEX (PRIMARY) ON d.id = j.id
-            WHERE d.died_at = j.died_at
-            FOR UPDATE /*!80000 OF d */ SKIP LOCKED
+            SELECT id FROM mq_dead FORCE INDEX (dead_error)
+            WHERE type = p_type AND error_group = v_error
+            ORDER BY died_at, id
+            LIMIT 10000
+            FOR UPDATE SKIP LOCKED
         ) AS e;
     ELSEIF p_id IS NULL THEN
         SELECT CONCAT('[', GROUP_CONCAT('[', e.id, ',0]' ORDER BY e.id), ']'), COUNT(*)
@@ -59,7 +54,8 @@ BEGIN
         SELECT CONCAT('[', GROUP_CONCAT('[', e.id, ',0]'), ']'), COUNT(*)
         INTO v_items, v_count
         FROM (
-            SELECT id FROM mq_dead FORCE INDEX (PRIMARY) WHERE id = p_id AND type = p_type FOR UPDATE SKIP LOCKED
+            SELECT id FROM mq_dead FORCE INDEX (PRIMARY) WHERE id = p_id AND type = p_type
+                AND (v_error IS NULL OR error_group = v_error) FOR UPDATE SKIP LOCKED
         ) AS e;
     END IF;
     IF v_items IS NOT NULL THEN

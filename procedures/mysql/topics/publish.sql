@@ -49,13 +49,13 @@ BEGIN
     END;
     SET v_own = NULL;
     CALL mq_require_topic('topic', p_topic, 0);
-    SET v_headers = TRIM(p_headers);
+    SET v_headers = p_headers;
     IF LEFT(v_headers, 1) <> '{' OR RIGHT(v_headers, 1) <> '}' OR CHAR_LENGTH(v_headers) < 2 THEN
-        CALL mq_raise_error('invalid_argument', 'headers: must be a JSON object');
+        CALL mq_raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
     END IF;
     -- A topic contains no character that JSON would escape.
-    SET v_headers = COALESCE(NULLIF(TRIM(SUBSTRING(v_headers, 2)), '}'), '');
-    SET v_headers = CONCAT('{"topic":"', p_topic, '"', IF(v_headers = '', '}', CONCAT(',', SUBSTRING(TRIM(p_headers), 2))));
+    SET v_headers = CONCAT('{"topic":"', p_topic, '"',
+        IF(COALESCE(v_headers, '{}') REGEXP '^[{][[:space:]]*[}]$', '}', CONCAT(',', SUBSTRING(v_headers, 2))));
     -- Checked even if no type is bound.
     CALL mq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers, p_source,
         p_delay_seconds, p_on_conflict);

@@ -1,9 +1,9 @@
--- list_errors: count the newest 10,000 dead letters of a queue by their error.
+-- list_errors: count the dead letters of a queue by their error, exactly.
 -- Arguments:   p_type (1 to 200 characters), p_size (the most errors to return, 1 to 10,000; NULL: 20)
 -- Returns:     error (its first line, up to 200 characters, with # for each number; '': no error), count, first_at,
 --              last_at, last_id; the most frequent error first
 -- Errors:      50002 invalid_argument
--- Transaction: reads only
+-- Transaction: reads only: an index entry for each dead letter of the queue
 -- Example:     SELECT count, error FROM mq.list_errors('email');
 
 CREATE OR REPLACE FUNCTION mq.list_errors(
@@ -22,6 +22,7 @@ SET search_path = mq, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET enable_hashagg = off
 SET jit = off
 AS $$
 #variable_conflict use_column
@@ -29,16 +30,21 @@ BEGIN
     PERFORM mq.require_name('type', p_type, false);
     PERFORM mq.require_range('size', p_size, 1, 10000);
     RETURN QUERY
-        SELECT e.error, count(*), min(e.died_at), max(e.died_at), (array_agg(e.id ORDER BY e.died_at DESC, e.id DESC))[1]
+        SELECT g.error_group, g.count, g.first_at, g.last_at, l.id
         FROM (
-            SELECT mq.error_group(d.error) AS error, d.died_at, d.id
+            SELECT d.error_group, count(*) AS count, min(d.died_at) AS first_at, max(d.died_at) AS last_at
             FROM mq.dead AS d
             WHERE d.type = p_type
-            ORDER BY d.type DESC, d.died_at DESC, d.id DESC
-            LIMIT 10000
-        ) AS e
-        GROUP BY e.error
-        ORDER BY count(*) DESC, e.error COLLATE "C"
-        LIMIT coalesce(p_size, 20);
+            GROUP BY d.type, d.error_group
+            ORDER BY count(*) DESC, d.error_group
+            LIMIT coalesce(p_size, 20)
+        ) AS g
+        CROSS JOIN LATERAL (
+            SELECT d.id FROM mq.dead AS d
+            WHERE d.type = p_type AND d.error_group = g.error_group
+            ORDER BY d.type DESC, d.error_group DESC, d.died_at DESC, d.id DESC
+            LIMIT 1
+        ) AS l
+        ORDER BY g.count DESC, g.error_group;
 END
 $$;

@@ -1,9 +1,9 @@
--- queue_stats: count each queue's messages by state, exactly up to 10,000.
+-- queue_stats: count each queue's messages by state; above 10,000 ready, delayed and dead are estimates.
 -- Arguments:   p_type (1 to 200 characters; NULL: all that have a policy or a message)
--- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds (NULL: none is ready), capped (1: a
---              number is larger than 10,000, which is shown instead), paused (1: claims return nothing)
+-- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds (NULL: none is ready), estimated (1: ready,
+--              delayed or dead is above 10,000; such a number is an estimate), paused (1: claims return nothing)
 -- Errors:      50002 invalid_argument
--- Transaction: reads only, at most 10,000 index entries per number
+-- Transaction: reads only, at most 10,000 index entries per number, and all claims; see estimate
 -- Example:     SELECT * FROM mq.queue_stats();
 
 CREATE OR REPLACE FUNCTION mq.queue_stats(
@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION mq.queue_stats(
     expired bigint,
     dead bigint,
     oldest_ready_seconds double precision,
-    capped smallint,
+    estimated smallint,
     paused smallint
 )
 LANGUAGE plpgsql
@@ -33,15 +33,15 @@ BEGIN
     PERFORM mq.require_name('type', p_type, true);
     RETURN QUERY
     WITH counts AS (
-        SELECT c.type, 'ready' AS what, c.first, c.second, c.oldest FROM mq.count_types('ready', p_type, c_cap, v_now) AS c
-        UNION ALL
-        SELECT c.type, 'grouped', c.first, c.second, c.oldest FROM mq.count_types('grouped', p_type, c_cap, v_now) AS c
-        UNION ALL
-        SELECT c.type, 'delayed', c.first, c.second, c.oldest FROM mq.count_types('delayed', p_type, c_cap, v_now) AS c
-        UNION ALL
-        SELECT c.type, 'batch', c.first, c.second, c.oldest FROM mq.count_types('batch', p_type, c_cap, v_now) AS c
-        UNION ALL
-        SELECT c.type, 'dead', c.first, c.second, c.oldest FROM mq.count_types('dead', p_type, c_cap, v_now) AS c
+        SELECT c.type, c.what, CASE WHEN c.first <= c_cap OR c.what = 'batch' THEN c.first
+                ELSE mq.estimate(CASE c.what WHEN 'delayed' THEN 'due' ELSE c.what END, c.type, v_now) END AS first,
+            CASE WHEN c.second <= c_cap OR c.what = 'batch' THEN c.second
+                ELSE mq.estimate('delayed', c.type, v_now) END AS second, c.oldest
+        FROM (
+            SELECT w.what, n.*
+            FROM unnest(ARRAY['ready', 'grouped', 'delayed', 'batch', 'dead']) AS w (what)
+            CROSS JOIN LATERAL mq.count_types(w.what, p_type, c_cap, v_now) AS n
+        ) AS c
         UNION ALL
         -- A type with only a policy also has a row, and so has a type that is given by name.
         SELECT q.type, 'policy', 0, 0, NULL FROM mq.queue AS q WHERE p_type IS NULL OR q.type = p_type
@@ -63,11 +63,10 @@ BEGIN
         LEFT JOIN (SELECT * FROM mq.queue WHERE p_type IS NULL OR type = p_type) AS q ON q.type = c.type
         GROUP BY c.type, q.paused
     )
-    SELECT t.type, least(t.ready, c_cap)::bigint, least(t.delayed, c_cap)::bigint, least(t.active, c_cap)::bigint,
-        least(t.expired, c_cap)::bigint, least(t.dead, c_cap)::bigint,
+    SELECT t.type, t.ready, t.delayed, t.active, t.expired, t.dead,
         -- greatest() ignores NULL: without ready messages there is no age.
         CASE WHEN t.oldest IS NOT NULL THEN greatest(extract(epoch FROM v_now - t.oldest), 0)::double precision END,
-        (greatest(t.ready, t.delayed, t.active, t.expired, t.dead) > c_cap)::integer::smallint, t.paused::integer::smallint
+        (greatest(t.ready, t.delayed, t.dead) > c_cap)::integer::smallint, t.paused::integer::smallint
     FROM totals AS t
     ORDER BY t.type COLLATE "C";
 END

@@ -1,7 +1,6 @@
 -- redrive: retry dead letters, with their attempts reset to 0.
 -- Arguments:   p_type (1 to 200 characters), p_id (NULL: all, those that died first, at most 10,000 per call), p_error
---              (an error as list_errors returns it; only dead letters with it are retried, among the newest 10,000; NULL:
---              any)
+--              (an error as list_errors returns it; only dead letters with it are retried; NULL: any)
 -- Returns:     count: messages that will be retried; repeat until it is 0
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's
@@ -22,25 +21,18 @@ SET enable_bitmapscan = off
 AS $$
 DECLARE
     v_ids bigint[];
+    v_error text := rtrim(p_error, ' ');
 BEGIN
     PERFORM mq.require_name('type', p_type, false);
-    IF p_error IS NOT NULL THEN
+    IF p_id IS NULL AND p_error IS NOT NULL THEN
         WITH gone AS (
             DELETE FROM mq.dead
             WHERE ctid = ANY (ARRAY(
-                SELECT d.ctid FROM mq.dead AS d
                 -- Locks only dead letters with this error: two errors can be redriven at the same time.
-                WHERE d.id = ANY (ARRAY(
-                    SELECT e.id
-                    FROM (
-                        SELECT n.id, n.error FROM mq.dead AS n
-                        WHERE n.type = p_type AND (p_id IS NULL OR n.id = p_id)
-                        ORDER BY n.type DESC, n.died_at DESC, n.id DESC
-                        LIMIT 10000
-                    ) AS e
-                    WHERE mq.error_group(e.error) = p_error
-                )) AND mq.error_group(d.error) = p_error
-                ORDER BY d.id
+                SELECT ctid FROM mq.dead
+                WHERE type = p_type AND error_group = v_error
+                ORDER BY type, error_group, died_at, id
+                LIMIT 10000
                 FOR UPDATE SKIP LOCKED
             ))
             RETURNING id
@@ -62,7 +54,8 @@ BEGIN
     ELSE
         -- ORDER BY selects the primary key: see erase.
         DELETE FROM mq.dead
-        WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.dead WHERE id = ANY (ARRAY[p_id]) AND type = p_type ORDER BY id));
+        WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.dead WHERE id = ANY (ARRAY[p_id]) AND type = p_type
+            AND (v_error IS NULL OR error_group = v_error) ORDER BY id));
         v_ids := CASE WHEN FOUND THEN ARRAY[p_id] END;
     END IF;
     count := coalesce(cardinality(v_ids), 0);

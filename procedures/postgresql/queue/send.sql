@@ -18,7 +18,6 @@ DECLARE
     v_now timestamptz := clock_timestamp();
     v_by_id boolean;
     v_wake boolean;
-    v_queue mq.queue;
 BEGIN
     -- The detailed checks run only if this test fails: each call costs as much as an index search.
     IF (char_length(p_type) BETWEEN 1 AND 200 AND octet_length(p_body) <= 16777216) IS NOT TRUE THEN
@@ -37,14 +36,11 @@ BEGIN
             OR current_setting('transaction_isolation') <> 'read committed' THEN true END)
     RETURNING r.by_id, EXISTS (SELECT FROM mq.waiter AS w WHERE w.type = p_type AND w.wait_until > v_now)
     INTO v_by_id, v_wake;
-    IF v_by_id OR v_wake THEN
-        v_queue := mq.policy(p_type);
-        IF v_by_id AND v_queue.grouped THEN
-            INSERT INTO mq.grouped (id, attempts, type, group_key) VALUES (send.id, 0, p_type, '');
-        END IF;
-        IF v_wake AND v_queue.notify THEN
-            PERFORM mq.wake(p_type);
-        END IF;
+    IF v_by_id AND EXISTS (SELECT FROM mq.queue AS q WHERE q.type = p_type AND q.grouped) THEN
+        INSERT INTO mq.grouped (id, attempts, type, group_key) VALUES (send.id, 0, p_type, '');
+    END IF;
+    IF v_wake THEN
+        PERFORM mq.wake(p_type);
     END IF;
 END
 $$;

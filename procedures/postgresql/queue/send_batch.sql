@@ -60,8 +60,6 @@ BEGIN
         PERFORM mq.raise_error('invalid_argument', format('bodies: must be 1 to 10,000 lines, not %s',
             (SELECT count(*) FROM mq.split_list('bodies', p_bodies))));
     END IF;
-    IF v_queue.notify THEN
-        PERFORM mq.wake(p_type);
-    END IF;
+    PERFORM mq.wake(p_type);
 END
 $$;

@@ -81,8 +81,6 @@ BEGIN
             PERFORM mq.lower_mark(p_type);
         END IF;
     END IF;
-    IF v_queue.notify THEN
-        PERFORM mq.wake(p_type);
-    END IF;
+    PERFORM mq.wake(p_type);
 END
 $$;

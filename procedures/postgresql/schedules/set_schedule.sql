@@ -41,6 +41,7 @@ BEGIN
     IF octet_length(p_headers) > 65536 THEN
         PERFORM mq.raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
     END IF;
+    PERFORM mq.require_headers(p_headers);
     PERFORM mq.require_range('priority', p_priority, -32768, 32767);
     PERFORM mq.require_name('group_key', p_group_key, true);
     PERFORM mq.require_range('overlap', p_overlap, 0, 1);
@@ -72,8 +73,6 @@ BEGIN
         WHERE s.name = p_name
         RETURNING s.next_at INTO next_at;
     END IF;
-    IF (mq.policy(p_type)).notify THEN
-        PERFORM mq.wake(p_type);
-    END IF;
+    PERFORM mq.wake(p_type);
 END
 $$;

@@ -27,16 +27,16 @@ SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
 DECLARE
-    v_object text := coalesce(btrim(p_headers, ' '), '{}');
+    v_object text := coalesce(p_headers, '{}');
     v_headers text;
     v_type text;
 BEGIN
     PERFORM mq.require_topic('topic', p_topic, false);
     IF v_object NOT LIKE '{%}' THEN
-        PERFORM mq.raise_error('invalid_argument', 'headers: must be a JSON object');
+        PERFORM mq.raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
     END IF;
     -- A topic needs no escapes in JSON: require_topic has checked it.
-    v_headers := concat('{"topic":"', p_topic, '"', CASE WHEN v_object ~ '^[{] *}$' THEN '}' ELSE ',' || substr(v_object, 2) END);
+    v_headers := concat('{"topic":"', p_topic, '"', CASE WHEN v_object ~ '^[{]\s*}$' THEN '}' ELSE ',' || substr(v_object, 2) END);
     -- Checked even if no type is bound.
     PERFORM mq.require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers, p_source,
         p_delay_seconds, p_on_conflict);

@@ -2,11 +2,12 @@
 -- Arguments:   @reader, @type (1 to 200 characters each); since the last report (NULL: 0): the counts (0 to
 --              1,000,000,000) @completed, @failed, @dead (NULL: the dead letters are counted here) and @sent (messages
 --              sent in the minute of @sent_at whose first attempt this consumer began), and the milliseconds @busy_ms (in
---              handlers) and @waited_ms (from sending to the first attempt); @sent_at (UTC; NULL: now); @next_seconds
+--              handlers, to 10,000,000,000) and @waited_ms (from sending to the first attempt, to 10,000,000,000,000); @sent_at (UTC; NULL: now); @next_seconds
 --              (until the next report, 0 to 3,600; 0: the consumer stops; NULL: 60)
 -- Returns:     reported_at: the time of this report
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; no two consumers write the same row
+-- Transaction: joins the caller's; no two consumers write the same row. It waits at most a second for a transaction
+--              that reports under the same name, and then fails with error 1222
 -- Example:     EXEC mq.report_consumer N'worker-1', N'email', 120, 3, @busy_ms = 9500, @next_seconds = 10;
 
 CREATE OR ALTER PROCEDURE mq.report_consumer
@@ -27,6 +28,7 @@ BEGIN
     -- For this call only: a snapshot shows old rows, and READPAST, which skips locked rows, is not allowed at
     -- SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET LOCK_TIMEOUT 1000; -- for this call only
     -- In microseconds, because drivers have no more digits: a caller can find the row by the time that it read.
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(6) = SYSUTCDATETIME();
     DECLARE @name nvarchar(400), @who nvarchar(400);
@@ -36,8 +38,8 @@ BEGIN
         EXEC mq.require_range 'completed', @completed, 0, 1000000000;
         EXEC mq.require_range 'failed', @failed, 0, 1000000000;
         EXEC mq.require_range 'dead', @dead, 0, 1000000000;
-        EXEC mq.require_range 'busy_ms', @busy_ms, 0, 1000000000000000;
-        EXEC mq.require_range 'waited_ms', @waited_ms, 0, 1000000000000000;
+        EXEC mq.require_range 'busy_ms', @busy_ms, 0, 10000000000;
+        EXEC mq.require_range 'waited_ms', @waited_ms, 0, 10000000000000;
         EXEC mq.require_range 'sent', @sent, 0, 1000000000;
         EXEC mq.require_range 'next_seconds', @next_seconds, 0, 3600;
         SELECT @name = @type, @who = @reader, @completed = COALESCE(@completed, 0), @failed = COALESCE(@failed, 0),

@@ -154,7 +154,7 @@ BEGIN
         SELECT 5, w.name
         FROM (
             VALUES (N'installed_pk'), (N'queue_pk'), (N'message_pk'), (N'dedup_pk'), (N'dedup_key_once'), (N'ready_pk'),
-                (N'delayed_pk'), (N'batch_pk'), (N'batch_lease'), (N'claimed_pk'), (N'dead_pk'), (N'dead_age'), (N'result_pk'),
+                (N'delayed_pk'), (N'batch_pk'), (N'batch_lease'), (N'claimed_pk'), (N'dead_pk'), (N'dead_age'), (N'dead_error'), (N'dead_n'), (N'result_pk'),
                 (N'archive_pk'), (N'archive_type'), (N'archive_id'), (N'mark_newest'), (N'ring_newest'), (N'grouped_pk'),
                 (N'grouped_order'), (N'group_lock_pk'), (N'group_lock_group'), (N'limited_pk'), (N'freed_pk'), (N'bucket_full'),
                 (N'counter_pk'), (N'feed_pk'), (N'feed_counter_pk'), (N'feed_consumer_pk'), (N'watched_pk'),

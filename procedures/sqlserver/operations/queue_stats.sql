@@ -1,9 +1,9 @@
--- queue_stats: count each queue's messages by state, exactly up to 10,000.
+-- queue_stats: count each queue's messages by state; above 10,000 ready, delayed and dead are estimates.
 -- Arguments:   @type (1 to 200 characters; NULL: all that have a policy or a message)
--- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds (NULL: none is ready), capped (1: a
---              number is larger than 10,000, which is shown instead), paused (1: claims return nothing)
+-- Returns:     type, ready, delayed, active, expired, dead, oldest_ready_seconds (NULL: none is ready), estimated (1: ready,
+--              delayed or dead is above 10,000; such a number is an estimate), paused (1: claims return nothing)
 -- Errors:      50002 invalid_argument
--- Transaction: reads only, about 20,002 rows per number at most; never waits for locks; without READ_COMMITTED_SNAPSHOT
+-- Transaction: reads only, about 20,002 rows per number at most, and all claims; see estimate; never waits for locks; without READ_COMMITTED_SNAPSHOT
 --              it counts uncommitted rows
 -- Example:     EXEC mq.queue_stats;
 

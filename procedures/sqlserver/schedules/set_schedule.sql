@@ -34,6 +34,7 @@ BEGIN
         EXEC mq.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
         EXEC mq.require_zone @time_zone;
         EXEC mq.require_body 'headers', @headers, 65536, N'64 KiB (65,536 bytes)', 1;
+        EXEC mq.require_headers @headers;
         EXEC mq.require_range 'priority', @priority, -32768, 32767;
         EXEC mq.require_name 'group_key', @group_key, 1;
         EXEC mq.require_range 'overlap', @overlap, 0, 1;

@@ -31,7 +31,7 @@ BEGIN
         EXEC mq.require_topic 'topic', @topic, 0;
         SET @headers = mq.topic_headers(@topic, @headers);
         IF @headers IS NULL
-            EXEC mq.raise_error 'invalid_argument', N'headers: must be a JSON object';
+            EXEC mq.raise_error 'invalid_argument', N'headers: must be a JSON object with unique names';
         EXEC mq.require_message @body, @run_at OUTPUT, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source,
             @delay_seconds, @on_conflict, @now;
         IF @own = 1

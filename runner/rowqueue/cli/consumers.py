@@ -7,6 +7,7 @@ import typer
 
 from .. import output
 from .common import Json, OptionalType, Url, connected, group
+from .known import mention_unknown
 
 top = group()
 
@@ -19,6 +20,7 @@ def consumers(type: OptionalType = None, database: Url = None, json: Json = Fals
     """Show the consumers: how fast they work, and which are silent."""
     with connected(database) as session:
         output.rows(session.call("list_consumers", type), _CONSUMERS, json)
+        mention_unknown(session, type)
 
 
 @top.command()
@@ -32,3 +34,4 @@ def throughput(
     with connected(database) as session:
         since = session.now() - timedelta(minutes=minutes - 1)
         output.rows(session.call("throughput", type, since), _THROUGHPUT, json)
+        mention_unknown(session, type)

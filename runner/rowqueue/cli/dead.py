@@ -7,6 +7,7 @@ import typer
 
 from .. import output
 from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say
+from .known import mention_unknown
 from .progress import until_none
 
 app = group("Dead letters: messages that failed and are not retried.")
@@ -19,13 +20,15 @@ def dead_list(type: OptionalType = None, size: Size = 100, database: Url = None,
         types = [type] if type is not None else [row["type"] for row in session.call("queue_stats") if row["dead"]]
         found = chain.from_iterable(session.call("peek", name, "E", size) for name in types)
         output.rows(found, ["id", "type", "attempts", "changed_at", "error", "body"], json)
+        mention_unknown(session, type)
 
 
 @app.command("errors")
 def dead_errors(type: Type, size: Size = 20, database: Url = None, json: Json = False) -> None:
-    """Count the newest 10,000 dead letters of a queue by error. Errors that differ only in numbers count as one."""
+    """Count the dead letters of a queue by error. Errors that differ only in numbers count as one."""
     with connected(database) as session:
-        output.rows(session.call("list_errors", type, size), ["count", "last_at", "last_id", "error"], json)
+        output.rows(session.call("list_errors", type, size), ["count", "first_at", "last_at", "last_id", "error"], json)
+        mention_unknown(session, type)
 
 
 @app.command("redrive")
@@ -39,6 +42,8 @@ def dead_redrive(
     """Retry dead letters. Their attempts start again at 0."""
     with connected(database) as session:
         count = until_none(lambda: session.call("redrive", type, id, error), "redriving", "redriven")
+        if not count:
+            mention_unknown(session, type)
     if id is not None and not count:
         raise Failed(f"message {id} is not a dead letter of {type!r}")
     say(f"{count} redriven", json, count=count)

@@ -6,8 +6,11 @@ from typing import Annotated
 import typer
 
 from .. import output
+from ..counts import DRAIN_MINUTES, ESTIMATED, EXACT, count_of, drain_seconds
 from ..databases import Row
+from ..seeing import Looking, handled, minutes
 from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say
+from .known import mention_unknown, require_known
 from .progress import until_none
 
 top = group()
@@ -17,7 +20,7 @@ _SECONDS = 315_360_000
 _LIMIT = 1_000_000
 _DAY = 86_400
 
-_STATS = ("type", "ready", "delayed", "active", "expired", "dead", "oldest_ready_seconds", "paused")
+_STATS = ("type", "ready", "delayed", "active", "expired", "dead", "oldest_ready_seconds", "drain_seconds", "paused")
 _MESSAGE = ("id", "state", "attempts", "priority", "created_at", "run_at", "reader", "error", "body")
 _POLICY = (
     "type",
@@ -30,8 +33,6 @@ _POLICY = (
     "rate",
     "paused",
 )
-_COUNTS = ("ready", "delayed", "active", "expired", "dead")
-_CAP = 10_000
 
 
 class State(StrEnum):
@@ -60,17 +61,30 @@ class Purgeable(StrEnum):
 
 @top.command()
 def stats(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
-    """Show how many messages each queue holds. Counting stops at 10,000."""
+    """Show how many messages each queue holds, and in how long it is drained. Above 10,000, numbers are estimates."""
     with connected(database) as session:
         found = session.call("queue_stats", type)
+        past = minutes(Looking(session), type, session.now(), DRAIN_MINUTES + 1)
+        mention_unknown(session, type)
+    for row in found:
+        known = () if row["paused"] else past.get(row["type"], ())
+        row["drain_seconds"] = drain_seconds(row["ready"], handled(known))
     if not json:
         found = [_readable(row) for row in found]
     output.rows(found, _STATS, json)
 
 
 def _readable(row: Row) -> Row:
-    capped = {name: f"{_CAP}+" for name in _COUNTS if row["capped"] and row[name] >= _CAP}
-    return row | capped | {"paused": "paused" if row["paused"] else ""}
+    estimates = {name: count_of(row, name) for name in ESTIMATED if row[name] > EXACT}
+    drain = row["drain_seconds"]
+    return (
+        row
+        | estimates
+        | {
+            "drain_seconds": "?" if drain is None else f"{drain:.0f}",
+            "paused": "paused" if row["paused"] else "",
+        }
+    )
 
 
 @app.command("set")
@@ -133,6 +147,7 @@ def queue_set(
     policy = (lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete and on_complete.value)
     limits = (max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds)
     with connected(database) as session:
+        mention_unknown(session, type)
         [row] = session.call("set_queue", type, *policy, *flags, *limits)
     found = [row] if json else [{"setting": name, "value": str(value)} for name, value in row.items()]
     output.rows(found, ("setting", "value"), json)
@@ -149,6 +164,7 @@ def peek(
     """Show messages without claiming them."""
     with connected(database) as session:
         found = session.call("peek", type, state.value, size)
+        mention_unknown(session, type)
     output.rows(found, _MESSAGE, json)
 
 
@@ -165,6 +181,7 @@ def queue_find(
     """Find messages in any state by id, dedup key or group key. Without a queue, by id only."""
     with connected(database) as session:
         found = session.call("find_messages", type, id, dedup_key, group_key, size)
+        mention_unknown(session, type)
     output.rows(found, ["type", *_MESSAGE], json)
 
 
@@ -173,12 +190,20 @@ def queue_list(type: OptionalType = None, database: Url = None, json: Json = Fal
     """Show the policies of queues."""
     with connected(database) as session:
         output.rows(session.call("list_queues", type), _POLICY, json)
+        mention_unknown(session, type)
 
 
 @app.command()
-def pause(type: Type, database: Url = None, json: Json = False) -> None:
+def pause(
+    type: Type,
+    new: Annotated[bool, typer.Option("--new", help="Also pause a queue that nothing has the name of yet.")] = False,
+    database: Url = None,
+    json: Json = False,
+) -> None:
     """Pause a queue: claims return nothing until resume. Sending and finishing still work."""
     with connected(database) as session:
+        if not new:
+            require_known(session, type)
         count = session.call("pause", type)[0]["count"]
     say("paused" if count else "already paused", json, count=count)
 
@@ -188,6 +213,7 @@ def resume(type: Type, database: Url = None, json: Json = False) -> None:
     """Resume a paused queue."""
     with connected(database) as session:
         count = session.call("resume", type)[0]["count"]
+        mention_unknown(session, type)
     say("resumed" if count else "already running", json, count=count)
 
 
@@ -215,4 +241,6 @@ def purge(
     """Delete all messages of a queue in one state."""
     with connected(database) as session:
         count = until_none(lambda: session.call("purge", type, state.value), "purging", "purged")
+        if not count:
+            mention_unknown(session, type)
     say(f"{count} purged", json, count=count)

@@ -17,8 +17,8 @@ from ..messages import Item, Message
 log = logging.getLogger("rowqueue")
 
 LAST_PAUSES = (0.0, 0.1, 0.3, 1.0, 2.0)  # seconds before each try to send the last report
-# The limit of report_consumer.
-_MOST_MS = 1_000_000_000_000_000
+# The limits of report_consumer.
+_MOST_BUSY_MS, _MOST_WAITED_MS = 10_000_000_000, 10_000_000_000_000
 
 
 @dataclass
@@ -166,7 +166,7 @@ class Reports:
             self._call(session, type, 0, 0, 0, 0, 0, of.sent[minute], minute, next_seconds)
         dead = of.dead if self._counts_dead else None
         sent = of.sent[last] if last else 0
-        figures = (of.completed, of.failed, dead, _ms(of.busy), _ms(waited), sent)
+        figures = (of.completed, of.failed, dead, _ms(of.busy, _MOST_BUSY_MS), _ms(waited, _MOST_WAITED_MS), sent)
         return self._call(session, type, *figures, last, next_seconds)
 
     def _call(self, session: Session, type: str, *figures: object) -> datetime:
@@ -178,5 +178,5 @@ def _minute(time: datetime) -> datetime:
     return time.replace(second=0, microsecond=0)
 
 
-def _ms(seconds: float) -> int:
-    return min(max(round(seconds * 1000), 0), _MOST_MS)
+def _ms(seconds: float, most: int) -> int:
+    return min(max(round(seconds * 1000), 0), most)

@@ -3,6 +3,7 @@
 Drivers, SQL dialects and the behaviour of a server are known only here: each engine has a package of its own.
 """
 
+import re
 import selectors
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +20,7 @@ Row = dict[str, Any]
 Values = Sequence[Any]
 Rows = Callable[[], Sequence[Values]]
 
-ROLES = ("mq_producer", "mq_consumer", "mq_operator")
+ROLES = ("mq_producer", "mq_consumer", "mq_operator", "mq_viewer")
 
 
 class QueueError(Expected):
@@ -56,6 +57,20 @@ class ReadOnly(Disconnected):
 
 class Forbidden(DatabaseError):
     """The user of this connection lacks a privilege that the statement needs."""
+
+
+def forbidden(message: str, denied: str, grant: str) -> Forbidden:
+    """The error for a missing privilege, with the roles that may make the call and a statement that gives one of them.
+
+    `denied`: a pattern of the server's message for a denied call, with the procedure's name as its group. `grant`: the
+    statement, with {} for the role.
+    """
+    found = re.search(denied, message, re.I)
+    called = contract.load().every.get(found[1].lower()) if found else None
+    if called is None:
+        return Forbidden(message)
+    hint = f"{' or '.join(called.roles)} may call {called.name}: {grant.format(called.roles[0])}"
+    return Forbidden(f"{message.rstrip('.')}; {hint}")
 
 
 class SchemaMissing(DatabaseError):

@@ -3,6 +3,7 @@
 import glob
 import hashlib
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,12 @@ class InstallError(Expected):
 def released(database: str) -> list[Path]:
     """The migration files of this release, in order."""
     return sorted((contract.sql_root() / "migrations" / database).glob("*.sql"))
+
+
+def tables(database: str) -> list[str]:
+    """The tables that the migrations create, in order, on an engine where the queue's names have a prefix."""
+    created = r"CREATE (?:GLOBAL TEMPORARY )?TABLE (?:IF NOT EXISTS )?(mq_\w+)"
+    return [name for path in released(database) for name in re.findall(created, path.read_text("utf-8"))]
 
 
 def known(database: str, installed: Mapping[str, Installed] | None) -> set[str]:

@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from ..counts import count
 from ..databases import Row
 from .looking import STATES
 from .reading import Looking
@@ -92,8 +93,8 @@ def counted(looking: Looking, change: Change) -> str:
         states = ("ready", "delayed") if "N" in more else ("dead",)
         rows = looking.rows("queues", "queue_stats", name)
         numbers = [sum(row[state] for state in states) for row in rows]
-        if any(row["capped"] for row in rows):
-            return f"There are {numbers[0]:,} or more."
+        if any(row["estimated"] for row in rows):
+            return f"There are {count(numbers[0], True)} now."
     return f"There are {numbers[0]:,} now." if numbers else ""
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from ..counts import count_of
 from ..databases import Row
 from .reading import MOST_CONSUMERS, Looking
 
@@ -68,7 +69,7 @@ def _without_consumer(looking: Looking, stats: list[Row], consumers: list[Row], 
         waits = row["oldest_ready_seconds"] or 0
         is_held = row["active"] or row["type"] in working or not is_whole
         if row["ready"] and not row["paused"] and waits > WAITING_SECONDS and not is_held:
-            text = f"{_count(row, 'ready')} ready, no consumer"
+            text = f"{count_of(row, 'ready')} ready, no consumer"
             yield Incident("no_consumer", "bad", row["type"], now - timedelta(seconds=waits), text)
 
 
@@ -98,13 +99,15 @@ def _dead(looking: Looking, stats: list[Row]) -> Iterator[Incident]:
             text = f"{error['count']:,} dead letters"
             yield Incident("dead_letters", "warn", row["type"], error["first_at"], text, error["error"] or "(no error)")
         if not errors:
-            yield Incident("dead_letters", "warn", row["type"], None, f"{_count(row, 'dead')} dead letters")
+            yield Incident("dead_letters", "warn", row["type"], None, f"{count_of(row, 'dead')} dead letters")
 
 
 def _paused(stats: list[Row]) -> Iterator[Incident]:
     for row in stats:
         if row["paused"] and row["ready"]:
-            yield Incident("paused_with_work", "warn", row["type"], None, f"paused, with {_count(row, 'ready')} ready")
+            yield Incident(
+                "paused_with_work", "warn", row["type"], None, f"paused, with {count_of(row, 'ready')} ready"
+            )
 
 
 def _growing(looking: Looking, stats: list[Row], now: datetime) -> Iterator[Incident]:
@@ -118,7 +121,7 @@ def _growing(looking: Looking, stats: list[Row], now: datetime) -> Iterator[Inci
         early = [minute for minute in minutes if minute["minute"] < this - timedelta(minutes=5)]
         done = sum(minute["completed"] for minute in late)
         if done and _wait(late) > _wait(early):
-            text = f"{_count(row, 'ready')} ready, {done // 5:,} completed per minute, and the wait grows"
+            text = f"{count_of(row, 'ready')} ready, {done // 5:,} completed per minute, and the wait grows"
             yield Incident(
                 "growing_backlog", "warn", row["type"], now - timedelta(seconds=row["oldest_ready_seconds"]), text
             )
@@ -129,8 +132,3 @@ def _wait(minutes: list[Row]) -> float:
     attempts: int = sum(minute["completed"] + minute["failed"] for minute in minutes)
     waited: int = sum(minute["waited_ms"] for minute in minutes)
     return waited / max(attempts, 1)
-
-
-def _count(row: Row, name: str) -> str:
-    """A count of queue_stats; with a plus if it stops counting there."""
-    return f"{row[name]:,}{'+' if row['capped'] and row[name] >= 10_000 else ''}"

@@ -6,10 +6,12 @@ answer is a few calls, and shows those that need attention most.
 
 import time
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from ..counts import DRAIN_MINUTES, drain_seconds
 from ..databases import DatabaseError, Row
 from .reading import OVERVIEW_SECONDS, Looking
 
@@ -44,7 +46,7 @@ class Minute:
 
 @dataclass(frozen=True)
 class Queue:
-    """One queue in a list. If `capped`, counts stop at 10,000. `policy`: a row of list_queues; None if not visible.
+    """One queue in a list. If `estimated`, counts above 10,000 are estimates. `policy`: a row of list_queues, or None.
 
     `minutes`: the last hour, oldest first, without gaps; the last one is incomplete. `rate`: messages completed in the
     last whole minute. `consumers`: the number of working ones.
@@ -57,7 +59,7 @@ class Queue:
     expired: int
     dead: int
     oldest_ready_seconds: float | None
-    capped: bool
+    estimated: bool
     paused: bool
     policy: Row | None
     minutes: tuple[Minute, ...]
@@ -66,6 +68,11 @@ class Queue:
     @property
     def rate(self) -> int:
         return self.minutes[-2].completed
+
+    @property
+    def drain_seconds(self) -> float | None:
+        """In how many seconds the ready messages are handled at the present rate; None: unknown."""
+        return drain_seconds(self.ready, handled(self.minutes) if not self.paused else ())
 
     @property
     def ordered(self) -> bool:
@@ -85,7 +92,7 @@ class Overview:
     total: int
     matching: int
     sums: dict[str, int]
-    capped: bool
+    estimated: bool
     consumers: list[Row]
     health: list[Row]
     left_out: list[str]
@@ -154,7 +161,7 @@ def overview(looking: Looking, with_health: bool = True, part: str = "", size: i
         len(lines),
         len(matching),
         {state: sum(row[state] for row in stats) for state in states},
-        any(row["capped"] for row in stats),
+        any(row["estimated"] for row in stats),
         consumers[:MOST_ROWS],
         looking.health() if with_health else [],
         list(looking.left_out),
@@ -177,7 +184,7 @@ def queue(
     body_length: int = BODY_LENGTH,
     with_errors: bool = True,
 ) -> QueueDetail:
-    """One queue; an unknown one is empty. `with_errors`: also group the newest 10,000 dead letters by error.
+    """One queue; an unknown one is empty. `with_errors`: also count the dead letters by error.
 
     Raises QueueError for an invalid type or state.
     """
@@ -276,26 +283,41 @@ def has_limits(policy: Row) -> bool:
     return any(policy[name] for name in ("max_active", "rate", "group_max_active", "group_rate"))
 
 
+def handled(minutes: Sequence[Minute]) -> list[int]:
+    """How many messages were completed or dead-lettered in each of the last whole minutes, for drain_seconds."""
+    return [minute.completed + minute.dead for minute in minutes[-1 - DRAIN_MINUTES : -1]]
+
+
 def minutes(looking: Looking, type: str | None, now: datetime, count: int = MINUTES) -> dict[str, list[Minute]]:
     """The last minutes of each queue for which a consumer has reported, without gaps, oldest first."""
-    first = now.replace(second=0, microsecond=0) - timedelta(minutes=count - 1)
+    return by_minute(looking.rows("throughput", "throughput", type, _first(now, count)), now, count)
+
+
+def by_minute(rows: Iterable[Row], now: datetime, count: int) -> dict[str, list[Minute]]:
+    """As `minutes`, from rows of `throughput` since that time or earlier."""
     found: dict[str, dict[datetime, Minute]] = {}
-    for row in looking.rows("throughput", "throughput", type, first):
+    for row in rows:
         values = {name: value or 0 for name, value in row.items() if name not in ("type", "minute")}
         found.setdefault(row["type"], {})[row["minute"]] = Minute(row["minute"], **values)
-    times = [first + timedelta(minutes=number) for number in range(count)]
+    times = [_first(now, count) + timedelta(minutes=number) for number in range(count)]
     return {name: [known.get(at, Minute(at)) for at in times] for name, known in found.items()}
 
 
+def _first(now: datetime, count: int) -> datetime:
+    return now.replace(second=0, microsecond=0) - timedelta(minutes=count - 1)
+
+
 def _empty(type: str, policy: Row | None) -> Row:
-    counts = dict.fromkeys(("ready", "delayed", "active", "expired", "dead", "capped"), 0)
+    counts = dict.fromkeys(("ready", "delayed", "active", "expired", "dead", "estimated"), 0)
     return {"type": type, **counts, "oldest_ready_seconds": None, "paused": policy["paused"] if policy else 0}
 
 
 def _queue(stats: Row, policy: Row | None, history: dict[str, list[Minute]], working: int, now: datetime) -> Queue:
     name = stats["type"]
-    first = now.replace(second=0, microsecond=0) - timedelta(minutes=MINUTES - 1)
     known = history.get(name, [])
-    past = [*(Minute(first + timedelta(minutes=number)) for number in range(MINUTES - len(known))), *known]
-    flags = {flag: bool(stats[flag]) for flag in ("capped", "paused")}
+    past = [
+        *(Minute(_first(now, MINUTES) + timedelta(minutes=number)) for number in range(MINUTES - len(known))),
+        *known,
+    ]
+    flags = {flag: bool(stats[flag]) for flag in ("estimated", "paused")}
     return Queue(**(stats | flags), policy=policy, minutes=tuple(past), consumers=working)

@@ -15,7 +15,7 @@ HEALTH_SECONDS = 10.0  # queue_health reads much: its answer is reused for this 
 OVERVIEW_SECONDS = 1.0
 MOST_CONSUMERS = 10_000  # the most that list_consumers returns: silent ones first
 ERRORS = 100
-ERRORS_SECONDS = 5.0  # and list_errors reads 10,000 dead letters
+ERRORS_SECONDS = 5.0  # and list_errors reads all dead letters of a queue
 
 
 @dataclass(frozen=True)

@@ -78,11 +78,13 @@ A message
 
 Each change is confirmed first. The default answer is No.
 
-READY, DELAYED, ACTIVE, DEAD  messages; the database stops counting at 10,000, which is shown as 10k+.
-  ACTIVE includes messages whose lease has ended and that are not rescued yet; it is yellow then.
+READY, DELAYED, ACTIVE, DEAD  messages; above 10,000 the database estimates them, shown as ≈32k.
+EXPIRED  messages whose lease has ended and that are not rescued yet.
 OLDEST  how long the first ready message has been due.
+DRAIN  until all ready ones are handled, at the rate of the last five minutes; ? if none was handled.
 DONE/M, SENT/M, FAIL/M  messages in the last whole minute, as consumers report it.
 ±/M  how many messages per minute the queue grows or shrinks by.
 The last table lists what is wrong: incidents, failed health checks, and what cannot be read.
-The bars are completed messages per minute. If no consumer reports, dim bars are the ready messages at each refresh.
+The bars are completed messages per minute. If no consumer reports, dim bars with the label ready are the ready
+messages at each refresh.
 """

@@ -13,7 +13,7 @@ _WINDOW = 60.0  # seconds over which a rate is averaged
 
 @dataclass(frozen=True)
 class _Sample:
-    """The size of a queue at a time of this machine's clock. `held`: None when the counts were capped."""
+    """The size of a queue at a time of this machine's clock. `held`: None when a count was an estimate."""
 
     at: float
     held: int | None
@@ -30,7 +30,7 @@ class Growth:
         """Record the current sizes."""
         now = time.monotonic()
         for queue in queues:
-            held = None if queue.capped else queue.ready + queue.delayed + queue.active + queue.expired
+            held = None if queue.estimated else queue.ready + queue.delayed + queue.active + queue.expired
             samples = self._samples.setdefault(queue.type, deque(maxlen=_SAMPLES))
             samples.append(_Sample(now, held, queue.ready))
 

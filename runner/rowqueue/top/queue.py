@@ -10,12 +10,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Static, Tab, Tabs
 
+from ..counts import ESTIMATED, count, number
 from ..databases import Row
 from ..output import escaped
 from ..seeing import MINUTES, Queue, QueueDetail, changes, queue
 from .live import Cells, Live, Rows
 from .message import MessageScreen
-from .text import ago, cell, has_reports, long_count, number, period, spark
+from .text import ago, cell, has_reports, period, spark
 
 # Messages that are shown: at first, and at most.
 _FIRST, _MOST = 50, 1_000
@@ -170,9 +171,11 @@ class QueueScreen(Live):
         for name, style in styles.items():
             value: int = getattr(queue, name)
             line.append(f"{name} ", "dim")
-            line.append(f"{long_count(value, queue.capped)}   ", style if value else "dim")
+            line.append(f"{count(value, queue.estimated and name in ESTIMATED)}   ", style if value else "dim")
         if queue.oldest_ready_seconds is not None:
             line.append("oldest ", "dim").append(period(queue.oldest_ready_seconds))
+        if queue.ready:
+            line.append("   drained in ", "dim").append(period(queue.drain_seconds) or "?")
         return line
 
     def _rates(self, queue: Queue) -> Text:
@@ -261,8 +264,8 @@ class QueueScreen(Live):
         type, error = self._type, group["error"]
         self.change(
             f"Redrive {group['count']:,} dead letters?",
-            f"Of the newest 10,000 dead letters of {escaped(type)}, those with this error are retried with their"
-            f" attempts reset to 0:\n\n{escaped(error)}",
+            f"The dead letters of {escaped(type)} with this error are retried with their attempts reset to 0:"
+            f"\n\n{escaped(error)}",
             changes.redrive(type, error=error),
         )
 

@@ -10,12 +10,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
+from ..counts import ESTIMATED, count, number, short_count
 from ..output import escaped
 from ..seeing import MINUTES, Incident, Minute, Overview, Queue, overview, recent_incidents
 from .asking import Reading
 from .live import Cells, Live, Rows
 from .queue import QueueScreen
-from .text import ago, cell, count, has_reports, number, period, spark
+from .text import ago, cell, has_reports, period, spark
 
 # At most this many lines of a table are shown; find other queues by name.
 _SHOWN = 300
@@ -52,14 +53,13 @@ class QueueLine:
 def _held(name: str, style: str = "") -> Callable[[QueueLine], tuple[str, str]]:
     def text(line: QueueLine) -> tuple[str, str]:
         value = getattr(line.queue, name)
-        return count(value, line.queue.capped), style if value else "dim"
+        return short_count(value, line.queue.estimated and name in ESTIMATED), style if value else "dim"
 
     return text
 
 
-def _active(line: QueueLine) -> tuple[str, str]:
-    active = line.queue.active + line.queue.expired
-    return count(active, line.queue.capped), "yellow" if line.queue.expired else "" if active else "dim"
+def _drain(line: QueueLine) -> tuple[str, str]:
+    return (period(line.queue.drain_seconds) or "?" if line.queue.ready else ""), ""
 
 
 def _change(line: QueueLine) -> tuple[str, str]:
@@ -73,7 +73,8 @@ def _minute(name: str, style: str = "") -> Callable[[QueueLine], tuple[str, str]
 COLUMNS = (
     Column("READY", 6, _held("ready"), lambda line: -line.queue.ready),
     Column("DELAYED", 8, _held("delayed"), lambda line: -line.queue.delayed),
-    Column("ACTIVE", 7, _active, lambda line: -line.queue.active - line.queue.expired),
+    Column("ACTIVE", 7, _held("active"), lambda line: -line.queue.active),
+    Column("EXPIRED", 8, _held("expired", "yellow"), lambda line: -line.queue.expired, wide=True),
     Column("DEAD", 6, _held("dead", "bold red"), lambda line: -line.queue.dead),
     Column(
         "OLDEST",
@@ -81,6 +82,7 @@ COLUMNS = (
         lambda line: (period(line.queue.oldest_ready_seconds), ""),
         lambda line: -(line.queue.oldest_ready_seconds or 0),
     ),
+    Column("DRAIN", 7, _drain, lambda line: -(line.queue.drain_seconds or float("inf")) if line.queue.ready else 0),
     Column("SENT/M", 7, _minute("sent"), lambda line: -(line.of_minute("sent") or 0), wide=True),
     Column("FAIL/M", 7, _minute("failed", "red"), lambda line: -(line.of_minute("failed") or 0), wide=True),
     Column("DONE/M", 7, _minute("completed"), lambda line: -(line.of_minute("completed") or 0)),
@@ -157,7 +159,8 @@ class QueuesScreen(Live):
             else f"{found.total} queues",
             f"filter: {escaped(self._filter)}" if self._filter else "",
             f"{_sum(found, 'ready')} ready",
-            f"{_sum(found, 'active', 'expired')} active",
+            f"{_sum(found, 'active')} active",
+            f"{_sum(found, 'expired')} expired" if found.sums["expired"] else "",
             f"{_sum(found, 'dead')} dead",
             f"{working} consumers running",
             f"{silent} silent" if silent else "",
@@ -172,7 +175,7 @@ class QueuesScreen(Live):
         columns = [column for column in COLUMNS if width >= _WIDE or not column.wide]
         room = width - 1 - sum(column.width for column in columns)  # a scroll bar may take one
         bars = max(0, min(MINUTES, room // 3))
-        labels = ["QUEUE", *(column.label for column in columns), ""]
+        labels = ["QUEUE", *(column.label for column in columns), "DONE, 1 HOUR" if bars > 12 else ""]
         labels[self._sorted_by + 1] += "↑" if self._is_turned else "↓"
         if len(labels[self._sorted_by + 1]) > 7:  # no room for both
             labels[self._sorted_by + 1] = "DELAY↑" if self._is_turned else "DELAY↓"
@@ -209,7 +212,8 @@ class QueuesScreen(Live):
             minutes = [minute.completed for minute in line.queue.minutes[:-1]]
             shown.append(cell(spark(minutes, bars - 1), "green", right=True))
         else:
-            shown.append(cell(spark(self.top.growth.ready(line.queue.type), bars - 1), "dim", right=True))
+            ready = spark(self.top.growth.ready(line.queue.type), bars - 7)
+            shown.append(cell(f"ready {ready}" if ready else "", "dim", right=True))
         return [name, *shown]
 
     def _show_consumers(self, found: Overview) -> None:
@@ -354,6 +358,6 @@ def _cut(text: str, width: int) -> Text:
     return shown
 
 
-def _sum(found: Overview, *states: str) -> str:
-    """A sum over all queues, with a plus if one of the counts is capped."""
-    return f"{sum(found.sums[state] for state in states):,}{'+' if found.capped else ''}"
+def _sum(found: Overview, state: str) -> str:
+    """A sum over all queues; an estimate if one of the counts is."""
+    return count(found.sums[state], found.estimated and state in ESTIMATED)

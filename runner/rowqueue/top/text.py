@@ -12,12 +12,9 @@ from rich.text import Text
 from ..output import escaped, escaped_lines
 from ..seeing import Queue
 
-CAP = 10_000  # where the database stops counting
 # Characters of a body that are shown.
 BODY = 65_536
 _BARS = "▁▂▃▄▅▆▇█"
-# Numbers from the first value on are shown in the second one's unit, with this letter.
-_MAGNITUDES = ((1_000_000_000, 1_000_000_000, "G"), (1_000_000, 1_000_000, "M"), (10_000, 1_000, "k"))
 _PERIODS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "m"), (60, "m", 1, "s"))
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 # JSON nested deeper than this is shown unformatted.
@@ -28,27 +25,6 @@ def cell(value: Any, style: str = "", right: bool = False) -> Text:
     """A cell of a table: one line, without markup."""
     text = "" if value is None else escaped(str(value))
     return Text(text, style=style, no_wrap=True, overflow="ellipsis", justify="right" if right else "left")
-
-
-def number(value: float | None) -> str:
-    """A number in at most five characters."""
-    if value is None:
-        return ""
-    for limit, unit, letter in _MAGNITUDES:
-        if abs(value) >= limit:
-            scaled = value / unit
-            return f"{scaled:.{1 if abs(scaled) < 10 else 0}f}{letter}"
-    return f"{value:.0f}"
-
-
-def count(value: int, capped: bool) -> str:
-    """A number of messages; the database stops counting at 10,000."""
-    return "10k+" if capped and value >= CAP else number(value)
-
-
-def long_count(value: int, capped: bool) -> str:
-    """As `count`, with all digits."""
-    return f"{value:,}+" if capped and value >= CAP else f"{value:,}"
 
 
 def period(seconds: float | None) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ..counts import count
+
 CUT = 100_000  # characters of a body on the page of its message; the whole body can be downloaded
 
 # Control characters, such as those that change the text direction, are shown as numbers. Joiners stay: scripts need
@@ -100,5 +102,6 @@ FILTERS = {
     "one_line": one_line,
     "duration": duration,
     "number": number,
+    "count": count,
     "moment": moment,
 }

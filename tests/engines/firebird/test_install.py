@@ -3,12 +3,13 @@
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 import pytest
+import servers
 from firebird.driver.core import Cursor
 from queues import call
 from rowqueue import install
@@ -119,7 +120,12 @@ def test_an_interrupted_script_continues_when_it_is_run_again(
     server.script(url, script)
     assert server.catalog(url) == catalog_by_script
     assert install.pending(open_database(url)) == []
-    with pytest.raises(AssertionError, match=r"already installed in this database.*runner apply"):
+    server.query(url, "DROP PROCEDURE mq_cancel")
+    server.query(url, "GRANT EXECUTE ON PROCEDURE mq_fail TO PUBLIC")
+    server.script(url, script)
+    assert server.catalog(url) == catalog_by_script and install.apply(open_database(url)) == install.Applied()
+    server.query(url, "UPDATE mq_installed SET name = 'rowqueue_9999_next' WHERE name = 'rowqueue_0001_queue'")
+    with pytest.raises(AssertionError, match="does not know migration rowqueue_9999_next"):
         server.script(url, script)
     server.drop_database(url)
 
@@ -213,7 +219,7 @@ def test_wrong_rights_are_named_and_apply_puts_them_right(empty_database: Databa
         "PUBLIC may execute MQ_SEND",
         "PUBLIC may read MQ_MESSAGE;",
         "PUBLIC may read MQ_MESSAGE_STATE",
-        "MQ_PRODUCER lacks EXECUTE on MQ_SEND",
+        "MQ_PRODUCER may not execute MQ_SEND",
         "MQ_PRODUCER has a right on MQ_MESSAGE",
         "MQ_TAKE_READY lacks a right on 1 objects",
         "the role MQ_OPERATOR does not exist",
@@ -323,6 +329,9 @@ def test_a_backup_restored_on_a_server_without_its_users_under_another_name_work
     other = urlunsplit(urlsplit(private_server.url)._replace(path=urlsplit(private_server.create_database()).path))
     gbak(private_server, "-rep", backup, dsn(other))
     restored = open_database(other)
+    assert install.pending(restored) == []
+    private_server.script(other, "".join(install.script("firebird")))
+    assert install.pending(restored) == []
     install.apply(restored)
     assert restored.rights_problems() == [] and install.pending(restored) == []
     assert private_server.query(other, "SELECT id, state FROM mq_message_state ORDER BY id") == before
@@ -335,8 +344,43 @@ def test_a_backup_restored_on_a_server_without_its_users_under_another_name_work
     assert len(call(session, "fetch_feed", "f", "reader")) == 4
     assert call(session, "complete_batch", rows["new"]["batch_key"])[0]["count"] >= 1
     session.close()
+    with closing(restored.connect("test")) as session:
+        assert [row for row in session.call("queue_health") if row["verdict"] == "bad"] == []
     with private_server.login(other, "stranger") as stranger, private_server.client(stranger) as client:
         for text in ("SELECT * FROM mq_message", "SELECT * FROM mq_send('q', 'x')", "SELECT * FROM mq_peek('q')"):
             with pytest.raises(driver().DatabaseError, match="no permission"):
                 client.execute(text)
     server.drop_database(url)
+
+
+@pytest.mark.heavy
+@pytest.mark.one_version
+@pytest.mark.parametrize("by", ["runner", "script"])
+def test_a_backup_of_3_0_restored_on_5_0_is_put_right(server: Server, by: str, tmp_path: Path) -> None:
+    """Some procedures have another text on 5.0."""
+    if server.name != "firebird-5.0":
+        pytest.skip("starts the other server that it needs")
+    old = servers.make("firebird-3.0")
+    assert isinstance(server, LocalFirebird) and isinstance(old, LocalFirebird)
+    old.start()
+    try:
+        url, other = old.create_database(), server.create_database()
+        install.apply(open_database(url))
+        with closing(open_database(url).connect("test")) as session:
+            session.call("send", "q", "x")
+        backup = str(tmp_path / "queue.fbk")
+        gbak(old, "-b", dsn(url), backup)
+    finally:
+        old.close()
+    gbak(server, "-rep", backup, dsn(other))
+    restored = open_database(other)
+    assert {file.state for file in install.pending(restored)} == {"pending"}
+    if by == "runner":
+        assert install.apply(restored).procedures
+    else:
+        server.script(other, "".join(install.script("firebird")))
+    assert install.apply(restored) == install.Applied()
+    with closing(restored.connect("test")) as session:
+        assert [row for row in session.call("queue_health") if row["verdict"] == "bad"] == []
+        assert [row["body"] for row in session.call("take_batch", "q", 9)] == ["x"]
+    server.drop_database(other)

@@ -18,7 +18,7 @@ from .test_driver import client
 
 pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version, pytest.mark.heavy]
 
-ACCOUNTS = ("USER 'mq_owner'@'localhost'", "ROLE mq_producer", "ROLE mq_consumer", "ROLE mq_operator")
+ACCOUNTS = ("USER 'mq_owner'@'localhost'", "ROLE mq_producer", "ROLE mq_consumer", "ROLE mq_operator", "ROLE mq_viewer")
 
 
 def fill(server: Server, database: Database) -> None:
@@ -101,7 +101,24 @@ def doctor_says_apply(database: Database) -> None:
 
 
 @pytest.mark.product("mysql")
-def test_a_dump_goes_into_a_database_of_another_name(server: Server, empty_database: Database) -> None:
+def test_a_dump_that_replaces_its_database_changes_nothing(server: Server, empty_database: Database) -> None:
+    install.apply(empty_database)
+    fill(server, empty_database)
+    before, dump = server.catalog(empty_database.url), dumped(server, empty_database)
+    name = empty_database.url.rpartition("/")[2]
+    server.query(server.url, f"DROP DATABASE {name}")
+    server.query(server.url, f"CREATE DATABASE {name}")
+    done = client(server, empty_database.url, input=dump)
+    assert done.returncode == 0, done.stderr
+    assert server.catalog(empty_database.url) == before
+    works(server, empty_database)
+    with closing(empty_database.connect("test")) as session:
+        assert [row for row in session.call("queue_health") if row["verdict"] == "bad"] == []
+
+
+@pytest.mark.product("mysql")
+@pytest.mark.parametrize("by", ["runner", "script"])
+def test_a_dump_goes_into_a_database_of_another_name(server: Server, empty_database: Database, by: str) -> None:
     install.apply(empty_database)
     fill(server, empty_database)
     other = open_database(server.create_database())
@@ -111,7 +128,14 @@ def test_a_dump_goes_into_a_database_of_another_name(server: Server, empty_datab
         session.call("send", "q", "x")
     assert other.rights_problems()
     doctor_says_apply(other)
-    assert install.apply(other).procedures
+    if by == "runner":
+        assert install.apply(other).procedures
+    else:
+        done = client(server, other.url, input="\n".join(install.script("mysql")))
+        assert done.returncode == 0, done.stderr
+        # Only its accounts' rights are missing in the other database.
+        server.query(other.url, "GRANT SELECT, TRIGGER ON seen TO 'mq_owner'@'localhost'")
+        assert install.apply(other) == install.Applied()
     works(server, other)
     server.drop_database(other.url)
 

@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
 CONTRACT = contract.load()
 QUOTED = "'mq_owner'@'localhost'"
 PUBLISHED = set(CONTRACT.procedures_of("mysql"))
-VIEWS = {"message_state", "error_group"}
+VIEWS = {"message_state", "message_overview"}
 INTERNAL = set(CONTRACT.objects("mysql")) - PUBLISHED - VIEWS
-ROLES = {"mq_producer", "mq_consumer", "mq_operator"}
+ROLES = {"mq_producer", "mq_consumer", "mq_operator", "mq_viewer"}
 OWNER = "mq_owner@localhost"
 # What touches a user's table, and what that calls.
 AS_THE_CALLER = {
@@ -112,7 +112,7 @@ def test_internal_procedures_are_granted_where_a_procedure_with_the_callers_righ
     for name in INTERNAL - CALLED_BY_CALLERS:
         assert granted(sql, name) == {OWNER}, name
     for name in CALLED_BY_CALLERS:
-        assert granted(sql, name) - {OWNER} <= {"mq_consumer", "mq_operator"}, name
+        assert granted(sql, name) - {OWNER} <= {"mq_consumer", "mq_operator", "mq_viewer"}, name
 
 
 def test_what_runs_as_the_owner_executes_no_text(sql: Sql) -> None:
@@ -123,9 +123,15 @@ def test_what_runs_as_the_owner_executes_no_text(sql: Sql) -> None:
     assert [row["name"] for row in rows if re.search(r"(?i)\bPREPARE\b|\bmq_run\b|\bEXECUTE\b", row["body"])] == []
 
 
-def test_tables_are_granted_only_to_the_owner_who_has_no_right_to_alter_them(sql: Sql) -> None:
+def test_tables_are_changed_only_by_the_owner_who_may_not_alter_them_and_read_as_the_contract_says(sql: Sql) -> None:
     rows = sql("SELECT user, table_name AS name, table_priv AS rights FROM mysql.tables_priv WHERE db = DATABASE()")
     rows = [row for row in rows if row["name"].startswith("mq_") or row["user"] == "mq_owner"]
+    given = [row for row in rows if row["user"] != "mq_owner" and row["rights"]]
+    assert {(row["user"], row["name"]) for row in given} == {
+        (role, f"mq_{name}") for role, names in CONTRACT.reads.items() for name in {*names} - {"claimed"}
+    }
+    assert {row["rights"].lower() for row in given} == {"select"}
+    rows = [row for row in rows if row["user"] == "mq_owner"]
     assert {row["user"] for row in rows} == {"mq_owner"}
     for row in rows:
         # The triggers of watched tables run in the writer's transaction, as the owner.
@@ -137,7 +143,11 @@ def test_tables_are_granted_only_to_the_owner_who_has_no_right_to_alter_them(sql
     own = {row["name"] for row in tables if row["name"].startswith("mq_")}
     assert {row["name"] for row in rows if row["name"].startswith("mq_")} == own
     assert sql("SELECT user FROM mysql.db WHERE db = DATABASE()") == []
-    assert sql("SELECT user FROM mysql.columns_priv WHERE db = DATABASE()") == []
+    columns = sql(
+        "SELECT user, column_name AS name, column_priv AS rights FROM mysql.columns_priv WHERE db = DATABASE()"
+    )
+    assert {(row["user"], row["rights"].lower()) for row in columns} == {("mq_viewer", "select")}
+    assert not {"body", "headers", "result", "batch_key"} & {row["name"] for row in columns}
 
 
 @pytest.mark.parametrize("account", ["mq_owner@localhost", *sorted(ROLES)])
@@ -263,8 +273,8 @@ def test_arguments_are_values_and_no_table_can_be_read_or_changed(attacker: tupl
     run(connection, connection.cursor().mogrify("CALL mq_send(%s, %s)", [kind, "'; DROP TABLE mq_message; --"]))
     run(connection, connection.cursor().mogrify("CALL mq_purge(%s, 'N')", [kind]))
     for statement in (
-        "SELECT * FROM mq_message",
-        "SELECT * FROM mq_message_state",
+        "SELECT * FROM mq_feed",
+        "UPDATE mq_message SET body = ''",
         "INSERT INTO mq_queue (type) VALUES ('x')",
         "DELETE FROM mq_ready",
         "CALL mq_erase_archived(NULL, NULL, 1, @count)",

@@ -121,6 +121,16 @@ def test_it_is_durable_and_reached_by_a_private_socket_only(home: Path) -> None:
         assert (home / "data").stat().st_mode & 0o777 == 0o700
 
 
+def test_other_users_see_no_secret_of_the_caller_and_cannot_take_its_locks(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under root, the server runs as another user."""
+    monkeypatch.setenv("MAIL_PASSWORD", "hidden")
+    with open_embedded(home):
+        assert b"hidden" not in Path(f"/proc/{pid(home)}/environ").read_bytes()
+        assert {(home / name).stat().st_mode & 0o777 for name in ("starting", "holders", "supervisor")} == {0o600}
+
+
 def test_processes_that_start_at_once_share_one_server(home: Path, hold: Holder) -> None:
     holders = [hold() for _ in range(4)]
     assert len({url(holder) for holder in holders}) == 1

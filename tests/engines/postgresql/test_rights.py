@@ -18,7 +18,7 @@ INTERNAL = {
     for name, item in contract.load().internals.items()
     if item.kind == "function" and (not item.databases or "postgresql" in item.databases)
 }
-ROLES = ["mq_producer", "mq_consumer", "mq_operator"]
+ROLES = ["mq_producer", "mq_consumer", "mq_operator", "mq_viewer"]
 
 Sql = Callable[..., list[dict[str, Any]]]
 
@@ -84,7 +84,7 @@ def test_internal_functions_are_granted_only_to_consumers(sql: Sql, role: str) -
 
 
 @pytest.mark.parametrize("role", [*ROLES, "public"])
-def test_no_table_view_or_sequence_is_granted_to_anybody(sql: Sql, role: str) -> None:
+def test_the_roles_may_read_what_the_contract_says_and_change_nothing(sql: Sql, role: str) -> None:
     rights = "SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER"
     rows = sql(
         "SELECT relname FROM pg_class WHERE relnamespace = 'mq'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f')"
@@ -93,8 +93,10 @@ def test_no_table_view_or_sequence_is_granted_to_anybody(sql: Sql, role: str) ->
         rights,
         role,
     )
-    assert {row["relname"] for row in rows} == (VIEWS if role in {"mq_consumer", "mq_operator"} else set())
-    for name in VIEWS:
+    readable = {*contract.load().reads.get(role, ())} - {"claimed"}
+    readable |= VIEWS if role in {"mq_consumer", "mq_operator"} else set()
+    assert {row["relname"] for row in rows} == readable
+    for name in readable:
         [answer] = sql("SELECT has_table_privilege(%s, %s, %s) AS may", role, f"mq.{name}", rights.partition(" ")[2])
         assert not answer["may"]
     sequences = sql("SELECT oid, relname FROM pg_class WHERE relnamespace = 'mq'::regnamespace AND relkind = 'S'")
@@ -198,7 +200,7 @@ def test_a_published_function_gives_no_rights_to_code_of_its_caller(attacker: ps
     kind = "x'); SELECT pg_sleep(10); --"
     attacker.execute("SELECT * FROM mq.send(%s, %s)", [kind, "'; DROP SCHEMA mq CASCADE; --"])
     attacker.execute("SELECT * FROM mq.purge(%s, 'N')", [kind])
-    for statement in ("SELECT * FROM mq.message", "INSERT INTO mq.queue VALUES ('x')", "DELETE FROM mq.ready"):
+    for statement in ("SELECT * FROM mq.feed", "INSERT INTO mq.queue VALUES ('x')", "DELETE FROM mq.ready"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             attacker.execute(statement)
 
@@ -221,3 +223,26 @@ def test_the_owner_of_a_database_installs_without_being_a_superuser(
             session.close()
         finally:
             server.drop_database(url)
+
+
+def test_a_grant_on_all_tables_shows_no_secret(server: servers.Server, installed_database: Database) -> None:
+    """Whoever can read it can prove any right on any polling table, feed and watched table."""
+    url = installed_database.url
+    with server.login(url, "reader", "mq_operator") as reader:
+        server.query(url, "GRANT SELECT ON ALL TABLES IN SCHEMA mq TO reader")
+        assert server.query(reader, "SELECT count(*) AS n FROM mq.message") == [{"n": 0}]
+        assert server.query(url, "SELECT to_regclass('mq.secret') AS secret") == [{"secret": None}]
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            server.query(reader, "SELECT * FROM mq_internal.secret")
+        server.query(url, "GRANT USAGE ON SCHEMA mq_internal TO reader")
+        server.query(url, "GRANT SELECT ON ALL TABLES IN SCHEMA mq_internal TO reader")
+        problems = ["reader may use mq_internal.secret", "reader may use schema mq_internal"]
+        assert sorted(installed_database.rights_problems()) == problems
+        assert sorted(install.apply(installed_database).mended) == problems
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            server.query(reader, "SELECT * FROM mq_internal.secret")
+        warned = "reader, a member of pg_read_all_data, may read mq_internal.secret"
+        assert not any(warned in line for line in installed_database.warnings_about_installation())
+        server.query(url, "GRANT pg_read_all_data TO reader")
+        assert any(warned in line for line in installed_database.warnings_about_installation())
+        server.query(url, "DROP OWNED BY reader")

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.product("sqlserver")
 
 CONTRACT = contract.load()
 PUBLISHED = set(CONTRACT.procedures)
-ROLES = {"mq_producer", "mq_consumer", "mq_operator"}
+ROLES = {"mq_producer", "mq_consumer", "mq_operator", "mq_viewer"}
 
 Sql = Callable[..., list[dict[str, Any]]]
 
@@ -50,9 +50,9 @@ def test_each_procedure_is_granted_to_the_roles_of_the_contract_and_nothing_else
         " WHERE p.class = 1 AND o.schema_id = SCHEMA_ID(N'mq')"
     )
     assert {row["state"] for row in rows} == {"GRANT"}
-    wanted = {
-        (name, role, "EXECUTE") for name, procedure in CONTRACT.procedures.items() for role in procedure.roles
-    } | {("send_changes", "mq_reporter", "EXECUTE"), ("subscription", "mq_reporter", "SELECT")}
+    wanted = {(name, role, "EXECUTE") for name, procedure in CONTRACT.procedures.items() for role in procedure.roles}
+    wanted |= {(name, role, "SELECT") for role, names in CONTRACT.reads.items() for name in names}
+    wanted |= {("send_changes", "mq_reporter", "EXECUTE"), ("subscription", "mq_reporter", "SELECT")}
     assert {(row["name"], row["who"], row["right"]) for row in rows} == wanted
 
 
@@ -68,12 +68,12 @@ def test_a_role_has_no_other_right_and_belongs_to_no_other_role(sql: Sql) -> Non
     rows = sql(
         "SELECT m.name FROM sys.database_role_members AS x"
         " INNER JOIN sys.database_principals AS m ON m.principal_id = x.member_principal_id"
-        " WHERE m.name IN (N'mq_producer', N'mq_consumer', N'mq_operator')"
+        " WHERE m.name IN (N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_viewer')"
     )
     assert rows == []
     rows = sql(
         "SELECT class_desc, permission_name FROM sys.database_permissions WHERE class NOT IN (1, 3, 6)"
-        " AND USER_NAME(grantee_principal_id) IN (N'mq_producer', N'mq_consumer', N'mq_operator')"
+        " AND USER_NAME(grantee_principal_id) IN (N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_viewer')"
     )
     assert rows == []
 
@@ -299,8 +299,7 @@ def test_with_implicit_transactions_a_call_commits_nothing_by_itself(
 
 
 FORBIDDEN = [
-    "SELECT * FROM mq.message",
-    "SELECT * FROM mq.message_state",
+    "SELECT * FROM mq.feed",
     "SELECT * FROM mq.split_list(N'a')",
     "INSERT INTO mq.queue (type) VALUES (N'x')",
     "UPDATE mq.queue SET paused = 1",

@@ -1,4 +1,4 @@
--- count_types: count the rows of each type in one of the queue's tables, exactly up to a limit.
+-- count_types: count the messages of each type in one of the queue's tables, claims exactly, others up to a limit.
 -- Arguments:   p_table (ready, delayed, batch, grouped or dead), p_type (NULL: all), p_cap (a count above it need not be
 --              exact), p_now
 -- Returns:     type, in order; first_count and second_count: the messages that are ready, due and delayed, active and
@@ -135,8 +135,6 @@ BEGIN
                 END
                 first_count = first_count + IIF(v_at > p_now, v_messages, 0);
                 second_count = second_count + IIF(v_at > p_now, 0, v_messages);
-                IF (first_count + second_count > 2 * p_cap) THEN
-                    LEAVE;
             END
         ELSE
             FOR SELECT e.type FROM mq_dead AS e WHERE e.type >= :v_from AND e.type <> :v_past
@@ -159,11 +157,19 @@ BEGIN
             END
         IF (type IS NULL) THEN
             EXIT;
+        IF (p_table = 'delayed' AND first_count > p_cap) THEN
+            -- The loop may have stopped before the messages that are not due.
+            SELECT COUNT(*)
+            FROM (
+                SELECT d.id FROM mq_delayed AS d WHERE d.type = :type AND d.run_at > :p_now
+                PLAN (d ORDER mq_delayed_due) ORDER BY d.type, d.run_at, d.id ROWS :p_cap + 1
+            ) AS w
+            INTO second_count;
         SUSPEND;
         v_past = type;
         v_from = CASE
             WHEN p_type IS NOT NULL THEN NULL
-            WHEN first_count + second_count <= p_cap THEN NULL
+            WHEN first_count + second_count <= p_cap OR p_table = 'batch' THEN NULL
             WHEN CHAR_LENGTH(type) < 200 THEN RPAD(type, 199) || '!'
             ELSE type
         END;

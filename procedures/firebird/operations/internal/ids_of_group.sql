@@ -18,9 +18,11 @@ RETURNS (
 )
 AS
 DECLARE c_cap integer = 10000;
+DECLARE v_from timestamp;
 BEGIN
     IF (p_group_key IS NULL) THEN
         EXIT;
+    v_from = mq_newest_from('dead', p_type, c_cap);
     FOR
         SELECT g.id
         FROM (
@@ -57,7 +59,11 @@ BEGIN
                 ROWS :c_cap
             ) AS a
             UNION ALL
-            SELECT n.id FROM mq_newest_dead(:p_type, 0) AS n
+            SELECT n.id
+            FROM (
+                SELECT o.id FROM mq_dead AS o WHERE o.type = :p_type AND o.died_at >= :v_from
+                ORDER BY o.died_at DESC, o.id DESC ROWS :c_cap
+            ) AS n
         ) AS x
         LEFT JOIN mq_message AS m ON m.id = x.id
         WHERE m.group_key = :p_group_key

@@ -28,7 +28,6 @@ RETURNS (
 )
 AS
 DECLARE v_grouped smallint;
-DECLARE v_notify smallint;
 DECLARE v_replace smallint;
 DECLARE v_run_at timestamp;
 DECLARE v_priority smallint;
@@ -38,7 +37,7 @@ DECLARE v_error mq_error;
 BEGIN
     changed = 0;
     v_replace = IIF(p_on_conflict = 'replace', 1, 0);
-    SELECT grouped, notify FROM mq_policy(:p_type) INTO v_grouped, v_notify;
+    SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
     SELECT m.run_at, m.priority, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id
     INTO v_run_at, v_priority, v_group_key;
     EXECUTE PROCEDURE mq_leave_place(p_type, v_grouped, p_id, v_group_key,
@@ -70,8 +69,7 @@ BEGIN
     END
     IF (v_grouped = 1) THEN
         EXECUTE PROCEDURE mq_let_go_on(p_type, v_group_key, p_id);
-    IF (v_notify = 1) THEN
-        EXECUTE PROCEDURE mq_wake(p_type);
+    EXECUTE PROCEDURE mq_wake(p_type);
 END^
 
 SET TERM ; ^

@@ -29,6 +29,7 @@ DECLARE v_grouped smallint;
 DECLARE v_priority smallint;
 DECLARE v_group_key mq_name;
 DECLARE v_delay double precision;
+DECLARE v_error_group mq_name;
 BEGIN
     SELECT max_attempts, backoff_seconds, backoff_max_seconds, ordered, grouped
     FROM mq_policy(:p_type)
@@ -37,8 +38,10 @@ BEGIN
     INTO v_max_attempts, v_priority, v_group_key;
     IF (p_retry = -1 OR p_attempt >= v_max_attempts) THEN
     BEGIN
-        INSERT INTO mq_dead (id, died_at, attempts, type, reader, error)
-        VALUES (:p_id, mq_utc_now(), :p_attempt, :p_type, :p_reader, :p_error);
+        v_error_group = mq_error_group(p_error);
+        INSERT INTO mq_dead (id, died_at, attempts, type, reader, error, error_group, error_hash, n)
+        VALUES (:p_id, mq_utc_now(), :p_attempt, :p_type, :p_reader, :p_error, :v_error_group, HASH(:v_error_group),
+            NEXT VALUE FOR mq_dead_n);
         state = 'E';
     END
     ELSE

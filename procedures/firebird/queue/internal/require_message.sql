@@ -39,6 +39,8 @@ BEGIN
         EXECUTE PROCEDURE mq_require_range('max_attempts', p_max_attempts, 1, 1000);
     IF (OCTET_LENGTH(p_headers) > 65536) THEN
         EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
+    IF (p_headers IS NOT NULL) THEN
+        EXECUTE PROCEDURE mq_require_headers(p_headers);
     IF (p_source IS NOT NULL) THEN
         EXECUTE PROCEDURE mq_require_name('source', p_source, 1);
     IF (p_delay_seconds IS NOT NULL) THEN

@@ -1,4 +1,4 @@
--- wake: wake the consumers that wait for a type.
+-- wake: wake the consumers that wait for a type, if the queue's setting allows it.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none
@@ -18,9 +18,11 @@ CREATE OR ALTER PROCEDURE mq_wake (
 AS
 DECLARE c_most integer = 1000;
 DECLARE v_n integer;
+DECLARE v_notify smallint;
 BEGIN
+    SELECT notify FROM mq_policy(:p_type) INTO v_notify;
     v_n = COALESCE(RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_WAKES'), 0);
-    IF (v_n < c_most) THEN
+    IF (v_notify = 1 AND v_n < c_most) THEN
     BEGIN
         POST_EVENT TRIM(TRAILING FROM 'mq_' || LEFT(p_type, 30));
         c_most = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_WAKES', v_n + 1);

@@ -23,9 +23,8 @@ CREATE OR ALTER PROCEDURE mq_write_message (
 )
 AS
 DECLARE v_grouped smallint;
-DECLARE v_notify smallint;
 BEGIN
-    SELECT grouped, notify FROM mq_policy(:p_type) INTO v_grouped, v_notify;
+    SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
     INSERT INTO mq_message (id, run_at, created_at, priority, max_attempts, type, body, headers, group_key, dedup_key, source)
     VALUES (:p_id, :p_run_at, :p_now, :p_priority, :p_max_attempts, :p_type, :p_body, :p_headers, :p_group_key, :p_dedup_key,
         :p_source);
@@ -39,8 +38,7 @@ BEGIN
         IF (p_run_at < p_now) THEN
             EXECUTE PROCEDURE mq_lower_mark(p_type);
     END
-    IF (v_notify = 1) THEN
-        EXECUTE PROCEDURE mq_wake(p_type);
+    EXECUTE PROCEDURE mq_wake(p_type);
 END^
 
 SET TERM ; ^

@@ -1,4 +1,4 @@
--- count_types: count the rows of each type in one of the queue's tables, exactly up to a limit.
+-- count_types: count the messages of each type in one of the queue's tables; above 10,000 by an estimate.
 -- Arguments:   p_source (ready, grouped, delayed, batch or dead), p_now
 -- Returns:     p_counts: '[source,type,a,b,oldest],...', NULL: none; a and b: for delayed due and not due, for batch
 --              active and expired messages; else a is the count
@@ -7,7 +7,7 @@
 -- Example:     CALL mq_count_types('ready', UTC_TIMESTAMP(6), v_counts);
 --
 -- It reads the index in parts of c_rows rows, so one statement counts many types with few messages each. A type that
--- fills a whole part is counted only up to 10,001. Nothing is sorted. The type is compared by a range here, so ORDER BY
+-- fills a whole part is estimated, but claims are counted: consumers hold only so many messages. Nothing is sorted. The type is compared by a range here, so ORDER BY
 -- contains it, written as type ASC: where it equals a parameter, MariaDB 10.11 would sort.
 
 DROP PROCEDURE IF EXISTS mq_count_types;
@@ -28,6 +28,8 @@ BEGIN
     DECLARE v_until varchar(201) CHARACTER SET utf8mb4;
     DECLARE v_after, v_before varchar(200) CHARACTER SET utf8mb4 DEFAULT '';
     DECLARE v_part longtext CHARACTER SET utf8mb4;
+    DECLARE v_estimate, v_due, v_ahead bigint;
+    DECLARE v_oldest datetime(6);
     -- Fewer rows than a part are left.
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET p_counts = NULL;
@@ -49,7 +51,8 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',10001,0,"', m.run_at, '"]') INTO v_part
+                CALL mq_estimate('ready', v_until, p_now, v_estimate);
+                SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', v_estimate, ',0,"', m.run_at, '"]') INTO v_part
                 FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY)
                     WHERE type = v_until ORDER BY priority, run_at, id LIMIT 1) AS r
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
@@ -66,7 +69,8 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',10001,0,"', MIN(m.run_at), '"]') INTO v_part
+                CALL mq_estimate('grouped', v_until, p_now, v_estimate);
+                SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', v_estimate, ',0,"', MIN(m.run_at), '"]') INTO v_part
                 FROM (SELECT id FROM mq_grouped FORCE INDEX (PRIMARY) WHERE type = v_until LIMIT 10001) AS r
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
             END IF;
@@ -83,15 +87,20 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                -- More than 10,000 messages that are not due are counted as 10,001.
-                SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', a.n, ',',
-                    COALESCE((SELECT 10001 FROM mq_delayed FORCE INDEX (PRIMARY)
-                            WHERE type = v_until AND run_at > p_now AND attempts >= 0 LIMIT c_rows, 1),
-                        (SELECT COUNT(*) FROM mq_delayed FORCE INDEX (PRIMARY)
-                            WHERE type = v_until AND run_at > p_now AND attempts >= 0)),
-                    ',', COALESCE(CONCAT('"', a.at_, '"'), 'null'), ']') INTO v_part
-                FROM (SELECT COUNT(*) AS n, MIN(run_at) AS at_ FROM (SELECT run_at FROM mq_delayed FORCE INDEX (PRIMARY)
-                        WHERE type = v_until AND run_at <= p_now AND attempts >= 0 ORDER BY run_at, id LIMIT 10001) AS r) AS a;
+                SELECT COUNT(*), MIN(r.run_at) INTO v_due, v_oldest
+                FROM (SELECT run_at FROM mq_delayed FORCE INDEX (PRIMARY)
+                    WHERE type = v_until AND run_at <= p_now AND attempts >= 0 ORDER BY run_at, id LIMIT 10001) AS r;
+                SELECT COUNT(*) INTO v_ahead
+                FROM (SELECT 1 FROM mq_delayed FORCE INDEX (PRIMARY)
+                    WHERE type = v_until AND run_at > p_now AND attempts >= 0 LIMIT 10001) AS r;
+                IF v_due > c_rows THEN
+                    CALL mq_estimate('due', v_until, p_now, v_due);
+                END IF;
+                IF v_ahead > c_rows THEN
+                    CALL mq_estimate('delayed', v_until, p_now, v_ahead);
+                END IF;
+                SET v_part = CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', v_due, ',', v_ahead, ',',
+                    COALESCE(CONCAT('"', v_oldest, '"'), 'null'), ']');
             END IF;
         ELSEIF p_source = 'batch' THEN
             SELECT r.type INTO v_until FROM mq_batch AS r FORCE INDEX (batch_lease)
@@ -109,7 +118,7 @@ BEGIN
                 SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', SUM(IF(r.lease_until > p_now, r.n, 0)), ',',
                     SUM(IF(r.lease_until > p_now, 0, r.n)), ',null]') INTO v_part
                 FROM (SELECT lease_until, JSON_LENGTH(items) AS n FROM mq_batch FORCE INDEX (batch_lease)
-                    WHERE type = v_until LIMIT 10001) AS r;
+                    WHERE type = v_until) AS r;
             END IF;
         ELSEIF p_source = 'dead' THEN
             SELECT r.type INTO v_until FROM mq_dead AS r FORCE INDEX (dead_age)
@@ -123,7 +132,8 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                SET v_part = CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',10001,0,null]');
+                CALL mq_estimate('dead', v_until, p_now, v_estimate);
+                SET v_part = CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', v_estimate, ',0,null]');
             END IF;
         END IF;
         -- Not inside the statements above: with window functions there, MariaDB 11.8 ran for minutes.

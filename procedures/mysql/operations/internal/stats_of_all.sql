@@ -25,10 +25,9 @@ BEGIN
     SELECT grouped, paused INTO v_by_group, v_paused FROM mq_queue WHERE type = '';
     SELECT GROUP_CONCAT('["policy",', JSON_QUOTE(type), ',', grouped, ',', paused, ',null]') INTO v_policies
     FROM mq_queue WHERE type <> '';
-    SELECT s.type, LEAST(s.ready, 10000) AS ready, LEAST(s.waiting, 10000) AS `delayed`, LEAST(s.active, 10000) AS active,
-        LEAST(s.expired, 10000) AS expired, LEAST(s.dead, 10000) AS dead,
+    SELECT s.type, s.ready, s.waiting AS `delayed`, s.active, s.expired, s.dead,
         GREATEST(TIMESTAMPDIFF(MICROSECOND, s.oldest, p_now), 0) / 1e6 AS oldest_ready_seconds,
-        GREATEST(s.ready, s.waiting, s.active, s.expired, s.dead) > 10000 AS capped, s.paused
+        GREATEST(s.ready, s.waiting, s.dead) > 10000 AS estimated, s.paused
     FROM (
         SELECT g.type, g.due + IF(COALESCE(g.by_group, v_by_group), g.grouped, g.ready) AS ready, g.waiting, g.active,
             g.expired, g.dead,

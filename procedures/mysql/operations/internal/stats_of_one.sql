@@ -2,7 +2,7 @@
 -- Arguments:   p_type, p_now
 -- Returns:     the columns of queue_stats
 -- Errors:      none
--- Transaction: reads only, at most 10,001 rows of each table
+-- Transaction: reads only, at most 10,001 rows of each table, and all claims; see estimate
 -- Example:     CALL mq_stats_of_one('email', UTC_TIMESTAMP(6));
 
 DROP PROCEDURE IF EXISTS mq_stats_of_one;
@@ -44,13 +44,24 @@ BEGIN
     SELECT COALESCE(SUM(IF(b.lease_until > p_now, JSON_LENGTH(b.items), 0)), 0),
         COALESCE(SUM(IF(b.lease_until > p_now, 0, JSON_LENGTH(b.items))), 0)
     INTO v_active, v_expired
-    FROM (SELECT items, lease_until FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type LIMIT 10001) AS b;
+    FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type;
     SELECT COUNT(*) INTO v_dead FROM (SELECT 1 FROM mq_dead FORCE INDEX (dead_age) WHERE type = p_type LIMIT 10001) AS e;
+    IF v_ready > 10000 THEN
+        CALL mq_estimate(IF(v_grouped, 'grouped', 'ready'), p_type, p_now, v_ready);
+    END IF;
+    IF v_due > 10000 THEN
+        CALL mq_estimate('due', p_type, p_now, v_due);
+    END IF;
+    IF v_delayed > 10000 THEN
+        CALL mq_estimate('delayed', p_type, p_now, v_delayed);
+    END IF;
+    IF v_dead > 10000 THEN
+        CALL mq_estimate('dead', p_type, p_now, v_dead);
+    END IF;
     SET v_ready = v_ready + v_due;
-    SELECT p_type AS type, LEAST(v_ready, 10000) AS ready, LEAST(v_delayed, 10000) AS `delayed`, LEAST(v_active, 10000) AS active,
-        LEAST(v_expired, 10000) AS expired, LEAST(v_dead, 10000) AS dead,
+    SELECT p_type AS type, v_ready AS ready, v_delayed AS `delayed`, v_active AS active, v_expired AS expired, v_dead AS dead,
         GREATEST(TIMESTAMPDIFF(MICROSECOND, v_oldest, p_now), 0) / 1e6 AS oldest_ready_seconds,
-        GREATEST(v_ready, v_delayed, v_active, v_expired, v_dead) > 10000 AS capped, v_paused AS paused;
+        GREATEST(v_ready, v_delayed, v_dead) > 10000 AS estimated, v_paused AS paused;
 END//
 
 DELIMITER ;

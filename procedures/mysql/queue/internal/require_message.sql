@@ -48,6 +48,9 @@ BEGIN
     IF LENGTH(p_headers) > 65536 THEN
         CALL mq_raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
     END IF;
+    IF p_headers IS NOT NULL THEN
+        CALL mq_require_headers(p_headers);
+    END IF;
     IF p_source IS NOT NULL THEN
         CALL mq_require_name('source', p_source, 1);
     END IF;

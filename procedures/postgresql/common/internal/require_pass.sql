@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION mq.require_pass(
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    PERFORM FROM mq.secret AS s
+    PERFORM FROM mq_internal.secret AS s
     WHERE s.n = 1 AND p_pass = encode(sha256(convert_to(concat_ws('/', s.word, p_table, p_need, p_written, pg_backend_pid(),
         extract(epoch FROM now())), 'UTF8')), 'hex') AND p_table IS NOT NULL;
     IF NOT FOUND THEN

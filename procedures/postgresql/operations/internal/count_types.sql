@@ -1,4 +1,4 @@
--- count_types: count the rows of each type in one of the queue's tables, exactly up to a limit.
+-- count_types: count the rows of each type in one of the queue's tables, claims exactly, others up to a limit.
 -- Arguments:   p_table (ready, delayed, batch, grouped or dead), p_type (NULL: all), p_cap (a count above it need not be
 --              exact), p_now
 -- Returns:     type; first and second: the messages that are ready, due and delayed, active and expired, or dead; oldest:
@@ -27,7 +27,9 @@ SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-    c_part CONSTANT integer := (p_cap + 1) * CASE WHEN p_type IS NULL THEN 2 ELSE 1 END;
+    -- Without a limit for claims: consumers hold only so many messages.
+    c_part CONSTANT integer := CASE WHEN p_table = 'batch' THEN 2147483647
+        ELSE (p_cap + 1) * CASE WHEN p_type IS NULL THEN 2 ELSE 1 END END;
     -- Read a part of the index in its order: the count of each type, and the rows read for it.
     v_query text := CASE p_table
         WHEN 'ready' THEN 'SELECT type, count(*) AS rows, count(*) AS first, 0::bigint AS second, min(run_at) AS oldest

@@ -87,9 +87,7 @@ BEGIN
         DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (ARRAY[p_id]) ORDER BY id));
         PERFORM mq.issue_tickets(p_queue.type, ARRAY[v_message.group_key]);
     END IF;
-    IF p_queue.notify THEN
-        PERFORM mq.wake(p_queue.type);
-    END IF;
+    PERFORM mq.wake(p_queue.type);
     RETURN 1;
 END
 $$;

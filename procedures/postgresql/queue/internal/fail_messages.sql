@@ -35,8 +35,8 @@ BEGIN
         INSERT INTO mq.delayed (id, run_at, priority, attempts, type, error)
         SELECT id, v_now + make_interval(secs => delay), priority, attempt, type, error FROM failed WHERE NOT dies
     ), died AS (
-        INSERT INTO mq.dead (id, died_at, attempts, type, reader, error)
-        SELECT id, v_now, attempt, type, p_reader, error FROM failed WHERE dies
+        INSERT INTO mq.dead (id, died_at, attempts, type, reader, error, error_group)
+        SELECT id, v_now, attempt, type, p_reader, error, mq.error_group(error) FROM failed WHERE dies
         RETURNING id
     )
     SELECT array_agg(id) INTO v_dead FROM died;

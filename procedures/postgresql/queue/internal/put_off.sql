@@ -24,8 +24,6 @@ BEGIN
     SELECT id, p_full_at - make_interval(secs => p_queue.group_rate_seconds), priority, p_attempts, type
     FROM mq.message
     WHERE id = p_id;
-    IF p_queue.notify THEN
-        PERFORM mq.wake(p_queue.type);
-    END IF;
+    PERFORM mq.wake(p_queue.type);
 END
 $$;

@@ -44,6 +44,9 @@ BEGIN
     IF octet_length(p_headers) > 65536 THEN
         PERFORM mq.raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
     END IF;
+    IF p_headers IS NOT NULL THEN
+        PERFORM mq.require_headers(p_headers);
+    END IF;
     IF char_length(p_source) NOT BETWEEN 1 AND 200 THEN
         PERFORM mq.require_name('source', p_source, true);
     END IF;

@@ -1,4 +1,4 @@
--- wake: notify the consumers that wait for a type, if any consumer has asked for it.
+-- wake: notify the consumers that wait for a type, if any consumer has asked for it and the queue's setting allows it.
 -- Arguments:   p_type
 -- Returns:     nothing
 -- Errors:      none
@@ -11,8 +11,10 @@ CREATE OR REPLACE FUNCTION mq.wake(
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    -- Each NOTIFY takes a server-wide lock at commit. While all consumers are busy, no sender pays for it.
-    IF EXISTS (SELECT FROM mq.waiter WHERE type = p_type AND wait_until > clock_timestamp()) THEN
+    -- Each NOTIFY takes a server-wide lock at commit. While all consumers are busy, no sender pays for it. A transaction
+    -- with a NOTIFY cannot be prepared for two-phase commit; hence every step asks here.
+    IF EXISTS (SELECT FROM mq.waiter WHERE type = p_type AND wait_until > clock_timestamp())
+        AND NOT EXISTS (SELECT FROM mq.queue WHERE type = p_type AND NOT notify) THEN
         PERFORM pg_notify('mq_' || md5(p_type), p_type);
     END IF;
 END

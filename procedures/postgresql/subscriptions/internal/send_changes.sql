@@ -23,23 +23,22 @@ DECLARE
     v_headers text[];
     v_topics boolean;
     v_grouped text[];
-    v_notify text[];
     v_type text;
     -- Assign the transaction id before reading ring_type: see move_to_ring.
     v_me xid8 := pg_current_xact_id();
     v_by_id text[];
 BEGIN
     SELECT array_agg(s.type ORDER BY s.type), array_agg(s.type) FILTER (WHERE q.grouped),
-        array_agg(s.type) FILTER (WHERE coalesce(q.notify, true)), coalesce(bool_or(s.topic <> ''), false)
-    INTO v_types, v_grouped, v_notify, v_topics
+        coalesce(bool_or(s.topic <> ''), false)
+    INTO v_types, v_grouped, v_topics
     FROM mq.subscription AS s
     LEFT JOIN mq.queue AS q ON q.type = s.type
     WHERE s.label = p_label AND s.action = p_action;
     IF v_topics THEN
         -- Only tables with a subscribed topic run this slower query.
         SELECT array_agg(t.type ORDER BY t.type, s.topic), array_agg(t.headers ORDER BY t.type, s.topic),
-            array_agg(t.type) FILTER (WHERE q.grouped), array_agg(DISTINCT t.type) FILTER (WHERE coalesce(q.notify, true))
-        INTO v_types, v_headers, v_grouped, v_notify
+            array_agg(t.type) FILTER (WHERE q.grouped)
+        INTO v_types, v_headers, v_grouped
         FROM mq.subscription AS s
         CROSS JOIN LATERAL (
             SELECT s.type, NULL AS headers WHERE s.topic = ''
@@ -70,10 +69,9 @@ BEGIN
         INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
         SELECT v_now, id, 0, 0, v_types[i], CASE WHEN v_types[i] = ANY (v_by_id) THEN true END FROM sent;
     END LOOP;
-    IF v_notify IS NOT NULL THEN
-        FOREACH v_type IN ARRAY v_notify LOOP
-            PERFORM mq.wake(v_type);
-        END LOOP;
-    END IF;
+    -- After all rows: every wake-up reads the waiters.
+    FOR v_type IN SELECT DISTINCT t.type FROM unnest(v_types) AS t (type) LOOP
+        PERFORM mq.wake(v_type);
+    END LOOP;
 END
 $$;

@@ -21,7 +21,7 @@ BEGIN
     FROM mq.polled AS p
     JOIN pg_namespace AS n ON n.nspname = p.table_schema
     JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = p.table_name AND c.relkind IN ('r', 'p')
-    JOIN mq.secret AS s ON s.n = 1
+    JOIN mq_internal.secret AS s ON s.n = 1
     WHERE p.name = p_name AND p_pass = encode(sha256(convert_to(concat_ws('/', s.word, c.oid, mq.polled_need(p),
         coalesce(p.status_column, ''), pg_backend_pid(), extract(epoch FROM now())), 'UTF8')), 'hex');
     IF NOT FOUND THEN

@@ -1,8 +1,9 @@
 -- wait_for_lock: take the application lock of a pair of names.
 -- Arguments:   @kind, @first, @second (as for lock_name)
 -- Returns:     nothing
--- Errors:      51205: the wait was the victim of a deadlock
--- Transaction: joins the caller's, which must be open; waits for others that hold the lock, and keeps it until the end
+-- Errors:      51205: the wait was the victim of a deadlock, or too long
+-- Transaction: joins the caller's, which must be open; waits for others that hold the lock, as long as LOCK_TIMEOUT
+--              says, and keeps it until the end
 -- Example:     EXEC mq.wait_for_lock 'schedule', N'nightly', N'';
 
 CREATE OR ALTER PROCEDURE mq.wait_for_lock
@@ -12,8 +13,8 @@ CREATE OR ALTER PROCEDURE mq.wait_for_lock
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @resource nvarchar(255) = mq.lock_name(@kind, @first, @second), @got int;
-    EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = -1;
+    DECLARE @resource nvarchar(255) = mq.lock_name(@kind, @first, @second), @got int, @longest int = @@LOCK_TIMEOUT;
+    EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = @longest;
     -- As the victim of a deadlock, the wait ends without the lock and without an error. No procedure can raise 1205.
     IF @got < 0
     BEGIN

@@ -1,8 +1,8 @@
--- save_report: write the row of a consumer; a report after silence or a stop starts its totals again at zero.
+-- save_report: write the row of a consumer; a report after silence or a stop starts its totals again.
 -- Arguments:   @type, @reader, @now, @completed, @failed, @dead (NULL: count them), @busy_ms, @waited_ms, @next_seconds
 --              (0: the consumer stops)
 -- Returns:     @dead: the number of dead letters since the last report
--- Errors:      none
+-- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's, which is READ COMMITTED; the row is locked until its end
 -- Example:     EXEC mq.save_report N'email', N'worker-1', @now, 120, 3, @dead OUTPUT, 9500, 400, 10;
 --
@@ -23,7 +23,9 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     -- The newest dead letters may not be committed yet: the next report counts them. The last report has no margin,
     -- because all work is done by then.
-    DECLARE @margin int = CASE @next_seconds WHEN 0 THEN 0 ELSE 2 END, @most int = 10000;
+    DECLARE @margin int = CASE @next_seconds WHEN 0 THEN 0 ELSE 2 END;
+    -- A stopped consumer's row is kept for an hour: without a row, none of its dead letters of this hour is counted yet.
+    DECLARE @unseen int = 1, @most int = 10000, @counts bit = CASE @dead WHEN 0 THEN 0 ELSE 1 END;
     DECLARE @until datetime2(7) = DATEADD(SECOND, -@margin, @now), @due datetime2(7), @counted_at datetime2(7);
     DECLARE @goes_on bit;
     IF @next_seconds > 0
@@ -33,6 +35,13 @@ BEGIN
     WHERE type = @type AND reader = @reader;
     IF @goes_on IS NULL
     BEGIN
+        IF (SELECT COUNT(*) FROM (
+            SELECT TOP (@most) reader
+            FROM mq.consumer WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (consumer_pk))
+            WHERE type = @type
+        ) AS c) = @most
+            EXEC mq.raise_error 'invalid_argument', N'reader: this queue has {} consumers already', @most;
+        SET @counted_at = DATEADD(HOUR, -@unseen, @now);
         -- Of two processes with the same name, the second waits here and then finds the row. No range lock: other
         -- consumers are not blocked.
         EXEC mq.wait_for_lock 'consumer', @type, @reader;
@@ -40,13 +49,12 @@ BEGIN
         FROM mq.consumer WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (consumer_pk))
         WHERE type = @type AND reader = @reader;
     END;
-    IF @dead IS NULL AND @goes_on = 1
+    IF @dead IS NULL
         SELECT @dead = COUNT(*)
         FROM (
-            SELECT TOP (@most) id
+            SELECT id
             FROM mq.dead WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
             WHERE type = @type AND died_at > @counted_at AND died_at <= @until
-            ORDER BY died_at, id
         ) AS d
         INNER JOIN mq.dead AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = d.id
         WHERE e.reader = @reader COLLATE Latin1_General_100_BIN2
@@ -54,13 +62,14 @@ BEGIN
     SET @dead = COALESCE(@dead, 0);
     IF @goes_on IS NULL
         INSERT INTO mq.consumer (started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type, reader)
-        VALUES (@now, @now, @due, @now, @completed, @failed, @dead, @busy_ms, @waited_ms, @type, @reader);
+        VALUES (@now, @now, @due, CASE @counts WHEN 1 THEN @until ELSE @counted_at END, @completed, @failed, @dead, @busy_ms, @waited_ms, @type, @reader);
     ELSE
         UPDATE c
         SET started_at = CASE @goes_on WHEN 1 THEN c.started_at ELSE @now END,
             reported_at = @now,
             due_at = @due,
-            counted_at = CASE WHEN @goes_on = 0 THEN @now WHEN c.counted_at > @until THEN c.counted_at ELSE @until END,
+            -- Reports of earlier minutes pass zero: they count nothing, and the next count must not miss what died before.
+            counted_at = CASE WHEN @counts = 0 OR c.counted_at > @until THEN c.counted_at ELSE @until END,
             completed = @completed + CASE @goes_on WHEN 1 THEN c.completed ELSE 0 END,
             failed = @failed + CASE @goes_on WHEN 1 THEN c.failed ELSE 0 END,
             dead = @dead + CASE @goes_on WHEN 1 THEN c.dead ELSE 0 END,

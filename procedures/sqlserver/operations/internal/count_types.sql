@@ -1,4 +1,4 @@
--- count_types: count the rows of each type in one of the queue's tables, exactly up to a limit.
+-- count_types: count the messages of each type in one of the queue's tables, claims exactly, others up to a limit.
 -- Arguments:   @table (ready, delayed, batch, grouped or dead), @cap (a count above it need not be exact), @now
 -- Returns:     type; size: the rows read; past and ahead: for delayed due and not due, for batch expired and active
 --              messages; else past is the count; oldest: the smallest run_at of due messages; 9999-12-31: none
@@ -16,7 +16,7 @@ RETURNS @counts TABLE (
 )
 AS
 BEGIN
-    DECLARE @part int = 2 * (@cap + 1), @rows int, @last nvarchar(400), @size int, @past int, @ahead int;
+    DECLARE @part int = CASE @table WHEN 'batch' THEN 2147483647 ELSE 2 * (@cap + 1) END, @rows int, @last nvarchar(400), @size int, @past int, @ahead int;
     DECLARE @never datetime2(7) = '9999-12-31';
     -- No name sorts before it. N'' compares like blanks, and a name may begin with a character that sorts before a blank.
     DECLARE @from nvarchar(400) = REPLICATE(NCHAR(1), 400);
@@ -72,22 +72,12 @@ BEGIN
             SELECT @size = size, @past = past, @ahead = ahead FROM @counts WHERE type = @last;
             IF @size <= @cap
                 DELETE FROM @counts WHERE type = @last;
-            ELSE IF @past > 0 AND @table IN ('delayed', 'batch')
+            ELSE IF @past > 0 AND @table = 'delayed'
             BEGIN
                 -- The part ended before the messages that are not due.
-                IF @table = 'delayed'
-                    SELECT @ahead = COUNT(*)
-                    FROM (SELECT TOP (@cap + 1) id FROM mq.delayed WHERE type = @last AND run_at > @now) AS d
-                    OPTION (KEEPFIXED PLAN);
-                ELSE
-                    SELECT @ahead = COUNT(*)
-                    FROM (
-                        SELECT TOP (@cap + 1) c.id
-                        FROM mq.batch AS h
-                        INNER JOIN mq.claimed AS c ON c.batch_key = h.batch_key
-                        WHERE h.type = @last AND h.lease_until > @now
-                    ) AS b
-                    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+                SELECT @ahead = COUNT(*)
+                FROM (SELECT TOP (@cap + 1) id FROM mq.delayed WHERE type = @last AND run_at > @now) AS d
+                OPTION (KEEPFIXED PLAN);
                 UPDATE @counts SET ahead = @ahead WHERE type = @last;
             END;
             SELECT @from = MAX(type) FROM @counts;

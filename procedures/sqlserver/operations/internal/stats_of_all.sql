@@ -15,18 +15,10 @@ BEGIN
     DECLARE @never datetime2(7) = '9999-12-31';
     -- The policy without a name is not a queue: it holds the defaults.
     SELECT @grouped = grouped, @paused = paused FROM mq.queue WHERE type = N'';
-    SELECT s.type,
-        CASE WHEN s.ready > @cap THEN @cap ELSE s.ready END AS ready,
-        CASE WHEN s.delayed > @cap THEN @cap ELSE s.delayed END AS delayed,
-        CASE WHEN s.active > @cap THEN @cap ELSE s.active END AS active,
-        CASE WHEN s.expired > @cap THEN @cap ELSE s.expired END AS expired,
-        CASE WHEN s.dead > @cap THEN @cap ELSE s.dead END AS dead,
+    SELECT s.type, s.ready, s.delayed, s.active, s.expired, s.dead,
         CAST(CASE WHEN s.oldest > @now THEN 0 ELSE DATEDIFF_BIG(MICROSECOND, s.oldest, @now) / 1e6 END AS float)
             AS oldest_ready_seconds,
-        CAST(CASE
-            WHEN s.ready > @cap OR s.delayed > @cap OR s.active > @cap OR s.expired > @cap OR s.dead > @cap THEN 1
-            ELSE 0
-        END AS smallint) AS capped,
+        CAST(CASE WHEN s.ready > @cap OR s.delayed > @cap OR s.dead > @cap THEN 1 ELSE 0 END AS smallint) AS estimated,
         CAST(s.paused AS smallint) AS paused
     FROM (
         SELECT n.type,

@@ -2,7 +2,7 @@
 -- Arguments:   @type, @now
 -- Returns:     the columns of queue_stats
 -- Errors:      none
--- Transaction: reads only, at the caller's level, and at most 10,001 rows per number
+-- Transaction: reads only, at the caller's level, at most 10,001 rows per number, and all claims
 -- Example:     EXEC mq.stats_of_one N'email', @now;
 
 CREATE OR ALTER PROCEDURE mq.stats_of_one
@@ -33,37 +33,31 @@ BEGIN
     FROM (SELECT TOP (@cap + 1) id FROM mq.delayed WHERE type = @type AND run_at > @now ORDER BY run_at, id) AS d
     OPTION (KEEPFIXED PLAN);
     SELECT @active = COUNT(*)
-    FROM (
-        SELECT TOP (@cap + 1) c.id
-        FROM mq.batch AS h
-        INNER JOIN mq.claimed AS c ON c.batch_key = h.batch_key
-        WHERE h.type = @type AND h.lease_until > @now
-    ) AS b
+    FROM mq.batch AS h
+    INNER JOIN mq.claimed AS c ON c.batch_key = h.batch_key
+    WHERE h.type = @type AND h.lease_until > @now
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     SELECT @expired = COUNT(*)
-    FROM (
-        SELECT TOP (@cap + 1) c.id
-        FROM mq.batch AS h
-        INNER JOIN mq.claimed AS c ON c.batch_key = h.batch_key
-        WHERE h.type = @type AND h.lease_until <= @now
-    ) AS b
+    FROM mq.batch AS h
+    INNER JOIN mq.claimed AS c ON c.batch_key = h.batch_key
+    WHERE h.type = @type AND h.lease_until <= @now
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     SELECT @dead = COUNT(*)
     FROM (SELECT TOP (@cap + 1) id FROM mq.dead WHERE type = @type ORDER BY died_at, id) AS e
     OPTION (KEEPFIXED PLAN);
+    IF @ready > @cap
+        SET @ready = mq.estimate(CASE @grouped WHEN 1 THEN 'grouped' ELSE 'ready' END, @type, @now);
+    IF @due > @cap
+        SET @due = mq.estimate('due', @type, @now);
+    IF @delayed > @cap
+        SET @delayed = mq.estimate('delayed', @type, @now);
+    IF @dead > @cap
+        SET @dead = mq.estimate('dead', @type, @now);
     SELECT @ready = @ready + @due, @oldest = COALESCE(@oldest, @due_oldest);
-    SELECT @type AS type,
-        CASE WHEN @ready > @cap THEN @cap ELSE @ready END AS ready,
-        CASE WHEN @delayed > @cap THEN @cap ELSE @delayed END AS delayed,
-        CASE WHEN @active > @cap THEN @cap ELSE @active END AS active,
-        CASE WHEN @expired > @cap THEN @cap ELSE @expired END AS expired,
-        CASE WHEN @dead > @cap THEN @cap ELSE @dead END AS dead,
+    SELECT @type AS type, @ready AS ready, @delayed AS delayed, @active AS active, @expired AS expired, @dead AS dead,
         CAST(CASE WHEN @oldest > @now THEN 0 ELSE DATEDIFF_BIG(MICROSECOND, @oldest, @now) / 1e6 END AS float)
             AS oldest_ready_seconds,
-        CAST(CASE
-            WHEN @ready > @cap OR @delayed > @cap OR @active > @cap OR @expired > @cap OR @dead > @cap THEN 1
-            ELSE 0
-        END AS smallint) AS capped,
+        CAST(CASE WHEN @ready > @cap OR @delayed > @cap OR @dead > @cap THEN 1 ELSE 0 END AS smallint) AS estimated,
         CAST(@paused AS smallint) AS paused;
 END;
 GO

@@ -20,9 +20,9 @@ BEGIN
     SELECT @max_attempts = max_attempts, @backoff = backoff_seconds, @backoff_max = backoff_max_seconds,
         @ordered = ordered, @grouped = grouped
     FROM mq.policy(@type);
-    INSERT INTO mq.dead (id, died_at, attempts, type, reader, error)
+    INSERT INTO mq.dead (id, died_at, attempts, type, reader, error, error_group)
     OUTPUT inserted.id, inserted.attempts INTO @gone (id, attempts)
-    SELECT m.id, @now, f.attempts, @type, @reader, LEFT(f.error, 4000)
+    SELECT m.id, @now, f.attempts, @type, @reader, LEFT(f.error, 4000), mq.error_group(f.error)
     FROM @failed AS f
     INNER JOIN mq.message AS m ON m.id = f.id
     WHERE COALESCE(f.retry, 0) = -1 OR f.attempts >= COALESCE(m.max_attempts, @max_attempts)

@@ -36,7 +36,10 @@ BEGIN
     IF @max_attempts IS NOT NULL
         EXEC mq.require_range 'max_attempts', @max_attempts, 1, 1000;
     IF @headers IS NOT NULL
+    BEGIN
         EXEC mq.require_body 'headers', @headers, 65536, N'64 KiB (65,536 bytes)', 1;
+        EXEC mq.require_headers @headers;
+    END;
     IF @source IS NOT NULL
         EXEC mq.require_name 'source', @source, 1;
     IF @delay_seconds IS NOT NULL

@@ -9,7 +9,7 @@ CREATE OR ALTER FUNCTION mq.topic_headers (@topic nvarchar(400), @headers nvarch
 RETURNS nvarchar(max)
 AS
 BEGIN
-    DECLARE @object nvarchar(max) = LTRIM(RTRIM(COALESCE(@headers, N'{}'))), @rest nvarchar(max);
+    DECLARE @object nvarchar(max) = COALESCE(@headers, N'{}'), @rest nvarchar(max);
     -- Compared by their codes: most collations equate a wide bracket with a bracket.
     IF LEN(@object) < 2 OR UNICODE(@object) <> 123 OR UNICODE(RIGHT(@object, 1)) <> 125
         RETURN NULL;

@@ -136,7 +136,7 @@ class Firebird(Database):
 
 def _refuse_unsuitable(connection: Connection) -> None:
     """Raise DatabaseError for a database that cannot hold the queue, before anything is created."""
-    [[reason]] = rows(connection, f"SELECT {script.UNSUITABLE} FROM mon$database")
+    [[reason]] = rows(connection, f"SELECT {script.unsuitable()} FROM mon$database")
     if reason is not None:
         raise DatabaseError(reason)
 

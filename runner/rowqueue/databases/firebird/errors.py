@@ -4,7 +4,7 @@ import re
 
 from firebird.driver import Error
 
-from ..base import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, ReadOnly, TimedOut, not_installed
+from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, TimedOut, forbidden, not_installed
 from ..guard import telling, translating
 
 # Numbers of the server's errors: https://firebirdsql.org/file/documentation/html/en/refdocs/fblangref50/
@@ -88,7 +88,8 @@ def translate(error: BaseException) -> Exception:
     if codes & _CONFLICTS or state == "40001" or (_UNIQUE in codes and _AWAITED.search(message)):
         return Conflict(message)
     if codes & _FORBIDDEN or state == "28000":
-        return Forbidden(message)
+        grant = "GRANT {} TO USER …, and connect with this role"
+        return forbidden(message, r"EXECUTE access to PROCEDURE MQ_(\w+)", grant)
     if (codes & _MISSING and "MQ_" in message) or _NO_COLUMN in codes:
         return not_installed(message)
     return DatabaseError(message)

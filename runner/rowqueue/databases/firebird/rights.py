@@ -47,7 +47,9 @@ FROM rdb$roles AS r
 LEFT JOIN rdb$user_privileges AS p ON p.rdb$user = r.rdb$role_name AND p.rdb$user_type = 13
     AND p.rdb$relation_name STARTING WITH 'MQ_' AND p.rdb$object_type <> 13
 WHERE r.rdb$role_name IN {_ROLES}"""
-_GRANTED = re.compile(r"^GRANT EXECUTE ON (PROCEDURE|FUNCTION) (\w+) TO (mq_[\w, ]+);", re.M)
+_KINDS = {"PROCEDURE ": 5, "FUNCTION ": 15, "": 0}
+_LETTERS = {"EXECUTE": "X", "SELECT": "S"}
+_GRANTED = re.compile(r"^GRANT (EXECUTE|SELECT) ON (PROCEDURE |FUNCTION |)(\w+) TO (mq_[\w, ]+);", re.M)
 
 
 def problems(connection: Connection) -> list[str]:
@@ -82,14 +84,14 @@ def _problems_of_roles(rows: list[tuple[Any, ...]]) -> list[str]:
     """The rights that the roles lack, and those that they have beyond grants.sql."""
     text = files.grants("firebird")
     wanted = {
-        (role.upper(), name.upper(), 15 if kind == "FUNCTION" else 5, "X")
-        for kind, name, roles in _GRANTED.findall(text)
+        (role.upper(), name.upper(), _KINDS[kind], _LETTERS[right])
+        for right, kind, name, roles in _GRANTED.findall(text)
         for role in roles.split(", ")
     }
     there = {role for role, *_ in rows}
     found = {row for row in rows if row[1] is not None}
     return [
         *(f"the role {role} does not exist" for role in _ROLES if role not in there),
-        *(f"{role} lacks EXECUTE on {name}" for role, name, *_ in sorted(wanted - found) if role in there),
+        *(f"{role} may not {_VERBS[right]} {name}" for role, name, _, right in sorted(wanted - found) if role in there),
         *(f"{role} has a right on {name} that grants.sql does not give" for role, name, *_ in sorted(found - wanted)),
     ]

@@ -7,7 +7,7 @@ from functools import cache
 
 from ..base import SqlFile
 from ..files import procedures
-from ..migrations import hashed
+from ..migrations import hashed, tables
 from . import yoyo_tables
 from .statements import is_there, statements
 
@@ -21,9 +21,10 @@ VALUES ({}, {}, {}, IIF({} = 'procedure', mq_object_fingerprint({}), NULL), mq_u
 
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     """See `Database.script`."""
-    yield _SCRIPT_HEAD.format(unsuitable=UNSUITABLE)
-    tables = yoyo_tables.TABLES.items()
-    yield from (_YOYO_TABLE.format(name=name, columns=_quoted(columns)) for name, columns in tables)
+    migrations = [f"''{file.name} {file.sha256}''" for file in files if file.kind == "migration"]
+    yield _SCRIPT_HEAD.format(unsuitable=unsuitable(), migrations=",\n            ".join(migrations))
+    own = yoyo_tables.TABLES.items()
+    yield from (_YOYO_TABLE.format(name=name, columns=_quoted(columns)) for name, columns in own)
     yield f"COMMIT^\n{yoyo_tables.VERSION.format(time='NULL')}^\nCOMMIT^\n\nSET TERM ; ^\n\n"
     for file in files:
         yield from _migration(file) if file.kind == "migration" else _procedure(file)
@@ -33,7 +34,7 @@ def parts(files: Sequence[SqlFile]) -> Iterator[str]:
 
 def _migration(file: SqlFile) -> Iterator[str]:
     yield f"-- {file.kind} {file.name}\n\nSET TERM ^ ;\n\n"
-    yield from (f"{_guarded(statement)}^\n\nCOMMIT^\n\n" for statement in statements(file.text))
+    yield from (f"{_guarded(statement, file.name)}^\n\nCOMMIT^\n\n" for statement in statements(file.text))
     yield f"{_YOYO_ROW.format(hash=hashed(file.name), name=file.name)}^\nCOMMIT^\n\nSET TERM ; ^\n\n"
 
 
@@ -73,14 +74,13 @@ def _variant(version: int, text: str) -> str:
     return f"SET TERM ^ ;\n\nEXECUTE BLOCK AS\nBEGIN\n{blocks}END^\n\nSET TERM ; ^\n"
 
 
-def _guarded(statement: str) -> str:
-    """A statement of a migration as a block that skips an existing object; isql itself has no conditions."""
-    condition = is_there(statement)
+def _guarded(statement: str, migration: str) -> str:
+    """A statement of a migration as a block: it is skipped if its object exists or the whole migration is recorded."""
     text = re.sub(r"\A(?:\s|--.*\n)*", "", statement)
-    if condition is None:
-        return text
+    recorded = f"""SELECT 1 FROM "_yoyo_migration" WHERE "migration_hash" = '{hashed(migration)}'"""
+    unless = "".join(f" AND NOT EXISTS ({query})" for query in [is_there(statement)] if query)
     return (
-        f"EXECUTE BLOCK AS\nBEGIN\n    IF (NOT EXISTS ({condition})) THEN\n"
+        f"EXECUTE BLOCK AS\nBEGIN\n    IF (NOT EXISTS ({recorded}){unless}) THEN\n"
         f"        EXECUTE STATEMENT '{_quoted(text)}';\nEND"
     )
 
@@ -93,7 +93,12 @@ def _quoted(text: str) -> str:
     return text.replace("'", "''")
 
 
-UNSUITABLE = """\
+def unsuitable() -> str:
+    """A value of mon$database: why the database cannot have the queue; NULL if it can."""
+    return _UNSUITABLE.replace("%tables%", ", ".join(f"'{name.upper()}'" for name in tables("firebird")))
+
+
+_UNSUITABLE = """\
 CASE WHEN EXISTS (SELECT 1 FROM rdb$relations WHERE rdb$relation_name IN ('PLG$SRP', 'PLG$USERS', 'PLG$SRP_VIEW'))
         THEN 'this is the security database of the server: create another one for the queue'
     WHEN mon$sql_dialect < 3
@@ -102,12 +107,17 @@ CASE WHEN EXISTS (SELECT 1 FROM rdb$relations WHERE rdb$relation_name IN ('PLG$S
         THEN 'the database has pages of ' || mon$page_size || ' bytes and the queue needs 8,192: gbak -b, '
             || 'then gbak -c -page_size 8192'
     WHEN mon$read_only = 1
-        THEN 'the database is read-only: gfix -mode read_write' END"""
+        THEN 'the database is read-only: gfix -mode read_write'
+    WHEN NOT EXISTS (SELECT 1 FROM rdb$relations WHERE rdb$relation_name = 'MQ_INSTALLED')
+        THEN (SELECT FIRST 1 'another project has a table ' || TRIM(rdb$relation_name) || ' in this database: '
+                || 'install the queue in another one'
+            FROM rdb$relations WHERE rdb$relation_name IN (%tables%)) END"""
 
 
 _SCRIPT_HEAD = """\
--- rowqueue for Firebird 3.0, 4.0 and 5.0: the whole installation in an empty database, for isql:
--- isql -charset UTF8 -input this-file DATABASE. It stops at the first error. Run it again to continue.
+-- rowqueue for Firebird 3.0, 4.0 and 5.0: the whole installation, for isql:
+-- isql -charset UTF8 -input this-file DATABASE. It stops at the first error. Run it again to continue. Run again after
+-- its end, it repairs an installation of this release or upgrades an earlier one.
 SET BAIL ON;
 SET AUTODDL ON;
 SET TERM ^ ;
@@ -115,7 +125,7 @@ SET TERM ^ ;
 -- A database that cannot hold the queue is refused first, with an error that shows the reason.
 EXECUTE BLOCK AS
 DECLARE v_reason varchar(300) CHARACTER SET UTF8;
-DECLARE v_done integer;
+DECLARE v_unknown varchar(300) CHARACTER SET UTF8;
 DECLARE v_at timestamp;
 BEGIN
     SELECT {unsuitable}
@@ -123,9 +133,10 @@ BEGIN
     INTO v_reason;
     IF (v_reason IS NULL AND EXISTS (SELECT 1 FROM rdb$relations WHERE rdb$relation_name = 'MQ_INSTALLED')) THEN
     BEGIN
-        EXECUTE STATEMENT 'SELECT COUNT(*) FROM mq_installed WHERE kind = ''procedure''' INTO v_done;
-        IF (v_done > 0) THEN
-            v_reason = 'the queue is already installed in this database: to upgrade it, use runner apply';
+        EXECUTE STATEMENT 'SELECT MIN(name) FROM mq_installed WHERE kind = ''migration''
+            AND name || '' '' || sha256 NOT IN ({migrations})' INTO v_unknown;
+        IF (v_unknown IS NOT NULL) THEN
+            v_reason = 'this script does not know migration ' || v_unknown || ': use that of a later release';
     END
     IF (v_reason IS NOT NULL) THEN
         v_at = CAST(v_reason AS timestamp);

@@ -11,7 +11,7 @@ from ... import contract
 from ..base import Cluster, Database, DatabaseError, Session, SqlFile
 from ..files import statements
 from ..guard import in_file, lock_held
-from ..migrations import known
+from ..migrations import known, tables
 from . import clusters, connecting, options, removing, rights, script
 from .connection import Connection
 from .errors import FORBIDDEN, line, number, translated
@@ -66,6 +66,11 @@ class MySQL(Database):
             cursor.execute("SELECT DATABASE()")
             if (name := cursor.fetchone()[0]).lower() in script.SYSTEM:
                 raise DatabaseError(f"{name} is a database of the server's own: name another one in the URL")
+            found = existing(cursor, "tables", tables("mysql"))
+            if found and "mq_installed" not in found:
+                raise DatabaseError(
+                    f"another project has a table {found[0]} in database {name}: install the queue in another database"
+                )
             rights.check(cursor)
             cursor.execute(f"SELECT GET_LOCK({script.INSTALL_LOCK}, %s)", [script.INSTALL_SECONDS])
             if cursor.fetchone() != (1,):

@@ -11,7 +11,7 @@ from pymysql.constants import ER  # type: ignore[import-untyped]
 
 from ... import contract
 from ..base import ROLES
-from ..migrations import YOYO_TABLES, released
+from ..migrations import YOYO_TABLES, tables
 from .errors import line, number
 from .rights import OWNER
 
@@ -37,18 +37,18 @@ def existing(cursor: Any, kind: str, names: Iterable[str]) -> list[str]:
 def drop_objects(cursor: Any, recorded: Iterable[str]) -> None:
     """Drop the views, procedures and tables of this release and those that are recorded."""
     objects = [f"mq_{name}" for name in {*contract.load().objects("mysql"), *recorded}]
-    created = r"CREATE TABLE (?:IF NOT EXISTS )?(mq_\w+)"
-    tables = [name for path in released("mysql") for name in re.findall(created, path.read_text("utf-8"))]
     # Without the queue, the triggers of watched tables would make every write fail.
     cursor.execute(_TRIGGERS)
     for schema, trigger in cursor.fetchall():
         cursor.execute("DROP TRIGGER {}.{}".format(*(f"`{name.replace('`', '``')}`" for name in (schema, trigger))))
     for procedure in existing(cursor, "routines", objects):
         cursor.execute(f"DROP PROCEDURE {procedure}")
-    for kind, names in (("view", objects), ("table", tables)):
-        for name in existing(cursor, f"{kind}s", names):
-            with suppress(pymysql.ProgrammingError, pymysql.OperationalError):  # it has none
-                cursor.execute(f"REVOKE ALL PRIVILEGES ON {name} FROM {OWNER}")  # rights stay after DROP TABLE
+    for kind, names in (("view", objects), ("table", tables("mysql"))):
+        # The records last: an interrupted removal can be continued.
+        for name in sorted(existing(cursor, f"{kind}s", names), key=lambda name: name == "mq_installed"):
+            for account in (OWNER, *ROLES):  # rights stay after DROP TABLE
+                with suppress(pymysql.ProgrammingError, pymysql.OperationalError):  # it has none
+                    cursor.execute(f"REVOKE ALL PRIVILEGES ON {name} FROM {account}")
             cursor.execute(f"DROP {kind.upper()} {name}")
 
 

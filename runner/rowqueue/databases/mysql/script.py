@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ..base import SqlFile
-from ..migrations import hashed
+from ..migrations import hashed, tables
 from .connecting import SQL_MODE
 
 SYSTEM = {"mysql", "sys", "information_schema", "performance_schema"}
@@ -14,7 +14,7 @@ INSTALL_SECONDS = 60
 
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     """See `Database.script`."""
-    yield _SCRIPT_HEAD
+    yield _SCRIPT_HEAD.replace("%tables%", ", ".join(f"'{name}'" for name in tables("mysql")))
     for file in files:
         yield f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n"
         if file.kind == "migration":
@@ -65,6 +65,16 @@ SET SESSION sql_safe_updates = 0;
 -- A script can stop with a message only by an error: it selects a column that does not exist, named as the message.
 SET @mq_statement = IF(LOWER(DATABASE()) IN ({", ".join(f"'{name}'" for name in sorted(SYSTEM))}),
     'SELECT `this database is the server''s own: name another one`', 'DO 0');
+PREPARE mq_statement FROM @mq_statement;
+EXECUTE mq_statement;
+DEALLOCATE PREPARE mq_statement;
+SELECT CASE WHEN COUNT(*) > 0 AND COALESCE(SUM(LOWER(table_name) = 'mq_installed'), 0) = 0
+        THEN CONCAT('SELECT `another project has a table ', MIN(table_name), '`')
+        ELSE 'DO 0' END
+INTO @mq_statement
+FROM information_schema.tables
+WHERE table_schema = DATABASE()
+    AND LOWER(table_name) IN (%tables%);
 PREPARE mq_statement FROM @mq_statement;
 EXECUTE mq_statement;
 DEALLOCATE PREPARE mq_statement;

@@ -22,15 +22,13 @@ _log = logging.getLogger(__name__)
 # TCP keep-alive: a dead peer is detected within about a minute. The URL overrides these settings.
 _DEFAULTS = {
     "connect_timeout": "10",
-    "client_encoding": "utf8",
     "keepalives_idle": "30",
     "keepalives_interval": "10",
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",
 }
-# The key of the installation lock: an arbitrary number, the same in every release.
-_INSTALL_LOCK = 7_230_415_118
 _INSTALL_SECONDS = 60
+_ENCODING = {"client_encoding": "utf8"}  # another one cannot represent every text
 _ABOUT_SESSION = "SELECT current_setting('default_transaction_isolation'), pg_backend_pid()"
 
 # libpq distinguishes a refused login from an unreachable server only by the error text.
@@ -67,7 +65,7 @@ class PostgreSQL(Database):
             raise ValueError(f"database URL: {reason}") from None
 
     def _open(self, application_name: str) -> psycopg.Connection[Any]:
-        parameters = {**_DEFAULTS, "application_name": application_name, **self._parameters}
+        parameters = {**_DEFAULTS, "application_name": application_name, **self._parameters, **_ENCODING}
         try:
             connection = psycopg.connect(make_conninfo(**parameters), autocommit=True, prepare_threshold=None)
         except (psycopg.Error, UnicodeError) as error:
@@ -106,7 +104,7 @@ class PostgreSQL(Database):
         return PostgreSQLSession(connection)
 
     def yoyo_url(self) -> str:
-        parameters = {**_DEFAULTS, "application_name": "rowqueue yoyo", **self._parameters}
+        parameters = {**_DEFAULTS, "application_name": "rowqueue yoyo", **self._parameters, **_ENCODING}
         with self._opened("rowqueue apply") as connection:
             schema = yoyo_tables.schema_of(connection)
             # Only if needed: through a pooler, the next statement may use another server connection.
@@ -116,17 +114,19 @@ class PostgreSQL(Database):
 
     @contextmanager
     def installing(self) -> Iterator[None]:
-        # A transaction-level lock: unlike a session-level one, it also works through a pooler in transaction mode.
+        # A transaction's lock: unlike a session's, it also works through a pooler in transaction mode.
         with ExitStack() as stack:
             stack.enter_context(translated())
             connection = stack.enter_context(self._open("rowqueue apply"))
+            if reason := rights.unsuitable(connection):
+                raise DatabaseError(reason)
             # Before the transaction, because that must not lock yoyo's tables.
             _check_rights(connection)
-            stack.enter_context(connection.transaction())
+            stack.enter_context(connection.transaction(force_rollback=True))
             connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             connection.execute(f"SET LOCAL lock_timeout = '{_INSTALL_SECONDS}s'")
             try:
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", [_INSTALL_LOCK])
+                connection.execute(f"CREATE SCHEMA {script.INSTALL_LOCK}")
             except psycopg.errors.LockNotAvailable:
                 raise lock_held(_INSTALL_SECONDS) from None
             yield
@@ -186,7 +186,7 @@ class PostgreSQL(Database):
     def uninstall(self) -> None:
         with self.installing(), self._opened("rowqueue uninstall") as connection, connection.transaction():
             names = migrations.known(self.name, self.installed())
-            connection.execute("DROP SCHEMA IF EXISTS mq CASCADE")
+            connection.execute("DROP SCHEMA IF EXISTS mq, mq_internal CASCADE")
             yoyo_tables.forget(connection, names)
             for role in ROLES:
                 _drop_role(connection, role)
@@ -233,7 +233,8 @@ ORDER BY p.name
 # Objects that would be dropped with the schema, except the triggers of watched tables, which are the queue's own.
 _DEPENDENTS = """\
 WITH own AS (
-    SELECT 'pg_class'::regclass AS classid, oid FROM pg_class WHERE relnamespace = to_regnamespace('mq')
+    SELECT 'pg_class'::regclass AS classid, oid FROM pg_class
+    WHERE relnamespace IN (to_regnamespace('mq'), to_regnamespace('mq_internal'))
     UNION ALL SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE pronamespace = to_regnamespace('mq')
     UNION ALL SELECT 'pg_type'::regclass, oid FROM pg_type WHERE typnamespace = to_regnamespace('mq')
 ), used AS (

@@ -93,7 +93,10 @@ class Home:
         return Path(tempfile.gettempdir()) / f"rowqueue-{os.geteuid()}-{digest}"
 
     def file(self, name: str) -> IO[Any]:
-        return (self.path / name).open("a")
+        """A lock file, opened. Other users cannot open it, and so cannot take its lock."""
+        file = (self.path / name).open("a")
+        os.fchmod(file.fileno(), 0o600)
+        return file
 
     def prepare(self) -> None:
         """Create the folders. The server's own are private; otherwise any local user could log in."""
@@ -106,12 +109,17 @@ class Home:
                 "use another directory"
             )
         self.sockets.mkdir(mode=0o700, exist_ok=True)
-        found = self.sockets.lstat()
         owner = pwd.getpwnam(_SERVER_USER).pw_uid if self.as_root else os.geteuid()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid not in {owner, os.geteuid()}:
-            raise DatabaseError(f"embedded database: {self.sockets} belongs to another user; remove it")
-        os.chown(self.sockets, owner, -1)
-        self.sockets.chmod(0o700)
+        with suppress(OSError):
+            folder = os.open(self.sockets, os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                if os.fstat(folder).st_uid in {owner, os.geteuid()}:
+                    os.fchown(folder, owner, -1)
+                    os.fchmod(folder, 0o700)
+                    return
+            finally:
+                os.close(folder)
+        raise DatabaseError(f"embedded database: {self.sockets} belongs to another user; remove it")
 
     def supervised(self) -> bool:
         """Whether a supervisor is running."""
@@ -188,7 +196,6 @@ class Home:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=_environment(),
                 cwd="/",
                 start_new_session=True,
             )
@@ -280,8 +287,8 @@ def _open_to_all(path: Path) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    """Our environment without the variables that would mislead the server's programs."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PG", "LC_", "LANG"))}
+    """The environment of the server's programs. Under root another user runs them, who must not see our secrets."""
+    kept = {key: value for key, value in os.environ.items() if key in {"PATH", "LD_LIBRARY_PATH", "TMPDIR"}}
     return kept | {"LC_ALL": "C", "TZ": "UTC"}
 
 

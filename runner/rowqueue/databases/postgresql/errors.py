@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 
 from ... import contract
-from ..base import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, ReadOnly, TimedOut, not_installed
+from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, TimedOut, forbidden, not_installed
 from ..guard import is_of_contract, telling, translating
 from ..values import bits, invalid, problem_of_range, problem_of_text
 
@@ -55,7 +55,7 @@ def translate(error: Exception, closed: bool = False) -> Exception:
     if state == "3F000" or (state in {"42883", "42P01"} and "mq." in message):
         return not_installed(message)
     if state == "42501":
-        return Forbidden(message)
+        return forbidden(message, r"permission denied for function (\w+)", "GRANT {} TO …")
     return DatabaseError(message)
 
 

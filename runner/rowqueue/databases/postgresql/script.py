@@ -5,17 +5,24 @@ from collections.abc import Iterator, Sequence
 from ..base import SqlFile
 from ..migrations import hashed
 
+# The installation lock: a schema of this name that is never committed. Any user could take an advisory lock.
+INSTALL_LOCK = "rowqueue_installing"
+
 
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     """See `Database.script`."""
-    yield _SCRIPT_HEAD
+    migrations = ",\n            ".join(
+        f"('{file.name}', '{file.sha256}')" for file in files if file.kind == "migration"
+    )
+    yield _SCRIPT_HEAD.replace("%migrations%", migrations)
     for file in files:
-        yield f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n"
+        text = f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n"
         if file.kind == "migration":
-            yield _YOYO_ROW.format(name=file.name, hash=hashed(file.name))
+            text = _MIGRATION.format(name=file.name, hash=hashed(file.name), text=text)
+        yield text
     records = ",\n".join(f"    ('{file.kind}', '{file.name}', '{file.sha256}')" for file in files)
-    yield f"{_RECORD_HEAD}FROM (VALUES\n{records}\n) AS f (kind, name, sha256);\n"
-    yield "COMMIT;\n"
+    yield f"{_RECORD_HEAD}FROM (VALUES\n{records}\n) AS f (kind, name, sha256)\n{_RECORD_TAIL};\n"
+    yield f"DROP SCHEMA {INSTALL_LOCK};\nCOMMIT;\n"
 
 
 _RECORD_HEAD = """\
@@ -24,25 +31,49 @@ SELECT f.kind, f.name, f.sha256, CASE WHEN f.kind = 'procedure' THEN mq.object_f
 """
 
 
-RECORD = f"""\
-{_RECORD_HEAD}FROM (VALUES (%s, %s, %s)) AS f (kind, name, sha256)
+_RECORD_TAIL = """\
 ON CONFLICT (name) DO UPDATE
-SET kind = excluded.kind, sha256 = excluded.sha256, fingerprint = excluded.fingerprint, applied_at = excluded.applied_at
-"""
+SET kind = excluded.kind, sha256 = excluded.sha256, fingerprint = excluded.fingerprint,
+    applied_at = excluded.applied_at"""
+
+
+RECORD = f"{_RECORD_HEAD}FROM (VALUES (%s, %s, %s)) AS f (kind, name, sha256)\n{_RECORD_TAIL}"
 
 
 # yoyo's own tables as yoyo 9 makes them, for `yoyo apply` and `runner apply` to continue from.
-_SCRIPT_HEAD = """\
--- rowqueue for PostgreSQL: the whole installation, for psql. All or nothing.
+_SCRIPT_HEAD = f"""\
+-- rowqueue for PostgreSQL: the whole installation, for psql. All or nothing. Run again, it repairs an installation of
+-- this release or upgrades an earlier one.
 \\set ON_ERROR_STOP on
 BEGIN;
-SET LOCAL client_encoding = 'UTF8';
+CREATE SCHEMA {INSTALL_LOCK};
 SET LOCAL client_min_messages = warning;
-DO $$ BEGIN
-    IF EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'mq') THEN
-        RAISE EXCEPTION 'schema mq already exists: this script makes a new installation; runner apply upgrades one';
+DO $$
+DECLARE
+    v_unknown text;
+BEGIN
+    IF current_setting('server_encoding') <> 'UTF8' THEN
+        RAISE EXCEPTION 'database % has the encoding %, but the queue needs UTF8',
+            current_database(), current_setting('server_encoding')
+            USING HINT = 'Create another database with CREATE DATABASE ... ENCODING ''UTF8'' TEMPLATE template0.';
     END IF;
-END $$;
+    IF to_regclass('mq.installed') IS NOT NULL THEN
+        SELECT min(i.name) INTO v_unknown FROM mq.installed AS i
+        WHERE i.kind = 'migration' AND (i.name, i.sha256) NOT IN (VALUES
+            %migrations%);
+        IF v_unknown IS NOT NULL THEN
+            RAISE EXCEPTION 'the database has migration %, which this script does not know', v_unknown
+                USING HINT = 'Use the script of the release that installed it, or of a later one.';
+        END IF;
+        PERFORM set_config('rowqueue.applied', string_agg(i.name, ' '), true)
+        FROM mq.installed AS i WHERE i.kind = 'migration';
+    ELSIF EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname IN ('mq', 'mq_internal')) THEN
+        RAISE EXCEPTION 'another project has a schema mq or mq_internal in this database'
+            USING HINT = 'The queue needs both names: install it in another database, or rename that schema.';
+    END IF;
+END
+$$;
+SET LOCAL client_encoding = 'UTF8';
 CREATE TABLE IF NOT EXISTS public.yoyo_lock (
     locked integer DEFAULT 1, ctime timestamp, pid integer NOT NULL, PRIMARY KEY (locked)
 );
@@ -59,6 +90,10 @@ RESET client_min_messages;
 """
 
 
-_YOYO_ROW = """\
-INSERT INTO public._yoyo_migration VALUES ('{hash}', '{name}', now() AT TIME ZONE 'UTC');
+_MIGRATION = """\
+SELECT strpos(coalesce(current_setting('rowqueue.applied', true), ''), '{name}') = 0 AS is_new \\gset
+\\if :is_new
+{text}\
+\\endif
+INSERT INTO public._yoyo_migration VALUES ('{hash}', '{name}', now() AT TIME ZONE 'UTC') ON CONFLICT DO NOTHING;
 """

@@ -5,7 +5,7 @@ import re
 import pymssql
 from pymssql import _mssql
 
-from ..base import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, ReadOnly, not_installed
+from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, forbidden, not_installed
 from ..guard import is_of_contract, telling, translating
 
 # Numbers of the server's errors: https://learn.microsoft.com/sql/relational-databases/errors-events/
@@ -152,7 +152,7 @@ def translate(error: BaseException, closed: bool = False) -> Exception:
     if code in _OTHER_ARGUMENTS or (named and (code in _MISSING or absent)):
         return not_installed(message)
     if code in _FORBIDDEN or (code == UNMAPPED and "permission denied" in message):
-        return Forbidden(message)
+        return forbidden(message, r"EXECUTE permission was denied on the object '(\w+)'", "ALTER ROLE {} ADD MEMBER …")
     return DatabaseError(message)
 
 

@@ -10,7 +10,7 @@ REPORTER = "mq_reporter"  # the user that runs triggers on watched tables of ano
 _TYPES = (
     *(("items", "mq_producer"), ("items", "mq_consumer"), ("items", "mq_operator")),
     *(("places", "mq_producer"), ("places", "mq_consumer"), ("places", "mq_operator")),
-    *(("pieces", "mq_consumer"), ("pieces", "mq_operator")),
+    *(("pieces", "mq_consumer"), ("pieces", "mq_operator"), ("pieces", "mq_viewer")),
     *(("failures", "mq_consumer"), ("failures", "mq_operator"), ("events", "public")),
 )
 
@@ -25,7 +25,7 @@ SELECT g.name, p.permission_name
 FROM sys.database_permissions AS p
 INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id
 WHERE p.class = 3 AND p.major_id = SCHEMA_ID(N'mq') AND p.state IN ('G', 'W')
-    AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_reporter')"""
+    AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_viewer', N'mq_reporter')"""
 
 _ON_OBJECTS = """\
 SELECT g.name, p.permission_name, o.name
@@ -33,7 +33,7 @@ FROM sys.database_permissions AS p
 INNER JOIN sys.objects AS o ON o.object_id = p.major_id AND o.schema_id = SCHEMA_ID(N'mq')
 INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id
 WHERE p.class = 1 AND p.state IN ('G', 'W')
-    AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_reporter')"""
+    AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_viewer', N'mq_reporter')"""
 
 _ON_TYPES = """\
 SELECT g.name, p.permission_name, y.name
@@ -69,7 +69,7 @@ WHERE u.type = 'S' AND u.authentication_type = 1 AND u.principal_id > 4 AND SUSE
         FROM sys.database_role_members AS x
         INNER JOIN sys.database_principals AS r ON r.principal_id = x.role_principal_id
         WHERE x.member_principal_id = u.principal_id
-            AND r.name IN (N'mq_producer', N'mq_consumer', N'mq_operator')
+            AND r.name IN (N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_viewer')
     )
 UNION ALL
 SELECT CONCAT(N'schema mq belongs to ', USER_NAME(principal_id), N', but only dbo sees every security policy on a',
@@ -99,6 +99,7 @@ def problems(connection: Any) -> list[str]:
         found.append(f"the user {REPORTER} does not exist; triggers of watched tables may run as this user")
     procedures = contract.load().procedures.items()
     wanted = {(role, "EXECUTE", f"mq.{name}") for name, procedure in procedures for role in procedure.roles}
+    wanted |= {(role, "SELECT", f"mq.{name}") for role, names in contract.load().reads.items() for name in names}
     wanted |= {(role, "VIEW DEFINITION", "schema mq") for role in ROLES}
     wanted |= {(role, "EXECUTE", f"type mq.{name}") for name, role in _TYPES}
     if reporter:

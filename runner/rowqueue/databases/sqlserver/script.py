@@ -71,7 +71,11 @@ EXEC @got = sp_getapplock @Resource = N'{_INSTALL_LOCK}', @LockMode = 'Exclusive
 IF @got < 0
     THROW 50000, N'another installation is running in this database', 1;
 IF SCHEMA_ID(N'mq') IS NOT NULL
-    THROW 50000, N'the schema mq already exists: use `runner apply` to upgrade an installation', 1;
+BEGIN
+    IF OBJECT_ID(N'mq.installed', N'U') IS NULL
+        THROW 50000, N'another project has a schema mq in this database: install the queue in another one', 1;
+    THROW 50000, N'the queue is already installed in this database: use `runner apply` to upgrade it', 1;
+END;
 GO
 IF OBJECT_ID(N'dbo.yoyo_lock', N'U') IS NULL
     CREATE TABLE dbo.yoyo_lock (locked int DEFAULT 1, ctime datetime2, pid int NOT NULL, PRIMARY KEY (locked));

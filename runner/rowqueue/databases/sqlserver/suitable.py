@@ -25,6 +25,11 @@ def check(connection: Connection) -> None:
         raise DatabaseError(
             f"{name} is the server's own database: CREATE DATABASE for the queue and name that one in the URL"
         )
+    if connection.command(_FOREIGN) is not None:
+        raise DatabaseError(
+            f"another project has a schema mq in database {name}: install the queue in another database, or rename that"
+            " schema"
+        )
     # Babelfish reports the version of an old SQL Server and has few of these rights.
     if is_babelfish(connection):
         return
@@ -48,6 +53,10 @@ def check(connection: Connection) -> None:
     if not in_schema:  # yoyo's tables are in it
         raise Forbidden(f"user {user} needs the right ALTER on schema dbo to install")
 
+
+_FOREIGN = (
+    "SELECT SCHEMA_ID(N'mq') AS id WHERE OBJECT_ID(N'mq.installed', N'U') IS NULL AND SCHEMA_ID(N'mq') IS NOT NULL"
+)
 
 _SERVER = """\
 SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), CAST(SERVERPROPERTY('EngineEdition') AS int),

@@ -1,4 +1,5 @@
--- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits.
+-- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits,
+--              without trailing blanks.
 -- Arguments:   p_error
 -- Returns:     up to 200 characters, from the first 500 of the error; '': no error
 -- Errors:      none
@@ -11,6 +12,6 @@ CREATE OR REPLACE FUNCTION mq.error_group(
 LANGUAGE sql
 IMMUTABLE
 AS $$
-    SELECT left(regexp_replace(left(split_part(translate(coalesce(p_error, ''), chr(13), chr(10)), chr(10), 1), 500), '[0-9#]+', '#',
-        'g'), 200);
+    SELECT rtrim(left(regexp_replace(split_part(split_part(left(coalesce(p_error, ''), 500), chr(10), 1), chr(13), 1), '[0-9#]+',
+        '#', 'g'), 200), ' ');
 $$;

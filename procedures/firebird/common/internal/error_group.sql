@@ -1,4 +1,5 @@
--- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits.
+-- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits,
+--              without trailing blanks.
 -- Arguments:   p_error
 -- Returns:     up to 200 characters, from the first 500 of the error; '': no error
 -- Errors:      none
@@ -28,7 +29,7 @@ BEGIN
     -- Each round halves the number.
     WHILE (POSITION('##', v_line) > 0) DO
         v_line = REPLACE(v_line, '##', '#');
-    RETURN LEFT(v_line, 200);
+    RETURN TRIM(TRAILING FROM LEFT(v_line, 200));
 END^
 
 SET TERM ; ^

@@ -1,4 +1,5 @@
--- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits.
+-- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits,
+--              without trailing blanks.
 -- Arguments:   @error
 -- Returns:     up to 200 characters, from the first 500 of the error; '': no error
 -- Errors:      none
@@ -23,6 +24,6 @@ BEGIN
     SET @line = REPLACE(@line COLLATE Latin1_General_100_BIN2, N'#', @cr + @lf);
     SET @line = REPLACE(@line COLLATE Latin1_General_100_BIN2, @lf + @cr, N'');
     SET @line = REPLACE(@line COLLATE Latin1_General_100_BIN2, @cr + @lf, N'#');
-    RETURN LEFT(@line COLLATE Latin1_General_100_CI_AS_SC, 200);
+    RETURN RTRIM(LEFT(@line COLLATE Latin1_General_100_CI_AS_SC, 200));
 END;
 GO

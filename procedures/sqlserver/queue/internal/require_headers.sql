@@ -1,0 +1,24 @@
+-- require_headers: refuse headers that are not a JSON object with unique names, from its { to its }.
+-- Arguments:   @headers (NULL: none)
+-- Returns:     nothing
+-- Errors:      50002 invalid_argument
+-- Transaction: reads nothing
+-- Example:     EXEC mq.require_headers N'{"trace":"7"}';
+
+CREATE OR ALTER PROCEDURE mq.require_headers
+    @headers nvarchar(max)
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT ON;
+    IF @headers IS NULL
+        RETURN;
+    DECLARE @fits bit = CASE WHEN LEFT(@headers, 1) = N'{' AND RIGHT(@headers, 1) = N'}' THEN ISJSON(@headers) ELSE 0 END;
+    -- Append a character: a comparison ignores trailing blanks.
+    IF @fits = 1 AND EXISTS (
+        SELECT * FROM OPENJSON(@headers) GROUP BY ([key] + N'.') COLLATE Latin1_General_100_BIN2 HAVING COUNT(*) > 1
+    )
+        SET @fits = 0;
+    IF @fits = 0
+        EXEC mq.raise_error 'invalid_argument', N'headers: must be a JSON object with unique names';
+END;
+GO
