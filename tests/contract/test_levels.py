@@ -126,8 +126,17 @@ def test_set_queue_changes_orders_and_groups_only_where_it_sees_all_messages(q: 
             assert (row["max_attempts"], row["lease_seconds"]) == (4, 7)
 
 
+def create_feed_at_a_snapshot(here: Feed, there: Feed) -> None:
+    with snapshot(there.q):
+        here.call("create_feed", here.table, "id", "sync")
+        here.write(2, 3)
+        here.publish()
+        here.call("drop_feed")
+        there.call("create_feed", there.table, "id", "sync")
+
+
 def test_create_feed_continues_above_the_numbers_that_are_in_the_table_now(q: Queue, other: Queue) -> None:
-    """A snapshot could show an older highest number, and the next rows would get numbers that others have already read."""
+    """A snapshot could show an older highest number: the next rows would get numbers that others have already read."""
     for level in q.can.levels:
         raise_level(other, level)
         feed = make_feed(q, 1)
@@ -135,19 +144,11 @@ def test_create_feed_continues_above_the_numbers_that_are_in_the_table_now(q: Qu
         feed.publish()
         feed.call("drop_feed")
 
-        def create(here: Feed, there: Feed) -> None:
-            with snapshot(there.q):
-                here.call("create_feed", here.table, "id", "sync")
-                here.write(2, 3)
-                here.publish()
-                here.call("drop_feed")
-                there.call("create_feed", there.table, "id", "sync")
-
         if q.can.sets_level:
-            create(feed, there)
+            create_feed_at_a_snapshot(feed, there)
         else:
             with refused("wrong_isolation"):
-                create(feed, there)
+                create_feed_at_a_snapshot(feed, there)
             feed.call("create_feed", feed.table, "id", "sync")
         feed.write(4)
         feed.publish()
