@@ -189,7 +189,7 @@ def test_a_login_cannot_take_the_lock_of_an_installation(
     """Its name is in a row that the login cannot read, and cannot be computed."""
     monkeypatch.setattr(script, "INSTALL_SECONDS", 0)
     names = ("CONCAT('rowqueue.', LEFT(SHA2(DATABASE(), 256), 40))", f"'{script.LOCK_ROW}'")
-    with server.login(installed_database.url, "squatter") as url, closing(server.client(url)) as stranger:
+    with server.login(installed_database.url, "eve", "mq_operator") as url, closing(server.client(url)) as stranger:
         with pytest.raises(pymysql.Error, match="denied"):
             rows(stranger, f"SELECT GET_LOCK({script.INSTALL_LOCK}, 0)")
         for name in names:
