@@ -101,6 +101,8 @@ def test_a_restored_queue_is_put_right_by_apply(
             assert any("mq" in line for line in wrong)
             if options:
                 assert "PUBLIC may execute mq.send(text,text)" in wrong
+                told = install.rights_problems(restored)
+                assert len(wrong) > 100 > 10 > sum("PUBLIC may execute" in line for line in told) > 0
         install.apply(restored)
         assert restored.rights_problems() == []
         assert install.apply(restored) == install.Applied()

@@ -72,10 +72,11 @@ class MySQL(Database):
                     f"another project has a table {found[0]} in database {name}: install the queue in another database"
                 )
             rights.check(cursor)
-            cursor.execute(f"SELECT GET_LOCK({script.INSTALL_LOCK}, %s)", [script.INSTALL_SECONDS])
+            lock = script.INSTALL_LOCK if script.make_yoyo_tables(cursor) else f"'{script.LOCK_ROW}'"
+            cursor.execute(f"SELECT GET_LOCK({lock}, %s)", [script.INSTALL_SECONDS])
             if cursor.fetchone() != (1,):
-                # Any login can hold a lock of this name: name the connection: an administrator can end it.
-                cursor.execute(f"SELECT IS_USED_LOCK({script.INSTALL_LOCK})")
+                # Name the connection: an administrator can end it.
+                cursor.execute(f"SELECT IS_USED_LOCK({lock})")
                 (connection,) = cursor.fetchone()
                 raise lock_held(script.INSTALL_SECONDS, f"connection {connection}")
             yield
