@@ -605,7 +605,8 @@ LONG = "x" * 201
     [
         ("nothing", ["nothing"]),
         ("dead", ["command"]),
-        ("stats --database nowhere", ["--database", "unknown scheme", "known: "]),
+        ("stats --database nowhere", ["--database", "must begin with a scheme"]),
+        ("stats --database nowhere://host", ["--database", "unknown scheme", "known: "]),
         ("stats --database foo://host/x", ["--database", "'foo'"]),
         ("stats --nix", ["--nix"]),
         ("send body", ["--type"]),

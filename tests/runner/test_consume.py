@@ -223,7 +223,7 @@ def test_a_trace_continues_from_the_headers(runner: Runner, session: Session, qu
     trace = "0af7651916cd43dd8448eb211c80319c"
     headers = json.dumps({"traceparent": f"00-{trace}-b7ad6b7169203331-01", "other": 1})
     session.call("send_message", queue, "", None, None, None, None, None, headers)
-    session.call("send_message", queue, "", None, None, None, None, None, "not JSON")
+    session.call("send_message", queue, "", None, None, None, None, None, '{"traceparent": 5}')
     done = runner("consume", "--type", queue, "--handler", "jobs:traced", "--drain")
     assert done.returncode == 0, done.stderr
     first, second = joblog.read()

@@ -212,7 +212,7 @@ def look(session: Session, feeds: list[str]) -> None:
         assert {row["unpublished"] for row in call(session, "feed_stats", feed)} == {None}
 
 
-def test_who_looks_or_uninstalls_runs_no_code_of_a_tables_owner(
+def test_looking_and_uninstalling_run_no_code_of_a_tables_owner(
     mallory: Mallory,
     installed_database: Database,
     server: Server,

@@ -224,7 +224,7 @@ def test_the_keys_change_what_they_say_once_the_answer_is_yes(drive: Run, sessio
 def test_hostile_names_and_bodies_are_inert_text(drive: Run, session: Session, name: str) -> None:
     hostile = f"{name}[bold red]\x1b[31m\n\u202e[/]"
     for body in ("[link=x]\x1b]0;title\x07", '{"a": "\x1b[2J[/]"}', "\u202egnp.exe\r\n\tx"):
-        session.call("send_message", hostile, body, None, None, None, None, None, "[red]\x1b", "[/nothing]")
+        session.call("send_message", hostile, body, None, None, None, None, None, '{"a": "[red]\u202e"}', "[/nothing]")
 
     async def steps(driver: Driver) -> None:
         await driver.find(name)
@@ -232,7 +232,7 @@ def test_hostile_names_and_bodies_are_inert_text(drive: Run, session: Session, n
         await driver.press("enter")
         await driver.sees("[link=x]\\u001b]0;title\\u0007")
         await driver.press("enter")
-        await driver.sees("[red]\\u001b", "[/nothing]", "[link=x]\\u001b]0;title\\u0007")
+        await driver.sees("[red]\\u202e", "[/nothing]", "[link=x]\\u001b]0;title\\u0007")
         assert "\x1b" not in driver.text() and "\u202e" not in driver.text()
 
     drive(steps, (160, 30))

@@ -109,7 +109,7 @@ def test_worker_gets_the_message_as_one_line(
 ) -> None:
     headers = '{"h": 1.0000000000000000001,\n "é": null}'
     first = session.call("send_message", queue, "é", None, 5, "group", "dedup", 3, headers, "me")[0]
-    session.call("send_message", queue, "text", None, None, None, None, None, "not JSON")
+    session.call("send_message", queue, "text", None, None, None, None, None, "{}")
     done = consume(worker=f"{WORKER} lines")
     assert done.returncode == 0, done.stderr
     lines = {json.loads(line)["body"]: line for line in joblog.read()}
@@ -128,7 +128,7 @@ def test_worker_gets_the_message_as_one_line(
         "source": "me",
     }
     other = json.loads(lines["text"])
-    assert (other["headers"], other["group_key"], other["dedup_key"]) == ("not JSON", None, None)
+    assert (other["headers"], other["group_key"], other["dedup_key"]) == ({}, None, None)
     assert states() == {}
 
 

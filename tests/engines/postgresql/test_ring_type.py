@@ -133,8 +133,8 @@ def test_an_upgrade_keeps_what_is_in_the_queue(server: Server, empty_database: D
             "CREATE INDEX ready_ring ON mq.ready (type, id)",
             "DROP TABLE mq.ring_type",
             "ALTER TABLE mq.batch ALTER COLUMN ids SET STORAGE EXTENDED",
-            "DELETE FROM mq.installed WHERE name LIKE '%0008%' OR name = 'message_state'",
-            "DELETE FROM _yoyo_migration WHERE migration_id LIKE '0008%'",
+            "DELETE FROM mq.installed WHERE name LIKE '%0008%' OR name IN ('message_state', 'message_overview')",
+            "DELETE FROM _yoyo_migration WHERE migration_id LIKE '%0008%'",
         ):
             connection.execute(statement)
         for attempts, later in ((0, "0"), (1, "1 minute")):

@@ -293,7 +293,7 @@ NEW_ROWS = "REFERENCING NEW TABLE AS new_rows"
 def test_a_trigger_reports_only_the_table_that_it_fires_on(
     sql: Sql, session: Session, schema: str, queue: str, mallory: tuple[str, Any]
 ) -> None:
-    """Whatever its argument says. Any operator can create one on its own table."""
+    """Its argument does not matter. Any operator can create one on its own table."""
     table, (name, connection) = f"{schema}.t", mallory
     sql(f"CREATE TABLE {table} (id integer PRIMARY KEY)")
     watch(session, table, queue)

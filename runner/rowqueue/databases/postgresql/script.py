@@ -15,11 +15,12 @@ def parts(files: Sequence[SqlFile]) -> Iterator[str]:
         f"('{file.name}', '{file.sha256}')" for file in files if file.kind == "migration"
     )
     yield _SCRIPT_HEAD.replace("%migrations%", migrations)
-    for file in files:
-        text = f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n"
+    texts = {file: f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n" for file in files}
+    for file, text in texts.items():
         if file.kind == "migration":
-            text = _MIGRATION.format(name=file.name, hash=hashed(file.name), text=text)
-        yield text
+            yield _MIGRATION.format(name=file.name, hash=hashed(file.name), text=text)
+    yield "RESET client_min_messages;\n"
+    yield from (text for file, text in texts.items() if file.kind != "migration")
     records = ",\n".join(f"    ('{file.kind}', '{file.name}', '{file.sha256}')" for file in files)
     yield f"{_RECORD_HEAD}FROM (VALUES\n{records}\n) AS f (kind, name, sha256)\n{_RECORD_TAIL};\n"
     yield f"DROP SCHEMA {INSTALL_LOCK};\nCOMMIT;\n"
@@ -86,7 +87,6 @@ INSERT INTO public._yoyo_version VALUES (2, now() AT TIME ZONE 'UTC') ON CONFLIC
 CREATE TABLE IF NOT EXISTS public._yoyo_migration (
     migration_hash varchar(64), migration_id varchar(255), applied_at_utc timestamp, PRIMARY KEY (migration_hash)
 );
-RESET client_min_messages;
 """
 
 
