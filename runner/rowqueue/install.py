@@ -1,7 +1,8 @@
 """Installs the SQL: versioned migrations through yoyo, then changed procedure files, then the grants."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -9,6 +10,10 @@ from . import contract
 from .databases import Database, DatabaseError, Forbidden, Installed, QueueError, SqlFile, open_database
 from .databases.migrations import InstallError as InstallError
 from .databases.migrations import earlier_name, migrate
+
+_SHOWN = 3  # names of objects with the same problem
+_ROLES = "producer|consumer|operator|viewer|owner|reporter"
+_OBJECT = re.compile(rf"(?<![\w.])(?!mq_(?:{_ROLES})\b)mq[._]\w+(?:\([^)]*\))?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Applied:
 
     migrations: list[str] = field(default_factory=list)
     procedures: list[str] = field(default_factory=list)
-    mended: list[str] = field(default_factory=list)
+    repaired: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
 
@@ -94,7 +99,22 @@ def pending(database: Database) -> list[FileStatus]:
 
 def rights_problems(database: Database) -> list[str]:
     """What is wrong with the rights of an installed queue; [] also when nothing is installed."""
-    return database.rights_problems() if database.installed() is not None else []
+    return briefly(database.rights_problems()) if database.installed() is not None else []
+
+
+def briefly(problems: Iterable[str]) -> list[str]:
+    """Problems that differ only in the object of the queue, as one line: a restore without grants has hundreds."""
+    alike: dict[str, list[str]] = {}
+    for problem in problems:
+        alike.setdefault(_OBJECT.sub("...", problem, count=1), []).append(problem)
+    found = []
+    for same in alike.values():
+        if len(same) <= _SHOWN + 1:
+            found += same
+            continue
+        names = [match[0] for problem in same[:_SHOWN] if (match := _OBJECT.search(problem))]
+        found.append(f"{same[0]}, and the same of {len(same) - 1:,} others: {', '.join(names[1:])}, ...")
+    return found
 
 
 def apply(database: Database, break_lock: bool = False) -> Applied:
@@ -111,13 +131,13 @@ def apply(database: Database, break_lock: bool = False) -> Applied:
         _refuse(status(database))
         applied.migrations = migrate(database, break_lock)
         changed = {file.name for file in status(database) if file.state != "ok"}
-        applied.mended = [] if changed else rights_problems(database)
-        if changed or applied.mended:
+        applied.repaired = [] if changed else rights_problems(database)
+        if changed or applied.repaired:
             changed.add(contract.GRANTS)  # a migration's new tables need grants too
         _run(database, changed, applied)
         # Grants alone do not repair everything: a wrong owner needs the object created again.
         if changed and (wrong := rights_problems(database)):
-            applied.mended = applied.mended or wrong
+            applied.repaired = applied.repaired or wrong
             _run(database, {file.name for file in known(database) if file.kind == "procedure"}, applied)
             applied.notices += [f"still wrong: {problem}" for problem in rights_problems(database)]
         if changed:

@@ -238,6 +238,34 @@ def test_claims_work_after_the_table_of_marks_is_emptied(q: Queue, other: Queue,
     assert q.claim(1) == []
 
 
+def test_the_lowered_mark_of_a_long_transaction_is_deleted(q: Queue, other: Queue, server: Server) -> None:
+    """It is far behind the marks of the claims that ran in the meantime."""
+    mark = server.table("mark")
+
+    def newest() -> int:
+        n: int = q.sql(f"SELECT MAX(n) AS n FROM {mark} WHERE type = %s", q.name)[0]["n"]
+        return n
+
+    def renew(ahead: int) -> None:
+        """Let the next claim be a full scan that many numbers ahead."""
+        n = newest()
+        q.sql(f"UPDATE {mark} SET n = n + {ahead}, scanned_at = '2000-01-01' WHERE type = %s AND n = %s", q.name, n)
+        q.send()
+        q.claim()
+
+    q.send()
+    key = other.claim_key()
+    q.send()
+    q.claim()
+    with other.session.transaction():
+        other.on("release_batch", key)
+        renew(500)
+    for _ in range(2):
+        renew(-newest() % 100)
+    numbers = [row["n"] for row in q.sql(f"SELECT n FROM {mark} WHERE type = %s", q.name)]
+    assert min(numbers) > 400
+
+
 def test_claim_batch_finds_at_once_what_a_sender_commits_after_a_newer_message_was_claimed(
     q: Queue, other: Queue
 ) -> None:
@@ -287,7 +315,7 @@ def test_claim_batch_of_one_counts_attempts(q: Queue) -> None:
 
 @pytest.mark.parametrize("way", ["claim_batch", "finish_batch", "claim_wraparound"])
 def test_a_batch_key_says_nothing_about_the_next_one(q: Queue, way: str) -> None:
-    """Each digit is random, except the two that tell the version of a UUID."""
+    """Each digit is random, except the two that hold the version of a UUID."""
     count = 40
     q.send_many(count)
     keys = [q.call("claim_wraparound" if way == "claim_wraparound" else "claim_batch")[0]["batch_key"]]

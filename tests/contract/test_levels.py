@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from queues import Queue, in_time, refused
+from queues import Feed, Queue, in_time, make_feed, refused
 from rowqueue.databases import Conflict, Row
 
 KEY = "key"
@@ -124,3 +124,33 @@ def test_set_queue_changes_orders_and_groups_only_where_it_sees_all_messages(q: 
             assert q.can.conflicts_at(q.sql)
         else:
             assert (row["max_attempts"], row["lease_seconds"]) == (4, 7)
+
+
+def create_feed_at_a_snapshot(here: Feed, there: Feed) -> None:
+    with snapshot(there.q):
+        here.call("create_feed", here.table, "id", "sync")
+        here.write(2, 3)
+        here.publish()
+        here.call("drop_feed")
+        there.call("create_feed", there.table, "id", "sync")
+
+
+def test_create_feed_continues_above_the_numbers_that_are_in_the_table_now(q: Queue, other: Queue) -> None:
+    """A snapshot could show an older highest number: the next rows would get numbers that others have already read."""
+    for level in q.can.levels:
+        raise_level(other, level)
+        feed = make_feed(q, 1)
+        there = feed.by(other.session)
+        feed.publish()
+        feed.call("drop_feed")
+
+        if q.can.sets_level:
+            create_feed_at_a_snapshot(feed, there)
+        else:
+            with refused("wrong_isolation"):
+                create_feed_at_a_snapshot(feed, there)
+            feed.call("create_feed", feed.table, "id", "sync")
+        feed.write(4)
+        feed.publish()
+        assert sorted(number or 0 for number in feed.numbers().values()) == [1, 2, 3, 4], level
+        feed.call("drop_feed")

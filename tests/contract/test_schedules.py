@@ -417,6 +417,36 @@ def test_every_way_to_claim_finds_due_messages(q: Queue, schedule: Schedule, way
     assert [message["body"] for message in q.call(way)] == ["body"]
 
 
+@pytest.mark.parametrize("what", ["schedule", "expired claim"])
+def test_wait_for_message_reports_what_is_due_only_when_a_claim_finds_it(
+    q: Queue, schedule: Schedule, what: str
+) -> None:
+    """A claim finds it in the next full scan. Before that, a consumer would ask and claim in a busy loop."""
+    schedule.set()
+    q.send()
+    q.on("complete_batch", q.claim_key())
+    if what == "schedule":
+        schedule.change(next_at=timedelta(seconds=-1))
+    else:
+        q.send()
+        q.claim(lease_seconds=0)
+    for seconds in (0, 4):  # of a full scan just now, and of a slow one: the next is later
+        at = q.can.instant.format(datetime.now(UTC) + timedelta(seconds=seconds))
+        q.sql(f"UPDATE {schedule.marks} SET scanned_at = {at} WHERE type = %s", q.name)
+        for _ in range(3):
+            ready, found = q.call("wait_for_message")[0]["ready"], q.claim()
+            assert ready <= len(found)
+            if found:
+                break
+        if found:
+            return
+    [waiting] = q.call("wait_for_message")
+    assert (waiting["ready"], waiting["next_run_at"] > datetime.now(UTC)) == (0, True)
+    q.sql(f"UPDATE {schedule.marks} SET scanned_at = '2000-01-01' WHERE type = %s", q.name)
+    assert q.call("wait_for_message")[0]["ready"] == 1
+    assert len(q.claim()) == 1
+
+
 def test_finishing_a_batch_claims_what_is_due(q: Queue, schedule: Schedule) -> None:
     q.send("first")
     key = q.claim_key()
@@ -474,7 +504,7 @@ def test_run_schedule_sends_one_message_more(q: Queue, schedule: Schedule) -> No
     assert (row["last_id"], row["next_at"]) == (second, found["next_at"])
 
 
-def test_what_is_rolled_back_is_due_again(q: Queue, schedule: Schedule, other: Queue) -> None:
+def test_a_rolled_back_schedule_is_due_again(q: Queue, schedule: Schedule, other: Queue) -> None:
     schedule.set()
     due = schedule.pass_time()
     with pytest.raises(ZeroDivisionError), q.session.transaction():

@@ -127,7 +127,7 @@ def test_a_new_migration_is_applied_once_to_a_database_that_has_the_others(
     (migrations / "rowqueue_9999_more.sql").write_text(text)
     assert states(installed_database) == {"rowqueue_9999_more": "missing"}
     applied = install.apply(installed_database)
-    assert (applied.migrations, applied.procedures, applied.mended) == (["rowqueue_9999_more"], ["grants"], [])
+    assert (applied.migrations, applied.procedures, applied.repaired) == (["rowqueue_9999_more"], ["grants"], [])
     install.apply(installed_database)
     assert server.query(installed_database.url, f"SELECT id FROM {more}") == [{"id": 7}]
 
@@ -397,3 +397,20 @@ def test_each_role_of_the_queue_can_check_the_installation(database: Database, s
     role = f"test_{uuid.uuid4().hex[:8]}"
     with server.login(database.url, role, granted) as url:
         assert {file.state for file in install.status(type(database)(url))} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "PUBLIC may execute mq.f{}(text,text)",
+        "mq_consumer lacks EXECUTE on mq_f{}",
+        "mq_f{} belongs to root@%, not to mq_owner@localhost",
+        "MQ_F{} lacks a right on 2 objects of the queue",
+        "mq_operator has SELECT on type mq.f{}",
+    ],
+)
+def test_the_same_problem_of_many_objects_is_one_line(form: str) -> None:
+    few, many = ([form.format(n) for n in range(count)] for count in (4, 120))
+    assert install.briefly(["role mq_viewer does not exist", *few]) == ["role mq_viewer does not exist", *few]
+    [line] = install.briefly(many)
+    assert line.startswith(f"{many[0]}, and the same of 119 others: ") and "f2" in line.lower() and len(line) < 150

@@ -3,8 +3,8 @@
 --              they include all columns of a primary key or unique index), p_sync_column (a bigint column that allows NULL;
 --              an ascending index begins with it)
 -- Returns:     created: 1; 0 when the same feed already exists
--- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
--- Transaction: joins the caller's; waits for a call that creates the same feed, in NO WAIT for two seconds
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
+-- Transaction: joins the caller's, which must be READ COMMITTED; waits for a call that creates the same feed, in NO WAIT for two seconds
 -- Example:     SELECT * FROM mq_create_feed('orders', 'orders', 'id', 'sync');
 --
 -- The table is read and changed with the rights of the caller, here and in publish_feed and fetch_feed.
@@ -37,6 +37,9 @@ DECLARE v_old_sync varchar(63) CHARACTER SET UTF8;
 DECLARE v_old_keys mq_text;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
+    -- A snapshot could show an older highest number.
+    IF (RDB$GET_CONTEXT('SYSTEM', 'ISOLATION_LEVEL') <> 'READ COMMITTED') THEN
+        EXECUTE PROCEDURE mq_require_read_committed;
     SELECT name, quoted FROM mq_find_table('table', :p_table) INTO v_table, v_quoted;
     SELECT LIST(quoted) FROM mq_find_columns('key_columns', :v_table, COALESCE(:p_key_columns, '')) INTO v_keys;
     SELECT COUNT(*), MAX(name), MAX(quoted), MAX(type), MAX(nullable)

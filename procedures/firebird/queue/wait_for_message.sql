@@ -21,6 +21,8 @@ RETURNS (
 )
 AS
 DECLARE v_now timestamp;
+DECLARE v_scanned_at timestamp;
+DECLARE v_scan_at timestamp = '1900-01-01';
 DECLARE v_due timestamp;
 DECLARE v_lease timestamp;
 DECLARE v_next_at timestamp;
@@ -54,6 +56,20 @@ BEGIN
     ORDER BY s.type, s.next_at
     ROWS 1
     INTO v_next_at;
+    -- A claim rescues expired claims and sends due schedules only in a full scan: see pick and claim_wraparound. They are not
+    -- ready before the next one.
+    SELECT DATEADD(1 SECOND TO scanned_at) FROM mq_mark WHERE type = :p_type ORDER BY type DESC, n DESC ROWS 1
+    INTO v_scanned_at;
+    IF (v_scanned_at BETWEEN v_now AND DATEADD(7 SECOND TO v_now)) THEN
+        v_scan_at = v_scanned_at;
+    v_scanned_at = NULL;
+    SELECT low_until FROM mq_ring WHERE type = :p_type AND reader = ''
+    ORDER BY type DESC, reader DESC, n DESC, after_id DESC ROWS 1
+    INTO v_scanned_at;
+    IF (v_scanned_at BETWEEN v_now AND DATEADD(6 SECOND TO v_now)) THEN
+        v_scan_at = MAXVALUE(v_scan_at, v_scanned_at);
+    v_lease = MAXVALUE(v_lease, v_scan_at);
+    v_next_at = MAXVALUE(v_next_at, v_scan_at);
     next_run_at = NULLIF(MINVALUE(COALESCE(v_due, c_never), COALESCE(v_lease, c_never), COALESCE(v_next_at, c_never)), c_never);
     ready = 0;
     IF (v_paused = 0) THEN

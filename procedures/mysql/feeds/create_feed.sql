@@ -3,8 +3,8 @@
 --              (1 to 100 names separated by commas; they include all columns of a primary key or unique index),
 --              p_sync_column (a bigint column that allows NULL; an index begins with it)
 -- Returns:     created: 1; 0 when the same feed already exists
--- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
--- Transaction: joins the caller's
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
+-- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     CALL mq_create_feed('orders', 'shop.orders', 'id', 'sync');
 
 DROP PROCEDURE IF EXISTS mq_create_feed;
@@ -35,7 +35,8 @@ BEGIN
         RESIGNAL;
     END;
     CALL mq_require_name('feed', p_feed, 0);
-    CALL mq_begin_call(0, v_own);
+    -- A snapshot could show an older highest number.
+    CALL mq_begin_call(1, v_own);
     CALL mq_find_table('table', p_table, v_schema, v_name, v_quoted, v_label);
     CALL mq_find_columns('key_columns', v_quoted, p_key_columns, v_keys);
     CALL mq_find_columns('sync_column', v_quoted, p_sync_column, v_columns);

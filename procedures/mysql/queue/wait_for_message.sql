@@ -22,7 +22,7 @@ BEGIN
     DECLARE c_pause double DEFAULT 0.02;
     DECLARE c_longest_pause double DEFAULT 1;
     DECLARE c_quick int DEFAULT 8;
-    DECLARE v_now, v_before datetime(6);
+    DECLARE v_now, v_before, v_scan_at datetime(6);
     DECLARE v_left double DEFAULT COALESCE(p_seconds, 0);
     DECLARE v_slept, v_took double;
     DECLARE v_polls int;
@@ -33,14 +33,27 @@ BEGIN
     CALL mq_require_range('seconds', p_seconds, 0, 315360000);
     SET v_now = UTC_TIMESTAMP(6);
     polls: LOOP
+        -- A claim rescues expired claims and sends due schedules only in a full scan: see pick and claim_wraparound. They are
+        -- not ready before the next one.
+        SELECT COALESCE(MAX(t.scan_at), '1000-01-01') INTO v_scan_at
+        FROM (
+            (SELECT scanned_at + INTERVAL 1 SECOND AS scan_at FROM mq_mark FORCE INDEX (mark_newest)
+                WHERE type = p_type ORDER BY n DESC LIMIT 1)
+            UNION ALL
+            (SELECT low_until FROM mq_ring FORCE INDEX (ring_newest)
+                WHERE type = p_type AND reader = '' ORDER BY n DESC, after_id DESC LIMIT 1)
+        ) AS t
+        WHERE t.scan_at BETWEEN v_now AND v_now + INTERVAL 6 SECOND;
         -- SELECT ... INTO reads without locks; a subquery in SET or IF locks.
         SELECT q.paused = 0 AND (
             EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
             OR EXISTS (SELECT 1 FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type AND d.run_at <= v_now
                 AND d.attempts >= 0)
-            OR EXISTS (SELECT 1 FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type
-                AND b.lease_until <= v_now AND b.lease_seconds >= 0)
-            OR EXISTS (SELECT 1 FROM mq_schedule AS s FORCE INDEX (schedule_due) WHERE s.type = p_type AND s.next_at <= v_now)
+            OR v_scan_at <= v_now AND (
+                EXISTS (SELECT 1 FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type
+                    AND b.lease_until <= v_now AND b.lease_seconds >= 0)
+                OR EXISTS (SELECT 1 FROM mq_schedule AS s FORCE INDEX (schedule_due) WHERE s.type = p_type AND s.next_at <= v_now)
+            )
         ), q.max_active + q.rate > 0
         INTO v_ready, v_limited
         FROM mq_queue AS q WHERE q.type IN (p_type, '') ORDER BY q.type DESC LIMIT 1;
@@ -76,9 +89,9 @@ BEGIN
     FROM (
         (SELECT run_at AS due FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type ORDER BY run_at, id LIMIT 1)
         UNION ALL
-        (SELECT lease_until FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type ORDER BY lease_until LIMIT 1)
+        (SELECT GREATEST(lease_until, v_scan_at) FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type ORDER BY lease_until LIMIT 1)
         UNION ALL
-        (SELECT MIN(next_at) FROM mq_schedule FORCE INDEX (schedule_due) WHERE type = p_type)
+        (SELECT GREATEST(MIN(next_at), v_scan_at) FROM mq_schedule FORCE INDEX (schedule_due) WHERE type = p_type)
     ) AS t;
 END//
 

@@ -3,8 +3,8 @@
 --              100 names separated by commas; they include all columns of a primary key or unique index), p_sync_column (a
 --              bigint column that allows NULL; an index begins with it)
 -- Returns:     created: 1; 0 when the same feed already exists
--- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
--- Transaction: joins the caller's
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
+-- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     SELECT mq.create_feed('orders', 'shop.orders', 'id', 'sync');
 
 CREATE OR REPLACE FUNCTION mq.create_feed(

@@ -18,7 +18,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @ready smallint = 0, @paused bit, @limited bit, @in_groups bit, @room bit, @token datetime2(6);
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @until datetime2(7), @next datetime2(7), @began datetime2(7);
-    DECLARE @left bigint, @pause int, @delay nvarchar(12);
+    DECLARE @scan_at datetime2(7), @left bigint, @pause int, @delay nvarchar(12);
     EXEC mq.require_name 'type', @type, 0;
     SET @name = @type;
     EXEC mq.require_range 'seconds', @seconds, 0, 315360000;
@@ -32,6 +32,27 @@ BEGIN
         FROM mq.policy(@name);
         IF @paused = 0 AND @limited = 1
             SET @room = mq.has_room(@name, @now);
+        -- A claim rescues expired claims and sends due schedules only in a full scan: see pick and claim_wraparound. They are
+        -- not ready before the next one.
+        SELECT @scan_at = COALESCE(MAX(t.scan_at), '1900-01-01')
+        FROM (
+            SELECT m.scan_at
+            FROM (
+                SELECT TOP (1) DATEADD(SECOND, 1, scanned_at) AS scan_at
+                FROM mq.mark WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                WHERE type = @name
+                ORDER BY n DESC, priority, run_at, id
+            ) AS m
+            UNION ALL
+            SELECT r.low_until
+            FROM (
+                SELECT TOP (1) low_until
+                FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
+                WHERE type = @name AND reader = N''
+                ORDER BY n DESC, after_id DESC
+            ) AS r
+        ) AS t
+        WHERE t.scan_at BETWEEN @now AND DATEADD(SECOND, 6, @now);
         -- A locked row is being claimed or is not committed yet.
         IF @paused = 0 AND @room = 1 AND @in_groups = 0
             AND EXISTS (SELECT * FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name)
@@ -42,11 +63,11 @@ BEGIN
             SELECT * FROM mq.delayed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name AND run_at <= @now
         )
             SET @ready = 1;
-        ELSE IF @paused = 0 AND @room = 1 AND EXISTS (
+        ELSE IF @paused = 0 AND @room = 1 AND @scan_at <= @now AND EXISTS (
             SELECT * FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name AND lease_until <= @now
         )
             SET @ready = 1;
-        ELSE IF @paused = 0 AND @room = 1 AND EXISTS (
+        ELSE IF @paused = 0 AND @room = 1 AND @scan_at <= @now AND EXISTS (
             SELECT * FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name AND next_at <= @now
         )
             SET @ready = 1;
@@ -73,7 +94,7 @@ BEGIN
             ORDER BY run_at, id
         ) AS d
         UNION ALL
-        SELECT b.due
+        SELECT CASE WHEN b.due < @scan_at THEN @scan_at ELSE b.due END
         FROM (
             SELECT TOP (1) lease_until AS due
             FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
@@ -81,7 +102,7 @@ BEGIN
             ORDER BY lease_until
         ) AS b
         UNION ALL
-        SELECT s.due
+        SELECT CASE WHEN s.due < @scan_at THEN @scan_at ELSE s.due END
         FROM (
             SELECT TOP (1) next_at AS due
             FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)

@@ -155,7 +155,7 @@ def other_database(server: LocalFirebird, name: str, statement: str) -> str:
         ("dialect.fdb", "CREATE DATABASE '{}';", r"dialect 1.*gfix -sql_dialect 3"),
     ],
 )
-def test_what_cannot_hold_the_queue_is_refused_before_anything_is_made(
+def test_an_unsuitable_database_is_refused_before_anything_is_created(
     server: Server, name: str, statement: str, told: str
 ) -> None:
     assert isinstance(server, LocalFirebird)

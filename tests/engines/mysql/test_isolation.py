@@ -177,9 +177,25 @@ def test_an_installation_names_the_connection_that_holds_its_lock(
 ) -> None:
     monkeypatch.setattr(script, "INSTALL_SECONDS", 0)
     with closing(server.client(empty_database.url)) as holder:
+        script.make_yoyo_tables(holder.cursor())
         rows(holder, f"DO GET_LOCK({script.INSTALL_LOCK}, 0)")
         with pytest.raises(Conflict, match=f"connection {holder.thread_id()} holds its lock"):
             install.apply(empty_database)
+
+
+def test_a_login_cannot_take_the_lock_of_an_installation(
+    server: Server, installed_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name is in a row that the login cannot read, and cannot be computed."""
+    monkeypatch.setattr(script, "INSTALL_SECONDS", 0)
+    names = ("CONCAT('rowqueue.', LEFT(SHA2(DATABASE(), 256), 40))", f"'{script.LOCK_ROW}'")
+    with server.login(installed_database.url, "eve", "mq_operator") as url, closing(server.client(url)) as stranger:
+        with pytest.raises(pymysql.Error, match="denied"):
+            rows(stranger, f"SELECT GET_LOCK({script.INSTALL_LOCK}, 0)")
+        for name in names:
+            assert rows(stranger, f"SELECT GET_LOCK({name}, 0) AS held") == [{"held": 1}]
+        with installed_database.installing():
+            assert rows(stranger, "SELECT 1 AS n") == [{"n": 1}]
 
 
 def test_without_the_right_to_see_it_the_level_of_the_session_counts(shown: Callable[[], Client]) -> None:
@@ -208,7 +224,7 @@ def test_without_the_right_to_see_it_the_level_of_the_session_counts(shown: Call
     client.execute("COMMIT")
 
 
-def test_what_the_performance_schema_does_not_record_is_not_believed(shown: Callable[[], Client]) -> None:
+def test_figures_that_the_performance_schema_does_not_record_are_ignored(shown: Callable[[], Client]) -> None:
     """It keeps the last recorded transaction, which may still be open."""
     client = shown()
     if client.is_mariadb:

@@ -18,12 +18,13 @@ CREATE OR ALTER PROCEDURE mq_renew_ring_mark (
 )
 AS
 -- Delete marks up to this many numbers back: concurrent claims may have left some.
+-- One renewal in a hundred deletes all: the lowered mark of a long transaction may be further back.
 DECLARE c_old integer = 20;
 DECLARE v_n bigint;
 BEGIN
     INSERT INTO mq_ring (type, reader, n, after_id, low_until, promoted_to)
     VALUES (:p_type, '', COALESCE(:p_n, 0) + 1, COALESCE(:p_after_id, GEN_ID(mq_message_id, 0)), :p_low_until, :p_promoted_to);
-    FOR SELECT n FROM mq_ring WHERE type = :p_type AND reader = '' AND n BETWEEN :p_n - :c_old AND :p_n
+    FOR SELECT n FROM mq_ring WHERE type = :p_type AND reader = '' AND n BETWEEN IIF(MOD(:p_n, 100) = 0, 0, :p_n - :c_old) AND :p_n
         INTO v_n AS CURSOR old
     DO
     BEGIN

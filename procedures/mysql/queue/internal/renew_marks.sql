@@ -32,6 +32,7 @@ BEGIN
     -- Each mark costs one more statement in a claim that finds too few messages. Priorities after the eighth get no mark.
     DECLARE c_marks int DEFAULT 8;
     -- Delete marks up to this many numbers back: concurrent claims may have left some.
+    -- One renewal in a hundred deletes all: the lowered mark of a long transaction may be further back.
     DECLARE c_old int DEFAULT 20;
     DECLARE v_places, v_marks longtext CHARACTER SET utf8mb4;
     SELECT CONCAT('[', GROUP_CONCAT('[', l.priority, ',"', l.run_at, '",', l.id, ']' ORDER BY l.priority), ']')
@@ -64,7 +65,7 @@ BEGIN
     INTO v_marks
     FROM (
         SELECT id FROM mq_mark FORCE INDEX (mark_newest)
-        WHERE type = p_type AND n BETWEEN p_n - c_old AND p_n AND scanned_at >= '1000-01-01'
+        WHERE type = p_type AND n BETWEEN IF(p_n % 100 = 0, 0, p_n - c_old) AND p_n AND scanned_at >= '1000-01-01'
         FOR UPDATE SKIP LOCKED
     ) AS k;
     IF v_marks IS NOT NULL THEN

@@ -22,6 +22,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     -- Delete marks up to this many numbers back: concurrent claims may have left some.
+    -- One renewal in a hundred deletes all: the lowered mark of a long transaction may be further back.
     DECLARE c_old int DEFAULT 20;
     DECLARE v_marks longtext CHARACTER SET utf8mb4;
     INSERT INTO mq_ring (n, after_id, low_until, promoted_to, type, reader)
@@ -30,7 +31,7 @@ BEGIN
     INTO v_marks
     FROM (
         SELECT id FROM mq_ring FORCE INDEX (ring_newest)
-        WHERE type = p_type AND reader = '' AND n BETWEEN p_n - c_old AND p_n AND low_until >= '1000-01-01'
+        WHERE type = p_type AND reader = '' AND n BETWEEN IF(p_n % 100 = 0, 0, p_n - c_old) AND p_n AND low_until >= '1000-01-01'
         FOR UPDATE SKIP LOCKED
     ) AS k;
     IF v_marks IS NOT NULL THEN

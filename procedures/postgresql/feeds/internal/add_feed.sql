@@ -1,8 +1,8 @@
 -- add_feed: store a new feed, for a caller with the right to publish it.
 -- Arguments:   p_new (its row of mq.feed), p_pass (see my_pass)
 -- Returns:     1; 0 when the same feed already exists
--- Errors:      50006 unsuitable_table, 50007 already_exists
--- Transaction: joins the caller's
+-- Errors:      50001 wrong_isolation, 50006 unsuitable_table, 50007 already_exists
+-- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     SELECT mq.add_feed(v_new, v_pass);
 
 CREATE OR REPLACE FUNCTION mq.add_feed(
@@ -18,6 +18,8 @@ DECLARE
     v_feed mq.feed;
 BEGIN
     PERFORM mq.require_pass(p_pass, mq.relation_of(p_new.table_schema, p_new.table_name), 'publish', p_new.sync_column);
+    -- A snapshot could have shown an older highest number.
+    PERFORM mq.require_read_committed();
     p_new.created_at := clock_timestamp();
     INSERT INTO mq.feed SELECT p_new.* ON CONFLICT DO NOTHING;
     IF FOUND THEN

@@ -26,6 +26,7 @@ DECLARE
     -- Each mark costs one more statement in a claim that finds too few messages. Priorities after the eighth get no mark.
     c_marks CONSTANT integer := 8;
     -- Delete marks up to this many numbers back: concurrent claims may have left some.
+    -- One renewal in a hundred deletes all: the lowered mark of a long transaction may be further back.
     c_old CONSTANT bigint := 20;
     v_n bigint := coalesce(p_n, 0) + 1;
 BEGIN
@@ -57,7 +58,7 @@ BEGIN
     WHERE ctid = ANY (ARRAY(
         SELECT ctid
         FROM mq.mark
-        WHERE type = p_type AND n BETWEEN p_n - c_old AND p_n
+        WHERE type = p_type AND n BETWEEN CASE p_n % 100 WHEN 0 THEN 0 ELSE p_n - c_old END AND p_n
         FOR UPDATE SKIP LOCKED
     ));
 END

@@ -18,6 +18,7 @@ LANGUAGE plpgsql
 AS $$
 DECLARE
     -- Delete marks up to this many numbers back: concurrent claims may have left some.
+    -- One renewal in a hundred deletes all: the lowered mark of a long transaction may be further back.
     c_old CONSTANT bigint := 20;
 BEGIN
     INSERT INTO mq.ring (n, after_id, low_until, promoted_to, type, reader)
@@ -27,7 +28,7 @@ BEGIN
     WHERE ctid = ANY (ARRAY(
         SELECT ctid
         FROM mq.ring
-        WHERE type = p_type AND reader = '' AND n BETWEEN p_n - c_old AND p_n
+        WHERE type = p_type AND reader = '' AND n BETWEEN CASE p_n % 100 WHEN 0 THEN 0 ELSE p_n - c_old END AND p_n
         FOR UPDATE SKIP LOCKED
     ));
 END

@@ -26,6 +26,7 @@ BEGIN
     -- Each mark costs one more statement in a claim that finds too few messages. Priorities after the eighth get no mark.
     DECLARE @marks int = 8;
     -- Delete marks up to this many numbers back: concurrent claims may have left some.
+    -- One renewal in a hundred deletes all: the lowered mark of a long transaction may be further back.
     DECLARE @old int = 20;
     INSERT INTO mq.mark (type, n, priority, run_at, id, scanned_at, promoted_to)
     SELECT TOP (@marks) @type, COALESCE(@n, 0) + 1, m.priority, m.run_at, m.id, @scanned_at, @promoted_to
@@ -49,6 +50,6 @@ BEGIN
         INSERT INTO mq.mark (type, n, priority, run_at, id, scanned_at, promoted_to)
         VALUES (@type, COALESCE(@n, 0) + 1, -32768, '1900-01-01', 0, @scanned_at, @promoted_to);
     -- Skip marks that another claim is deleting. Leftover marks are few and never read; a later claim deletes them.
-    DELETE FROM mq.mark WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type AND n < @n AND n >= @n - @old;
+    DELETE FROM mq.mark WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type AND n < @n AND n >= CASE @n % 100 WHEN 0 THEN 0 ELSE @n - @old END;
 END;
 GO

@@ -17,11 +17,12 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     -- Delete marks up to this many numbers back: concurrent claims may have left some.
+    -- One renewal in a hundred deletes all: the lowered mark of a long transaction may be further back.
     DECLARE @old int = 20;
     INSERT INTO mq.ring (type, reader, n, after_id, low_until, promoted_to)
     VALUES (@type, N'', COALESCE(@n, 0) + 1, @after_id, @low_until, @promoted_to);
     DELETE r
     FROM mq.ring AS r WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
-    WHERE r.type = @type AND r.reader = N'' AND r.n < @n AND r.n >= @n - @old;
+    WHERE r.type = @type AND r.reader = N'' AND r.n < @n AND r.n >= CASE @n % 100 WHEN 0 THEN 0 ELSE @n - @old END;
 END;
 GO

@@ -76,10 +76,11 @@ class MySQL(Database):
                     f"another project has a {taken[0]} in database {name}: install the queue in another database"
                 )
             rights.check(cursor)
-            cursor.execute(f"SELECT GET_LOCK({script.INSTALL_LOCK}, %s)", [script.INSTALL_SECONDS])
+            lock = script.INSTALL_LOCK if script.make_yoyo_tables(cursor) else f"'{script.LOCK_ROW}'"
+            cursor.execute(f"SELECT GET_LOCK({lock}, %s)", [script.INSTALL_SECONDS])
             if cursor.fetchone() != (1,):
-                # Any login can hold a lock of this name: name the connection, so that an administrator can end it.
-                cursor.execute(f"SELECT IS_USED_LOCK({script.INSTALL_LOCK})")
+                # Name the connection: an administrator can end it.
+                cursor.execute(f"SELECT IS_USED_LOCK({lock})")
                 (connection,) = cursor.fetchone()
                 raise lock_held(script.INSTALL_SECONDS, f"connection {connection}")
             yield
@@ -172,7 +173,7 @@ def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:
     return list(cursor.fetchall())
 
 
-# Tables have no owner here: whoever adopted one counts.
+# Tables have no owner here: the account that adopted one counts.
 _ADOPTED = """\
 SELECT p.name, IF(BINARY p.adopted_by = BINARY u.name, '', p.adopted_by)
 FROM mq_polled AS p

@@ -14,6 +14,7 @@ from ..base import ROLES
 from ..migrations import YOYO_TABLES, tables
 from .errors import line, number
 from .rights import OWNER
+from .script import LOCK_ROW
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ def forget_migrations(cursor: Any, migrations: Iterable[str]) -> None:
     found = existing(cursor, "tables", YOYO_TABLES)
     left = 0
     for table in {"_yoyo_migration", "_yoyo_log"}.intersection(found):
-        cursor.execute(f"DELETE FROM {table} WHERE migration_id IN %s", [[*migrations]])
+        cursor.execute(f"DELETE FROM {table} WHERE migration_id IN %s", [[*migrations, LOCK_ROW]])
         left += cursor.execute(f"SELECT 1 FROM {table} LIMIT 1")
     if not left:
         for table in found:

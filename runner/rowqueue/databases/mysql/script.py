@@ -1,14 +1,16 @@
 """MySQL and MariaDB: recording a file, and the installation as a script for the mysql client."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ..base import SqlFile
 from ..migrations import hashed, names
 from .connecting import SQL_MODE
 
 SYSTEM = {"mysql", "sys", "information_schema", "performance_schema"}
-# The lock is server-wide, and its name has at most 64 characters. MySQL 9.6 no longer has MD5.
-INSTALL_LOCK = "CONCAT('rowqueue.', LEFT(SHA2(DATABASE(), 256), 40))"
+# Any login can take a lock whose name it knows. So the name is random, in a row that only the installing user can read.
+LOCK_ROW = "rowqueue"
+INSTALL_LOCK = f"(SELECT comment FROM _yoyo_log WHERE id = '{LOCK_ROW}')"
 INSTALL_SECONDS = 60
 
 
@@ -48,12 +50,29 @@ CREATE TABLE IF NOT EXISTS _yoyo_log (
     id VARCHAR(36), migration_hash VARCHAR(64), migration_id VARCHAR(255), operation VARCHAR(10),
     username VARCHAR(255), hostname VARCHAR(255), comment VARCHAR(255), created_at_utc TIMESTAMP, PRIMARY KEY (id)
 );
+INSERT IGNORE INTO _yoyo_log (id, migration_id, comment) VALUES ('rowqueue', 'rowqueue', LEFT(COALESCE(
+    /*!80000 HEX(RANDOM_BYTES(16)), */ /*M!101001 HEX(RANDOM_BYTES(16)), */ SHA2(CONCAT(UUID(), RAND(), RAND()), 256)
+), 32));
 CREATE TABLE IF NOT EXISTS _yoyo_version (version INT NOT NULL PRIMARY KEY, installed_at_utc TIMESTAMP);
 INSERT IGNORE INTO _yoyo_version VALUES (2, UTC_TIMESTAMP());
 CREATE TABLE IF NOT EXISTS _yoyo_migration (
     migration_hash VARCHAR(64), migration_id VARCHAR(255), applied_at_utc TIMESTAMP, PRIMARY KEY (migration_hash)
 );
 """
+
+
+def make_yoyo_tables(cursor: Any) -> bool:
+    """Create what is missing of yoyo's tables. False: they are those of a yoyo before 6, which yoyo itself upgrades."""
+    cursor.execute(
+        "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE()"
+        " AND table_name = '_yoyo_migration'"
+    )
+    columns = cursor.fetchall()
+    if columns and ("migration_hash",) not in [*columns]:
+        return False
+    for statement in filter(str.strip, YOYO_TABLES.split(";\n")):
+        cursor.execute(statement)
+    return True
 
 
 _SCRIPT_HEAD = f"""\

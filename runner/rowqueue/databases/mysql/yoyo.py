@@ -9,7 +9,7 @@ from ..base import ReadOnly
 from ..yoyo import NoSavepoints
 from .database import MySQL
 from .errors import translate
-from .script import YOYO_TABLES
+from .script import make_yoyo_tables
 
 
 class Backend(NoSavepoints, MySQLBackend):  # type: ignore[misc]
@@ -31,15 +31,8 @@ class Backend(NoSavepoints, MySQLBackend):  # type: ignore[misc]
 
     def ensure_internal_schema_updated(self) -> None:
         """Yoyo's own method cannot continue after a kill that left only some of its tables: DDL commits here."""
-        columns = self.execute(
-            "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE()"
-            " AND table_name = '_yoyo_migration'"
-        ).fetchall()
-        if not columns or ("migration_hash",) in [*columns]:  # older ones are upgraded by yoyo
-            for statement in YOYO_TABLES.split(";\n"):
-                if statement.strip():
-                    self.execute(statement)
-            self.connection.commit()
+        make_yoyo_tables(self.cursor())
+        self.connection.commit()
         super().ensure_internal_schema_updated()
 
     def _check_transactional_ddl(self) -> bool:
