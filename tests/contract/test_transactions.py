@@ -408,7 +408,7 @@ def test_a_call_can_be_prepared_for_two_phase_commit_if_its_queue_does_not_notif
         q.name,
     )
     before = prepared.rows()
-    with q.session.transaction() as connection:
+    with pytest.raises(DatabaseError, match="ended it"), q.session.transaction() as connection:
         prepared()
         connection.execute(f"PREPARE TRANSACTION '{name}'")
     assert prepared.rows() == before

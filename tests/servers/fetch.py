@@ -33,7 +33,7 @@ _ATTEMPTS = 3
 class Build:
     """What a program is made of: packages of a release of Debian, and perhaps a wheel from PyPI.
 
-    `alone`: packages of which only a script is wanted, not all that they need.
+    `alone`: packages of which only a program is wanted, not all that they need.
     """
 
     release: str
@@ -43,8 +43,8 @@ class Build:
 
 
 BUILDS = {
-    "mariadb-10.11": Build("bookworm", ("mariadb-server-core", "mariadb-client-core")),
-    "mariadb-11.8": Build("trixie", ("mariadb-server-core", "mariadb-client-core")),
+    "mariadb-10.11": Build("bookworm", ("mariadb-server-core", "mariadb-client-core"), alone=("mariadb-client",)),
+    "mariadb-11.8": Build("trixie", ("mariadb-server-core", "mariadb-client-core"), alone=("mariadb-client",)),
     # What makes a Galera cluster of mariadb-10.11: the provider, and the scripts by which a node copies another's data.
     "galera-4": Build("bookworm", ("galera-4", "rsync"), alone=("mariadb-server",)),
     "mysql-9": Build("sid", ("mysql-server-core", "mysql-client-core")),

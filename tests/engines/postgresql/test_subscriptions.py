@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from psycopg.errors import InsufficientPrivilege
+from queues import call
 from rowqueue import install
-from rowqueue.databases import Database, Session, open_database
+from rowqueue.databases import Database, DatabaseError, Session, open_database
 from servers import Server
 from servers.postgresql import programs
 
@@ -419,6 +420,25 @@ def test_a_restored_dump_is_watched_as_before(server: Server, installed_database
     [row] = server.query(url, "SELECT body FROM mq.message")
     assert row["body"] == '{"table":"stock","action":"U","key":{"id":2},"old_key":{"id":1}}'
     server.drop_database(url)
+
+
+@pytest.mark.heavy
+def test_a_change_can_be_prepared_for_two_phase_commit_if_its_queue_does_not_notify(
+    sql: Sql, session: Session, schema: str, queue: str
+) -> None:
+    """While a consumer waits. PREPARE TRANSACTION fails after a NOTIFY."""
+    table = f"{schema}.t"
+    sql(f"CREATE TABLE {table} (id integer PRIMARY KEY)")
+    watch(session, table, queue)
+    call(session, "set_queue", queue, notify=0)
+    sql("INSERT INTO mq.waiter VALUES (%s, clock_timestamp() + interval '1 hour')", queue)
+    for n, change in enumerate(("INSERT INTO {} VALUES (1)", "UPDATE {} SET id = 2", "DELETE FROM {}")):
+        with pytest.raises(DatabaseError, match="ended it"), session.transaction() as connection:
+            connection.execute(change.format(table))
+            connection.execute(f"PREPARE TRANSACTION '{schema}'")
+        assert sql("SELECT count(*) AS n FROM mq.message WHERE type = %s", queue) == [{"n": n}]
+        sql(f"COMMIT PREPARED '{schema}'")
+    assert events(sql, queue) == [("I", (1,)), ("U", (2,), (1,)), ("D", (2,))]
 
 
 def test_keys_do_not_follow_the_writers_settings(sql: Sql, session: Session, schema: str, queue: str) -> None:
