@@ -153,7 +153,7 @@ def test_a_call_that_takes_long_is_left_alone(relay: Relay) -> None:
             cursor.execute(
                 "EXECUTE BLOCK RETURNS (n integer) AS BEGIN n = 0; WHILE (n < 300000) DO n = n + 1; SUSPEND; END"
             ).fetchall()
-    assert [(row["type"], row["ready"]) for row in session.call("queue_stats", "x")] == [("x", 0)]
+    assert [(row["type"], row["ready"]) for row in session.call("queue_stats", "silence")] == [("silence", 0)]
     session.close()
 
 

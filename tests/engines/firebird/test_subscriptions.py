@@ -302,8 +302,10 @@ def test_a_missing_right_to_alter_the_table_or_to_grant_is_named(
         assert len(events(sql, queue)) == 2
         watch(session, table, queue)
         assert operator.call("watch_table", table) == []
-        # An operator may remove the subscriptions of any table; only its owner may drop the trigger.
-        [row] = operator.call("unwatch_table", table)
+        # An operator who may not alter the table may not remove its subscriptions either.
+        with pytest.raises(QueueError, match="unsuitable_table: .* may not alter"):
+            operator.call("unwatch_table", table)
+        [row] = session.call("unwatch_table", table)
         sql(f"UPDATE {table} SET n = 1")
         assert len(events(sql, queue)) == 2
         sql(row["statement"])

@@ -101,8 +101,8 @@ WHERE LOWER(name) IN (%names%);
 PREPARE mq_statement FROM @mq_statement;
 EXECUTE mq_statement;
 DEALLOCATE PREPARE mq_statement;
-DO GET_LOCK({INSTALL_LOCK}, {INSTALL_SECONDS});
-{YOYO_TABLES}"""
+{YOYO_TABLES}DO GET_LOCK({INSTALL_LOCK}, {INSTALL_SECONDS});
+"""
 
 
 _YOYO_ROW = """\
