@@ -135,8 +135,8 @@ SELECT CONCAT(table_name, '.', index_name) AS name, IF(index_name = 'PRIMARY',
     CONCAT('ALTER TABLE ', table_name, ' DROP PRIMARY KEY, ADD INDEX was_primary (',
         GROUP_CONCAT(column_name ORDER BY seq_in_index), ')'),
     -- A column that numbers its rows needs an index.
-    CONCAT('ALTER TABLE ', table_name, IF(index_name = 'dead_n', ' MODIFY n bigint NOT NULL,', ''), ' DROP INDEX ', index_name)
-    ) AS statement
+    CONCAT('ALTER TABLE ', table_name, IF(index_name = 'dead_n', ' MODIFY n bigint NOT NULL,', ''),
+        ' DROP INDEX ', index_name)) AS statement
 FROM information_schema.statistics
 WHERE table_schema = DATABASE() AND LEFT(table_name, 3) = 'mq_'
 GROUP BY table_name, index_name""",

@@ -303,7 +303,7 @@ def test_a_missing_right_to_alter_the_table_or_to_grant_is_named(
         watch(session, table, queue)
         assert operator.call("watch_table", table) == []
         # An operator who may not alter the table may not remove its subscriptions either.
-        with pytest.raises(QueueError, match="unsuitable_table: .* may not alter"):
+        with pytest.raises(QueueError, match=r"unsuitable_table: .* may not alter"):
             operator.call("unwatch_table", table)
         [row] = session.call("unwatch_table", table)
         sql(f"UPDATE {table} SET n = 1")
