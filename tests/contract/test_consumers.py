@@ -207,16 +207,19 @@ def test_a_queue_has_at_most_10_000_consumers(q: Queue, sql: Callable[..., list[
     columns = ("started_at", "reported_at", "due_at", "counted_at", *TOTALS)
     copied = ", ".join(quote(q.can.fold(column)) for column in columns)
     text = "reader || '{}'" if server.name.startswith("firebird") else "CONCAT(reader, '{}')"
-    for letter in "abcdefghijklmn":
-        assert report(q, "first", completed=1)
-        longer = text.format(letter)
-        chosen = f"SELECT {copied}, type, {longer} FROM {name} WHERE type = %s"
-        sql(f"INSERT INTO {name} ({copied}, type, reader) {chosen}", q.name)
-    assert len(consumers(q)) == 10_000
-    report(q, "firstab", completed=1)
-    with q.refused("invalid_argument", "reader: ", "10000"):
-        report(q, "one too many")
-    assert report(q.named(f"{q.name}.b"), "one too many")
+    try:
+        for letter in "abcdefghijklmn":
+            assert report(q, "first", completed=1)
+            longer = text.format(letter)
+            chosen = f"SELECT {copied}, type, {longer} FROM {name} WHERE type = %s"
+            sql(f"INSERT INTO {name} ({copied}, type, reader) {chosen}", q.name)
+        assert len(consumers(q)) == 10_000
+        report(q, "firstab", completed=1)
+        with q.refused("invalid_argument", "reader: ", "10000"):
+            report(q, "one too many")
+        assert report(q.named(f"{q.name}.b"), "one too many")
+    finally:  # other tests list the consumers of all queues
+        sql(f"DELETE FROM {name} WHERE type = %s", q.name)
 
 
 def test_a_report_does_not_wait_for_a_transaction_that_reports_under_its_name(q: Queue, other: Queue) -> None:

@@ -209,6 +209,9 @@ def fill(url: str, database: Database, server: Server) -> None:
         session.call("fetch_feed", "items", "reader", 2)
         session.call("advance_feed", "items", "reader", 1)
         session.call("adopt_table", "tasks", "task", "id", None, "status", "new", "busy", "done", "bad")
+        session.call("report_consumer", "worker", "email", 5, 1, 1, 900, 400, 5, None, 60)
+    with closing(server.client(url)) as client:  # the time to drain is known after a whole minute
+        client.execute("UPDATE mq.report SET minute = minute - interval '1 minute'")
 
 
 @pytest.mark.product("postgresql")

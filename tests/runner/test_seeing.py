@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from rowqueue import seeing
 from rowqueue.databases import Database, QueueError, Session, open_database
-from rowqueue.seeing import Looking, Watched, changes, looking
+from rowqueue.seeing import Looking, Watched, changes, looking, reading
 
 pytestmark = pytest.mark.any_engine
 
@@ -22,7 +22,7 @@ def test_after_a_change_nothing_old_is_shown(watched: Watched, session: Session,
     session.call("send", queue, "x")
 
     def seen() -> seeing.Queue:
-        return next(one for one in watched.ask(seeing.recent_overview, 60).queues if one.type == queue)
+        return next(one for one in watched.ask(lambda looking: seeing.recent_overview(looking, queue), 60).queues if one.type == queue)
 
     assert not seen().paused
     assert (
@@ -30,6 +30,30 @@ def test_after_a_change_nothing_old_is_shown(watched: Watched, session: Session,
         == f"{queue} is paused: claims return nothing until it is resumed."
     )
     assert seen().paused
+
+
+def test_a_queue_has_its_consumers_however_many_others_there_are(
+    session: Session, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        for reader in ("one", "two"):
+            session.call("report_consumer", reader, f"{queue}.{name}", 1, 0, 0, 0, 0, 0, None, 60)
+    session.call("send_batch", f"{queue}.b", "x\ny")
+
+    def seen(part: str) -> list[tuple[str, str]]:
+        found = seeing.overview(Looking(session), False, part).consumers
+        return [(row["type"].removeprefix(f"{queue}."), row["reader"]) for row in found]
+
+    assert seen(f"{queue}.b") == [("b", "one"), ("b", "two")]
+    for module in (reading, looking):
+        monkeypatch.setattr(module, "MOST_CONSUMERS", 1)
+    assert seen(f"{queue}.b") == [("b", "one"), ("b", "two")]
+    assert seen(f"{queue}.c") == [("c", "one"), ("c", "two")], "without messages"
+    assert [one.consumers for one in seeing.overview(Looking(session), False, f"{queue}.b").queues] == [2]
+    monkeypatch.setattr(looking, "MOST_ROWS", 1)
+    assert seen(f"{queue}.b") == [("b", "one")]
+    detail = seeing.queue(Looking(session), f"{queue}.b")
+    assert (len(detail.consumers), detail.queue.consumers) == (1, 2)
 
 
 def test_a_name_with_braces_is_shown_unchanged(watched: Watched, queue: str) -> None:

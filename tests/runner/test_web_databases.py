@@ -56,7 +56,7 @@ def test_databases_of_several_kinds_are_on_one_page(
         one.call("report_consumer", f"reader of {kind}", f"queue of {kind}", 5, 1, 1, 50, 50, 5, one.now(), 60)
     options = [word for kind, url in named.items() for word in ("--database", f"my {kind}={url}")]
     site = serve("--allow-changes", *options)
-    overview, consumers = site.ask("/").text, site.ask("/consumers").text
+    overview, consumers = site.ask("/?queue=queue+of").text, site.ask("/consumers").text
     found = site.ask("/search?by=dedup_key&q=the+same+key").text
     assert "Away." not in overview
     for kind, one in sessions.items():

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..counts import DRAIN_MINUTES, drain_seconds
 from ..databases import DatabaseError, Row
-from .reading import OVERVIEW_SECONDS, Looking
+from .reading import MOST_CONSUMERS, OVERVIEW_SECONDS, Looking
 
 MINUTES = 60  # of a sparkline and a chart
 BODY_LENGTH = 300  # characters of each body in a list
@@ -21,6 +21,7 @@ WHOLE_BODY = 16_777_216
 SIZE = 50
 QUEUES = 100  # queues of an overview; a search finds the others
 MOST_ROWS = 500  # of a list
+FEW_QUEUES = 10  # whose consumers are read queue by queue
 # With more queues than this, an overview reads only the last minutes: the last hour of all would be a million rows.
 WHOLE_HOUR = 1_000
 STATES = {"N": "new", "A": "active", "E": "dead", "C": "archived"}
@@ -84,7 +85,7 @@ class Overview:
     """Queues of a database by name, the consumers, and the health checks. `now`: the server's clock.
 
     `queues`: those that need attention most, if there are more than `matching` shown; `total`: all of the database.
-    `consumers`: silent ones first, at most MOST_ROWS. `sums`: counts of all queues by state.
+    `consumers`: of the queues that were asked for, silent ones first, at most MOST_ROWS. `sums`: counts of all queues by state.
     """
 
     now: datetime
@@ -152,6 +153,8 @@ def overview(looking: Looking, with_health: bool = True, part: str = "", size: i
     lines |= {name: _empty(name, None) for name in history.keys() - lines.keys()}  # an empty queue has a history
     matching = [row for name, row in lines.items() if part.casefold() in name.casefold()]
     shown = sorted(sorted(matching, key=_need)[:size], key=lambda row: row["type"])
+    if part:
+        consumers = _consumers_of(looking, part, [row["type"] for row in shown], consumers)
     working = Counter(row["type"] for row in consumers if row["status"] == "working")
     queues = [_queue(row, None, history, working[row["type"]], now) for row in shown]
     states = ("ready", "delayed", "active", "expired", "dead")
@@ -167,6 +170,20 @@ def overview(looking: Looking, with_health: bool = True, part: str = "", size: i
         list(looking.left_out),
         looking.failed,
     )
+
+
+def _consumers_of(looking: Looking, part: str, types: list[str], consumers: list[Row]) -> list[Row]:
+    """The consumers of queues whose name contains `part`.
+
+    Silent ones may fill the list of all: then those of a few queues are read queue by queue.
+    """
+    if len(consumers) >= MOST_CONSUMERS and len(types) <= FEW_QUEUES:
+        consumers = [
+            row
+            for type in sorted({part[:200], *types})  # a queue without messages is not in `types`
+            for row in looking.rows("consumers", "list_consumers", type)
+        ]
+    return [row for row in consumers if part.casefold() in row["type"].casefold()]
 
 
 def _need(row: Row) -> tuple[Any, ...]:
@@ -194,7 +211,7 @@ def queue(
     policies = looking.rows("policies", "list_queues", type)
     history = minutes(looking, type, now)
     messages = looking.rows("messages", "peek", type, state, size, body_length)
-    consumers = looking.rows("consumers", "list_consumers", type, MOST_ROWS)
+    consumers = looking.rows("consumers", "list_consumers", type)
     schedules = looking.rows("schedules", "list_schedules", type, 0)
     bindings = [row for row in looking.rows("bindings", "list_bindings") if row["type"] == type]
     policy = policies[0] if policies else None
@@ -203,7 +220,7 @@ def queue(
     line = _queue(stats[0] if stats else _empty(type, policy), policy, history, working, now)
     errors = looking.errors(type, line.dead) if line.dead and with_errors else []
     left_out, failed = list(looking.left_out), looking.failed
-    return QueueDetail(now, line, state, messages, errors, consumers, schedules, bindings, left_out, failed)
+    return QueueDetail(now, line, state, messages, errors, consumers[:MOST_ROWS], schedules, bindings, left_out, failed)
 
 
 def message(looking: Looking, id: int, body_length: int = WHOLE_BODY) -> MessageDetail:
