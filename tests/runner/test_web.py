@@ -239,7 +239,8 @@ def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Ses
         "/ready": "ready",
         "/live": "live",
     }
-    until(lambda: f"type={queue}" in serve_once.ask(f"/?queue={queue}").text, 20)  # a cached answer is shown for a moment
+    # A cached answer is shown for a moment.
+    until(lambda: f"type={queue}" in serve_once.ask(f"/?queue={queue}").text, 20)
     for path, text in said.items():
         answer = serve_once.ask(path)
         assert answer.status == 200, (path, answer.text)
