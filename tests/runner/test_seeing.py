@@ -22,11 +22,8 @@ def test_after_a_change_nothing_old_is_shown(watched: Watched, session: Session,
     session.call("send", queue, "x")
 
     def seen() -> seeing.Queue:
-        return next(
-            one
-            for one in watched.ask(lambda looking: seeing.recent_overview(looking, queue), 60).queues
-            if one.type == queue
-        )
+        overview = watched.ask(lambda looking: seeing.recent_overview(looking, queue), 60)
+        return next(one for one in overview.queues if one.type == queue)
 
     assert not seen().paused
     assert (

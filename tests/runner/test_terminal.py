@@ -62,7 +62,8 @@ def odd(session: Session, queue: str) -> Iterator[str]:
     session.call("set_queue", type, None, None, None, None, "archive")
     for _ in range(4):
         for body in BODIES:
-            session.call("send_message", type, body, None, None, None, None, None, "h" * 300, "s" * 200)
+            headers = json.dumps({"h": "h" * 300})
+            session.call("send_message", type, body, None, None, None, None, None, headers, "s" * 200)
     for _ in BODIES:
         row = session.call("get_message", type)[0]
         session.call("fail", row["id"], row["batch_key"], ERROR, -1)

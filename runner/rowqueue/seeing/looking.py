@@ -85,7 +85,8 @@ class Overview:
     """Queues of a database by name, the consumers, and the health checks. `now`: the server's clock.
 
     `queues`: those that need attention most, if there are more than `matching` shown; `total`: all of the database.
-    `consumers`: of queues that match, silent ones first, at most MOST_ROWS. `sums`: counts of all queues by state.
+    `consumers`: of the queues that were asked for, silent ones first, at most MOST_ROWS. `sums`: counts of all queues
+    by state.
     """
 
     now: datetime

@@ -23,8 +23,9 @@ READY_BEHIND_DELAYED = 1_000
 SIZE = 20
 # Per call of SIZE messages, measured: at most 700 rows, those of lists and of temporary tables included.
 ROWS = 2_000
-# queue_stats reads up to 10,000 of each state twice: to check for more, and some in a list of them.
-STATS_ROWS = 50_000
+# queue_stats reads up to 10,000 of each state twice: to check for more, and some in a list of them. Above that it
+# samples 400 ids per state of each type.
+STATS_ROWS = 60_000
 SORTED = 400
 
 TABLES = (

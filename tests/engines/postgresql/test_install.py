@@ -133,7 +133,10 @@ def test_a_restored_database_has_the_same_objects_and_the_script_can_be_run_agai
         before = definitions(here, url)
         dump = [str(programs(new) / "pg_dump"), "-Fc", f"--dbname={url}"]
         dumped = subprocess.run(dump, check=True, capture_output=True).stdout
-        there.query(there.url, "CREATE ROLE mq_producer; CREATE ROLE mq_consumer; CREATE ROLE mq_operator")
+        there.query(
+            there.url,
+            "CREATE ROLE mq_producer; CREATE ROLE mq_consumer; CREATE ROLE mq_operator; CREATE ROLE mq_viewer",
+        )
         there.query(there.url, "CREATE ROLE owner LOGIN PASSWORD 'owner'")
         there.query(other, f"ALTER DATABASE {other.rpartition('/')[2]} OWNER TO owner")
         if owner == "other":
