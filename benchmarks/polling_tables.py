@@ -71,7 +71,7 @@ def naive(table: Polled) -> int:
 
 
 def rate(work: Any, table: Polled, rows: int) -> float:
-    """Rows a second."""
+    """Rows per second."""
     started = time.monotonic()
     assert work(table) == rows
     return rows / (time.monotonic() - started)

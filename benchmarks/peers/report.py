@@ -112,7 +112,7 @@ def _clients() -> Iterator[str]:
 
 
 def _cases(some: list[Run]) -> list[str]:
-    """The cases by the numbers in their names, whatever the order in which they were measured."""
+    """The cases by the numbers in their names, in any order of measurement."""
     return sorted(
         dict.fromkeys(run["case"] for run in some),
         key=lambda case: [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", case)],

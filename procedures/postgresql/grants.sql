@@ -39,10 +39,7 @@ WHERE queue_id <> 'mq.polled'::regclass;
 UPDATE mq.watched AS w
 SET key_json = mq.plain_json(c.oid, w.key_names::text[], 'r')
 FROM pg_class AS c
-JOIN pg_namespace AS n ON n.oid = c.relnamespace
-WHERE starts_with(w.key_json, '(SELECT') AND c.relkind IN ('r', 'p')
-    AND w.label = CASE n.nspname WHEN 'public' THEN '' ELSE n.nspname || '.' END || c.relname
-    AND w.key_types = ARRAY(
+WHERE starts_with(w.key_json, '(SELECT') AND c.relkind IN ('r', 'p') AND c.oid = mq.labelled_table(w.label) AND w.key_types = ARRAY(
         SELECT a.atttypid
         FROM unnest(w.key_names) WITH ORDINALITY AS k (name, n)
         JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = k.name
@@ -72,7 +69,7 @@ DECLARE
         'polled_marks', 'forget_gone', 'hold_rows', 'move_polled', 'lock_feed', 'move_feed'];
     c_operator CONSTANT text[] := ARRAY['column_without_equality', 'require_status', 'require_distinct_rows', 'require_order',
         'add_polled', 'drop_polled', 'revive_rows', 'add_feed', 'delete_feed', 'primary_key', 'add_watched', 'drop_watched',
-        'find_watched', 'is_watched', 'add_subscriptions', 'drop_subscriptions',
+        'find_watched', 'is_watched', 'labelled_table', 'any_relation_of', 'add_subscriptions', 'drop_subscriptions',
         'require_actions', 'require_topic', 'report_changes'];
     c_viewer CONSTANT text[] := ARRAY['raise_error', 'require_name', 'relation_of', 'feed_settings', 'sync_column', 'show_feeds'];
     -- An operator repairs with batch keys. A viewer gets nothing with which a message can be finished, and no bodies.
@@ -141,7 +138,7 @@ BEGIN
             EXECUTE format('GRANT SELECT ON mq.%I TO %I', v_call, v_role);
         END LOOP;
     END LOOP;
-    -- Whoever can read the secret can prove any right on any polling table, feed and watched table.
+    -- A role that can read the secret can prove any right on any polling table, feed and watched table.
     FOR v_statement IN
         SELECT format('REVOKE ALL ON SCHEMA %I FROM %s CASCADE', n.nspname, g.grantee::regrole)
         FROM pg_namespace AS n

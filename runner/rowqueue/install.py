@@ -36,7 +36,7 @@ class Applied:
 
     migrations: list[str] = field(default_factory=list)
     procedures: list[str] = field(default_factory=list)
-    mended: list[str] = field(default_factory=list)
+    repaired: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
 
@@ -131,13 +131,13 @@ def apply(database: Database, break_lock: bool = False) -> Applied:
         _refuse(status(database))
         applied.migrations = migrate(database, break_lock)
         changed = {file.name for file in status(database) if file.state != "ok"}
-        applied.mended = [] if changed else rights_problems(database)
-        if changed or applied.mended:
+        applied.repaired = [] if changed else rights_problems(database)
+        if changed or applied.repaired:
             changed.add(contract.GRANTS)  # a migration's new tables need grants too
         _run(database, changed, applied)
         # Grants alone do not repair everything: a wrong owner needs the object created again.
         if changed and (wrong := rights_problems(database)):
-            applied.mended = applied.mended or wrong
+            applied.repaired = applied.repaired or wrong
             _run(database, {file.name for file in known(database) if file.kind == "procedure"}, applied)
             applied.notices += [f"still wrong: {problem}" for problem in rights_problems(database)]
         if changed:

@@ -96,7 +96,7 @@ def lateness(session: Session, type: str) -> float:
 
 
 @pytest.mark.long
-def test_what_the_guide_says_gives_back_what_an_hour_back_keeps(clock: Clock, sessions: Callable[[], Session]) -> None:
+def test_the_guide_releases_messages_that_a_clock_set_back_holds(clock: Clock, sessions: Callable[[], Session]) -> None:
     database, session = open_database(clock.server.url), sessions()
     guide = for_engine((DOCS / "operate" / "repair.md").read_text("utf-8"), database.name)
     section = guide.partition("### After the server's clock was set back")[2].partition("\n### ")[0]

@@ -138,7 +138,7 @@ def rescue(member: Member, type: str) -> None:
 
 
 @pytest.mark.any_engine
-def test_a_message_keeps_the_result_of_whoever_has_finished_it(
+def test_a_message_keeps_the_result_of_the_consumer_that_finished_it(
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:
     session.call("set_queue", queue, None, 1_000, 0, 0, "archive")
@@ -169,7 +169,7 @@ def rebind(member: Member, pattern: str, type: str) -> None:
 
 
 @pytest.mark.any_engine
-def test_what_is_published_goes_to_the_types_that_are_bound_at_that_moment(
+def test_a_message_is_published_to_the_types_that_are_bound_at_that_moment(
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:
     topic, always, sometimes = "t" + queue.rpartition(".")[2], f"{queue}.a", f"{queue}.b"

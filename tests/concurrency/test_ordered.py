@@ -325,7 +325,7 @@ def drain(session: Session, type: str) -> list[str]:
 
 
 @pytest.mark.parametrize("at_work", [False, True], ids=["free", "at-work"])
-def test_what_was_sent_before_the_queue_was_made_ordered_is_not_left_behind(
+def test_messages_sent_before_the_queue_was_ordered_are_all_claimed(
     session: Session, queue: str, connect: Callable[..., Session], at_work: bool
 ) -> None:
     """A transaction that began before the queue was ordered has sent a message without a group."""

@@ -143,7 +143,7 @@ def claim_often(member: Member, name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("shape", ["c-never-active", "f"])
-def test_what_others_finish_during_a_claim_is_not_claimed_again(
+def test_messages_finished_during_a_claim_are_not_claimed_again(
     crowd: Crowd, session: Session, sql: Callable[..., list[Any]], database: Database, queue: str, shape: str
 ) -> None:
     """Equal rows without a status: a claim reads rows and entries in one statement, or the entries first."""

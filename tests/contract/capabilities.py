@@ -102,8 +102,8 @@ class Capabilities:
     conflicts_at:    whether the server fails such a transaction with a conflict when it meets a row that is newer than
                      its snapshot; the repeated transaction works.
     computed:        a column that the server computes, given its name and the expression.
-    sees_drops:      a procedure with its owner's rights can tell a table that was dropped from one that it may not see;
-                     otherwise whoever drops the feed of a dropped table needs rights on it too.
+    sees_drops:      a procedure with its owner's rights can distinguish a dropped table from one that it may not see;
+                     otherwise drop_feed needs rights on a dropped table too.
     """
 
     view: str
@@ -360,7 +360,7 @@ BY_DATABASE = {
 # Stand-ins that run a product's SQL, and what they cannot do although the product can. Each reason
 # with the tests that need it, or one case of a test.
 STAND_INS: dict[str, dict[str, set[str]]] = {
-    # Told from @@VERSION. Tried: 4.3, https://babelfishpg.org.
+    # Recognized by @@VERSION. Tried: 4.3, https://babelfishpg.org.
     "Babelfish": {
         "reads lock hints and does not follow them: what passes over a locked row there waits for it": {
             "test_cancel_skips_a_message_that_is_being_claimed",
@@ -393,7 +393,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_senders_consumers_and_operators_together_get_no_error_and_lose_nothing",
             "test_a_message_that_is_being_claimed_is_not_waited_for",
             "test_a_change_can_be_rolled_back_and_others_pass_over_it",
-            "test_what_is_rolled_back_is_due_again",
+            "test_a_rolled_back_schedule_is_due_again",
         },
         "leaves the values of OPENJSON escaped, and spoils what is not ASCII in STRING_ESCAPE": {
             "test_text_keys_report_every_value",
@@ -430,7 +430,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_send_batch_keeps_a_carriage_return_as_part_of_the_body",
             "test_send_message_and_send_batch_take_16_mib_too",
             "test_any_error_text_is_kept",
-            "test_exceptions_decide_what_becomes_of_a_message",
+            "test_exceptions_decide_the_outcome_of_a_message",
             "test_a_mail_that_is_sent_twice_is_delivered_once_and_what_is_no_mail_is_dead",
             "test_keys_of_several_columns_and_types_find_their_rows_again",
         },
@@ -520,7 +520,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             "test_temporary_tables_of_the_caller_are_not_used",
             "test_arguments_are_values",
             "test_a_role_may_call_what_the_contract_gives_it",
-            "test_who_has_the_rights_claims_and_finishes_and_loses_it_with_them",
+            "test_claiming_and_finishing_need_the_rights_at_each_call",
             "test_an_operator_cannot_change_a_table_without_a_right_on_it",
             "test_claims_of_another_table_are_out_of_reach_of_ones_own",
             "test_only_users_with_rights_on_the_table_can_read_or_publish_a_feed",
@@ -555,7 +555,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
         "cannot run a procedure as its owner, and has no other right than the caller's on his tables": {
             "test_a_consumer_of_a_feed_needs_its_own_rights_and_loses_it_with_them",
             "test_the_trigger_of_a_table_of_another_owner_may_send_and_nothing_else",
-            "test_who_may_not_change_a_table_makes_no_feed_of_it",
+            "test_creating_a_feed_needs_the_right_to_change_the_table",
             "test_a_table_of_another_owner_reports_changes_of_writers_without_rights_on_the_queue",
         },
         "takes seconds for what a session calls for the first time, and so long that leases and patience run out": {

@@ -315,7 +315,7 @@ def test_claim_batch_of_one_counts_attempts(q: Queue) -> None:
 
 @pytest.mark.parametrize("way", ["claim_batch", "finish_batch", "claim_wraparound"])
 def test_a_batch_key_says_nothing_about_the_next_one(q: Queue, way: str) -> None:
-    """Each digit is random, except the two that tell the version of a UUID."""
+    """Each digit is random, except the two that hold the version of a UUID."""
     count = 40
     q.send_many(count)
     keys = [q.call("claim_wraparound" if way == "claim_wraparound" else "claim_batch")[0]["batch_key"]]

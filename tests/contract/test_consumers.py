@@ -87,7 +87,7 @@ def test_reports_that_add_up_to_more_than_a_bigint_hide_nobody(
         report(q, reader, **dict.fromkeys(TOTALS, 1))
     columns = ", ".join(f"{name} = 9000000000000000000" for name in TOTALS)
     sql(f"UPDATE {server.table('report')} SET {columns} WHERE type = %s", q.name)
-    age(q, sql, server, timedelta(minutes=1))  # the last whole minute, of which list_consumers tells the rate
+    age(q, sql, server, timedelta(minutes=1))  # the last whole minute, whose rate list_consumers returns
     found = {row["type"]: row for row in q.on("throughput") if row["type"].startswith(q.name)}
     assert found[other.name]["completed"] == 1
     assert {found[q.name][name] for name in TOTALS} == {10**18}
@@ -233,7 +233,7 @@ def test_a_report_does_not_wait_for_a_transaction_that_reports_under_its_name(q:
     assert figures(q)["completed"] == 2
 
 
-def test_what_was_sent_counts_in_the_minute_of_sending(q: Queue) -> None:
+def test_a_sent_message_counts_in_the_minute_of_sending(q: Queue) -> None:
     now = q.session.now()
     for minutes, sent in [(0, 1), (1, 2), (90, 4)]:
         report(q, sent=sent, sent_at=now - timedelta(minutes=minutes))
@@ -252,7 +252,7 @@ def test_sent_without_a_time_is_sent_now_and_the_future_is_now(q: Queue) -> None
     assert figures(q, q.session.now() - timedelta(minutes=2))["sent"] == 3
 
 
-def test_what_was_sent_more_than_a_day_ago_is_not_counted(q: Queue) -> None:
+def test_messages_sent_more_than_a_day_ago_are_not_counted(q: Queue) -> None:
     report(q, sent=5, completed=5, sent_at=q.session.now() - timedelta(hours=25))
     assert figures(q) == dict.fromkeys(FIGURES, 0) | {"completed": 5}
 

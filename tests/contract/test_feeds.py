@@ -37,7 +37,7 @@ def test_publish_feed_numbers_rows_in_key_order_and_fetch_feed_returns_them(feed
     assert feed.fetch() == rows, "a fetch changes nothing"
 
 
-def test_a_row_that_is_changed_after_it_was_read_comes_again_after_all_others(feed: Feed) -> None:
+def test_a_row_that_is_changed_after_it_was_read_is_read_again_after_all_others(feed: Feed) -> None:
     """What a consumer that reads rows above MAX(id) would miss: a change to the newest row after it was read."""
     feed.write(1, 2, 3)
     feed.publish()

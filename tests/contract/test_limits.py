@@ -116,7 +116,7 @@ def test_an_ordered_queue_takes_one_of_a_group_at_a_time(q: Queue) -> None:
 @pytest.mark.parametrize(
     ("before", "after"), [({}, {"group_rate": 1}), ({"group_max_active": 2}, {"group_max_active": 0})]
 )
-def test_limits_by_group_can_be_set_or_removed_only_without_new_and_active_messages(
+def test_limits_per_group_can_be_set_or_removed_only_without_new_and_active_messages(
     q: Queue, state: str, before: dict[str, int], after: dict[str, int]
 ) -> None:
     q.call("set_queue", **before)
@@ -404,7 +404,7 @@ def test_rate_can_change_at_any_time(q: Queue) -> None:
     assert q.claim(10) == []
 
 
-def test_wait_for_message_tells_when_the_next_token_comes(q: Queue) -> None:
+def test_wait_for_message_returns_the_time_of_the_next_token(q: Queue) -> None:
     limited(q, rate=1, rate_seconds=1)
     assert q.call("wait_for_message")[0]["ready"] == 1
     before = datetime.now(UTC)
@@ -461,7 +461,7 @@ def test_group_max_active_frees_a_place_however_the_message_ends(q: Queue, end: 
         assert active(q) == 2
 
 
-def test_a_claim_wraparound_is_refused_with_limits_by_group(q: Queue) -> None:
+def test_a_claim_wraparound_is_refused_with_limits_per_group(q: Queue) -> None:
     in_groups(q, 1, group_rate=1)
     with q.refused("queue_is_ordered", q.name):
         q.call("claim_wraparound", 1)
@@ -507,7 +507,7 @@ def test_group_max_active_holds_through_rollbacks(q: Queue) -> None:
     assert len(q.on("finish_batch", rows[0]["batch_key"], None, 10)) == 3
 
 
-def test_a_failed_take_is_counted_with_limits_by_group(q: Queue) -> None:
+def test_a_failed_take_is_counted_with_limits_per_group(q: Queue) -> None:
     sent = in_groups(q, 3, "a", group_max_active=2)
     q.claim(1)
     assert q.one("fail", sent["a"][1], None, "no", 3_600) == "N"
@@ -693,7 +693,7 @@ def test_a_message_that_waits_for_a_token_is_new_and_not_due(q: Queue) -> None:
     assert ids(q.call("peek", "N")) == []
 
 
-def test_what_waits_for_a_token_can_be_cancelled_replaced_and_purged(q: Queue) -> None:
+def test_messages_that_wait_for_a_token_can_be_cancelled_replaced_and_purged(q: Queue) -> None:
     q.call("set_queue", group_rate=1, group_rate_seconds=DAY)
     sent = [q.send(group_key="g", dedup_key=f"d{n}") for n in range(5)]
     assert [row["id"] for _ in range(3) for row in q.claim(10)] == sent[:1]
@@ -723,7 +723,7 @@ def test_groups_gain_tokens(q: Queue) -> None:
     assert min(counts[group] for group in "ab") >= 8
 
 
-def test_an_ordered_queue_can_have_a_rate_by_group(q: Queue) -> None:
+def test_an_ordered_queue_can_have_a_rate_per_group(q: Queue) -> None:
     sent = in_groups(q, 4, "ab", ordered=1, group_rate=2, group_rate_seconds=DAY)
     found = []
     for _ in range(5):

@@ -524,7 +524,7 @@ class PlainQueue(RuleBasedStateMachine):
         self.archive = archive
 
     def teardown(self) -> None:
-        """Whatever happened, all of it can be worked off: nothing is stuck."""
+        """Everything can be finished: nothing is stuck."""
         self.q.call("resume")
         self.q.call("set_queue", rate=0)
         for key in {row["batch_key"] for row in self.q.rows()} - {None}:

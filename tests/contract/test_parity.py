@@ -371,7 +371,7 @@ def test_an_error_inside_a_transaction_leaves_the_earlier_calls_to_the_caller(q:
     assert q.rows() == []
 
 
-def test_times_are_utc_whatever_the_servers_own_zone(q: Queue) -> None:
+def test_times_are_utc_in_any_zone_of_the_server(q: Queue) -> None:
     before = datetime.now(UTC)
     q.send()
     created: datetime = q.claim()[0]["created_at"]

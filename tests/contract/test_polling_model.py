@@ -114,7 +114,7 @@ class Consumers:
 
 @pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in (3, 4, 5))])
 @pytest.mark.parametrize("shape", ["a", "a-never-active", "a-deleted", "c", "c-never-active", "e", "f"])
-def test_whatever_others_do_to_the_rows_none_is_stuck_or_held_twice(
+def test_no_row_is_stuck_or_held_twice_while_others_change_it(
     queue: str, session: Session, sql: Sql, can: Capabilities, shape: str, seed: int
 ) -> None:
     chance = random.Random(f"{shape} {seed}")

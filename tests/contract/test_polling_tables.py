@@ -271,7 +271,7 @@ def test_a_key_that_is_deleted_and_inserted_again_is_claimed_again(make: Make) -
     assert table.values(table.claim()) == ["again"]
 
 
-def test_what_comes_below_the_last_claim_is_claimed_as_well(make: Make) -> None:
+def test_messages_below_the_last_claim_are_claimed_as_well(make: Make) -> None:
     table = make(SHAPES["e"]).create()
     table.inserted = 10
     table.insert("11", "12", "13")
@@ -498,7 +498,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
 }
 
 
-def test_what_cannot_be_adopted_is_refused_and_the_reason_told(make: Make, sql: Sql) -> None:
+def test_a_table_that_cannot_be_adopted_is_refused_with_the_reason(make: Make, sql: Sql) -> None:
     tables = {letter: make(SHAPES[letter]) for letter in "abdef"}
     for letter, table in tables.items():
         table.name += letter
@@ -558,9 +558,7 @@ def test_a_dropped_table_is_reported_and_can_be_released(make: Make, sql: Sql, c
 
 # MySQL and MariaDB keep rights by name: who has them on a whole schema has them on what is not there.
 @pytest.mark.product("postgresql", "firebird", "sqlserver")
-def test_what_is_kept_of_a_table_that_is_not_there_any_more_is_not_shown(
-    make: Make, sql: Sql, connect: Callable[..., Session]
-) -> None:
+def test_the_records_of_a_dropped_table_are_not_shown(make: Make, sql: Sql, connect: Callable[..., Session]) -> None:
     table = make(SHAPES["a"]).create().insert("1")
     looker = connect("looker")
     [row] = table.by(looker).claim()
@@ -576,7 +574,7 @@ def test_what_is_kept_of_a_table_that_is_not_there_any_more_is_not_shown(
         call(table.session, "peek_rows", table.name)
 
 
-def test_a_column_that_is_not_there_any_more_is_told(make: Make, sql: Sql, connect: Callable[..., Session]) -> None:
+def test_a_dropped_column_is_named(make: Make, sql: Sql, connect: Callable[..., Session]) -> None:
     table = make(SHAPES["e"])
     create_table(sql, table.can, table.name, "id bigint NOT NULL PRIMARY KEY", "made integer NOT NULL", index="made")
     assert table.adopt(order_column="made") == [{"created": 1}]

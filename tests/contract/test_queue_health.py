@@ -77,7 +77,7 @@ def test_queue_health_shows_no_statement_of_another_session(
         assert not [row for row in health(q.session).values() if "the-card" in row["detail"]]
 
 
-def test_queue_health_goes_on_after_a_check_that_fails(server: servers.Server, installed_database: Database) -> None:
+def test_queue_health_continues_after_a_check_that_fails(server: servers.Server, installed_database: Database) -> None:
     url = installed_database.url
     session = open_database(url).connect("test")
     names = [row["name"] for row in call(session, "queue_health")]

@@ -1,4 +1,4 @@
-"""set_result and get_result: what a handler leaves with its message, and what became of that."""
+"""set_result and get_result: the result that a handler stores with its message, and the state of the message."""
 
 from collections.abc import Callable, Iterator
 
@@ -243,7 +243,7 @@ def test_a_result_is_part_of_the_callers_transaction(q: Queue, other: Queue, kep
     assert result(other, id) == ("C", "x", None)
 
 
-def test_what_a_claim_returns_is_as_before(q: Queue) -> None:
+def test_a_claim_returns_the_same_as_before(q: Queue) -> None:
     """A result is no part of a message."""
     set_aside(q, "ready")
     [row] = q.claim()

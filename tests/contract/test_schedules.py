@@ -504,7 +504,7 @@ def test_run_schedule_sends_one_message_more(q: Queue, schedule: Schedule) -> No
     assert (row["last_id"], row["next_at"]) == (second, found["next_at"])
 
 
-def test_what_is_rolled_back_is_due_again(q: Queue, schedule: Schedule, other: Queue) -> None:
+def test_a_rolled_back_schedule_is_due_again(q: Queue, schedule: Schedule, other: Queue) -> None:
     schedule.set()
     due = schedule.pass_time()
     with pytest.raises(ZeroDivisionError), q.session.transaction():

@@ -538,7 +538,7 @@ def test_a_group_continues_after_its_failed_head_is_replaced_by_a_later_one(q: Q
 
 
 def test_a_group_continues_after_its_failed_head_is_postponed(q: Queue) -> None:
-    """Whoever sends it for a later time does not want the group to wait for it."""
+    """A message for a later time does not make its group wait."""
     head, second = failed_head(q)
     assert conflict(q, "postpone") == (head, 0, 0)
     assert q.claim(10) == []

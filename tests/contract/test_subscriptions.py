@@ -339,7 +339,7 @@ def test_text_keys_report_every_value(q: Queue, make: Callable[..., Table], can:
     assert sorted(told[2 * len(KEYS) :]) == sorted(("D", [key, 2]) for key in KEYS)
 
 
-def test_the_longest_key_is_told_whole(q: Queue, make: Callable[..., Table], can: Capabilities) -> None:
+def test_the_longest_key_is_sent_whole(q: Queue, make: Callable[..., Table], can: Capabilities) -> None:
     """As long as an index of the database takes."""
     table = make(f"a {can.text.replace('200', str(can.longest_key))} NOT NULL", "a").watch()
     table.subscribe(q)
@@ -438,7 +438,9 @@ def test_a_name_is_read_as_sql_reads_it(q: Queue, table: Table) -> None:
         call(table.session, "watch_table", "nowhere")
 
 
-def test_what_cannot_be_watched_is_refused(q: Queue, make: Callable[..., Table], can: Capabilities, sql: Sql) -> None:
+def test_a_table_that_cannot_be_watched_is_refused(
+    q: Queue, make: Callable[..., Table], can: Capabilities, sql: Sql
+) -> None:
     keyless, view = (
         Table(can.fold(f"k_{uuid.uuid4().hex[:12]}"), q.session, sql, can),
         can.fold(f"v_{uuid.uuid4().hex[:12]}"),
@@ -453,6 +455,9 @@ def test_what_cannot_be_watched_is_refused(q: Queue, make: Callable[..., Table],
             call(q.session, "watch_table", keyless.argument)
         with refused("unsuitable_table", view):
             call(q.session, "watch_table", view)
+        dotted = make("id INTEGER NOT NULL", like="shop.pay")
+        with refused("unsuitable_table", dotted.name, "dot"):
+            dotted.watch()
         with refused("unsuitable_table"):
             call(q.session, "watch_table", can.own_table)
         with refused("not_found", table.name, "watch"):

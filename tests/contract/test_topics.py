@@ -191,7 +191,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("topic", BAD)
-def test_what_is_no_topic_is_no_pattern_either(q: Queue, topic: str) -> None:
+def test_an_invalid_topic_is_an_invalid_pattern_too(q: Queue, topic: str) -> None:
     told = "1 to 200 characters" if topic in ("", "x" * 201) else "words separated by dots"
     with q.refused("invalid_argument", "topic: ", told):
         publish(q, topic)

@@ -43,7 +43,7 @@ def test_wait_for_message_answers_at_once_when_not_asked_to_wait(q: Queue) -> No
 
 
 @pytest.mark.usefixtures("waits")
-def test_wait_for_message_gives_up_when_the_time_is_up(q: Queue) -> None:
+def test_wait_for_message_returns_when_the_time_is_up(q: Queue) -> None:
     row, seconds = waited(q, 1)
     assert row["ready"] == 0 and 0.9 < seconds < 5
 
@@ -111,7 +111,7 @@ def test_wait_for_message_answers_at_once_where_nothing_can_wait(q: Queue, can: 
     assert row == {"ready": 0, "next_run_at": None} and seconds < 5
 
 
-def test_wait_for_message_tells_the_first_time_that_something_is_due(q: Queue) -> None:
+def test_wait_for_message_returns_the_first_time_that_something_is_due(q: Queue) -> None:
     first = in_an_hour()
     q.send(run_at=first + timedelta(hours=1))
     q.send(run_at=first)

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.product("postgresql", "mysql"), pytest.mark.one_versio
 
 ROWS = 20_000
 SIZE = 20
-MOST = 3_000  # rows of all tables, those of lists and of the catalog on MySQL included; a walk or a scan shows
+MOST = 3_000  # rows of all tables, those of lists and of the catalog on MySQL included; a scan shows
 SHAPE_NAMES = [name for name in SHAPES if name != "f"]  # f is documented to read the whole table
 
 FILL = {

@@ -48,7 +48,7 @@ class Shop:
         self.server = server
         self.url = url
         self.folder = folder
-        self.hands = url  # of whoever does what the pages say
+        self.hands = url  # of the user who follows the pages
         self.first = 1  # the id of the first message
 
     def __init_subclass__(cls) -> None:
@@ -169,9 +169,9 @@ class MySQLShop(Shop):
         self.shell.log_in(by)
         name = self.url.rpartition("/")[2]
         if kind == "sh":
-            text = text.replace("mysqldump ", "mysqldump --set-gtid-purged=OFF ")  # as the guide tells
+            text = text.replace("mysqldump ", "mysqldump --set-gtid-purged=OFF ")  # as the guide says
             return self.shell(re.sub(r"\bshop\b", name, text))
-        isolation = self.blocks("How to repair by hand")[0][1] if "START TRANSACTION" in text else ""
+        isolation = self.blocks("Before you start")[0][1] if "START TRANSACTION" in text else ""
         return self.shell(f"mysql {name}", isolation + text)
 
     def empty_batches_but(self, kept: int) -> None:

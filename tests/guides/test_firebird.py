@@ -48,7 +48,7 @@ def test_every_block_of_the_guide_runs_in_its_order(empty_shop: FirebirdShop) ->
     filled = False
     for kind, text in shop.blocks():
         if not filled and kind == "sql" and "mq_" in text:
-            continue  # it stands before the installation, which the guide tells next
+            continue  # it stands before the installation, which the guide describes next
         shop.do(kind, text)
         if "runner sql" in text:
             filled = True
@@ -80,7 +80,7 @@ def test_the_installer_of_the_guide_installs_with_the_rights_that_it_names(empty
 
 
 @pytest.mark.one_version
-def test_who_may_not_install_is_told_at_once(empty_shop: FirebirdShop) -> None:
+def test_a_user_who_may_not_install_gets_an_error_at_once(empty_shop: FirebirdShop) -> None:
     empty_shop("CREATE USER nobody_much PASSWORD 'change me'")
     began = time.monotonic()
     with pytest.raises(Forbidden, match=r"No permission for CREATE TABLE|no privilege for this"):

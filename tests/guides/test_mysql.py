@@ -40,7 +40,7 @@ def test_every_block_of_the_guide_runs_in_its_order(empty_shop: MySQLShop) -> No
             filled = True
             shop.fill_all_areas()
         if "mq_installed" in text and not filled:
-            continue  # it stands before the installation, which the guide tells next
+            continue  # it stands before the installation, which the guide describes next
         if text == shop.blocks(REMOVAL)[-1][1] and has_dump:
             shop.server.drop_database(shop.server.database_url("shop2"))
         shop.do(kind, text)

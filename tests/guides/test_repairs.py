@@ -64,8 +64,8 @@ def test_dead_letters_are_redriven_one_some_and_all_and_purged(shop: Shop) -> No
     die()
     shop(f"UPDATE {shop.table('message')} SET body = 'to ada@exmaple.org' WHERE id = {shop.first + 16}")
     shop.follow("Dead letters", 3)
-    [mended] = shop.call("peek", "email", "N", 10)
-    assert (mended["id"], mended["body"]) == (shop.first + 16, "to ada@example.org")
+    [repaired] = shop.call("peek", "email", "N", 10)
+    assert (repaired["id"], repaired["body"]) == (shop.first + 16, "to ada@example.org")
     shop.follow("Dead letters", 4)
     assert shop.states() == {"N": 1}
 

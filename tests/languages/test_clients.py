@@ -103,7 +103,7 @@ def test_refused_sends_leave_nothing(client: Client) -> None:
     assert (done.returncode, done.stderr, client.orders(), len(client.messages(type))) == (0, "", 1, 1)
 
 
-def test_what_has_failed_once_is_done_at_the_second_attempt(client: Client) -> None:
+def test_a_message_that_failed_once_is_completed_at_the_second_attempt(client: Client) -> None:
     """By one consumer: the failures that it reports are those of the batch at hand, none of an earlier one."""
     type = f"test.{uuid.uuid4().hex[:16]}"
     with closing(client.database.connect("test")) as session:

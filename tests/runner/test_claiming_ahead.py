@@ -88,7 +88,7 @@ def test_a_batch_that_waits_for_a_slow_handler_is_given_back_and_costs_no_attemp
     assert "10 released" in done, "nothing was claimed ahead: the test has lost its point"
 
 
-def test_what_was_given_back_does_not_count_for_max_messages(database: Database, session: Session, queue: str) -> None:
+def test_released_messages_do_not_count_for_max_messages(database: Database, session: Session, queue: str) -> None:
     sent = send(session, queue, 300)
     handler = Halting(105)
     thread = start(Consumer(database.url, queue, handler, batch=BATCH, max_messages=200), handler)
@@ -99,7 +99,7 @@ def test_what_was_given_back_does_not_count_for_max_messages(database: Database,
     assert attempts(session, queue, "N") == [0] * 100
 
 
-def test_told_to_stop_it_gives_back_what_was_claimed_ahead(database: Database, session: Session, queue: str) -> None:
+def test_a_signal_gives_back_messages_that_were_claimed_ahead(database: Database, session: Session, queue: str) -> None:
     sent = send(session, queue, 300)
     handler = Halting(105)
     consumer = Consumer(database.url, queue, handler, batch=BATCH)

@@ -127,7 +127,7 @@ def test_apply_then_doctor_then_uninstall(runner: Runner, empty_database: Databa
     assert server.catalog(url) == before, "something was installed unasked"
     assert runner("apply", url=url).returncode == 0
     again = json.loads(runner("apply", "--json", url=url).stdout)
-    assert again == {"migrations": [], "procedures": [], "mended": []}
+    assert again == {"migrations": [], "procedures": [], "repaired": []}
     doctor = runner("doctor", url=url)
     assert doctor.returncode == 0 and "cluster" not in doctor.stdout, doctor.stdout
     one_line(runner("uninstall", url=url), 2, "--yes")
@@ -428,7 +428,9 @@ def test_peek_shows_messages_in_any_state(runner: Runner, session: Session, queu
     assert json.loads(runner("queue", "peek", queue, "--state", "A", "--json").stdout)["reader"] == "reader-7"
 
 
-def test_what_could_break_a_line_or_steer_a_terminal_is_escaped(runner: Runner, session: Session, queue: str) -> None:
+def test_characters_that_break_a_line_or_control_a_terminal_are_escaped(
+    runner: Runner, session: Session, queue: str
+) -> None:
     session.call("send", queue, "a\u2028b\x85c\x9bd\x7f\x1b[31m\ud7ff")
     shown = runner("queue", "peek", queue).stdout.splitlines()
     assert len(shown) == 2
@@ -719,14 +721,14 @@ def test_bytes_that_are_not_text_are_refused(database: Database, queue: str, mes
     assert messages() == []
 
 
-def test_unreachable_server_is_told_in_one_line(runner: Runner, private_server: Server, queue: str) -> None:
+def test_an_unreachable_server_is_reported_in_one_line(runner: Runner, private_server: Server, queue: str) -> None:
     url = private_server.create_database()
     private_server.stop()
     one_line(runner("stats", url=url), 1)
     one_line(runner("consume", "--type", queue, "--exec", "true", "--connect-timeout", "0", url=url), 1)
 
 
-def test_port_in_use_is_told(runner: Runner, queue: str) -> None:
+def test_a_port_in_use_is_reported(runner: Runner, queue: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

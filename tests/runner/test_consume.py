@@ -91,7 +91,7 @@ def test_async_handler_runs_as_many_at_once_as_concurrency_says(
 
 @pytest.mark.any_engine
 @pytest.mark.parametrize("name", ["obey", "obey_async"])
-def test_exceptions_decide_what_becomes_of_a_message(
+def test_exceptions_decide_the_outcome_of_a_message(
     runner: Runner, session: Session, queue: str, states: States, name: str
 ) -> None:
     send(session, queue, "retry 500", "backoff", "discard", 'raise "plain"', "fine")
@@ -219,7 +219,7 @@ def test_exec_may_leave_its_input_unread(runner: Runner, session: Session, queue
 
 
 @pytest.mark.any_engine
-def test_trace_goes_on_from_the_headers(runner: Runner, session: Session, queue: str, joblog: Log) -> None:
+def test_a_trace_continues_from_the_headers(runner: Runner, session: Session, queue: str, joblog: Log) -> None:
     trace = "0af7651916cd43dd8448eb211c80319c"
     headers = json.dumps({"traceparent": f"00-{trace}-b7ad6b7169203331-01", "other": 1})
     session.call("send_message", queue, "", None, None, None, None, None, headers)
@@ -410,7 +410,7 @@ def test_lease_of_the_queue_is_extended_too(
 
 @pytest.mark.any_engine
 @pytest.mark.parametrize("handler", ["answer", "answer_async"])
-def test_what_a_handler_returns_is_kept_when_that_is_asked_for(
+def test_results_of_handlers_are_kept_with_keep_results(
     runner: Runner, session: Session, queue: str, states: States, handler: str
 ) -> None:
     session.call("set_queue", queue, None, 2, 0, 0, "archive")

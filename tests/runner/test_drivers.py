@@ -114,7 +114,7 @@ def test_a_role_without_the_right_is_forbidden(database: Database, server: Serve
     assert sql(f"SELECT id FROM {server.table('message')} WHERE type = %s", queue) == []
 
 
-def test_times_are_utc_whatever_the_servers_time_zone(session: Session, queue: str) -> None:
+def test_times_are_utc_in_any_time_zone_of_the_server(session: Session, queue: str) -> None:
     """The servers of the tests are five and a half hours ahead."""
     session.call("send", queue, "x")
     created = session.call("claim_batch", queue)[0]["created_at"]

@@ -521,7 +521,7 @@ def test_webhooks_are_delivered_retried_and_refused_from_node(
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "mysql", "mariadb"])
-def test_webhooks_tell_a_missing_or_unreachable_database_on_one_line(
+def test_webhooks_report_a_missing_or_unreachable_database_on_one_line(
     program: Callable[[str], str], node: Path, scheme: str
 ) -> None:
     done = run(program("node"), "webhooks.js", cwd=node, env=environment(None))

@@ -184,7 +184,7 @@ def test_a_real_consumer_is_seen_at_work_and_after_it(
 
 
 @pytest.mark.product("postgresql")
-def test_feeds_and_polling_tables_are_told(collect: Collect, installed_database: Database, server: Server) -> None:
+def test_feeds_and_polling_tables_are_named(collect: Collect, installed_database: Database, server: Server) -> None:
     with closing(server.client(installed_database.url)) as client:
         client.execute("CREATE TABLE item (id bigint PRIMARY KEY, sync bigint UNIQUE)")
         client.execute("CREATE TABLE task (id bigint PRIMARY KEY, status text)")
@@ -450,7 +450,7 @@ MALFORMED = (
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres", "mysql", "mariadb", "firebird", "sqlserver", "oracle"])
-def test_what_is_no_url_is_never_printed(scheme: str) -> None:
+def test_a_malformed_url_is_never_printed(scheme: str) -> None:
     for form in MALFORMED:
         text = form.format(scheme=scheme)
         with pytest.raises(ValueError, match="database") as caught:
@@ -563,7 +563,7 @@ def get(running: Running, path: str) -> tuple[int, str, str]:
         return error.code, error.headers["Content-Type"], error.read().decode()
 
 
-def test_the_command_serves_several_databases_until_it_is_told_to_stop(
+def test_the_command_serves_several_databases_until_a_signal(
     start: Start, database: Database, session: Session, queue: str
 ) -> None:
     session.call("send", queue, "a")

@@ -137,7 +137,7 @@ def test_doctor_lists_incidents_and_its_exit_code_is_for_checks(
 
 
 @pytest.mark.any_engine
-def test_doctor_goes_on_after_a_check_that_fails(
+def test_doctor_continues_after_a_check_that_fails(
     runner: Runner, session: Session, installed_database: Database, server: Server
 ) -> None:
     url = installed_database.url

@@ -158,7 +158,7 @@ def test_commands_that_alerts_name_are_there() -> None:
                 assert more[0] in command.commands, text
 
 
-def test_the_readme_of_the_example_tells_every_alert() -> None:
+def test_the_readme_of_the_example_lists_every_alert() -> None:
     page = (EXAMPLE / "README.md").read_text("utf-8")
     assert set(re.findall(r"`(Rowqueue\w+)`", page)) == {rule["alert"] for rule in RULES}
 

@@ -1,4 +1,4 @@
-"""Whatever a handler does, its message gets an outcome, its neighbours are finished, and the consumer continues."""
+"""Anything a handler does gives its message an outcome; its neighbours are finished, and the consumer continues."""
 
 import signal
 import sys

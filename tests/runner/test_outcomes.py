@@ -1,4 +1,4 @@
-"""Outcomes that cannot be stored as they are, conflicts that come again, time limits, and counts of a consumer."""
+"""Outcomes that cannot be stored unchanged, repeated conflicts, time limits, and counts of a consumer."""
 
 import signal
 import subprocess
@@ -89,7 +89,7 @@ def test_a_queue_that_no_longer_archives_loses_results_and_no_message(
     assert "done: 2 completed" in running.stderr
 
 
-# ---- what comes again under --transaction ----------------------------------------------------------
+# ---- repeated conflicts under --transaction ----------------------------------------------------------
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ KILLS = {
 
 
 @pytest.mark.parametrize("batch", [1, 10])
-def test_a_conflict_that_comes_again_counts_as_an_attempt(
+def test_a_repeated_conflict_counts_as_an_attempt(
     runner: Runner,
     session: Session,
     queue: str,
@@ -174,7 +174,7 @@ def test_a_session_that_idles_too_long_in_a_handler_counts_as_an_attempt(
 
 
 @pytest.mark.product("postgresql")
-def test_a_statement_timeout_of_a_claim_is_said_and_the_consumer_goes_on(
+def test_a_statement_timeout_of_a_claim_is_logged_and_the_consumer_continues(
     start: Start, session: Session, queue: str, database: Database, joblog: Log, server: Server
 ) -> None:
     url = f"{database.url}{'&' if '?' in database.url else '?'}options=-cstatement_timeout%3D100ms"
@@ -188,7 +188,7 @@ def test_a_statement_timeout_of_a_claim_is_said_and_the_consumer_goes_on(
 
 
 @pytest.mark.product("mariadb")
-def test_a_max_statement_time_of_a_claim_is_said_and_the_consumer_goes_on(
+def test_a_max_statement_time_of_a_claim_is_logged_and_the_consumer_continues(
     start: Start, session: Session, queue: str, database: Database, joblog: Log, server: Server, sql: Sql
 ) -> None:
     role = f"limited_{queue[5:15]}"

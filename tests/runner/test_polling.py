@@ -121,7 +121,7 @@ def test_a_database_of_another_default_isolation_level_is_no_hindrance(
     assert joblog.read()[-1] == "ordered"
 
 
-def test_the_legacy_orders_are_confirmed_and_the_one_without_an_address_is_told(
+def test_the_legacy_orders_are_confirmed_and_the_one_without_an_address_is_reported(
     runner: Runner, sql: Sql, session: Session, database: Database, tmp_path: Path
 ) -> None:
     folder = Path(__file__).resolve().parents[2] / "examples" / "legacy_orders"

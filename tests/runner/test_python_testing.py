@@ -21,7 +21,7 @@ def test_a_handler_that_returns_is_done() -> None:
     assert isinstance(got, Message) and (got.body, got.attempt, got.type, got.connection) == ("hello", 1, "test", None)
 
 
-def test_what_a_handler_raises_is_what_the_queue_would_note() -> None:
+def test_the_error_of_a_handler_is_the_one_that_the_queue_would_store() -> None:
     def handler(message: Message) -> None:
         raise {"retry": Retry("busy", after=1.2), "discard": Discard("bad"), "other": KeyError("k\0")}[message.body]
 
@@ -89,7 +89,7 @@ def test_a_handler_finds_its_connection_and_any_item() -> None:
     assert seen == [connection, 7]
 
 
-def test_what_is_no_handler_is_raised_and_so_is_a_signal_in_the_test() -> None:
+def test_an_object_that_is_no_handler_is_raised_and_so_is_a_signal_in_the_test() -> None:
     with pytest.raises(HandlerError, match="takes no argument"):
         run(lambda: None)  # type: ignore[misc]
     with pytest.raises(HandlerError, match="is not a function"):

@@ -131,7 +131,7 @@ def test_a_consumer_that_may_not_report_works_on(
 
 
 @pytest.mark.heavy
-def test_what_was_done_before_an_outage_is_reported_after_it(
+def test_work_before_an_outage_is_reported_after_it(
     private_server: Server, start: Start, queue: str, joblog: Log
 ) -> None:
     database = open_database(private_server.create_database())

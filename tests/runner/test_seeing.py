@@ -54,7 +54,7 @@ def test_a_change_that_reaches_its_time_limit_says_that_there_may_be_more(
     assert session.call("queue_stats", queue)[0]["ready"] == 5_000
 
 
-def test_what_the_contract_refuses_is_raised_and_not_away(watched: Watched) -> None:
+def test_an_error_of_the_contract_is_raised_and_is_no_outage(watched: Watched) -> None:
     with pytest.raises(QueueError, match="type: must be 1 to 200 characters"):
         watched.ask(lambda looking: seeing.queue(looking, "x" * 201), 60)
 

@@ -115,7 +115,7 @@ def test_every_table_fits_the_terminal_a_line_a_row(
             assert len(lines) == headers + count + hint, (command, lines)
 
 
-def test_what_senders_wrote_steers_no_terminal(database: Database, session: Session, queue: str) -> None:
+def test_texts_of_senders_control_no_terminal(database: Database, session: Session, queue: str) -> None:
     hostile = "\x1b]52;c;aGk=\x07\x9b31m\u202eabc\x7f\rx\n\u2066y"
     session.call("send", queue, hostile)
     rows = run(database, "queue", "peek", queue, "--json").written

@@ -105,7 +105,7 @@ def states(session: Session, name: str) -> tuple[int, int, int, int]:
     return row["ready"], row["active"], row["dead"], row["paused"]
 
 
-def test_what_is_to_be_shown_while_the_program_ends_is_passed_over(database: Database) -> None:
+def test_output_while_the_program_ends_is_dropped(database: Database) -> None:
     watched = Watched("top", database, PROGRAM)
     top = Top(watched, QueuesScreen, shown(database.url), 0.5)
     top.progress("there is no screen any more")

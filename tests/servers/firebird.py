@@ -310,7 +310,7 @@ class LocalFirebird(_Firebird):
 
     def copy_database(self, url: str) -> str:
         """Of this server, or of another one of that version."""
-        # Whoever was connected last has written all of it.
+        # The last connection has written all of it.
         path = self._folder / f"{base.new_name()}.fdb"
         shutil.copyfile(unquote(urlsplit(url).path[1:]), path)
         self._give(path)

@@ -124,7 +124,7 @@ def _database(url: str) -> str:
     return unquote(urlsplit(url).path[1:])
 
 
-# Without the names of the database and of whoever granted, times, counts and statistics. Rights on objects only: the
+# Without the names of the database and of the grantor, times, counts and statistics. Rights on objects only: the
 # accounts and roles belong to the server.
 _CATALOG = {
     "table": "SELECT table_name, table_type, engine, table_collation, row_format, create_options, table_comment"

@@ -101,7 +101,7 @@ def test_every_relative_link_leads_to_a_file_and_a_heading() -> None:
 
 
 @pytest.mark.parametrize("folder", ["start", "howto", "concepts", "operate/repair.md"])
-def test_what_a_user_must_do_is_shown_for_every_engine(folder: str) -> None:
+def test_steps_of_a_user_are_shown_for_every_engine(folder: str) -> None:
     pages = [DOCS / folder] if folder.endswith(".md") else sorted((DOCS / folder).glob("*.md"))
     for page in pages:
         for group in re.findall(rf"{tabs.BEGIN}\n(.*?){tabs.END}", page.read_text("utf-8"), re.S):

@@ -201,14 +201,14 @@ def changed(releases: Path, change: tuple[str, str]) -> contract.Contract:
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_what_breaks_callers_is_named_with_what_to_do(releases: Path, name: str) -> None:
+def test_a_change_that_breaks_callers_is_named_with_the_remedy(releases: Path, name: str) -> None:
     change, sentence, remedy = BREAKS[name]
     [found] = frozen.refused(releases, "0.11.0", changed(releases, change))
     assert sentence in found and remedy in found and found.endswith("(released in 0.10.0)"), found
 
 
 @pytest.mark.parametrize("name", KEEPS)
-def test_what_breaks_nobody_is_allowed(releases: Path, name: str) -> None:
+def test_a_change_that_breaks_nobody_is_allowed(releases: Path, name: str) -> None:
     assert frozen.refused(releases, "0.10.1", changed(releases, KEEPS[name])) == []
 
 

@@ -26,7 +26,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_who_cannot_be_measured_is_named_with_what_to_install(bare: Path) -> None:
+def test_a_contender_that_cannot_be_measured_is_named_with_the_package_to_install(bare: Path) -> None:
     found = {
         one.key: contenders.missing(one) or ""
         for parts in contenders.PARTS.values()

@@ -1,8 +1,10 @@
 """Plain English: no misspellings, and no words for which the pages have a better one."""
 
+import io
 import re
 import subprocess
 import sys
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,6 +61,45 @@ def test_no_page_uses_a_word_that_has_a_plainer_one() -> None:
                     yield f"line {number}: {match[0]!r}: {better}"
 
     assert offending(PAGES, faults) == []
+
+
+def plain_faults(text: str, number: int) -> Iterator[str]:
+    for word, better in WORDS.items():
+        for match in re.finditer(rf"(?<![\w.@])(?:{word})(?![\w(])", text, re.I):
+            yield f"line {number}: {match[0]!r}: {better}"
+
+
+def test_no_comment_uses_a_word_that_has_a_plainer_one() -> None:
+    """Comments of SQL and Python, and docstrings. Released migrations keep theirs."""
+
+    def faults(path: Path) -> Iterator[str]:
+        text = re.sub(r"`[^`\n]*`", "", path.read_text("utf-8"))
+        if path.suffix == ".sql":
+            comments = [(n, line.partition("--")[2]) for n, line in enumerate(text.splitlines(), 1)]
+        else:
+            tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+            comments = [(t.start[0], t.string) for t in tokens if t.type == tokenize.COMMENT or t.string[:3] == '"""']
+        for number, comment in comments:
+            yield from plain_faults(comment, number)
+
+    code = [
+        path
+        for folder, pattern in (("procedures", "*.sql"), ("runner", "*.py"), ("tests", "*.py"), ("benchmarks", "*.py"))
+        for path in (ROOT / folder).rglob(pattern)
+        if path != Path(__file__)
+    ]
+    assert offending(code, faults) == []
+
+
+def test_no_test_is_named_with_a_word_that_has_a_plainer_one() -> None:
+    def faults(path: Path) -> Iterator[str]:
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if name := re.match(r"(?:async )?def test_(\w+)", line):
+                yield from plain_faults(name[1].replace("_", " "), number)
+                if re.match(r"what_|who_|whatever_", name[1]):
+                    yield f"line {number}: {name[1]}: name the thing or the person"
+
+    assert offending((ROOT / "tests").rglob("test_*.py"), faults) == []
 
 
 def test_nothing_is_misspelt() -> None:

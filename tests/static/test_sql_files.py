@@ -35,7 +35,7 @@ def test_a_database_folder_holds_exactly_the_files_of_the_contract(database: str
     assert {area(path) for path in found} - {"grants.sql"} == set(contract.AREAS)
 
 
-def test_what_is_internal_to_an_area_is_not_used_by_another() -> None:
+def test_internals_of_an_area_are_not_used_by_another() -> None:
     """Some are done on messages of the queue or send some; and its claims send those of schedules."""
     more = {
         **{name: {"queue"} for name in ("operations", "results", "topics", "schedules")},

@@ -76,7 +76,7 @@ def test_an_outage_is_one(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", [601, 605, 701, 802, 3958, 3966, 8628, 8651, 1205, 1222, 3960, 51205])
-def test_what_may_be_tried_again_is_a_conflict(number: int) -> None:
+def test_a_retryable_error_is_a_conflict(number: int) -> None:
     assert isinstance(translated(number), Conflict)
 
 
@@ -163,7 +163,7 @@ def test_each_file_of_the_script_is_one_transaction() -> None:
         assert commit and "INSERT INTO mq.installed" in done
 
 
-def test_the_migration_records_are_in_one_schema_whoever_installs() -> None:
+def test_the_migration_records_are_in_one_schema_for_every_installer() -> None:
     text = "".join(install.script("sqlserver"))
     assert not re.search(r"(?:TABLE|INTO|FROM) _?yoyo", text)
     assert "SCHEMA_NAME()" not in yoyo.Backend.list_tables_sql
@@ -190,7 +190,7 @@ def rights(sees: int = 1, objects: tuple[tuple[str, str, str], ...] = (), lacks:
     return sqlserver_rights.problems(Connection("shop", *answers))
 
 
-def test_what_is_as_installed_is_no_problem() -> None:
+def test_an_unchanged_installation_has_no_problem() -> None:
     assert rights() == []
 
 
@@ -203,7 +203,7 @@ def test_a_right_too_many_and_one_too_few_are_named() -> None:
     ]
 
 
-def test_who_may_not_see_the_rights_is_told_so() -> None:
+def test_a_user_who_may_not_read_the_rights_gets_an_error() -> None:
     with pytest.raises(Forbidden, match="VIEW DEFINITION"):
         rights(sees=0)
 

@@ -294,7 +294,7 @@ def test_microsofts_parser_takes_what_the_runner_asks_the_catalog(parser: Parser
     assert dict(zip(texts, parser.errors(texts), strict=True)) == {text: [] for text in texts}
 
 
-def test_what_is_composed_comes_from_a_template() -> None:
+def test_composed_statements_come_from_a_template() -> None:
     executing = {name for name, text in TEXTS.items() if re.search(r"\bEXEC (?:\(|sp_executesql\s+)@", code(text))}
     assert executing == COMPOSED.keys() | {"procedures/grants"}  # which makes its REVOKEs of what the catalog shows
 

@@ -6,7 +6,7 @@
 --              two seconds, then fails with a lock conflict
 -- Example:     SELECT * FROM mq_drop_feed('orders');
 --
--- To drop the feed of a table that was dropped, the role is enough.
+-- To drop the feed of a table that was dropped, the role is enough. A view in its place needs SELECT on the view.
 
 SET TERM ^ ;
 
@@ -25,9 +25,9 @@ BEGIN
     EXECUTE PROCEDURE mq_lock_row('feed', p_feed, NULL) RETURNING_VALUES v_last;
     -- Firebird 3.0 could miss a row that is not locked: see lock_row.
     SELECT '"' || REPLACE(f.table_name, '"', '""') || '"',
-        IIF(mq_is_sync_column(f.table_name, f.sync_column) = 1, '"' || REPLACE(f.sync_column, '"', '""') || '"', NULL)
+        IIF(r.rdb$view_blr IS NULL AND mq_is_sync_column(f.table_name, f.sync_column) = 1, '"' || REPLACE(f.sync_column, '"', '""') || '"', NULL)
     FROM mq_feed AS f
-    JOIN rdb$relations AS r ON r.rdb$relation_name = f.table_name AND COALESCE(r.rdb$relation_type, 0) = 0 AND r.rdb$view_blr IS NULL
+    JOIN rdb$relations AS r ON r.rdb$relation_name = f.table_name
     WHERE f.name = :p_feed
     INTO v_quoted, v_sync;
     IF (v_quoted IS NOT NULL) THEN

@@ -19,7 +19,7 @@ AS
 DECLARE v_type mq_name;
 DECLARE v_next mq_name;
 DECLARE v_rescued bigint;
-DECLARE v_mended integer;
+DECLARE v_repaired integer;
 BEGIN
     EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
     EXECUTE PROCEDURE mq_require_read_committed;
@@ -42,10 +42,10 @@ BEGIN
             v_type = NULL;
     END
     IF (p_type IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_mend_groups(p_type) RETURNING_VALUES v_mended;
+        EXECUTE PROCEDURE mq_mend_groups(p_type) RETURNING_VALUES v_repaired;
     ELSE
         FOR SELECT q.type FROM mq_queue AS q WHERE q.grouped = 1 INTO v_type DO
-            EXECUTE PROCEDURE mq_mend_groups(v_type) RETURNING_VALUES v_mended;
+            EXECUTE PROCEDURE mq_mend_groups(v_type) RETURNING_VALUES v_repaired;
     SUSPEND;
 END^
 

@@ -31,6 +31,10 @@ DECLARE v_trigger varchar(31) CHARACTER SET UTF8;
 DECLARE v_source mq_text;
 BEGIN
     SELECT t.name, t.quoted, t.label FROM mq_find_table('table', :p_table) AS t INTO v_table, v_quoted, v_label;
+    -- As on the engines with schemas, where a dot could end the schema's name.
+    IF (POSITION('.' IN v_label) > 0) THEN
+        EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+            v_label || ' has a dot in its name: messages could not distinguish it from a table of another schema');
     SELECT LIST('"' || REPLACE(k.name, '"', '""') || '"')
     FROM (
         SELECT TRIM(s.rdb$field_name) AS name

@@ -5,7 +5,7 @@
 -- Transaction: joins the caller's; waits for open transactions that have published this feed
 -- Example:     CALL mq_drop_feed('orders');
 --
--- The rights are needed for a dropped table too: the server does not tell this procedure whether a table exists. Rights on a
+-- The rights are needed for a dropped table too: this procedure cannot see whether a table exists. Rights on a
 -- table stay when it is dropped.
 
 DROP PROCEDURE IF EXISTS mq_drop_feed;

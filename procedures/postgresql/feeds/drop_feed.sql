@@ -5,7 +5,7 @@
 -- Transaction: joins the caller's; waits for open transactions that have published this feed
 -- Example:     SELECT mq.drop_feed('orders');
 --
--- To drop the feed of a table that was dropped, the role is enough.
+-- To drop the feed of a table that was dropped, the role is enough. A view in its place needs the rights on the view.
 
 CREATE OR REPLACE FUNCTION mq.drop_feed(
     p_feed text,
@@ -22,7 +22,7 @@ DECLARE
 BEGIN
     PERFORM mq.require_name('feed', p_feed, false);
     v_feed := mq.feed_settings(p_feed);
-    v_table := mq.relation_of(v_feed.table_schema, v_feed.table_name);
+    v_table := mq.any_relation_of(v_feed.table_schema, v_feed.table_name);
     v_written := mq.sync_column(v_table, v_feed.sync_column);
     IF v_table IS NOT NULL THEN
         PERFORM mq.require_rights(v_table, CASE v_written WHEN '' THEN 'show' ELSE 'publish' END, v_written);

@@ -6,7 +6,7 @@
 -- Transaction: reads only; sees other users' sessions when the owner of the functions is a member of pg_read_all_stats
 -- Example:     SELECT * FROM mq.queue_health() WHERE verdict <> 'ok';
 --
--- A branch measures one thing and sets the columns. If it fails, its row says so, and the other checks go on.
+-- A branch measures one thing and sets the columns. If it fails, its row says so, and the other checks continue.
 
 CREATE OR REPLACE FUNCTION mq.queue_health(
 ) RETURNS TABLE (

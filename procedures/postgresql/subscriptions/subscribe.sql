@@ -29,7 +29,7 @@ BEGIN
         PERFORM mq.require_topic('topic', p_topic, false);
     END IF;
     SELECT * INTO v_watched FROM mq.find_watched(p_table);
-    IF v_watched.relation IS NULL THEN
+    IF v_watched.quoted IS NULL THEN
         PERFORM mq.raise_error('not_found', format('table: there is no table %s any more', v_watched.label));
     END IF;
     -- The messages contain keys of the rows that change.

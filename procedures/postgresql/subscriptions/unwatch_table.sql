@@ -22,7 +22,8 @@ BEGIN
         PERFORM mq.require_rights(v_watched.relation, 'watch', '');
         FOR v_name IN
             SELECT t.tgname FROM pg_trigger AS t
-            WHERE t.tgrelid = v_watched.relation AND t.tgfoid = 'mq.report_changes()'::regprocedure
+            WHERE v_watched.quoted IS NOT NULL AND t.tgrelid = v_watched.relation
+                AND t.tgfoid = 'mq.report_changes()'::regprocedure
             ORDER BY t.tgname
         LOOP
             BEGIN

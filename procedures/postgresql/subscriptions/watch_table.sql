@@ -28,10 +28,10 @@ BEGIN
     ));
     -- One trigger per action: PostgreSQL allows transition tables only for a single action.
     EXECUTE format('CREATE OR REPLACE TRIGGER mq_insert AFTER INSERT ON %s REFERENCING NEW TABLE AS new_rows'
-        ' FOR EACH STATEMENT EXECUTE FUNCTION mq.report_changes(%L)', v_table.quoted, v_table.label);
+        ' FOR EACH STATEMENT EXECUTE FUNCTION mq.report_changes()', v_table.quoted);
     EXECUTE format('CREATE OR REPLACE TRIGGER mq_update AFTER UPDATE ON %s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows'
-        ' FOR EACH STATEMENT EXECUTE FUNCTION mq.report_changes(%L)', v_table.quoted, v_table.label);
+        ' FOR EACH STATEMENT EXECUTE FUNCTION mq.report_changes()', v_table.quoted);
     EXECUTE format('CREATE OR REPLACE TRIGGER mq_delete AFTER DELETE ON %s REFERENCING OLD TABLE AS old_rows'
-        ' FOR EACH STATEMENT EXECUTE FUNCTION mq.report_changes(%L)', v_table.quoted, v_table.label);
+        ' FOR EACH STATEMENT EXECUTE FUNCTION mq.report_changes()', v_table.quoted);
 END
 $$;

@@ -5,7 +5,7 @@
 -- Transaction: joins the caller's; waits for open transactions that have published this feed
 -- Example:     EXEC mq.drop_feed N'orders';
 --
--- To drop the feed of a table that was dropped, the role is enough.
+-- To drop the feed of a table that was dropped, the role is enough. A view in its place needs the rights on the view.
 
 CREATE OR ALTER PROCEDURE mq.drop_feed
     @feed nvarchar(max)
@@ -14,17 +14,18 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @id nvarchar(400), @count bigint, @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
+    DECLARE @id nvarchar(400), @count bigint, @detail nvarchar(2000), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
         EXEC mq.require_name 'feed', @feed, 0;
         SET @id = @feed;
         IF @own = 1
             BEGIN TRANSACTION;
-        IF EXISTS (
-            SELECT * FROM mq.feed
-            WHERE name = @id AND mq.table_facts(CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name))) > 0
-        )
-            EXEC mq.use_feed @id, 1;
+        SELECT @detail = mq.missing_rights(t.quoted, 1, 0)
+        FROM mq.feed AS f
+        CROSS APPLY (SELECT CONCAT(QUOTENAME(f.table_schema), N'.', QUOTENAME(f.table_name)) AS quoted) AS t
+        WHERE f.name = @id AND mq.table_facts(t.quoted) <> 0;
+        IF @detail IS NOT NULL
+            EXEC mq.raise_error 'unsuitable_table', @detail;
         -- Delete the counter first, in the lock order of publishers. After that nobody can add a consumer.
         DELETE FROM mq.feed_counter WITH (ROWLOCK) WHERE feed = @id;
         DELETE FROM mq.feed WITH (ROWLOCK) WHERE name = @id;

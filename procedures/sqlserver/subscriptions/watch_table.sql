@@ -23,6 +23,9 @@ BEGIN
     DECLARE @pieces mq.pieces;
     BEGIN TRY
         EXEC mq.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @name OUTPUT, @quoted OUTPUT, @label OUTPUT;
+        IF CHARINDEX(N'.', @schema + @name) > 0
+            EXEC mq.raise_error 'unsuitable_table',
+                N'{} has a dot in its name or schema: messages could not distinguish it from a table of another schema', @label;
         WHILE @n > 0
         BEGIN
             SET @column = NULL;

@@ -56,7 +56,7 @@ def doctor(database: Url = None, json: Json = False) -> int:
 
 
 def _part(name: str, work: Callable[[], list[Row]]) -> list[Row]:
-    """The rows of a part; a row with its error if it fails. The other parts go on."""
+    """The rows of a part; a row with its error if it fails. The other parts continue."""
     parts = Parts()
     nothing: list[Row] = []
     rows = parts.get(name, work, nothing)

@@ -24,7 +24,7 @@ def apply(
     """Install the queue, or upgrade it to this release. A second run changes nothing."""
     with opened(database) as target:
         applied = link.when_there(lambda: install.apply(target, break_lock), connect_timeout)
-    for notice in [*(f"repaired: {problem}" for problem in applied.mended), *applied.notices]:
+    for notice in [*(f"repaired: {problem}" for problem in applied.repaired), *applied.notices]:
         print(f"runner: {escaped(notice)}", file=sys.stderr)
     say(
         f"applied {len(applied.migrations)} migrations and {len(applied.procedures)} procedure files"
@@ -33,7 +33,7 @@ def apply(
         json,
         migrations=applied.migrations,
         procedures=applied.procedures,
-        mended=applied.mended,
+        repaired=applied.repaired,
     )
 
 

@@ -25,7 +25,7 @@ SHORT = 300  # characters of an error in place of one that could not be stored
 
 
 class Refused(DatabaseError):
-    """The outcome of a batch cannot be stored as it is. `is_lost`: the batch key does not hold its messages."""
+    """The outcome of a batch cannot be stored unchanged. `is_lost`: the batch key does not hold its messages."""
 
     def __init__(self, reason: str, is_lost: bool = False) -> None:
         super().__init__(reason)

@@ -91,7 +91,7 @@ class Worker(ABC):
         """Called after the last job."""
 
     def _run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
-        """Run the handler and note its outcome, whatever it raises."""
+        """Run the handler and note its outcome, also when it raises."""
         type, handled.began = messages[0].type, time.monotonic()
         with self._tally.busy(type):
             try:

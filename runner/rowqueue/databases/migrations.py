@@ -34,6 +34,11 @@ def tables(database: str) -> list[str]:
     return [name for path in released(database) for name in re.findall(created, path.read_text("utf-8"))]
 
 
+def names(database: str) -> list[str]:
+    """The names of the queue's tables, views, procedures and functions, on an engine where they have a prefix."""
+    return [*tables(database), *(f"mq_{name}" for name in contract.load().objects(database))]
+
+
 def known(database: str, installed: Mapping[str, Installed] | None) -> set[str]:
     """The names of all our migrations that yoyo may know: those of this release and those recorded."""
     recorded = {name for name, entry in (installed or {}).items() if entry.kind == "migration"}

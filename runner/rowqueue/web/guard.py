@@ -54,8 +54,8 @@ class Rules:
     def base(self) -> str:
         """The path of all pages: with a token, one that only this server's visitors know.
 
-        A browser sends the cookie only below it. Without such a path it would send it to every server on this host,
-        whatever the port, and that server could use it here.
+        A browser sends the cookie only below it. Without such a path it would send it to every server on this host, on
+        any port, and that server could use it here.
         """
         return self.root if self.token is None else f"{self.root}/{self._keyed(b'rowqueue web path')[:16]}"
 
@@ -70,7 +70,7 @@ class Rules:
         return self._keyed(b"rowqueue web cookie")
 
     def _keyed(self, purpose: bytes) -> str:
-        """A text that only the token's owner can compute; it has the port, so that servers with one token differ."""
+        """A text that only the token's owner can compute; it has the port: servers with one token differ."""
         return hmac.new((self.token or "").encode(), purpose + b" %d" % self.port, hashlib.sha256).hexdigest()
 
     @property

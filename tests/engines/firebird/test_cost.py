@@ -28,7 +28,7 @@ READS = 1_500
 # queue_stats counts up to 10,000 of each state.
 STATS_READS = 45_000
 # Records read without an index: allowed for the few marks, policies and batches, never for other tables.
-WALKED = 300
+UNINDEXED = 300
 BIG = {"MQ_MESSAGE", "MQ_READY", "MQ_DELAYED", "MQ_DEDUP", "MQ_CLAIMED", "MQ_STRIPE", "MQ_GROUPED"}
 
 DONE_UNDER_SNAPSHOT = 20_000
@@ -36,7 +36,7 @@ BATCH = 100
 SAMPLE = 20
 
 COUNTS = """
-    SELECT TRIM(t.mon$table_name) AS name, r.mon$record_seq_reads AS walked, r.mon$record_idx_reads AS found
+    SELECT TRIM(t.mon$table_name) AS name, r.mon$record_seq_reads AS unindexed, r.mon$record_idx_reads AS found
     FROM mon$attachments AS a
     JOIN mon$table_stats AS t ON t.mon$stat_id = a.mon$stat_id
     JOIN mon$record_stats AS r ON r.mon$stat_id = t.mon$record_stat_id
@@ -53,7 +53,7 @@ class Cost:
     """What one call read."""
 
     call: str
-    walked: dict[str, int]
+    unindexed: dict[str, int]
     found: dict[str, int]
 
 
@@ -61,7 +61,7 @@ def counts(raw: Raw) -> dict[str, tuple[int, int]]:
     """Records read by this attachment, by table."""
     rows = raw.run(COUNTS)
     raw.commit()
-    return {row["name"]: (row["walked"], row["found"]) for row in rows}
+    return {row["name"]: (row["unindexed"], row["found"]) for row in rows}
 
 
 def measured(raw: Raw, call: str, *values: Any) -> tuple[Cost, list[dict[str, Any]]]:
@@ -72,13 +72,13 @@ def measured(raw: Raw, call: str, *values: Any) -> tuple[Cost, list[dict[str, An
         name: [now - then for now, then in zip(numbers, before.get(name, (0, 0)), strict=True)]
         for name, numbers in after.items()
     }
-    walked = {name: walked for name, (walked, _) in spent.items() if walked}
-    return Cost(f"{call}{values}", walked, {name: found for name, (_, found) in spent.items() if found}), rows
+    unindexed = {name: unindexed for name, (unindexed, _) in spent.items() if unindexed}
+    return Cost(f"{call}{values}", unindexed, {name: found for name, (_, found) in spent.items() if found}), rows
 
 
 def assert_cheap(cost: Cost) -> None:
-    assert not cost.walked.keys() & BIG, cost
-    assert sum(cost.walked.values()) <= WALKED, cost
+    assert not cost.unindexed.keys() & BIG, cost
+    assert sum(cost.unindexed.values()) <= UNINDEXED, cost
     assert sum(cost.found.values()) <= (STATS_READS if cost.call.startswith("queue_stats") else READS), cost
 
 

@@ -304,7 +304,7 @@ def test_an_event_between_two_waits_is_not_lost(connect: Connect, queue: str, in
     assert session.wait(0.2, interrupt[0]) is False
 
 
-def test_events_come_again_after_their_connection_was_lost(
+def test_events_arrive_after_their_connection_was_lost(
     connect: Connect, queue: str, sql: Query, interrupt: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rowqueue.databases.firebird.events._PING_SECONDS", 0.2)

@@ -22,7 +22,7 @@ def feed(queue: str, session: Session, sql: Sql) -> Feed:
 
 
 @pytest.mark.one_version
-def test_a_trigger_that_keeps_rows_from_being_numbered_is_told(feed: Feed) -> None:
+def test_a_trigger_that_keeps_rows_from_being_numbered_is_named(feed: Feed) -> None:
     feed.write(1, 2)
     feed.sql(f"CREATE TRIGGER {feed.table}_t FOR {{t}} BEFORE UPDATE AS BEGIN NEW.sync = NULL; END")
     with refused("unsuitable_table", "trigger", feed.table):
@@ -40,7 +40,7 @@ def make_closed(sql: Sql) -> str:
     return table
 
 
-def test_who_makes_a_feed_and_who_publishes_and_reads_need_the_rights_themselves(
+def test_creating_publishing_and_reading_a_feed_need_the_callers_own_rights(
     server: Server, database: Database, sql: Sql
 ) -> None:
     table = make_closed(sql)

@@ -16,7 +16,7 @@ def health(session: Session) -> Row:
 
 
 @pytest.mark.parametrize("fault", ["no ticket", "a lock that nobody holds"])
-def test_a_stuck_group_is_named_and_mended(session: Session, sql: Sql, queue: str, fault: str) -> None:
+def test_a_stuck_group_is_named_and_repaired(session: Session, sql: Sql, queue: str, fault: str) -> None:
     call(session, "set_queue", queue, ordered=1)
     for group in ("stuck", "busy", "free", "late"):
         for body in ("a", "b"):

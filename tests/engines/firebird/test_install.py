@@ -155,7 +155,7 @@ def other_database(server: LocalFirebird, name: str, statement: str) -> str:
         ("dialect.fdb", "CREATE DATABASE '{}';", r"dialect 1.*gfix -sql_dialect 3"),
     ],
 )
-def test_what_cannot_hold_the_queue_is_refused_before_anything_is_made(
+def test_an_unsuitable_database_is_refused_before_anything_is_created(
     server: Server, name: str, statement: str, told: str
 ) -> None:
     assert isinstance(server, LocalFirebird)
@@ -233,12 +233,14 @@ def test_wrong_rights_are_named_and_apply_puts_them_right(empty_database: Databa
 def test_an_object_of_another_owner_is_named(empty_database: Database, server: Server, queue: str) -> None:
     """The user that created it first can alter it, even after the queue's owner has replaced it."""
     name = f"login_{queue[5:15]}"
+    install.apply(empty_database)
+    server.query(empty_database.url, "DROP PROCEDURE mq_cancel")
     server.query(empty_database.url, f"GRANT CREATE PROCEDURE TO USER {name}")
     with server.login(empty_database.url, name) as url, server.client(url) as client:
-        client.execute("CREATE PROCEDURE mq_wake AS BEGIN END")
+        client.execute("CREATE PROCEDURE mq_cancel AS BEGIN END")
     applied = install.apply(empty_database)
-    assert "MQ_WAKE belongs to" in " ".join(empty_database.rights_problems())
-    assert "MQ_WAKE belongs to" in " ".join(applied.notices)
+    assert "MQ_CANCEL belongs to" in " ".join(empty_database.rights_problems())
+    assert "MQ_CANCEL belongs to" in " ".join(applied.notices)
 
 
 @pytest.mark.heavy

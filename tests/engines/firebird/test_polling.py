@@ -115,7 +115,7 @@ def test_only_transactions_that_do_not_wait_and_see_what_is_committed_claim_and_
 # ---- rights --------------------------------------------------------------------------------------
 
 
-def test_who_adopts_and_who_claims_need_the_rights_on_the_table_themselves(
+def test_adopting_and_claiming_need_the_callers_own_rights_on_the_table(
     make: Make, server: Server, database: Database, sql: Sql
 ) -> None:
     table = make(SHAPES["a"])
@@ -245,7 +245,7 @@ def test_a_column_that_is_dropped_renamed_or_of_another_type_is_an_error_that_sa
     assert len(table.claim(9)) == 2
 
 
-def test_what_claims_need_is_named_when_it_is_gone(make: Make, sql: Sql) -> None:
+def test_an_index_that_claims_need_is_named_when_it_is_dropped(make: Make, sql: Sql) -> None:
     table = make(SHAPES["a"]).create().insert("1", "2")
     [row] = table.claim()
     sql(f"DROP INDEX i{table.name}")

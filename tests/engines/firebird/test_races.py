@@ -95,7 +95,7 @@ def content(sql: Sql, queue: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("procedure", ["claim_batch", "take_batch", "finish_batch"])
-def test_who_fetches_a_few_rows_and_commits_has_the_whole_batch(
+def test_a_caller_that_fetches_a_few_rows_and_commits_has_the_whole_batch(
     raw: Open, session: Session, queue: str, sql: Sql, procedure: str
 ) -> None:
     send_many(session, queue, WHOLE + 1)
@@ -122,7 +122,7 @@ def test_who_fetches_a_few_rows_and_commits_has_the_whole_batch(
 
 
 @pytest.mark.parametrize("procedure", ["claim_batch", "take_batch", "finish_batch"])
-def test_who_fetches_a_few_rows_and_rolls_back_has_nothing(
+def test_a_caller_that_fetches_a_few_rows_and_rolls_back_has_nothing(
     raw: Open, session: Session, queue: str, sql: Sql, procedure: str
 ) -> None:
     send_many(session, queue, 400)
@@ -327,7 +327,7 @@ def test_nothing_claims_or_finishes_in_a_transaction_that_waits_or_sees_a_snapsh
 
 
 @pytest.mark.parametrize("procedure", OF_TABLES)
-def test_what_works_on_tables_of_users_asks_for_the_transaction_first(raw: Open, procedure: str) -> None:
+def test_calls_on_users_tables_check_the_transaction_first(raw: Open, procedure: str) -> None:
     for manner in MANNERS:
         caller = raw(manner)
         if manner != NO_WAIT:
@@ -494,7 +494,7 @@ ARCHIVED_BY_ME = """
     ],
     ids=["message", "archive"],
 )
-def test_who_settles_beside_a_rollback_writes_nothing_that_is_bound_to_be_refused(
+def test_finishing_during_a_rollback_writes_nothing_that_would_be_refused(
     raw: Open, session: Session, queue: str, sql: Sql, held: str, tries: int
 ) -> None:
     """Without a pause between retries, a refused INSERT sometimes stayed: a message was both archived and ready."""

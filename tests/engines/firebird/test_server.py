@@ -49,7 +49,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[firebird.LocalFirebird]:
 
 
 @pytest.mark.parametrize("how", ["kill", "stop"])
-def test_what_was_committed_outlives_the_server(server: firebird.LocalFirebird, how: str) -> None:
+def test_committed_messages_outlive_the_server(server: firebird.LocalFirebird, how: str) -> None:
     url = server.create_database()
     server.query(url, "CREATE TABLE t (n INTEGER)")
     with server.client(url) as client:

@@ -271,7 +271,7 @@ def test_keys_are_reported_whole_whether_built_as_a_varchar_or_as_a_blob(
 
 
 @pytest.mark.one_version
-def test_who_may_not_alter_the_table_or_give_the_rights_is_told_so(
+def test_a_missing_right_to_alter_the_table_or_to_grant_is_named(
     server: Server, database: Database, session: Session, table: str, queue: str, sql: Sql
 ) -> None:
     name = f"login_{uuid.uuid4().hex[:12]}".upper()

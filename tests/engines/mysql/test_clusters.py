@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
 Sql = Callable[..., list[dict[str, Any]]]
 
 
-def test_who_ends_a_groups_work_issues_a_ticket_of_its_own(session: Session, queue: str, sql: Sql) -> None:
+def test_the_call_that_ends_a_groups_work_issues_its_own_ticket(session: Session, queue: str, sql: Sql) -> None:
     """Another node's claim may drop the old one; neither node sees the other's locks, and both commit."""
     names = [argument.name for argument in contract.load().procedures["set_queue"].arguments]
     session.call("set_queue", queue, *(1 if name == "ordered" else None for name in names[1:]))

@@ -102,7 +102,7 @@ def left(sql: Sql, queue: str) -> dict[str, str]:
     }
 
 
-def test_what_is_locked_is_forgotten_by_another_report(client: Callable[[str], Client], queue: str, sql: Sql) -> None:
+def test_a_locked_report_is_deleted_by_a_later_one(client: Callable[[str], Client], queue: str, sql: Sql) -> None:
     first, second = client("READ COMMITTED"), client("READ COMMITTED")
     for reader in "abc":
         report(first, queue, reader)

@@ -142,7 +142,7 @@ def test_a_database_or_account_that_does_not_exist_is_an_error_that_waiting_does
         assert not isinstance(caught.value, Disconnected)
 
 
-def test_what_answers_in_another_language_is_named(home: Path) -> None:
+def test_an_answer_in_another_language_is_named(home: Path) -> None:
     import socketserver
 
     class Web(socketserver.BaseRequestHandler):
@@ -363,7 +363,7 @@ def test_a_value_that_its_type_cannot_hold_is_an_invalid_argument(
         (3797, "Error while waiting for group transactions commit", Disconnected),
     ],
 )
-def test_what_a_cluster_says_is_a_conflict_or_a_member_that_is_gone(
+def test_errors_of_a_cluster_are_a_conflict_or_a_lost_member(
     session: MySQLSession, number: int, message: str, kind: type[DatabaseError]
 ) -> None:
     text = message.replace("'", "''")
@@ -436,7 +436,7 @@ def test_a_deadlock_between_calls_is_a_conflict(connect: Connect, sql: Query, qu
     ]
 
 
-def test_what_follows_a_deadlock_that_was_swallowed_is_refused(
+def test_statements_after_a_swallowed_deadlock_are_refused(
     connect: Connect, sql: Query, ledger: str, queue: str
 ) -> None:
     """The server rolls the whole transaction back, and every statement after it would commit by itself."""
@@ -839,7 +839,7 @@ def test_a_wait_that_is_interrupted_leaves_the_connection_usable(
     assert listener.call("claim_batch", queue) == []
 
 
-def test_what_is_ready_and_cannot_be_claimed_is_no_wake_up(
+def test_a_ready_message_that_cannot_be_claimed_wakes_nobody(
     connect: Connect, queue: str, interrupt: tuple[int, int]
 ) -> None:
     """Otherwise a consumer would poll without a pause while another session holds the message."""

@@ -60,7 +60,7 @@ def test_columns_that_an_update_sets_keep_what_the_writer_has_set(feed: Feed) ->
     assert not row["at"].startswith("2001-01-01")
 
 
-def test_a_trigger_may_republish_and_one_that_takes_the_numbers_away_is_told(feed: Feed) -> None:
+def test_a_trigger_may_republish_and_one_that_removes_the_numbers_is_named(feed: Feed) -> None:
     feed.sql(
         "CREATE TRIGGER x_{t} BEFORE UPDATE ON {t} FOR EACH ROW"
         " IF NEW.sync <=> OLD.sync THEN SET NEW.sync = NULL; END IF"

@@ -224,7 +224,7 @@ def test_without_the_right_to_see_it_the_level_of_the_session_counts(shown: Call
     client.execute("COMMIT")
 
 
-def test_what_the_performance_schema_does_not_record_is_not_believed(shown: Callable[[], Client]) -> None:
+def test_figures_that_the_performance_schema_does_not_record_are_ignored(shown: Callable[[], Client]) -> None:
     """It keeps the last recorded transaction, which may still be open."""
     client = shown()
     if client.is_mariadb:

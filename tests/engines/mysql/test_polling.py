@@ -23,7 +23,7 @@ def table(queue: str, session: Session, sql: Sql) -> Polled:
     return Polled(queue, session, sql, BY_DATABASE["mysql"], SHAPES["a"])
 
 
-def test_the_right_that_a_caller_lacks_is_told_with_its_grant(
+def test_the_right_that_a_caller_lacks_is_named_with_its_grant(
     table: Polled, sql: Sql, server: Server, database: Database
 ) -> None:
     sql(f"CREATE TABLE {table.name} (id bigint PRIMARY KEY, v varchar(10), status char(1), KEY (status))")
@@ -45,7 +45,7 @@ def test_the_right_that_a_caller_lacks_is_told_with_its_grant(
         session.close()
 
 
-def test_who_gets_a_right_by_a_pattern_or_a_role_in_a_role_may_claim(
+def test_a_right_by_a_pattern_or_a_nested_role_is_enough_to_claim(
     table: Polled, sql: Sql, server: Server, database: Database
 ) -> None:
     table.create().insert("1", "2")

@@ -171,7 +171,7 @@ def test_a_claim_gets_past_any_number_of_tickets_of_a_busy_group(ordered: Sessio
     assert found == ["other"]
 
 
-def test_what_was_sent_before_the_queue_was_made_ordered_comes_in_its_order(
+def test_messages_sent_before_the_queue_was_ordered_keep_their_order(
     session: Session, queue: str, connect: Callable[..., Session], sql: Sql
 ) -> None:
     """A transaction that began before the queue was ordered has sent a message without a group."""
@@ -251,7 +251,7 @@ def test_a_message_of_a_ring_is_found_at_every_position(
 @pytest.mark.parametrize(
     "call", [("pause",), ("resume",), ("set_queue", 30)], ids=lambda call: call if isinstance(call, str) else call[0]
 )
-def test_who_has_waited_for_another_policy_call_is_not_refused(
+def test_a_policy_call_that_waited_for_another_is_not_refused(
     database: Database, queue: str, call: tuple[Any, ...]
 ) -> None:
     """With innodb_snapshot_isolation MariaDB refuses a row that has changed since the statement's snapshot: 1020."""

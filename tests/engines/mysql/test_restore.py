@@ -188,7 +188,7 @@ def test_apply_repairs_grants_and_definers_when_no_file_is_pending(private_serve
         server.query(database.url, "GRANT EXECUTE ON PROCEDURE mq_send TO PUBLIC")
         wanted += ["everybody has EXECUTE on mq_send"]
     assert sorted(database.rights_problems()) == sorted(wanted)
-    assert sorted(install.apply(database).mended) == sorted(wanted)
+    assert sorted(install.apply(database).repaired) == sorted(wanted)
     assert database.rights_problems() == [] and server.catalog(database.url) == before
     # A definer that is another account.
     [row] = server.query(database.url, "SHOW CREATE PROCEDURE mq_purge")

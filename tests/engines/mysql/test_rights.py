@@ -115,7 +115,7 @@ def test_internal_procedures_are_granted_where_a_procedure_with_the_callers_righ
         assert granted(sql, name) - {OWNER} <= {"mq_consumer", "mq_operator", "mq_viewer"}, name
 
 
-def test_what_runs_as_the_owner_executes_no_text(sql: Sql) -> None:
+def test_code_that_runs_as_the_owner_executes_no_text(sql: Sql) -> None:
     rows = sql(
         "SELECT routine_name AS name, routine_definition AS body FROM information_schema.routines"
         " WHERE routine_schema = DATABASE() AND security_type = 'DEFINER'"
@@ -248,7 +248,7 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_whatever_the_session_has_set_the_procedures_do_the_same(
+def test_the_procedures_do_the_same_under_any_session_setting(
     server: Server, database: Database, sql: Sql, setting: str
 ) -> None:
     kind = f"set.{uuid.uuid4().hex[:12]}"
@@ -367,7 +367,7 @@ def test_the_tables_of_another_databases_queue_are_refused_and_out_of_reach(
     server.drop_database(other)
 
 
-def test_what_was_stored_by_somebody_else_is_never_executed_as_the_caller(
+def test_text_stored_by_another_user_is_never_executed_as_the_caller(
     attacker: tuple[Client, str], server: Server, database: Database, sql: Sql
 ) -> None:
     """An attacker who may claim from a table writes into the entries what a consumer with more rights then reads."""

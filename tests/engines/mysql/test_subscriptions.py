@@ -36,7 +36,7 @@ def events(sql: Sql, type: str) -> list[tuple[Any, ...]]:
     return [(row["action"], *row["key"].values()) for row in rows]
 
 
-def test_upserts_tell_what_the_server_makes_of_them(sql: Sql, table: str, queue: str) -> None:
+def test_upserts_send_the_action_that_the_server_chose(sql: Sql, table: str, queue: str) -> None:
     sql(f"INSERT INTO {table} VALUES (1, 1)")
     assert events(sql, queue) == [("I", 1)]
     sql(f"INSERT INTO {table} VALUES (1, 2), (2, 2) ON DUPLICATE KEY UPDATE n = 3")
@@ -49,7 +49,7 @@ def test_upserts_tell_what_the_server_makes_of_them(sql: Sql, table: str, queue:
     assert events(sql, queue) == []
 
 
-def test_a_foreign_keys_cascade_is_not_told(sql: Sql, session: Session, queue: str) -> None:
+def test_a_foreign_keys_cascade_sends_nothing(sql: Sql, session: Session, queue: str) -> None:
     """The storage engine does it without triggers, as the guide says. If a server fires them, this fails."""
     parent, child = (f"{kind}_{uuid.uuid4().hex[:12]}" for kind in ("parent", "child"))
     sql(f"CREATE TABLE {parent} (id INT NOT NULL PRIMARY KEY)")
@@ -107,7 +107,7 @@ def test_an_open_writer_does_not_block_subscriptions(
         writer.execute("COMMIT")
 
 
-def test_what_mq_owner_may_not_do_is_refused_before_a_writer_fails(sql: Sql, session: Session) -> None:
+def test_a_missing_right_of_mq_owner_is_refused_before_a_writer_fails(sql: Sql, session: Session) -> None:
     name = f"t_{uuid.uuid4().hex[:12]}"
     sql(f"CREATE TABLE {name} (id INT NOT NULL PRIMARY KEY)")
     sql(f"GRANT SELECT ON {name} TO 'mq_owner'@'localhost'")
@@ -132,3 +132,19 @@ def test_a_table_of_another_database_is_watched_by_its_full_name(
     ]
     session.call("unwatch_table", name)
     server.drop_database(other)
+
+
+def test_a_table_is_registered_under_its_own_name_only(sql: Sql, server: Server, database: Database) -> None:
+    """Operators may call the step of watch_table that stores the table."""
+    name, login = f"t_{uuid.uuid4().hex[:12]}", f"mall_{uuid.uuid4().hex[:8]}"
+    sql(f"CREATE TABLE {name} (id INT NOT NULL PRIMARY KEY)")
+    sql(f"GRANT {RIGHTS.format(name)}")
+    with server.login(database.url, login, "mq_operator") as url, server.client(url) as client:
+        sql(f"GRANT SELECT, TRIGGER ON {name} TO {login}@'%'")
+        cursor = client.cursor()
+        with pytest.raises(Exception, match=f"unsuitable_table: the table is {name}"):
+            cursor.execute("CALL mq_add_watched(DATABASE(), %s, %s)", [name, "payroll"])
+        cursor.execute("CALL mq_add_watched(DATABASE(), %s, %s)", [name, name])
+    assert sql("SELECT label FROM mq_watched WHERE label IN ('payroll', %s)", name) == [{"label": name}]
+    sql("DELETE FROM mq_watched WHERE label = %s", name)
+    sql(f"DROP TABLE {name}")

@@ -106,7 +106,7 @@ def test_no_procedure_claims_or_finishes_inside_a_transaction_of_another_level(
 
 
 @pytest.mark.parametrize("procedure", OF_TABLES)
-def test_what_works_on_tables_of_users_asks_for_the_level_first(client: Client, procedure: str) -> None:
+def test_calls_on_users_tables_check_the_level_first(client: Client, procedure: str) -> None:
     for wrong in LEVELS:
         client.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {wrong}")
         client.execute("START TRANSACTION")

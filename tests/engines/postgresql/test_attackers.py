@@ -194,7 +194,7 @@ def test_internal_procedures_refuse_callers_without_a_pass(mallory: Mallory, sec
     assert (mallory.run(f"SELECT place, place_hash FROM mq.polled_settings('{secret}', NULL)")) == [(None, None)]
 
 
-def test_what_runs_under_somebody_elses_login_is_not_taken_for_him(mallory: Mallory, secret: str, sql: Sql) -> None:
+def test_code_under_another_login_does_not_act_as_that_user(mallory: Mallory, secret: str, sql: Sql) -> None:
     """ANALYZE by a superuser, a wrapper with its owner's rights, a view, a rule: each runs with its usual rights."""
     m = mallory
     m.run("CREATE TABLE {m}.seen (n bigint); CREATE TABLE {m}.t (v text)")

@@ -257,7 +257,7 @@ def test_calls_work_through_a_pooler_in_transaction_mode(pooler: PgBouncer, data
         session.close()
 
 
-def test_what_is_called_often_is_prepared_but_not_through_a_pooler(
+def test_frequent_calls_are_prepared_but_not_through_a_pooler(
     pooler: PgBouncer, database: Database, queue: str
 ) -> None:
     found = []
@@ -328,7 +328,7 @@ def test_the_script_builds_the_same_schema_as_apply(empty_database: Database, se
     assert install.apply(empty_database) == install.Applied()
 
 
-def test_the_script_leaves_a_database_with_the_queue_as_it_is(
+def test_the_script_leaves_a_database_with_the_queue_unchanged(
     installed_database: Database, server: Server, script: Path
 ) -> None:
     before = server.catalog(installed_database.url)

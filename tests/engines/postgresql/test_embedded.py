@@ -217,7 +217,7 @@ def test_a_pid_file_that_names_another_process_of_the_user_does_not_stop_it(home
         other.wait()
 
 
-def test_an_initdb_that_was_killed_is_done_anew(home: Path) -> None:
+def test_an_initdb_that_was_killed_is_run_again(home: Path) -> None:
     (home / "data.new" / "base").mkdir(parents=True)
     with open_embedded(home) as database:
         assert answers(database.url)

@@ -83,7 +83,7 @@ def test_a_trigger_can_read_other_tables_and_publish_again(feed: Feed, sql: Sql)
     assert len(sql(f"SELECT * FROM {log}")) == 4
 
 
-def test_a_trigger_that_takes_the_numbers_away_is_told(feed: Feed, sql: Sql) -> None:
+def test_a_trigger_that_removes_the_numbers_is_named(feed: Feed, sql: Sql) -> None:
     sql(
         f"CREATE FUNCTION f_{feed.table}() RETURNS trigger LANGUAGE plpgsql AS"
         " $$ BEGIN NEW.sync := NULL; RETURN NEW; END $$"

@@ -278,14 +278,14 @@ def test_wrong_owners_are_reported_and_repaired(installed_database: Database, ru
     assert f"mq.message is owned by {name}" in told and f"mq.send(text,text) is owned by {name}" in told
     assert "PUBLIC may execute mq.purge(text,text)" in told
     assert "mq_consumer lacks EXECUTE on mq.claim_batch" in told
-    assert install.apply(installed_database).mended
+    assert install.apply(installed_database).repaired
     assert installed_database.rights_problems() == []
     assert run("SELECT has_function_privilege(%s, 'mq.resume(text)', 'EXECUTE') AS may", name) == [{"may": True}]
     run(f"DROP OWNED BY {name}")
     run(f"DROP ROLE {name}")
 
 
-def test_the_records_of_migrations_are_found_whatever_the_search_path(
+def test_the_records_of_migrations_are_found_with_any_search_path(
     server: servers.Server, installed_database: Database, run: Sql
 ) -> None:
     name = installed_database.url.rpartition("/")[2]
@@ -457,7 +457,7 @@ def test_a_database_of_another_encoding_is_refused_before_anything_is_created(
     server.drop_database(url)
 
 
-def test_triggers_that_are_off_tell_nothing_and_claims_go_on(
+def test_disabled_triggers_send_nothing_and_claims_continue(
     server: servers.Server, installed_database: Database, run: Sql
 ) -> None:
     """session_replication_role = replica, as restores and replication set it: triggers do not fire."""
@@ -596,7 +596,9 @@ def test_types_with_operators_of_their_own_are_keys_like_others(installed_databa
     session.close()
 
 
-def test_what_is_dropped_after_adoption_is_told_with_what_to_run(installed_database: Database, run: Sql) -> None:
+def test_an_object_dropped_after_adoption_is_named_with_the_statement_to_run(
+    installed_database: Database, run: Sql
+) -> None:
     session = installed_database.connect("test")
     fill(session, run)
     run("DROP INDEX orders_status_id_idx")

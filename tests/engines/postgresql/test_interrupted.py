@@ -130,7 +130,7 @@ def test_an_installation_that_is_killed_after_any_statement_is_continued_by_the_
     server.drop_database(whole.url)
 
 
-def test_the_lock_that_a_killed_migration_leaves_is_told_and_broken(
+def test_the_lock_that_a_killed_migration_leaves_is_reported_and_broken(
     empty_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = Process(10**9)

@@ -226,7 +226,7 @@ def test_the_owner_of_a_database_installs_without_being_a_superuser(
 
 
 def test_a_grant_on_all_tables_shows_no_secret(server: servers.Server, installed_database: Database) -> None:
-    """Whoever can read it can prove any right on any polling table, feed and watched table."""
+    """A role that can read it can prove any right on any polling table, feed and watched table."""
     url = installed_database.url
     with server.login(url, "reader", "mq_operator") as reader:
         server.query(url, "GRANT SELECT ON ALL TABLES IN SCHEMA mq TO reader")
@@ -238,7 +238,7 @@ def test_a_grant_on_all_tables_shows_no_secret(server: servers.Server, installed
         server.query(url, "GRANT SELECT ON ALL TABLES IN SCHEMA mq_internal TO reader")
         problems = ["reader may use mq_internal.secret", "reader may use schema mq_internal"]
         assert sorted(installed_database.rights_problems()) == problems
-        assert sorted(install.apply(installed_database).mended) == problems
+        assert sorted(install.apply(installed_database).repaired) == problems
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             server.query(reader, "SELECT * FROM mq_internal.secret")
         warned = "reader, a member of pg_read_all_data, may read mq_internal.secret"

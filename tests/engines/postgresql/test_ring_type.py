@@ -47,7 +47,7 @@ def test_senders_pay_for_no_index_by_id(session: Session, queue: str, sql: Sql) 
     assert sql("SELECT count(*) AS n FROM mq.ready WHERE type = %s AND by_id IS NULL", queue) == [{"n": 4}]
 
 
-def test_what_a_sender_commits_late_joins_the_ring(
+def test_messages_that_commit_late_join_the_ring(
     server: Server, database: Database, session: Session, queue: str, sql: Sql
 ) -> None:
     with server.client(database.url) as late:
@@ -60,7 +60,7 @@ def test_what_a_sender_commits_late_joins_the_ring(
     assert complete(sql, queue)
 
 
-def test_what_is_sent_from_a_snapshot_of_before_joins_the_ring(
+def test_messages_sent_from_an_older_snapshot_join_the_ring(
     server: Server, database: Database, session: Session, queue: str, sql: Sql
 ) -> None:
     with server.client(database.url) as old:
@@ -78,7 +78,7 @@ def test_what_is_sent_from_a_snapshot_of_before_joins_the_ring(
     assert ids <= visited
 
 
-def test_what_a_take_holds_joins_the_ring_when_it_rolls_back(
+def test_messages_of_a_take_join_the_ring_when_it_rolls_back(
     server: Server, database: Database, session: Session, queue: str, sql: Sql
 ) -> None:
     for _ in range(3):

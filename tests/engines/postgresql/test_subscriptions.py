@@ -64,7 +64,7 @@ def test_each_new_key_is_reported_with_its_own_old_key_when_many_rows_change_key
     assert {event[0] for event in found} == {"I", "U"} and len(found) == 201
 
 
-def test_upserts_copies_and_cascades_are_told(sql: Sql, session: Session, schema: str, queue: str) -> None:
+def test_upserts_copies_and_cascades_send_messages(sql: Sql, session: Session, schema: str, queue: str) -> None:
     parent, child = f"{schema}.parent", f"{schema}.child"
     sql(f"CREATE TABLE {parent} (id integer PRIMARY KEY)")
     cascade = f"REFERENCES {parent} ON DELETE CASCADE ON UPDATE CASCADE"
@@ -218,7 +218,8 @@ def test_an_upgrade_repairs_the_expressions_of_watched_tables(
 ) -> None:
     """Earlier releases wrote slower ones. They keep working until then, also when the table was dropped."""
     session, url = installed_database.connect("test"), installed_database.url
-    for table in ("stock", '"a.b"', "gone"):
+    server.query(url, "CREATE SCHEMA a")
+    for table in ("stock", "a.b", "gone"):
         server.query(url, f"CREATE TABLE {table} (id integer, at timestamptz, PRIMARY KEY (at, id))")
         watch(session, table, queue)
     server.query(url, "DROP TABLE gone")
@@ -240,7 +241,7 @@ def test_an_upgrade_repairs_the_expressions_of_watched_tables(
     assert bodies[0].replace('"I"', '"D"') == bodies[1]
 
 
-def test_who_may_make_no_trigger_on_a_table_cannot_have_it_watched(
+def test_watching_a_table_needs_the_right_to_create_triggers_on_it(
     sql: Sql, server: Server, database: Database, schema: str, queue: str
 ) -> None:
     """Nor gets the rights of the queue's owner. Objects that only the owner may drop are reported and do nothing."""
@@ -252,6 +253,7 @@ def test_who_may_make_no_trigger_on_a_table_cannot_have_it_watched(
             with pytest.raises(Exception, match=f"unsuitable_table.*{right}"):
                 session.call("watch_table", table)
             sql(right)
+        sql(f"GRANT SELECT ON {table} TO {name}")
         watch(session, table, queue)
         told = session.call("unwatch_table", table)
         assert [row["statement"] for row in told] == [
@@ -272,6 +274,116 @@ def test_triggers_cannot_be_made_by_strangers(sql: Sql, server: Server, database
                 "CREATE TRIGGER t AFTER INSERT ON t REFERENCING NEW TABLE AS new_rows"
                 " FOR EACH STATEMENT EXECUTE FUNCTION mq.report_changes('t')"
             )
+
+
+@pytest.fixture
+def mallory(sql: Sql, server: Server, database: Database) -> Iterator[tuple[str, Any]]:
+    """An operator, and a connection of it; it has a schema of its own with the same name."""
+    name = f"mall_{uuid.uuid4().hex[:12]}"
+    with server.login(database.url, name, "mq_operator") as url, server.client(url) as connection:
+        sql(f"CREATE SCHEMA {name} AUTHORIZATION {name}")
+        yield name, connection
+        sql(f"DROP OWNED BY {name} CASCADE")
+
+
+TRIGGER = "CREATE TRIGGER t AFTER INSERT ON {} {} FOR EACH STATEMENT EXECUTE FUNCTION mq.report_changes('{}')"
+NEW_ROWS = "REFERENCING NEW TABLE AS new_rows"
+
+
+def test_a_trigger_reports_only_the_table_that_it_fires_on(
+    sql: Sql, session: Session, schema: str, queue: str, mallory: tuple[str, Any]
+) -> None:
+    """Whatever its argument says. Any operator can create one on its own table."""
+    table, (name, connection) = f"{schema}.t", mallory
+    sql(f"CREATE TABLE {table} (id integer PRIMARY KEY)")
+    watch(session, table, queue)
+    own = (f"{name}.t", f'{name}."{table}"')
+    for n, other in enumerate(own):
+        connection.execute(f"CREATE TABLE {other} (id integer PRIMARY KEY)")
+        connection.execute(TRIGGER.format(other, NEW_ROWS, table))
+        connection.execute(f"INSERT INTO {other} VALUES ({n})")
+    # In the schema public this table would have the other's name in messages.
+    sql(f'CREATE TABLE "{table}" (id integer PRIMARY KEY)')
+    sql(TRIGGER.format(f'"{table}"', NEW_ROWS, table))
+    sql(f'INSERT INTO "{table}" VALUES (7)')
+    assert events(sql, queue) == []
+    sql(f'DROP TABLE "{table}"')
+    sql(f"INSERT INTO {table} VALUES (1)")
+    assert events(sql, queue) == [("I", (1,))]
+
+
+def test_a_renamed_table_reports_nothing_until_it_is_watched_again(
+    sql: Sql, session: Session, schema: str, queue: str
+) -> None:
+    sql(f"CREATE TABLE {schema}.t (id integer PRIMARY KEY)")
+    watch(session, f"{schema}.t", queue)
+    sql(f"ALTER TABLE {schema}.t RENAME TO u; INSERT INTO {schema}.u VALUES (1)")
+    assert events(sql, queue) == []
+    watch(session, f"{schema}.u", queue)
+    sql(f"INSERT INTO {schema}.u VALUES (2)")
+    assert events(sql, queue) == [("I", (2,))]
+
+
+def test_a_trigger_without_its_transition_tables_reads_no_temporary_view(
+    sql: Sql, queue: str, mallory: tuple[str, Any]
+) -> None:
+    """Its functions would run with the rights of the queue's owner."""
+    name, connection = mallory
+    connection.execute(f"CREATE TABLE {name}.t (id integer PRIMARY KEY)")
+    connection.execute("SELECT mq.watch_table(%s)", [f"{name}.t"])
+    connection.execute("SELECT mq.subscribe(%s, 'IUD', %s)", [f"{name}.t", queue])
+    connection.execute(f"CREATE SEQUENCE {name}.ran; GRANT ALL ON SCHEMA {name} TO PUBLIC")
+    connection.execute(
+        f"CREATE FUNCTION {name}.evil() RETURNS integer LANGUAGE plpgsql AS"
+        f" $$ BEGIN IF current_user <> '{name}' THEN PERFORM nextval('{name}.ran'); END IF; RETURN 1; END $$"
+    )
+    connection.execute(f"GRANT ALL ON {name}.ran TO PUBLIC; GRANT EXECUTE ON FUNCTION {name}.evil() TO PUBLIC")
+    for rows in ("new_rows", "old_rows"):
+        connection.execute(f"CREATE TEMPORARY VIEW {rows} AS SELECT {name}.evil() AS id")
+        connection.execute(f"GRANT SELECT ON {rows} TO PUBLIC")
+    connection.execute(f"INSERT INTO {name}.t VALUES (1); UPDATE {name}.t SET id = 2; DELETE FROM {name}.t")
+    assert len(events(sql, queue)) == 3
+    for n, action in enumerate(("insert", "update", "delete")):
+        connection.execute(f"DROP TRIGGER mq_{action} ON {name}.t")
+        connection.execute(
+            f"CREATE TRIGGER t{n} AFTER {action} ON {name}.t FOR EACH STATEMENT"
+            f" EXECUTE FUNCTION mq.report_changes('{name}.t')"
+        )
+    connection.execute(f"INSERT INTO {name}.t VALUES (1); UPDATE {name}.t SET id = 2; DELETE FROM {name}.t")
+    assert sql(f"SELECT last_value FROM {name}.ran WHERE is_called") == []
+    assert events(sql, queue) == []
+
+
+def test_a_view_in_the_place_of_a_table_needs_the_rights_too(
+    sql: Sql, session: Session, schema: str, queue: str, mallory: tuple[str, Any]
+) -> None:
+    """To clean up what belongs to a table that was dropped, the role is enough. A view keeps the name in use."""
+    table, (name, connection) = f"{schema}.t", mallory
+    sql(f"CREATE TABLE {table} (id integer PRIMARY KEY, sync bigint); CREATE INDEX ON {table} (sync)")
+    watch(session, table, queue)
+    session.call("create_feed", queue, table, "id", "sync")
+    sql(f"ALTER TABLE {table} RENAME TO base; CREATE VIEW {table} AS SELECT * FROM {schema}.base")
+    calls = {
+        "unsubscribe": f"SELECT mq.unsubscribe('{table}')",
+        "drop_feed": f"SELECT mq.drop_feed('{queue}')",
+        "unwatch_table": f"SELECT * FROM mq.unwatch_table('{table}')",
+    }
+    for statement in (
+        *calls.values(),
+        f"SELECT mq.drop_subscriptions('{table}', NULL, NULL, NULL, NULL)",
+        f"SELECT mq.delete_feed('{queue}', NULL)",
+        f"SELECT mq.drop_watched('{table}', NULL)",
+    ):
+        with pytest.raises(Exception, match="unsuitable_table"):
+            connection.execute(statement)
+    assert len(sql("SELECT 1 FROM mq.subscription WHERE label = %s", table)) == 3
+    assert len(sql("SELECT 1 FROM mq.feed WHERE name = %s", queue)) == 1
+    sql(f"GRANT USAGE ON SCHEMA {schema} TO {name}; GRANT SELECT, UPDATE, TRIGGER ON {table} TO {name}")
+    for statement in calls.values():
+        connection.execute(statement)
+    for place in ("subscription", "watched"):
+        assert sql(f"SELECT 1 FROM mq.{place} WHERE label = %s", table) == []
+    assert sql("SELECT 1 FROM mq.feed WHERE name = %s", queue) == []
 
 
 def test_a_replica_and_a_disabled_trigger_report_nothing(sql: Sql, session: Session, schema: str, queue: str) -> None:

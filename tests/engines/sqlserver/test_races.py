@@ -458,7 +458,7 @@ def test_eight_consumers_of_few_groups_get_no_deadlock(database: Database, order
 # ---- errors and transactions ----------------------------------------------------------------------------
 
 
-def test_the_victim_of_a_deadlock_is_told_to_call_again_and_can(
+def test_the_victim_of_a_deadlock_gets_a_retryable_error_and_can_call_again(
     session: Session, connect: Callable[..., Session], queue: str, elsewhere: Submit, sql: Sql
 ) -> None:
     """And nothing of its transaction is left."""

@@ -241,7 +241,7 @@ def day(server: ExternalSQLServer, database: Database, sql: Sql, setting: str) -
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_whatever_the_session_has_set_the_procedures_do_the_same(
+def test_the_procedures_do_the_same_under_any_session_setting(
     server: ExternalSQLServer, database: Database, sql: Sql, setting: str
 ) -> None:
     day(server, database, sql, setting)
@@ -438,7 +438,7 @@ def test_the_trigger_of_a_table_of_another_owner_may_send_and_nothing_else(
 
 
 @pytest.mark.parametrize(("granted", "told"), [("", "not_found"), ("SELECT", "unsuitable_table")])
-def test_who_may_not_change_a_table_makes_no_feed_of_it(
+def test_creating_a_feed_needs_the_right_to_change_the_table(
     server: ExternalSQLServer, database: Database, sql: Sql, granted: str, told: str
 ) -> None:
     name = f"maker_{uuid.uuid4().hex[:12]}"

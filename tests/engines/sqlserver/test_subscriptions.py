@@ -66,7 +66,7 @@ def test_an_empty_merge_reports_nothing(table: str, sql: Sql) -> None:
     assert told(sql, table) == []
 
 
-def test_a_limit_of_the_session_does_not_cut_what_is_told(
+def test_a_limit_of_the_session_does_not_cut_a_sent_body(
     server: ExternalSQLServer, database: Database, table: str, sql: Sql
 ) -> None:
     with server.client(database.url) as connection:

@@ -1,9 +1,9 @@
 -- mend_groups: unblock groups that are stuck. There should be none.
 -- Arguments:   p_type
--- Returns:     mended: how many groups, at most 1,000
+-- Returns:     repaired: how many groups, at most 1,000
 -- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_mend_groups('invoice') RETURNING_VALUES v_mended;
+-- Example:     EXECUTE PROCEDURE mq_mend_groups('invoice') RETURNING_VALUES v_repaired;
 
 SET TERM ^ ;
 
@@ -11,13 +11,13 @@ CREATE OR ALTER PROCEDURE mq_mend_groups (
     p_type mq_name
 )
 RETURNS (
-    mended integer
+    repaired integer
 )
 AS
 DECLARE v_grouped smallint;
 DECLARE v_group_key mq_name;
 BEGIN
-    mended = 0;
+    repaired = 0;
     SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
     IF (v_grouped = 1) THEN
         FOR SELECT group_key FROM mq_stuck_groups(:p_type, 1000) INTO v_group_key DO
@@ -26,12 +26,12 @@ BEGIN
             WHERE l.type = :p_type AND l.group_key = :v_group_key AND mq_is_active(:p_type, l.id) = 0
                 AND NOT EXISTS (SELECT * FROM mq_delayed AS d WHERE d.id = l.id);
             EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
-            mended = mended + 1;
+            repaired = repaired + 1;
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
                 -- The message is active after all.
                 v_group_key = NULL;
         END
-    IF (mended > 0) THEN
+    IF (repaired > 0) THEN
     BEGIN
         EXECUTE PROCEDURE mq_lower_mark(p_type);
         EXECUTE PROCEDURE mq_wake(p_type);

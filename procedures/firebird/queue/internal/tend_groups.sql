@@ -17,11 +17,11 @@ AS
 -- Claims that began with the old limits have committed by then.
 DECLARE c_seconds integer = 10;
 DECLARE v_changed_at timestamp;
-DECLARE v_mended integer;
+DECLARE v_repaired integer;
 BEGIN
     SELECT changed_at FROM mq_queue WHERE type = :p_type INTO v_changed_at;
     IF (mq_utc_now() BETWEEN v_changed_at AND DATEADD(c_seconds SECOND TO v_changed_at)) THEN
-        EXECUTE PROCEDURE mq_mend_groups(p_type) RETURNING_VALUES v_mended;
+        EXECUTE PROCEDURE mq_mend_groups(p_type) RETURNING_VALUES v_repaired;
 END^
 
 SET TERM ; ^

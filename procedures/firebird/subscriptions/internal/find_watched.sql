@@ -1,6 +1,6 @@
 -- find_watched: find the watched table that an argument names.
 -- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
--- Returns:     id, label, quoted (the table, for SQL; NULL: it was dropped)
+-- Returns:     id, label, quoted (the table, or a view in its place, for SQL; NULL: it was dropped)
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq_find_watched('stock');
@@ -37,7 +37,7 @@ BEGIN
             || ' is not watched: call watch_table first');
     -- A label is the name of the table, even if the argument is written in another way.
     SELECT '"' || REPLACE(TRIM(r.rdb$relation_name), '"', '""') || '"' FROM rdb$relations AS r
-    WHERE r.rdb$relation_name = :label AND COALESCE(r.rdb$relation_type, 0) = 0 AND r.rdb$view_blr IS NULL
+    WHERE r.rdb$relation_name = :label
     INTO quoted;
     SUSPEND;
 END^

@@ -53,7 +53,7 @@ BEGIN
         ELSEIF v_fresh THEN
             SELECT id INTO v_live FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key;
         ELSE
-            -- Only a lock shows the key as it is now. Insert it first, because locking a missing row would lock a gap. 0 stands
+            -- Only a lock shows the current key. Insert it first, because locking a missing row would lock a gap. 0 stands
             -- for the message below.
             INSERT INTO mq_dedup (type, dedup_key, id) VALUES (p_type, p_dedup_key, 0) ON DUPLICATE KEY UPDATE id = mq_dedup.id;
             SELECT NULLIF(id, 0) INTO v_live FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key FOR UPDATE;

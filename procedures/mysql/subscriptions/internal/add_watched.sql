@@ -19,6 +19,13 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE c_owner varchar(40) CHARACTER SET utf8mb4 DEFAULT '''mq_owner''@''localhost''';
     DECLARE v_rights int;
+    DECLARE v_schema varchar(65) CHARACTER SET utf8mb4 DEFAULT IF(p_schema = DATABASE(), '', CONCAT(p_schema, '.'));
+    IF CAST(p_label AS binary) <> CAST(CONCAT(v_schema, p_table) AS binary) THEN
+        CALL mq_raise_error('unsuitable_table', CONCAT('the table is ', LEFT(v_schema, 30), LEFT(p_table, 50)));
+    ELSEIF LOCATE('.', p_table) > 0 OR v_schema LIKE '%.%.' THEN
+        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 30), ' has a dot in its name or database: messages could not '
+            'distinguish it from another table'));
+    END IF;
     CALL mq_require_use(p_schema, p_table, 'Select,Trigger',
         LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
     SELECT COUNT(DISTINCT r.privilege_type)

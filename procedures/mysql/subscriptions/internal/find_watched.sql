@@ -23,7 +23,7 @@ BEGIN
     DECLARE v_message varchar(128) CHARACTER SET utf8mb4;
     DECLARE v_of_schema, v_of_name varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_found tinyint;
-    DECLARE v_tables, v_match, v_dot int DEFAULT 0;
+    DECLARE v_match, v_dot int DEFAULT 0;
     DECLARE v_conditions int DEFAULT 1;
     BEGIN
         DECLARE CONTINUE HANDLER FOR SQLSTATE '45000'
@@ -45,30 +45,23 @@ BEGIN
     ELSEIF NOT v_found THEN
         CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(p_label, 60), ' is not watched: call watch_table first'));
     END IF;
-    -- The rights are those on the table with this label, however the argument is written. Any dot may end the database's
-    -- name.
-    SET p_quoted = NULL, v_schema = DATABASE(), v_name = p_label;
-    REPEAT
-        SET v_of_schema = CONVERT(v_schema USING utf8mb3), v_of_name = CONVERT(v_name USING utf8mb3);
-        SELECT COUNT(*) INTO v_match
-        FROM information_schema.tables AS t
-        WHERE t.table_schema = v_of_schema AND t.table_name = v_of_name
-            AND (@@lower_case_table_names > 0
-                OR CAST(t.table_schema AS binary) = CAST(v_schema AS binary)
-                AND CAST(t.table_name AS binary) = CAST(v_name AS binary));
-        IF v_match > 0 THEN
-            SET v_tables = v_tables + 1,
-                p_quoted = CONCAT('`', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(v_name, '`', '``'), '`');
-            IF p_rights IS NOT NULL THEN
-                CALL mq_require_use(v_schema, v_name, p_rights,
-                    LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
-            END IF;
+    -- The rights are those on the table with this label, however the argument is written. add_watched refuses names with
+    -- dots, so a label means one table.
+    SET p_quoted = NULL, v_dot = LOCATE('.', p_label), v_schema = IF(v_dot = 0, DATABASE(), LEFT(p_label, v_dot - 1)),
+        v_name = SUBSTRING(p_label, v_dot + 1);
+    SET v_of_schema = CONVERT(v_schema USING utf8mb3), v_of_name = CONVERT(v_name USING utf8mb3);
+    SELECT COUNT(*) INTO v_match
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = v_of_schema AND t.table_name = v_of_name
+        AND (@@lower_case_table_names > 0
+            OR CAST(t.table_schema AS binary) = CAST(v_schema AS binary)
+            AND CAST(t.table_name AS binary) = CAST(v_name AS binary));
+    IF v_match > 0 THEN
+        SET p_quoted = CONCAT('`', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(v_name, '`', '``'), '`');
+        IF p_rights IS NOT NULL THEN
+            CALL mq_require_use(v_schema, v_name, p_rights,
+                LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
         END IF;
-        SET v_dot = LOCATE('.', p_label, v_dot + 1), v_schema = LEFT(p_label, v_dot - 1), v_name = SUBSTRING(p_label, v_dot + 1);
-    UNTIL v_dot = 0 END REPEAT;
-    IF v_tables > 1 THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('messages cannot distinguish two tables with the name ', LEFT(p_label, 50),
-            ': rename one'));
     END IF;
 END//
 

@@ -37,4 +37,4 @@ CROSS JOIN LATERAL (
     SELECT 'watch' AS need, '' AS written
     WHERE has_table_privilege(c.oid, 'TRIGGER')
 ) AS n
-WHERE s.n = 1 AND c.relkind IN ('r', 'p') AND has_schema_privilege(c.relnamespace, 'USAGE');
+WHERE s.n = 1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND has_schema_privilege(c.relnamespace, 'USAGE');

@@ -32,7 +32,7 @@ BEGIN
             FOR UPDATE SKIP LOCKED
         ) AS r
     ) || ARRAY(
-        -- Rows elsewhere. The range and ORDER BY force the index on (type, id), whatever the statistics say.
+        -- Rows elsewhere. The range and ORDER BY force the index on (type, id) with any statistics.
         SELECT r.ctid
         FROM unnest(p_ids) AS u (id)
         CROSS JOIN LATERAL (

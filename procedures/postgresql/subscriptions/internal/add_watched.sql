@@ -24,6 +24,10 @@ BEGIN
     IF p_label <> v_label THEN
         PERFORM mq.raise_error('unsuitable_table', format('the table is %s, not %s', v_label, p_label));
     END IF;
+    IF strpos(p_schema || p_name, '.') > 0 THEN
+        PERFORM mq.raise_error('unsuitable_table', format('%s has a dot in its name or schema: messages could not distinguish '
+            'it from a table of another schema', v_label));
+    END IF;
     INSERT INTO mq.watched AS w (label, key_names, key_types, key_json)
     SELECT p_label, v_keys, (
         SELECT array_agg(a.atttypid ORDER BY k.n)

@@ -1,6 +1,6 @@
 -- find_watched: find the watched table that an argument names.
 -- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
--- Returns:     label; relation and quoted (for SQL), both NULL when the table was dropped
+-- Returns:     label; relation (NULL: the table was dropped) and quoted (for SQL; NULL too if a view replaces the table)
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.find_watched('stock');
@@ -24,6 +24,7 @@ BEGIN
         WHEN SQLSTATE '50002' OR SQLSTATE '50005' OR SQLSTATE '50006' THEN
             GET STACKED DIAGNOSTICS v_state = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
             label := p_table;
+            relation := mq.labelled_table(label);
     END;
     IF mq.is_watched(label) THEN
         RETURN;

@@ -1,9 +1,11 @@
--- labelled_table: find a table by its name in messages.
+-- labelled_table: find what has the name of a watched table in messages.
 -- Arguments:   p_label (the name, with the schema and a dot before it unless that is public)
--- Returns:     its oid; NULL when there is no such table
--- Errors:      50006 unsuitable_table: a dot in a name makes two tables look the same
+-- Returns:     its oid, of a table or of the view in its place; NULL when there is nothing of that name
+-- Errors:      none
 -- Transaction: reads the catalog only
 -- Example:     SELECT mq.labelled_table('shop.stock');
+--
+-- add_watched refuses names with dots, so a label means one table.
 
 CREATE OR REPLACE FUNCTION mq.labelled_table(
     p_label text
@@ -13,16 +15,8 @@ STABLE
 SET search_path = mq, pg_temp
 AS $$
 DECLARE
-    v_tables oid[];
+    v_dot integer := strpos(p_label, '.');
 BEGIN
-    SELECT array_agg(c.oid) INTO v_tables
-    FROM pg_class AS c
-    JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE CASE n.nspname WHEN 'public' THEN '' ELSE n.nspname || '.' END || c.relname = p_label AND c.relkind IN ('r', 'p');
-    IF cardinality(v_tables) > 1 THEN
-        PERFORM mq.raise_error('unsuitable_table', format('messages cannot distinguish two tables with the name %s: rename one',
-            p_label));
-    END IF;
-    RETURN v_tables[1];
+    RETURN mq.any_relation_of(CASE v_dot WHEN 0 THEN 'public' ELSE left(p_label, v_dot - 1) END, substr(p_label, v_dot + 1));
 END
 $$;

@@ -1,10 +1,13 @@
 -- report_changes: trigger function of watched tables: send one message per changed row and subscription.
--- Arguments:   none; the trigger's own argument is the table's name in messages
+-- Arguments:   none
 -- Returns:     NULL: it is an AFTER trigger
 -- Errors:      none
 -- Transaction: the writer's
 -- Example:     CREATE TRIGGER mq_insert AFTER INSERT ON stock REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT
---              EXECUTE FUNCTION mq.report_changes('stock');
+--              EXECUTE FUNCTION mq.report_changes();
+--
+-- Every operator may create triggers with this function. So it ignores the trigger's arguments: it reports the table that
+-- the trigger fires on, under the name that this has now.
 --
 -- When an update changes the key, nothing in the old and the new row links them. The server adds both to their transition
 -- tables at the same moment, so the n-th old row belongs to the n-th new row: see tests/engines and
@@ -25,6 +28,7 @@ DECLARE
     c_parts CONSTANT text := 'SELECT array_agg(c.key ORDER BY c.n), array_agg(c.old_key ORDER BY c.n) FROM (%1$s) AS c'
         ' GROUP BY (c.n - 1) / %2$s ORDER BY (c.n - 1) / %2$s';
     v_action text := left(TG_OP, 1);
+    v_label text := CASE TG_TABLE_SCHEMA WHEN 'public' THEN '' ELSE TG_TABLE_SCHEMA || '.' END || TG_TABLE_NAME;
     v_key text;
     v_zone text;
     v_digits text;
@@ -32,11 +36,25 @@ DECLARE
     v_keys text[];
     v_old_keys text[];
 BEGIN
-    PERFORM FROM mq.subscription WHERE label = TG_ARGV[0] AND action = v_action;
+    PERFORM FROM mq.subscription WHERE label = v_label AND action = v_action;
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
-    v_key := mq.key_json(TG_ARGV[0], TG_RELID);
+    -- add_watched refuses these names, because another table could have the same name in messages.
+    IF strpos(TG_TABLE_SCHEMA || TG_TABLE_NAME, '.') > 0 THEN
+        RETURN NULL;
+    END IF;
+    -- If a trigger names no transition tables, these names mean temporary tables or views of the writer. Their functions
+    -- would run with the rights of the queue's owner.
+    IF coalesce(to_regclass('new_rows'), to_regclass('old_rows')) IS NOT NULL THEN
+        PERFORM FROM pg_trigger
+        WHERE tgrelid = TG_RELID AND tgname = TG_NAME AND (TG_OP = 'DELETE' OR tgnewtable = 'new_rows')
+            AND (TG_OP = 'INSERT' OR tgoldtable = 'old_rows');
+        IF NOT FOUND THEN
+            RETURN NULL;
+        END IF;
+    END IF;
+    v_key := mq.key_json(v_label, TG_RELID);
     IF strpos(v_key, 'json(') > 0 THEN
         -- The JSON texts depend on these settings, see row_json. A SET clause of the function would slow down every
         -- statement.
@@ -51,7 +69,7 @@ BEGIN
         EXECUTE format(c_keys, v_key, 'old_rows', c_part) INTO v_old_keys;
     END IF;
     IF cardinality(v_keys) < c_part THEN
-        PERFORM mq.send_changes(TG_ARGV[0], v_action, v_keys,
+        PERFORM mq.send_changes(v_label, v_action, v_keys,
             CASE WHEN cardinality(v_keys) = cardinality(v_old_keys) THEN v_old_keys END);
     ELSIF v_keys IS NOT NULL THEN
         FOR v_keys, v_old_keys IN EXECUTE format(c_parts, format(CASE TG_OP
@@ -62,7 +80,7 @@ BEGIN
                 ' ON b.n = a.n AND (SELECT count(*) FROM old_rows) = (SELECT count(*) FROM new_rows)'
         END, v_key), c_part)
         LOOP
-            PERFORM mq.send_changes(TG_ARGV[0], v_action, v_keys, v_old_keys);
+            PERFORM mq.send_changes(v_label, v_action, v_keys, v_old_keys);
         END LOOP;
     END IF;
     IF v_zone IS NOT NULL THEN

@@ -20,7 +20,7 @@ BEGIN
         @delete = CASE WHEN @change = 1 AND on_complete = 'delete' THEN 1 ELSE 0 END
     FROM mq.polled WHERE name = @name;
     SET @facts = mq.table_facts(@quoted);
-    IF COALESCE(@facts, 0) = 0
+    IF COALESCE(@facts, 0) <= 0
         EXEC mq.raise_error 'not_found', N'table: {} no longer exists', @quoted;
     SET @detail = mq.missing_rights(@quoted, @update, @delete);
     IF @detail IS NULL AND @facts = 2

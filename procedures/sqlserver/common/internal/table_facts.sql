@@ -1,6 +1,7 @@
 -- table_facts: whether a table exists, and whether a security policy hides rows of it.
 -- Arguments:   @quoted (the table: [schema].[name])
--- Returns:     0: no such table; 1: it exists; 2: it exists, and a security policy filters its rows
+-- Returns:     0: no such table; 1: it exists; 2: it exists, and a security policy filters its rows; -1: a view or another
+--              object has its name
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT mq.table_facts(N'[dbo].[orders]');
@@ -15,7 +16,7 @@ AS
 BEGIN
     DECLARE @object_id int = OBJECT_ID(@quoted, N'U');
     RETURN CASE
-        WHEN @object_id IS NULL THEN 0
+        WHEN @object_id IS NULL THEN CASE WHEN OBJECT_ID(@quoted) IS NULL THEN 0 ELSE -1 END
         WHEN EXISTS (
             SELECT *
             FROM sys.security_predicates AS p

@@ -17,7 +17,7 @@ BEGIN
     SELECT @quoted = CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name)) FROM mq.feed WHERE name = @feed;
     IF @quoted IS NULL
         EXEC mq.raise_error 'not_found', N'feed: there is no feed {}', @feed;
-    IF mq.table_facts(@quoted) = 0
+    IF mq.table_facts(@quoted) <= 0
         EXEC mq.raise_error 'not_found', N'table: there is no {} any more', @quoted;
     SET @detail = mq.missing_rights(@quoted, @change, 0);
     IF @detail IS NOT NULL

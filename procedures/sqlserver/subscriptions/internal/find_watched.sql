@@ -40,7 +40,7 @@ BEGIN
     IF @watched_id IS NULL
         EXEC mq.raise_error 'not_found', N'table: {} is not watched: call watch_table first', @label;
     -- To a caller who may not see it, the table looks dropped: mq.table_facts tests whether it exists.
-    IF @right IS NOT NULL AND mq.table_facts(@quoted) > 0 AND COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', @right), 0) = 0
+    IF @right IS NOT NULL AND mq.table_facts(@quoted) <> 0 AND COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', @right), 0) = 0
     BEGIN
         INSERT INTO @pieces (name, piece)
         VALUES ('right', @right), ('table', @quoted), ('user', QUOTENAME(CAST(USER_NAME() AS nvarchar(128))));

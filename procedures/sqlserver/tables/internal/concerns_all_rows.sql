@@ -10,7 +10,7 @@ RETURNS bit
 AS
 BEGIN
     RETURN CASE
-        -- A transaction that cannot go on; no memory, no space.
+        -- A transaction that cannot continue; no memory, no space.
         WHEN @state <> 1 OR @severity > 16 THEN 1
         -- Another transaction is in the way: locks, row versions, memory.
         WHEN @number IN (601, 701, 802, 1204, 1205, 1222, 2801, 3958, 3960, 3961, 3966, 8628, 8645, 8651, 13535, 41302, 41305, 41325)

@@ -61,7 +61,7 @@ class _Callback(iEventCallbackImpl):  # type: ignore[misc]
     def wait_for_last(self) -> None:
         """Wait until the client library's thread has noticed that the connection is lost.
 
-        Meanwhile it goes through the registrations. Whoever frees one of them then makes the process crash. It calls
+        Meanwhile it goes through the registrations. The process crashes if one of them is freed then. It calls
         nothing if we have ended the connection: then this waits the whole time.
         """
         self._is_last.wait(_LAST_CALL_SECONDS)

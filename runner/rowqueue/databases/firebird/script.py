@@ -7,7 +7,7 @@ from functools import cache
 
 from ..base import SqlFile
 from ..files import procedures
-from ..migrations import hashed, tables
+from ..migrations import hashed, names
 from . import yoyo_tables
 from .statements import is_there, statements
 
@@ -95,7 +95,7 @@ def _quoted(text: str) -> str:
 
 def unsuitable() -> str:
     """A value of mon$database: why the database cannot have the queue; NULL if it can."""
-    return _UNSUITABLE.replace("%tables%", ", ".join(f"'{name.upper()}'" for name in tables("firebird")))
+    return _UNSUITABLE.replace("%names%", ", ".join(f"'{name.upper()}'" for name in names("firebird")))
 
 
 _UNSUITABLE = """\
@@ -109,9 +109,14 @@ CASE WHEN EXISTS (SELECT 1 FROM rdb$relations WHERE rdb$relation_name IN ('PLG$S
     WHEN mon$read_only = 1
         THEN 'the database is read-only: gfix -mode read_write'
     WHEN NOT EXISTS (SELECT 1 FROM rdb$relations WHERE rdb$relation_name = 'MQ_INSTALLED')
-        THEN (SELECT FIRST 1 'another project has a table ' || TRIM(rdb$relation_name) || ' in this database: '
+        THEN (SELECT FIRST 1 'another project has a ' || TRIM(kind) || ' ' || TRIM(name) || ' in this database: '
                 || 'install the queue in another one'
-            FROM rdb$relations WHERE rdb$relation_name IN (%tables%)) END"""
+            FROM (SELECT 'table' AS kind, rdb$relation_name AS name FROM rdb$relations
+                UNION ALL
+                SELECT 'procedure', rdb$procedure_name FROM rdb$procedures WHERE rdb$package_name IS NULL
+                UNION ALL
+                SELECT 'function', rdb$function_name FROM rdb$functions WHERE rdb$package_name IS NULL)
+            WHERE name IN (%names%)) END"""
 
 
 _SCRIPT_HEAD = """\

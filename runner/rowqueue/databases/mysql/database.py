@@ -11,7 +11,7 @@ from ... import contract
 from ..base import Cluster, Database, DatabaseError, Session, SqlFile
 from ..files import statements
 from ..guard import in_file, lock_held
-from ..migrations import known, tables
+from ..migrations import known, names
 from . import clusters, connecting, options, removing, rights, script
 from .connection import Connection
 from .errors import FORBIDDEN, line, number, translated
@@ -66,16 +66,20 @@ class MySQL(Database):
             cursor.execute("SELECT DATABASE()")
             if (name := cursor.fetchone()[0]).lower() in script.SYSTEM:
                 raise DatabaseError(f"{name} is a database of the server's own: name another one in the URL")
-            found = existing(cursor, "tables", tables("mysql"))
-            if found and "mq_installed" not in found:
+            taken = [
+                f"{kind} {found}"
+                for kind in ("table", "routine")
+                for found in existing(cursor, f"{kind}s", names("mysql"))
+            ]
+            if taken and "table mq_installed" not in taken:
                 raise DatabaseError(
-                    f"another project has a table {found[0]} in database {name}: install the queue in another database"
+                    f"another project has a {taken[0]} in database {name}: install the queue in another database"
                 )
             rights.check(cursor)
             lock = script.INSTALL_LOCK if script.make_yoyo_tables(cursor) else f"'{script.LOCK_ROW}'"
             cursor.execute(f"SELECT GET_LOCK({lock}, %s)", [script.INSTALL_SECONDS])
             if cursor.fetchone() != (1,):
-                # Name the connection, so that an administrator can end it.
+                # Name the connection: an administrator can end it.
                 cursor.execute(f"SELECT IS_USED_LOCK({lock})")
                 (connection,) = cursor.fetchone()
                 raise lock_held(script.INSTALL_SECONDS, f"connection {connection}")
@@ -169,7 +173,7 @@ def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:
     return list(cursor.fetchall())
 
 
-# Tables have no owner here: whoever adopted one counts.
+# Tables have no owner here: the account that adopted one counts.
 _ADOPTED = """\
 SELECT p.name, IF(BINARY p.adopted_by = BINARY u.name, '', p.adopted_by)
 FROM mq_polled AS p

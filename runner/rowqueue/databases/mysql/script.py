@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..base import SqlFile
-from ..migrations import hashed, tables
+from ..migrations import hashed, names
 from .connecting import SQL_MODE
 
 SYSTEM = {"mysql", "sys", "information_schema", "performance_schema"}
@@ -16,7 +16,7 @@ INSTALL_SECONDS = 60
 
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     """See `Database.script`."""
-    yield _SCRIPT_HEAD.replace("%tables%", ", ".join(f"'{name}'" for name in tables("mysql")))
+    yield _SCRIPT_HEAD.replace("%names%", ", ".join(f"'{name}'" for name in names("mysql")))
     for file in files:
         yield f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n"
         if file.kind == "migration":
@@ -87,13 +87,17 @@ SET @mq_statement = IF(LOWER(DATABASE()) IN ({", ".join(f"'{name}'" for name in 
 PREPARE mq_statement FROM @mq_statement;
 EXECUTE mq_statement;
 DEALLOCATE PREPARE mq_statement;
-SELECT CASE WHEN COUNT(*) > 0 AND COALESCE(SUM(LOWER(table_name) = 'mq_installed'), 0) = 0
-        THEN CONCAT('SELECT `another project has a table ', MIN(table_name), '`')
+SELECT CASE WHEN COUNT(*) > 0 AND COALESCE(SUM(LOWER(name) = 'mq_installed'), 0) = 0
+        THEN CONCAT('SELECT `another project has a ', MAX(CONCAT(kind, ' ', name)), '`')
         ELSE 'DO 0' END
 INTO @mq_statement
-FROM information_schema.tables
-WHERE table_schema = DATABASE()
-    AND LOWER(table_name) IN (%tables%);
+FROM (
+    SELECT 'table' AS kind, CAST(table_name AS char) AS name FROM information_schema.tables
+    WHERE table_schema = DATABASE()
+    UNION ALL
+    SELECT 'routine', CAST(routine_name AS char) FROM information_schema.routines WHERE routine_schema = DATABASE()
+) AS o
+WHERE LOWER(name) IN (%names%);
 PREPARE mq_statement FROM @mq_statement;
 EXECUTE mq_statement;
 DEALLOCATE PREPARE mq_statement;

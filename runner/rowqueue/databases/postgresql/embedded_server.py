@@ -4,6 +4,9 @@ Every process that uses the server holds a shared lock on the file `holders`. A 
 a program, keeps the server running. It stops the server once it gets that lock exclusively; the kernel releases the
 locks of killed processes. The lock on `starting` serialises starts and stops. The supervisor holds the lock on
 `supervisor` as long as it lives.
+
+The launcher in the wheel is not used. As root it adds a user to the system with `useradd` and changes the modes of
+parent directories. It trusts a pid file that names another process. It never stops a server whose user was killed.
 """
 
 import fcntl

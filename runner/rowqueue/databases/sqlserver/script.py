@@ -9,7 +9,11 @@ from ..migrations import hashed
 from .suitable import LEAST_LEVEL
 
 INSTALL_SECONDS = 60
-_INSTALL_LOCK = "rowqueue"  # of this database
+# Of this database. Any user could hold a lock of the default principal, public, and so keep an installation waiting.
+_TAKE_LOCK = f"""\
+DECLARE @got int, @principal sysname = IIF(IS_ROLEMEMBER(N'db_owner') = 1, N'db_owner', N'public');
+EXEC @got = sp_getapplock @Resource = N'rowqueue', @LockMode = 'Exclusive', @LockOwner = 'Session',
+    @LockTimeout = {INSTALL_SECONDS * 1000}, @DbPrincipal = @principal;"""
 
 
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:
@@ -39,9 +43,7 @@ def batches(text: str) -> Iterator[str]:
 
 
 TAKE_LOCK = f"""\
-DECLARE @got int;
-EXEC @got = sp_getapplock @Resource = N'{_INSTALL_LOCK}', @LockMode = 'Exclusive', @LockOwner = 'Session',
-    @LockTimeout = {INSTALL_SECONDS * 1000};
+{_TAKE_LOCK}
 SELECT @got AS got"""
 
 RECORD = """\
@@ -65,9 +67,7 @@ SET NOCOUNT ON;
 GO
 IF (SELECT compatibility_level FROM sys.databases WHERE name = DB_NAME()) < {LEAST_LEVEL}
     THROW 50000, N'the queue needs the compatibility level {LEAST_LEVEL}: SQL Server 2016 SP1 or later', 1;
-DECLARE @got int;
-EXEC @got = sp_getapplock @Resource = N'{_INSTALL_LOCK}', @LockMode = 'Exclusive', @LockOwner = 'Session',
-    @LockTimeout = {INSTALL_SECONDS * 1000};
+{_TAKE_LOCK}
 IF @got < 0
     THROW 50000, N'another installation is running in this database', 1;
 IF SCHEMA_ID(N'mq') IS NOT NULL
