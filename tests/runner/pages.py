@@ -69,7 +69,10 @@ class Site:
 
     def post(self, form: dict[str, str], **headers: str) -> Answer:
         """A form as one of the site's own pages sends it."""
-        [csrf] = {*re.findall(r'name="csrf" value="(\w+)"', self.ask("/").text)}
+        found: set[str] = set()
+        # A cached page may be of a moment before the first queue: it has no form.
+        until(lambda: found.update(re.findall(r'name="csrf" value="(\w+)"', self.ask("/").text)) or found, 20)
+        [csrf] = found
         origin = {"Origin": f"http://127.0.0.1:{self.port}"}
         return self.ask("/change", "POST", {"csrf": csrf} | form, **(origin | headers))
 
