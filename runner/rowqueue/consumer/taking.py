@@ -3,6 +3,7 @@
 import logging
 import random
 import time
+from collections import Counter
 from contextlib import suppress
 
 from ..databases import Conflict, DatabaseError, Disconnected, QueueError, SchemaMissing, Session
@@ -10,11 +11,14 @@ from ..handlers import Handled
 from ..link import Link
 from ..messages import Failure, Message
 from .leases import Batch
-from .workers import Worker
+from .workers import Tools, Worker
 
 log = logging.getLogger("rowqueue")
 
 LOOK = "look"  # a job for a worker thread: something is ready, take it
+# A message that is handled alone counts an attempt at this rollback by a conflict or a lost connection. Where several
+# nodes of a cluster write, a few conflicts of a message are nobody's fault.
+ROLLBACKS = 8
 
 
 class _RollBack(Exception):
@@ -23,6 +27,10 @@ class _RollBack(Exception):
 
 class TakeWorker(Worker):
     """Takes batches and handles them in the transaction that takes them."""
+
+    def __init__(self, tools: Tools) -> None:
+        super().__init__(tools)
+        self._rollbacks: Counter[int] = Counter()  # of messages that have no outcome yet
 
     def work(self, link: Link, job: Batch | str) -> bool:
         """Take batches from all queues in turn until all are empty; with --once, one batch from the queue `job`."""
@@ -39,7 +47,8 @@ class TakeWorker(Worker):
         """Take a batch and handle it in one transaction; False when nothing was ready or the take failed.
 
         One failed message makes the whole transaction fail; so does a conflict or a lost connection. Then no attempt is
-        counted, and its messages are handled in a transaction each (`is_alone`), where attempts count.
+        counted, and its messages are handled in a transaction each (`is_alone`), where failures count, and conflicts
+        and lost connections that are repeated.
         """
         claims, budget = self._claims, self._claims.budget
         size = budget.take(1 if is_alone else self._options.batch)
@@ -84,9 +93,22 @@ class TakeWorker(Worker):
             # Other consumers may have taken some of them.
             all(self._take(link, type, is_alone=True) for _ in messages)
             return True
+        if passes and self._is_early(type, messages[0].id, handled.failures[0].error):
+            budget.give_back(size)
+            self._await_connection(link)
+            return True
         budget.give_back(size - len(messages))
         self._settle(link, type, messages, handled)
         return bool(messages)
+
+    def _is_early(self, type: str, id: int, error: str) -> bool:
+        """Note a rollback of a message that was handled alone; whether too few have happened to count an attempt."""
+        self._rollbacks[id] += 1
+        if (times := self._rollbacks[id]) >= ROLLBACKS:
+            return False
+        log.info("%s message %d was rolled back %d times: %s", type, id, times, error)
+        self._stop.wait(random.uniform(0, 0.01 * 2**times))  # the others that conflict with it do not all wait as long
+        return True
 
     def _await_connection(self, link: Link) -> None:
         with suppress(Disconnected):  # only after `stop`
@@ -99,6 +121,8 @@ class TakeWorker(Worker):
             with session.transaction():
                 return {f.id: session.call("fail", f.id, None, f.error, f.retry_after)[0]["state"] for f in failures}
 
+        for message in messages:
+            del self._rollbacks[message.id]
         if self._crashed(handled):
             return
         failures = handled.failures
