@@ -16,9 +16,9 @@ from .workers import Tools, Worker
 log = logging.getLogger("rowqueue")
 
 LOOK = "look"  # a job for a worker thread: something is ready, take it
-# A message that is handled alone counts an attempt at this rollback by a conflict or a lost connection. Where several
-# nodes of a cluster write, a few conflicts of a message are nobody's fault.
-ROLLBACKS = 8
+# A message that is handled alone counts an attempt at this conflict. Where several nodes of a cluster write, a few
+# conflicts of a message are nobody's fault.
+CONFLICTS = 8
 
 
 class _RollBack(Exception):
@@ -30,7 +30,7 @@ class TakeWorker(Worker):
 
     def __init__(self, tools: Tools) -> None:
         super().__init__(tools)
-        self._rollbacks: Counter[int] = Counter()  # of messages that have no outcome yet
+        self._conflicts: Counter[int] = Counter()  # of messages that have no outcome yet
 
     def work(self, link: Link, job: Batch | str) -> bool:
         """Take batches from all queues in turn until all are empty; with --once, one batch from the queue `job`."""
@@ -47,8 +47,8 @@ class TakeWorker(Worker):
         """Take a batch and handle it in one transaction; False when nothing was ready or the take failed.
 
         One failed message makes the whole transaction fail; so does a conflict or a lost connection. Then no attempt is
-        counted, and its messages are handled in a transaction each (`is_alone`), where failures count, and conflicts
-        and lost connections that are repeated.
+        counted, and its messages are handled in a transaction each (`is_alone`), where failures count, and lost
+        connections and conflicts that are repeated.
         """
         claims, budget = self._claims, self._claims.budget
         size = budget.take(1 if is_alone else self._options.batch)
@@ -69,13 +69,14 @@ class TakeWorker(Worker):
         if size == 0 or self._stop.is_set():
             budget.give_back(size)
             return False
-        passes = False  # the failure may be nobody's fault
+        passes = is_conflict = False  # the failure may be nobody's fault
         try:
             link.once(work)
         except _RollBack:
             pass
         except (DatabaseError, QueueError) as error:
-            passes = isinstance(error, Disconnected | Conflict)
+            is_conflict = isinstance(error, Conflict)
+            passes = is_conflict or isinstance(error, Disconnected)
             if not messages and passes:
                 log.info("%s: nothing was taken: %s", type, error)
                 budget.give_back(size)
@@ -93,7 +94,7 @@ class TakeWorker(Worker):
             # Other consumers may have taken some of them.
             all(self._take(link, type, is_alone=True) for _ in messages)
             return True
-        if passes and self._is_early(type, messages[0].id, handled.failures[0].error):
+        if is_conflict and self._is_early(type, messages[0].id, handled.failures[0].error):
             budget.give_back(size)
             self._await_connection(link)
             return True
@@ -102,9 +103,9 @@ class TakeWorker(Worker):
         return bool(messages)
 
     def _is_early(self, type: str, id: int, error: str) -> bool:
-        """Note a rollback of a message that was handled alone; whether too few have happened to count an attempt."""
-        self._rollbacks[id] += 1
-        if (times := self._rollbacks[id]) >= ROLLBACKS:
+        """Note a conflict of a message that was handled alone; whether too few have happened to count an attempt."""
+        self._conflicts[id] += 1
+        if (times := self._conflicts[id]) >= CONFLICTS:
             return False
         log.info("%s message %d was rolled back %d times: %s", type, id, times, error)
         self._stop.wait(random.uniform(0, 0.01 * 2**times))  # the others that conflict with it do not all wait as long
@@ -122,7 +123,7 @@ class TakeWorker(Worker):
                 return {f.id: session.call("fail", f.id, None, f.error, f.retry_after)[0]["state"] for f in failures}
 
         for message in messages:
-            del self._rollbacks[message.id]
+            del self._conflicts[message.id]
         if self._crashed(handled):
             return
         failures = handled.failures
