@@ -2,9 +2,11 @@
 -- docs/decisions/0029_counts.md.
 
 -- error_group: the error as list_errors returns it. n: the number of this death, without large gaps.
-ALTER TABLE mq.dead ADD error_group nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT dead_error_group DEFAULT N'';
+ALTER TABLE mq.dead ADD
+    error_group nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT dead_error_group DEFAULT N'';
 
-ALTER TABLE mq.dead ADD n bigint IDENTITY (1, 1) NOT NULL;
+ALTER TABLE mq.dead ADD
+    n bigint IDENTITY (1, 1) NOT NULL;
 
 -- As the function error_group, which does not exist yet, but cut at 200 UTF-16 units: longer first lines with emoji of old dead
 -- letters make errors of their own.
