@@ -19,6 +19,7 @@ LOOK = "look"  # a job for a worker thread: something is ready, take it
 # A message that is handled alone counts an attempt at this conflict. Where several nodes of a cluster write, a few
 # conflicts of a message are nobody's fault.
 CONFLICTS = 8
+MOST_NOTED = 1_000  # messages whose conflicts are counted at a time
 
 
 class _RollBack(Exception):
@@ -104,6 +105,8 @@ class TakeWorker(Worker):
 
     def _is_early(self, type: str, id: int, error: str) -> bool:
         """Note a conflict of a message that was handled alone; whether too few have happened to count an attempt."""
+        if len(self._conflicts) >= MOST_NOTED:  # others have finished most of these
+            self._conflicts.clear()
         self._conflicts[id] += 1
         if (times := self._conflicts[id]) >= CONFLICTS:
             return False
@@ -122,8 +125,9 @@ class TakeWorker(Worker):
             with session.transaction():
                 return {f.id: session.call("fail", f.id, None, f.error, f.retry_after)[0]["state"] for f in failures}
 
-        for message in messages:
-            del self._conflicts[message.id]
+        if self._conflicts:
+            for message in messages:
+                del self._conflicts[message.id]
         if self._crashed(handled):
             return
         failures = handled.failures
