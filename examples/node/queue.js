@@ -94,8 +94,15 @@ async function connectFirebird (url) {
   // READ COMMITTED RECORD_VERSION NO WAIT: what claims need. The driver's READ_COMMITTED is without RECORD_VERSION.
   const options = { isolation: firebird.ISOLATION_READ_UNCOMMITTED, wait: false }
   let open // the transaction of `begin`; without it each statement has its own
-  const query = (sql, values) =>
-    open ? open.queryAsync(sql, values) : client.withTransaction(own => own.queryAsync(sql, values), options)
+  // One after the other: two transactions of one connection wait for each other's locks, and the server reads no commit
+  // meanwhile. A late heartbeat could then lose the lease that it was to extend.
+  let last = Promise.resolve()
+  const alone = (sql, values) => {
+    const result = last.then(() => client.withTransaction(own => own.queryAsync(sql, values), options))
+    last = result.catch(() => {})
+    return result
+  }
+  const query = (sql, values) => open ? open.queryAsync(sql, values) : alone(sql, values)
   const call = (name, ...values) => query(`SELECT * FROM mq_${name}(${values.map(() => '?').join(', ')})`, values)
   const begin = async () => { open = await client.transactionAsync(options) }
   const close = how => open[how]().then(() => { open = undefined })

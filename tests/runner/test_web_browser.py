@@ -101,6 +101,7 @@ def test_axe_finds_nothing_serious_on_any_page(
         if path == "confirm":
             page.goto(f"{site.url}{addresses['/message']}&db=here")
             page.get_by_role("button", name="Cancel…").click()
+            page.wait_for_url("**/change")
         else:
             page.goto(f"{site.url}{address}{'&' if '?' in address else '?'}db=here")
         assert page.title().endswith("rowqueue")
