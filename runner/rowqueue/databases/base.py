@@ -6,7 +6,7 @@ Drivers, SQL dialects and the behaviour of a server are known only here: each en
 import re
 import selectors
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -95,6 +95,10 @@ class Session(ABC):
         Raises QueueError, Conflict, Disconnected, SchemaMissing or DatabaseError.
         """
 
+    def areas(self) -> tuple[str, ...]:
+        """The areas that are installed, in the contract's order. Raises as `call`."""
+        return areas_in((row["kind"], row["name"]) for row in self.call("installed_files"))
+
     def fetch(self, procedure: str, *arguments: Any) -> Rows:
         """As `call`, for many rows: returns a function that converts them to tuples of the contract's columns.
 
@@ -136,9 +140,13 @@ class Session(ABC):
         """Close the connection; never raises."""
 
 
+# The kinds of records. An area is recorded like a file, with an empty text.
+MIGRATION, AREA, PROCEDURE, GRANTS = "migration", "area", "procedure", "grants"
+
+
 @dataclass(frozen=True)
 class SqlFile:
-    """One SQL file of the queue. `kind`: migration or procedure. `name`: without its suffix."""
+    """One SQL file of the queue, or an area of it. `name`: without its suffix; of grants, with the area before it."""
 
     kind: str
     name: str
@@ -154,6 +162,12 @@ class Installed:
     kind: str
     sha256: str
     changed: bool
+
+
+def areas_in(records: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """The areas among the kinds and names of records; all areas if there are none."""
+    recorded = {name for kind, name in records if kind == AREA}
+    return tuple(name for name in contract.load().areas if not recorded or name in recorded)
 
 
 @dataclass(frozen=True)
@@ -206,6 +220,11 @@ class Database(ABC):
         if rows is None:
             return None
         return {name: Installed(name, kind, sha256, bool(changed)) for name, kind, sha256, changed in rows}
+
+    def areas(self) -> tuple[str, ...] | None:
+        """The areas that are installed, in the contract's order; None when the queue is not installed."""
+        installed = self.installed()
+        return None if installed is None else areas_in((entry.kind, name) for name, entry in installed.items())
 
     @abstractmethod
     def _recorded(self) -> list[tuple[str, str, str, Any]] | None:

@@ -1,6 +1,6 @@
 """The SQL files of the queue: finding them and splitting them into statements."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from .. import contract
@@ -11,9 +11,9 @@ def procedures(database: str) -> Path:
     return contract.sql_root() / "procedures" / database
 
 
-def grants(database: str) -> str:
-    """The text of grants.sql, which grants the roles their rights."""
-    return contract.load().file(database, contract.GRANTS).read_text("utf-8")
+def grants(database: str, areas: Iterable[str] | None = None) -> str:
+    """The text of the files that grant the roles their rights."""
+    return "\n".join(path.read_text("utf-8") for path in contract.load().grants(database, areas))
 
 
 def statements(text: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import ER  # type: ignore[import-untyped]
 
 from ... import contract
-from ..base import Cluster, Database, DatabaseError, Session, SqlFile
+from ..base import GRANTS, Cluster, Database, DatabaseError, Session, SqlFile
 from ..files import statements
 from ..guard import in_file, lock_held
 from ..migrations import known, names
@@ -115,7 +115,7 @@ class MySQL(Database):
                     for statement in statements(file.text):
                         cursor.execute(statement)
                 cursor.execute(script.RECORD, [file.name, file.kind, file.sha256])
-            if any(file.name == contract.GRANTS for file in files):
+            if any(file.kind == GRANTS for file in files):
                 rights.revoke_from_everybody(cursor)
             for statement in script.FINGERPRINTS:
                 cursor.execute(statement)
