@@ -70,6 +70,8 @@ def forbidden(message: str, denied: str, grant: str) -> Forbidden:
     if called is None:
         return Forbidden(message)
     hint = f"{' or '.join(called.roles)} may call {called.name}: {grant.format(called.roles[0])}"
+    if not contract.load().areas[called.area].core:  # some servers report a missing procedure in the same way
+        hint += f"; area {called.area!r} must be installed"
     return Forbidden(f"{message.rstrip('.')}; {hint}")
 
 
@@ -80,7 +82,16 @@ class SchemaMissing(DatabaseError):
 
 
 def not_installed(message: str) -> SchemaMissing:
-    """The error for a procedure or table that does not exist; `message`: the server's."""
+    """The error for a procedure or table that does not exist; `message`: the server's.
+
+    For a procedure of an area that can be left out, it says how to add the area.
+    """
+    known = contract.load()
+    for name in re.findall(r"\bmq[._](\w+)", message, re.I):
+        called = known.every.get(name.lower())
+        if called is not None and not known.areas[called.area].core:
+            remedy = f"`runner apply --areas {called.area}` adds it"
+            return SchemaMissing(f"area {called.area!r} is not installed; {remedy} ({message})")
     return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
 
 
