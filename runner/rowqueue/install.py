@@ -8,7 +8,8 @@ from pathlib import Path
 
 from . import contract
 from .databases import Database, DatabaseError, Forbidden, Installed, QueueError, SqlFile, open_database
-from .databases.base import AREA, GRANTS, MIGRATION, PROCEDURE
+from .databases.base import AREA, GRANTS, INDEX, MIGRATION, PROCEDURE
+from .databases.indexes import indexes
 from .databases.migrations import InstallError as InstallError
 from .databases.migrations import area_of, earlier_name, migrate, released
 
@@ -56,15 +57,36 @@ def files(database: str, areas: Iterable[str] | None = None) -> list[SqlFile]:
     chosen = known.with_needs(known.areas if areas is None else areas)
     return [
         *(_file(MIGRATION, path) for path in migrations if area_of(path.stem) in (None, *chosen)),
-        *(SqlFile(AREA, area, hashlib.sha256().hexdigest(), "") for area in chosen),
-        *(_file(PROCEDURE, path) for path in known.files(database, chosen).values()),
+        *(SqlFile(AREA, area, _hashed(""), "") for area in chosen),
+        *(_procedure(path) for path in known.files(database, chosen).values()),
         *(replace(_file(GRANTS, path), name=f"{path.parent.name}/{GRANTS}") for path in known.grants(database, chosen)),
     ]
 
 
 def _file(kind: str, path: Path) -> SqlFile:
     text = path.read_text("utf-8")
-    return SqlFile(kind, path.stem, hashlib.sha256(text.encode()).hexdigest(), text)
+    return SqlFile(kind, path.stem, _hashed(text), text)
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _with_indexes(database: str, files: Iterable[SqlFile]) -> Iterator[SqlFile]:
+    """These files, each migration with the indexes that it creates: queue_health looks for those that are recorded."""
+    for file in files:
+        yield file
+        if file.kind == MIGRATION:
+            yield from (SqlFile(INDEX, name, _hashed(""), "") for name in indexes(database, file.text))
+
+
+def _procedure(path: Path) -> SqlFile:
+    """A procedure file. For a public object, the first line of the file becomes the object's comment."""
+    file = _file(PROCEDURE, path)
+    if path.parent.name == "internal":
+        return file
+    meaning = file.text.partition("\n")[0].partition(": ")[2]
+    return replace(file, comment=meaning[:1].upper() + meaning[1:])
 
 
 def known(database: Database, areas: Iterable[str] | None = None) -> list[SqlFile]:
@@ -80,7 +102,7 @@ def script(database: str, areas: Iterable[str] | None = None) -> Iterator[str]:
 
     Raises LookupError for an unknown engine or area.
     """
-    return open_database(f"{database}://").script(files(database, areas))
+    return open_database(f"{database}://").script([*_with_indexes(database, files(database, areas))])
 
 
 def status(database: Database, areas: Iterable[str] | None = None) -> list[FileStatus]:
@@ -186,7 +208,8 @@ def _run(database: Database, names: set[str], applied: Applied) -> None:
     """Run the procedure files and grants with these names; record them, and also the others among the names."""
     chosen = [file for file in known(database) if file.name in names]
     if chosen:
-        applied.notices += database.run_files([f if f.kind in _SQL else replace(f, text="") for f in chosen])
+        every = _with_indexes(database.name, chosen)
+        applied.notices += database.run_files([f if f.kind in _SQL else replace(f, text="") for f in every])
         run = [file.name for file in chosen if file.kind in _SQL]
         applied.procedures += [name for name in run if name not in applied.procedures]
 

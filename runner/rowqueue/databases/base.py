@@ -151,18 +151,22 @@ class Session(ABC):
         """Close the connection; never raises."""
 
 
-# The kinds of records. An area is recorded like a file, with an empty text.
-MIGRATION, AREA, PROCEDURE, GRANTS = "migration", "area", "procedure", "grants"
+# The kinds of records. An area, or an index that a migration creates, is recorded like a file with an empty text.
+MIGRATION, AREA, INDEX, PROCEDURE, GRANTS = "migration", "area", "index", "procedure", "grants"
 
 
 @dataclass(frozen=True)
 class SqlFile:
-    """One SQL file of the queue, or an area of it. `name`: without its suffix; of grants, with the area before it."""
+    """One SQL file of the queue, or an area of it. `name`: without its suffix; of grants, with the area before it.
+
+    `comment`: the first line of a public object's file, for the database's catalog.
+    """
 
     kind: str
     name: str
     sha256: str
     text: str
+    comment: str = ""
 
 
 @dataclass(frozen=True)
@@ -230,7 +234,7 @@ class Database(ABC):
         rows = self._recorded()
         if rows is None:
             return None
-        return {name: Installed(name, kind, sha256, bool(changed)) for name, kind, sha256, changed in rows}
+        return {row[0]: Installed(*row[:3], bool(row[3])) for row in rows if row[1] != INDEX}
 
     def areas(self) -> tuple[str, ...] | None:
         """The areas that are installed, in the contract's order; None when the queue is not installed."""

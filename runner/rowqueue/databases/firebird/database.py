@@ -103,6 +103,7 @@ class Firebird(Database):
             for file in files:
                 with in_file(file.name), translated():
                     _run(connection, file.text)
+                    _run(connection, script.comment(file))
             with cursor_of(connection.main_transaction) as cursor:
                 for file in files:
                     record = script.RECORD.format("?", "?", "?", "?", "?")
