@@ -71,11 +71,12 @@ class Area:
 
 @dataclass(frozen=True)
 class View:
-    """A view that users may query."""
+    """A view, or a function, that users may query. `databases`: as for a Procedure."""
 
     name: str
     area: str
     meaning: str
+    databases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -156,10 +157,23 @@ class Contract:
         """All procedures, including those that only some databases have."""
         return self.procedures | self.extras
 
+    def public(self, database: str) -> dict[str, str]:
+        """The public objects of a database, with the area of each."""
+        views = {name: view for name, view in self.views.items() if not view.databases or database in view.databases}
+        return {name: entry.area for name, entry in (self.procedures_of(database) | views).items()}
+
     def procedures_of(self, database: str) -> dict[str, Procedure]:
         """The procedures that users of a database may call."""
         extras = {name: entry for name, entry in self.extras.items() if database in entry.databases}
         return self.procedures | extras
+
+    def is_internal(self, name: str) -> bool:
+        """Whether a procedure or function is internal: its name has a schema or prefix of its own."""
+        return name not in self.every and name not in self.views
+
+    def prefixed(self, name: str) -> str:
+        """The name of an object on an engine where the queue's names have a prefix."""
+        return f"imq_{name}" if self.is_internal(name) else f"mq_{name}"
 
     def file(self, database: str, name: str) -> Path:
         """The SQL file of a procedure, a view or an internal object."""
@@ -232,7 +246,7 @@ def read(path: Path) -> Contract:
         areas={e["name"]: area(e) for e in data.get("areas", ())},
         procedures={name: entry for name, entry in procedures.items() if not entry.databases},
         extras={name: entry for name, entry in procedures.items() if entry.databases},
-        views={e["name"]: View(**e) for e in data.get("views", ())},
+        views={e["name"]: View(**{**e, "databases": tuple(e.get("databases", ()))}) for e in data.get("views", ())},
         errors={e["name"]: Error(**e) for e in data["errors"]},
         limits=data["limits"],
         types=data["types"],

@@ -9,7 +9,6 @@ from pathlib import Path
 from . import contract
 from .databases import Database, DatabaseError, Forbidden, Installed, QueueError, SqlFile, open_database
 from .databases.base import AREA, GRANTS, INDEX, MIGRATION, PROCEDURE
-from .databases.indexes import indexes
 from .databases.migrations import InstallError as InstallError
 from .databases.migrations import area_of, earlier_name, migrate, released
 
@@ -72,12 +71,12 @@ def _hashed(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _with_indexes(database: str, files: Iterable[SqlFile]) -> Iterator[SqlFile]:
+def _with_indexes(database: Database, files: Iterable[SqlFile]) -> Iterator[SqlFile]:
     """These files, each migration with the indexes that it creates: queue_health looks for those that are recorded."""
     for file in files:
         yield file
         if file.kind == MIGRATION:
-            yield from (SqlFile(INDEX, name, _hashed(""), "") for name in indexes(database, file.text))
+            yield from (SqlFile(INDEX, name, _hashed(""), "") for name in database.indexes(file.text))
 
 
 def _procedure(path: Path) -> SqlFile:
@@ -102,7 +101,8 @@ def script(database: str, areas: Iterable[str] | None = None) -> Iterator[str]:
 
     Raises LookupError for an unknown engine or area.
     """
-    return open_database(f"{database}://").script([*_with_indexes(database, files(database, areas))])
+    opened = open_database(f"{database}://")
+    return opened.script([*_with_indexes(opened, files(database, areas))])
 
 
 def status(database: Database, areas: Iterable[str] | None = None) -> list[FileStatus]:
@@ -208,7 +208,7 @@ def _run(database: Database, names: set[str], applied: Applied) -> None:
     """Run the procedure files and grants with these names; record them, and also the others among the names."""
     chosen = [file for file in known(database) if file.name in names]
     if chosen:
-        every = _with_indexes(database.name, chosen)
+        every = _with_indexes(database, chosen)
         applied.notices += database.run_files([f if f.kind in _SQL else replace(f, text="") for f in every])
         run = [file.name for file in chosen if file.kind in _SQL]
         applied.procedures += [name for name in run if name not in applied.procedures]

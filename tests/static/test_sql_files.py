@@ -42,9 +42,9 @@ def test_a_database_folder_holds_the_procedures_and_views_of_the_contract_and_in
     """Those for users at the top of their area, all others under internal/."""
     found = {path for path in PROCEDURES if engine(path) == database and path.stem != contract.GRANTS}
     assert {area(path) for path in found} == set(KNOWN.areas)
-    public = KNOWN.procedures_of(database) | KNOWN.views
+    public = KNOWN.public(database)
     assert {(area(path), stem(path)) for path in found if path.parent.name != "internal"} == {
-        (entry.area, name) for name, entry in public.items()
+        (home, name) for name, home in public.items()
     }
     assert {path.with_name(f"{stem(path)}.sql") for path in found} <= found
     twice = [
@@ -67,8 +67,7 @@ def test_an_area_replaces_only_internal_files_of_the_core_that_have_one_version(
 @pytest.mark.parametrize("database", DATABASES)
 def test_an_area_uses_only_the_core_and_what_it_needs(database: str) -> None:
     """Its tables and internal files too; so the core can be installed without any area."""
-    homes = {name: entry.area for name, entry in (KNOWN.procedures_of(database) | KNOWN.views).items()}
-    homes |= KNOWN.internals(database)
+    homes = KNOWN.public(database) | KNOWN.internals(database)
     for path in SQL:
         if path.parts[-3] == "migrations" and engine(path) == database:
             created = re.findall(
@@ -110,7 +109,10 @@ def test_a_procedure_file_opens_with_its_header() -> None:
         if not re.match(rf"-- {stem}: \S", lines[0]):
             yield f"the first line is not '-- {stem}: what it does'"
         words = [match[1] for line in lines if (match := re.match(r"-- (\w+): ", line))]
-        if words != [stem, *HEADER]:
+        if path.parent.name == "internal" or stem == contract.GRANTS:
+            if words[1:] != [word for word in ("Arguments", "Returns", "Transaction") if word in words[1:]]:
+                yield f"the header of an internal file has {words}"
+        elif words != [stem, *HEADER]:
             yield f"the header has {words}"
 
     assert offending(PROCEDURES, faults) == []

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from .. import contract
 from ..errors import Expected
+from .indexes import indexes
 
 Row = dict[str, Any]
 Values = Sequence[Any]
@@ -209,6 +210,8 @@ class Database(ABC):
     undoes_ddl: ClassVar[bool] = False
     # The scheme of this engine's yoyo-migrations backend.
     yoyo_scheme: ClassVar[str]
+    # What the server calls a primary key without a name, with {} for its table.
+    unnamed_key: ClassVar[str] = ""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -224,6 +227,10 @@ class Database(ABC):
     @abstractmethod
     def installing(self) -> AbstractContextManager[None]:
         """Hold the installation lock: installers run one after the other. A crash releases it."""
+
+    def indexes(self, migration: str) -> list[str]:
+        """The indexes that the text of a migration creates, as TABLE.INDEX in the spelling of the catalog."""
+        return indexes(migration, self.unnamed_key)
 
     def fitted(self, files: Sequence[SqlFile]) -> list[SqlFile]:
         """These files, with the text for this server's version where a file has several."""

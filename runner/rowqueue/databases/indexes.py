@@ -1,7 +1,6 @@
 """The indexes that migrations create: queue_health compares them with those in the catalog."""
 
 import re
-from collections.abc import Callable
 
 _TABLE = r"(?:mq_internal\.|mq\.)?(?P<{}>\w+)"
 _FOUND = re.compile(
@@ -16,12 +15,13 @@ _FOUND = re.compile(
     r"|^ +(?!CONSTRAINT\b)(?P<column>\w+) [^\n,]*\bUNIQUE\b",
     re.M,
 )
-# What the server calls a primary key without a name, from the name of its table.
-_PRIMARY: dict[str, Callable[[str], str]] = {"postgresql": lambda table: f"{table}_pkey", "mysql": lambda _: "PRIMARY"}
 
 
-def indexes(database: str, migration: str) -> list[str]:
-    """The indexes that the text of a migration creates, each with its table before it, as the catalog spells them."""
+def indexes(migration: str, unnamed: str) -> list[str]:
+    """The indexes that the text of a migration creates, each with its table before it.
+
+    `unnamed`: what the server calls a primary key without a name, with {} for its table.
+    """
     found: dict[str, str] = {}
     table = ""
     for match in _FOUND.finditer(migration):
@@ -34,8 +34,8 @@ def indexes(database: str, migration: str) -> list[str]:
             found.pop(name, None)
         elif table and part:
             if part == "primary":
-                name = _PRIMARY[database](table)
+                name = unnamed.format(table)
             elif part == "column":
                 name = f"{table}_{name}_key"
             found[name if part != "primary" else f"{table}.{name}"] = f"{table}.{name}"
-    return [name.upper() if database == "firebird" else name for name in found.values()]
+    return list(found.values())

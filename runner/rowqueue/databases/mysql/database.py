@@ -29,6 +29,7 @@ class MySQL(Database):
 
     name: ClassVar[str] = "mysql"
     prefix: ClassVar[str] = "mq_"
+    unnamed_key: ClassVar[str] = "PRIMARY"
     schemes: ClassVar[tuple[str, ...]] = ("mysql", "mariadb")
     swaps_at_once: ClassVar[bool] = False
     yoyo_scheme: ClassVar[str] = "mysql+rowqueue"
@@ -134,7 +135,7 @@ class MySQL(Database):
     def dependents(self) -> list[str]:
         with self._reading("rowqueue uninstall") as cursor:
             cursor.execute(_DEPENDENTS)
-            own = {f"mq_{name}" for name in contract.load().objects("mysql")}
+            own = {*map(contract.load().prefixed, contract.load().objects("mysql"))}
             return [
                 f"{kind} {schema}.{name}"
                 for kind, schema, name, mine in cursor.fetchall()

@@ -35,7 +35,7 @@ def comment(file: SqlFile) -> str:
 
 _RECORD_HEAD = """\
 INSERT INTO mq.installed (kind, name, sha256, fingerprint, applied_at)
-SELECT f.kind, f.name, f.sha256, CASE WHEN f.kind = 'procedure' THEN mq.object_fingerprint(f.name) END, now()
+SELECT f.kind, f.name, f.sha256, CASE WHEN f.kind = 'procedure' THEN mq_internal.object_fingerprint(f.name) END, now()
 """
 
 
