@@ -82,9 +82,9 @@ def test_the_database_holds_the_procedures_of_the_contract_and_no_other_program(
         "SELECT routine_name AS name, routine_type AS type, definer AS definer, security_type AS security"
         " FROM information_schema.routines WHERE routine_schema = DATABASE()"
     )
-    assert {row["name"] for row in rows} == {CONTRACT.prefixed(name) for name in PUBLISHED | INTERNAL}
+    assert {row["name"] for row in rows} == {*map(CONTRACT.prefixed, PUBLISHED | INTERNAL)}
     assert {(row["type"], row["definer"]) for row in rows} == {("PROCEDURE", OWNER)}
-    assert {row["name"].partition("mq_")[2] for row in rows if row["security"] == "INVOKER"} == AS_THE_CALLER
+    assert {row["name"].partition("_")[2] for row in rows if row["security"] == "INVOKER"} == AS_THE_CALLER
     assert sql("SELECT 1 FROM information_schema.events WHERE event_schema = DATABASE()") == []
     # Other tests' tables are watched.
     triggers = sql(
