@@ -188,7 +188,7 @@ def queue_set_group(
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Set one group's own share and limits. Options that are left out are as the queue, also if they were set before."""
+    """Set one group's own share and limits, in place of those before. Options that are left out are the queue's."""
     settings = (weight, max_active, rate, rate_seconds)
     with connected(database) as session:
         mention_unknown(session, type)
