@@ -17,7 +17,7 @@ BEGIN
             SELECT 'SCHEMA' AS kind, i.nspname::text AS name, i.nspowner AS owner FROM pg_namespace AS i WHERE i.nspname = 'mq_internal'
             UNION ALL
             SELECT 'FUNCTION', p.oid::regprocedure::text, p.proowner
-            FROM pg_proc AS p WHERE p.pronamespace = n.oid
+            FROM pg_proc AS p WHERE p.pronamespace IN (n.oid, 'mq_internal'::regnamespace)
             UNION ALL
             SELECT CASE c.relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, c.oid::regclass::text, c.relowner
             FROM pg_class AS c WHERE c.relnamespace IN (n.oid, 'mq_internal'::regnamespace) AND c.relkind IN ('r', 'p', 'v')
@@ -31,15 +31,15 @@ $$;
 
 -- After a restore tables have new oids: find the polling tables by their names.
 UPDATE mq.polled
-SET table_id = coalesce(mq.relation_of(table_schema, table_name), table_id), queue_id = 'mq.polled'::regclass
+SET table_id = coalesce(mq_internal.relation_of(table_schema, table_name), table_id), queue_id = 'mq.polled'::regclass
 WHERE queue_id <> 'mq.polled'::regclass;
 
 -- Watched tables store the expression of their key. Replace the slow one of an earlier release by that of plain_json,
 -- which depends only on the names and types of the columns.
 UPDATE mq.watched AS w
-SET key_json = mq.plain_json(c.oid, w.key_names::text[], 'r')
+SET key_json = mq_internal.plain_json(c.oid, w.key_names::text[], 'r')
 FROM pg_class AS c
-WHERE starts_with(w.key_json, '(SELECT') AND c.relkind IN ('r', 'p') AND c.oid = mq.labelled_table(w.label) AND w.key_types = ARRAY(
+WHERE starts_with(w.key_json, '(SELECT') AND c.relkind IN ('r', 'p') AND c.oid = mq_internal.labelled_table(w.label) AND w.key_types = ARRAY(
         SELECT a.atttypid
         FROM unnest(w.key_names) WITH ORDINALITY AS k (name, n)
         JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = k.name
@@ -48,7 +48,7 @@ WHERE starts_with(w.key_json, '(SELECT') AND c.relkind IN ('r', 'p') AND c.oid =
 
 REVOKE ALL ON SCHEMA mq, mq_internal FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA mq, mq_internal FROM PUBLIC;
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mq FROM PUBLIC;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mq, mq_internal FROM PUBLIC;
 
 DO $$
 DECLARE
@@ -125,13 +125,13 @@ BEGIN
             WHEN duplicate_object OR unique_violation THEN
                 NULL;  -- roles belong to the whole server: an installation in another database has just created it
         END;
-        EXECUTE format('GRANT USAGE ON SCHEMA mq TO %I', v_role);
-        EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mq FROM %I', v_role);
+        EXECUTE format('GRANT USAGE ON SCHEMA mq, mq_internal TO %I', v_role);
+        EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mq, mq_internal FROM %I', v_role);
         FOREACH v_call IN ARRAY v_calls LOOP
             EXECUTE (
                 SELECT format('GRANT EXECUTE ON FUNCTION %s TO %I', p.oid::regprocedure, v_role)
                 FROM pg_proc AS p
-                WHERE p.pronamespace = 'mq'::regnamespace AND p.proname = v_call
+                WHERE p.pronamespace IN ('mq'::regnamespace, 'mq_internal'::regnamespace) AND p.proname = v_call
             );
         END LOOP;
         FOREACH v_call IN ARRAY v_reads LOOP
@@ -144,6 +144,9 @@ BEGIN
         FROM pg_namespace AS n
         CROSS JOIN LATERAL aclexplode(n.nspacl) AS g
         WHERE n.nspname = 'mq_internal' AND g.grantee NOT IN (0, n.nspowner)
+            AND g.grantee <> ALL (ARRAY(
+                SELECT r.oid FROM pg_roles AS r WHERE r.rolname IN ('mq_producer', 'mq_consumer', 'mq_operator', 'mq_viewer')
+            ))
         UNION
         SELECT format('REVOKE ALL ON %s FROM %s CASCADE', c.oid::regclass, g.grantee::regrole)
         FROM pg_class AS c
@@ -157,7 +160,7 @@ BEGIN
         SELECT DISTINCT format('REVOKE ALL ON FUNCTION %s FROM %s CASCADE', p.oid::regprocedure, g.grantee::regrole)
         FROM pg_proc AS p
         CROSS JOIN LATERAL aclexplode(p.proacl) AS g
-        WHERE p.pronamespace = 'mq'::regnamespace AND p.proname <> ALL (v_public) AND g.grantee NOT IN (0, p.proowner)
+        WHERE p.pronamespace IN ('mq'::regnamespace, 'mq_internal'::regnamespace) AND p.proname <> ALL (v_public) AND g.grantee NOT IN (0, p.proowner)
             AND g.grantee <> ALL (ARRAY(
                 SELECT r.oid FROM pg_roles AS r WHERE r.rolname IN ('mq_producer', 'mq_consumer', 'mq_operator', 'mq_viewer')
             ))

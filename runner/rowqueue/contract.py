@@ -118,6 +118,15 @@ class Contract:
         extras = {name: entry for name, entry in self.extras.items() if database in entry.databases}
         return self.procedures | extras
 
+    def is_internal(self, name: str) -> bool:
+        """Whether an object is in the private room of the database: its name has a schema or prefix of its own."""
+        entry = self.internals.get(name)
+        return entry is not None and not entry.public and entry.kind != "view"
+
+    def prefixed(self, name: str) -> str:
+        """The name of an object on an engine where the queue's names have a prefix."""
+        return f"imq_{name}" if self.is_internal(name) else f"mq_{name}"
+
     def file(self, database: str, name: str) -> Path:
         """The SQL file of an object; `grants` is in the folder above the areas."""
         folder = sql_root() / "procedures" / database

@@ -36,7 +36,8 @@ def tables(database: str) -> list[str]:
 
 def names(database: str) -> list[str]:
     """The names of the queue's tables, views, procedures and functions, on an engine where they have a prefix."""
-    return [*tables(database), *(f"mq_{name}" for name in contract.load().objects(database))]
+    known = contract.load()
+    return [*tables(database), *map(known.prefixed, known.objects(database))]
 
 
 def known(database: str, installed: Mapping[str, Installed] | None) -> set[str]:

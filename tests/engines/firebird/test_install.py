@@ -210,7 +210,7 @@ def test_wrong_rights_are_named_and_apply_puts_them_right(empty_database: Databa
         "GRANT SELECT ON mq_message_state TO PUBLIC",
         "GRANT SELECT ON mq_message TO ROLE mq_producer",
         "REVOKE EXECUTE ON PROCEDURE mq_send FROM ROLE mq_producer",
-        "REVOKE SELECT ON mq_ready FROM PROCEDURE mq_take_ready",
+        "REVOKE SELECT ON mq_ready FROM PROCEDURE imq_take_ready",
         "DROP ROLE mq_operator",
     ):
         server.query(empty_database.url, statement)

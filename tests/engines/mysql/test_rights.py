@@ -53,7 +53,7 @@ AS_THE_CALLER = {
         "pick_lost",
         "write_rows",
     ),
-    *("fail_rows", "lost_index"),
+    *("fail_rows", "missing_index"),
 }
 CALLED_BY_CALLERS = (AS_THE_CALLER & INTERNAL) | {
     *("require_name", "require_range", "require_key", "require_read_committed", "raise_error", "reader_name"),
@@ -277,7 +277,7 @@ def test_arguments_are_values_and_no_table_can_be_read_or_changed(attacker: tupl
         "UPDATE mq_message SET body = ''",
         "INSERT INTO mq_queue (type) VALUES ('x')",
         "DELETE FROM mq_ready",
-        "CALL mq_erase_archived(NULL, NULL, 1, @count)",
+        "CALL imq_erase_archived(NULL, NULL, 1, @count)",
         "CREATE PROCEDURE mq_mine() SELECT 1",
         "DROP PROCEDURE mq_send",
         "ALTER TABLE mq_message COMMENT = 'mine'",
@@ -362,7 +362,7 @@ def test_the_tables_of_another_databases_queue_are_refused_and_out_of_reach(
         f'{{"name":"s{own}","schema":"{schema}","table":"{table}","ident_columns":"[]","deletes":1,"equal":0,"max":1}}'
     )
     with pytest.raises(pymysql.MySQLError, match="unsuitable_table"):
-        connection.execute(f"CALL {queue}.mq_add_polled('{settings}', @created)")
+        connection.execute(f"CALL {queue}.imq_add_polled('{settings}', @created)")
     assert sql("SELECT COUNT(*) AS n FROM mq_polled WHERE name = %s", f"s{own}") == [{"n": 0}]
     server.drop_database(other)
 
@@ -391,9 +391,9 @@ def test_text_stored_by_another_user_is_never_executed_as_the_caller(
                 " NULL, NULL, NULL, NULL)",
             )
             connection.execute("BEGIN")
-            connection.execute(f"CALL {queue}.mq_open_claim('{name}', 10, 'r', 0, @key, @table, @due)")
+            connection.execute(f"CALL {queue}.imq_open_claim('{name}', 10, 'r', 0, @key, @table, @due)")
             connection.execute(
-                f"CALL {queue}.mq_add_claims(@key, 1, JSON_ARRAY(JSON_ARRAY(%s, '{{}}', %s, '{{}}', 1)), NULL, 1,"
+                f"CALL {queue}.imq_add_claims(@key, 1, JSON_ARRAY(JSON_ARRAY(%s, '{{}}', %s, '{{}}', 1)), NULL, 1,"
                 " @a, @b)",
                 [evil, evil],
             )

@@ -191,7 +191,9 @@ def test_internal_procedures_refuse_callers_without_a_pass(mallory: Mallory, sec
     assert after == before
     assert mallory.run(f"SELECT * FROM mq.my_polled_row WHERE name = '{secret}'") == []
     assert mallory.run(f"SELECT * FROM mq.my_pass WHERE id = '{secret}'::regclass") == []
-    assert (mallory.run(f"SELECT place, place_hash FROM mq.polled_settings('{secret}', NULL)")) == [(None, None)]
+    assert (mallory.run(f"SELECT place, place_hash FROM mq_internal.polled_settings('{secret}', NULL)")) == [
+        (None, None)
+    ]
 
 
 def test_code_under_another_login_does_not_act_as_that_user(mallory: Mallory, secret: str, sql: Sql) -> None:
@@ -232,11 +234,11 @@ def test_a_pass_is_good_for_one_session_and_transaction(
     ask = f"SELECT pass FROM mq.my_pass WHERE id = '{secret}'::regclass AND need = 'write' AND written = 'status'"
     with psycopg.connect(database.url) as one, psycopg.connect(database.url) as two:
         [word] = one.execute(ask).fetchone() or [None]
-        one.execute("SELECT mq.lock_polled(%s, %s)", [secret, word])
+        one.execute("SELECT mq_internal.lock_polled(%s, %s)", [secret, word])
         one.commit()
         for connection in (one, two):
             with pytest.raises(psycopg.Error) as caught:
-                connection.execute("SELECT mq.lock_polled(%s, %s)", [secret, word])
+                connection.execute("SELECT mq_internal.lock_polled(%s, %s)", [secret, word])
             assert caught.value.sqlstate == "50006"
             connection.rollback()
 

@@ -87,7 +87,7 @@ class Firebird(Database):
         with self._opened("rowqueue apply") as connection:
             if not objects.existing(connection, "TABLE", ["MQ_INSTALLED"]):
                 return None
-            needed = ["MQ_INSTALLED_FILES", "MQ_OBJECT_FINGERPRINT"]
+            needed = ["MQ_INSTALLED_FILES", "IMQ_OBJECT_FINGERPRINT"]
             found = objects.existing(connection, "PROCEDURE", needed) + objects.existing(connection, "FUNCTION", needed)
             query = (
                 "SELECT name, kind, sha256, changed FROM mq_installed_files"

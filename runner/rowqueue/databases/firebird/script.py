@@ -16,7 +16,7 @@ VERSION = f"CAST(LEFT({_ENGINE}, POSITION('.' IN {_ENGINE}) - 1) AS integer)"
 
 RECORD = """\
 UPDATE OR INSERT INTO mq_installed (name, kind, sha256, fingerprint, applied_at)
-VALUES ({}, {}, {}, IIF({} = 'procedure', mq_object_fingerprint({}), NULL), mq_utc_now()) MATCHING (name)"""
+VALUES ({}, {}, {}, IIF({} = 'procedure', imq_object_fingerprint({}), NULL), mq_utc_now()) MATCHING (name)"""
 
 
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:

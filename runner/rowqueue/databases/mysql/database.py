@@ -134,7 +134,7 @@ class MySQL(Database):
     def dependents(self) -> list[str]:
         with self._reading("rowqueue uninstall") as cursor:
             cursor.execute(_DEPENDENTS)
-            own = {f"mq_{name}" for name in contract.load().objects("mysql")}
+            own = {*map(contract.load().prefixed, contract.load().objects("mysql"))}
             return [
                 f"{kind} {schema}.{name}"
                 for kind, schema, name, mine in cursor.fetchall()

@@ -122,7 +122,9 @@ def translate(error: BaseException, closed: bool = False) -> Exception:
     if code == _NO_DEFINER or (code in FORBIDDEN and re.search(r"'mq_owner'.* for \S+ \S*mq_", message)):
         return not_installed(message)
     if code in FORBIDDEN:
-        return forbidden(message, r"denied to user .* for routine '.*\bmq_(\w+)'", "GRANT {} TO …, as its default role")
+        return forbidden(
+            message, r"denied to user .* for routine '.*\bi?mq_(\w+)'", "GRANT {} TO …, as its default role"
+        )
     return DatabaseError(HINTS.get(code, "{}").format(message))
 
 

@@ -75,7 +75,7 @@ def _granted_by_files() -> tuple[set[tuple[str, str, str]], set[str]]:
     """The grants in grants.sql as (right, object, account), and their objects."""
     text = files.grants("mysql")
     given = set()
-    for rights, name, accounts in re.findall(r"(?m)^GRANT ([A-Z, ]+?) ON (?:PROCEDURE )?(mq_\w+) TO (.+);$", text):
+    for rights, name, accounts in re.findall(r"(?m)^GRANT ([A-Z, ]+?) ON (?:PROCEDURE )?(i?mq_\w+) TO (.+);$", text):
         for right in rights.split(", "):
             for account in accounts.split(", "):
                 given.add((right, name, "mq_owner" if account == OWNER else account))
@@ -174,7 +174,7 @@ SELECT DISTINCT CONCAT('`', REPLACE(t.event_object_schema, '`', '``'), '`.`',
     REPLACE(t.event_object_table, '`', '``'), '`')
 FROM information_schema.triggers AS t
 WHERE t.trigger_schema = DATABASE() AND t.definer = 'mq_owner@localhost'
-    AND t.action_statement LIKE '%mq\\_send\\_changes(%'
+    AND t.action_statement LIKE '%imq\\_send\\_changes(%'
     AND NOT EXISTS (
         SELECT * FROM information_schema.table_privileges AS p
         WHERE p.grantee = '''mq_owner''@''localhost''' AND p.table_schema = t.event_object_schema

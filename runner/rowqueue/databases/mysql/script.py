@@ -30,7 +30,7 @@ REPLACE INTO mq_installed (name, kind, sha256, fingerprint, applied_at)
 VALUES (%s, %s, %s, NULL, UTC_TIMESTAMP(6))"""
 
 FINGERPRINTS = (
-    "CALL mq_object_fingerprint(@mq_fingerprints)",
+    "CALL imq_object_fingerprint(@mq_fingerprints)",
     """\
 UPDATE mq_installed AS i
 INNER JOIN JSON_TABLE(@mq_fingerprints, '$[*]' COLUMNS (

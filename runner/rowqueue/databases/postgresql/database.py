@@ -135,7 +135,7 @@ class PostgreSQL(Database):
         with self._opened("rowqueue apply") as connection:
             found = connection.execute(
                 "SELECT to_regclass('mq.installed') IS NOT NULL, to_regprocedure('mq.installed_files()') IS NOT NULL"
-                " AND to_regprocedure('mq.object_fingerprint(text)') IS NOT NULL"
+                " AND to_regprocedure('mq_internal.object_fingerprint(text)') IS NOT NULL"
             ).fetchone()
             assert found is not None
             table, procedures = found
@@ -223,7 +223,7 @@ SELECT p.name, CASE r.rolname WHEN current_user THEN '' ELSE r.rolname END
 FROM mq.polled AS p
 INNER JOIN pg_class AS c
     ON c.oid = CASE p.queue_id
-        WHEN 'mq.polled'::regclass::oid THEN p.table_id ELSE mq.relation_of(p.table_schema, p.table_name)
+        WHEN 'mq.polled'::regclass::oid THEN p.table_id ELSE mq_internal.relation_of(p.table_schema, p.table_name)
     END
 INNER JOIN pg_roles AS r ON r.oid = c.relowner
 WHERE r.rolname = current_user OR EXISTS (SELECT FROM mq.polled_row AS e WHERE e.name = p.name AND e.active)
@@ -235,7 +235,8 @@ _DEPENDENTS = """\
 WITH own AS (
     SELECT 'pg_class'::regclass AS classid, oid FROM pg_class
     WHERE relnamespace IN (to_regnamespace('mq'), to_regnamespace('mq_internal'))
-    UNION ALL SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE pronamespace = to_regnamespace('mq')
+    UNION ALL SELECT 'pg_proc'::regclass, oid FROM pg_proc
+    WHERE pronamespace IN (to_regnamespace('mq'), to_regnamespace('mq_internal'))
     UNION ALL SELECT 'pg_type'::regclass, oid FROM pg_type WHERE typnamespace = to_regnamespace('mq')
 ), used AS (
     SELECT d.classid, d.objid, d.objsubid, coalesce(r.ev_class, a.adrelid, c.conrelid) AS relation

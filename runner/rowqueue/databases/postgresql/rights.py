@@ -91,7 +91,7 @@ def _own_steps(role: str) -> list[str]:
 _WRONG_RIGHTS = """\
 SELECT format('PUBLIC may execute %s', p.oid::regprocedure)
 FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-WHERE n.nspname = 'mq' AND has_function_privilege('public', p.oid, 'EXECUTE')
+WHERE n.nspname IN ('mq', 'mq_internal') AND has_function_privilege('public', p.oid, 'EXECUTE')
 UNION ALL
 SELECT format('PUBLIC may read or change %s', c.oid::regclass)
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -105,7 +105,11 @@ UNION ALL
 SELECT format('%s may use %s', CASE o.grantee WHEN 0 THEN 'PUBLIC' ELSE o.grantee::regrole::text END, o.name)
 FROM (
     SELECT g.grantee, n.nspowner AS owner, 'schema ' || n.nspname AS name
-    FROM pg_namespace AS n CROSS JOIN LATERAL aclexplode(n.nspacl) AS g WHERE n.nspname = 'mq_internal'
+    FROM pg_namespace AS n CROSS JOIN LATERAL aclexplode(n.nspacl) AS g
+    WHERE n.nspname = 'mq_internal' AND NOT EXISTS (
+        SELECT FROM pg_roles AS r
+        WHERE r.oid = g.grantee AND r.rolname IN ('mq_producer', 'mq_consumer', 'mq_operator', 'mq_viewer')
+    )
     UNION
     SELECT g.grantee, c.relowner, c.oid::regclass::text
     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -119,7 +123,7 @@ WHERE i.nspname = 'mq_internal' AND i.nspowner <> n.nspowner
 UNION ALL
 SELECT format('%s is owned by %s, the schema by %s', p.oid::regprocedure, p.proowner::regrole, n.nspowner::regrole)
 FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-WHERE n.nspname = 'mq' AND p.proowner <> n.nspowner
+WHERE n.nspname IN ('mq', 'mq_internal') AND p.proowner <> n.nspowner
 UNION ALL
 SELECT format('%s is owned by %s, the schema by %s', c.oid::regclass, c.relowner::regrole, n.nspowner::regrole)
 FROM pg_class AS c
@@ -132,11 +136,12 @@ WHERE c.relkind IN ('r', 'p', 'v') AND c.relowner <> n.nspowner
 _WRONG_GRANTS = """\
 SELECT format('%%s lacks EXECUTE on %%s', %(role)s::text, p.oid::regprocedure)
 FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-WHERE n.nspname = 'mq' AND p.proname = ANY (%(calls)s) AND NOT has_function_privilege(%(role)s, p.oid, 'EXECUTE')
+WHERE n.nspname IN ('mq', 'mq_internal') AND p.proname = ANY (%(calls)s)
+    AND NOT has_function_privilege(%(role)s, p.oid, 'EXECUTE')
 UNION ALL
 SELECT format('%%s may execute %%s', %(role)s::text, p.oid::regprocedure)
 FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-WHERE n.nspname = 'mq' AND p.proname <> ALL (%(calls)s)
+WHERE n.nspname IN ('mq', 'mq_internal') AND p.proname <> ALL (%(calls)s)
     AND has_function_privilege(%(role)s, p.oid, 'EXECUTE') AND p.proowner <> %(role)s::regrole
 UNION ALL
 SELECT format('%%s lacks USAGE on schema mq', %(role)s::text) FROM pg_namespace AS n
@@ -157,7 +162,7 @@ SELECT DISTINCT format('%%s may execute %%s', g.grantee::regrole, p.oid::regproc
 FROM pg_proc AS p
 JOIN pg_namespace AS n ON n.oid = p.pronamespace
 CROSS JOIN LATERAL aclexplode(p.proacl) AS g
-WHERE n.nspname = 'mq' AND p.proname <> ALL (%(public)s) AND g.grantee NOT IN (0, p.proowner)
+WHERE n.nspname IN ('mq', 'mq_internal') AND p.proname <> ALL (%(public)s) AND g.grantee NOT IN (0, p.proowner)
     AND g.grantee <> ALL (ARRAY(SELECT r.oid FROM pg_roles AS r WHERE r.rolname = ANY (%(roles)s)))
 """
 

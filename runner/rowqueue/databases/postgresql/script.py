@@ -28,7 +28,7 @@ def parts(files: Sequence[SqlFile]) -> Iterator[str]:
 
 _RECORD_HEAD = """\
 INSERT INTO mq.installed (kind, name, sha256, fingerprint, applied_at)
-SELECT f.kind, f.name, f.sha256, CASE WHEN f.kind = 'procedure' THEN mq.object_fingerprint(f.name) END, now()
+SELECT f.kind, f.name, f.sha256, CASE WHEN f.kind = 'procedure' THEN mq_internal.object_fingerprint(f.name) END, now()
 """
 
 

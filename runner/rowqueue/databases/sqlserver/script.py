@@ -50,7 +50,7 @@ RECORD = """\
 DELETE FROM mq.installed WHERE name = %s;
 INSERT INTO mq.installed (name, kind, sha256, fingerprint, applied_at) VALUES (%s, %s, %s, NULL, SYSUTCDATETIME())"""
 
-FINGERPRINTS = "UPDATE mq.installed SET fingerprint = mq.object_fingerprint(name) WHERE kind = 'procedure'"
+FINGERPRINTS = "UPDATE mq.installed SET fingerprint = mq_internal.object_fingerprint(name) WHERE kind = 'procedure'"
 
 
 # yoyo's own tables as yoyo 9 makes them, for `yoyo apply` and `runner apply` to continue from. sqlcmd has
