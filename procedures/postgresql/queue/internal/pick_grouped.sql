@@ -31,6 +31,7 @@ SET enable_mergejoin = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
+#variable_conflict use_column
 DECLARE
     -- The maximum number of groups per call: the stripes that a take locks also block other groups. See lock_group.
     c_groups CONSTANT integer := 250;
@@ -44,7 +45,9 @@ DECLARE
     v_part integer := least(p_size, c_groups);
     v_rows integer;
     v_tickets record;
-    v_after record;
+    v_after_priority integer := -32769;
+    v_after_run_at timestamptz := '-infinity';
+    v_after_id bigint := 0;
     v_priority text := '';
     v_start mq.ring;
     v_place mq.ring;
@@ -61,7 +64,6 @@ DECLARE
     v_done text[] := '{}';
 BEGIN
     PERFORM mq_internal.require_read_committed();
-    SELECT -32769 AS priority, '-infinity'::timestamptz AS run_at, 0::bigint AS id INTO v_after;
     IF p_queue.fair THEN
         v_priority := mq_internal.next_priority(v_type, '');
     END IF;
@@ -84,7 +86,7 @@ BEGIN
                 FROM mq.ready AS r
                 -- One search by primary key per ticket, with any statistics.
                 LEFT JOIN LATERAL (SELECT type, group_key FROM mq.message WHERE id = r.id OFFSET 0) AS m ON true
-                WHERE r.type = v_type AND (r.priority, r.run_at, r.id) > (v_after.priority, v_after.run_at, v_after.id)
+                WHERE r.type = v_type AND (r.priority, r.run_at, r.id) > (v_after_priority, v_after_run_at, v_after_id)
                     AND NOT (
                         p_take
                         AND EXISTS (
@@ -97,7 +99,9 @@ BEGIN
                 LIMIT v_part
                 FOR UPDATE OF r SKIP LOCKED
             ) AS t;
-            v_after := v_tickets;
+            v_after_priority := v_tickets.priority;
+            v_after_run_at := v_tickets.run_at;
+            v_after_id := v_tickets.id;
         END IF;
         v_rows := coalesce(cardinality(v_tickets.rows), 0);
         v_read := v_read + v_rows;
@@ -146,7 +150,8 @@ BEGIN
             SELECT u.key, o.*, l.locks, t.tokens, b.full_at,
                 CASE
                     WHEN l.waiting > 0 OR o.places > 0 AND l.locks >= o.places THEN 0
-                    ELSE least(v_left, CASE WHEN o.places > 0 THEN o.places - l.locks END, greatest(t.tokens, 1),
+                    ELSE least(v_left, CASE WHEN o.places > 0 THEN o.places - l.locks END,
+                        CASE WHEN o.rate > 0 THEN greatest(t.tokens, 1) END,
                         CASE WHEN p_queue.fair THEN o.weight END)
                 END AS size
             FROM unnest(v_keys) AS u (key)

@@ -125,8 +125,13 @@ BEGIN
         LIMIT p_size
     )
     SELECT array_agg(t.row), array_agg(t.id), array_agg(t.attempts), array_agg(t.n), array_agg(t.lane), array_agg(t.served),
-        (SELECT ROW(p.n, p.served, v_type, p_priority, p.lane)::mq.ring FROM position AS p)
-    INTO rows, ids, attempts, n, lanes, served, start
-    FROM (SELECT n, lane, served, row, id, attempts FROM taken UNION ALL SELECT * FROM shared) AS t;
+        max(p.n), max(p.lane), max(p.served)
+    INTO rows, ids, attempts, n, lanes, served, v_n, v_lane, v_served
+    FROM position AS p
+    LEFT JOIN (SELECT n, lane, served, row, id, attempts FROM taken UNION ALL SELECT * FROM shared) AS t ON true;
+    IF ids[1] IS NULL THEN
+        rows := NULL;
+    END IF;
+    start := ROW(v_n, v_served, v_type, p_priority, v_lane);
 END
 $$;
