@@ -122,7 +122,7 @@ BEGIN
                 INTO v_row
                 FROM (
                     SELECT q.type
-                    FROM (SELECT type FROM mq.queue WHERE grouped LIMIT 1000) AS q
+                    FROM (SELECT type FROM mq.queue WHERE grouped AND type <> '' LIMIT 1000) AS q
                     CROSS JOIN LATERAL mq_internal.stuck_groups(q.type, 1000) AS g
                     LIMIT 1000
                 ) AS s;
