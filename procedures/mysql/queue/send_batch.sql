@@ -68,8 +68,7 @@ BEGIN
         END IF;
     END IF;
 
-    SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
-    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    SELECT grouped, ring INTO v_grouped, v_ring FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     CALL imq_reader_name(NULL, v_source);
     INSERT INTO mq_message (run_at, created_at, priority, type, body, source)
     WITH RECURSIVE line (n, a, z) AS (

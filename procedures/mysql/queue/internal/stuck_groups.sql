@@ -43,7 +43,8 @@ BEGIN
                 FROM mq_grouped AS g FORCE INDEX (PRIMARY)
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = g.id
                 STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-                    ON r.type = g.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
+                    ON r.type = g.type AND r.priority = m.priority AND r.lane = IF(k.fair, k.group_key, '') AND r.run_at = m.run_at
+                    AND r.id = m.id
                 WHERE g.type = k.type AND g.group_key = k.group_key
                 LIMIT 1
             ) IS NULL
@@ -53,7 +54,7 @@ BEGIN
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = g.id
                 STRAIGHT_JOIN mq_stripe AS n FORCE INDEX (PRIMARY) ON n.n BETWEEN 1 AND 97
                 STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY) ON r.type = g.type AND r.priority = m.priority
-                    AND r.run_at = m.run_at - INTERVAL n.n MICROSECOND AND r.id = m.id
+                    AND r.lane = IF(k.fair, k.group_key, '') AND r.run_at = m.run_at - INTERVAL n.n MICROSECOND AND r.id = m.id
                 WHERE g.type = k.type AND g.group_key = k.group_key
                 LIMIT 1
             ) IS NULL

@@ -41,9 +41,7 @@ BEGIN
     SET v_topics = LENGTH(v_type) = 0;
     WHILE v_type IS NOT NULL DO
         IF LENGTH(v_type) > 0 THEN
-            SELECT COALESCE(q.grouped, d.grouped),
-                (SELECT MIN(r.type) FROM mq_ring AS r FORCE INDEX (ring_newest) WHERE r.type = v_type) IS NOT NULL
-            INTO v_grouped, v_ring
+            SELECT COALESCE(q.grouped, d.grouped), COALESCE(q.ring, d.ring) INTO v_grouped, v_ring
             FROM mq_queue AS d LEFT JOIN mq_queue AS q ON q.type = v_type
             WHERE d.type = '';
             INSERT INTO mq_message (run_at, created_at, priority, type, body, headers, source)
