@@ -90,7 +90,7 @@ BEGIN
             ON r.type = m.type AND r.priority = m.priority AND r.lane = '' AND r.run_at = m.run_at AND r.id = m.id AND NOT v_tickets
         -- Its lane in a fair queue.
         LEFT JOIN mq_ready AS l FORCE INDEX (PRIMARY)
-            ON l.type = m.type AND l.priority = m.priority AND l.lane = m.group_key AND l.run_at = m.run_at AND l.id = m.id
+            ON l.type = m.type AND l.priority = m.priority AND l.lane = COALESCE(m.group_key, '') AND l.run_at = '1000-01-01' AND l.id = m.id
             AND NOT v_tickets
         -- The position of a message in a queue that is claimed round-robin.
         LEFT JOIN mq_ready AS o FORCE INDEX (PRIMARY)

@@ -43,7 +43,7 @@ LEFT JOIN mq_delayed AS d ON d.type = m.type AND d.run_at = m.run_at AND d.id = 
 LEFT JOIN mq_grouped AS g ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
 LEFT JOIN mq_ready AS r ON r.type = m.type AND r.priority = m.priority AND r.lane = '' AND r.run_at = m.run_at AND r.id = m.id
 -- Its lane in a fair queue.
-LEFT JOIN mq_ready AS f ON f.type = m.type AND f.priority = m.priority AND f.lane = m.group_key AND f.run_at = m.run_at
+LEFT JOIN mq_ready AS f ON f.type = m.type AND f.priority = m.priority AND f.lane = COALESCE(m.group_key, '') AND f.run_at = '1000-01-01'
     AND f.id = m.id
 -- The position of a message in a queue that is claimed round-robin.
 LEFT JOIN mq_ready AS o ON o.type = m.type AND o.priority = -32768 AND o.lane = '' AND o.run_at = '1000-01-01' AND o.id = m.id

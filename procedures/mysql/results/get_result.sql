@@ -43,7 +43,7 @@ BEGIN
         ON o.type = m.type AND o.priority = -32768 AND o.lane = '' AND o.run_at = '1000-01-01' AND o.id = m.id
     -- Its lane in a fair queue.
     LEFT JOIN mq_ready AS f FORCE INDEX (PRIMARY)
-        ON f.type = m.type AND f.priority = m.priority AND f.lane = m.group_key AND f.run_at = m.run_at AND f.id = m.id
+        ON f.type = m.type AND f.priority = m.priority AND f.lane = COALESCE(m.group_key, '') AND f.run_at = '1000-01-01' AND f.id = m.id
     UNION ALL
     SELECT 'C', c.result, NULL FROM mq_archive AS c FORCE INDEX (PRIMARY) WHERE c.id = p_id;
 END//

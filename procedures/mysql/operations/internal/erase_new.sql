@@ -75,8 +75,8 @@ BEGIN
             STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
                 ON r.type = p_type AND r.priority = IF(p.place = 2, -32768, j.priority)
                 AND r.lane = IF(p.place = 1, j.group_key, '')
-                AND r.run_at = IF(p.place = 2, CAST('1000-01-01' AS datetime(6)), j.run_at) AND r.id = j.id
-            WHERE p.place <> 1 OR j.group_key <> ''
+                AND r.run_at = IF(p.place > 0, CAST('1000-01-01' AS datetime(6)), j.run_at) AND r.id = j.id
+            WHERE p.place < 2 OR j.priority > -32768 OR j.group_key <> ''
             LIMIT 30000
             FOR UPDATE /*!80000 OF r */ SKIP LOCKED
         ) AS k;

@@ -69,7 +69,7 @@ whole: BEGIN
         INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (p_type, v_group, p_id, v_attempts);
     ELSE
         INSERT INTO mq_ready (type, priority, lane, run_at, id, attempts)
-        VALUES (p_type, IF(p_ring, -32768, v_priority), IF(p_fair, v_group, ''), IF(p_ring, '1000-01-01', p_run_at), p_id,
+        VALUES (p_type, IF(p_ring, -32768, v_priority), IF(p_fair, v_group, ''), IF(p_ring OR p_fair, '1000-01-01', p_run_at), p_id,
             v_attempts);
     END IF;
     IF p_run_at < p_now OR p_ring THEN

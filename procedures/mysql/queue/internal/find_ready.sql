@@ -24,12 +24,12 @@ READS SQL DATA
 BEGIN
     DECLARE v_in_lane, v_in_ring tinyint;
     SELECT EXISTS (
-            SELECT * FROM mq_ready WHERE type = p_type AND priority = p_priority AND lane = p_group_key AND run_at = p_run_at AND id = p_id
+            SELECT * FROM mq_ready WHERE type = p_type AND priority = p_priority AND lane = p_group_key AND run_at = '1000-01-01' AND id = p_id
         ), EXISTS (
             SELECT * FROM mq_ready WHERE type = p_type AND priority = -32768 AND lane = '' AND run_at = '1000-01-01' AND id = p_id
         )
     INTO v_in_lane, v_in_ring;
-    SET p_in_priority = IF(v_in_ring, -32768, p_priority), p_in_run_at = IF(v_in_ring, '1000-01-01', p_run_at),
+    SET p_in_priority = IF(v_in_ring, -32768, p_priority), p_in_run_at = IF(v_in_lane OR v_in_ring, '1000-01-01', p_run_at),
         p_lane = IF(v_in_lane, p_group_key, '');
 END//
 

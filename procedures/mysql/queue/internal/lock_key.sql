@@ -29,7 +29,7 @@ BEGIN
     LEFT JOIN mq_ready AS r FORCE INDEX (PRIMARY)
         ON NOT p_grouped AND r.type = p_type AND r.priority = m.priority AND r.lane = '' AND r.run_at = m.run_at AND r.id = m.id
     LEFT JOIN mq_ready AS l FORCE INDEX (PRIMARY)
-        ON NOT p_grouped AND l.type = p_type AND l.priority = m.priority AND l.lane = m.group_key AND l.run_at = m.run_at AND l.id = m.id
+        ON NOT p_grouped AND l.type = p_type AND l.priority = m.priority AND l.lane = COALESCE(m.group_key, '') AND l.run_at = '1000-01-01' AND l.id = m.id
     LEFT JOIN mq_ready AS o FORCE INDEX (PRIMARY)
         ON NOT p_grouped AND o.type = p_type AND o.priority = -32768 AND o.lane = '' AND o.run_at = '1000-01-01' AND o.id = m.id
     WHERE m.id = p_id;

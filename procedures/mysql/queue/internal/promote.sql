@@ -46,7 +46,7 @@ BEGIN
         END IF;
         INSERT IGNORE INTO mq_ready (type, priority, lane, run_at, id, attempts)
         SELECT p_type, IF(v_ring, -32768, j.priority), IF(v_fair, COALESCE(m.group_key, ''), ''),
-            IF(v_ring, '1000-01-01', j.run_at), j.id, j.attempts
+            IF(v_ring OR v_fair AND NOT v_grouped, '1000-01-01', j.run_at), j.id, j.attempts
         FROM JSON_TABLE(v_due, '$[*]' COLUMNS (
             id bigint PATH '$[0]', attempts smallint PATH '$[1]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]'
         )) AS j

@@ -45,7 +45,7 @@ BEGIN
     ELSE
         INSERT INTO mq_ready (type, priority, lane, run_at, id, attempts)
         SELECT m.type, IF(v_ring, -32768, m.priority), IF(v_fair, COALESCE(m.group_key, ''), ''),
-            IF(v_ring, '1000-01-01', m.run_at), m.id, j.attempts
+            IF(v_ring OR v_fair AND NOT v_grouped, '1000-01-01', m.run_at), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
     END IF;

@@ -1,6 +1,6 @@
 -- save_position: save the position of a round-robin reader or of a fair queue, and delete its older positions.
--- Arguments:   p_n, p_after_id and p_lane (see the table mq_ring), p_from_n to p_until_id (delete the positions in these
---              ranges of n and after_id; NULL: none)
+-- Arguments:   p_n, p_after_id and p_lane (see the table mq_ring), p_from_n to p_until_id (delete the positions from p_from_n to
+--              before p_until_n, and those of p_until_n with an after_id in this range; NULL: none)
 -- Transaction: joins the caller's; never waits for another claim
 --
 -- The callers' ranges contain the position that the claim read, and those that concurrent claims left shortly before it.
@@ -30,8 +30,8 @@ BEGIN
     FROM (
         -- The condition on lane is always true; see lock_ready.
         SELECT id FROM mq_ring FORCE INDEX (ring_newest)
-        WHERE type = p_type AND reader = p_reader AND n BETWEEN p_from_n AND p_until_n AND after_id BETWEEN p_from_id AND p_until_id
-            AND lane >= ''
+        WHERE type = p_type AND reader = p_reader AND lane >= '' AND (n BETWEEN p_from_n AND p_until_n - 1
+            OR n = p_until_n AND after_id BETWEEN p_from_id AND p_until_id)
         FOR UPDATE SKIP LOCKED
     ) AS k;
     IF v_positions IS NOT NULL THEN

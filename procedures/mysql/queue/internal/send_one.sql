@@ -96,7 +96,7 @@ BEGIN
         END IF;
         INSERT INTO mq_ready (type, priority, lane, run_at, id, attempts)
         VALUES (p_type, IF(v_ring, -32768, COALESCE(p_priority, 0)), IF(v_fair, COALESCE(p_group_key, ''), ''),
-            IF(v_ring, '1000-01-01', v_run_at), p_id, 0);
+            IF(v_ring OR v_fair AND NOT v_grouped, '1000-01-01', v_run_at), p_id, 0);
         IF v_run_at < v_now THEN
             CALL imq_lower_mark(p_type);
         END IF;
