@@ -47,8 +47,8 @@ BEGIN
     INTO v_ring, v_paused, v_seconds, v_max_active, v_rate, v_rate_seconds
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF NOT v_ring THEN
-        CALL imq_raise_error('queue_is_ordered', CONCAT('type: ', LEFT(p_type, 60),
-            ' is not a ring; with ring = 1 as the argument before the last: CALL mq_set_queue'));
+        CALL imq_raise_error('queue_is_ordered', CONCAT('type: ', p_type,
+            ' is not a ring; use mq_set_queue(type, ..., ring => 1)'));
     END IF;
 
     IF v_max_active + v_rate > 0 AND NOT v_paused THEN

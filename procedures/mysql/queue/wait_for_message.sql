@@ -50,7 +50,7 @@ BEGIN
             OR v_scan_at <= v_now AND (
                 EXISTS (SELECT 1 FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type
                     AND b.lease_until <= v_now AND b.lease_seconds >= 0)
-                OR v_next_at <= v_now
+                OR COALESCE(v_next_at <= v_now, 0)
             )
         ), q.max_active + q.rate > 0
         INTO v_ready, v_limited

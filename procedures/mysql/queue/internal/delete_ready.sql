@@ -21,10 +21,10 @@ BEGIN
         DELETE r
         FROM JSON_TABLE(p_rows, '$[*]' COLUMNS (
             id bigint PATH '$[0]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]',
-            lane varchar(200) CHARACTER SET utf8mb4 PATH '$[4]' DEFAULT '' ON EMPTY
+            lane varchar(200) CHARACTER SET utf8mb4 PATH '$[4]'
         )) AS j
         STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-            ON r.type = p_type AND r.priority = j.priority AND r.lane = j.lane AND r.run_at = j.run_at AND r.id = j.id;
+            ON r.type = p_type AND r.priority = j.priority AND r.lane = COALESCE(j.lane, '') AND r.run_at = j.run_at AND r.id = j.id;
     ELSE
         SET v_priority = JSON_EXTRACT(p_rows, '$[0][2]'), v_run_at = JSON_UNQUOTE(JSON_EXTRACT(p_rows, '$[0][3]')),
             v_lane = COALESCE(JSON_UNQUOTE(JSON_EXTRACT(p_rows, '$[0][4]')), '');

@@ -11,6 +11,7 @@
 --    procedure lowers the mark.
 -- 2. Two kinds of messages can appear below a mark without lowering it: their sender commits late, or a take rolls back. So
 --    no segment starts later than one second ago, and the first claim of each second is a full scan: it ignores the marks.
+-- A round-robin claim is a full scan unless the last one took long, and leaves no mark while its scans are short.
 -- If a full scan takes long because of many dead rows, the next one is later: after ten times that time, at most 5 seconds.
 -- docs/how-a-claim-works.md explains this with a drawing.
 
@@ -47,7 +48,7 @@ BEGIN
     DECLARE v_lowered_to datetime(6) DEFAULT c_never;
     DECLARE v_raised_to datetime(6) DEFAULT c_long_ago;
     DECLARE v_places longtext CHARACTER SET utf8mb4;
-    DECLARE v_full_scan, v_some, v_front_moved, v_before, v_converted tinyint;
+    DECLARE v_full_scan, v_some, v_front_moved, v_before, v_converted, v_long tinyint;
     DECLARE v_first_mark int;
     DECLARE v_marks_changed tinyint DEFAULT 0;
     BEGIN
@@ -57,7 +58,7 @@ BEGIN
     END;
     -- A scanned_at further ahead, or a promotion in the future, means that the clock was set back.
     SET v_full_scan = COALESCE(v_now NOT BETWEEN v_scanned_at - INTERVAL c_ahead + 1 SECOND
-            AND v_scanned_at + INTERVAL c_late SECOND
+            AND v_scanned_at + INTERVAL IF(p_after IS NULL, c_late, 0) SECOND
         OR v_promoted_to > v_now + INTERVAL 100000 MICROSECOND, 1);
     IF v_full_scan THEN
         SELECT EXISTS (
@@ -118,9 +119,10 @@ BEGIN
             CALL imq_take_ring(p_type, p_size, IF(v_full_scan OR v_marks_changed, '[]', v_places), p_after, p_items, v_places,
                 v_front_moved);
         END IF;
+        SET v_long = UTC_TIMESTAMP(6) > v_now + INTERVAL c_long_scan MICROSECOND;
         IF p_items IS NOT NULL THEN
-            SET v_marks_changed = v_marks_changed OR v_full_scan OR v_front_moved;
-        ELSEIF v_full_scan AND JSON_LENGTH(v_places) > 0 AND UTC_TIMESTAMP(6) > v_now + INTERVAL c_long_scan MICROSECOND THEN
+            SET v_marks_changed = v_marks_changed OR v_front_moved OR v_full_scan AND (p_after IS NULL OR v_long);
+        ELSEIF v_full_scan AND JSON_LENGTH(v_places) > 0 AND v_long THEN
             -- Nothing is ready: move all marks up to now.
             SET v_marks_changed = 1, v_raised_to = IF(p_after IS NULL, v_now, c_long_ago);
         END IF;

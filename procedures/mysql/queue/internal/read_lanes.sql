@@ -41,7 +41,7 @@ BEGIN
         LIMIT 1;
     ELSE
         SELECT GROUP_CONCAT(IF(w.nth <= w.weight, CONCAT('[', w.id, ',', w.attempts + 1, ',', p_priority, ',"', w.run_at, '",',
-            JSON_QUOTE(w.lane), ']'), NULL) ORDER BY w.lane, w.run_at, w.id), SUM(w.nth = 1), COUNT(*), MAX(w.lane)
+            JSON_QUOTE(w.lane), ']'), NULL) ORDER BY w.lane, w.run_at, w.id), COALESCE(SUM(w.nth = 1), 0), COUNT(*), MAX(w.lane)
         INTO p_found, p_lanes, v_rows, v_last
         FROM (
             SELECT r.*, IF(p_weight > 1, COALESCE(g.weight, 1), 1) AS weight,
