@@ -92,7 +92,7 @@ BEGIN
                     "mq_mark.PRIMARY", "mq_message.PRIMARY", "mq_polled.PRIMARY", "mq_polled_batch.polled_batch_lease",
                     "mq_polled_batch.PRIMARY", "mq_polled_mark.PRIMARY", "mq_polled_row.polled_row_batch",
                     "mq_polled_row.polled_row_due", "mq_polled_row.polled_row_ident", "mq_polled_row.PRIMARY",
-                    "mq_queue.PRIMARY", "mq_ready.PRIMARY", "mq_report.PRIMARY", "mq_result.PRIMARY", "mq_ring.PRIMARY",
+                    "mq_queue.PRIMARY", "mq_queue_group.PRIMARY", "mq_queue_group.queue_group_weight", "mq_ready.PRIMARY", "mq_report.PRIMARY", "mq_result.PRIMARY", "mq_ring.PRIMARY",
                     "mq_ring.ring_newest", "mq_schedule.PRIMARY", "mq_schedule.schedule_due", "mq_stripe.PRIMARY",
                     "mq_subscription.PRIMARY", "mq_watched.PRIMARY"]',
                     '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS w

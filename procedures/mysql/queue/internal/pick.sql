@@ -60,7 +60,7 @@ BEGIN
     SET v_full_scan = COALESCE(v_now NOT BETWEEN v_scanned_at - INTERVAL c_ahead + 1 SECOND
             AND v_scanned_at + INTERVAL IF(p_after IS NULL, c_late, 0) SECOND
         OR v_promoted_to > v_now + INTERVAL 100000 MICROSECOND, 1);
-    IF v_full_scan THEN
+    IF v_full_scan OR p_after IS NOT NULL THEN
         SELECT EXISTS (
                 SELECT * FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type AND lease_until <= v_now AND lease_seconds >= 0
             ),
@@ -68,7 +68,10 @@ BEGIN
         INTO v_some, v_converted;
         IF v_some THEN
             CALL imq_rescue(p_type, v_rescue, v_moved);
+            SET v_places = '[]';
         END IF;
+    END IF;
+    IF v_full_scan THEN
         CALL imq_send_due(p_type, v_promote);
         IF v_converted AND NOT p_take THEN
             CALL imq_move_ready(p_type, 0);
