@@ -43,11 +43,12 @@ BEGIN
     DECLARE c_heads int DEFAULT 50;
     -- As in take_lanes.
     DECLARE c_most int DEFAULT 1000;
+    DECLARE c_again int DEFAULT 50;
     DECLARE v_ordered, v_limits, v_rated, v_fair, v_some tinyint;
     DECLARE v_places, v_rate, v_rate_seconds int;
     DECLARE v_left int DEFAULT p_size;
     DECLARE v_chunk int DEFAULT 50 + 2 * LEAST(v_left, c_groups);
-    DECLARE v_scanned, v_read, v_lone, v_count, v_last, v_lanes, v_in_round int DEFAULT 0;
+    DECLARE v_scanned, v_read, v_lone, v_count, v_last, v_lanes, v_in_round, v_again int DEFAULT 0;
     -- pick_heads has taken all that was wanted: then a take has inserted no lock rows.
     DECLARE v_all, v_wrapped tinyint DEFAULT 0;
     DECLARE v_priority int DEFAULT -32769;
@@ -93,7 +94,12 @@ BEGIN
         CALL imq_read_tickets(p_type, p_take, IF(v_ordered, -1, 0), IF(v_ordered, 0, v_places), v_rate, v_rate_seconds,
             v_limits AND NOT v_ordered, v_chunk, v_priority, v_lane, v_run_at, v_id, v_list, v_tickets, v_read, v_lone, v_spent, v_busy);
         SET v_items = NULL, v_groups = NULL, v_used = NULL, v_count = 0, v_last = v_read;
-        IF v_read = 0 AND NOT v_fair THEN
+        IF v_fair AND v_spent IS NOT NULL AND v_again < c_again THEN
+            -- The next ticket of these lanes may be of use.
+            CALL imq_drop_tickets(p_type, v_spent, NULL);
+            SET v_again = v_again + 1, v_scanned = v_scanned + 1;
+            ITERATE tickets;
+        ELSEIF v_read = 0 AND NOT v_fair THEN
             LEAVE tickets;
         ELSEIF v_read > 0 AND v_ordered AND NOT v_rated THEN
             CALL imq_take_heads(p_type, v_left, v_tickets, v_lone, v_items, v_groups, v_used, v_count, v_last);
@@ -123,7 +129,7 @@ BEGIN
         IF v_read > 0 THEN
             CALL imq_drop_tickets(p_type, NULLIF(CONCAT_WS(',', v_spent, v_used), ''), v_busy);
         END IF;
-        SET v_scanned = v_scanned + GREATEST(v_last, 1);
+        SET v_scanned = v_scanned + GREATEST(v_last, 1), v_again = 0;
 
         IF v_fair THEN
             IF v_last > 0 THEN
