@@ -90,7 +90,7 @@ BEGIN
         CALL imq_raise_error('invalid_argument', 'ordered: set_group has given a group a max_active above 1');
     ELSEIF v_ring AND (v_ordered OR v_fair OR v_grouped) THEN
         CALL imq_raise_error('invalid_argument', CONCAT('ring: not together with ',
-            CASE WHEN v_ordered THEN 'ordered' WHEN v_fair THEN 'fair' ELSE 'limits per group' END));
+            CASE WHEN v_ordered THEN 'ordered' WHEN v_grouped THEN 'limits per group' ELSE 'fair' END));
     ELSEIF v_used AND v_ordered <> v_was_ordered THEN
         CALL imq_raise_error('queue_not_empty', CONCAT('ordered can change only while ', p_type,
             ' holds no new and no active message'));
