@@ -5,7 +5,7 @@ import os
 import random
 import time
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -301,5 +301,6 @@ def test_no_message_is_lost_doubled_or_stuck_while_a_queue_changes_its_way(
     until(lambda: rest(queue) == {}, PATIENCE, f"the end of {queue}")
     crowd.stop()
     done = [id for ids in crowd.results(consumers) for id in ids]
+    assert {id: count for id, count in Counter(done).items() if count > 1} == {}, "completed twice"
     assert sorted(done) == sorted(sent)
     assert sum(crowd.results(switchers)) > 0
