@@ -88,7 +88,7 @@ BEGIN
                 'wait_for_message', 'queue_stats', 'installed_files', 'publish_feed', 'fetch_feed', 'advance_feed',
                 'feed_stats', 'claim_rows', 'finish_rows', 'extend_rows', 'release_rows', 'peek_rows',
                 'set_result', 'get_result', 'next_occurrence', 'report_consumer', 'list_consumers', 'throughput', 'list_tables']
-            WHEN 'mq_operator' THEN ARRAY['rescue_expired', 'cancel', 'redrive', 'purge', 'purge_archive', 'set_queue',
+            WHEN 'mq_operator' THEN ARRAY['rescue_expired', 'cancel', 'redrive', 'purge', 'purge_archive', 'set_queue', 'set_group',
                 'pause', 'resume', 'queue_stats', 'queue_health', 'installed_files', 'peek', 'create_feed', 'drop_feed',
                 'rewind_feed', 'feed_stats', 'watch_table', 'unwatch_table', 'subscribe', 'unsubscribe',
                 'list_subscriptions', 'adopt_table', 'release_table', 'retry_rows', 'peek_rows', 'get_result',

@@ -122,7 +122,7 @@ BEGIN
                 INTO v_row
                 FROM (
                     SELECT q.type
-                    FROM (SELECT type FROM mq.queue WHERE grouped LIMIT 1000) AS q
+                    FROM (SELECT type FROM mq.queue WHERE grouped AND type <> '' LIMIT 1000) AS q
                     CROSS JOIN LATERAL mq_internal.stuck_groups(q.type, 1000) AS g
                     LIMIT 1000
                 ) AS s;
@@ -169,8 +169,8 @@ BEGIN
                     || 'feed_consumer_pkey feed_pkey group_lock_id_key group_lock_pkey grouped_pkey installed_pkey '
                     || 'limited_pkey mark_newest message_dedup message_pkey polled_batch_lease polled_batch_pkey '
                     || 'polled_mark_pkey polled_pkey polled_row_active polled_row_batch polled_row_due polled_row_ident '
-                    || 'polled_row_pkey queue_pkey ready_by_id ready_pkey report_pkey result_pkey ring_newest '
-                    || 'ring_type_pkey schedule_due schedule_pkey secret_pkey stripe_pkey subscription_pkey waiter_pkey '
+                    || 'polled_row_pkey queue_pkey ready_lane ready_pkey report_pkey result_pkey ring_newest '
+                    || 'queue_group_pkey schedule_due schedule_pkey secret_pkey stripe_pkey subscription_pkey waiter_pkey '
                     || 'watched_pkey',
                     ' ') AS w (name)
                 WHERE NOT EXISTS (
