@@ -93,12 +93,13 @@ BEGIN
     SELECT k.*, EXISTS (SELECT FROM mq.delayed WHERE type = p_type AND run_at > k.promoted_to AND run_at <= v_now) AS due
     INTO v_mark
     FROM (SELECT * FROM mq.mark WHERE type = p_type ORDER BY type, n DESC, priority, run_at LIMIT 1) AS k;
-    v_full_scan := (v_now BETWEEN v_mark.scanned_at AND v_mark.scanned_at + c_late) IS NOT TRUE;
+    -- Any other mark is one of claim_batch.
+    v_full_scan := (v_mark.run_at = '-infinity' AND v_now BETWEEN v_mark.scanned_at AND v_mark.scanned_at + c_late) IS NOT TRUE;
     IF v_full_scan OR v_mark.due THEN
         v_promoted_to := (mq_internal.make_ready(v_queue, v_size, false, v_mark.n,
             CASE WHEN NOT v_full_scan THEN v_mark.promoted_to END, v_now)).promoted_to;
     END IF;
-    v_from := CASE WHEN v_full_scan OR v_mark.due OR v_mark.run_at > '-infinity' THEN 0 ELSE v_mark.id END;
+    v_from := CASE WHEN v_full_scan OR v_mark.due THEN 0 ELSE v_mark.id END;
 
     v_taken := mq_internal.take_ring(p_type, greatest(v_after, v_from), 9223372036854775807, v_size);
     v_left := v_size - coalesce(cardinality(v_taken.ids), 0);
