@@ -26,7 +26,6 @@ BEGIN
         DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;
     END
     EXECUTE PROCEDURE imq_place_ready(p_type, v_priority, v_run_at, p_id, p_attempts) RETURNING_VALUES v_run_at;
-    EXECUTE PROCEDURE imq_lower_ring(p_type, p_id);
 END^
 
 SET TERM ; ^

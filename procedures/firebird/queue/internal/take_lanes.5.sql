@@ -1,0 +1,105 @@
+-- take_lanes: delete the first messages of each lane of a fair queue, and skip messages that another transaction has locked.
+-- Arguments:   p_from and p_until (the first and the last lane, as bytes), p_turns (turns of each lane), p_weighted (1: groups
+--              have weights), p_deep (0: the first message of a lane only; if it is locked, its group is being served; 1: try
+--              others as well, and jump ahead as in take_ready; 2: try every message), p_size (maximum number of messages)
+-- Returns:     the deleted messages; n: number of the lane, turn: from 0 on
+--
+-- A loose index scan: the cursor reads on while lanes are short. After the last turn of a long lane it is opened again at the
+-- next possible lane. Index entries are compared as bytes, so a lane with one more byte, 1, comes right after it. Variables
+-- of type mq_lane_bytes are compared in the same way.
+--
+-- This variant for Firebird 5.0 and later replaces take_lanes.sql: see take_ready.5.sql.
+
+SET TERM ^ ;
+
+CREATE OR ALTER PROCEDURE imq_take_lanes (
+    p_type mq_name,
+    p_from mq_lane_bytes,
+    p_until mq_lane_bytes,
+    p_turns integer,
+    p_weighted smallint,
+    p_deep smallint,
+    p_size integer
+)
+RETURNS (
+    id bigint,
+    attempt smallint,
+    lane mq_lane,
+    n integer,
+    turn integer
+)
+AS
+DECLARE c_longest integer = 1024;
+DECLARE v_from varchar(206) CHARACTER SET UTF8;
+DECLARE v_lane mq_lane;
+DECLARE v_at mq_lane_bytes;
+DECLARE v_place char(8) CHARACTER SET OCTETS;
+DECLARE v_weight integer = 1;
+DECLARE v_taken integer;
+DECLARE v_mine integer;
+DECLARE v_step integer;
+DECLARE v_over integer;
+BEGIN
+    n = 0;
+    v_from = p_from;
+    WHILE (v_from IS NOT NULL AND p_size > 0) DO
+    BEGIN
+        p_from = NULL;
+        FOR SELECT r.lane, r.id, r.attempts + 1, r.RDB$DB_KEY
+            FROM mq_ready AS r
+            WHERE r.type = :p_type AND r.lane >= :v_from
+            PLAN (r ORDER mq_ready_lane)
+            ORDER BY r.type, r.lane, r.id
+            INTO v_lane, id, attempt, v_place
+        DO
+        BEGIN
+            IF (v_lane IS DISTINCT FROM lane) THEN
+            BEGIN
+                v_at = v_lane;
+                IF (v_at > p_until) THEN
+                    EXIT;
+                lane = v_lane;
+                n = n + 1;
+                v_taken = 0;
+                v_step = 1;
+                v_over = 0;
+                IF (p_weighted = 1) THEN
+                    v_weight = COALESCE((SELECT weight FROM mq_queue_group
+                        WHERE type = :p_type AND group_key = SUBSTRING(:lane FROM 6)), 1);
+            END
+            IF (v_taken >= p_turns * v_weight) THEN
+            BEGIN
+                p_from = v_at;
+                LEAVE;
+            END
+            IF (v_over > 0) THEN
+                v_over = v_over - 1;
+            ELSE
+            BEGIN
+                v_mine = 0;
+                DELETE FROM mq_ready WHERE RDB$DB_KEY = :v_place AND id = :id AND type = :p_type SKIP LOCKED
+                RETURNING 1 INTO v_mine;
+                IF (v_mine = 1) THEN
+                BEGIN
+                    turn = v_taken / v_weight;
+                    v_taken = v_taken + 1;
+                    v_step = 1;
+                    SUSPEND;
+                    p_size = p_size - 1;
+                    IF (p_size <= 0) THEN
+                        EXIT;
+                END
+                ELSE IF (p_deep = 0) THEN
+                    v_taken = p_turns * v_weight;
+                ELSE IF (p_deep = 1) THEN
+                BEGIN
+                    v_over = v_step - 1;
+                    v_step = MINVALUE(2 * v_step, c_longest);
+                END
+            END
+        END
+        v_from = p_from || ASCII_CHAR(1);
+    END
+END^
+
+SET TERM ; ^
