@@ -47,9 +47,9 @@ RETURNS (
     group_max_active bigint,
     group_rate bigint,
     group_rate_seconds bigint,
+    paused bigint,
     ring bigint,
-    fair bigint,
-    paused bigint
+    fair bigint
 )
 AS
 DECLARE v_grouped smallint;
@@ -110,21 +110,26 @@ BEGIN
     ), 1, 0);
     IF (ordered = 1 AND EXISTS (SELECT * FROM mq_queue_group AS g WHERE g.type = :p_type AND g.max_active > 1)) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument',
-            'ordered: set_group has given a group a max_active above 1');
+            'max_active: must be 0 or 1 for each group of an ordered queue, see set_group');
     v_grouped = IIF(ordered + group_max_active + group_rate + v_limits > 0, 1, 0);
     IF (ring = 1 AND v_grouped + fair > 0) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'ring: cannot be combined with '
-            || CASE WHEN fair = 1 THEN 'fair' WHEN ordered = 1 THEN 'ordered' WHEN group_max_active > 0 THEN 'group_max_active'
-                WHEN group_rate > 0 THEN 'group_rate' ELSE 'a limit of set_group' END);
+            || CASE WHEN fair = 1 THEN 'fair' WHEN ordered = 1 THEN 'ordered' ELSE 'limits per group' END);
     IF ((v_grouped <> v_old_grouped OR ordered <> v_old_ordered) AND (
         EXISTS (SELECT 1 FROM mq_ready AS r WHERE r.type = :p_type)
         OR EXISTS (SELECT 1 FROM mq_delayed AS d WHERE d.type = :p_type)
         OR EXISTS (SELECT 1 FROM mq_batch AS b WHERE b.type = :p_type)
         OR v_old_grouped = 1 AND EXISTS (SELECT 1 FROM mq_grouped AS g WHERE g.type = :p_type)
     )) THEN
-        EXECUTE PROCEDURE imq_raise_error('queue_not_empty',
-            'ordered can change, and limits per group be added or removed, only while ' || p_type
-                || ' holds no new and no active message');
+    BEGIN
+        -- set_group has removed the last limit: the queue keeps its groups until it is empty.
+        IF (v_grouped < v_old_grouped AND ring + v_old_ordered + v_old_max_active + v_old_rate = 0) THEN
+            v_grouped = 1;
+        ELSE
+            EXECUTE PROCEDURE imq_raise_error('queue_not_empty',
+                'ordered can change, and limits per group be added or removed, only while ' || p_type
+                    || ' holds no new and no active message');
+    END
     IF (v_grouped > v_old_grouped) THEN
         -- Rows of a transaction that sent while the queue still had groups, and committed after it had none.
         DELETE FROM mq_grouped AS g WHERE g.type = :p_type;
@@ -150,16 +155,13 @@ BEGIN
         q.grouped = :v_grouped
     WHERE q.type = :p_type;
     SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered, q.notify,
-        q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.ring,
-        q.fair, q.paused
+        q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused,
+        q.ring, q.fair
     FROM mq_queue AS q WHERE q.type = :p_type
     INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
-        rate_seconds, group_max_active, group_rate, group_rate_seconds, ring, fair, paused;
+        rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair;
     IF (fair <> v_old_fair) THEN
-    BEGIN
-        DELETE FROM mq_ring AS o WHERE o.type = :p_type;
         EXECUTE PROCEDURE imq_set_lanes(p_type, fair, 2147483647);
-    END
     IF (max_active + rate > 0 AND NOT EXISTS (SELECT 1 FROM mq_limited AS l WHERE l.type = :p_type)) THEN
         INSERT INTO mq_limited (type, full_at) VALUES (:p_type, 0);
     IF (v_grouped = 1 AND (group_max_active <> v_old_max_active OR group_rate <> v_old_rate

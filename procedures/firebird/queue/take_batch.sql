@@ -78,7 +78,8 @@ BEGIN
             WHERE m.id = :id;
         END
         v_reader = COALESCE(v_reader, imq_reader_name(NULL));
-        EXECUTE PROCEDURE imq_complete_messages(id, attempt, v_reader, v_on_complete, v_grouped, v_now);
+        -- It took no place in its group.
+        EXECUTE PROCEDURE imq_complete_messages(id, attempt, v_reader, v_on_complete, 0, v_now);
     END
     IF (v_reader IS NOT NULL) THEN
     BEGIN

@@ -63,7 +63,7 @@ BEGIN
         IF (v_dedup_key IS NOT NULL) THEN
             DELETE FROM mq_dedup WHERE type = :p_type AND dedup_key = :v_dedup_key;
         IF (p_grouped = 1) THEN
-            EXECUTE PROCEDURE imq_renew_ticket(p_type, v_group_key, p_id);
+            EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
     END
 END^
 

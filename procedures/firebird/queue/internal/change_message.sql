@@ -65,7 +65,7 @@ BEGIN
         EXECUTE PROCEDURE imq_lower_mark(p_type);
     END
     IF (v_grouped = 1) THEN
-        EXECUTE PROCEDURE imq_renew_ticket(p_type, v_group_key, p_id);
+        EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
     EXECUTE PROCEDURE imq_wake(p_type);
 END^
 

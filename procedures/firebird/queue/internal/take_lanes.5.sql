@@ -1,8 +1,8 @@
 -- take_lanes: delete the first messages of each lane of a fair queue, and skip messages that another transaction has locked.
--- Arguments:   p_from and p_until (the first and the last lane, as bytes), p_turns (turns of each lane), p_weighted (1: groups
---              have weights), p_deep (0: the first message of a lane only; if it is locked, its group is being served; 1: try
+-- Arguments:   p_from and p_until (the first and the last lane, as bytes), p_rest (messages of a turn that p_from may still
+--              have; 0: it begins a turn), p_turns (turns of each lane), p_weighted (1: groups have weights), p_deep (0: the first message of a lane only; if it is locked, its group is being served; 1: try
 --              others as well, and jump ahead as in take_ready; 2: try every message), p_size (maximum number of messages)
--- Returns:     the deleted messages; n: number of the lane, turn: from 0 on
+-- Returns:     the deleted messages; n: number of the lane; turn: from 0 on; rest: of this turn
 --
 -- A loose index scan: the cursor reads on while lanes are short. After the last turn of a long lane it is opened again at the
 -- next possible lane. Index entries are compared as bytes, so a lane with one more byte, 1, comes right after it. Variables
@@ -16,6 +16,7 @@ CREATE OR ALTER PROCEDURE imq_take_lanes (
     p_type mq_name,
     p_from mq_lane_bytes,
     p_until mq_lane_bytes,
+    p_rest integer,
     p_turns integer,
     p_weighted smallint,
     p_deep smallint,
@@ -26,15 +27,18 @@ RETURNS (
     attempt smallint,
     lane mq_lane,
     n integer,
-    turn integer
+    turn integer,
+    rest integer
 )
 AS
 DECLARE c_longest integer = 1024;
 DECLARE v_from varchar(206) CHARACTER SET UTF8;
+DECLARE v_next mq_lane_bytes;
 DECLARE v_lane mq_lane;
 DECLARE v_at mq_lane_bytes;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
 DECLARE v_weight integer = 1;
+DECLARE v_limit integer;
 DECLARE v_taken integer;
 DECLARE v_mine integer;
 DECLARE v_step integer;
@@ -44,7 +48,7 @@ BEGIN
     v_from = p_from;
     WHILE (v_from IS NOT NULL AND p_size > 0) DO
     BEGIN
-        p_from = NULL;
+        v_next = NULL;
         FOR SELECT r.lane, r.id, r.attempts + 1, r.RDB$DB_KEY
             FROM mq_ready AS r
             WHERE r.type = :p_type AND r.lane >= :v_from
@@ -66,10 +70,11 @@ BEGIN
                 IF (p_weighted = 1) THEN
                     v_weight = COALESCE((SELECT weight FROM mq_queue_group
                         WHERE type = :p_type AND group_key = SUBSTRING(:lane FROM 6)), 1);
+                v_limit = IIF(p_rest > 0 AND v_at = p_from, p_rest, p_turns * v_weight);
             END
-            IF (v_taken >= p_turns * v_weight) THEN
+            IF (v_taken >= v_limit) THEN
             BEGIN
-                p_from = v_at;
+                v_next = v_at;
                 LEAVE;
             END
             IF (v_over > 0) THEN
@@ -83,6 +88,7 @@ BEGIN
                 BEGIN
                     turn = v_taken / v_weight;
                     v_taken = v_taken + 1;
+                    rest = MOD(v_limit - v_taken, v_weight);
                     v_step = 1;
                     SUSPEND;
                     p_size = p_size - 1;
@@ -90,7 +96,7 @@ BEGIN
                         EXIT;
                 END
                 ELSE IF (p_deep = 0) THEN
-                    v_taken = p_turns * v_weight;
+                    v_taken = v_limit;
                 ELSE IF (p_deep = 1) THEN
                 BEGIN
                     v_over = v_step - 1;
@@ -98,7 +104,7 @@ BEGIN
                 END
             END
         END
-        v_from = p_from || ASCII_CHAR(1);
+        v_from = v_next || ASCII_CHAR(1);
     END
 END^
 
