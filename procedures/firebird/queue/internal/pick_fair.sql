@@ -133,7 +133,7 @@ BEGIN
         v_first = v_first + v_round * c_lanes;
         IF (v_at IS NOT NULL) THEN
             EXECUTE PROCEDURE imq_save_position(p_type, v_priority, v_old_n, v_passed, v_new_rest, v_at);
-        v_next = LPAD(v_priority + 1, 5, '0');
+        v_next = LPAD(CAST(v_priority AS integer) + 1, 5, '0');
     END
 END^
 
