@@ -8,14 +8,13 @@ CREATE DOMAIN mq_name AS varchar(200) CHARACTER SET UTF8;
 CREATE DOMAIN mq_argument AS varchar(1000) CHARACTER SET UTF8;
 CREATE DOMAIN mq_text AS blob SUB_TYPE TEXT CHARACTER SET UTF8;
 CREATE DOMAIN mq_error AS varchar(4000) CHARACTER SET UTF8;
--- Bytes are compared as in an index.
-CREATE DOMAIN mq_lane AS varchar(205) CHARACTER SET UTF8;
-CREATE DOMAIN mq_lane_bytes AS varchar(824) CHARACTER SET OCTETS;
+-- Bytes: texts are compared as if blanks followed, and a text with a control character would come before its beginning.
+CREATE DOMAIN mq_lane AS varchar(820) CHARACTER SET OCTETS;
 CREATE DOMAIN mq_key AS varchar(36) CHARACTER SET ASCII;
 
 COMMENT ON DOMAIN mq_name IS 'A type, key or name.';
 COMMENT ON DOMAIN mq_argument IS 'A name argument, before it is checked.';
-COMMENT ON DOMAIN mq_lane IS 'The groups of a fair queue take turns: priority + 32768 in five digits, then the group key.';
+COMMENT ON DOMAIN mq_lane IS 'The groups of a fair queue take turns: priority + 32768 in five digits, then the group key, in UTF-8.';
 COMMENT ON DOMAIN mq_key IS 'A batch key: a UUID as text.';
 
 CREATE TABLE mq_installed (

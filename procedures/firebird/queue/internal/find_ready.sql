@@ -20,7 +20,7 @@ BEGIN
     FOR SELECT r.priority, r.run_at, r.attempts, r.RDB$DB_KEY
         FROM mq_ready AS r
         WHERE r.type = :p_type AND r.id = :p_id AND (r.lane IS NULL OR r.lane = (
-            SELECT LPAD(m.priority + 32768, 5, '0') || COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id
+            SELECT CAST(LPAD(m.priority + 32768, 5, '0') || COALESCE(m.group_key, '') AS mq_lane) FROM mq_message AS m WHERE m.id = :p_id
         ))
         PLAN (r INDEX (mq_ready_lane, mq_ready_lane))
         INTO priority, run_at, attempts, place

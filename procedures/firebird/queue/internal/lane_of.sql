@@ -7,7 +7,7 @@ CREATE OR ALTER FUNCTION imq_lane_of (
     p_priority smallint,
     p_id bigint
 )
-RETURNS varchar(205) CHARACTER SET UTF8
+RETURNS mq_lane
 AS
 BEGIN
     RETURN IIF((SELECT fair FROM imq_policy(:p_type)) = 1, LPAD(p_priority + 32768, 5, '0')

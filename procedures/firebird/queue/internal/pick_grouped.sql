@@ -23,8 +23,8 @@ CREATE OR ALTER PROCEDURE imq_pick_grouped (
     p_type mq_name,
     p_size integer,
     p_take smallint,
-    p_from mq_lane_bytes,
-    p_until mq_lane_bytes,
+    p_from mq_lane,
+    p_until mq_lane,
     p_rest integer,
     p_turns integer,
     p_weighted smallint
@@ -50,8 +50,7 @@ DECLARE v_places integer;
 DECLARE v_rate integer;
 DECLARE v_seconds integer;
 DECLARE v_weight integer = 1;
-DECLARE v_from varchar(206) CHARACTER SET UTF8;
-DECLARE v_at mq_lane_bytes;
+DECLARE v_from varchar(821) CHARACTER SET OCTETS;
 DECLARE v_done mq_lane;
 DECLARE v_open smallint = 1;
 DECLARE v_groups integer = 0;
@@ -93,8 +92,7 @@ BEGIN
         BEGIN
             IF (p_from IS NOT NULL) THEN
             BEGIN
-                v_at = v_lane;
-                IF (v_at > p_until) THEN
+                IF (v_lane > p_until) THEN
                     LEAVE;
                 IF (v_lane = v_done) THEN
                 BEGIN
@@ -161,7 +159,7 @@ BEGIN
                         -- Read again: the last holder of the stripe may have taken the group's messages.
                         v_free = IIF(EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key),
                             imq_group_places(p_type, v_group_key, v_places), IIF(v_places > 0, v_places, p_size));
-                        v_limit = IIF(p_from IS NULL, p_size, IIF(p_rest > 0 AND v_at = p_from, p_rest, p_turns * v_weight));
+                        v_limit = IIF(p_from IS NULL, p_size, IIF(p_rest > 0 AND v_lane = p_from, p_rest, p_turns * v_weight));
                         v_free = MINVALUE(v_free, v_limit, p_size);
                         IF (v_waits = 0 AND v_free > 0) THEN
                         BEGIN

@@ -5,7 +5,7 @@ SET TERM ^ ;
 
 CREATE OR ALTER PROCEDURE imq_read_tickets (
     p_type mq_name,
-    p_from varchar(206) CHARACTER SET UTF8
+    p_from varchar(821) CHARACTER SET OCTETS
 )
 RETURNS (
     id bigint,

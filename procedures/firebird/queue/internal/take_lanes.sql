@@ -5,8 +5,7 @@
 -- Returns:     the deleted messages; n: number of the lane; turn: from 0 on; rest: of this turn
 --
 -- A loose index scan: the cursor reads on while lanes are short. After the last turn of a long lane it is opened again at the
--- next possible lane. Index entries are compared as bytes, so a lane with one more byte, 1, comes right after it. Variables
--- of type mq_lane_bytes are compared in the same way.
+-- next possible lane, which has one more byte, 1: names contain no byte 0.
 --
 -- One message at a time, each in a block of its own: a lock conflict undoes only that block. Firebird 5.0 and later use
 -- take_lanes.5.sql instead, with SKIP LOCKED.
@@ -15,8 +14,8 @@ SET TERM ^ ;
 
 CREATE OR ALTER PROCEDURE imq_take_lanes (
     p_type mq_name,
-    p_from mq_lane_bytes,
-    p_until mq_lane_bytes,
+    p_from mq_lane,
+    p_until mq_lane,
     p_rest integer,
     p_turns integer,
     p_weighted smallint,
@@ -33,11 +32,11 @@ RETURNS (
 )
 AS
 DECLARE c_longest integer = 1024;
-DECLARE v_from varchar(206) CHARACTER SET UTF8;
-DECLARE v_next mq_lane_bytes;
+DECLARE v_from varchar(821) CHARACTER SET OCTETS;
+DECLARE v_next mq_lane;
 DECLARE v_lane mq_lane;
-DECLARE v_at mq_lane_bytes;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
+DECLARE v_group_key mq_name;
 DECLARE v_weight integer = 1;
 DECLARE v_limit integer;
 DECLARE v_taken integer;
@@ -60,8 +59,7 @@ BEGIN
         BEGIN
             IF (v_lane IS DISTINCT FROM lane) THEN
             BEGIN
-                v_at = v_lane;
-                IF (v_at > p_until) THEN
+                IF (v_lane > p_until) THEN
                     EXIT;
                 lane = v_lane;
                 n = n + 1;
@@ -69,13 +67,15 @@ BEGIN
                 v_step = 1;
                 v_over = 0;
                 IF (p_weighted = 1) THEN
-                    v_weight = COALESCE((SELECT weight FROM mq_queue_group
-                        WHERE type = :p_type AND group_key = SUBSTRING(:lane FROM 6)), 1);
-                v_limit = IIF(p_rest > 0 AND v_at = p_from, p_rest, p_turns * v_weight);
+                BEGIN
+                    v_group_key = SUBSTRING(lane FROM 6);
+                    v_weight = COALESCE((SELECT weight FROM mq_queue_group WHERE type = :p_type AND group_key = :v_group_key), 1);
+                END
+                v_limit = IIF(p_rest > 0 AND lane = p_from, p_rest, p_turns * v_weight);
             END
             IF (v_taken >= v_limit) THEN
             BEGIN
-                v_next = v_at;
+                v_next = lane;
                 LEAVE;
             END
             IF (v_over > 0) THEN
