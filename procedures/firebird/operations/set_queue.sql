@@ -114,7 +114,8 @@ BEGIN
     v_grouped = IIF(ordered + group_max_active + group_rate + v_limits > 0, 1, 0);
     IF (ring = 1 AND v_grouped + fair > 0) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'ring: cannot be combined with '
-            || CASE WHEN fair = 1 THEN 'fair' WHEN ordered = 1 THEN 'ordered' ELSE 'limits per group' END);
+            || SUBSTRING(IIF(ordered = 1, ', ordered', '') || IIF(group_max_active + group_rate + v_limits > 0,
+                ', limits per group', '') || IIF(fair = 1, ', fair', '') FROM 3));
     IF ((v_grouped <> v_old_grouped OR ordered <> v_old_ordered) AND (
         EXISTS (SELECT 1 FROM mq_ready AS r WHERE r.type = :p_type)
         OR EXISTS (SELECT 1 FROM mq_delayed AS d WHERE d.type = :p_type)

@@ -1,6 +1,7 @@
 -- make_ready: what a claim does first: read the low-water mark; in a full scan rescue expired claims and send due schedules;
 --             promote due messages.
--- Arguments:   p_type, p_size (of the claim), p_grouped (the policy), p_take (1: called by take_batch)
+-- Arguments:   p_type, p_size (of the claim), p_grouped (the policy), p_ring (1: called by claim_wraparound), p_take (1: by
+--              take_batch)
 -- Returns:     now; of the mark n, scanned_at and low_id (a ring has no ready message up to this id); full_scan (1: the marks do
 --              not hold now); promoted_to (new value); lowered_to (the earliest run_at of the promoted messages)
 -- Transaction: joins the caller's, which is NO WAIT
@@ -11,6 +12,7 @@ CREATE OR ALTER PROCEDURE imq_make_ready (
     p_type mq_name,
     p_size integer,
     p_grouped smallint,
+    p_ring smallint,
     p_take smallint
 )
 RETURNS (
@@ -40,7 +42,8 @@ BEGIN
         INTO scanned_at, promoted_to, low_id;
         -- scanned_at may be up to 6 seconds ahead. More than that, or a promotion in the future, means that the clock was
         -- set back.
-        IF (now BETWEEN DATEADD(-6 SECOND TO scanned_at) AND DATEADD(1 SECOND TO scanned_at) AND promoted_to <= now) THEN
+        IF (now BETWEEN DATEADD(-6 SECOND TO scanned_at) AND DATEADD(1 SECOND TO scanned_at) AND promoted_to <= now
+            AND (p_ring = 0 OR low_id > 0)) THEN
             full_scan = 0;
     END
     IF (full_scan = 1) THEN

@@ -69,7 +69,7 @@ DECLARE v_last_priority integer = -32769;
 DECLARE v_found varchar(400) CHARACTER SET ASCII = '';
 BEGIN
     v_left = p_size;
-    EXECUTE PROCEDURE imq_make_ready(p_type, p_size, p_grouped, p_take)
+    EXECUTE PROCEDURE imq_make_ready(p_type, p_size, p_grouped, 0, p_take)
         RETURNING_VALUES v_now, v_n, v_scanned_at, v_id, v_full_scan, v_promoted_to, v_lowered_to;
     IF (p_grouped = 1 OR p_fair = 1) THEN
     BEGIN
