@@ -43,9 +43,10 @@ RETURN
             SELECT *
             FROM mq.grouped AS g WITH (READUNCOMMITTED)
             INNER JOIN mq.message AS m WITH (READUNCOMMITTED) ON m.id = g.id
+            CROSS APPLY mq_internal.places(m.priority, m.group_key, m.run_at) AS w
             INNER JOIN mq.ready AS r WITH (READUNCOMMITTED)
-                ON r.type = @type AND r.priority = m.priority AND r.run_at >= m.run_at
-                AND r.run_at <= DATEADD(MILLISECOND, 1, m.run_at) AND r.id = m.id
+                ON r.type = @type AND r.priority = w.priority AND r.lane = w.lane AND r.run_at >= w.run_at
+                AND r.run_at <= DATEADD(MILLISECOND, 1, w.run_at) AND r.id = m.id
             WHERE g.type = @type AND g.group_key = k.group_key
         );
 GO
