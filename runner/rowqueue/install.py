@@ -13,7 +13,7 @@ from .databases.migrations import earlier_name, migrate
 
 _SHOWN = 3  # names of objects with the same problem
 _ROLES = "producer|consumer|operator|viewer|owner|reporter"
-_OBJECT = re.compile(rf"(?<![\w.])(?!mq_(?:{_ROLES})\b)mq[._]\w+(?:\([^)]*\))?", re.IGNORECASE)
+_OBJECT = re.compile(rf"(?<![\w.])(?!mq_(?:{_ROLES})\b)(?:mq_internal\.|mq\.|i?mq_)\w+(?:\([^)]*\))?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

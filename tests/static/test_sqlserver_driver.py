@@ -175,15 +175,16 @@ def test_the_migration_records_are_in_one_schema_for_every_installer() -> None:
 def rights(sees: int = 1, objects: tuple[tuple[str, str, str], ...] = (), lacks: tuple[str, ...] = ()) -> list[str]:
     """What is found wrong where all is as installed but for some rights more, and some procedures' rights less."""
     procedures = contract.load().procedures.items()
-    on_objects = [(role, "EXECUTE", name) for name, p in procedures for role in p.roles if name not in lacks]
-    on_objects += [(role, "SELECT", name) for role, names in contract.load().reads.items() for name in names]
-    on_objects += [("mq_reporter", "EXECUTE", "send_changes"), ("mq_reporter", "SELECT", "subscription"), *objects]
+    on_objects = [(role, "EXECUTE", f"mq.{name}") for name, p in procedures for role in p.roles if name not in lacks]
+    on_objects += [(role, "SELECT", f"mq.{name}") for role, names in contract.load().reads.items() for name in names]
+    on_objects += [("mq_reporter", "EXECUTE", "mq_internal.send_changes"), ("mq_reporter", "SELECT", "mq.subscription")]
+    on_objects += objects
     on_types = [(role, "EXECUTE", name) for name, role in sqlserver_rights._TYPES]
     answers: list[list[tuple[Any, ...]]] = [
         [(sees, "dbo", "shop")],
         [],
         [],
-        [(role, "VIEW DEFINITION") for role in sqlserver_rights.ROLES],
+        [(role, "VIEW DEFINITION", name) for role in sqlserver_rights.ROLES for name in ("mq", "mq_internal")],
         list(on_objects),
         list(on_types),
     ]
@@ -195,7 +196,9 @@ def test_an_unchanged_installation_has_no_problem() -> None:
 
 
 def test_a_right_too_many_and_one_too_few_are_named() -> None:
-    found = rights(objects=(("public", "EXECUTE", "send"), ("mq_producer", "SELECT", "message")), lacks=("pause",))
+    found = rights(
+        objects=(("public", "EXECUTE", "mq.send"), ("mq_producer", "SELECT", "mq.message")), lacks=("pause",)
+    )
     assert found == [
         "mq_producer has SELECT on mq.message",
         "public has EXECUTE on mq.send",

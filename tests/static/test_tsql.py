@@ -95,7 +95,7 @@ def composed(text: str) -> list[str]:
     """The statements that a file makes of templates and executes then."""
     return [
         filled(template)
-        for variable, template in re.findall(r"SET @(\w+) = mq\.fill\((.*?), @pieces\);\n", text, re.S)
+        for variable, template in re.findall(r"SET @(\w+) = mq_internal\.fill\((.*?), @pieces\);\n", text, re.S)
         if variable not in {"rows", "detail"}  # a piece of others; a message
     ]
 
@@ -133,7 +133,7 @@ PLANTED = {
     "THROW": (r"THROW;", "THROW 50000;"),
     "DECLARE": (r"(DECLARE @\w+ \w+) =", r"\1 :="),
     "SET": (r"SET (@\w+) = ", r"SET \1 "),
-    "EXEC": (r"(EXEC mq\.\w+ '\w+'), ", r"\1 "),
+    "EXEC": (r"(EXEC mq_internal\.\w+ '\w+'), ", r"\1 "),
     "SELECT": (r"\bFROM mq\.\w+ (AS \w|WITH|WHERE)", r"FROM \1"),
     "INSERT": (r"\bVALUES \(", "VALUE ("),
     "UPDATE": (r"(UPDATE \w+(?:\.\w+)?.*\n? +)SET ", r"\1"),

@@ -81,9 +81,9 @@ def test_the_database_holds_the_procedures_of_the_contract_and_no_other_program(
         "SELECT routine_name AS name, routine_type AS type, definer AS definer, security_type AS security"
         " FROM information_schema.routines WHERE routine_schema = DATABASE()"
     )
-    assert {row["name"] for row in rows} == {f"mq_{name}" for name in PUBLISHED | INTERNAL}
+    assert {row["name"] for row in rows} == {*map(CONTRACT.prefixed, PUBLISHED | INTERNAL)}
     assert {(row["type"], row["definer"]) for row in rows} == {("PROCEDURE", OWNER)}
-    assert {row["name"][3:] for row in rows if row["security"] == "INVOKER"} == AS_THE_CALLER
+    assert {row["name"].partition("_")[2] for row in rows if row["security"] == "INVOKER"} == AS_THE_CALLER
     assert sql("SELECT 1 FROM information_schema.events WHERE event_schema = DATABASE()") == []
     # Other tests' tables are watched.
     triggers = sql(
@@ -97,7 +97,7 @@ def granted(sql: Sql, name: str) -> set[str]:
     rows = sql(
         "SELECT user, host, proc_priv AS rights FROM mysql.procs_priv WHERE db = DATABASE() AND routine_name = %s"
         " AND CONCAT(user, '@', host) <> CURRENT_USER()",
-        f"mq_{name}",
+        CONTRACT.prefixed(name),
     )
     assert all(row["rights"].lower() == "execute" for row in rows)
     return {OWNER if row["user"] == "mq_owner" else row["user"] for row in rows}

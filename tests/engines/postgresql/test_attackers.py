@@ -160,7 +160,8 @@ def test_internal_procedures_refuse_callers_without_a_pass(mallory: Mallory, sec
     steps = sql(
         "SELECT p.oid::regproc::text AS name, proargnames[:pronargs] AS names,"
         " ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) AS t) AS types"
-        " FROM pg_proc AS p WHERE pronamespace = 'mq'::regnamespace AND 'p_pass' = ANY (proargnames) AND prosecdef"
+        " FROM pg_proc AS p WHERE pronamespace = 'mq_internal'::regnamespace AND 'p_pass' = ANY (proargnames)"
+        " AND prosecdef"
     )
     assert len(steps) >= 12
     before = (

@@ -229,7 +229,7 @@ def test_the_script_refuses_a_newer_database_and_repairs_one_of_its_own_release(
     for statement in (
         "DELETE FROM mq.installed WHERE name IN ('rowqueue_9999_next', 'rowqueue_0009_secret')",
         "ALTER TABLE mq_internal.secret SET SCHEMA mq",
-        "DROP SCHEMA mq_internal",
+        "DROP SCHEMA mq_internal CASCADE",
         "DROP FUNCTION mq.cancel",
         "GRANT EXECUTE ON FUNCTION mq.send TO PUBLIC",
     ):

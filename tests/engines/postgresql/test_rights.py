@@ -30,8 +30,9 @@ def on_postgresql(database: Database) -> None:
 
 
 def test_schema_mq_holds_the_functions_of_the_contract_and_no_other(sql: Sql) -> None:
-    rows = sql("SELECT proname AS name FROM pg_proc WHERE pronamespace = 'mq'::regnamespace")
-    assert sorted(row["name"] for row in rows) == sorted(PUBLISHED | INTERNAL)
+    for schema, names in (("mq", PUBLISHED), ("mq_internal", INTERNAL)):
+        rows = sql("SELECT proname AS name FROM pg_proc WHERE pronamespace = %s::regnamespace", schema)
+        assert sorted(row["name"] for row in rows) == sorted(names)
 
 
 # They use a user's table: they run with the caller's rights.
@@ -58,7 +59,7 @@ def test_functions_that_touch_a_users_table_run_as_their_caller(sql: Sql) -> Non
         "SELECT proname AS name, prosecdef AS definer, coalesce(proconfig, '{}') AS settings,"
         " proargnames[:pronargs] AS arguments, has_function_privilege('mq_operator', oid, 'EXECUTE')"
         " OR has_function_privilege('mq_consumer', oid, 'EXECUTE') AS given"
-        " FROM pg_proc WHERE pronamespace = 'mq'::regnamespace"
+        " FROM pg_proc WHERE pronamespace IN ('mq'::regnamespace, 'mq_internal'::regnamespace)"
     )
     for row in rows:
         name = row["name"]
@@ -75,7 +76,7 @@ def test_functions_that_touch_a_users_table_run_as_their_caller(sql: Sql) -> Non
 def test_internal_functions_are_granted_only_to_consumers(sql: Sql, role: str) -> None:
     rows = sql(
         "SELECT oid::regprocedure::text AS name FROM pg_proc"
-        " WHERE pronamespace = 'mq'::regnamespace AND proname = ANY (%s)"
+        " WHERE pronamespace IN ('mq'::regnamespace, 'mq_internal'::regnamespace) AND proname = ANY (%s)"
         " AND has_function_privilege(%s, oid, 'EXECUTE')",
         sorted(INTERNAL),
         role,

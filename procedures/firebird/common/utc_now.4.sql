@@ -1,6 +1,9 @@
 -- utc_now: the time in UTC, at the moment of the call.
+-- Arguments:   none
 -- Returns:     a timestamp without a zone, to the millisecond
+-- Errors:      none
 -- Transaction: reads nothing
+-- Example:     SELECT mq_utc_now() FROM rdb$database;
 --
 -- This variant for Firebird 4.0 and later replaces utc_now.sql. Each session can have its own time zone.
 
