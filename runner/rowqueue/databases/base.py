@@ -6,7 +6,7 @@ Drivers, SQL dialects and the behaviour of a server are known only here: each en
 import re
 import selectors
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from .. import contract
 from ..errors import Expected
+from .indexes import indexes
 
 Row = dict[str, Any]
 Values = Sequence[Any]
@@ -70,6 +71,8 @@ def forbidden(message: str, denied: str, grant: str) -> Forbidden:
     if called is None:
         return Forbidden(message)
     hint = f"{' or '.join(called.roles)} may call {called.name}: {grant.format(called.roles[0])}"
+    if not contract.load().areas[called.area].core:  # some servers report a missing procedure in the same way
+        hint += f"; area {called.area!r} must be installed"
     return Forbidden(f"{message.rstrip('.')}; {hint}")
 
 
@@ -80,7 +83,16 @@ class SchemaMissing(DatabaseError):
 
 
 def not_installed(message: str) -> SchemaMissing:
-    """The error for a procedure or table that does not exist; `message`: the server's."""
+    """The error for a procedure or table that does not exist; `message`: the server's.
+
+    For a procedure of an area that can be left out, it says how to add the area.
+    """
+    known = contract.load()
+    for name in re.findall(r"\bmq[._](\w+)", message, re.I):
+        called = known.every.get(name.lower())
+        if called is not None and not known.areas[called.area].core:
+            remedy = f"`runner apply --areas {called.area}` adds it"
+            return SchemaMissing(f"area {called.area!r} is not installed; {remedy} ({message})")
     return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
 
 
@@ -94,6 +106,10 @@ class Session(ABC):
         Trailing arguments may be left out. Outside `transaction()`, each call is a transaction of its own.
         Raises QueueError, Conflict, Disconnected, SchemaMissing or DatabaseError.
         """
+
+    def areas(self) -> tuple[str, ...]:
+        """The areas that are installed, in the contract's order. Raises as `call`."""
+        return areas_in((row["kind"], row["name"]) for row in self.call("installed_files"))
 
     def fetch(self, procedure: str, *arguments: Any) -> Rows:
         """As `call`, for many rows: returns a function that converts them to tuples of the contract's columns.
@@ -136,14 +152,22 @@ class Session(ABC):
         """Close the connection; never raises."""
 
 
+# The kinds of records. An area, or an index that a migration creates, is recorded like a file with an empty text.
+MIGRATION, AREA, INDEX, PROCEDURE, GRANTS = "migration", "area", "index", "procedure", "grants"
+
+
 @dataclass(frozen=True)
 class SqlFile:
-    """One SQL file of the queue. `kind`: migration or procedure. `name`: without its suffix."""
+    """One SQL file of the queue, or an area of it. `name`: without its suffix; of grants, with the area before it.
+
+    `comment`: the first line of a public object's file, for the database's catalog.
+    """
 
     kind: str
     name: str
     sha256: str
     text: str
+    comment: str = ""
 
 
 @dataclass(frozen=True)
@@ -154,6 +178,12 @@ class Installed:
     kind: str
     sha256: str
     changed: bool
+
+
+def areas_in(records: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """The areas among the kinds and names of records; all areas if there are none."""
+    recorded = {name for kind, name in records if kind == AREA}
+    return tuple(name for name in contract.load().areas if not recorded or name in recorded)
 
 
 @dataclass(frozen=True)
@@ -180,6 +210,8 @@ class Database(ABC):
     undoes_ddl: ClassVar[bool] = False
     # The scheme of this engine's yoyo-migrations backend.
     yoyo_scheme: ClassVar[str]
+    # What the server calls a primary key without a name, with {} for its table.
+    unnamed_key: ClassVar[str] = ""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -196,6 +228,10 @@ class Database(ABC):
     def installing(self) -> AbstractContextManager[None]:
         """Hold the installation lock: installers run one after the other. A crash releases it."""
 
+    def indexes(self, migration: str) -> list[str]:
+        """The indexes that the text of a migration creates, as TABLE.INDEX in the spelling of the catalog."""
+        return indexes(migration, self.unnamed_key)
+
     def fitted(self, files: Sequence[SqlFile]) -> list[SqlFile]:
         """These files, with the text for this server's version where a file has several."""
         return list(files)
@@ -205,7 +241,12 @@ class Database(ABC):
         rows = self._recorded()
         if rows is None:
             return None
-        return {name: Installed(name, kind, sha256, bool(changed)) for name, kind, sha256, changed in rows}
+        return {row[0]: Installed(*row[:3], bool(row[3])) for row in rows if row[1] != INDEX}
+
+    def areas(self) -> tuple[str, ...] | None:
+        """The areas that are installed, in the contract's order; None when the queue is not installed."""
+        installed = self.installed()
+        return None if installed is None else areas_in((entry.kind, name) for name, entry in installed.items())
 
     @abstractmethod
     def _recorded(self) -> list[tuple[str, str, str, Any]] | None:

@@ -52,6 +52,7 @@ class PostgreSQL(Database):
 
     name: ClassVar[str] = "postgresql"
     prefix: ClassVar[str] = "mq."
+    unnamed_key: ClassVar[str] = "{}_pkey"
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
     undoes_ddl: ClassVar[bool] = True
 
@@ -156,7 +157,7 @@ class PostgreSQL(Database):
                 for file in files:
                     with in_file(file.name), translated():
                         if file.text:
-                            connection.execute(file.text.encode(), prepare=False)
+                            connection.execute((file.text + script.comment(file)).encode(), prepare=False)
                 # After all files have run, because a file may change an object of an earlier one.
                 records = [(file.kind, file.name, file.sha256) for file in files]
                 connection.cursor().executemany(script.RECORD, records)

@@ -156,6 +156,8 @@ def _run_file(connection: Connection, file: SqlFile, replaces: bool) -> None:
         for batch in script.batches(file.text):
             for part in replacing(batch) if replaces else [batch]:
                 connection.command(part)
+        if comment := script.comment(file):
+            connection.command(comment)
         with connection.cursor() as cursor:
             cursor.execute(script.RECORD, (file.name, file.name, file.kind, file.sha256))
         connection.end()
