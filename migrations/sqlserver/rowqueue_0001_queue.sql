@@ -49,7 +49,7 @@ INSERT INTO mq.queue (type) VALUES (N'');
 -- groups may have one lane, and set_queue and set_group lock the row of mq.queue.
 CREATE TABLE mq.queue_group (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    lane bigint NOT NULL,
+    lane nvarchar(37) COLLATE Latin1_General_100_BIN2 NOT NULL,
     weight int,
     max_active int,
     rate int,
@@ -85,12 +85,12 @@ CREATE TABLE mq.dedup (
 );
 
 -- State N, due. In a grouped queue a row is a ticket: its group may have a message to claim. No second index: two
--- transactions that lock rows through two indexes can deadlock. lane: a hash of the group_key in a fair queue, else 0; see
+-- transactions that lock rows through two indexes can deadlock. lane: the group in a fair queue, else -; see
 -- mq_internal.place.
 CREATE TABLE mq.ready (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     priority smallint NOT NULL,
-    lane bigint NOT NULL CONSTRAINT ready_lane DEFAULT 0,
+    lane nvarchar(37) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT ready_lane DEFAULT N'-',
     run_at datetime2(7) NOT NULL,
     id bigint NOT NULL,
     attempts smallint NOT NULL,
@@ -199,17 +199,18 @@ CREATE TABLE mq.mark (
 CREATE CLUSTERED INDEX mark_newest ON mq.mark (type, n DESC, priority, run_at, id);
 
 -- Where claims stopped: of a ring for each reader, of a fair queue for each priority (its number is the reader). Round n,
--- after_id: the last id or lane; taken: messages of an unfinished turn of that lane. When two claims run at once, the row
+-- after_id or lane: the last one; taken: messages of the turn of that lane. When two claims run at once, the row
 -- furthest ahead counts, in whichever order they commit.
 CREATE TABLE mq.ring (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     reader nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     n bigint NOT NULL,
-    after_id bigint NOT NULL,
+    after_id bigint NOT NULL CONSTRAINT ring_after_id DEFAULT 0,
+    lane nvarchar(37) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT ring_lane DEFAULT N'-',
     taken int NOT NULL CONSTRAINT ring_taken DEFAULT 0
 );
 
-CREATE INDEX ring_newest ON mq.ring (type, reader, n DESC, after_id DESC, taken DESC);
+CREATE INDEX ring_newest ON mq.ring (type, reader, n DESC, after_id DESC, lane DESC, taken DESC);
 
 -- Due messages of grouped queues, by group. An empty group_key: the message was sent without one.
 CREATE TABLE mq.grouped (
@@ -288,7 +289,7 @@ CREATE TYPE mq.pieces AS TABLE (
 -- Positions in mq.ready, in claim order.
 CREATE TYPE mq.places AS TABLE (
     priority smallint NOT NULL,
-    lane bigint NOT NULL,
+    lane nvarchar(37) COLLATE Latin1_General_100_BIN2 NOT NULL,
     run_at datetime2(7) NOT NULL,
     id bigint NOT NULL,
     PRIMARY KEY (priority, lane, run_at, id)

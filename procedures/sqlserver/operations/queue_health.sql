@@ -161,7 +161,7 @@ BEGIN
                 (N'watched_table_once'), (N'subscription_pk'), (N'polled_pk'), (N'polled_place_pk'), (N'polled_batch_pk'),
                 (N'polled_batch_lease'), (N'polled_row_pk'), (N'polled_row_ident'), (N'polled_row_batch'), (N'polled_row_due'),
                 (N'polled_mark_pk'), (N'binding_pk'), (N'binding_prefix'), (N'schedule_pk'), (N'schedule_due'), (N'consumer_pk'),
-                (N'report_pk'), (N'group_freed_pk'), (N'bucket_pk')
+                (N'report_pk'), (N'group_freed_pk'), (N'bucket_pk'), (N'queue_group_lane')
         ) AS w (name)
         WHERE mq_internal.object_fingerprint(w.name) IS NULL;
     END TRY

@@ -93,7 +93,7 @@ BEGIN
         BEGIN
             SELECT TOP (1) @last = id FROM mq.claimed WHERE batch_key = @batch_key ORDER BY priority DESC, id DESC;
             SET @round = COALESCE(@n, 0) + CASE WHEN @after_id IS NULL THEN 0 ELSE 1 END + CASE WHEN @last > @after THEN 0 ELSE 1 END;
-            EXEC mq_internal.save_position @name, @who, @round, @last, 0, @n, @position;
+            EXEC mq_internal.save_position @name, @who, @round, @last, N'-', 0, @n, @position, N'-';
             IF @limited = 1
                 EXEC mq_internal.spend @name, @count, @counted;
             EXEC mq_internal.hold @batch_key, @name, @who, @seconds, @counted, 0;

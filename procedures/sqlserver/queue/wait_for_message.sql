@@ -28,7 +28,9 @@ BEGIN
     BEGIN
         SET @began = @now;
         SELECT @paused = paused, @room = 1, @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END,
-            @in_groups = CASE WHEN grouped = 1 AND (ordered = 0 OR group_rate > 0) THEN 1 ELSE 0 END
+            @in_groups = CASE WHEN grouped = 1 AND (ordered = 0 OR group_rate > 0 OR EXISTS (
+                SELECT * FROM mq.queue_group WITH (READCOMMITTED, FORCESEEK, INDEX (queue_group_lane)) WHERE type = @name AND rate > 0
+            )) THEN 1 ELSE 0 END
         FROM mq_internal.policy(@name);
         IF @paused = 0 AND @limited = 1
             SET @room = mq_internal.has_room(@name, @now);

@@ -11,7 +11,6 @@ CREATE OR ALTER PROCEDURE mq_internal.erase
     @count bigint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @grouped bit;
     DECLARE @gone mq.items, @from_groups mq.items;
     DECLARE @out TABLE (id bigint NOT NULL, attempts smallint NOT NULL);

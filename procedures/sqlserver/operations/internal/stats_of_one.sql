@@ -7,7 +7,6 @@ CREATE OR ALTER PROCEDURE mq_internal.stats_of_one
     @now datetime2(7)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @cap int = 10000, @grouped bit, @paused bit, @oldest datetime2(7), @due_oldest datetime2(7);
     DECLARE @ready bigint, @due bigint, @delayed bigint, @active bigint, @expired bigint, @dead bigint;
     -- Not from mq_internal.policy, which reads committed rows and would wait for an open set_queue.

@@ -7,7 +7,6 @@ CREATE OR ALTER PROCEDURE mq_internal.drop_tickets
     @tickets mq.places READONLY
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DELETE r
     FROM (
         SELECT k.type, k.priority, k.lane, k.run_at, k.id

@@ -13,7 +13,6 @@ CREATE OR ALTER PROCEDURE mq_internal.leave_place
     @attempts smallint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @places mq.places;
     DECLARE @out TABLE (id bigint NOT NULL, attempts smallint NOT NULL);
     SET @attempts = NULL;

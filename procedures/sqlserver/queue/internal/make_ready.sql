@@ -49,9 +49,9 @@ BEGIN
             EXISTS (SELECT * FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type AND priority > -32768)
             OR EXISTS (
                 SELECT * FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                WHERE type = @type AND priority = -32768 AND lane = 0 AND run_at > '0001-01-01'
+                WHERE type = @type AND priority = -32768 AND lane = N'-' AND run_at > '0001-01-01'
             )
-            OR EXISTS (SELECT * FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type AND priority = -32768 AND lane > 0)
+            OR EXISTS (SELECT * FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type AND priority = -32768 AND lane > N'-')
         )
             EXEC mq_internal.move_ready @type, 1, 0, 0;
     END;

@@ -12,10 +12,10 @@ CREATE OR ALTER PROCEDURE mq_internal.move_ready
     @grouped bit
 AS
 BEGIN
-    DECLARE @step int = 1000, @start datetime2(7) = '0001-01-01', @priority int = -32768, @lane bigint = -1;
-    DECLARE @run_at datetime2(7), @id bigint, @next int, @next_lane bigint, @read int;
+    DECLARE @step int = 1000, @start datetime2(7) = '0001-01-01', @priority int = -32768, @lane nvarchar(37) = N'';
+    DECLARE @run_at datetime2(7), @id bigint, @next int, @next_lane nvarchar(37), @read int;
     DECLARE @read_rows TABLE (
-        n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, priority smallint NOT NULL, lane bigint NOT NULL, run_at datetime2(7) NOT NULL, id bigint NOT NULL
+        n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, priority smallint NOT NULL, lane nvarchar(37) COLLATE Latin1_General_100_BIN2 NOT NULL, run_at datetime2(7) NOT NULL, id bigint NOT NULL
     );
     DECLARE @moved TABLE (id bigint NOT NULL, attempts smallint NOT NULL);
     WHILE 1 = 1
@@ -34,14 +34,14 @@ BEGIN
         IF @next IS NULL
             BREAK;
         SELECT @priority = @next, @lane = @next_lane, @run_at = @start, @id = -9223372036854775808;
-        -- The rows of a lane are in their place in a fair queue: continue with the next priority. In a ring those of the
-        -- first lane are.
-        IF @fair = 1 AND @lane > 0
+        -- In a fair queue all groups have their lanes already: continue with the next priority. In a ring the rows of its
+        -- own place stay.
+        IF @fair = 1 AND @lane > N'-'
         BEGIN
-            SET @lane = 9223372036854775807;
+            SET @lane = REPLICATE(NCHAR(65535), 37);
             CONTINUE;
         END;
-        IF @ring = 1 AND @priority = -32768 AND @lane = 0
+        IF @ring = 1 AND @priority = -32768 AND @lane = N'-'
             SET @id = 9223372036854775807;
         WHILE 1 = 1
         BEGIN

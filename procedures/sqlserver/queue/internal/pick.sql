@@ -25,16 +25,16 @@ BEGIN
     -- not repeat it often.
     DECLARE @long_scan int = 5;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @pause int, @latest datetime2(7), @lowered_to datetime2(7);
-    DECLARE @grouped bit, @fair bit, @clean bit, @full_scan bit, @lowered bit, @front_moved bit, @from_n bigint;
+    DECLARE @grouped bit, @fair bit, @full_scan bit, @lowered bit, @front_moved bit, @from_n bigint;
     DECLARE @n bigint, @scanned_at datetime2(7), @promoted_to datetime2(7);
     SET @count = 0;
     EXEC mq_internal.make_ready @type, @size, @take, @now, @n OUTPUT, @full_scan OUTPUT, @scanned_at OUTPUT, @promoted_to OUTPUT,
         @lowered_to OUTPUT, @lowered OUTPUT;
-    SELECT @grouped = grouped, @fair = fair, @clean = CASE WHEN grouped = 1 AND (ordered = 0 OR group_rate > 0) THEN 1 ELSE 0 END
+    SELECT @grouped = grouped, @fair = fair
     FROM mq_internal.policy(@type);
     IF @grouped = 1 OR @fair = 1
     BEGIN
-        IF @clean = 1 AND @full_scan = 1 AND @take = 0
+        IF @grouped = 1 AND @full_scan = 1 AND @take = 0
             EXEC mq_internal.clean_buckets @type;
         IF @grouped = 1
             EXEC mq_internal.pick_grouped @type, @size, @take, @batch_key, @count OUTPUT;

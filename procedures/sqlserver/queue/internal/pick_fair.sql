@@ -23,17 +23,17 @@ BEGIN
     DECLARE @step int = 1000;
     -- The most lanes of others to pass over.
     DECLARE @most int = 1000;
-    DECLARE @start datetime2(7) = '0001-01-01', @priority int = -32768, @next int, @reader nvarchar(400), @left int, @wanted int, @passed int;
-    DECLARE @n bigint, @after bigint, @taken int, @new_n bigint, @new_after bigint, @new_taken int, @took int, @each bigint, @i int, @weight int;
-    DECLARE @from bigint, @lane bigint, @next_lane bigint, @round bigint, @wrapped bit, @whole bit, @first bit, @resource nvarchar(255), @got int;
+    DECLARE @start datetime2(7) = '1900-01-01', @priority int = -32768, @next int, @reader nvarchar(400), @left int, @wanted int, @passed int;
+    DECLARE @n bigint, @after nvarchar(37), @taken int, @new_n bigint, @new_after nvarchar(37), @new_taken int, @took int, @each bigint, @i int, @want int, @weight int;
+    DECLARE @from nvarchar(37), @lane nvarchar(37), @next_lane nvarchar(37), @round bigint, @again bit, @wrapped bit, @whole bit, @first bit, @resource nvarchar(255), @got int;
     -- All turns of this call, to order the batch, and those of this part.
     DECLARE @turns bigint = 0, @extra bigint, @weights bit = 0;
     -- want: messages to take now; done: of the same turn, by the claim before; mine: this claim has locked the lane.
     DECLARE @turn TABLE (
-        n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, lane bigint NOT NULL, round bigint NOT NULL, weight int NOT NULL, want int NOT NULL,
+        n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, lane nvarchar(37) COLLATE Latin1_General_100_BIN2 NOT NULL, round bigint NOT NULL, weight int NOT NULL, want int NOT NULL,
         done int NOT NULL, mine bit NOT NULL
     );
-    DECLARE @out TABLE (id bigint NOT NULL PRIMARY KEY, attempts smallint NOT NULL, lane bigint NOT NULL);
+    DECLARE @out TABLE (id bigint NOT NULL PRIMARY KEY, attempts smallint NOT NULL, lane nvarchar(37) COLLATE Latin1_General_100_BIN2 NOT NULL);
     SET @count = 0;
     IF EXISTS (SELECT * FROM mq.queue_group WITH (READCOMMITTED, FORCESEEK, INDEX (queue_group_lane)) WHERE type = @type AND weight > 1)
         SET @weights = 1;
@@ -48,27 +48,35 @@ BEGIN
             BREAK;
         SELECT @priority = @next, @reader = CONCAT(N'', @next), @left = CASE WHEN @size - @count < @step THEN @size - @count ELSE @step END,
             @n = NULL, @after = NULL, @taken = 0;
-        SELECT TOP (1) @n = n, @after = after_id, @taken = taken
+        SELECT TOP (1) @n = n, @after = lane, @taken = taken
         FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
         WHERE type = @type AND reader = @reader
-        ORDER BY n DESC, after_id DESC, taken DESC;
+        ORDER BY n DESC, after_id DESC, lane DESC, taken DESC;
         DELETE FROM @turn;
         -- A turn that the last claim did not finish continues in its lane.
-        SELECT @from = COALESCE(@after, 0) - CASE WHEN @taken > 0 THEN 1 ELSE 0 END, @round = COALESCE(@n, 0), @wrapped = 0,
+        SELECT @from = COALESCE(@after, N'-'), @again = @weights, @round = COALESCE(@n, 0), @wrapped = 0,
             @whole = 0, @passed = 0, @wanted = 0;
         SET @lane = @from;
 
         WHILE @wanted < @left AND @whole = 0
         BEGIN
             SET @next_lane = NULL;
-            SELECT TOP (1) @next_lane = lane
-            FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-            WHERE type = @type AND priority = @priority AND lane > @lane
-            ORDER BY priority, lane;
+            IF @again = 1
+                SELECT TOP (1) @next_lane = lane
+                FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                WHERE type = @type AND priority = @priority AND lane = @lane
+                ORDER BY priority, lane;
+            IF @next_lane IS NULL
+                SELECT TOP (1) @next_lane = lane
+                FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                WHERE type = @type AND priority = @priority AND lane > @lane
+                ORDER BY priority, lane;
+            SET @again = 0;
             IF @next_lane IS NULL AND @wrapped = 0
-                -- Lane 0 has the messages of senders that did not see yet that the queue is fair.
-                SELECT @wrapped = 1, @lane = -1, @round = @round + 1;
-            ELSE IF @next_lane IS NULL OR (@wrapped = 1 AND @next_lane > @from) OR @passed = @most
+                -- The lane - has the messages of senders that did not see yet that the queue is fair.
+                SELECT @wrapped = 1, @lane = N'', @round = @round + 1;
+            ELSE IF @next_lane IS NULL OR @passed = @most OR (@wrapped = 1 AND @next_lane > @from)
+                OR EXISTS (SELECT * FROM @turn WHERE lane = @next_lane)
                 SET @whole = 1;
             ELSE
             BEGIN
@@ -78,26 +86,27 @@ BEGIN
                     SELECT @weight = COALESCE(MAX(weight), 1)
                     FROM mq.queue_group WITH (READCOMMITTED, FORCESEEK, INDEX (queue_group_lane))
                     WHERE type = @type AND lane = @lane AND weight > 1;
-                IF @lane = @after AND @round = @n AND @taken < @weight
+                IF @lane = @after AND @wrapped = 0
                     SET @i = @taken;
+                IF @i >= @weight
+                    CONTINUE;
+                SET @want = CASE WHEN @weight - @i < @left - @wanted THEN @weight - @i ELSE @left - @wanted END;
                 EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = 0;
                 IF @got < 0
-                    SET @passed = @passed + 1;
+                    SELECT @want = 0, @passed = @passed + 1;
                 INSERT INTO @turn (lane, round, weight, want, done, mine)
-                SELECT @lane, @round, @weight,
-                    CASE WHEN @got < 0 THEN 0 WHEN @weight - @i < @left - @wanted THEN @weight - @i ELSE @left - @wanted END,
-                    @i, CASE WHEN @got < 0 THEN 0 ELSE 1 END;
-                SELECT @wanted = SUM(want) FROM @turn;
+                VALUES (@lane, @round, @weight, @want, @i, CASE WHEN @got < 0 THEN 0 ELSE 1 END);
+                SET @wanted = @wanted + @want;
             END;
             IF @wanted < @left AND @whole = 0
                 CONTINUE;
 
             -- Give back the lanes that others have served meanwhile, and lock others instead.
             SELECT @new_n = NULL, @i = 0;
-            SELECT TOP (1) @new_n = n, @new_after = after_id, @new_taken = taken
+            SELECT TOP (1) @new_n = n, @new_after = lane, @new_taken = taken
             FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
             WHERE type = @type AND reader = @reader
-            ORDER BY n DESC, after_id DESC, taken DESC;
+            ORDER BY n DESC, after_id DESC, lane DESC, taken DESC;
             IF @new_n > COALESCE(@n, -1) OR (@new_n = @n AND @new_after > @after)
             BEGIN
                 WHILE @i IS NOT NULL
@@ -146,7 +155,7 @@ BEGIN
             INNER JOIN @turn AS t ON t.lane = o.lane;
             SELECT @left = @left - @took, @count = @count + @took;
             IF @took > 0
-                SELECT TOP (1) @lane = lane, @new_n = round + @extra, @new_taken = (done + want) % weight
+                SELECT TOP (1) @lane = lane, @new_n = round + @extra, @new_taken = 1 + (done + want - 1) % weight
                 FROM @turn
                 WHERE want > 0
                 ORDER BY n DESC;
@@ -175,7 +184,7 @@ BEGIN
             SELECT @extra = @extra + CASE WHEN @each > 0 THEN @each ELSE 1 END;
         END;
         IF @lane IS NOT NULL
-            EXEC mq_internal.save_position @type, @reader, @new_n, @lane, @new_taken, @n, @after;
+            EXEC mq_internal.save_position @type, @reader, @new_n, 0, @lane, @new_taken, @n, 0, @after;
         IF @lane IS NULL OR (@left > 0 AND @whole = 1)
             SET @priority = @priority + 1;
     END;

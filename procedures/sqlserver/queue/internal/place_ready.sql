@@ -6,7 +6,6 @@ CREATE OR ALTER PROCEDURE mq_internal.place_ready
     @items mq.items READONLY
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @grouped bit, @ring bit, @fair bit;
     SELECT @grouped = grouped, @ring = ring, @fair = fair FROM mq_internal.policy(@type);
     UPDATE m

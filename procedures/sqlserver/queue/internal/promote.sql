@@ -12,7 +12,6 @@ CREATE OR ALTER PROCEDURE mq_internal.promote
     @first_run_at datetime2(7) OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @grouped bit, @ring bit, @fair bit, @step int = 1000, @top int, @took int = 1;
     DECLARE @due TABLE (
         id bigint NOT NULL PRIMARY KEY, run_at datetime2(7) NOT NULL, priority smallint NOT NULL, attempts smallint NOT NULL

@@ -10,7 +10,6 @@ CREATE OR ALTER PROCEDURE mq_internal.put_back
     @count bigint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @step int = 1000, @took int = 1;
     DECLARE @back mq.items;
     SET @count = 0;

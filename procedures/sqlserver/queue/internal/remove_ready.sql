@@ -10,7 +10,6 @@ CREATE OR ALTER PROCEDURE mq_internal.remove_ready
     @reader nvarchar(400) OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @named nvarchar(400), @group_key nvarchar(400), @priority smallint, @run_at datetime2(7), @grouped bit;
     DECLARE @resource nvarchar(255), @got int, @head bigint, @ordered bit;
     SELECT @type = NULL, @attempt = NULL, @reader = NULL;

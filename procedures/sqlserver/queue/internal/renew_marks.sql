@@ -20,7 +20,6 @@ CREATE OR ALTER PROCEDURE mq_internal.renew_marks
     @at_most datetime2(7)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     -- Each mark costs one more statement in a claim that finds too few messages. Priorities after the eighth get no mark.
     DECLARE @marks int = 8;
     -- Delete marks up to this many numbers back: concurrent claims may have left some.

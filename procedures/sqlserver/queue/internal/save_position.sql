@@ -1,7 +1,7 @@
 -- save_position: save the position where a claim stopped, and delete older positions.
--- Arguments:   @type, @reader (of a ring; in a fair queue the priority), @n, @after_id and @taken (the round, the last id or
---              lane, and how many messages of an unfinished turn were taken), @old_n and @old_after_id (the position that
---              the claim read; NULL: there was none)
+-- Arguments:   @type, @reader (of a ring; in a fair queue the priority), @n, @after_id, @lane and @taken (the
+--              round, the last id or lane, and how many messages of its turn were taken), @old_n, @old_after_id
+--              and @old_lane (the position that the claim read; NULL: there was none)
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
 --
 -- A position is inserted, not updated: no session waits for it. When two claims start at the same position, the position
@@ -14,18 +14,21 @@ CREATE OR ALTER PROCEDURE mq_internal.save_position
     @reader nvarchar(400),
     @n bigint,
     @after_id bigint,
+    @lane nvarchar(37),
     @taken int,
     @old_n bigint,
-    @old_after_id bigint
+    @old_after_id bigint,
+    @old_lane nvarchar(37)
 AS
 BEGIN
     DECLARE @claims int = 20, @from bigint = 0;
-    INSERT INTO mq.ring (type, reader, n, after_id, taken) VALUES (@type, @reader, @n, @after_id, @taken);
+    INSERT INTO mq.ring (type, reader, n, after_id, lane, taken) VALUES (@type, @reader, @n, @after_id, @lane, @taken);
     IF @n = @old_n AND @old_after_id / @claims > @after_id - @old_after_id
         SET @from = @old_after_id - @claims * (@after_id - @old_after_id);
     DELETE r
     FROM mq.ring AS r WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
-    WHERE r.type = @type AND r.reader = @reader AND r.n = @old_n AND r.after_id >= @from AND r.after_id < @old_after_id;
+    WHERE r.type = @type AND r.reader = @reader AND r.n = @old_n AND r.after_id BETWEEN @from AND @old_after_id
+        AND (r.after_id < @old_after_id OR r.lane < @old_lane);
     DELETE r
     FROM mq.ring AS r WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
     WHERE r.type = @type AND r.reader = @reader AND r.n < @old_n AND r.n >= @old_n - 1 - @claims * (@n - @old_n);

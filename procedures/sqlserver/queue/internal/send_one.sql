@@ -22,7 +22,6 @@ CREATE OR ALTER PROCEDURE mq_internal.send_one
     @changed smallint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @grouped bit, @ring bit, @fair bit;
     SELECT @id = NULL, @created = 1, @changed = 0, @run_at = COALESCE(@run_at, @now), @priority = COALESCE(@priority, 0);
     -- Two senders of the same new key: the second one waits here. At the unique index it would get an error. A range lock

@@ -30,7 +30,6 @@ CREATE OR ALTER PROCEDURE mq_internal.take_ready
     @front_moved bit OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     -- Renew a mark when the first message is this many ids after it.
     DECLARE @stride bigint = 1000;
     -- As in renew_marks. Priorities after the eighth get no mark.
@@ -57,7 +56,7 @@ BEGIN
             FROM (
                 SELECT TOP (@top) type, priority, lane, run_at, id
                 FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                WHERE type = @type AND priority = @priority AND lane = 0 AND run_at >= @run_at AND (run_at > @run_at OR id >= @id)
+                WHERE type = @type AND priority = @priority AND lane = N'-' AND run_at >= @run_at AND (run_at > @run_at OR id >= @id)
                 ORDER BY priority, lane, run_at, id
             ) AS f
             INNER JOIN mq.ready AS r WITH (ROWLOCK)

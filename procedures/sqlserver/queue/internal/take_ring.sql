@@ -15,7 +15,6 @@ CREATE OR ALTER PROCEDURE mq_internal.take_ring
     @took int OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @start datetime2(7) = '0001-01-01', @step int = 1000, @top int, @moved int;
     SET @took = 0;
     WHILE @took < @size
@@ -27,7 +26,7 @@ BEGIN
         FROM (
             SELECT TOP (@top) type, priority, lane, run_at, id
             FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-            WHERE type = @type AND priority = -32768 AND lane = 0 AND run_at = @start AND id > @after_id AND id <= @to_id
+            WHERE type = @type AND priority = -32768 AND lane = N'-' AND run_at = @start AND id > @after_id AND id <= @to_id
             ORDER BY priority, lane, run_at, id
         ) AS f
         INNER JOIN mq.ready AS r WITH (ROWLOCK)
