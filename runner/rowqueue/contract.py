@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 GRANTS = "grants"
+CORE = frozenset(("common", "queue", "operations"))
 # A name of one of the queue's objects in SQL.
 _NAME = re.compile(r"\b(?:mq_internal\.|mq\.|i?mq_)(\w+)")
 
@@ -60,11 +61,10 @@ class Procedure:
 
 @dataclass(frozen=True)
 class Area:
-    """A part of the queue. `core`: always installed. `needs`: the areas it uses. `migrations`: its own ones."""
+    """A part of the queue. `needs`: the areas that it uses. `migrations`: its own ones."""
 
     name: str
     meaning: str
-    core: bool = False
     needs: tuple[str, ...] = ()
     migrations: tuple[str, ...] = ()
 
@@ -105,14 +105,9 @@ class Contract:
     types: dict[str, dict[str, str]]
     reads: dict[str, tuple[str, ...]]
 
-    @property
-    def core(self) -> tuple[str, ...]:
-        """The areas that are always installed."""
-        return tuple(area.name for area in self.areas.values() if area.core)
-
     def with_needs(self, areas: Iterable[str]) -> tuple[str, ...]:
         """The core, these areas and what they need, in the contract's order. Raises LookupError for an unknown name."""
-        found, left = set(self.core), [*areas]
+        found, left = set(CORE), [*areas]
         while left:
             name = left.pop()
             if name not in self.areas:

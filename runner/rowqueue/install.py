@@ -196,7 +196,7 @@ def _chosen(database: Database, named: list[str] | None) -> tuple[tuple[str, ...
     notices = [
         f"area {name!r} is installed too: {' and '.join(users)} {'needs' if len(users) == 1 else 'need'} it"
         for name in wanted
-        if name not in (*named, *all_areas.core, *(there or ()))
+        if name not in (*named, *contract.CORE, *(there or ()))
         and (users := [area.name for area in all_areas.areas.values() if area.name in wanted and name in area.needs])
     ]
     if kept := [name for name in chosen if name not in wanted]:

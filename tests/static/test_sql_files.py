@@ -60,7 +60,7 @@ def test_an_area_replaces_only_internal_files_of_the_core_that_have_one_version(
         if engine(path) == database and path.stem != contract.GRANTS:
             places.setdefault(path.name, []).append(path)
     for name, paths in places.items():
-        cores = [path for path in paths if KNOWN.areas[area(path)].core]
+        cores = [path for path in paths if area(path) in contract.CORE]
         assert len(paths) == 1 or (len(paths) == 2 and len(cores) == 1 and name.count(".") == 1), paths
 
 

@@ -7,7 +7,7 @@ import re
 import selectors
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -71,8 +71,6 @@ def forbidden(message: str, denied: str, grant: str) -> Forbidden:
     if called is None:
         return Forbidden(message)
     hint = f"{' or '.join(called.roles)} may call {called.name}: {grant.format(called.roles[0])}"
-    if not contract.load().areas[called.area].core:  # some servers report a missing procedure in the same way
-        hint += f"; area {called.area!r} must be installed"
     return Forbidden(f"{message.rstrip('.')}; {hint}")
 
 
@@ -82,18 +80,31 @@ class SchemaMissing(DatabaseError):
     exit_code = 3
 
 
-def not_installed(message: str) -> SchemaMissing:
-    """The error for a procedure or table that does not exist; `message`: the server's.
+class AreaMissing(SchemaMissing):
+    """A procedure of an area that is not installed in this database."""
 
-    For a procedure of an area that can be left out, it says how to add the area.
-    """
-    known = contract.load()
-    for name in re.findall(r"\bmq[._](\w+)", message, re.I):
-        called = known.every.get(name.lower())
-        if called is not None and not known.areas[called.area].core:
-            remedy = f"`runner apply --areas {called.area}` adds it"
-            return SchemaMissing(f"area {called.area!r} is not installed; {remedy} ({message})")
+
+def not_installed(message: str) -> SchemaMissing:
+    """The error for a procedure or table that does not exist; `message`: the server's."""
+    if areas := areas_of(message):
+        return AreaMissing(f"{how_to_add(areas)} ({message})")
     return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
+
+
+def areas_of(message: str) -> set[str]:
+    """The areas of the procedures that a server's message names, if the core is not among them."""
+    known = contract.load().every
+    names = re.findall(r"\bmq[._](\w+)", message.lower())
+    areas = {known[name].area for name in names if name in known}
+    return set() if areas & contract.CORE else areas
+
+
+def how_to_add(areas: Iterable[str]) -> str:
+    """A sentence about areas that are not installed in a database."""
+    names = sorted(areas)
+    which = f"area {names[0]} is" if len(names) == 1 else f"areas {', '.join(names[:-1])} and {names[-1]} are"
+    add = "adds it" if len(names) == 1 else "adds them"
+    return f"the {which} not installed here: `runner apply --areas {','.join(names)}` {add}"
 
 
 class Session(ABC):
@@ -107,10 +118,6 @@ class Session(ABC):
         Raises QueueError, Conflict, Disconnected, SchemaMissing or DatabaseError.
         """
 
-    def areas(self) -> tuple[str, ...]:
-        """The areas that are installed, in the contract's order. Raises as `call`."""
-        return areas_in((row["kind"], row["name"]) for row in self.call("installed_files"))
-
     def fetch(self, procedure: str, *arguments: Any) -> Rows:
         """As `call`, for many rows: returns a function that converts them to tuples of the contract's columns.
 
@@ -119,6 +126,17 @@ class Session(ABC):
         rows = self.call(procedure, *arguments)
         names = [column.name for column in contract.load().procedures[procedure].columns]
         return lambda: [[row[name] for name in names] for row in rows]
+
+    def areas(self) -> frozenset[str]:
+        """The areas that are installed in the database. Raises SchemaMissing when nothing is installed."""
+        known = contract.load().every
+        return frozenset(known[row["name"]].area for row in self.call("installed_files") if row["name"] in known)
+
+    def require(self, area: str) -> None:
+        """Raise AreaMissing when an area is not installed. A user who may not read that is not refused."""
+        with suppress(Forbidden):
+            if area not in self.areas():
+                raise AreaMissing(how_to_add([area]))
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Any]:

@@ -28,6 +28,7 @@ AS_THE_CALLER = {
     *("create_feed", "publish_feed", "fetch_feed", "feed_stats", "watch_table"),
     *(
         "run",
+        "grant_to",
         "find_table",
         "find_columns",
         "find_one_column",

@@ -136,7 +136,8 @@ class PostgreSQL(Database):
         with self._opened("rowqueue apply") as connection:
             found = connection.execute(
                 "SELECT to_regclass('mq.installed') IS NOT NULL, to_regprocedure('mq.installed_files()') IS NOT NULL"
-                " AND to_regprocedure('mq_internal.object_fingerprint(text)') IS NOT NULL"
+                " AND EXISTS (SELECT FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace"
+                " WHERE n.nspname = 'mq_internal' AND p.proname = 'object_fingerprint')"
             ).fetchone()
             assert found is not None
             table, procedures = found
