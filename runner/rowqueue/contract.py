@@ -19,6 +19,7 @@ AREAS = (
     "consumers",
     "tables",
 )
+CORE = frozenset(("common", "queue", "operations"))
 
 
 def sql_root() -> Path:

@@ -6,8 +6,8 @@ Drivers, SQL dialects and the behaviour of a server are known only here: each en
 import re
 import selectors
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -79,9 +79,31 @@ class SchemaMissing(DatabaseError):
     exit_code = 3
 
 
+class AreaMissing(SchemaMissing):
+    """A procedure of an area that is not installed in this database."""
+
+
 def not_installed(message: str) -> SchemaMissing:
     """The error for a procedure or table that does not exist; `message`: the server's."""
+    if areas := areas_of(message):
+        return AreaMissing(f"{how_to_add(areas)} ({message})")
     return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
+
+
+def areas_of(message: str) -> set[str]:
+    """The areas of the procedures that a server's message names, if the core is not among them."""
+    known = contract.load().every
+    names = re.findall(r"\bmq[._](\w+)", message.lower())
+    areas = {known[name].area for name in names if name in known}
+    return set() if areas & contract.CORE else areas
+
+
+def how_to_add(areas: Iterable[str]) -> str:
+    """A sentence about areas that are not installed in a database."""
+    names = sorted(areas)
+    which = f"area {names[0]} is" if len(names) == 1 else f"areas {', '.join(names[:-1])} and {names[-1]} are"
+    add = "adds it" if len(names) == 1 else "adds them"
+    return f"the {which} not installed here: `runner apply --areas {','.join(names)}` {add}"
 
 
 class Session(ABC):
@@ -103,6 +125,17 @@ class Session(ABC):
         rows = self.call(procedure, *arguments)
         names = [column.name for column in contract.load().procedures[procedure].columns]
         return lambda: [[row[name] for name in names] for row in rows]
+
+    def areas(self) -> frozenset[str]:
+        """The areas that are installed in the database. Raises SchemaMissing when nothing is installed."""
+        known = contract.load().every
+        return frozenset(known[row["name"]].area for row in self.call("installed_files") if row["name"] in known)
+
+    def require(self, area: str) -> None:
+        """Raise AreaMissing when an area is not installed. A user who may not read that is not refused."""
+        with suppress(Forbidden):
+            if area not in self.areas():
+                raise AreaMissing(how_to_add([area]))
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Any]:

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
 from ..counts import ESTIMATED, count, number, short_count
+from ..databases import how_to_add
 from ..output import escaped
 from ..seeing import MINUTES, Incident, Minute, Overview, Queue, overview, recent_incidents
 from .asking import Reading
@@ -165,6 +166,7 @@ class QueuesScreen(Live):
             f"{working} consumers running",
             f"{silent} silent" if silent else "",
             f"not allowed to see: {', '.join(found.left_out)}" if found.left_out else "",
+            how_to_add(found.absent) if found.absent else "",
             f"cannot be read: {', '.join(found.failed)}" if found.failed else "",
         ]
         return Text("  ".join(filter(None, parts)), no_wrap=True, overflow="ellipsis")
