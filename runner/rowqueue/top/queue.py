@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Static, Tab, Tabs
 
 from ..counts import ESTIMATED, count, number
-from ..databases import Row, how_to_add
+from ..databases import Row
 from ..output import escaped
 from ..seeing import MINUTES, Queue, QueueDetail, changes, queue
 from .live import Cells, Live, Rows
@@ -161,8 +161,6 @@ class QueueScreen(Live):
             line.append("  " + " · ".join(filter(None, parts)), "not bold dim")
         if seen.left_out:
             line.append(f"  not allowed to see: {', '.join(seen.left_out)}", "yellow")
-        if seen.absent:
-            line.append(f"  {how_to_add(seen.absent)}", "dim")
         for name, reason in seen.failed.items():
             line.append(f"  {name} cannot be read: {escaped(reason)}", "bold red")
         return line
