@@ -142,10 +142,10 @@ EXEC mq.complete_batch N'00000000-0000-0000-0000-000000000000';
 BEGIN TRANSACTION;
 EXEC mq.complete_batch N'00000000-0000-0000-0000-000000000000';
 -- A: the group of B, which waits; put its group's name into the resource if it is ft-a.
-EXEC mq.wait_for_lock 'group', N'ft-ordered', N'ft-b';
+EXEC mq_internal.wait_for_lock 'group', N'ft-ordered', N'ft-b';
 -- B: the group of A. Expected, in one of the two windows: error 51205 within some seconds, and a transaction that can only
 -- be rolled back.
-EXEC mq.wait_for_lock 'group', N'ft-ordered', N'ft-a';
+EXEC mq_internal.wait_for_lock 'group', N'ft-ordered', N'ft-a';
 -- A and B
 ROLLBACK TRANSACTION;
 GO

@@ -15,7 +15,7 @@ COMMENT ON COLUMN mq_dead.error_hash IS 'HASH of error_group, which is too long 
 
 COMMENT ON COLUMN mq_dead.n IS 'The number of this death, without large gaps: estimates count a sample of numbers.';
 
--- As the function mq_error_group, which does not exist yet.
+-- As the function imq_error_group, which does not exist yet.
 UPDATE mq_dead SET n = NEXT VALUE FOR mq_dead_n, error_group = TRIM(TRAILING FROM LEFT(
     REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(
     LEFT(REPLACE(LEFT(COALESCE(error, ''), 500), ASCII_CHAR(13), ASCII_CHAR(10)),

@@ -7,6 +7,7 @@
 
 -- Dynamic SQL: CREATE SCHEMA must be the only statement of its batch.
 EXEC (N'CREATE SCHEMA mq');
+EXEC (N'CREATE SCHEMA mq_internal');
 
 CREATE TABLE mq.installed (
     name nvarchar(200) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT installed_pk PRIMARY KEY,
@@ -252,7 +253,7 @@ CREATE TYPE mq.items AS TABLE (
     attempts smallint NOT NULL
 );
 
--- Parts of a statement, by the names of their placeholders in a template: see mq.fill.
+-- Parts of a statement, by the names of their placeholders in a template: see mq_internal.fill.
 CREATE TYPE mq.pieces AS TABLE (
     name varchar(20) NOT NULL PRIMARY KEY,
     piece nvarchar(max)

@@ -18,7 +18,7 @@ CREATE TABLE mq.subscription (
     CONSTRAINT subscription_pk PRIMARY KEY NONCLUSTERED (watched_id, action, type, topic)
 );
 
--- The argument of mq.send_changes: keys of the changed rows as JSON, in the order in which they are reported.
+-- The argument of mq_internal.send_changes: keys of the changed rows as JSON, in the order in which they are reported.
 CREATE TYPE mq.events AS TABLE (
     n int NOT NULL PRIMARY KEY,
     key_json nvarchar(max) NOT NULL,

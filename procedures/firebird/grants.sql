@@ -47,10 +47,10 @@ BEGIN
             WHERE rdb$relation_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$view_blr IS NOT NULL
             UNION ALL
             SELECT TRIM(rdb$procedure_name), 5, 'EXECUTE ON PROCEDURE ' FROM rdb$procedures
-            WHERE rdb$procedure_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$package_name IS NULL
+            WHERE (rdb$procedure_name STARTING WITH 'MQ_' OR rdb$procedure_name STARTING WITH 'IMQ_') AND rdb$owner_name = :v_owner AND rdb$package_name IS NULL
             UNION ALL
             SELECT TRIM(rdb$function_name), 15, 'EXECUTE ON FUNCTION ' FROM rdb$functions
-            WHERE rdb$function_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$package_name IS NULL
+            WHERE (rdb$function_name STARTING WITH 'MQ_' OR rdb$function_name STARTING WITH 'IMQ_') AND rdb$owner_name = :v_owner AND rdb$package_name IS NULL
             UNION ALL
             SELECT TRIM(rdb$exception_name), 7, 'USAGE ON EXCEPTION ' FROM rdb$exceptions
             WHERE rdb$exception_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner
@@ -62,14 +62,14 @@ BEGIN
             SELECT DISTINCT rdb$depended_on_name AS depended_on, rdb$depended_on_type AS depended_kind, rdb$dependent_name AS dependent,
                 rdb$dependent_type AS dependent_kind
             FROM rdb$dependencies
-            WHERE rdb$dependent_name STARTING WITH 'MQ_' AND rdb$dependent_type IN (5, 15)
+            WHERE (rdb$dependent_name STARTING WITH 'MQ_' OR rdb$dependent_name STARTING WITH 'IMQ_') AND rdb$dependent_type IN (5, 15)
         ) AS d ON d.depended_on = o.name AND d.depended_kind = o.kind
         JOIN (
             SELECT TRIM(rdb$procedure_name) AS name, 5 AS number, 'PROCEDURE ' AS kind FROM rdb$procedures
-            WHERE rdb$procedure_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$package_name IS NULL
+            WHERE (rdb$procedure_name STARTING WITH 'MQ_' OR rdb$procedure_name STARTING WITH 'IMQ_') AND rdb$owner_name = :v_owner AND rdb$package_name IS NULL
             UNION ALL
             SELECT TRIM(rdb$function_name), 15, 'FUNCTION ' FROM rdb$functions
-            WHERE rdb$function_name STARTING WITH 'MQ_' AND rdb$owner_name = :v_owner AND rdb$package_name IS NULL
+            WHERE (rdb$function_name STARTING WITH 'MQ_' OR rdb$function_name STARTING WITH 'IMQ_') AND rdb$owner_name = :v_owner AND rdb$package_name IS NULL
         ) AS u ON u.name = d.dependent AND u.number = d.dependent_kind
         GROUP BY 1
         INTO v_right, v_users
@@ -94,7 +94,7 @@ BEGIN
         FROM rdb$user_privileges AS p
         WHERE (p.rdb$user IN ('MQ_PRODUCER', 'MQ_CONSUMER', 'MQ_OPERATOR', 'MQ_VIEWER') AND p.rdb$user_type = 13
                 OR p.rdb$user = 'PUBLIC' AND p.rdb$user_type = 8)
-            AND p.rdb$relation_name STARTING WITH 'MQ_' AND p.rdb$object_type IN (0, 1, 5, 7, 14, 15)
+            AND (p.rdb$relation_name STARTING WITH 'MQ_' OR p.rdb$relation_name STARTING WITH 'IMQ_') AND p.rdb$object_type IN (0, 1, 5, 7, 14, 15)
             AND (p.rdb$grantor = CURRENT_USER OR CURRENT_ROLE = 'RDB$ADMIN' OR CURRENT_USER = 'SYSDBA'
                 OR CURRENT_USER = (SELECT mon$owner FROM mon$database))
         INTO v_right
@@ -115,10 +115,10 @@ END^
 SET TERM ; ^
 
 -- Statements on users' tables run with the caller's rights and call these functions, which read and write no data.
-GRANT EXECUTE ON FUNCTION mq_escape_json TO mq_consumer, mq_operator;
-GRANT EXECUTE ON FUNCTION mq_number_text TO mq_consumer, mq_operator;
-GRANT EXECUTE ON FUNCTION mq_base64 TO mq_consumer, mq_operator;
-GRANT EXECUTE ON FUNCTION mq_utf8_bytes TO mq_consumer, mq_operator;
+GRANT EXECUTE ON FUNCTION imq_escape_json TO mq_consumer, mq_operator;
+GRANT EXECUTE ON FUNCTION imq_number_text TO mq_consumer, mq_operator;
+GRANT EXECUTE ON FUNCTION imq_base64 TO mq_consumer, mq_operator;
+GRANT EXECUTE ON FUNCTION imq_utf8_bytes TO mq_consumer, mq_operator;
 
 -- For future times: DATEADD(1 HOUR TO mq_utc_now()).
 GRANT EXECUTE ON FUNCTION mq_utc_now TO mq_producer, mq_consumer, mq_operator, mq_viewer;

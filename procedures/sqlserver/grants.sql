@@ -19,17 +19,17 @@ IF NOT EXISTS (SELECT * FROM sys.database_principals WHERE name = N'mq_viewer')
 DECLARE @revoke nvarchar(max), @n int = 0;
 DECLARE @wrong TABLE (n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, statement nvarchar(1000) NOT NULL);
 INSERT INTO @wrong (statement)
-SELECT CONCAT(N'REVOKE ', p.permission_name, N' ON OBJECT::mq.', QUOTENAME(o.name), N' FROM ', QUOTENAME(g.name), N' CASCADE')
+SELECT CONCAT(N'REVOKE ', p.permission_name, N' ON OBJECT::', QUOTENAME(SCHEMA_NAME(o.schema_id)), N'.', QUOTENAME(o.name), N' FROM ', QUOTENAME(g.name), N' CASCADE')
 FROM sys.database_permissions AS p
-INNER JOIN sys.objects AS o ON o.object_id = p.major_id AND o.schema_id = SCHEMA_ID(N'mq')
+INNER JOIN sys.objects AS o ON o.object_id = p.major_id AND o.schema_id IN (SCHEMA_ID(N'mq'), SCHEMA_ID(N'mq_internal'))
 INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id
 WHERE p.class = 1 AND p.minor_id = 0 AND p.state IN ('G', 'W')
     AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator')
 UNION
-SELECT CONCAT(N'REVOKE ', p.permission_name, N' ON SCHEMA::mq FROM ', QUOTENAME(g.name), N' CASCADE')
+SELECT CONCAT(N'REVOKE ', p.permission_name, N' ON SCHEMA::', SCHEMA_NAME(p.major_id), N' FROM ', QUOTENAME(g.name), N' CASCADE')
 FROM sys.database_permissions AS p
 INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id
-WHERE p.class = 3 AND p.major_id = SCHEMA_ID(N'mq') AND p.state IN ('G', 'W')
+WHERE p.class = 3 AND p.major_id IN (SCHEMA_ID(N'mq'), SCHEMA_ID(N'mq_internal')) AND p.state IN ('G', 'W')
     AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_viewer');
 WHILE @n IS NOT NULL
 BEGIN
@@ -123,6 +123,7 @@ GRANT SELECT ON OBJECT::mq.claimed TO mq_operator;
 GO
 -- mq.installed_files and mq.queue_health compare the text of the procedures; this right shows no row of a table.
 GRANT VIEW DEFINITION ON SCHEMA::mq TO mq_producer, mq_consumer, mq_operator, mq_viewer;
+GRANT VIEW DEFINITION ON SCHEMA::mq_internal TO mq_producer, mq_consumer, mq_operator, mq_viewer;
 GO
 -- To call a procedure that declares a variable of one of these types, a user needs a right on the type, which gives no
 -- access to data. If a watched table and the queue have different owners, the trigger runs as mq_reporter, which has no
@@ -131,7 +132,7 @@ IF SERVERPROPERTY('BabelfishVersion') IS NULL
 BEGIN
     IF USER_ID(N'mq_reporter') IS NULL
         EXEC (N'CREATE USER mq_reporter WITHOUT LOGIN WITH DEFAULT_SCHEMA = mq');
-    EXEC (N'GRANT EXECUTE ON OBJECT::mq.send_changes TO mq_reporter');
+    EXEC (N'GRANT EXECUTE ON OBJECT::mq_internal.send_changes TO mq_reporter');
     EXEC (N'GRANT SELECT ON OBJECT::mq.subscription TO mq_reporter');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.items TO mq_producer, mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.pieces TO mq_consumer, mq_operator, mq_viewer');

@@ -217,11 +217,11 @@ class _Reading:
         if now < self._areas_until:
             return self._areas
         try:
-            self._areas = session.areas() | contract.CORE
+            self._areas = frozenset(session.areas())
         except Disconnected:
             raise
         except Exception:  # the parts then say what is wrong
-            self._areas = frozenset(contract.AREAS)
+            self._areas = frozenset(contract.load().areas)
         self._areas_until = now + AREAS_SECONDS
         absent = {area_of(name) for name in PARTS} - self._areas
         if absent and absent != self._absent:

@@ -84,8 +84,8 @@ def test_queue_health_continues_after_a_check_that_fails(server: servers.Server,
     if installed_database.name == "firebird":  # which drops nothing that is used
         server.query(
             url,
-            "ALTER PROCEDURE mq_stuck_groups (p_type mq_name, p_most integer) RETURNS (group_key mq_name) AS BEGIN"
-            " EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'broken'); SUSPEND; END",
+            "ALTER PROCEDURE imq_stuck_groups (p_type mq_name, p_most integer) RETURNS (group_key mq_name) AS BEGIN"
+            " EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'broken'); SUSPEND; END",
         )
         server.query(url, "INSERT INTO mq_queue (type, grouped) SELECT 'x', 1 FROM rdb$database")
     else:

@@ -76,7 +76,7 @@ def looks_at_the_catalog(session: Session, mysql: bool, connection: Any, name: s
         return 0
     before, _ = reads(session, mysql, connection)
     cursor = connection.cursor()
-    for step in ("CALL mq_polled_settings(%s, @settings)", "CALL mq_polled_shape(@settings, @shape)"):
+    for step in ("CALL imq_polled_settings(%s, @settings)", "CALL imq_polled_shape(@settings, @shape)"):
         cursor.execute(step, [name] if "%s" in step else None)
         while cursor.nextset():
             pass

@@ -115,7 +115,7 @@ def test_claims_work_under_a_publication_of_all_tables(shop: PostgreSQLShop) -> 
     for procedure in ("claim_batch", "claim_wraparound"):
         for _ in range(3):
             assert shop(f"SELECT mq.complete_batch(batch_key) AS count FROM mq.{procedure}('email')") == [{"count": 1}]
-            shop("SELECT mq.lower_mark('email')")
+            shop("SELECT mq_internal.lower_mark('email')")
     assert shop("SELECT mq.purge('email', 'C') AS count") == [{"count": 6}]
 
 

@@ -56,12 +56,19 @@ def yoyo(database: Database, *arguments: str, folder: Path | None = None) -> sub
 
 def test_apply_installs_every_file_of_the_contract(empty_database: Database) -> None:
     applied = install.apply(empty_database)
-    assert applied.migrations == sorted(path.stem for path in migration_files(empty_database))
-    assert applied.procedures == [*contract.load().objects(empty_database.name), "grants"]
+    assert sorted(applied.migrations) == sorted(path.stem for path in migration_files(empty_database))
+    assert applied.procedures == [*contract.load().objects(empty_database.name), *grants(empty_database)]
     installed = empty_database.installed()
     assert installed is not None
-    assert set(installed) == {*applied.migrations, *applied.procedures}
+    files = {file.name: file.sha256 for file in install.known(empty_database)}
+    assert {name: entry.sha256 for name, entry in installed.items()} == files
+    assert set(files) >= {*applied.migrations, *applied.procedures, *contract.load().areas}
     assert install.pending(empty_database) == []
+
+
+def grants(database: Database) -> list[str]:
+    """The files with grants, as they are recorded."""
+    return [f"{path.parent.name}/grants" for path in contract.load().grants(database.name)]
 
 
 def migration_files(database: Database) -> list[Path]:
@@ -88,7 +95,7 @@ def test_a_changed_procedure_file_is_pending_until_it_is_applied_alone(
     with (procedures / "cancel.sql").open("a") as file:
         file.write("-- changed\n")
     assert states(installed_database) == {"cancel": "pending"}
-    assert install.apply(installed_database).procedures == ["cancel", "grants"]
+    assert install.apply(installed_database).procedures == ["cancel", *grants(installed_database)]
     assert states(installed_database) == {}
     assert catalog() == before
 
@@ -100,7 +107,7 @@ def test_an_object_that_was_dropped_by_hand_is_drifted_and_apply_creates_it_agai
     before = catalog()
     server.drop_procedure(installed_database.url, "cancel")
     assert states(installed_database) == {"cancel": "drifted"}
-    assert install.apply(installed_database).procedures == ["cancel", "grants"]
+    assert install.apply(installed_database).procedures == ["cancel", *grants(installed_database)]
     assert catalog() == before
 
 
@@ -127,7 +134,8 @@ def test_a_new_migration_is_applied_once_to_a_database_that_has_the_others(
     (migrations / "rowqueue_9999_more.sql").write_text(text)
     assert states(installed_database) == {"rowqueue_9999_more": "missing"}
     applied = install.apply(installed_database)
-    assert (applied.migrations, applied.procedures, applied.repaired) == (["rowqueue_9999_more"], ["grants"], [])
+    assert (applied.migrations, applied.repaired) == (["rowqueue_9999_more"], [])
+    assert applied.procedures == grants(installed_database)
     install.apply(installed_database)
     assert server.query(installed_database.url, f"SELECT id FROM {more}") == [{"id": 7}]
 
@@ -188,6 +196,7 @@ def test_a_procedure_file_that_fails_leaves_all_others_as_they_were(
 
 
 @pytest.mark.one_engine
+@pytest.mark.heavy("firebird")
 def test_four_installers_at_once_install_once(empty_database: Database, server: Server, catalog: Catalog) -> None:
     program = (
         "import sys; from rowqueue import install; from rowqueue.databases import open_database; "
@@ -197,7 +206,8 @@ def test_four_installers_at_once_install_once(empty_database: Database, server: 
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
     results = [process.communicate(timeout=90) for process in running]
     assert [(process.returncode, error) for process, (_, error) in zip(running, results, strict=True)] == [(0, "")] * 4
-    assert sorted(int(out) for out, _ in results) == [0, 0, 0, len(contract.load().objects(empty_database.name)) + 1]
+    others = [*migration_files(empty_database), *contract.load().areas]
+    assert sorted(int(out) for out, _ in results) == [0, 0, 0, len(install.files(empty_database.name)) - len(others)]
     assert states(empty_database) == {}
 
 
@@ -256,6 +266,7 @@ def test_uninstall_removes_everything_and_apply_works_again(
     assert catalog() == installed
 
 
+@pytest.mark.heavy("firebird")
 def test_another_projects_migrations_may_have_the_names_of_ours_without_the_prefix(
     empty_database: Database, server: Server, tmp_path: Path
 ) -> None:
@@ -414,3 +425,25 @@ def test_the_same_problem_of_many_objects_is_one_line(form: str) -> None:
     assert install.briefly(["role mq_viewer does not exist", *few]) == ["role mq_viewer does not exist", *few]
     [line] = install.briefly(many)
     assert line.startswith(f"{many[0]}, and the same of 119 others: ") and "f2" in line.lower() and len(line) < 150
+
+
+CORE = ("common", "queue", "operations")
+
+
+@pytest.mark.any_engine
+def test_a_part_is_installed_and_a_later_apply_keeps_and_extends_it(empty_database: Database) -> None:
+    install.apply(empty_database, areas=["queue", "results"])
+    assert empty_database.areas() == (*CORE, "results")
+    assert install.apply(empty_database) == install.Applied()
+    applied = install.apply(empty_database, areas=["subscriptions"])
+    assert empty_database.areas() == (*CORE, "subscriptions", "results", "topics")
+    assert "area 'topics' is installed too: subscriptions needs it" in applied.notices
+    assert any(notice.startswith("installed before, and kept: results;") for notice in applied.notices)
+    assert install.apply(empty_database) == install.Applied()
+
+
+@pytest.mark.any_engine
+def test_an_unknown_area_is_refused_with_the_names_that_are_known(empty_database: Database) -> None:
+    with pytest.raises(LookupError, match=r"unknown area 'schedule'; known: common, queue, .*schedules"):
+        install.apply(empty_database, areas=["queue", "schedule"])
+    assert empty_database.areas() is None

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
+from rowqueue import contract
+
 from . import base, fetch
 
 _READY_SECONDS = 60
@@ -220,7 +222,7 @@ class _Firebird(base.Server):
         return sorted(lines)
 
     def drop_procedure(self, url: str, name: str) -> None:
-        self.query(url, f"DROP PROCEDURE mq_{name}")
+        self.query(url, f"DROP PROCEDURE {contract.load().prefixed(name)}")
 
     @contextmanager
     def login(self, url: str, role: str, *granted: str) -> Iterator[str]:

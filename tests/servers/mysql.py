@@ -20,6 +20,7 @@ import pymysql
 from pymysql.constants import FIELD_TYPE
 from pymysql.converters import conversions, convert_datetime
 from pymysql.cursors import DictCursor
+from rowqueue import contract
 
 from . import base, fetch
 
@@ -213,7 +214,7 @@ class _MySQL(base.Server):
         return sorted(" | ".join(row).replace(name, "DATABASE") for row in rows)
 
     def drop_procedure(self, url: str, name: str) -> None:
-        self.query(url, f"DROP PROCEDURE mq_{name}")
+        self.query(url, f"DROP PROCEDURE {contract.load().prefixed(name)}")
 
     @contextmanager
     def forbid_changes(self, url: str) -> Iterator[None]:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from psycopg.rows import dict_row
+from rowqueue import contract
 from rowqueue.databases import DatabaseError
 from rowqueue.databases.postgresql import embedded_server
 
@@ -79,7 +80,7 @@ class _PostgreSQL(base.Server):
         return [line for line in lines if " SET (pg_attver=" not in line]
 
     def drop_procedure(self, url: str, name: str) -> None:
-        self.query(url, f"DROP FUNCTION mq.{name}")
+        self.query(url, f"DROP FUNCTION mq{'_internal' if contract.load().is_internal(name) else ''}.{name}")
 
     def plant_faults(self, url: str, stems: Sequence[str]) -> None:
         with self.client(url) as connection:

@@ -10,6 +10,8 @@ from itertools import product
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
+from rowqueue import contract
+
 from . import base
 
 try:
@@ -164,7 +166,7 @@ class ExternalSQLServer(base.External):
         return sorted(_NUMBERED.sub(r"\1", " | ".join(row)).replace(_database(url), "DATABASE") for row in rows)
 
     def drop_procedure(self, url: str, name: str) -> None:
-        self.query(url, f"DROP PROCEDURE mq.{name}")
+        self.query(url, f"DROP PROCEDURE mq{'_internal' if contract.load().is_internal(name) else ''}.{name}")
 
     @contextmanager
     def login(self, url: str, role: str, *granted: str) -> Iterator[str]:

@@ -32,9 +32,9 @@ DECLARE c_base timestamp = TIMESTAMP '2000-01-01 00:00:00';
 DECLARE v_now timestamp;
 DECLARE v_minute timestamp;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
-    EXECUTE PROCEDURE mq_require_record_version;
-    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
+    EXECUTE PROCEDURE imq_require_record_version;
+    EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
     v_now = mq_utc_now();
     v_minute = DATEADD(DATEDIFF(MINUTE FROM c_base TO v_now) - 1 MINUTE TO c_base);
     FOR

@@ -34,27 +34,27 @@ DECLARE v_reader mq_name;
 DECLARE v_dead bigint;
 DECLARE v_sent_at timestamp;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('reader', p_reader, 0);
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
-    EXECUTE PROCEDURE mq_require_range('completed', p_completed, 0, 1000000000);
-    EXECUTE PROCEDURE mq_require_range('failed', p_failed, 0, 1000000000);
-    EXECUTE PROCEDURE mq_require_range('dead', p_dead, 0, 1000000000);
-    EXECUTE PROCEDURE mq_require_range('busy_ms', p_busy_ms, 0, 10000000000);
-    EXECUTE PROCEDURE mq_require_range('waited_ms', p_waited_ms, 0, 10000000000000);
-    EXECUTE PROCEDURE mq_require_range('sent', p_sent, 0, 1000000000);
-    EXECUTE PROCEDURE mq_require_range('next_seconds', p_next_seconds, 0, 3600);
-    EXECUTE PROCEDURE mq_require_record_version;
+    EXECUTE PROCEDURE imq_require_name('reader', p_reader, 0);
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE imq_require_range('completed', p_completed, 0, 1000000000);
+    EXECUTE PROCEDURE imq_require_range('failed', p_failed, 0, 1000000000);
+    EXECUTE PROCEDURE imq_require_range('dead', p_dead, 0, 1000000000);
+    EXECUTE PROCEDURE imq_require_range('busy_ms', p_busy_ms, 0, 10000000000);
+    EXECUTE PROCEDURE imq_require_range('waited_ms', p_waited_ms, 0, 10000000000000);
+    EXECUTE PROCEDURE imq_require_range('sent', p_sent, 0, 1000000000);
+    EXECUTE PROCEDURE imq_require_range('next_seconds', p_next_seconds, 0, 3600);
+    EXECUTE PROCEDURE imq_require_record_version;
     v_now = mq_utc_now();
     v_sent_at = MINVALUE(COALESCE(p_sent_at, v_now), v_now);
     v_reader = p_reader;
-    EXECUTE PROCEDURE mq_save_report(p_type, v_reader, v_now, COALESCE(p_completed, 0), COALESCE(p_failed, 0), p_dead,
+    EXECUTE PROCEDURE imq_save_report(p_type, v_reader, v_now, COALESCE(p_completed, 0), COALESCE(p_failed, 0), p_dead,
         COALESCE(p_busy_ms, 0), COALESCE(p_waited_ms, 0), COALESCE(p_next_seconds, 60))
     RETURNING_VALUES v_dead;
     IF (p_completed > 0 OR p_failed > 0 OR v_dead > 0 OR p_busy_ms > 0 OR p_waited_ms > 0) THEN
-        EXECUTE PROCEDURE mq_add_throughput(p_type, v_reader, v_now, 0, COALESCE(p_completed, 0), COALESCE(p_failed, 0), v_dead,
+        EXECUTE PROCEDURE imq_add_throughput(p_type, v_reader, v_now, 0, COALESCE(p_completed, 0), COALESCE(p_failed, 0), v_dead,
             COALESCE(p_waited_ms, 0), COALESCE(p_busy_ms, 0));
     IF (p_sent > 0 AND v_sent_at > DATEADD(-24 HOUR TO v_now)) THEN
-        EXECUTE PROCEDURE mq_add_throughput(p_type, v_reader, v_sent_at, p_sent, 0, 0, 0, 0, 0);
+        EXECUTE PROCEDURE imq_add_throughput(p_type, v_reader, v_sent_at, p_sent, 0, 0, 0, 0, 0);
     reported_at = v_now;
     SUSPEND;
 END^

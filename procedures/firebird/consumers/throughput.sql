@@ -28,8 +28,8 @@ AS
 DECLARE c_base timestamp = TIMESTAMP '2000-01-01 00:00:00';
 DECLARE v_since timestamp;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
-    EXECUTE PROCEDURE mq_require_record_version;
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
+    EXECUTE PROCEDURE imq_require_record_version;
     -- Includes the minute of p_since.
     v_since = DATEADD(DATEDIFF(MINUTE FROM c_base TO COALESCE(p_since, DATEADD(-1 HOUR TO mq_utc_now()))) MINUTE TO c_base);
     -- As double precision: the reports of many consumers may add up to more than a bigint.

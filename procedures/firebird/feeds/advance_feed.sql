@@ -21,17 +21,17 @@ AS
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_last bigint;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
-    EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
-    SELECT quoted, last_number FROM mq_find_feed(:p_feed) INTO v_quoted, v_last;
-    EXECUTE PROCEDURE mq_require_rights(v_quoted, NULL, 0);
+    EXECUTE PROCEDURE imq_require_name('feed', p_feed, 0);
+    EXECUTE PROCEDURE imq_require_name('consumer', p_consumer, 0);
+    SELECT quoted, last_number FROM imq_find_feed(:p_feed) INTO v_quoted, v_last;
+    EXECUTE PROCEDURE imq_require_rights(v_quoted, NULL, 0);
     -- A consumer past the last number would miss the rows numbered later.
     IF (p_position IS NULL OR p_position NOT BETWEEN 0 AND v_last) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'position: must be 0 to ' || v_last || ', the feed''s last number' || COALESCE(', not ' || p_position, ''));
-    EXECUTE PROCEDURE mq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES "POSITION";
+    EXECUTE PROCEDURE imq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES "POSITION";
     IF ("POSITION" IS NULL) THEN
-        EXECUTE PROCEDURE mq_add_number('feed_consumer', p_feed, p_consumer, p_position);
+        EXECUTE PROCEDURE imq_add_number('feed_consumer', p_feed, p_consumer, p_position);
     ELSE IF (p_position > "POSITION") THEN
         UPDATE mq_feed_consumer SET "POSITION" = :p_position, moved_at = mq_utc_now()
         WHERE feed = :p_feed AND consumer = :p_consumer;

@@ -19,12 +19,12 @@ RETURNS (
 AS
 DECLARE v_count bigint;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
-    EXECUTE PROCEDURE mq_require_range('count', p_count, 1, 1000000000);
+    EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
+    EXECUTE PROCEDURE imq_require_range('count', p_count, 1, 1000000000);
     v_count = COALESCE(p_count, 1);
-    EXECUTE PROCEDURE mq_lock_row('counter', p_name, NULL) RETURNING_VALUES last;
+    EXECUTE PROCEDURE imq_lock_row('counter', p_name, NULL) RETURNING_VALUES last;
     IF (last IS NULL) THEN
-        EXECUTE PROCEDURE mq_add_number('counter', p_name, NULL, v_count);
+        EXECUTE PROCEDURE imq_add_number('counter', p_name, NULL, v_count);
     ELSE
         UPDATE mq_counter SET last_number = :last + :v_count WHERE name = :p_name;
     last = COALESCE(last, 0) + v_count;

@@ -36,41 +36,41 @@ DECLARE v_old_table varchar(63) CHARACTER SET UTF8;
 DECLARE v_old_sync varchar(63) CHARACTER SET UTF8;
 DECLARE v_old_keys mq_text;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
+    EXECUTE PROCEDURE imq_require_name('feed', p_feed, 0);
     -- A snapshot could show an older highest number.
     IF (RDB$GET_CONTEXT('SYSTEM', 'ISOLATION_LEVEL') <> 'READ COMMITTED') THEN
-        EXECUTE PROCEDURE mq_require_read_committed;
-    SELECT name, quoted FROM mq_find_table('table', :p_table) INTO v_table, v_quoted;
-    SELECT LIST(quoted) FROM mq_find_columns('key_columns', :v_table, COALESCE(:p_key_columns, '')) INTO v_keys;
+        EXECUTE PROCEDURE imq_require_read_committed;
+    SELECT name, quoted FROM imq_find_table('table', :p_table) INTO v_table, v_quoted;
+    SELECT LIST(quoted) FROM imq_find_columns('key_columns', :v_table, COALESCE(:p_key_columns, '')) INTO v_keys;
     SELECT COUNT(*), MAX(name), MAX(quoted), MAX(type), MAX(nullable)
-    FROM mq_find_columns('sync_column', :v_table, COALESCE(:p_sync_column, ''))
+    FROM imq_find_columns('sync_column', :v_table, COALESCE(:p_sync_column, ''))
     INTO v_count, v_sync, v_sync_quoted, v_type, v_nullable;
     IF (v_count > 1 OR POSITION(',' || v_sync_quoted || ',', ',' || v_keys || ',') > 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'sync_column: must be one column that is not in key_columns');
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'sync_column: must be one column that is not in key_columns');
 
     BEGIN
-        EXECUTE PROCEDURE mq_require_rights(v_quoted, v_sync_quoted, 0);
+        EXECUTE PROCEDURE imq_require_rights(v_quoted, v_sync_quoted, 0);
         WHEN GDSCODE read_only_field DO
             v_type = 'computed';
     END
 
-    IF (mq_has_key(v_table, v_keys) = 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+    IF (imq_has_key(v_table, v_keys) = 0) THEN
+        EXECUTE PROCEDURE imq_raise_error('unsuitable_table',
             'key_columns: must include all columns of the primary key of ' || v_table || ', or of a unique index of NOT NULL columns');
     IF (v_type <> 'BIGINT' OR v_nullable = 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column: must be a bigint column that allows NULL: ALTER TABLE '
+        EXECUTE PROCEDURE imq_raise_error('unsuitable_table', 'sync_column: must be a bigint column that allows NULL: ALTER TABLE '
             || v_quoted || ' ALTER COLUMN ' || v_sync_quoted || TRIM(IIF(v_type <> 'BIGINT', ' TYPE BIGINT', ' DROP NOT NULL')));
-    IF (mq_find_index(v_table, v_sync_quoted) IS NULL) THEN
+    IF (imq_find_index(v_table, v_sync_quoted) IS NULL) THEN
     BEGIN
         v_statement = LEFT(v_table, 15) || '_' || LEFT(v_sync, 15);
         IF (OCTET_LENGTH(v_statement) > 31) THEN
             v_statement = 'SYNC_' || ABS(HASH(v_statement));
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column: needs an ascending index: CREATE INDEX "'
+        EXECUTE PROCEDURE imq_raise_error('unsuitable_table', 'sync_column: needs an ascending index: CREATE INDEX "'
             || REPLACE(v_statement, '"', '') || '" ON ' || v_quoted || ' (' || v_sync_quoted || ')');
     END
 
-    EXECUTE PROCEDURE mq_lock_row('stripe', v_table, v_sync) RETURNING_VALUES v_last;
-    EXECUTE PROCEDURE mq_lock_row('stripe', p_feed, NULL) RETURNING_VALUES v_last;
+    EXECUTE PROCEDURE imq_lock_row('stripe', v_table, v_sync) RETURNING_VALUES v_last;
+    EXECUTE PROCEDURE imq_lock_row('stripe', p_feed, NULL) RETURNING_VALUES v_last;
     SELECT FIRST 1 name, table_name, sync_column, key_columns FROM mq_feed
     WHERE name = :p_feed OR table_name = :v_table AND sync_column = :v_sync
     ORDER BY IIF(name = :p_feed, 0, 1)
@@ -100,9 +100,9 @@ END]', '{"table"}', v_quoted), '{"sync"}', v_sync_quoted)
         VALUES (:p_feed, :v_last, mq_utc_now(), :v_table, :v_sync, :v_keys);
     END
     ELSE IF (v_old_feed <> p_feed) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'sync_column: already used by feed ' || v_old_feed);
+        EXECUTE PROCEDURE imq_raise_error('unsuitable_table', 'sync_column: already used by feed ' || v_old_feed);
     ELSE IF (v_old_table <> v_table OR v_old_sync <> v_sync OR v_old_keys <> v_keys) THEN
-        EXECUTE PROCEDURE mq_raise_error('already_exists',
+        EXECUTE PROCEDURE imq_raise_error('already_exists',
             'feed: ' || p_feed || ' exists with other columns or another table: drop_feed first');
     SUSPEND;
 END^

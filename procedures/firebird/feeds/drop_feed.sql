@@ -21,17 +21,17 @@ DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_sync varchar(130) CHARACTER SET UTF8;
 DECLARE v_last bigint;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
-    EXECUTE PROCEDURE mq_lock_row('feed', p_feed, NULL) RETURNING_VALUES v_last;
+    EXECUTE PROCEDURE imq_require_name('feed', p_feed, 0);
+    EXECUTE PROCEDURE imq_lock_row('feed', p_feed, NULL) RETURNING_VALUES v_last;
     -- Firebird 3.0 could miss a row that is not locked: see lock_row.
     SELECT '"' || REPLACE(f.table_name, '"', '""') || '"',
-        IIF(r.rdb$view_blr IS NULL AND mq_is_sync_column(f.table_name, f.sync_column) = 1, '"' || REPLACE(f.sync_column, '"', '""') || '"', NULL)
+        IIF(r.rdb$view_blr IS NULL AND imq_is_sync_column(f.table_name, f.sync_column) = 1, '"' || REPLACE(f.sync_column, '"', '""') || '"', NULL)
     FROM mq_feed AS f
     JOIN rdb$relations AS r ON r.rdb$relation_name = f.table_name
     WHERE f.name = :p_feed
     INTO v_quoted, v_sync;
     IF (v_quoted IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_require_rights(v_quoted, v_sync, 0);
+        EXECUTE PROCEDURE imq_require_rights(v_quoted, v_sync, 0);
     DELETE FROM mq_feed WHERE name = :p_feed;
     "COUNT" = ROW_COUNT;
     DELETE FROM mq_feed_consumer WHERE feed = :p_feed;

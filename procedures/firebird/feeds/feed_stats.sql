@@ -29,11 +29,11 @@ DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_sync varchar(130) CHARACTER SET UTF8;
 DECLARE v_statement mq_argument;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('feed', p_feed, 1);
+    EXECUTE PROCEDURE imq_require_name('feed', p_feed, 1);
     IF (p_feed IS NOT NULL) THEN
     BEGIN
         SELECT f.quoted, f.sync
-        FROM mq_find_feed(:p_feed) AS f
+        FROM imq_find_feed(:p_feed) AS f
         JOIN rdb$relations AS r ON r.rdb$relation_name = f.name AND r.rdb$owner_name = CURRENT_USER
         INTO v_quoted, v_sync;
         IF (v_quoted IS NOT NULL) THEN

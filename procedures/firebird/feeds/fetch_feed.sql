@@ -27,27 +27,27 @@ DECLARE v_last bigint;
 DECLARE v_position bigint = 0;
 DECLARE v_statement mq_text;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
-    EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
-    EXECUTE PROCEDURE mq_require_record_version;
-    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
+    EXECUTE PROCEDURE imq_require_name('feed', p_feed, 0);
+    EXECUTE PROCEDURE imq_require_name('consumer', p_consumer, 0);
+    EXECUTE PROCEDURE imq_require_record_version;
+    EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
     -- Read the counter before the rows: all numbers up to it are committed, and no row above it is read. On Firebird 3.0
     -- each statement, and even each row, is read as committed at that moment.
-    SELECT name, quoted, sync, key_columns, last_number FROM mq_find_feed(:p_feed)
+    SELECT name, quoted, sync, key_columns, last_number FROM imq_find_feed(:p_feed)
     INTO v_name, v_quoted, v_sync, v_keys, v_last;
     SELECT "POSITION" FROM mq_feed_consumer WHERE feed = :p_feed AND consumer = :p_consumer INTO v_position;
     v_statement = 'SELECT "t".{"sync"}, {"key"}, {"row"} FROM {"table"} AS "t"
         WHERE "t".{"sync"} > ? AND "t".{"sync"} <= ? ORDER BY "t".{"sync"} ROWS CAST(? AS bigint)';
     v_statement = REPLACE(REPLACE(v_statement, '{"table"}', v_quoted), '{"sync"}', v_sync);
-    v_statement = REPLACE(v_statement, '{"key"}', mq_row_json(v_name, v_keys, 't'));
-    v_statement = REPLACE(v_statement, '{"row"}', mq_row_json(v_name, NULL, 't'));
+    v_statement = REPLACE(v_statement, '{"key"}', imq_row_json(v_name, v_keys, 't'));
+    v_statement = REPLACE(v_statement, '{"row"}', imq_row_json(v_name, NULL, 't'));
     FOR EXECUTE STATEMENT (v_statement) (v_position, v_last, COALESCE(p_size, 100))
         INTO "POSITION", "KEY", "ROW"
     DO
         SUSPEND;
     WHEN GDSCODE no_priv DO
     BEGIN
-        EXECUTE PROCEDURE mq_require_rights(v_quoted, NULL, 0);
+        EXECUTE PROCEDURE imq_require_rights(v_quoted, NULL, 0);
         EXCEPTION;
     END
 END^

@@ -29,10 +29,10 @@ DECLARE v_last bigint;
 DECLARE v_number bigint;
 DECLARE v_statement mq_text;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
-    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
-    EXECUTE PROCEDURE mq_require_read_committed;
-    SELECT quoted, label, sync, key_columns FROM mq_find_feed(:p_feed) INTO v_quoted, v_label, v_sync, v_keys;
+    EXECUTE PROCEDURE imq_require_name('feed', p_feed, 0);
+    EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
+    EXECUTE PROCEDURE imq_require_read_committed;
+    SELECT quoted, label, sync, key_columns FROM imq_find_feed(:p_feed) INTO v_quoted, v_label, v_sync, v_keys;
     "COUNT" = 0;
     EXECUTE STATEMENT REPLACE(REPLACE('SELECT 1 FROM {"table"} AS t WHERE t.{"sync"} IS NULL ORDER BY t.{"sync"} ROWS 1',
         '{"table"}', v_quoted), '{"sync"}', v_sync)
@@ -40,11 +40,11 @@ BEGIN
     IF (v_any IS NOT NULL) THEN
     BEGIN
         -- Lock the counter before the rows: a publisher that waits here holds no row locks.
-        EXECUTE PROCEDURE mq_lock_row('feed', p_feed, NULL) RETURNING_VALUES v_last;
+        EXECUTE PROCEDURE imq_lock_row('feed', p_feed, NULL) RETURNING_VALUES v_last;
         IF (v_last IS NULL) THEN
-            EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
+            EXECUTE PROCEDURE imq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
         SELECT LIST('t."' || REPLACE(name, '"', '""') || '" AS k' || n), LIST('d.k' || n)
-        FROM mq_split_names('key_columns', :v_keys) INTO v_keys, v_order;
+        FROM imq_split_names('key_columns', :v_keys) INTO v_keys, v_order;
         -- Placeholders look like {"table"}. A quoted name cannot contain one, because its double quotes are doubled.
         v_statement = q'[EXECUTE BLOCK (p_last bigint = ?, p_to bigint = ?, p_size bigint = ?)
 RETURNS (number bigint)
@@ -83,8 +83,8 @@ BEGIN
 END]';
         v_statement = REPLACE(v_statement, '{"check"}',
             'IF (v_given IS DISTINCT FROM v_last) THEN BEGIN number = -1; SUSPEND; EXIT; END');
-        v_statement = REPLACE(v_statement, '{"number_row_c1"}', mq_number_row('c1'));
-        v_statement = REPLACE(v_statement, '{"number_row_c2"}', mq_number_row('c2'));
+        v_statement = REPLACE(v_statement, '{"number_row_c1"}', imq_number_row('c1'));
+        v_statement = REPLACE(v_statement, '{"number_row_c2"}', imq_number_row('c2'));
         v_statement = REPLACE(REPLACE(v_statement, '{"keys"}', v_keys), '{"order"}', v_order);
         v_statement = REPLACE(REPLACE(v_statement, '{"table"}', v_quoted), '{"sync"}', v_sync);
         -- On 4.0 an UPDATE of a row that was changed and committed since this call began breaks the block: it returns no row
@@ -99,7 +99,7 @@ END]';
             IN AUTONOMOUS TRANSACTION DO
                 UPDATE mq_feed SET last_number = last_number WHERE name = :p_feed;
         IF (v_number = -1) THEN
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+            EXECUTE PROCEDURE imq_raise_error('unsuitable_table',
                 'a trigger of ' || v_label || ' prevents numbering: it must not set the sync column');
         "COUNT" = v_number - v_last;
         UPDATE mq_feed SET last_number = :v_number WHERE name = :p_feed;
@@ -107,7 +107,7 @@ END]';
     SUSPEND;
     WHEN GDSCODE no_priv DO
     BEGIN
-        EXECUTE PROCEDURE mq_require_rights(v_quoted, v_sync, 0);
+        EXECUTE PROCEDURE imq_require_rights(v_quoted, v_sync, 0);
         EXCEPTION;
     END
 END^

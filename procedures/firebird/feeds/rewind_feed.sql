@@ -20,14 +20,14 @@ AS
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_stands bigint;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('feed', p_feed, 0);
-    EXECUTE PROCEDURE mq_require_name('consumer', p_consumer, 0);
-    SELECT quoted FROM mq_find_feed(:p_feed) INTO v_quoted;
-    EXECUTE PROCEDURE mq_require_rights(v_quoted, NULL, 0);
-    EXECUTE PROCEDURE mq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES v_stands;
+    EXECUTE PROCEDURE imq_require_name('feed', p_feed, 0);
+    EXECUTE PROCEDURE imq_require_name('consumer', p_consumer, 0);
+    SELECT quoted FROM imq_find_feed(:p_feed) INTO v_quoted;
+    EXECUTE PROCEDURE imq_require_rights(v_quoted, NULL, 0);
+    EXECUTE PROCEDURE imq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES v_stands;
     "POSITION" = COALESCE(p_position, 0);
     IF ("POSITION" NOT BETWEEN 0 AND COALESCE(v_stands, 0)) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'position: must be 0 to ' || COALESCE(v_stands, 0) || ', the consumer''s position, not ' || p_position);
     UPDATE mq_feed_consumer SET "POSITION" = :"POSITION", moved_at = mq_utc_now()
     WHERE feed = :p_feed AND consumer = :p_consumer AND "POSITION" > :"POSITION";

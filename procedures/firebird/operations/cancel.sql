@@ -18,14 +18,14 @@ DECLARE v_type mq_name;
 DECLARE v_grouped smallint;
 BEGIN
     IF (p_id IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'id: must not be NULL');
-    EXECUTE PROCEDURE mq_require_read_committed;
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL');
+    EXECUTE PROCEDURE imq_require_read_committed;
     "COUNT" = 0;
     SELECT m.type FROM mq_message AS m WHERE m.id = :p_id INTO v_type;
     IF (v_type IS NOT NULL) THEN
     BEGIN
-        SELECT grouped FROM mq_policy(:v_type) INTO v_grouped;
-        EXECUTE PROCEDURE mq_erase(v_type, p_id, 'NE', v_grouped) RETURNING_VALUES "COUNT";
+        SELECT grouped FROM imq_policy(:v_type) INTO v_grouped;
+        EXECUTE PROCEDURE imq_erase(v_type, p_id, 'NE', v_grouped) RETURNING_VALUES "COUNT";
     END
     SUSPEND;
 END^

@@ -42,16 +42,16 @@ AS
 DECLARE v_id bigint;
 DECLARE v_group_key mq_name;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
-    EXECUTE PROCEDURE mq_require_name('dedup_key', p_dedup_key, 1);
-    EXECUTE PROCEDURE mq_require_name('group_key', p_group_key, 1);
-    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
-    EXECUTE PROCEDURE mq_require_range('body_length', p_body_length, 0, 16777216);
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
+    EXECUTE PROCEDURE imq_require_name('dedup_key', p_dedup_key, 1);
+    EXECUTE PROCEDURE imq_require_name('group_key', p_group_key, 1);
+    EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
+    EXECUTE PROCEDURE imq_require_range('body_length', p_body_length, 0, 16777216);
     IF (p_id IS NULL AND p_type IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'type: must not be NULL unless id is given');
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'type: must not be NULL unless id is given');
     IF (p_id IS NULL AND p_dedup_key IS NULL AND p_group_key IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'id: must not be NULL unless dedup_key or group_key is given');
-    EXECUTE PROCEDURE mq_require_record_version;
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL unless dedup_key or group_key is given');
+    EXECUTE PROCEDURE imq_require_record_version;
     p_size = COALESCE(p_size, 10);
     IF (p_id IS NULL AND p_dedup_key IS NULL) THEN
         v_group_key = p_group_key;
@@ -60,7 +60,7 @@ BEGIN
         UNION ALL
         SELECT d.id FROM mq_dedup AS d WHERE d.type = :p_type AND d.dedup_key = :p_dedup_key AND :p_id IS NULL
         UNION ALL
-        SELECT g.id FROM mq_ids_of_group(:p_type, :v_group_key, :p_size) AS g
+        SELECT g.id FROM imq_ids_of_group(:p_type, :v_group_key, :p_size) AS g
         INTO v_id
     DO
         FOR

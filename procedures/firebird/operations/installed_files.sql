@@ -21,7 +21,7 @@ BEGIN
     -- Migrations and grants.sql create no object of their name, so there is nothing to compare.
     FOR
         SELECT i.name, i.kind, i.sha256,
-            IIF(i.kind = 'procedure' AND i.fingerprint IS DISTINCT FROM mq_object_fingerprint(i.name), 1, 0), i.applied_at
+            IIF(i.kind = 'procedure' AND i.fingerprint IS DISTINCT FROM imq_object_fingerprint(i.name), 1, 0), i.applied_at
         FROM mq_installed AS i
         ORDER BY i.name
         INTO name, kind, sha256, changed, applied_at

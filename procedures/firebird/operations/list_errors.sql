@@ -22,13 +22,13 @@ RETURNS (
 AS
 DECLARE v_hash bigint;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
-    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
-    EXECUTE PROCEDURE mq_require_record_version;
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
+    EXECUTE PROCEDURE imq_require_record_version;
     p_size = COALESCE(p_size, 20);
     FOR
         SELECT g.error, g."COUNT", g.first_at, g.last_at, g.error_hash
-        FROM mq_count_errors(:p_type) AS g
+        FROM imq_count_errors(:p_type) AS g
         ORDER BY g."COUNT" DESC, g.error
         ROWS :p_size
         INTO error, "COUNT", first_at, last_at, v_hash

@@ -29,8 +29,8 @@ RETURNS (
 )
 AS
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
-    EXECUTE PROCEDURE mq_require_record_version;
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
+    EXECUTE PROCEDURE imq_require_record_version;
     FOR
         SELECT q.type
         FROM mq_queue AS q
@@ -43,7 +43,7 @@ BEGIN
     BEGIN
         SELECT p.lease_seconds, p.max_attempts, p.backoff_seconds, p.backoff_max_seconds, p.on_complete, p.ordered, p.notify,
             p.max_active, p.rate, p.rate_seconds, p.group_max_active, p.group_rate, p.group_rate_seconds, p.paused
-        FROM mq_policy(:type) AS p
+        FROM imq_policy(:type) AS p
         INTO lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
             rate_seconds, group_max_active, group_rate, group_rate_seconds, paused;
         SUSPEND;

@@ -39,19 +39,19 @@ DECLARE v_size integer;
 DECLARE v_grouped smallint;
 DECLARE v_from timestamp;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     -- LIKE, because = ignores trailing blanks.
     IF (p_state NOT LIKE 'N' AND p_state NOT LIKE 'A' AND p_state NOT LIKE 'E' AND p_state NOT LIKE 'C') THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'state: must be N, A, E or C');
-    EXECUTE PROCEDURE mq_require_record_version;
-    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
-    EXECUTE PROCEDURE mq_require_range('body_length', p_body_length, 0, 16777216);
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'state: must be N, A, E or C');
+    EXECUTE PROCEDURE imq_require_record_version;
+    EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
+    EXECUTE PROCEDURE imq_require_range('body_length', p_body_length, 0, 16777216);
     state = COALESCE(p_state, 'N');
     v_size = COALESCE(p_size, 10);
 
     IF (state = 'N') THEN
     BEGIN
-        SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
+        SELECT grouped FROM imq_policy(:p_type) INTO v_grouped;
         IF (v_grouped = 1) THEN
             FOR
                 SELECT m.id, m.type, IIF(OCTET_LENGTH(m.body) > :p_body_length, LEFT(m.body, :p_body_length), m.body), m.headers,
@@ -124,7 +124,7 @@ BEGIN
 
     ELSE IF (state = 'E') THEN
     BEGIN
-        v_from = mq_newest_from('dead', p_type, v_size);
+        v_from = imq_newest_from('dead', p_type, v_size);
         FOR
             SELECT m.id, m.type, IIF(OCTET_LENGTH(m.body) > :p_body_length, LEFT(m.body, :p_body_length), m.body), m.headers,
                 m.priority, m.group_key, m.dedup_key, e.attempts, m.created_at, m.source, e.reader, e.died_at, e.error
@@ -140,7 +140,7 @@ BEGIN
 
     ELSE
     BEGIN
-        v_from = mq_newest_from('archive', p_type, v_size);
+        v_from = imq_newest_from('archive', p_type, v_size);
         FOR
             SELECT a.id, a.type, IIF(OCTET_LENGTH(a.body) > :p_body_length, LEFT(a.body, :p_body_length), a.body), a.headers,
                 a.priority, a.group_key, a.dedup_key, a.attempts, a.created_at, a.source, a.reader, a.completed_at

@@ -20,15 +20,15 @@ DECLARE v_grouped smallint;
 DECLARE v_id bigint;
 DECLARE v_gone integer;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     -- LIKE, because = ignores trailing blanks.
     IF (p_state IS NULL OR p_state NOT LIKE 'N' AND p_state NOT LIKE 'E' AND p_state NOT LIKE 'C') THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'state: must be N, E or C');
-    EXECUTE PROCEDURE mq_require_read_committed;
-    SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'state: must be N, E or C');
+    EXECUTE PROCEDURE imq_require_read_committed;
+    SELECT grouped FROM imq_policy(:p_type) INTO v_grouped;
     "COUNT" = 0;
     IF (p_state LIKE 'C') THEN
-        EXECUTE PROCEDURE mq_erase_archived(p_type, NULL, 10000) RETURNING_VALUES "COUNT";
+        EXECUTE PROCEDURE imq_erase_archived(p_type, NULL, 10000) RETURNING_VALUES "COUNT";
     ELSE IF (p_state LIKE 'E') THEN
         FOR
             SELECT id FROM mq_dead WHERE type = :p_type
@@ -37,7 +37,7 @@ BEGIN
             INTO v_id
         DO
         BEGIN
-            EXECUTE PROCEDURE mq_erase(p_type, v_id, 'E', v_grouped) RETURNING_VALUES v_gone;
+            EXECUTE PROCEDURE imq_erase(p_type, v_id, 'E', v_grouped) RETURNING_VALUES v_gone;
             "COUNT" = "COUNT" + v_gone;
             IF ("COUNT" = 10000) THEN
                 LEAVE;
@@ -52,7 +52,7 @@ BEGIN
                 INTO v_id
             DO
             BEGIN
-                EXECUTE PROCEDURE mq_erase(p_type, v_id, 'N', v_grouped) RETURNING_VALUES v_gone;
+                EXECUTE PROCEDURE imq_erase(p_type, v_id, 'N', v_grouped) RETURNING_VALUES v_gone;
                 "COUNT" = "COUNT" + v_gone;
                 IF ("COUNT" = 10000) THEN
                     LEAVE;
@@ -65,7 +65,7 @@ BEGIN
                 INTO v_id
             DO
             BEGIN
-                EXECUTE PROCEDURE mq_erase(p_type, v_id, 'N', v_grouped) RETURNING_VALUES v_gone;
+                EXECUTE PROCEDURE imq_erase(p_type, v_id, 'N', v_grouped) RETURNING_VALUES v_gone;
                 "COUNT" = "COUNT" + v_gone;
                 IF ("COUNT" = 10000) THEN
                     LEAVE;
@@ -78,7 +78,7 @@ BEGIN
                 INTO v_id
             DO
             BEGIN
-                EXECUTE PROCEDURE mq_erase(p_type, v_id, 'N', v_grouped) RETURNING_VALUES v_gone;
+                EXECUTE PROCEDURE imq_erase(p_type, v_id, 'N', v_grouped) RETURNING_VALUES v_gone;
                 "COUNT" = "COUNT" + v_gone;
                 IF ("COUNT" = 10000) THEN
                     LEAVE;

@@ -17,10 +17,10 @@ RETURNS (
 AS
 BEGIN
     IF (p_before IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'before: must not be NULL');
-    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
-    EXECUTE PROCEDURE mq_require_read_committed;
-    EXECUTE PROCEDURE mq_erase_archived(NULL, p_before, COALESCE(p_size, 1000)) RETURNING_VALUES "COUNT";
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'before: must not be NULL');
+    EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
+    EXECUTE PROCEDURE imq_require_read_committed;
+    EXECUTE PROCEDURE imq_erase_archived(NULL, p_before, COALESCE(p_size, 1000)) RETURNING_VALUES "COUNT";
     SUSPEND;
 END^
 

@@ -171,7 +171,7 @@ BEGIN
                 FROM (
                     SELECT q.type
                     FROM (SELECT FIRST 1000 type FROM mq_queue WHERE grouped = 1 AND CHAR_LENGTH(type) > 0) AS q
-                    LEFT JOIN mq_stuck_groups(q.type, 1000) AS g ON 1 = 1
+                    LEFT JOIN imq_stuck_groups(q.type, 1000) AS g ON 1 = 1
                     WHERE g.group_key IS NOT NULL
                     ROWS 1000
                 ) AS s
@@ -206,7 +206,7 @@ BEGIN
             BEGIN
                 unit = 'indexes';
                 SELECT COUNT(*), LIST(w.item, ', ')
-                FROM mq_split_list('indexes', REPLACE('MQ_ARCHIVE_AGE MQ_ARCHIVE_PK MQ_ARCHIVE_TYPE MQ_BATCH_LEASE MQ_BATCH_PK MQ_BINDING_PK '
+                FROM imq_split_list('indexes', REPLACE('MQ_ARCHIVE_AGE MQ_ARCHIVE_PK MQ_ARCHIVE_TYPE MQ_BATCH_LEASE MQ_BATCH_PK MQ_BINDING_PK '
                     || 'MQ_BUCKET_FULL MQ_BUCKET_PK MQ_CLAIMED_PK MQ_CONSUMER_PK MQ_COUNTER_PK MQ_DEAD_AGE MQ_DEAD_ERROR MQ_DEAD_NUMBER MQ_DEAD_PK '
                     || 'MQ_DEDUP_PK MQ_DELAYED_DUE MQ_DELAYED_PK MQ_FEED_COLUMN MQ_FEED_CONSUMER_PK MQ_FEED_PK '
                     || 'MQ_GROUPED_PK MQ_GROUP_LOCK_PK MQ_INSTALLED_PK MQ_LIMITED_PK MQ_MARK_NEWEST MQ_MESSAGE_PK '

@@ -38,10 +38,10 @@ DECLARE v_oldest_ready timestamp;
 DECLARE v_oldest_grouped timestamp;
 DECLARE v_oldest_due timestamp;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
-    EXECUTE PROCEDURE mq_require_record_version;
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
+    EXECUTE PROCEDURE imq_require_record_version;
     v_now = mq_utc_now();
-    SELECT grouped, paused FROM mq_policy('') INTO v_default_by_group, v_default_paused;
+    SELECT grouped, paused FROM imq_policy('') INTO v_default_by_group, v_default_paused;
     FOR
         SELECT c.type, SUM(IIF(c.what = 'ready', c.first_count, 0)), SUM(IIF(c.what = 'grouped', c.first_count, 0)),
             SUM(IIF(c.what = 'delayed', c.first_count, 0)), SUM(IIF(c.what = 'delayed', c.second_count, 0)),
@@ -51,17 +51,17 @@ BEGIN
             MAX(IIF(c.what = 'policy', c.first_count, NULL)), MAX(IIF(c.what = 'policy', c.second_count, NULL))
         FROM (
             SELECT type, 'ready' AS what, first_count, second_count, oldest
-            FROM mq_count_types('ready', :p_type, :c_cap, :v_now)
+            FROM imq_count_types('ready', :p_type, :c_cap, :v_now)
             UNION ALL
             SELECT type, 'grouped', first_count, second_count, oldest
-            FROM mq_count_types('grouped', :p_type, :c_cap, :v_now)
+            FROM imq_count_types('grouped', :p_type, :c_cap, :v_now)
             UNION ALL
             SELECT type, 'delayed', first_count, second_count, oldest
-            FROM mq_count_types('delayed', :p_type, :c_cap, :v_now)
+            FROM imq_count_types('delayed', :p_type, :c_cap, :v_now)
             UNION ALL
-            SELECT type, 'batch', first_count, second_count, oldest FROM mq_count_types('batch', :p_type, :c_cap, :v_now)
+            SELECT type, 'batch', first_count, second_count, oldest FROM imq_count_types('batch', :p_type, :c_cap, :v_now)
             UNION ALL
-            SELECT type, 'dead', first_count, second_count, oldest FROM mq_count_types('dead', :p_type, :c_cap, :v_now)
+            SELECT type, 'dead', first_count, second_count, oldest FROM imq_count_types('dead', :p_type, :c_cap, :v_now)
             UNION ALL
             -- A type with only a policy also has a row, and so has a type that is given by name.
             SELECT type, 'policy', grouped, paused, NULL FROM mq_queue WHERE CHAR_LENGTH(type) > 0 AND :p_type IS NULL
@@ -81,14 +81,14 @@ BEGIN
         -- In a queue with groups the rows of mq_ready are tickets.
         ready = IIF(v_by_group = 1, v_grouped, v_ready);
         IF (ready > c_cap) THEN
-            EXECUTE PROCEDURE mq_estimate(IIF(v_by_group = 1, 'grouped', 'ready'), type, v_now) RETURNING_VALUES ready;
+            EXECUTE PROCEDURE imq_estimate(IIF(v_by_group = 1, 'grouped', 'ready'), type, v_now) RETURNING_VALUES ready;
         IF (v_due > c_cap) THEN
-            EXECUTE PROCEDURE mq_estimate('due', type, v_now) RETURNING_VALUES v_due;
+            EXECUTE PROCEDURE imq_estimate('due', type, v_now) RETURNING_VALUES v_due;
         ready = ready + v_due;
         IF (delayed > c_cap) THEN
-            EXECUTE PROCEDURE mq_estimate('delayed', type, v_now) RETURNING_VALUES delayed;
+            EXECUTE PROCEDURE imq_estimate('delayed', type, v_now) RETURNING_VALUES delayed;
         IF (dead > c_cap) THEN
-            EXECUTE PROCEDURE mq_estimate('dead', type, v_now) RETURNING_VALUES dead;
+            EXECUTE PROCEDURE imq_estimate('dead', type, v_now) RETURNING_VALUES dead;
         oldest_ready_seconds = MAXVALUE(DATEDIFF(MILLISECOND
             FROM COALESCE(IIF(v_by_group = 1, v_oldest_grouped, v_oldest_ready), v_oldest_due) TO v_now), 0) / 1e3;
         estimated = IIF(MAXVALUE(ready, delayed, dead) > c_cap, 1, 0);

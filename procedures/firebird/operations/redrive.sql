@@ -23,9 +23,9 @@ DECLARE v_grouped smallint;
 -- One more character than an error of list_errors has.
 DECLARE v_error varchar(201) CHARACTER SET UTF8;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
-    EXECUTE PROCEDURE mq_require_read_committed;
-    SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE imq_require_read_committed;
+    SELECT grouped FROM imq_policy(:p_type) INTO v_grouped;
     v_error = TRIM(TRAILING FROM LEFT(p_error, 201));
     "COUNT" = 0;
     FOR
@@ -57,7 +57,7 @@ BEGIN
         END
         IF (v_ok = 1) THEN
         BEGIN
-            EXECUTE PROCEDURE mq_put_back(p_type, v_id, 0, v_grouped);
+            EXECUTE PROCEDURE imq_put_back(p_type, v_id, 0, v_grouped);
             "COUNT" = "COUNT" + 1;
         END
         IF ("COUNT" = 10000) THEN
@@ -65,8 +65,8 @@ BEGIN
     END
     IF ("COUNT" > 0) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_lower_mark(p_type);
-        EXECUTE PROCEDURE mq_wake(p_type);
+        EXECUTE PROCEDURE imq_lower_mark(p_type);
+        EXECUTE PROCEDURE imq_wake(p_type);
     END
     SUSPEND;
 END^

@@ -16,10 +16,10 @@ RETURNS (
 )
 AS
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     UPDATE mq_queue AS q SET q.paused = 0 WHERE q.type = :p_type AND q.paused = 1;
     "COUNT" = ROW_COUNT;
-    EXECUTE PROCEDURE mq_wake(p_type);
+    EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
 END^
 

@@ -55,26 +55,26 @@ DECLARE v_old_max_active integer;
 DECLARE v_old_rate integer;
 DECLARE v_old_seconds integer;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
-    EXECUTE PROCEDURE mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    EXECUTE PROCEDURE mq_require_range('max_attempts', p_max_attempts, 1, 1000);
-    EXECUTE PROCEDURE mq_require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
-    EXECUTE PROCEDURE mq_require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    EXECUTE PROCEDURE imq_require_range('max_attempts', p_max_attempts, 1, 1000);
+    EXECUTE PROCEDURE imq_require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
+    EXECUTE PROCEDURE imq_require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);
     -- LIKE, because = ignores trailing blanks.
     IF (p_on_complete NOT LIKE 'delete' AND p_on_complete NOT LIKE 'archive') THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'on_complete: must be delete or archive');
-    EXECUTE PROCEDURE mq_require_range('ordered', p_ordered, 0, 1);
-    EXECUTE PROCEDURE mq_require_range('notify', p_notify, 0, 1);
-    EXECUTE PROCEDURE mq_require_range('max_active', p_max_active, 0, 1000000);
-    EXECUTE PROCEDURE mq_require_range('rate', p_rate, 0, 1000000);
-    EXECUTE PROCEDURE mq_require_range('rate_seconds', p_rate_seconds, 1, 86400);
-    EXECUTE PROCEDURE mq_require_range('group_max_active', p_group_max_active, 0, 1000000);
-    EXECUTE PROCEDURE mq_require_range('group_rate', p_group_rate, 0, 1000000);
-    EXECUTE PROCEDURE mq_require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'on_complete: must be delete or archive');
+    EXECUTE PROCEDURE imq_require_range('ordered', p_ordered, 0, 1);
+    EXECUTE PROCEDURE imq_require_range('notify', p_notify, 0, 1);
+    EXECUTE PROCEDURE imq_require_range('max_active', p_max_active, 0, 1000000);
+    EXECUTE PROCEDURE imq_require_range('rate', p_rate, 0, 1000000);
+    EXECUTE PROCEDURE imq_require_range('rate_seconds', p_rate_seconds, 1, 86400);
+    EXECUTE PROCEDURE imq_require_range('group_max_active', p_group_max_active, 0, 1000000);
+    EXECUTE PROCEDURE imq_require_range('group_rate', p_group_rate, 0, 1000000);
+    EXECUTE PROCEDURE imq_require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
     -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
     IF (COALESCE(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL
         AND RDB$GET_CONTEXT('SYSTEM', 'ISOLATION_LEVEL') <> 'READ COMMITTED') THEN
-        EXECUTE PROCEDURE mq_require_read_committed;
+        EXECUTE PROCEDURE imq_require_read_committed;
 
     BEGIN
         INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
@@ -95,7 +95,7 @@ BEGIN
     INTO ordered, on_complete, max_active, rate, group_max_active, group_rate, v_old_ordered, v_old_grouped,
         v_old_max_active, v_old_rate, v_old_seconds;
     IF (ordered = 1 AND group_max_active > 1) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'group_max_active: must be 0 or 1 on an ordered queue, not ' || group_max_active);
     v_grouped = IIF(ordered + group_max_active + group_rate > 0, 1, 0);
     IF ((v_grouped <> v_old_grouped OR ordered <> v_old_ordered) AND (
@@ -104,7 +104,7 @@ BEGIN
         OR EXISTS (SELECT 1 FROM mq_batch AS b WHERE b.type = :p_type)
         OR v_old_grouped = 1 AND EXISTS (SELECT 1 FROM mq_grouped AS g WHERE g.type = :p_type)
     )) THEN
-        EXECUTE PROCEDURE mq_raise_error('queue_not_empty',
+        EXECUTE PROCEDURE imq_raise_error('queue_not_empty',
             'ordered can change, and limits per group be added or removed, only while ' || p_type
                 || ' holds no new and no active message');
     IF (v_grouped > v_old_grouped) THEN
@@ -138,9 +138,9 @@ BEGIN
         INSERT INTO mq_limited (type, full_at) VALUES (:p_type, 0);
     IF (v_grouped = 1 AND (group_max_active <> v_old_max_active OR group_rate <> v_old_rate
         OR group_rate_seconds <> v_old_seconds)) THEN
-        EXECUTE PROCEDURE mq_loosen_groups(p_type);
+        EXECUTE PROCEDURE imq_rebuild_groups(p_type);
     IF (COALESCE(p_max_active, p_rate, p_rate_seconds, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_wake(p_type);
+        EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
 END^
 

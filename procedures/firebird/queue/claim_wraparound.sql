@@ -70,25 +70,25 @@ DECLARE v_last bigint;
 DECLARE v_more_last bigint;
 DECLARE v_count integer = 0;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
-    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
-    EXECUTE PROCEDURE mq_require_name('reader', p_reader, 1);
-    EXECUTE PROCEDURE mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    SELECT paused, grouped, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds FROM mq_policy(:p_type)
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
+    EXECUTE PROCEDURE imq_require_name('reader', p_reader, 1);
+    EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    SELECT paused, grouped, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds FROM imq_policy(:p_type)
     INTO v_paused, v_grouped, v_seconds, v_max_active, v_rate, v_rate_seconds;
     IF (v_grouped = 1) THEN
-        EXECUTE PROCEDURE mq_raise_error('queue_is_ordered',
+        EXECUTE PROCEDURE imq_raise_error('queue_is_ordered',
             'type: ' || p_type || ' is ordered or has limits per group; use claim_batch');
-    EXECUTE PROCEDURE mq_require_read_committed;
+    EXECUTE PROCEDURE imq_require_read_committed;
     IF (v_paused = 1) THEN
         EXIT;
     v_now = mq_utc_now();
     v_size = COALESCE(p_size, 1);
     IF (v_max_active + v_rate > 0) THEN
-        EXECUTE PROCEDURE mq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES v_size;
+        EXECUTE PROCEDURE imq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES v_size;
     IF (v_size = 0) THEN
         EXIT;
-    v_reader = mq_reader_name(p_reader);
+    v_reader = imq_reader_name(p_reader);
     batch_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
 
     SELECT n, after_id, low_until, promoted_to FROM mq_ring WHERE type = :p_type AND reader = ''
@@ -101,7 +101,7 @@ BEGIN
         v_full_scan = 1;
         v_promoted_to = '1900-01-01';
     END
-    EXECUTE PROCEDURE mq_fill_ring(p_type, v_size, v_full_scan, v_promoted_to, v_now, c_long)
+    EXECUTE PROCEDURE imq_fill_ring(p_type, v_size, v_full_scan, v_promoted_to, v_now, c_long)
         RETURNING_VALUES v_promoted_to, v_scanned;
 
     SELECT n, after_id FROM mq_ring WHERE type = :p_type AND reader = :v_reader
@@ -109,12 +109,12 @@ BEGIN
     INTO v_old_n, v_old_after;
     v_after = COALESCE(p_after_id, v_old_after, 0);
     v_round = COALESCE(v_old_n, 0) + IIF(p_after_id IS NULL, 0, 1);
-    EXECUTE PROCEDURE mq_take_ring(batch_key, 0, v_size, p_type, MAXVALUE(v_after, v_from), 9223372036854775807)
+    EXECUTE PROCEDURE imq_take_ring(batch_key, 0, v_size, p_type, MAXVALUE(v_after, v_from), 9223372036854775807)
         RETURNING_VALUES v_count, v_last;
     v_low_after = v_from;
     IF (v_count < v_size) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_scan_ring(p_type, v_from, v_after, IIF(v_count = 0, 1, 0), c_long)
+        EXECUTE PROCEDURE imq_scan_ring(p_type, v_from, v_after, IIF(v_count = 0, 1, 0), c_long)
             RETURNING_VALUES v_lowest_id, v_more;
         v_scanned = v_scanned + v_more;
         v_low_after = CASE
@@ -123,21 +123,21 @@ BEGIN
         END;
         v_more = v_count;
         IF (v_lowest_id IS NOT NULL) THEN
-            EXECUTE PROCEDURE mq_take_ring(batch_key, v_count, v_size, p_type, v_lowest_id - 1, v_after)
+            EXECUTE PROCEDURE imq_take_ring(batch_key, v_count, v_size, p_type, v_lowest_id - 1, v_after)
                 RETURNING_VALUES v_count, v_more_last;
         v_last = COALESCE(v_more_last, v_last);
         v_round = v_round + IIF(v_count > v_more, 1, 0);
     END
     IF (v_scanned >= c_long) THEN
-        EXECUTE PROCEDURE mq_renew_ring_mark(p_type, v_low_n, v_low_after,
+        EXECUTE PROCEDURE imq_renew_ring_mark(p_type, v_low_n, v_low_after,
             IIF(v_full_scan = 1, DATEADD(MINVALUE(10 * v_scanned, c_longest) MILLISECOND TO mq_utc_now()), v_low_until),
             v_promoted_to);
     IF (v_count = 0) THEN
         EXIT;
     IF (v_rate > 0) THEN
-        EXECUTE PROCEDURE mq_spend(p_type, v_count, v_rate, v_rate_seconds);
-    EXECUTE PROCEDURE mq_save_position(p_type, v_reader, v_size, v_round, v_last, v_old_n, v_old_after);
-    EXECUTE PROCEDURE mq_write_batch(batch_key, p_type, v_reader, v_seconds, NULL, NULL) RETURNING_VALUES lease_until;
+        EXECUTE PROCEDURE imq_spend(p_type, v_count, v_rate, v_rate_seconds);
+    EXECUTE PROCEDURE imq_save_position(p_type, v_reader, v_size, v_round, v_last, v_old_n, v_old_after);
+    EXECUTE PROCEDURE imq_write_batch(batch_key, p_type, v_reader, v_seconds, NULL, NULL) RETURNING_VALUES lease_until;
     -- Sort narrow rows first, then join: the sort carries no bodies.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
         FROM (SELECT id, attempt FROM mq_claimed WHERE batch_key = :batch_key ORDER BY n) AS c

@@ -23,18 +23,18 @@ DECLARE v_max_active integer;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 BEGIN
     IF (p_id IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'id: must not be NULL');
-    EXECUTE PROCEDURE mq_require_key(p_batch_key);
-    EXECUTE PROCEDURE mq_require_read_committed;
-    EXECUTE PROCEDURE mq_withdraw(p_id, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL');
+    EXECUTE PROCEDURE imq_require_key(p_batch_key);
+    EXECUTE PROCEDURE imq_require_read_committed;
+    EXECUTE PROCEDURE imq_leave_batch(p_id, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
     "COUNT" = 0;
     IF (v_type IS NOT NULL) THEN
     BEGIN
-        SELECT grouped, on_complete, max_active FROM mq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
-        EXECUTE PROCEDURE mq_settle(p_id, v_attempt, v_reader, v_on_complete, v_grouped, mq_utc_now());
+        SELECT grouped, on_complete, max_active FROM imq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
+        EXECUTE PROCEDURE imq_complete_messages(p_id, v_attempt, v_reader, v_on_complete, v_grouped, mq_utc_now());
         "COUNT" = 1;
         IF (v_max_active > 0) THEN
-            EXECUTE PROCEDURE mq_wake(v_type);
+            EXECUTE PROCEDURE imq_wake(v_type);
     END
     SUSPEND;
 END^

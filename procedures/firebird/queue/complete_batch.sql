@@ -25,30 +25,30 @@ DECLARE v_id bigint;
 DECLARE v_attempt smallint;
 BEGIN
     v_now = mq_utc_now();
-    EXECUTE PROCEDURE mq_require_key(p_batch_key);
-    EXECUTE PROCEDURE mq_require_read_committed;
-    EXECUTE PROCEDURE mq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds, v_id, v_attempt;
+    EXECUTE PROCEDURE imq_require_key(p_batch_key);
+    EXECUTE PROCEDURE imq_require_read_committed;
+    EXECUTE PROCEDURE imq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds, v_id, v_attempt;
     IF (v_type IS NULL) THEN
-        EXECUTE PROCEDURE mq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
+        EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
     "COUNT" = 0;
     IF (v_type IS NOT NULL) THEN
     BEGIN
-        SELECT grouped, on_complete, max_active FROM mq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
+        SELECT grouped, on_complete, max_active FROM imq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
         IF (v_id IS NOT NULL) THEN
         BEGIN
-            EXECUTE PROCEDURE mq_settle(v_id, v_attempt, v_reader, v_on_complete, v_grouped, v_now);
+            EXECUTE PROCEDURE imq_complete_messages(v_id, v_attempt, v_reader, v_on_complete, v_grouped, v_now);
             "COUNT" = 1;
         END
         FOR SELECT c.id, c.attempt FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key ORDER BY c.batch_key, c.id
             INTO v_id, v_attempt AS CURSOR done
         DO
         BEGIN
-            EXECUTE PROCEDURE mq_settle(v_id, v_attempt, v_reader, v_on_complete, v_grouped, v_now);
+            EXECUTE PROCEDURE imq_complete_messages(v_id, v_attempt, v_reader, v_on_complete, v_grouped, v_now);
             DELETE FROM mq_claimed WHERE CURRENT OF done;
             "COUNT" = "COUNT" + 1;
         END
         IF (v_max_active > 0) THEN
-            EXECUTE PROCEDURE mq_wake(v_type);
+            EXECUTE PROCEDURE imq_wake(v_type);
     END
     SUSPEND;
 END^

@@ -17,9 +17,9 @@ RETURNS (
 AS
 DECLARE v_found integer;
 BEGIN
-    EXECUTE PROCEDURE mq_require_key(p_batch_key);
-    EXECUTE PROCEDURE mq_require_range('seconds', p_seconds, 0, 315360000);
-    EXECUTE PROCEDURE mq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
+    EXECUTE PROCEDURE imq_require_key(p_batch_key);
+    EXECUTE PROCEDURE imq_require_range('seconds', p_seconds, 0, 315360000);
+    EXECUTE PROCEDURE imq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
     "COUNT" = 0;
     IF (v_found = 1) THEN
     BEGIN

@@ -24,20 +24,20 @@ DECLARE v_attempt smallint;
 DECLARE v_reader mq_name;
 BEGIN
     IF (p_id IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'id: must not be NULL');
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL');
     IF (p_batch_key IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_require_key(p_batch_key);
-    EXECUTE PROCEDURE mq_require_range('retry_after_seconds', p_retry_after_seconds, -1, 315360000);
-    EXECUTE PROCEDURE mq_require_read_committed;
+        EXECUTE PROCEDURE imq_require_key(p_batch_key);
+    EXECUTE PROCEDURE imq_require_range('retry_after_seconds', p_retry_after_seconds, -1, 315360000);
+    EXECUTE PROCEDURE imq_require_read_committed;
     IF (p_batch_key IS NULL) THEN
-        EXECUTE PROCEDURE mq_remove_ready(p_id) RETURNING_VALUES v_type, v_attempt, v_reader;
+        EXECUTE PROCEDURE imq_remove_ready(p_id) RETURNING_VALUES v_type, v_attempt, v_reader;
     ELSE
-        EXECUTE PROCEDURE mq_withdraw(p_id, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
+        EXECUTE PROCEDURE imq_leave_batch(p_id, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
     IF (v_type IS NOT NULL) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_fail_message(v_type, v_reader, p_id, v_attempt, p_retry_after_seconds,
+        EXECUTE PROCEDURE imq_fail_message(v_type, v_reader, p_id, v_attempt, p_retry_after_seconds,
             CAST(SUBSTRING(p_error FROM 1 FOR 4000) AS varchar(4000) CHARACTER SET UTF8)) RETURNING_VALUES state;
-        EXECUTE PROCEDURE mq_wake(v_type);
+        EXECUTE PROCEDURE imq_wake(v_type);
     END
     SUSPEND;
 END^

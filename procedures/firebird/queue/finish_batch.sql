@@ -45,19 +45,19 @@ DECLARE v_error mq_error;
 DECLARE v_state varchar(1) CHARACTER SET ASCII;
 BEGIN
     v_now = mq_utc_now();
-    EXECUTE PROCEDURE mq_require_key(p_batch_key);
-    EXECUTE PROCEDURE mq_require_range('next_size', p_next_size, 0, 10000);
-    EXECUTE PROCEDURE mq_require_read_committed;
-    EXECUTE PROCEDURE mq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds, v_id, v_attempt;
+    EXECUTE PROCEDURE imq_require_key(p_batch_key);
+    EXECUTE PROCEDURE imq_require_range('next_size', p_next_size, 0, 10000);
+    EXECUTE PROCEDURE imq_require_read_committed;
+    EXECUTE PROCEDURE imq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds, v_id, v_attempt;
     IF (v_type IS NULL) THEN
-        EXECUTE PROCEDURE mq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
+        EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
     IF (v_type IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
-    SELECT grouped, on_complete, max_active FROM mq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
+        EXECUTE PROCEDURE imq_raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
+    SELECT grouped, on_complete, max_active FROM imq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
     IF (OCTET_LENGTH(p_failures) > 0) THEN
     BEGIN
         -- If an id is listed twice, the first line counts.
-        FOR SELECT id, retry, error FROM mq_read_failures(:p_failures) INTO id, v_retry, v_error DO
+        FOR SELECT id, retry, error FROM imq_read_failures(:p_failures) INTO id, v_retry, v_error DO
         BEGIN
             attempt = NULL;
             IF (id = v_id) THEN
@@ -69,26 +69,26 @@ BEGIN
                 DELETE FROM mq_claimed WHERE batch_key = :p_batch_key AND id = :id RETURNING attempt INTO attempt;
             IF (attempt IS NOT NULL) THEN
             BEGIN
-                EXECUTE PROCEDURE mq_fail_message(v_type, v_reader, id, attempt, v_retry, v_error) RETURNING_VALUES v_state;
+                EXECUTE PROCEDURE imq_fail_message(v_type, v_reader, id, attempt, v_retry, v_error) RETURNING_VALUES v_state;
                 v_failed = v_failed + 1;
             END
         END
         IF (v_failed > 0) THEN
-            EXECUTE PROCEDURE mq_wake(v_type);
+            EXECUTE PROCEDURE imq_wake(v_type);
     END
     IF (v_id IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_settle(v_id, v_attempt, v_reader, v_on_complete, v_grouped, v_now);
+        EXECUTE PROCEDURE imq_complete_messages(v_id, v_attempt, v_reader, v_on_complete, v_grouped, v_now);
     FOR SELECT c.id, c.attempt FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key ORDER BY c.batch_key, c.id
         INTO id, attempt AS CURSOR done
     DO
     BEGIN
-        EXECUTE PROCEDURE mq_settle(id, attempt, v_reader, v_on_complete, v_grouped, v_now);
+        EXECUTE PROCEDURE imq_complete_messages(id, attempt, v_reader, v_on_complete, v_grouped, v_now);
         DELETE FROM mq_claimed WHERE CURRENT OF done;
     END
     IF (v_max_active > 0) THEN
-        EXECUTE PROCEDURE mq_wake(v_type);
+        EXECUTE PROCEDURE imq_wake(v_type);
     IF (p_next_size > 0) THEN
-        EXECUTE PROCEDURE mq_claim(v_type, p_next_size, v_reader, v_seconds, IIF(p_next_size = 1, 1, 0))
+        EXECUTE PROCEDURE imq_claim(v_type, p_next_size, v_reader, v_seconds, IIF(p_next_size = 1, 1, 0))
             RETURNING_VALUES batch_key, lease_until;
     -- Sort narrow rows first, then join: the sort carries no bodies.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source

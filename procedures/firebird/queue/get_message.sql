@@ -26,9 +26,9 @@ RETURNS (
 )
 AS
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
-    EXECUTE PROCEDURE mq_require_read_committed;
-    EXECUTE PROCEDURE mq_claim(p_type, 1, NULL, NULL, 1) RETURNING_VALUES batch_key, lease_until;
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE imq_require_read_committed;
+    EXECUTE PROCEDURE imq_claim(p_type, 1, NULL, NULL, 1) RETURNING_VALUES batch_key, lease_until;
     FOR SELECT b.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, b.attempt, m.created_at, m.source
         FROM mq_batch AS b
         LEFT JOIN mq_message AS m ON m.id = b.id

@@ -21,23 +21,23 @@ DECLARE v_grouped smallint;
 DECLARE v_id bigint;
 DECLARE v_attempt smallint;
 BEGIN
-    EXECUTE PROCEDURE mq_require_key(p_batch_key);
-    EXECUTE PROCEDURE mq_require_read_committed;
-    EXECUTE PROCEDURE mq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
+    EXECUTE PROCEDURE imq_require_key(p_batch_key);
+    EXECUTE PROCEDURE imq_require_read_committed;
+    EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
     "COUNT" = 0;
     IF (v_type IS NOT NULL) THEN
     BEGIN
-        SELECT grouped FROM mq_policy(:v_type) INTO v_grouped;
+        SELECT grouped FROM imq_policy(:v_type) INTO v_grouped;
         FOR SELECT c.id, c.attempt FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key ORDER BY c.batch_key, c.id
             INTO v_id, v_attempt AS CURSOR held
         DO
         BEGIN
-            EXECUTE PROCEDURE mq_put_back(v_type, v_id, v_attempt - 1, v_grouped);
+            EXECUTE PROCEDURE imq_put_back(v_type, v_id, v_attempt - 1, v_grouped);
             DELETE FROM mq_claimed WHERE CURRENT OF held;
             "COUNT" = "COUNT" + 1;
         END
-        EXECUTE PROCEDURE mq_lower_mark(v_type);
-        EXECUTE PROCEDURE mq_wake(v_type);
+        EXECUTE PROCEDURE imq_lower_mark(v_type);
+        EXECUTE PROCEDURE imq_wake(v_type);
     END
     SUSPEND;
 END^

@@ -21,15 +21,15 @@ DECLARE v_next mq_name;
 DECLARE v_rescued bigint;
 DECLARE v_repaired integer;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
-    EXECUTE PROCEDURE mq_require_read_committed;
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
+    EXECUTE PROCEDURE imq_require_read_committed;
     "COUNT" = 0;
     v_type = p_type;
     IF (p_type IS NULL) THEN
         SELECT b.type FROM mq_batch AS b PLAN (b ORDER mq_batch_lease) ORDER BY b.type, b.lease_until ROWS 1 INTO v_type;
     WHILE (v_type IS NOT NULL) DO
     BEGIN
-        EXECUTE PROCEDURE mq_rescue(v_type, 1000) RETURNING_VALUES v_rescued;
+        EXECUTE PROCEDURE imq_rescue(v_type, 1000) RETURNING_VALUES v_rescued;
         "COUNT" = "COUNT" + v_rescued;
         IF (p_type IS NULL) THEN
         BEGIN
@@ -42,10 +42,10 @@ BEGIN
             v_type = NULL;
     END
     IF (p_type IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_mend_groups(p_type) RETURNING_VALUES v_repaired;
+        EXECUTE PROCEDURE imq_unblock_groups(p_type) RETURNING_VALUES v_repaired;
     ELSE
         FOR SELECT q.type FROM mq_queue AS q WHERE q.grouped = 1 INTO v_type DO
-            EXECUTE PROCEDURE mq_mend_groups(v_type) RETURNING_VALUES v_repaired;
+            EXECUTE PROCEDURE imq_unblock_groups(v_type) RETURNING_VALUES v_repaired;
     SUSPEND;
 END^
 

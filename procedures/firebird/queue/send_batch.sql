@@ -23,19 +23,19 @@ DECLARE v_n integer;
 DECLARE v_body mq_text;
 DECLARE v_id bigint;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     v_now = mq_utc_now();
-    v_source = mq_reader_name(NULL);
-    SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
+    v_source = imq_reader_name(NULL);
+    SELECT grouped FROM imq_policy(:p_type) INTO v_grouped;
     "COUNT" = 0;
-    FOR SELECT n, item FROM mq_split_list('bodies', :p_bodies) INTO v_n, v_body DO
+    FOR SELECT n, item FROM imq_split_list('bodies', :p_bodies) INTO v_n, v_body DO
     BEGIN
         IF (OCTET_LENGTH(v_body) > 16777216) THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+            EXECUTE PROCEDURE imq_raise_error('invalid_argument',
                 'bodies: line ' || v_n || ': must be a text of up to 16 MiB (16,777,216 bytes)');
         "COUNT" = "COUNT" + 1;
         IF ("COUNT" > 10000) THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'bodies: must be 1 to 10,000 lines, not more');
+            EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'bodies: must be 1 to 10,000 lines, not more');
         v_id = NEXT VALUE FOR mq_message_id;
         INSERT INTO mq_message (id, run_at, created_at, priority, type, body, source)
         VALUES (:v_id, :v_now, :v_now, 0, :p_type, :v_body, :v_source);
@@ -44,8 +44,8 @@ BEGIN
         INSERT INTO mq_ready (type, priority, run_at, id, attempts) VALUES (:p_type, 0, :v_now, :v_id, 0);
     END
     IF ("COUNT" = 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'bodies: must be 1 to 10,000 lines, not 0');
-    EXECUTE PROCEDURE mq_wake(p_type);
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'bodies: must be 1 to 10,000 lines, not 0');
+    EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
 END^
 

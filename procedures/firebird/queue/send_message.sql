@@ -50,15 +50,15 @@ DECLARE c_each integer = 8;
 DECLARE c_apart integer = 4032;
 DECLARE v_spare integer;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
-    EXECUTE PROCEDURE mq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE imq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
         p_delay_seconds, p_on_conflict);
     v_now = mq_utc_now();
     v_run_at = COALESCE(p_run_at, DATEADD(p_delay_seconds SECOND TO v_now), v_now);
     v_new = NEXT VALUE FOR mq_message_id;
     changed = 0;
     IF (p_on_conflict <> 'keep') THEN
-        EXECUTE PROCEDURE mq_lock_row('stripe', p_type, p_dedup_key) RETURNING_VALUES v_locked;
+        EXECUTE PROCEDURE imq_lock_row('stripe', p_type, p_dedup_key) RETURNING_VALUES v_locked;
     created = IIF(v_locked IS NULL, 0, NULL);
     -- Do not check first: another transaction may be finishing the message that a check sees. The INSERT waits for it in a
     -- WAIT transaction.
@@ -76,7 +76,7 @@ BEGIN
                     SELECT d.id, 0 FROM mq_dedup AS d WHERE d.type = :p_type AND d.dedup_key = :p_dedup_key INTO id, created;
             IF (created = 0 AND p_on_conflict <> 'keep') THEN
             BEGIN
-                EXECUTE PROCEDURE mq_change_message(p_type, id, p_on_conflict, v_now, v_run_at, COALESCE(p_priority, 0), p_body,
+                EXECUTE PROCEDURE imq_change_message(p_type, id, p_on_conflict, v_now, v_run_at, COALESCE(p_priority, 0), p_body,
                     p_headers) RETURNING_VALUES changed;
                 -- The message was finished in the meantime: send again. Or this call cannot see it yet.
                 IF (changed = 0 AND NOT EXISTS (SELECT * FROM mq_message AS m WHERE m.id = :id)) THEN
@@ -101,8 +101,8 @@ BEGIN
     IF (created = 1) THEN
     BEGIN
         id = v_new;
-        EXECUTE PROCEDURE mq_write_message(id, p_type, p_body, v_now, v_run_at, COALESCE(p_priority, 0), p_group_key, p_dedup_key,
-            p_max_attempts, p_headers, mq_reader_name(p_source));
+        EXECUTE PROCEDURE imq_write_message(id, p_type, p_body, v_now, v_run_at, COALESCE(p_priority, 0), p_group_key, p_dedup_key,
+            p_max_attempts, p_headers, imq_reader_name(p_source));
     END
     SUSPEND;
 END^

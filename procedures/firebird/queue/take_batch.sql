@@ -46,19 +46,19 @@ DECLARE v_call bigint;
 DECLARE v_n integer = 0;
 BEGIN
     v_now = mq_utc_now();
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
-    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
-    EXECUTE PROCEDURE mq_require_read_committed;
-    SELECT paused, grouped, on_complete, max_active, rate, rate_seconds FROM mq_policy(:p_type)
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
+    EXECUTE PROCEDURE imq_require_read_committed;
+    SELECT paused, grouped, on_complete, max_active, rate, rate_seconds FROM imq_policy(:p_type)
     INTO v_paused, v_grouped, v_on_complete, v_max_active, v_rate, v_rate_seconds;
     IF (v_paused = 1) THEN
         EXIT;
     v_size = COALESCE(p_size, 1);
     IF (v_max_active + v_rate > 0) THEN
-        EXECUTE PROCEDURE mq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES v_size;
+        EXECUTE PROCEDURE imq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES v_size;
     IF (v_size = 0) THEN
         EXIT;
-    FOR SELECT id, attempt FROM mq_pick(:p_type, :v_size, :v_grouped, 1) INTO id, attempt DO
+    FOR SELECT id, attempt FROM imq_pick(:p_type, :v_size, :v_grouped, 1) INTO id, attempt DO
     BEGIN
         IF (v_size = 1) THEN
             SELECT m.type, m.body || '', m.headers || '', m.priority, m.group_key, m.dedup_key, m.created_at, m.source
@@ -75,15 +75,15 @@ BEGIN
             FROM mq_message AS m
             WHERE m.id = :id;
         END
-        v_reader = COALESCE(v_reader, mq_reader_name(NULL));
-        EXECUTE PROCEDURE mq_settle(id, attempt, v_reader, v_on_complete, v_grouped, v_now);
+        v_reader = COALESCE(v_reader, imq_reader_name(NULL));
+        EXECUTE PROCEDURE imq_complete_messages(id, attempt, v_reader, v_on_complete, v_grouped, v_now);
     END
     IF (v_reader IS NOT NULL) THEN
     BEGIN
         IF (v_rate > 0) THEN
-            EXECUTE PROCEDURE mq_spend(p_type, IIF(v_size = 1, 1, v_n), v_rate, v_rate_seconds);
+            EXECUTE PROCEDURE imq_spend(p_type, IIF(v_size = 1, 1, v_n), v_rate, v_rate_seconds);
         IF (v_max_active > 0) THEN
-            EXECUTE PROCEDURE mq_wake(p_type);
+            EXECUTE PROCEDURE imq_wake(p_type);
     END
     IF (v_size = 1) THEN
     BEGIN

@@ -34,11 +34,11 @@ DECLARE v_rate_seconds integer;
 DECLARE v_room smallint;
 DECLARE v_room_at timestamp;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
-    EXECUTE PROCEDURE mq_require_record_version;
-    EXECUTE PROCEDURE mq_require_range('seconds', p_seconds, 0, 315360000);
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE imq_require_record_version;
+    EXECUTE PROCEDURE imq_require_range('seconds', p_seconds, 0, 315360000);
     v_now = mq_utc_now();
-    SELECT paused, max_active, rate, rate_seconds FROM mq_policy(:p_type)
+    SELECT paused, max_active, rate, rate_seconds FROM imq_policy(:p_type)
     INTO v_paused, v_max_active, v_rate, v_rate_seconds;
     SELECT d.run_at FROM mq_delayed AS d WHERE d.type = :p_type
     PLAN (d ORDER mq_delayed_due)
@@ -83,7 +83,7 @@ BEGIN
             ROWS 1
             INTO ready;
         IF (v_max_active + v_rate > 0) THEN
-            EXECUTE PROCEDURE mq_has_room(p_type, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES v_room, v_room_at;
+            EXECUTE PROCEDURE imq_has_room(p_type, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES v_room, v_room_at;
         IF (v_room = 0) THEN
         BEGIN
             -- The consumer that finishes a batch wakes the waiters.

@@ -19,8 +19,8 @@ RETURNS (
 AS
 BEGIN
     IF (p_id IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'id: must not be NULL');
-    EXECUTE PROCEDURE mq_require_record_version;
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL');
+    EXECUTE PROCEDURE imq_require_record_version;
     SELECT CASE
             WHEN e.id IS NOT NULL THEN 'E'
             WHEN d.id IS NOT NULL THEN 'N'
@@ -34,7 +34,7 @@ BEGIN
                     WHERE g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
                 ) THEN 'N'
             WHEN EXISTS (SELECT * FROM mq_ready AS r WHERE r.type = m.type AND r.id = m.id PLAN (r INDEX (mq_ready_ring)))
-                AND ((SELECT q.grouped FROM mq_policy(m.type) AS q) = 0 OR mq_is_active(m.type, m.id) = 0) THEN 'N'
+                AND ((SELECT q.grouped FROM imq_policy(m.type) AS q) = 0 OR imq_is_active(m.type, m.id) = 0) THEN 'N'
             -- Do not search for its claim: a message in no other table is active.
             ELSE 'A'
         END, r.result, COALESCE(e.error, d.error)

@@ -21,21 +21,21 @@ DECLARE v_type mq_name;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 BEGIN
     IF (p_id IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'id: must not be NULL');
-    EXECUTE PROCEDURE mq_require_key(p_batch_key);
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL');
+    EXECUTE PROCEDURE imq_require_key(p_batch_key);
     IF (p_result IS NULL OR OCTET_LENGTH(p_result) > 16777216) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'result: must be a text of up to 16 MiB (16,777,216 bytes)');
-    EXECUTE PROCEDURE mq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'result: must be a text of up to 16 MiB (16,777,216 bytes)');
+    EXECUTE PROCEDURE imq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
     IF (v_found = 1) THEN
         SELECT b.type FROM mq_batch AS b
         WHERE b.batch_key = :p_batch_key
             AND (b.id = :p_id OR EXISTS (SELECT * FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key AND c.id = :p_id))
         INTO v_type;
     IF (v_type IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('lease_lost', 'batch_key: does not hold message ' || p_id);
-    SELECT on_complete FROM mq_policy(:v_type) INTO v_on_complete;
+        EXECUTE PROCEDURE imq_raise_error('lease_lost', 'batch_key: does not hold message ' || p_id);
+    SELECT on_complete FROM imq_policy(:v_type) INTO v_on_complete;
     IF (v_on_complete <> 'archive') THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'id: the queue keeps no results; call set_queue with on_complete archive');
     UPDATE OR INSERT INTO mq_result (id, result) VALUES (:p_id, :p_result) MATCHING (id);
     "COUNT" = 1;

@@ -16,7 +16,7 @@ RETURNS (
 )
 AS
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
+    EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
     BEGIN
         DELETE FROM mq_schedule WHERE name = :p_name;
         "COUNT" = ROW_COUNT;

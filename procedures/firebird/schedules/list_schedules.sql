@@ -29,8 +29,8 @@ RETURNS (
 )
 AS
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
-    EXECUTE PROCEDURE mq_require_range('body_length', p_body_length, 0, 16777216);
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
+    EXECUTE PROCEDURE imq_require_range('body_length', p_body_length, 0, 16777216);
     FOR
         SELECT s.name, s.type, s.cron, s.time_zone, IIF(OCTET_LENGTH(s.body) > :p_body_length, LEFT(s.body, :p_body_length), s.body),
             IIF(OCTET_LENGTH(s.headers) > :p_body_length, LEFT(s.headers, :p_body_length), s.headers), s.priority, s.group_key,

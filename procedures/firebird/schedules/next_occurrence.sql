@@ -18,10 +18,10 @@ RETURNS (
 )
 AS
 BEGIN
-    EXECUTE PROCEDURE mq_require_zone(p_time_zone);
+    EXECUTE PROCEDURE imq_require_zone(p_time_zone);
     IF (EXTRACT(YEAR FROM p_after) NOT BETWEEN 1970 AND 2999) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'after: must be in the years 1970 to 2999');
-    next_at = mq_next_time(p_cron, COALESCE(p_after, mq_utc_now()), COALESCE(p_time_zone, 'UTC'));
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'after: must be in the years 1970 to 2999');
+    next_at = imq_next_time(p_cron, COALESCE(p_after, mq_utc_now()), COALESCE(p_time_zone, 'UTC'));
     SUSPEND;
 END^
 

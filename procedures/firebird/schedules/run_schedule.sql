@@ -17,11 +17,11 @@ RETURNS (
 AS
 DECLARE v_name mq_name;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
+    EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
     SELECT s.name FROM mq_schedule AS s WHERE s.name = :p_name FOR UPDATE WITH LOCK INTO v_name;
     IF (v_name IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('not_found', 'name: there is no schedule ' || p_name);
-    EXECUTE PROCEDURE mq_send_occurrence(v_name, mq_utc_now()) RETURNING_VALUES id;
+        EXECUTE PROCEDURE imq_raise_error('not_found', 'name: there is no schedule ' || p_name);
+    EXECUTE PROCEDURE imq_send_occurrence(v_name, mq_utc_now()) RETURNING_VALUES id;
     SUSPEND;
 END^
 

@@ -35,21 +35,21 @@ DECLARE v_next_at timestamp;
 DECLARE v_same smallint;
 BEGIN
     v_now = mq_utc_now();
-    EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     IF (p_body IS NULL OR OCTET_LENGTH(p_body) > 16777216) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
-    EXECUTE PROCEDURE mq_require_zone(p_time_zone);
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
+    EXECUTE PROCEDURE imq_require_zone(p_time_zone);
     v_zone = COALESCE(p_time_zone, 'UTC');
     IF (OCTET_LENGTH(p_headers) > 65536) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
-    EXECUTE PROCEDURE mq_require_headers(p_headers);
-    EXECUTE PROCEDURE mq_require_range('priority', p_priority, -32768, 32767);
-    EXECUTE PROCEDURE mq_require_name('group_key', p_group_key, 1);
-    EXECUTE PROCEDURE mq_require_range('overlap', p_overlap, 0, 1);
-    next_at = mq_next_time(p_cron, v_now, v_zone);
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
+    EXECUTE PROCEDURE imq_require_headers(p_headers);
+    EXECUTE PROCEDURE imq_require_range('priority', p_priority, -32768, 32767);
+    EXECUTE PROCEDURE imq_require_name('group_key', p_group_key, 1);
+    EXECUTE PROCEDURE imq_require_range('overlap', p_overlap, 0, 1);
+    next_at = imq_next_time(p_cron, v_now, v_zone);
     IF (next_at IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'cron: no date matches in the next 50 years');
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'cron: no date matches in the next 50 years');
 
     SELECT IIF(s.cron = :p_cron AND s.time_zone = :v_zone AND s.next_at IS NOT NULL, 1, 0), s.next_at
     FROM mq_schedule AS s WHERE s.name = :p_name FOR UPDATE WITH LOCK
@@ -78,7 +78,7 @@ BEGIN
         WHERE s.name = :p_name;
         created = 0;
     END
-    EXECUTE PROCEDURE mq_wake(p_type);
+    EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
 END^
 

@@ -21,7 +21,7 @@ AS
 DECLARE v_watched integer;
 BEGIN
     IF (p_table IS NOT NULL) THEN
-        SELECT w.id FROM mq_find_watched(:p_table) AS w INTO v_watched;
+        SELECT w.id FROM imq_find_watched(:p_table) AS w INTO v_watched;
     FOR
         SELECT w.label, s.action, NULLIF(s.type, ''), NULLIF(s.topic, '')
         FROM mq_watched AS w

@@ -25,17 +25,17 @@ DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_actions varchar(3) CHARACTER SET ASCII;
 DECLARE v_action varchar(1) CHARACTER SET ASCII;
 BEGIN
-    EXECUTE PROCEDURE mq_require_actions(p_action, 0);
+    EXECUTE PROCEDURE imq_require_actions(p_action, 0);
     IF (p_type IS NULL AND p_topic IS NULL OR p_type IS NOT NULL AND p_topic IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'type: give either a type or a topic');
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'type: give either a type or a topic');
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
     IF (p_topic IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_require_topic('topic', p_topic, 0);
-    SELECT w.id, w.label, w.quoted FROM mq_find_watched(:p_table) AS w INTO v_watched, v_label, v_quoted;
+        EXECUTE PROCEDURE imq_require_topic('topic', p_topic, 0);
+    SELECT w.id, w.label, w.quoted FROM imq_find_watched(:p_table) AS w INTO v_watched, v_label, v_quoted;
     IF (v_quoted IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('not_found', 'table: there is no table ' || v_label || ' any more');
+        EXECUTE PROCEDURE imq_raise_error('not_found', 'table: there is no table ' || v_label || ' any more');
     -- The messages contain keys of the rows that change.
-    EXECUTE PROCEDURE mq_require_rights(v_quoted, NULL, 0);
+    EXECUTE PROCEDURE imq_require_rights(v_quoted, NULL, 0);
     v_actions = p_action;
     "COUNT" = 0;
     WHILE (v_actions <> '') DO

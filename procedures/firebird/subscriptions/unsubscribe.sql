@@ -22,14 +22,14 @@ DECLARE v_watched integer;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_actions varchar(3) CHARACTER SET ASCII;
 BEGIN
-    EXECUTE PROCEDURE mq_require_actions(p_action, 1);
+    EXECUTE PROCEDURE imq_require_actions(p_action, 1);
     IF (p_type IS NOT NULL AND p_topic IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'type: give either a type or a topic');
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
-    EXECUTE PROCEDURE mq_require_name('topic', p_topic, 1);
-    SELECT w.id, w.quoted FROM mq_find_watched(:p_table) AS w INTO v_watched, v_quoted;
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'type: give either a type or a topic');
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
+    EXECUTE PROCEDURE imq_require_name('topic', p_topic, 1);
+    SELECT w.id, w.quoted FROM imq_find_watched(:p_table) AS w INTO v_watched, v_quoted;
     IF (v_quoted IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_require_rights(v_quoted, NULL, 0);
+        EXECUTE PROCEDURE imq_require_rights(v_quoted, NULL, 0);
     v_actions = COALESCE(p_action, 'IUD');
     DELETE FROM mq_subscription AS s
     WHERE s.watched = :v_watched AND POSITION(s.action IN :v_actions) > 0 AND (:p_type IS NULL OR s.type = :p_type)

@@ -24,7 +24,7 @@ DECLARE v_label mq_name;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_trigger varchar(31) CHARACTER SET UTF8;
 BEGIN
-    SELECT w.id, w.label, w.quoted FROM mq_find_watched(:p_table) AS w INTO v_id, v_label, v_quoted;
+    SELECT w.id, w.label, w.quoted FROM imq_find_watched(:p_table) AS w INTO v_id, v_label, v_quoted;
     -- The rights that ALTER TRIGGER needs: those of the table's owner, an administrator or the right to alter any table.
     IF (v_quoted IS NOT NULL AND CURRENT_USER <> 'SYSDBA' AND CURRENT_ROLE <> 'RDB$ADMIN'
         AND NOT EXISTS (
@@ -35,7 +35,7 @@ BEGIN
             SELECT 1 FROM rdb$user_privileges AS p
             WHERE p.rdb$relation_name = 'SQL$TABLES' AND p.rdb$privilege = 'L' AND p.rdb$user IN (CURRENT_USER, CURRENT_ROLE)
         )) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', TRIM(CURRENT_USER) || ' may not alter ' || v_quoted
+        EXECUTE PROCEDURE imq_raise_error('unsuitable_table', TRIM(CURRENT_USER) || ' may not alter ' || v_quoted
             || ': its owner must call unwatch_table');
     DELETE FROM mq_subscription AS s WHERE s.watched = :v_id;
     DELETE FROM mq_watched AS w WHERE w.id = :v_id;

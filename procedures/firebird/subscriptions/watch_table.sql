@@ -30,10 +30,10 @@ DECLARE v_id integer;
 DECLARE v_trigger varchar(31) CHARACTER SET UTF8;
 DECLARE v_source mq_text;
 BEGIN
-    SELECT t.name, t.quoted, t.label FROM mq_find_table('table', :p_table) AS t INTO v_table, v_quoted, v_label;
+    SELECT t.name, t.quoted, t.label FROM imq_find_table('table', :p_table) AS t INTO v_table, v_quoted, v_label;
     -- As on the engines with schemas, where a dot could end the schema's name.
     IF (POSITION('.' IN v_label) > 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+        EXECUTE PROCEDURE imq_raise_error('unsuitable_table',
             v_label || ' has a dot in its name: messages could not distinguish it from a table of another schema');
     SELECT LIST('"' || REPLACE(k.name, '"', '""') || '"')
     FROM (
@@ -45,10 +45,10 @@ BEGIN
     ) AS k
     INTO v_columns;
     IF (v_columns IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+        EXECUTE PROCEDURE imq_raise_error('unsuitable_table',
             v_label || ' has no primary key: messages identify rows by it');
-    v_new = mq_row_json(v_table, v_columns, 'NEW');
-    v_old = mq_row_json(v_table, v_columns, 'OLD');
+    v_new = imq_row_json(v_table, v_columns, 'NEW');
+    v_old = imq_row_json(v_table, v_columns, 'OLD');
 
     SELECT w.id FROM mq_watched AS w WHERE w.label = :v_label INTO v_id;
     IF (v_id IS NULL) THEN
@@ -70,7 +70,7 @@ BEGIN
                 v_id = NULL;
         END
         INSERT INTO mq_watched (id, label, head)
-        VALUES (:v_id, :v_label, '{"table":' || CAST(mq_escape_json(x'FE' || CAST(:v_label AS varchar(252) CHARACTER SET OCTETS)
+        VALUES (:v_id, :v_label, '{"table":' || CAST(imq_escape_json(x'FE' || CAST(:v_label AS varchar(252) CHARACTER SET OCTETS)
             || x'FE') AS varchar(500) CHARACTER SET OCTETS) || ',"action":"');
     END
 
@@ -79,28 +79,28 @@ BEGIN
     IF (RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
     BEGIN
         IN AUTONOMOUS TRANSACTION DO
-            EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_label, v_new);
+            EXECUTE PROCEDURE imq_make_trigger(v_trigger, v_quoted, v_label, v_new);
         -- A SNAPSHOT transaction does not see the new trigger.
         IF (NOT EXISTS (SELECT 1 FROM rdb$triggers AS t WHERE t.rdb$trigger_name = :v_trigger)) THEN
-            EXECUTE PROCEDURE mq_require_read_committed;
+            EXECUTE PROCEDURE imq_require_read_committed;
     END
     ELSE
-        EXECUTE PROCEDURE mq_make_trigger(v_trigger, v_quoted, v_label, v_new);
+        EXECUTE PROCEDURE imq_make_trigger(v_trigger, v_quoted, v_label, v_new);
     -- Check for subscriptions first: without any, a write costs only this check.
     v_source = q'[AS
 BEGIN
     IF (INSERTING) THEN
     BEGIN
         IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = {"id"} AND s.action = 'I')) THEN
-            EXECUTE PROCEDURE mq_send_changes({"id"}, 'I', {"new"}, NULL);
+            EXECUTE PROCEDURE imq_send_changes({"id"}, 'I', {"new"}, NULL);
     END
     ELSE IF (UPDATING) THEN
     BEGIN
         IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = {"id"} AND s.action = 'U')) THEN
-            EXECUTE PROCEDURE mq_send_changes({"id"}, 'U', {"new"}, {"old"});
+            EXECUTE PROCEDURE imq_send_changes({"id"}, 'U', {"new"}, {"old"});
     END
     ELSE IF (EXISTS (SELECT 1 FROM mq_subscription AS s WHERE s.watched = {"id"} AND s.action = 'D')) THEN
-        EXECUTE PROCEDURE mq_send_changes({"id"}, 'D', {"old"}, NULL);
+        EXECUTE PROCEDURE imq_send_changes({"id"}, 'D', {"old"}, NULL);
 END]';
     v_source = REPLACE(REPLACE(REPLACE(v_source, '{"id"}', v_id), '{"new"}', v_new), '{"old"}', v_old);
     -- 114: AFTER INSERT OR UPDATE OR DELETE.

@@ -45,18 +45,18 @@ DECLARE v_wanted mq_text;
 DECLARE v_ident mq_text;
 DECLARE v_same integer;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
+    EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
     IF (p_on_complete NOT LIKE 'keep' AND p_on_complete NOT LIKE 'delete') THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'on_complete: must be keep or delete');
-    EXECUTE PROCEDURE mq_require_range('late_seconds', p_late_seconds, 0, 315360000);
-    EXECUTE PROCEDURE mq_require_range('equal_rows', p_equal_rows, 0, 1);
-    EXECUTE PROCEDURE mq_require_range('max_attempts', p_max_attempts, 1, 1000);
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'on_complete: must be keep or delete');
+    EXECUTE PROCEDURE imq_require_range('late_seconds', p_late_seconds, 0, 315360000);
+    EXECUTE PROCEDURE imq_require_range('equal_rows', p_equal_rows, 0, 1);
+    EXECUTE PROCEDURE imq_require_range('max_attempts', p_max_attempts, 1, 1000);
     v_delete = IIF(p_on_complete LIKE 'delete', 1, 0);
-    SELECT name, quoted FROM mq_find_table('table', :p_table) INTO v_table, v_quoted;
+    SELECT name, quoted FROM imq_find_table('table', :p_table) INTO v_table, v_quoted;
     IF (p_key_columns IS NOT NULL) THEN
-        SELECT LIST(quoted), COUNT(*) FROM mq_find_columns('key_columns', :v_table, :p_key_columns) INTO v_keys, v_n;
-    EXECUTE PROCEDURE mq_find_one_column('order_column', v_table, p_order_column) RETURNING_VALUES v_order;
-    EXECUTE PROCEDURE mq_find_one_column('status_column', v_table, p_status_column) RETURNING_VALUES v_status;
+        SELECT LIST(quoted), COUNT(*) FROM imq_find_columns('key_columns', :v_table, :p_key_columns) INTO v_keys, v_n;
+    EXECUTE PROCEDURE imq_find_one_column('order_column', v_table, p_order_column) RETURNING_VALUES v_order;
+    EXECUTE PROCEDURE imq_find_one_column('status_column', v_table, p_status_column) RETURNING_VALUES v_status;
 
     IF (v_status IS NULL) THEN
     BEGIN
@@ -66,24 +66,24 @@ BEGIN
             WHEN p_done_value IS NOT NULL THEN 'done_value'
             WHEN p_error_value IS NOT NULL THEN 'error_value' END);
         IF (v_bad IS NOT NULL) THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', v_bad || ': needs a status_column');
+            EXECUTE PROCEDURE imq_raise_error('invalid_argument', v_bad || ': needs a status_column');
     END
     ELSE
     BEGIN
         IF (',' || v_keys || ',' CONTAINING ',"' || REPLACE(v_status, '"', '""') || '",') THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'key_columns: must not include the status_column');
+            EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'key_columns: must not include the status_column');
         IF (v_status = v_order) THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'order_column: must not be the status_column');
-        EXECUTE PROCEDURE mq_require_status(v_table, v_status, p_ready_value, p_active_value, p_done_value, p_error_value,
+            EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'order_column: must not be the status_column');
+        EXECUTE PROCEDURE imq_require_status(v_table, v_status, p_ready_value, p_active_value, p_done_value, p_error_value,
             v_delete);
     END
     IF (p_late_seconds IS NOT NULL AND (v_status IS NOT NULL OR v_delete = 1)) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'late_seconds: allowed only without a status_column and with keep');
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'late_seconds: allowed only without a status_column and with keep');
     IF (p_equal_rows = 1 AND v_keys IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'equal_rows: allowed only without key_columns');
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'equal_rows: allowed only without key_columns');
 
-    v_ident = COALESCE(v_keys, mq_ident_columns(v_table, v_status));
-    EXECUTE PROCEDURE mq_require_distinct_rows(v_table, v_keys, v_ident, COALESCE(p_equal_rows, 0));
+    v_ident = COALESCE(v_keys, imq_ident_columns(v_table, v_status));
+    EXECUTE PROCEDURE imq_require_distinct_rows(v_table, v_keys, v_ident, COALESCE(p_equal_rows, 0));
 
     v_by = '"' || REPLACE(v_order, '"', '""') || '"';
     v_wanted = COALESCE(v_by, v_keys);
@@ -92,26 +92,26 @@ BEGIN
     ELSE IF (v_delete = 0) THEN
     BEGIN
         IF (p_late_seconds IS NULL) THEN
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'without a status, rows of ' || v_table
+            EXECUTE PROCEDURE imq_raise_error('unsuitable_table', 'without a status, rows of ' || v_table
                 || ' that commit late are missed: '
                 || 'give late_seconds, the longest delay, or 0 to accept this');
         IF (v_order IS NULL AND v_n IS DISTINCT FROM 1) THEN
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table',
+            EXECUTE PROCEDURE imq_raise_error('unsuitable_table',
                 'order_column: needed without a status and with keep, unless there is exactly one key column');
-        EXECUTE PROCEDURE mq_require_order(v_table, v_wanted, 1);
+        EXECUTE PROCEDURE imq_require_order(v_table, v_wanted, 1);
     END
     IF (v_by IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_require_order(v_table, v_by, 0);
-    EXECUTE PROCEDURE mq_require_claim_index(v_table, v_wanted) RETURNING_VALUES v_bad;
+        EXECUTE PROCEDURE imq_require_order(v_table, v_by, 0);
+    EXECUTE PROCEDURE imq_require_claim_index(v_table, v_wanted) RETURNING_VALUES v_bad;
 
     v_bad = '"' || REPLACE(v_status, '"', '""') || '"';
     IF (v_delete = 1 AND v_status IS NULL) THEN
         -- A row lock needs the right to update at least one column.
-        SELECT FIRST 1 quoted FROM mq_find_columns('table', :v_table, :v_ident) INTO v_bad;
+        SELECT FIRST 1 quoted FROM imq_find_columns('table', :v_table, :v_ident) INTO v_bad;
     BEGIN
-        EXECUTE PROCEDURE mq_require_rights(v_quoted, v_bad, v_delete);
+        EXECUTE PROCEDURE imq_require_rights(v_quoted, v_bad, v_delete);
         WHEN GDSCODE read_only_field DO
-            EXECUTE PROCEDURE mq_raise_error('unsuitable_table', 'status_column: ' || v_status || ' is computed');
+            EXECUTE PROCEDURE imq_raise_error('unsuitable_table', 'status_column: ' || v_status || ' is computed');
     END
 
     SELECT MIN(LEFT(name, 60)) FROM mq_polled
@@ -120,7 +120,7 @@ BEGIN
         AND status_column IS NOT DISTINCT FROM :v_status AND ready_value IS NOT DISTINCT FROM CAST(:p_ready_value AS mq_status)
     INTO v_bad;
     IF (v_bad IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('already_exists',
+        EXECUTE PROCEDURE imq_raise_error('already_exists',
             v_table || ' is adopted as ' || v_bad || ' already: its rows would be claimed twice');
     created = IIF(EXISTS (SELECT * FROM mq_polled WHERE name = :p_name), 0, 1);
     IF (created = 1) THEN
@@ -128,7 +128,7 @@ BEGIN
             status_column, ready_value, active_value, done_value, error_value, on_complete, late_seconds, equal_rows, max_attempts)
         VALUES (:p_name, NEXT VALUE FOR mq_polled_id, :v_table,
             (SELECT TRIM(rdb$owner_name) FROM rdb$relations WHERE rdb$relation_name = :v_table), :v_keys, :v_ident,
-            (SELECT LIST(COALESCE(type, '') || ';', '') FROM mq_find_columns('key_columns', :v_table, :v_ident)), :v_order,
+            (SELECT LIST(COALESCE(type, '') || ';', '') FROM imq_find_columns('key_columns', :v_table, :v_ident)), :v_order,
             :v_status, :p_ready_value, :p_active_value, :p_done_value, :p_error_value, IIF(:v_delete = 1, 'delete', 'keep'),
             :p_late_seconds, COALESCE(:p_equal_rows, 0), COALESCE(:p_max_attempts, 10));
     ELSE
@@ -144,7 +144,7 @@ BEGIN
             AND equal_rows = COALESCE(:p_equal_rows, 0) AND max_attempts = COALESCE(:p_max_attempts, 10)
         INTO v_same;
         IF (v_same = 0) THEN
-            EXECUTE PROCEDURE mq_raise_error('already_exists',
+            EXECUTE PROCEDURE imq_raise_error('already_exists',
                 'name: ' || LEFT(p_name, 100) || ' is adopted with other settings: release_table first');
     END
     SUSPEND;

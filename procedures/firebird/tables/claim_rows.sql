@@ -34,23 +34,23 @@ DECLARE v_seconds integer;
 DECLARE v_key mq_key;
 DECLARE v_n bigint;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
-    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
-    EXECUTE PROCEDURE mq_require_name('reader', p_reader, 1);
-    EXECUTE PROCEDURE mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    EXECUTE PROCEDURE mq_require_read_committed;
-    v_reader = mq_reader_name(p_reader);
+    EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
+    EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
+    EXECUTE PROCEDURE imq_require_name('reader', p_reader, 1);
+    EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    EXECUTE PROCEDURE imq_require_read_committed;
+    v_reader = imq_reader_name(p_reader);
     v_seconds = COALESCE(p_lease_seconds, 60);
-    EXECUTE PROCEDURE mq_lock_polled(p_name, v_reader, c_patience) RETURNING_VALUES v_n;
+    EXECUTE PROCEDURE imq_lock_polled(p_name, v_reader, c_patience) RETURNING_VALUES v_n;
     IF (v_n = 0) THEN
         EXIT;
-    EXECUTE PROCEDURE mq_rescue_rows(p_name);
+    EXECUTE PROCEDURE imq_rescue_rows(p_name);
     DELETE FROM mq_polled_write;
     v_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
-    EXECUTE PROCEDURE mq_pick_rows(p_name, COALESCE(p_size, 1), v_key);
+    EXECUTE PROCEDURE imq_pick_rows(p_name, COALESCE(p_size, 1), v_key);
     -- Rows that the table refused, or that had no attempts left.
     IF (EXISTS (SELECT * FROM mq_polled_write)) THEN
-        EXECUTE PROCEDURE mq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, v_n;
+        EXECUTE PROCEDURE imq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, v_n;
     IF (EXISTS (SELECT * FROM mq_polled_row WHERE batch_key = :v_key)) THEN
     BEGIN
         batch_key = v_key;

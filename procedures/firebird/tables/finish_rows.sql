@@ -31,17 +31,17 @@ BEGIN
     failed = 0;
     dead = 0;
     gone = 0;
-    EXECUTE PROCEDURE mq_require_key(p_batch_key);
-    EXECUTE PROCEDURE mq_require_read_committed;
-    EXECUTE PROCEDURE mq_drop_polled_batch(p_batch_key) RETURNING_VALUES v_name;
+    EXECUTE PROCEDURE imq_require_key(p_batch_key);
+    EXECUTE PROCEDURE imq_require_read_committed;
+    EXECUTE PROCEDURE imq_drop_polled_batch(p_batch_key) RETURNING_VALUES v_name;
     DELETE FROM mq_polled_write;
     INSERT INTO mq_polled_write (id, kind) SELECT id, 'D' FROM mq_polled_row WHERE batch_key = :p_batch_key;
     IF (OCTET_LENGTH(p_failures) > 0) THEN
         -- Of two lines for one row, the first counts.
-        FOR SELECT id, retry, error FROM mq_read_failures(:p_failures) INTO v_id, v_retry, v_error DO
+        FOR SELECT id, retry, error FROM imq_read_failures(:p_failures) INTO v_id, v_retry, v_error DO
             UPDATE mq_polled_write SET kind = 'F', retry = :v_retry, error = :v_error WHERE id = :v_id AND kind = 'D';
     IF (v_name IS NOT NULL) THEN
-        EXECUTE PROCEDURE mq_settle_rows(v_name) RETURNING_VALUES done, failed, dead, gone, v_back;
+        EXECUTE PROCEDURE imq_settle_rows(v_name) RETURNING_VALUES done, failed, dead, gone, v_back;
     SUSPEND;
 END^
 

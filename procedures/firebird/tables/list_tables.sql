@@ -31,8 +31,8 @@ RETURNS (
 AS
 DECLARE v_columns mq_text;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('name', p_name, 1);
-    EXECUTE PROCEDURE mq_require_record_version;
+    EXECUTE PROCEDURE imq_require_name('name', p_name, 1);
+    EXECUTE PROCEDURE imq_require_record_version;
     FOR
         SELECT p.name, p.table_name, p.key_columns, p.order_column, p.status_column, p.ready_value, p.active_value, p.done_value,
             p.error_value, TRIM(p.on_complete), p.late_seconds, p.equal_rows, p.max_attempts
@@ -46,11 +46,11 @@ BEGIN
         key_columns = NULL;
         IF (v_columns IS NOT NULL) THEN
             SELECT LIST(IIF(n.name SIMILAR TO '[A-Z][A-Z0-9_$]*', n.name, '"' || REPLACE(n.name, '"', '""') || '"'), ', ')
-            FROM mq_split_names('key_columns', :v_columns) AS n
+            FROM imq_split_names('key_columns', :v_columns) AS n
             INTO key_columns;
-        active = mq_count_polled(name, 'A');
-        waiting = mq_count_polled(name, 'N');
-        dead = mq_count_polled(name, 'E');
+        active = imq_count_polled(name, 'A');
+        waiting = imq_count_polled(name, 'N');
+        dead = imq_count_polled(name, 'E');
         SUSPEND;
     END
 END^

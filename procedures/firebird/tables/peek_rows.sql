@@ -25,16 +25,16 @@ RETURNS (
 )
 AS
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
+    EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
     -- LIKE: for = 'N ' would equal 'N'.
     IF (p_state NOT LIKE 'A' AND p_state NOT LIKE 'N' AND p_state NOT LIKE 'E') THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'state: must be A, N or E');
-    EXECUTE PROCEDURE mq_require_record_version;
-    EXECUTE PROCEDURE mq_require_range('size', p_size, 1, 10000);
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'state: must be A, N or E');
+    EXECUTE PROCEDURE imq_require_record_version;
+    EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
     IF (NOT EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)) THEN
-        EXECUTE PROCEDURE mq_raise_error('not_found', 'name: no table is adopted as ' || p_name);
+        EXECUTE PROCEDURE imq_raise_error('not_found', 'name: no table is adopted as ' || p_name);
     -- Keys and errors are data of the table: only those who may read the table see them.
-    EXECUTE PROCEDURE mq_require_polled(p_name);
+    EXECUTE PROCEDURE imq_require_polled(p_name);
     p_size = COALESCE(p_size, 100);
     FOR SELECT p.id, p.key_json, p.state, p.attempts, p.reader, COALESCE(b.lease_until, p.run_at), p.error
         FROM mq_polled_row AS p

@@ -18,15 +18,15 @@ AS
 DECLARE v_name mq_name;
 DECLARE v_n bigint;
 BEGIN
-    EXECUTE PROCEDURE mq_require_key(p_batch_key);
-    EXECUTE PROCEDURE mq_require_read_committed;
-    EXECUTE PROCEDURE mq_drop_polled_batch(p_batch_key) RETURNING_VALUES v_name;
+    EXECUTE PROCEDURE imq_require_key(p_batch_key);
+    EXECUTE PROCEDURE imq_require_read_committed;
+    EXECUTE PROCEDURE imq_drop_polled_batch(p_batch_key) RETURNING_VALUES v_name;
     "COUNT" = 0;
     IF (v_name IS NOT NULL) THEN
     BEGIN
         DELETE FROM mq_polled_write;
         INSERT INTO mq_polled_write (id, kind) SELECT id, 'R' FROM mq_polled_row WHERE batch_key = :p_batch_key;
-        EXECUTE PROCEDURE mq_settle_rows(v_name) RETURNING_VALUES v_n, v_n, v_n, v_n, "COUNT";
+        EXECUTE PROCEDURE imq_settle_rows(v_name) RETURNING_VALUES v_n, v_n, v_n, v_n, "COUNT";
     END
     SUSPEND;
 END^

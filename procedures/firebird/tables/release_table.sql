@@ -21,11 +21,11 @@ DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_status varchar(130) CHARACTER SET UTF8;
 DECLARE v_delete smallint;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
+    EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
     "COUNT" = 0;
     IF (EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_lock_polled(p_name, NULL, 2000) RETURNING_VALUES v_n;
+        EXECUTE PROCEDURE imq_lock_polled(p_name, NULL, 2000) RETURNING_VALUES v_n;
         SELECT '"' || REPLACE(TRIM(t.rdb$relation_name), '"', '""') || '"', '"' || REPLACE(TRIM(r.rdb$field_name), '"', '""') || '"',
             IIF(p.on_complete = 'delete', 1, 0)
         FROM mq_polled AS p
@@ -35,13 +35,13 @@ BEGIN
         WHERE p.name = :p_name
         INTO v_quoted, v_status, v_delete;
         IF (v_quoted IS NOT NULL) THEN
-            EXECUTE PROCEDURE mq_require_rights(v_quoted, v_status, v_delete);
+            EXECUTE PROCEDURE imq_require_rights(v_quoted, v_status, v_delete);
         DELETE FROM mq_polled_batch WHERE name = :p_name;
         DELETE FROM mq_polled_write;
         BEGIN
             INSERT INTO mq_polled_write (id, kind)
             SELECT id, 'R' FROM mq_polled_row WHERE name = :p_name AND active = 1 AND state <> 'E';
-            EXECUTE PROCEDURE mq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, v_n;
+            EXECUTE PROCEDURE imq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, v_n;
             WHEN EXCEPTION mq_50005, EXCEPTION mq_50006 DO
                 -- The table was dropped or changed: there is nothing to give back.
                 v_n = 0;

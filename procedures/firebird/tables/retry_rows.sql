@@ -18,8 +18,8 @@ RETURNS (
 AS
 DECLARE v_n bigint;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('name', p_name, 0);
-    EXECUTE PROCEDURE mq_lock_polled(p_name, NULL, 2000) RETURNING_VALUES v_n;
+    EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
+    EXECUTE PROCEDURE imq_lock_polled(p_name, NULL, 2000) RETURNING_VALUES v_n;
     DELETE FROM mq_polled_write;
     IF (p_id IS NOT NULL) THEN
         INSERT INTO mq_polled_write (id, kind)
@@ -30,7 +30,7 @@ BEGIN
         PLAN (p ORDER mq_polled_row_due)
         ORDER BY p.name, p.state, p.run_at, p.id
         ROWS 10000;
-    EXECUTE PROCEDURE mq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, "COUNT";
+    EXECUTE PROCEDURE imq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, "COUNT";
     SUSPEND;
 END^
 

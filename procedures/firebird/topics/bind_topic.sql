@@ -20,8 +20,8 @@ DECLARE v_left varchar(201) CHARACTER SET UTF8;
 DECLARE v_word mq_name;
 DECLARE v_like varchar(500) CHARACTER SET UTF8 = '';
 BEGIN
-    EXECUTE PROCEDURE mq_require_topic('pattern', p_pattern, 1);
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 0);
+    EXECUTE PROCEDURE imq_require_topic('pattern', p_pattern, 1);
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     v_left = p_pattern || '.';
     WHILE (CHAR_LENGTH(v_left) > 0) DO
     BEGIN

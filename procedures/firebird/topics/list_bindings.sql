@@ -21,8 +21,8 @@ BEGIN
             SUSPEND;
     ELSE
     BEGIN
-        EXECUTE PROCEDURE mq_require_topic('topic', p_topic, 0);
-        FOR SELECT b.pattern, b.type FROM mq_matching_bindings(:p_topic) AS b ORDER BY b.pattern, b.type INTO pattern, type DO
+        EXECUTE PROCEDURE imq_require_topic('topic', p_topic, 0);
+        FOR SELECT b.pattern, b.type FROM imq_matching_bindings(:p_topic) AS b ORDER BY b.pattern, b.type INTO pattern, type DO
             SUSPEND;
     END
 END^

@@ -33,10 +33,10 @@ DECLARE v_id bigint;
 DECLARE v_created smallint;
 DECLARE v_changed smallint;
 BEGIN
-    EXECUTE PROCEDURE mq_require_topic('topic', p_topic, 0);
+    EXECUTE PROCEDURE imq_require_topic('topic', p_topic, 0);
     v_object = COALESCE(p_headers, '{}');
     IF (v_object NOT LIKE '{%}') THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
     -- A topic needs no escapes in JSON: require_topic has checked it.
     v_headers = '{"topic":"' || p_topic || '"';
     IF (CHAR_LENGTH(REPLACE(REPLACE(REPLACE(REPLACE(v_object, ' ', ''), ASCII_CHAR(9), ''), ASCII_CHAR(10), ''), ASCII_CHAR(13), '')) = 2) THEN
@@ -44,11 +44,11 @@ BEGIN
     ELSE
         v_headers = v_headers || ',' || SUBSTRING(v_object FROM 2);
     -- Checked even if no type is bound.
-    EXECUTE PROCEDURE mq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers, p_source,
+    EXECUTE PROCEDURE imq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers, p_source,
         p_delay_seconds, p_on_conflict);
     "COUNT" = 0;
     -- In the order of their names: two publishers with the same dedup_key lock in the same order and do not deadlock.
-    FOR SELECT type FROM mq_topic_types(:p_topic) INTO v_type DO
+    FOR SELECT type FROM imq_topic_types(:p_topic) INTO v_type DO
     BEGIN
         EXECUTE PROCEDURE mq_send_message(v_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers,
             p_source, p_delay_seconds, p_on_conflict) RETURNING_VALUES v_id, v_created, v_changed;

@@ -17,8 +17,8 @@ RETURNS (
 AS
 DECLARE v_type mq_name;
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('pattern', p_pattern, 1);
-    EXECUTE PROCEDURE mq_require_name('type', p_type, 1);
+    EXECUTE PROCEDURE imq_require_name('pattern', p_pattern, 1);
+    EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
     "COUNT" = 0;
     FOR SELECT b.type
         FROM mq_binding AS b

@@ -21,8 +21,8 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_minute datetime(6) DEFAULT DATE_FORMAT(v_now - INTERVAL 1 MINUTE, '%Y-%m-%d %H:%i:00');
     DECLARE v_size int DEFAULT COALESCE(p_size, 10000);
-    CALL mq_require_name('type', p_type, 1);
-    CALL mq_require_range('size', p_size, 1, 10000);
+    CALL imq_require_name('type', p_type, 1);
+    CALL imq_require_range('size', p_size, 1, 10000);
     SELECT c.reader, c.type, ELT(c.place, 'silent', 'working', 'stopped') AS status, c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
         COALESCE(t.completed + 0e0 + t.failed, 0) AS rate_per_minute, COALESCE(t.busy_ms, 0) / 60000e0 AS `load`
     FROM (

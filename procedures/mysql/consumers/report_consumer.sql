@@ -40,31 +40,31 @@ BEGIN
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET SESSION innodb_lock_wait_timeout = v_wait;
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('reader', p_reader, 0);
-    CALL mq_require_name('type', p_type, 0);
-    CALL mq_require_range('completed', p_completed, 0, 1000000000);
-    CALL mq_require_range('failed', p_failed, 0, 1000000000);
-    CALL mq_require_range('dead', p_dead, 0, 1000000000);
-    CALL mq_require_range('busy_ms', p_busy_ms, 0, 10000000000);
-    CALL mq_require_range('waited_ms', p_waited_ms, 0, 10000000000000);
-    CALL mq_require_range('sent', p_sent, 0, 1000000000);
-    CALL mq_require_range('next_seconds', p_next_seconds, 0, 3600);
+    CALL imq_require_name('reader', p_reader, 0);
+    CALL imq_require_name('type', p_type, 0);
+    CALL imq_require_range('completed', p_completed, 0, 1000000000);
+    CALL imq_require_range('failed', p_failed, 0, 1000000000);
+    CALL imq_require_range('dead', p_dead, 0, 1000000000);
+    CALL imq_require_range('busy_ms', p_busy_ms, 0, 10000000000);
+    CALL imq_require_range('waited_ms', p_waited_ms, 0, 10000000000000);
+    CALL imq_require_range('sent', p_sent, 0, 1000000000);
+    CALL imq_require_range('next_seconds', p_next_seconds, 0, 3600);
     SET v_reader = p_reader;
     SET SESSION innodb_lock_wait_timeout = 1;
-    CALL mq_begin_call(0, v_own);
-    CALL mq_save_report(p_type, v_reader, v_now, COALESCE(p_completed, 0), COALESCE(p_failed, 0), p_dead, COALESCE(p_busy_ms, 0),
+    CALL imq_begin_call(0, v_own);
+    CALL imq_save_report(p_type, v_reader, v_now, COALESCE(p_completed, 0), COALESCE(p_failed, 0), p_dead, COALESCE(p_busy_ms, 0),
         COALESCE(p_waited_ms, 0), COALESCE(p_next_seconds, 60), v_dead);
     IF p_completed > 0 OR p_failed > 0 OR v_dead > 0 OR p_busy_ms > 0 OR p_waited_ms > 0 THEN
-        CALL mq_add_throughput(p_type, v_reader, v_now, 0, COALESCE(p_completed, 0), COALESCE(p_failed, 0), v_dead,
+        CALL imq_add_throughput(p_type, v_reader, v_now, 0, COALESCE(p_completed, 0), COALESCE(p_failed, 0), v_dead,
             COALESCE(p_waited_ms, 0), COALESCE(p_busy_ms, 0));
     END IF;
     IF p_sent > 0 AND v_sent_at > v_now - INTERVAL c_hours HOUR THEN
-        CALL mq_add_throughput(p_type, v_reader, v_sent_at, p_sent, 0, 0, 0, 0, 0);
+        CALL imq_add_throughput(p_type, v_reader, v_sent_at, p_sent, 0, 0, 0, 0, 0);
     END IF;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SET SESSION innodb_lock_wait_timeout = v_wait;
     SELECT v_now AS reported_at;
 END//

@@ -22,7 +22,7 @@ BEGIN
     -- From the start of the minute.
     DECLARE v_since datetime(6)
         DEFAULT DATE_FORMAT(COALESCE(p_since, UTC_TIMESTAMP(6) - INTERVAL 1 HOUR), '%Y-%m-%d %H:%i:00');
-    CALL mq_require_name('type', p_type, 1);
+    CALL imq_require_name('type', p_type, 1);
     -- The reports of many consumers may add up to more than a bigint.
     SELECT t.type, t.minute, CAST(LEAST(SUM(t.sent), 1000000000000000000) AS SIGNED) AS sent, CAST(LEAST(SUM(t.completed), 1000000000000000000) AS SIGNED) AS completed,
         CAST(LEAST(SUM(t.failed), 1000000000000000000) AS SIGNED) AS failed, CAST(LEAST(SUM(t.dead), 1000000000000000000) AS SIGNED) AS dead,

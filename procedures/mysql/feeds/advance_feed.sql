@@ -22,24 +22,24 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('feed', p_feed, 0);
-    CALL mq_require_name('consumer', p_consumer, 0);
-    CALL mq_begin_call(0, v_own);
-    CALL mq_use_feed(p_feed, 'Select');
+    CALL imq_require_name('feed', p_feed, 0);
+    CALL imq_require_name('consumer', p_consumer, 0);
+    CALL imq_begin_call(0, v_own);
+    CALL imq_use_feed(p_feed, 'Select');
     SELECT last_number INTO v_last FROM mq_feed WHERE name = p_feed;
     IF p_position IS NULL OR p_position NOT BETWEEN 0 AND v_last THEN
         -- A consumer past the last number would miss the rows numbered later.
-        CALL mq_raise_error('invalid_argument', CONCAT('position: must be 0 to ', v_last, ', the feed''s last number'));
+        CALL imq_raise_error('invalid_argument', CONCAT('position: must be 0 to ', v_last, ', the feed''s last number'));
     END IF;
     INSERT INTO mq_feed_consumer (feed, consumer, position, moved_at)
     VALUES (p_feed, p_consumer, p_position, UTC_TIMESTAMP(6))
     ON DUPLICATE KEY UPDATE moved_at = IF(position < p_position, UTC_TIMESTAMP(6), moved_at),
         position = GREATEST(position, p_position);
     SELECT position INTO v_position FROM mq_feed_consumer WHERE feed = p_feed AND consumer = p_consumer FOR UPDATE;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_position AS `position`;
 END//
 

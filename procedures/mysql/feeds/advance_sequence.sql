@@ -21,17 +21,17 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('name', p_name, 0);
-    CALL mq_require_range('count', p_count, 1, 1000000000);
-    CALL mq_begin_call(0, v_own);
+    CALL imq_require_name('name', p_name, 0);
+    CALL imq_require_range('count', p_count, 1, 1000000000);
+    CALL imq_begin_call(0, v_own);
     INSERT INTO mq_counter (name, last_number) VALUES (p_name, v_count)
     ON DUPLICATE KEY UPDATE last_number = last_number + v_count;
     -- A locking read: a snapshot may return an older number.
     SELECT last_number INTO v_last FROM mq_counter WHERE name = p_name FOR UPDATE;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_last - v_count + 1 AS first, v_last AS last;
 END//
 

@@ -31,22 +31,22 @@ BEGIN
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET @mq_n = NULL;
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('feed', p_feed, 0);
+    CALL imq_require_name('feed', p_feed, 0);
     -- A snapshot could show an older highest number.
-    CALL mq_begin_call(1, v_own);
-    CALL mq_find_table('table', p_table, v_schema, v_name, v_quoted, v_label);
-    CALL mq_find_columns('key_columns', v_quoted, p_key_columns, v_keys);
-    CALL mq_find_columns('sync_column', v_quoted, p_sync_column, v_columns);
+    CALL imq_begin_call(1, v_own);
+    CALL imq_find_table('table', p_table, v_schema, v_name, v_quoted, v_label);
+    CALL imq_find_columns('key_columns', v_quoted, p_key_columns, v_keys);
+    CALL imq_find_columns('sync_column', v_quoted, p_sync_column, v_columns);
     SET v_sync = JSON_UNQUOTE(JSON_EXTRACT(v_columns, '$[0].name')), v_nullable = JSON_EXTRACT(v_columns, '$[0].nullable'),
         v_type = JSON_UNQUOTE(JSON_EXTRACT(v_columns, '$[0].type'));
     SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(j.name) ORDER BY j.n), ']'), MAX(CAST(j.name AS binary) = CAST(v_sync AS binary))
     INTO v_names, v_same
     FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) AS j;
     IF v_same OR JSON_LENGTH(v_columns) > 1 THEN
-        CALL mq_raise_error('invalid_argument', 'sync_column: must be one column that is not in key_columns');
+        CALL imq_raise_error('invalid_argument', 'sync_column: must be one column that is not in key_columns');
     END IF;
     -- Error messages are cut at 128 characters: include the database's name only where it is needed.
     SET v_short = IF(v_schema = '', CONCAT('`', REPLACE(v_name, '`', '``'), '`'), v_quoted);
@@ -56,10 +56,10 @@ BEGIN
     WHERE c.table_schema = v_of_schema AND c.table_name = v_of_name AND c.column_name = v_sync
         AND COALESCE(c.generation_expression, '') <> '';
     IF v_computed > 0 THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: must not be a generated column: ALTER TABLE ', v_short,
+        CALL imq_raise_error('unsuitable_table', CONCAT('sync_column: must not be a generated column: ALTER TABLE ', v_short,
             ' ADD sync bigint'));
     END IF;
-    CALL mq_require_rights(v_short, v_sync, 0);
+    CALL imq_require_rights(v_short, v_sync, 0);
     SELECT COUNT(*) INTO v_unique
     FROM (
         SELECT s.index_name
@@ -75,21 +75,21 @@ BEGIN
     WHERE s.table_schema = v_of_schema AND s.table_name = v_of_name AND s.seq_in_index = 1
         AND s.column_name = v_sync AND s.index_type = 'BTREE' /*M! AND s.ignored = 'NO' */ /*!80000 AND s.is_visible = 'YES' */;
     IF v_unique = 0 THEN
-        CALL mq_raise_error('unsuitable_table',
+        CALL imq_raise_error('unsuitable_table',
             'key_columns: must include all columns of the primary key, or of a unique index of NOT NULL columns');
     ELSEIF v_type NOT LIKE 'bigint%' OR v_type LIKE '%unsigned%' OR NOT v_nullable THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: ALTER TABLE ', v_short,
+        CALL imq_raise_error('unsuitable_table', CONCAT('sync_column: ALTER TABLE ', v_short,
             ' MODIFY ', LEFT(v_sync, 30), ' bigint NULL'));
     ELSEIF v_index IS NULL THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: CREATE INDEX ', LEFT(v_sync, 20), ' ON ', v_short, ' (`',
+        CALL imq_raise_error('unsuitable_table', CONCAT('sync_column: CREATE INDEX ', LEFT(v_sync, 20), ' ON ', v_short, ' (`',
             REPLACE(v_sync, '`', '``'), '`)'));
     END IF;
 
-    CALL mq_run_template(JSON_OBJECT('table', v_quoted, 'sync', CONCAT('`', REPLACE(v_sync, '`', '``'), '`')),
+    CALL imq_run_template(JSON_OBJECT('table', v_quoted, 'sync', CONCAT('`', REPLACE(v_sync, '`', '``'), '`')),
         'SELECT GREATEST(COALESCE(MAX({sync}), 0), 0) INTO @mq_n FROM {table}', v_nothing);
-    CALL mq_add_feed(p_feed, v_of_schema, v_of_name, v_sync, v_names, @mq_n, v_created);
+    CALL imq_add_feed(p_feed, v_of_schema, v_of_name, v_sync, v_names, @mq_n, v_created);
     SET @mq_n = NULL;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_created AS created;
 END//
 

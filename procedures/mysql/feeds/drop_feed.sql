@@ -22,19 +22,19 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('feed', p_feed, 0);
-    CALL mq_begin_call(0, v_own);
+    CALL imq_require_name('feed', p_feed, 0);
+    CALL imq_begin_call(0, v_own);
     SELECT COUNT(*) INTO v_count FROM mq_feed WHERE name = p_feed;
     IF v_count > 0 THEN
-        CALL mq_use_feed(p_feed, 'Select,Update');
+        CALL imq_use_feed(p_feed, 'Select,Update');
         DELETE FROM mq_feed WHERE name = p_feed;
         SET v_count = ROW_COUNT();
         DELETE FROM mq_feed_consumer WHERE feed = p_feed;
     END IF;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
 

@@ -22,14 +22,14 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_columns, v_keys, v_places longtext CHARACTER SET utf8mb4;
     DECLARE v_last, v_position, v_unpublished, v_nothing bigint;
-    CALL mq_require_name('feed', p_feed, 1);
+    CALL imq_require_name('feed', p_feed, 1);
     IF p_feed IS NOT NULL THEN
         BEGIN
             -- The table was dropped or changed, or the caller may not read it: unpublished stays NULL.
             DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END;
-            CALL mq_find_feed(p_feed, NULL, v_last, v_position, v_columns, v_keys, v_places);
+            CALL imq_find_feed(p_feed, NULL, v_last, v_position, v_columns, v_keys, v_places);
             IF JSON_UNQUOTE(JSON_EXTRACT(v_places, '$.index')) <> '' THEN
-                CALL mq_run_template(v_places,
+                CALL imq_run_template(v_places,
                     'SELECT COUNT(*) INTO @mq_n
                     FROM (SELECT 1 FROM {table} AS t {index} WHERE t.{sync} IS NULL LIMIT 10000) AS u', v_nothing);
                 SET v_unpublished = @mq_n;
@@ -37,7 +37,7 @@ BEGIN
         END;
         SET @mq_n = NULL;
     END IF;
-    CALL mq_show_feeds(p_feed, v_unpublished);
+    CALL imq_show_feeds(p_feed, v_unpublished);
 END//
 
 DELIMITER ;

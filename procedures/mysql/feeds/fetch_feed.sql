@@ -23,22 +23,22 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('feed', p_feed, 0);
-    CALL mq_require_name('consumer', p_consumer, 0);
-    CALL mq_require_range('size', p_size, 1, 10000);
-    CALL mq_begin_call(0, v_own);
+    CALL imq_require_name('feed', p_feed, 0);
+    CALL imq_require_name('consumer', p_consumer, 0);
+    CALL imq_require_range('size', p_size, 1, 10000);
+    CALL imq_begin_call(0, v_own);
     -- Read the counter before the rows: all numbers up to it are committed, and no row above it is read.
-    CALL mq_find_feed(p_feed, p_consumer, v_last, v_position, v_columns, v_keys, v_places);
-    CALL mq_row_json(v_columns, v_keys, 't', v_key);
-    CALL mq_row_json(v_columns, NULL, 't', v_row);
-    CALL mq_run_template(JSON_SET(v_places, '$.key', v_key, '$.row', v_row, '$.position', v_position, '$.last', v_last, '$.size',
+    CALL imq_find_feed(p_feed, p_consumer, v_last, v_position, v_columns, v_keys, v_places);
+    CALL imq_row_json(v_columns, v_keys, 't', v_key);
+    CALL imq_row_json(v_columns, NULL, 't', v_row);
+    CALL imq_run_template(JSON_SET(v_places, '$.key', v_key, '$.row', v_row, '$.position', v_position, '$.last', v_last, '$.size',
             COALESCE(p_size, 100)),
         'SELECT t.{sync} AS `position`, {key} AS `key`, {row} AS `row`
         FROM {table} AS t {index} WHERE t.{sync} > {position} AND t.{sync} <= {last} ORDER BY t.{sync} LIMIT {size}', v_nothing);
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
 END//
 
 DELIMITER ;

@@ -36,34 +36,34 @@ BEGIN
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         SET @mq_n = NULL, @mq_list = NULL;
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('feed', p_feed, 0);
-    CALL mq_require_range('size', p_size, 1, 10000);
-    CALL mq_begin_call(1, v_own);
-    CALL mq_find_feed(p_feed, NULL, v_last, v_position, v_all, v_keys, v_places);
-    CALL mq_run_template(v_places, v_any, v_nothing);
+    CALL imq_require_name('feed', p_feed, 0);
+    CALL imq_require_range('size', p_size, 1, 10000);
+    CALL imq_begin_call(1, v_own);
+    CALL imq_find_feed(p_feed, NULL, v_last, v_position, v_all, v_keys, v_places);
+    CALL imq_run_template(v_places, v_any, v_nothing);
     IF @mq_n THEN
         -- Lock the counter before the rows: a publisher that waits here holds no row locks.
-        CALL mq_lock_feed(p_feed, v_last);
-        CALL mq_feed_columns(v_places, v_keys, v_columns);
+        CALL imq_lock_feed(p_feed, v_last);
+        CALL imq_feed_columns(v_places, v_keys, v_columns);
         SET v_places = JSON_SET(JSON_MERGE_PATCH(v_places, v_columns), '$.last', v_last, '$.size', COALESCE(p_size, 500));
-        CALL mq_run_template(v_places, v_lock, v_nothing);
+        CALL imq_run_template(v_places, v_lock, v_nothing);
         SET v_count = @mq_n;
     END IF;
     IF v_count > 0 THEN
-        CALL mq_run_template(v_places, v_number, v_nothing);
-        CALL mq_run_template(v_places, REPLACE(v_check, '{count}', v_count), v_nothing);
+        CALL imq_run_template(v_places, v_number, v_nothing);
+        CALL imq_run_template(v_places, REPLACE(v_check, '{count}', v_count), v_nothing);
         IF @mq_n < v_count THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('a trigger of ',
+            CALL imq_raise_error('unsuitable_table', CONCAT('a trigger of ',
                 LEFT(JSON_UNQUOTE(JSON_EXTRACT(v_places, '$.label')), 40),
                 ' prevents numbering: it must not set the sync column'));
         END IF;
-        CALL mq_move_feed(p_feed, v_count);
+        CALL imq_move_feed(p_feed, v_count);
     END IF;
     SET @mq_n = NULL, @mq_list = NULL;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
 

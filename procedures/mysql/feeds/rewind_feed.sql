@@ -22,21 +22,21 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('feed', p_feed, 0);
-    CALL mq_require_name('consumer', p_consumer, 0);
-    CALL mq_begin_call(0, v_own);
-    CALL mq_use_feed(p_feed, 'Select');
+    CALL imq_require_name('feed', p_feed, 0);
+    CALL imq_require_name('consumer', p_consumer, 0);
+    CALL imq_begin_call(0, v_own);
+    CALL imq_use_feed(p_feed, 'Select');
     SELECT COALESCE(MAX(c.position), 0) INTO v_position
     FROM (SELECT position FROM mq_feed_consumer WHERE feed = p_feed AND consumer = p_consumer FOR UPDATE) AS c;
     IF v_new NOT BETWEEN 0 AND v_position THEN
-        CALL mq_raise_error('invalid_argument', CONCAT('position: must be 0 to ', v_position, ', the consumer''s position'));
+        CALL imq_raise_error('invalid_argument', CONCAT('position: must be 0 to ', v_position, ', the consumer''s position'));
     END IF;
     UPDATE mq_feed_consumer SET position = v_new, moved_at = UTC_TIMESTAMP(6)
     WHERE feed = p_feed AND consumer = p_consumer AND position > v_new;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_new AS `position`;
 END//
 

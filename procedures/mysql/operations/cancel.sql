@@ -20,18 +20,18 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
     IF p_id IS NULL THEN
-        CALL mq_raise_error('invalid_argument', 'id: must not be NULL');
+        CALL imq_raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
-    CALL mq_begin_call(1, v_own);
+    CALL imq_begin_call(1, v_own);
     SELECT MAX(type) INTO v_type FROM mq_message WHERE id = p_id;
     IF v_type IS NOT NULL THEN
-        CALL mq_erase(v_type, CONCAT('[[', p_id, ']]'), 'NE', v_count);
+        CALL imq_erase(v_type, CONCAT('[[', p_id, ']]'), 'NE', v_count);
     END IF;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
 

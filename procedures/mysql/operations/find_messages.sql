@@ -36,25 +36,25 @@ BEGIN
     -- message.
     DECLARE v_cap bigint DEFAULT 9223372036854775807;
     DECLARE v_tickets tinyint DEFAULT 0;
-    CALL mq_require_name('type', p_type, 1);
-    CALL mq_require_name('dedup_key', p_dedup_key, 1);
-    CALL mq_require_name('group_key', p_group_key, 1);
-    CALL mq_require_range('size', p_size, 1, 10000);
-    CALL mq_require_range('body_length', p_body_length, 0, 16777216);
+    CALL imq_require_name('type', p_type, 1);
+    CALL imq_require_name('dedup_key', p_dedup_key, 1);
+    CALL imq_require_name('group_key', p_group_key, 1);
+    CALL imq_require_range('size', p_size, 1, 10000);
+    CALL imq_require_range('body_length', p_body_length, 0, 16777216);
     SET v_type = p_type;
     IF p_id IS NOT NULL THEN
         SELECT MAX(m.type) INTO v_type FROM mq_message AS m FORCE INDEX (PRIMARY) WHERE m.id = p_id;
     ELSEIF p_type IS NULL THEN
-        CALL mq_raise_error('invalid_argument', 'type: must not be NULL unless id is given');
+        CALL imq_raise_error('invalid_argument', 'type: must not be NULL unless id is given');
     ELSEIF p_dedup_key IS NOT NULL THEN
         SELECT MAX(k.id) INTO v_one FROM mq_dedup AS k FORCE INDEX (PRIMARY) WHERE k.type = p_type AND k.dedup_key = p_dedup_key;
     ELSEIF p_group_key IS NOT NULL THEN
-        CALL mq_ids_of_group(p_type, p_group_key, v_size, v_ids);
+        CALL imq_ids_of_group(p_type, p_group_key, v_size, v_ids);
         -- The same number of rows as searched in these tables. A message claimed beyond them has at most a ticket.
         SET v_cap = 10000;
         SELECT grouped INTO v_tickets FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     ELSE
-        CALL mq_raise_error('invalid_argument', 'id: must not be NULL unless dedup_key or group_key is given');
+        CALL imq_raise_error('invalid_argument', 'id: must not be NULL unless dedup_key or group_key is given');
     END IF;
     SET v_ids = COALESCE(v_ids, CONCAT('[', v_one, ']'), '[]');
     SELECT f.id, f.type, f.state, f.body, f.headers, f.priority, f.group_key, f.dedup_key, f.attempts, f.created_at, f.source,

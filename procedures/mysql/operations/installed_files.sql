@@ -16,7 +16,7 @@ SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
     DECLARE v_fingerprints longtext CHARACTER SET utf8mb4;
-    CALL mq_object_fingerprint(v_fingerprints);
+    CALL imq_object_fingerprint(v_fingerprints);
     -- Migrations and grants.sql create no object of their name, so there is nothing to compare.
     SELECT i.name, i.kind, i.sha256, i.kind = 'procedure' AND NOT i.fingerprint <=> f.fingerprint AS changed, i.applied_at
     FROM mq_installed AS i

@@ -18,8 +18,8 @@ SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 20);
-    CALL mq_require_name('type', p_type, 0);
-    CALL mq_require_range('size', p_size, 1, 10000);
+    CALL imq_require_name('type', p_type, 0);
+    CALL imq_require_range('size', p_size, 1, 10000);
     SELECT g.error_group AS error, g.count, g.first_at, g.last_at,
         (SELECT d.id FROM mq_dead AS d FORCE INDEX (dead_error) WHERE d.type = p_type AND d.error_group = g.error_group
             ORDER BY d.died_at DESC, d.id DESC LIMIT 1) AS last_id

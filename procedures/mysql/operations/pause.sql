@@ -22,11 +22,11 @@ BEGIN
     DECLARE v_ordered, v_notify tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('type', p_type, 0);
-    CALL mq_begin_call(0, v_own);
+    CALL imq_require_name('type', p_type, 0);
+    CALL imq_begin_call(0, v_own);
     -- Not INSERT ... SELECT: after such a read, MariaDB fails if a row changed while the statement waited for it.
     SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify
     INTO v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds, v_on_complete, v_ordered, v_notify
@@ -38,7 +38,7 @@ BEGIN
     ON DUPLICATE KEY UPDATE mq_queue.paused = mq_queue.paused;
     UPDATE mq_queue SET paused = 1 WHERE type = p_type AND paused = 0;
     SET v_count = ROW_COUNT();
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
 

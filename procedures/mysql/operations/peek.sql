@@ -24,13 +24,13 @@ BEGIN
     -- The longest body.
     DECLARE v_length int DEFAULT COALESCE(p_body_length, 16777216);
     DECLARE v_grouped tinyint;
-    CALL mq_require_name('type', p_type, 0);
+    CALL imq_require_name('type', p_type, 0);
     -- Compared as bytes: a collation may equate 'n' with N.
     IF CAST(p_state AS binary) NOT IN ('N', 'A', 'E', 'C') THEN
-        CALL mq_raise_error('invalid_argument', 'state: must be N, A, E or C');
+        CALL imq_raise_error('invalid_argument', 'state: must be N, A, E or C');
     END IF;
-    CALL mq_require_range('size', p_size, 1, 10000);
-    CALL mq_require_range('body_length', p_body_length, 0, 16777216);
+    CALL imq_require_range('size', p_size, 1, 10000);
+    CALL imq_require_range('body_length', p_body_length, 0, 16777216);
     IF p_state = 'A' THEN
         SELECT m.id, m.type, 'A' AS state, LEFT(m.body, v_length) AS body, m.headers, m.priority, m.group_key, m.dedup_key,
             t.attempt AS attempts, m.created_at, m.source, NULL AS run_at, t.reader, t.batch_key, t.lease_until,

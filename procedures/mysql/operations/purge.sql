@@ -23,18 +23,18 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('type', p_type, 0);
+    CALL imq_require_name('type', p_type, 0);
     -- Compared as bytes: a collation may equate 'n' or 'N ' with N.
     IF p_state IS NULL OR CAST(p_state AS binary) NOT IN ('N', 'E', 'C') THEN
-        CALL mq_raise_error('invalid_argument', 'state: must be N, E or C');
+        CALL imq_raise_error('invalid_argument', 'state: must be N, E or C');
     END IF;
-    CALL mq_begin_call(1, v_own);
+    CALL imq_begin_call(1, v_own);
     SELECT grouped INTO v_grouped FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF p_state = 'C' THEN
-        CALL mq_erase_archived(p_type, NULL, v_left, v_count);
+        CALL imq_erase_archived(p_type, NULL, v_left, v_count);
     ELSEIF p_state = 'E' THEN
         SELECT GROUP_CONCAT('[', k.id, ']') INTO v_ids
         FROM (
@@ -75,9 +75,9 @@ BEGIN
         SET v_ids = NULLIF(CONCAT_WS(',', v_ids, v_more), '');
     END IF;
     IF v_ids IS NOT NULL THEN
-        CALL mq_erase(p_type, CONCAT('[', v_ids, ']'), p_state, v_count);
+        CALL imq_erase(p_type, CONCAT('[', v_ids, ']'), p_state, v_count);
     END IF;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
 

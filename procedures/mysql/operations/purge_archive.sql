@@ -23,16 +23,16 @@ BEGIN
     DECLARE v_count bigint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
     IF p_before IS NULL THEN
-        CALL mq_raise_error('invalid_argument', 'before: must not be NULL');
+        CALL imq_raise_error('invalid_argument', 'before: must not be NULL');
     END IF;
-    CALL mq_require_range('size', p_size, 1, 10000);
-    CALL mq_begin_call(1, v_own);
-    CALL mq_erase_archived(NULL, p_before, COALESCE(p_size, 1000), v_count);
-    CALL mq_end_call(v_own);
+    CALL imq_require_range('size', p_size, 1, 10000);
+    CALL imq_begin_call(1, v_own);
+    CALL imq_erase_archived(NULL, p_before, COALESCE(p_size, 1000), v_count);
+    CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
 

@@ -39,7 +39,7 @@ BEGIN
             END;
             CASE v_name
             WHEN 'transactions' THEN
-                CALL mq_check_transactions(v_checks);
+                CALL imq_check_transactions(v_checks);
 
             WHEN 'expired_leases' THEN
                 SELECT COUNT(*), COALESCE(TIMESTAMPDIFF(SECOND, MIN(b.lease_until), v_now), 0) INTO v_value, v_seconds
@@ -50,7 +50,7 @@ BEGIN
                         ' s ago; claims of the type rescue them, or run CALL mq_rescue_expired(NULL)'))));
 
             WHEN 'stuck_groups' THEN
-                CALL mq_stuck_groups(NULL, v_detail);
+                CALL imq_stuck_groups(NULL, v_detail);
                 SELECT COUNT(*), COALESCE(CONCAT('groups of ', MIN(j.type), ' have ready messages that no claim finds',
                     '; to repair them: CALL mq_rescue_expired(', QUOTE(MIN(j.type)), ')'), 'none')
                 INTO v_value, v_detail
@@ -67,7 +67,7 @@ BEGIN
                     'schedules', v_detail));
 
             WHEN 'changed_objects' THEN
-                CALL mq_object_fingerprint(v_fingerprints);
+                CALL imq_object_fingerprint(v_fingerprints);
                 SELECT COUNT(*), COALESCE(CONCAT('missing or changed by hand: ', GROUP_CONCAT(i.name ORDER BY i.name SEPARATOR ', '),
                     '; run the installation again'), 'none')
                 INTO v_value, v_detail
@@ -107,7 +107,7 @@ BEGIN
                     'indexes', v_detail));
 
             WHEN 'settings' THEN
-                CALL mq_check_settings(v_checks);
+                CALL imq_check_settings(v_checks);
             END CASE;
         END;
     END WHILE;

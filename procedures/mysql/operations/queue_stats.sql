@@ -20,11 +20,11 @@ SQL SECURITY DEFINER
 READS SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    CALL mq_require_name('type', p_type, 1);
+    CALL imq_require_name('type', p_type, 1);
     IF p_type IS NULL THEN
-        CALL mq_stats_of_all(v_now);
+        CALL imq_stats_of_all(v_now);
     ELSE
-        CALL mq_stats_of_one(p_type, v_now);
+        CALL imq_stats_of_one(p_type, v_now);
     END IF;
 END//
 

@@ -24,11 +24,11 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('type', p_type, 0);
-    CALL mq_begin_call(1, v_own);
+    CALL imq_require_name('type', p_type, 0);
+    CALL imq_begin_call(1, v_own);
     IF p_id IS NULL AND p_error IS NOT NULL THEN
         -- Locks only dead letters with this error: two errors can be redriven at the same time.
         SELECT CONCAT('[', GROUP_CONCAT('[', e.id, ',0]' ORDER BY e.id), ']'), COUNT(*)
@@ -62,9 +62,9 @@ BEGIN
         DELETE e
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
         STRAIGHT_JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = j.id;
-        CALL mq_put_back(p_type, v_items);
+        CALL imq_put_back(p_type, v_items);
     END IF;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
 

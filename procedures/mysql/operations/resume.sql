@@ -19,14 +19,14 @@ BEGIN
     DECLARE v_count bigint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('type', p_type, 0);
-    CALL mq_begin_call(0, v_own);
+    CALL imq_require_name('type', p_type, 0);
+    CALL imq_begin_call(0, v_own);
     UPDATE mq_queue SET paused = 0 WHERE type = p_type AND paused = 1;
     SET v_count = ROW_COUNT();
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
 

@@ -41,29 +41,29 @@ BEGIN
     DECLARE v_group_max_active, v_group_rate int;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('type', p_type, 0);
-    CALL mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    CALL mq_require_range('max_attempts', p_max_attempts, 1, 1000);
-    CALL mq_require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
-    CALL mq_require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);
+    CALL imq_require_name('type', p_type, 0);
+    CALL imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    CALL imq_require_range('max_attempts', p_max_attempts, 1, 1000);
+    CALL imq_require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
+    CALL imq_require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);
     -- Compared as bytes: a collation may equate 'Delete' or 'delete ' with delete.
     IF CAST(p_on_complete AS binary) NOT IN ('delete', 'archive') THEN
-        CALL mq_raise_error('invalid_argument', 'on_complete: must be delete or archive');
+        CALL imq_raise_error('invalid_argument', 'on_complete: must be delete or archive');
     END IF;
-    CALL mq_require_range('ordered', p_ordered, 0, 1);
-    CALL mq_require_range('notify', p_notify, 0, 1);
-    CALL mq_require_range('max_active', p_max_active, 0, 1000000);
-    CALL mq_require_range('rate', p_rate, 0, 1000000);
-    CALL mq_require_range('rate_seconds', p_rate_seconds, 1, 86400);
-    CALL mq_require_range('group_max_active', p_group_max_active, 0, 1000000);
-    CALL mq_require_range('group_rate', p_group_rate, 0, 1000000);
-    CALL mq_require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
+    CALL imq_require_range('ordered', p_ordered, 0, 1);
+    CALL imq_require_range('notify', p_notify, 0, 1);
+    CALL imq_require_range('max_active', p_max_active, 0, 1000000);
+    CALL imq_require_range('rate', p_rate, 0, 1000000);
+    CALL imq_require_range('rate_seconds', p_rate_seconds, 1, 86400);
+    CALL imq_require_range('group_max_active', p_group_max_active, 0, 1000000);
+    CALL imq_require_range('group_rate', p_group_rate, 0, 1000000);
+    CALL imq_require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
 
     -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
-    CALL mq_begin_call(COALESCE(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL, v_own);
+    CALL imq_begin_call(COALESCE(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL, v_own);
     -- Not INSERT IGNORE: its shared lock on an existing row would deadlock two callers. Not INSERT ... SELECT: after such
     -- a read, MariaDB fails if a row changed while the statement waited for it.
     SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify
@@ -79,7 +79,7 @@ BEGIN
     INTO v_was_ordered, v_was_grouped, v_ordered, v_group_max_active, v_group_rate
     FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
     IF v_ordered AND v_group_max_active > 1 THEN
-        CALL mq_raise_error('invalid_argument', 'group_max_active: must be 0 or 1 on an ordered queue');
+        CALL imq_raise_error('invalid_argument', 'group_max_active: must be 0 or 1 on an ordered queue');
     END IF;
     SET v_grouped = v_ordered OR v_group_max_active > 0 OR v_group_rate > 0;
     SELECT EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
@@ -89,10 +89,10 @@ BEGIN
         v_grouped > v_was_grouped AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
     INTO v_refused, v_orphans;
     IF v_refused AND v_ordered <> v_was_ordered THEN
-        CALL mq_raise_error('queue_not_empty', CONCAT('ordered can change only while ', p_type,
+        CALL imq_raise_error('queue_not_empty', CONCAT('ordered can change only while ', p_type,
             ' holds no new and no active message'));
     ELSEIF v_refused AND v_grouped <> v_was_grouped THEN
-        CALL mq_raise_error('queue_not_empty', CONCAT('limits per group can be added or removed only while ', p_type,
+        CALL imq_raise_error('queue_not_empty', CONCAT('limits per group can be added or removed only while ', p_type,
             ' holds no new and no active message'));
     END IF;
     IF v_orphans THEN
@@ -123,7 +123,7 @@ BEGIN
     END IF;
     IF v_grouped AND v_was_grouped AND (p_group_max_active IS NOT NULL OR p_group_rate IS NOT NULL
         OR p_group_rate_seconds IS NOT NULL) THEN
-        CALL mq_hurry_groups(p_type);
+        CALL imq_hurry_groups(p_type);
     END IF;
     IF p_on_complete = 'delete' THEN
         -- A queue that does not archive keeps no results.
@@ -132,7 +132,7 @@ BEGIN
     SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered,
         q.notify, q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused
     FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
 END//
 
 DELIMITER ;

@@ -26,22 +26,22 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('type', p_type, 0);
-    CALL mq_require_range('size', p_size, 1, 10000);
-    CALL mq_require_name('reader', p_reader, 1);
-    CALL mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    CALL mq_begin_call(1, v_own);
-    CALL mq_reader_name(p_reader, v_reader);
+    CALL imq_require_name('type', p_type, 0);
+    CALL imq_require_range('size', p_size, 1, 10000);
+    CALL imq_require_name('reader', p_reader, 1);
+    CALL imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    CALL imq_begin_call(1, v_own);
+    CALL imq_reader_name(p_reader, v_reader);
     SELECT paused, grouped, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds, group_rate,
         group_rate_seconds
     INTO v_paused, v_grouped, v_seconds, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    CALL mq_claim(p_type, v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds,
+    CALL imq_claim(p_type, v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds,
         COALESCE(p_size, 1), v_reader, v_seconds);
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
 END//
 
 DELIMITER ;

@@ -50,28 +50,28 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('type', p_type, 0);
-    CALL mq_require_range('size', p_size, 1, 10000);
-    CALL mq_require_name('reader', p_reader, 1);
-    CALL mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    CALL mq_begin_call(1, v_own);
-    CALL mq_reader_name(p_reader, v_reader);
+    CALL imq_require_name('type', p_type, 0);
+    CALL imq_require_range('size', p_size, 1, 10000);
+    CALL imq_require_name('reader', p_reader, 1);
+    CALL imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    CALL imq_begin_call(1, v_own);
+    CALL imq_reader_name(p_reader, v_reader);
     SELECT grouped, paused, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds
     INTO v_grouped, v_paused, v_seconds, v_max_active, v_rate, v_rate_seconds
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_grouped THEN
-        CALL mq_raise_error('queue_is_ordered', CONCAT('type: ', p_type,
+        CALL imq_raise_error('queue_is_ordered', CONCAT('type: ', p_type,
             ' is ordered or has limits per group; use claim_batch'));
     END IF;
 
     IF v_max_active + v_rate > 0 AND NOT v_paused THEN
-        CALL mq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds, v_size);
+        CALL imq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds, v_size);
     END IF;
     IF v_size > 0 AND NOT v_paused THEN
-        CALL mq_fill_ring(p_type, v_size, v_now, v_low_n, v_low_until, v_full_scan, v_from, v_promoted_to, v_outside, v_scanned);
+        CALL imq_fill_ring(p_type, v_size, v_now, v_low_n, v_low_until, v_full_scan, v_from, v_promoted_to, v_outside, v_scanned);
         BEGIN
             DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_n = NULL;
             SELECT n, after_id INTO v_n, v_position
@@ -80,42 +80,42 @@ BEGIN
         END;
         SET v_after = COALESCE(p_after_id, v_position, 0);
         IF v_outside AND v_own THEN
-            CALL mq_move_to_ring(p_type, v_outside);
+            CALL imq_move_to_ring(p_type, v_outside);
         END IF;
         IF v_outside THEN
-            CALL mq_pick_outside(p_type, v_size, v_after, v_items);
+            CALL imq_pick_outside(p_type, v_size, v_after, v_items);
         ELSE
-            CALL mq_take_ring(p_type, v_size, GREATEST(v_after, v_from), c_highest, v_items);
+            CALL imq_take_ring(p_type, v_size, GREATEST(v_after, v_from), c_highest, v_items);
             SET v_left = v_size - COALESCE(JSON_LENGTH(v_items), 0);
             IF v_left > 0 THEN
-                CALL mq_scan_ring(p_type, v_from, v_after, v_items IS NULL, v_lowest_id, v_scanned_again);
+                CALL imq_scan_ring(p_type, v_from, v_after, v_items IS NULL, v_lowest_id, v_scanned_again);
                 SET v_scanned = v_scanned + v_scanned_again, v_from = COALESCE(v_lowest_id - 1, GREATEST(v_after, v_from));
             END IF;
             IF v_lowest_id IS NOT NULL THEN
-                CALL mq_take_ring(p_type, v_left, v_from, v_after, v_more);
+                CALL imq_take_ring(p_type, v_left, v_from, v_after, v_more);
                 SET v_items = IF(v_items IS NULL OR v_more IS NULL, COALESCE(v_items, v_more),
                     CONCAT(LEFT(v_items, CHAR_LENGTH(v_items) - 1), ',', SUBSTRING(v_more, 2)));
             END IF;
             IF v_scanned > c_long AND (v_items IS NOT NULL OR v_n IS NOT NULL) THEN
-                CALL mq_renew_ring_mark(p_type, v_low_n, v_from, IF(v_full_scan, UTC_TIMESTAMP(6)
+                CALL imq_renew_ring_mark(p_type, v_low_n, v_from, IF(v_full_scan, UTC_TIMESTAMP(6)
                     + INTERVAL LEAST(10 * v_scanned, c_longest) MICROSECOND, v_low_until), v_promoted_to);
             END IF;
         END IF;
     END IF;
 
     IF v_items IS NULL THEN
-        CALL mq_no_messages();
+        CALL imq_no_messages();
     ELSE
         SET v_last_id = JSON_EXTRACT(v_items, CONCAT('$[', JSON_LENGTH(v_items) - 1, '][0]'));
-        CALL mq_save_position(p_type, v_reader, v_size, COALESCE(v_n, 0) + (p_after_id IS NOT NULL) + (v_last_id <= v_after),
+        CALL imq_save_position(p_type, v_reader, v_size, COALESCE(v_n, 0) + (p_after_id IS NOT NULL) + (v_last_id <= v_after),
             v_last_id,
             v_n, v_position);
-        CALL mq_hold(p_type, v_items, v_reader, v_seconds);
+        CALL imq_hold(p_type, v_items, v_reader, v_seconds);
         IF v_max_active + v_rate > 0 THEN
-            CALL mq_spend(p_type, JSON_LENGTH(v_items), v_rate, v_rate_seconds);
+            CALL imq_spend(p_type, JSON_LENGTH(v_items), v_rate, v_rate_seconds);
         END IF;
     END IF;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
 END//
 
 DELIMITER ;

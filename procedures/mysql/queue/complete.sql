@@ -23,21 +23,21 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
     IF p_id IS NULL THEN
-        CALL mq_raise_error('invalid_argument', 'id: must not be NULL');
+        CALL imq_raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
-    CALL mq_require_key(p_batch_key);
-    CALL mq_begin_call(1, v_own);
-    CALL mq_withdraw(p_id, p_batch_key, v_type, v_attempt, v_reader);
+    CALL imq_require_key(p_batch_key);
+    CALL imq_begin_call(1, v_own);
+    CALL imq_leave_batch(p_id, p_batch_key, v_type, v_attempt, v_reader);
     IF v_type IS NOT NULL THEN
         SELECT on_complete, grouped INTO v_on_complete, v_grouped
         FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
-        CALL mq_settle(v_type, v_on_complete, v_grouped, CONCAT('[[', p_id, ',', v_attempt, ']]'), v_reader);
+        CALL imq_complete_messages(v_type, v_on_complete, v_grouped, CONCAT('[[', p_id, ',', v_attempt, ']]'), v_reader);
     END IF;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT CAST(v_type IS NOT NULL AS signed) AS count;
 END//
 

@@ -23,18 +23,18 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_key(p_batch_key);
-    CALL mq_begin_call(1, v_own);
-    CALL mq_drop_batch(p_batch_key, v_type, v_reader, v_seconds, v_items);
+    CALL imq_require_key(p_batch_key);
+    CALL imq_begin_call(1, v_own);
+    CALL imq_drop_batch(p_batch_key, v_type, v_reader, v_seconds, v_items);
     IF v_items IS NOT NULL THEN
         SELECT on_complete, grouped INTO v_on_complete, v_grouped
         FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
-        CALL mq_settle(v_type, v_on_complete, v_grouped, v_items, v_reader);
+        CALL imq_complete_messages(v_type, v_on_complete, v_grouped, v_items, v_reader);
     END IF;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT COALESCE(JSON_LENGTH(v_items), 0) AS count;
 END//
 

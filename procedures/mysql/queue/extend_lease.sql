@@ -20,18 +20,18 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_key(p_batch_key);
-    CALL mq_require_range('seconds', p_seconds, 0, 315360000);
-    CALL mq_begin_call(0, v_own);
+    CALL imq_require_key(p_batch_key);
+    CALL imq_require_range('seconds', p_seconds, 0, 315360000);
+    CALL imq_begin_call(0, v_own);
     -- Lock the row first, then update it: an update of a row that this session has locked cannot deadlock.
     SELECT JSON_LENGTH(items) INTO v_count FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     UPDATE mq_batch
     SET lease_until = UTC_TIMESTAMP(6) + INTERVAL COALESCE(p_seconds, lease_seconds) SECOND
     WHERE batch_key = p_batch_key;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT COALESCE(v_count, 0) AS count;
 END//
 

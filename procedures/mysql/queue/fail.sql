@@ -26,27 +26,27 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
     IF p_id IS NULL THEN
-        CALL mq_raise_error('invalid_argument', 'id: must not be NULL');
+        CALL imq_raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
     IF p_batch_key IS NOT NULL THEN
-        CALL mq_require_key(p_batch_key);
+        CALL imq_require_key(p_batch_key);
     END IF;
-    CALL mq_require_range('retry_after_seconds', p_retry_after_seconds, -1, 315360000);
-    CALL mq_begin_call(1, v_own);
+    CALL imq_require_range('retry_after_seconds', p_retry_after_seconds, -1, 315360000);
+    CALL imq_begin_call(1, v_own);
     IF p_batch_key IS NULL THEN
-        CALL mq_remove_ready(p_id, v_type, v_attempt, v_reader);
+        CALL imq_remove_ready(p_id, v_type, v_attempt, v_reader);
     ELSE
-        CALL mq_withdraw(p_id, p_batch_key, v_type, v_attempt, v_reader);
+        CALL imq_leave_batch(p_id, p_batch_key, v_type, v_attempt, v_reader);
     END IF;
     IF v_type IS NOT NULL THEN
-        CALL mq_fail_messages(v_type, v_reader, CONCAT('[[', p_id, ',', v_attempt, ',',
+        CALL imq_fail_messages(v_type, v_reader, CONCAT('[[', p_id, ',', v_attempt, ',',
             COALESCE(p_retry_after_seconds, 'null'), ',', COALESCE(JSON_QUOTE(LEFT(p_error, 4000)), 'null'), ']]'), v_dead);
     END IF;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT IF(v_type IS NULL, NULL, IF(v_dead > 0, 'E', 'N')) AS state;
 END//
 

@@ -29,41 +29,41 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
     IF p_next_size NOT BETWEEN 0 AND 10000 THEN
-        CALL mq_require_range('next_size', p_next_size, 0, 10000);
+        CALL imq_require_range('next_size', p_next_size, 0, 10000);
     END IF;
-    CALL mq_begin_call(1, v_own);
+    CALL imq_begin_call(1, v_own);
     -- As in drop_batch.
     SELECT type, reader, lease_seconds, items INTO v_type, v_reader, v_seconds, v_items
     FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     IF v_items IS NULL THEN
         -- Check the format only now: the key of an existing batch is valid.
-        CALL mq_require_key(p_batch_key);
-        CALL mq_raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
+        CALL imq_require_key(p_batch_key);
+        CALL imq_raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
     END IF;
     DELETE FROM mq_batch WHERE batch_key = p_batch_key;
     SELECT on_complete, paused, grouped, max_active, rate, rate_seconds, group_rate, group_rate_seconds
     INTO v_on_complete, v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds
     FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
     IF p_failures <> '' THEN
-        CALL mq_read_failures(p_failures, v_items, v_failed, v_items);
+        CALL imq_read_failures(p_failures, v_items, v_failed, v_items);
         IF v_failed IS NOT NULL THEN
-            CALL mq_fail_messages(v_type, v_reader, v_failed, v_dead);
+            CALL imq_fail_messages(v_type, v_reader, v_failed, v_dead);
         END IF;
     END IF;
     IF v_items IS NOT NULL THEN
-        CALL mq_settle(v_type, v_on_complete, v_grouped, v_items, v_reader);
+        CALL imq_complete_messages(v_type, v_on_complete, v_grouped, v_items, v_reader);
     END IF;
     IF p_next_size > 0 THEN
-        CALL mq_claim(v_type, v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds,
+        CALL imq_claim(v_type, v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds,
             p_next_size, v_reader, v_seconds);
     ELSE
-        CALL mq_no_messages();
+        CALL imq_no_messages();
     END IF;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
 END//
 
 DELIMITER ;

@@ -21,19 +21,19 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_key(p_batch_key);
-    CALL mq_begin_call(1, v_own);
-    CALL mq_drop_batch(p_batch_key, v_type, v_reader, v_seconds, v_items);
+    CALL imq_require_key(p_batch_key);
+    CALL imq_begin_call(1, v_own);
+    CALL imq_drop_batch(p_batch_key, v_type, v_reader, v_seconds, v_items);
     IF v_items IS NOT NULL THEN
         SELECT CONCAT('[', GROUP_CONCAT('[', j.id, ',', j.attempt - 1, ']' ORDER BY j.id), ']')
         INTO v_released
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j;
-        CALL mq_put_back(v_type, v_released);
+        CALL imq_put_back(v_type, v_released);
     END IF;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT COALESCE(JSON_LENGTH(v_items), 0) AS count;
 END//
 

@@ -22,30 +22,30 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('type', p_type, 1);
-    CALL mq_begin_call(1, v_own);
+    CALL imq_require_name('type', p_type, 1);
+    CALL imq_begin_call(1, v_own);
     SET v_type = p_type;
     IF p_type IS NULL THEN
         SELECT MIN(type) INTO v_type FROM mq_batch FORCE INDEX (batch_lease);
     END IF;
     WHILE v_type IS NOT NULL DO
-        CALL mq_rescue(v_type, 1000, v_rescued);
+        CALL imq_rescue(v_type, 1000, v_rescued);
         SET v_count = v_count + v_rescued;
         SELECT MIN(type) INTO v_type FROM mq_batch FORCE INDEX (batch_lease) WHERE p_type IS NULL AND type > v_type;
     END WHILE;
     IF p_type IS NOT NULL THEN
         -- Unblock the groups that queue_health reports as stuck_groups.
-        CALL mq_stuck_groups(p_type, v_stuck);
+        CALL imq_stuck_groups(p_type, v_stuck);
         IF v_stuck IS NOT NULL THEN
             SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(j.group_key)), ']') INTO v_stuck
             FROM JSON_TABLE(v_stuck, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]')) AS j;
-            CALL mq_issue_tickets(p_type, v_stuck);
+            CALL imq_issue_tickets(p_type, v_stuck);
         END IF;
     END IF;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
 

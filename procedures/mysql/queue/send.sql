@@ -23,17 +23,17 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('type', p_type, 0);
+    CALL imq_require_name('type', p_type, 0);
     IF p_body IS NULL OR LENGTH(p_body) > 16777216 THEN
-        CALL mq_raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
+        CALL imq_raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
     END IF;
-    CALL mq_begin_call(0, v_own);
+    CALL imq_begin_call(0, v_own);
     SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    CALL mq_reader_name(NULL, v_source);
+    CALL imq_reader_name(NULL, v_source);
     INSERT INTO mq_message (run_at, created_at, priority, type, body, source)
     VALUES (v_now, v_now, 0, p_type, p_body, v_source);
     SET v_id = LAST_INSERT_ID();
@@ -42,7 +42,7 @@ BEGIN
     END IF;
     INSERT INTO mq_ready (type, priority, run_at, id, attempts)
     VALUES (p_type, IF(v_ring, -32768, 0), IF(v_ring, '1000-01-01', v_now), v_id, 0);
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_id AS id;
 END//
 

@@ -32,11 +32,11 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('type', p_type, 0);
-    CALL mq_begin_call(0, v_own);
+    CALL imq_require_name('type', p_type, 0);
+    CALL imq_begin_call(0, v_own);
     IF LENGTH(v_list) > 16777217 OR LEFT(v_list, 1) = '"' OR LOCATE('\n"', v_list) > 0 THEN
         WITH RECURSIVE line (n, a, z) AS (
             SELECT 1, CAST(1 AS signed), CAST(LOCATE(0x0A, v_list) AS signed)
@@ -59,18 +59,18 @@ BEGIN
             ) AS q
         ) AS l;
         IF v_bad IS NOT NULL THEN
-            CALL mq_raise_error('invalid_argument', CONCAT('bodies: line ', v_bad,
+            CALL imq_raise_error('invalid_argument', CONCAT('bodies: line ', v_bad,
                 ' begins with a double quote and is not a JSON string'));
         END IF;
         IF v_end IS NOT NULL THEN
-            CALL mq_raise_error('invalid_argument', CONCAT('bodies: line ', v_end,
+            CALL imq_raise_error('invalid_argument', CONCAT('bodies: line ', v_end,
                 ': must be a text of up to 16 MiB (16,777,216 bytes)'));
         END IF;
     END IF;
 
     SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    CALL mq_reader_name(NULL, v_source);
+    CALL imq_reader_name(NULL, v_source);
     INSERT INTO mq_message (run_at, created_at, priority, type, body, source)
     WITH RECURSIVE line (n, a, z) AS (
         SELECT 1, CAST(1 AS signed), CAST(LOCATE(0x0A, v_list) AS signed)
@@ -87,7 +87,7 @@ BEGIN
     SET v_count = ROW_COUNT();
     SET v_first = LAST_INSERT_ID();
     IF v_count NOT BETWEEN 1 AND 10000 OR p_bodies IS NULL THEN
-        CALL mq_raise_error('invalid_argument', CONCAT('bodies: must be 1 to 10,000 lines, not ',
+        CALL imq_raise_error('invalid_argument', CONCAT('bodies: must be 1 to 10,000 lines, not ',
             IF(p_bodies IS NULL, 0, v_count)));
     END IF;
     -- Other sessions may have sent messages between these ids. source holds the connection number, so these rows are from
@@ -106,7 +106,7 @@ BEGIN
     INSERT INTO mq_ready (type, priority, run_at, id, attempts)
     SELECT p_type, IF(v_ring, -32768, 0), IF(v_ring, '1000-01-01', v_now), j.id, 0
     FROM JSON_TABLE(v_ids, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
 

@@ -36,16 +36,16 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('type', p_type, 0);
-    CALL mq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
+    CALL imq_require_name('type', p_type, 0);
+    CALL imq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
         p_delay_seconds, p_on_conflict);
-    CALL mq_begin_call(0, v_own);
-    CALL mq_send_one(p_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers,
+    CALL imq_begin_call(0, v_own);
+    CALL imq_send_one(p_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers,
         p_source, p_delay_seconds, p_on_conflict, v_own, v_id, v_created, v_changed);
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_id AS id, v_created AS created, v_changed AS changed;
 END//
 

@@ -34,23 +34,23 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_leave_call(v_own, 1);
+        CALL imq_leave_call(v_own, 1);
         RESIGNAL;
     END;
-    CALL mq_require_name('type', p_type, 0);
-    CALL mq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
+    CALL imq_require_name('type', p_type, 0);
+    CALL imq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
         p_delay_seconds, p_on_conflict);
     /*M! BEGIN
         DECLARE EXIT HANDLER FOR 1422 SET v_trigger = 1;
-        CALL mq_outside_trigger();
+        CALL imq_outside_trigger();
     END; */
-    CALL mq_join_call(v_trigger, v_own);
+    CALL imq_join_call(v_trigger, v_own);
     IF v_own = 1 THEN
-        CALL mq_begin_call(0, v_own);
+        CALL imq_begin_call(0, v_own);
     END IF;
-    CALL mq_send_one(p_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers,
+    CALL imq_send_one(p_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers,
         p_source, p_delay_seconds, p_on_conflict, IF(v_own = 1, 1, 2), v_id, v_created, v_changed);
-    CALL mq_leave_call(v_own, 0);
+    CALL imq_leave_call(v_own, 0);
     DO LAST_INSERT_ID(v_id);
 END//
 

@@ -27,37 +27,37 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('type', p_type, 0);
-    CALL mq_require_range('size', p_size, 1, 10000);
-    CALL mq_begin_call(1, v_own);
+    CALL imq_require_name('type', p_type, 0);
+    CALL imq_require_range('size', p_size, 1, 10000);
+    CALL imq_begin_call(1, v_own);
     SELECT on_complete, paused, grouped, max_active, rate, rate_seconds
     INTO v_on_complete, v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_max_active + v_rate > 0 AND NOT v_paused THEN
-        CALL mq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds, v_size);
+        CALL imq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds, v_size);
     END IF;
     IF v_size > 0 AND NOT v_paused THEN
-        CALL mq_pick(p_type, v_grouped, v_size, 1, v_items);
+        CALL imq_pick(p_type, v_grouped, v_size, 1, v_items);
     END IF;
     IF v_items IS NULL THEN
-        CALL mq_no_messages();
+        CALL imq_no_messages();
     ELSE
         SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, j.attempt, m.created_at, m.source,
             NULL AS batch_key, NULL AS lease_until
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         ORDER BY j.n;
-        CALL mq_reader_name(NULL, v_reader);
+        CALL imq_reader_name(NULL, v_reader);
         -- pick_grouped has already freed their groups.
-        CALL mq_settle(p_type, v_on_complete, 0, v_items, v_reader);
+        CALL imq_complete_messages(p_type, v_on_complete, 0, v_items, v_reader);
         IF v_max_active + v_rate > 0 THEN
-            CALL mq_spend(p_type, JSON_LENGTH(v_items), v_rate, v_rate_seconds);
+            CALL imq_spend(p_type, JSON_LENGTH(v_items), v_rate, v_rate_seconds);
         END IF;
     END IF;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
 END//
 
 DELIMITER ;

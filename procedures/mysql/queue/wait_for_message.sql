@@ -29,8 +29,8 @@ BEGIN
     DECLARE v_ready, v_limited tinyint DEFAULT 0;
     DECLARE v_room_at datetime(6);
     DECLARE v_pause double DEFAULT 0.005;
-    CALL mq_require_name('type', p_type, 0);
-    CALL mq_require_range('seconds', p_seconds, 0, 315360000);
+    CALL imq_require_name('type', p_type, 0);
+    CALL imq_require_range('seconds', p_seconds, 0, 315360000);
     SET v_now = UTC_TIMESTAMP(6);
     polls: LOOP
         -- A claim rescues expired claims and sends due schedules only in a full scan: see pick and claim_wraparound. They are
@@ -59,7 +59,7 @@ BEGIN
         FROM mq_queue AS q WHERE q.type IN (p_type, '') ORDER BY q.type DESC LIMIT 1;
         SET v_room_at = NULL;
         IF v_ready AND v_limited THEN
-            CALL mq_has_room(p_type, v_now, v_ready, v_room_at);
+            CALL imq_has_room(p_type, v_now, v_ready, v_room_at);
         END IF;
         IF v_ready OR v_left <= 0 THEN
             LEAVE polls;

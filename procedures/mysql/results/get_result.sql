@@ -19,7 +19,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     IF p_id IS NULL THEN
-        CALL mq_raise_error('invalid_argument', 'id: must not be NULL');
+        CALL imq_raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
     SELECT CASE
             WHEN e.id IS NOT NULL THEN 'E'

@@ -24,30 +24,30 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
     IF p_id IS NULL THEN
-        CALL mq_raise_error('invalid_argument', 'id: must not be NULL');
+        CALL imq_raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
-    CALL mq_require_key(p_batch_key);
+    CALL imq_require_key(p_batch_key);
     IF p_result IS NULL OR LENGTH(p_result) > 16777216 THEN
-        CALL mq_raise_error('invalid_argument', 'result: must be a text of up to 16 MiB (16,777,216 bytes)');
+        CALL imq_raise_error('invalid_argument', 'result: must be a text of up to 16 MiB (16,777,216 bytes)');
     END IF;
-    CALL mq_begin_call(0, v_own);
+    CALL imq_begin_call(0, v_own);
     SELECT MAX(b.type), MAX(b.items) INTO v_type, v_items
     FROM (SELECT type, items FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE) AS b;
     SELECT COUNT(*) INTO v_held
     FROM JSON_TABLE(COALESCE(v_items, '[]'), '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j WHERE j.id = p_id;
     IF NOT v_held THEN
-        CALL mq_raise_error('lease_lost', CONCAT('batch_key: does not hold message ', p_id));
+        CALL imq_raise_error('lease_lost', CONCAT('batch_key: does not hold message ', p_id));
     END IF;
     SELECT on_complete INTO v_on_complete FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
     IF v_on_complete <> 'archive' THEN
-        CALL mq_raise_error('invalid_argument', 'id: the queue keeps no results; call set_queue with on_complete archive');
+        CALL imq_raise_error('invalid_argument', 'id: the queue keeps no results; call set_queue with on_complete archive');
     END IF;
     INSERT INTO mq_result (id, result) VALUES (p_id, p_result) ON DUPLICATE KEY UPDATE mq_result.result = p_result;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT 1 AS count;
 END//
 

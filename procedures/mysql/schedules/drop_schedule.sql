@@ -19,14 +19,14 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('name', p_name, 0);
-    CALL mq_begin_call(0, v_own);
+    CALL imq_require_name('name', p_name, 0);
+    CALL imq_begin_call(0, v_own);
     DELETE FROM mq_schedule WHERE name = p_name;
     SET v_count = ROW_COUNT();
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
 

@@ -20,8 +20,8 @@ MODIFIES SQL DATA
 BEGIN
     -- The longest body.
     DECLARE v_length int DEFAULT COALESCE(p_body_length, 16777216);
-    CALL mq_require_name('type', p_type, 1);
-    CALL mq_require_range('body_length', p_body_length, 0, 16777216);
+    CALL imq_require_name('type', p_type, 1);
+    CALL imq_require_range('body_length', p_body_length, 0, 16777216);
     SELECT s.name, s.type, s.cron, s.time_zone, LEFT(s.body, v_length) AS body, LEFT(s.headers, v_length) AS headers,
         s.priority, s.group_key, s.overlap, s.next_at, s.last_at, s.last_id
     FROM mq_schedule AS s

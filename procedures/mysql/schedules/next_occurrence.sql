@@ -20,11 +20,11 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_next_at datetime(6);
-    CALL mq_require_zone(p_time_zone);
+    CALL imq_require_zone(p_time_zone);
     IF p_after NOT BETWEEN '1970-01-01' AND '2999-12-31 23:59:59.999999' THEN
-        CALL mq_raise_error('invalid_argument', 'after: must be in the years 1970 to 2999');
+        CALL imq_raise_error('invalid_argument', 'after: must be in the years 1970 to 2999');
     END IF;
-    CALL mq_next_time(p_cron, COALESCE(p_after, UTC_TIMESTAMP(6)), COALESCE(p_time_zone, 'UTC'), v_next_at);
+    CALL imq_next_time(p_cron, COALESCE(p_after, UTC_TIMESTAMP(6)), COALESCE(p_time_zone, 'UTC'), v_next_at);
     SELECT v_next_at AS next_at;
 END//
 

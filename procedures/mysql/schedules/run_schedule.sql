@@ -19,17 +19,17 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('name', p_name, 0);
-    CALL mq_begin_call(0, v_own);
+    CALL imq_require_name('name', p_name, 0);
+    CALL imq_begin_call(0, v_own);
     SELECT COUNT(*) INTO v_count FROM mq_schedule WHERE name = p_name FOR UPDATE;
     IF v_count = 0 THEN
-        CALL mq_raise_error('not_found', CONCAT('name: there is no schedule ', LEFT(p_name, 60)));
+        CALL imq_raise_error('not_found', CONCAT('name: there is no schedule ', LEFT(p_name, 60)));
     END IF;
-    CALL mq_send_occurrence(p_name, UTC_TIMESTAMP(6), v_id);
-    CALL mq_end_call(v_own);
+    CALL imq_send_occurrence(p_name, UTC_TIMESTAMP(6), v_id);
+    CALL imq_end_call(v_own);
     SELECT v_id AS id;
 END//
 

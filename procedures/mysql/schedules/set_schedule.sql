@@ -35,20 +35,20 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_name('name', p_name, 0);
-    CALL mq_require_name('type', p_type, 0);
-    CALL mq_require_message(p_body, NULL, p_priority, p_group_key, NULL, NULL, p_headers, NULL, NULL, NULL);
-    CALL mq_require_zone(p_time_zone);
-    CALL mq_require_range('overlap', p_overlap, 0, 1);
-    CALL mq_next_time(p_cron, v_now, v_zone, v_next_at);
+    CALL imq_require_name('name', p_name, 0);
+    CALL imq_require_name('type', p_type, 0);
+    CALL imq_require_message(p_body, NULL, p_priority, p_group_key, NULL, NULL, p_headers, NULL, NULL, NULL);
+    CALL imq_require_zone(p_time_zone);
+    CALL imq_require_range('overlap', p_overlap, 0, 1);
+    CALL imq_next_time(p_cron, v_now, v_zone, v_next_at);
     IF v_next_at IS NULL THEN
-        CALL mq_raise_error('invalid_argument', 'cron: no date matches in the next 50 years');
+        CALL imq_raise_error('invalid_argument', 'cron: no date matches in the next 50 years');
     END IF;
 
-    CALL mq_begin_call(0, v_own);
+    CALL imq_begin_call(0, v_own);
     INSERT INTO mq_schedule (name, type, cron, time_zone, body, headers, priority, group_key, overlap, next_at, moved_at)
     VALUES (p_name, p_type, p_cron, v_zone, p_body, p_headers, COALESCE(p_priority, 0), p_group_key, COALESCE(p_overlap, 1), v_next_at,
         v_now)
@@ -71,7 +71,7 @@ BEGIN
         WHERE s.name = p_name;
         SELECT next_at INTO v_next_at FROM mq_schedule WHERE name = p_name;
     END IF;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_created AS created, v_next_at AS next_at;
 END//
 

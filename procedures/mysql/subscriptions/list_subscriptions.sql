@@ -18,7 +18,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_label, v_quoted longtext CHARACTER SET utf8mb4;
     IF p_table IS NOT NULL THEN
-        CALL mq_find_watched(p_table, NULL, v_label, v_quoted);
+        CALL imq_find_watched(p_table, NULL, v_label, v_quoted);
     END IF;
     SELECT w.label AS `table`, s.action, NULLIF(s.type, '') AS type, NULLIF(s.topic, '') AS topic
     FROM mq_watched AS w

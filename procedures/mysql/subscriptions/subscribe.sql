@@ -25,29 +25,29 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_actions(p_action, 0);
+    CALL imq_require_actions(p_action, 0);
     IF (p_type IS NULL) = (p_topic IS NULL) THEN
-        CALL mq_raise_error('invalid_argument', 'type: give either a type or a topic');
+        CALL imq_raise_error('invalid_argument', 'type: give either a type or a topic');
     END IF;
-    CALL mq_require_name('type', p_type, 1);
+    CALL imq_require_name('type', p_type, 1);
     IF p_topic IS NOT NULL THEN
-        CALL mq_require_topic('topic', p_topic, 0);
-        CALL mq_topic_path(p_topic, v_path);
+        CALL imq_require_topic('topic', p_topic, 0);
+        CALL imq_topic_path(p_topic, v_path);
     END IF;
-    CALL mq_begin_call(0, v_own);
+    CALL imq_begin_call(0, v_own);
     -- The messages contain keys of the rows that change.
-    CALL mq_find_watched(p_table, 'Select', v_label, v_quoted);
+    CALL imq_find_watched(p_table, 'Select', v_label, v_quoted);
     IF v_quoted IS NULL THEN
-        CALL mq_raise_error('not_found', CONCAT('table: there is no table ', LEFT(v_label, 60), ' any more'));
+        CALL imq_raise_error('not_found', CONCAT('table: there is no table ', LEFT(v_label, 60), ' any more'));
     END IF;
     -- Lock the watched table: no other session can unwatch it until the commit, and one that just did is seen. A foreign key
     -- would do the same, but creating it needs the right REFERENCES.
     SELECT COUNT(*) INTO v_count FROM mq_watched WHERE label = v_label FOR UPDATE;
     IF v_count = 0 THEN
-        CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(v_label, 60), ' is not watched: call watch_table first'));
+        CALL imq_raise_error('not_found', CONCAT('table: ', LEFT(v_label, 60), ' is not watched: call watch_table first'));
     END IF;
     -- IGNORE: with some drivers ON DUPLICATE KEY also counts existing rows.
     INSERT IGNORE INTO mq_subscription (label, action, type, topic, path)
@@ -55,7 +55,7 @@ BEGIN
     FROM (SELECT 'I' AS action UNION ALL SELECT 'U' UNION ALL SELECT 'D') AS a
     WHERE LOCATE(a.action, p_action) > 0;
     SET v_count = ROW_COUNT();
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
 

@@ -24,26 +24,26 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_actions(p_action, 1);
+    CALL imq_require_actions(p_action, 1);
     IF p_type IS NOT NULL AND p_topic IS NOT NULL THEN
-        CALL mq_raise_error('invalid_argument', 'type: give either a type or a topic');
+        CALL imq_raise_error('invalid_argument', 'type: give either a type or a topic');
     END IF;
-    CALL mq_require_name('type', p_type, 1);
+    CALL imq_require_name('type', p_type, 1);
     IF p_topic IS NOT NULL THEN
-        CALL mq_require_topic('topic', p_topic, 0);
+        CALL imq_require_topic('topic', p_topic, 0);
     END IF;
-    CALL mq_begin_call(0, v_own);
-    CALL mq_find_watched(p_table, 'Select', v_label, v_quoted);
+    CALL imq_begin_call(0, v_own);
+    CALL imq_find_watched(p_table, 'Select', v_label, v_quoted);
     -- As in subscribe: sessions that change a table's subscriptions wait here. With row locks alone they could deadlock.
     SELECT COUNT(*) INTO v_count FROM mq_watched WHERE label = v_label FOR UPDATE;
     DELETE FROM mq_subscription
     WHERE label = v_label AND (p_action IS NULL OR LOCATE(action, p_action) > 0) AND (p_type IS NULL OR type = p_type)
         AND (p_topic IS NULL OR topic = p_topic);
     SET v_count = ROW_COUNT();
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
 

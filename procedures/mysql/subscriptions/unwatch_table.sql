@@ -20,21 +20,21 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_begin_call(0, v_own);
-    CALL mq_find_watched(p_table, 'Trigger', v_label, v_quoted);
+    CALL imq_begin_call(0, v_own);
+    CALL imq_find_watched(p_table, 'Trigger', v_label, v_quoted);
     DELETE FROM mq_watched WHERE label = v_label;
     DELETE FROM mq_subscription WHERE label = v_label;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT CONCAT('DROP TRIGGER IF EXISTS `', REPLACE(t.trigger_schema, '`', '``'), '`.`',
         REPLACE(t.trigger_name, '`', '``'), '`') AS statement
     FROM information_schema.triggers AS t
     WHERE CONCAT('`', REPLACE(t.event_object_schema, '`', '``'), '`.`', REPLACE(t.event_object_table, '`', '``'), '`') = v_quoted
         AND t.trigger_name LIKE 'mq\_%' AND t.definer = 'mq_owner@localhost'
-        AND (t.action_statement LIKE CONCAT('%`', REPLACE(DATABASE(), '`', '``'), '`.mq\_send\_changes(%')
-            OR t.trigger_schema = DATABASE() AND t.action_statement LIKE '%CALL mq\_send\_changes(%')
+        AND (t.action_statement LIKE CONCAT('%`', REPLACE(DATABASE(), '`', '``'), '`.imq\_send\_changes(%')
+            OR t.trigger_schema = DATABASE() AND t.action_statement LIKE '%CALL imq\_send\_changes(%')
     ORDER BY t.trigger_name;
 END//
 

@@ -32,33 +32,33 @@ BEGIN
             DECLARE v_wanted tinyint;
             SELECT MIN(action) IS NOT NULL INTO v_wanted FROM {queue}mq_subscription WHERE label = {label} AND action = ''{action}'';
             IF v_wanted THEN
-                CALL {queue}mq_send_changes({label}, ''{action}'', {row}, {old_row});
+                CALL {queue}imq_send_changes({label}, ''{action}'', {row}, {old_row});
             END IF;
         END';
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_find_table('table', p_table, v_schema, v_name, v_quoted, v_label);
+    CALL imq_find_table('table', p_table, v_schema, v_name, v_quoted, v_label);
     SET v_schema = IF(v_schema = '', DATABASE(), v_schema);
-    CALL mq_begin_call(0, v_own);
+    CALL imq_begin_call(0, v_own);
     SELECT CONCAT('[', GROUP_CONCAT('{"n":', s.seq_in_index, ',"name":', JSON_QUOTE(CONVERT(s.column_name USING utf8mb4)), '}'
         ORDER BY s.seq_in_index), ']')
     INTO v_keys
     FROM information_schema.statistics AS s
     WHERE s.table_schema = v_schema AND s.table_name = v_name AND s.index_name = 'PRIMARY';
     IF v_keys IS NULL THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 60),
+        CALL imq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 60),
             ' has no primary key: messages identify rows by it'));
     END IF;
-    CALL mq_add_watched(v_schema, v_name, v_label);
-    CALL mq_read_columns(v_schema, v_name, v_columns);
-    CALL mq_end_call(v_own);
+    CALL imq_add_watched(v_schema, v_name, v_label);
+    CALL imq_read_columns(v_schema, v_name, v_columns);
+    CALL imq_end_call(v_own);
 
-    CALL mq_row_json(v_columns, v_keys, 'NEW', v_new);
-    CALL mq_row_json(v_columns, v_keys, 'OLD', v_old);
+    CALL imq_row_json(v_columns, v_keys, 'NEW', v_new);
+    CALL imq_row_json(v_columns, v_keys, 'OLD', v_old);
     -- No database name if the table is in the queue's database: a dump may be restored under another name.
     SET v_queue = IF(v_schema = DATABASE(), '', CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.'));
     -- The label is written in hexadecimal: its meaning does not depend on the SQL mode or character set.
@@ -72,7 +72,7 @@ BEGIN
         AS statement
     FROM information_schema.triggers AS t
     WHERE t.event_object_schema = v_schema AND t.event_object_table = v_name AND t.trigger_name LIKE 'mq\_%'
-        AND t.definer = 'mq_owner@localhost' AND t.action_statement LIKE CONCAT('%CALL ', v_queue, 'mq\_send\_changes(%')
+        AND t.definer = 'mq_owner@localhost' AND t.action_statement LIKE CONCAT('%CALL ', v_queue, 'imq\_send\_changes(%')
     UNION ALL
     SELECT REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(v_trigger, '{event}', a.event), '{action}', a.action),
         '{row}', IF(a.action = 'D', v_old, v_new)), '{old_row}', IF(a.action = 'U', v_old, 'NULL')), c_brace, '{')

@@ -35,23 +35,23 @@ BEGIN
     DECLARE v_from_place, v_look_for_lost, v_own tinyint;
     DECLARE EXIT HANDLER FOR 1176
     BEGIN
-        CALL mq_undo_call(v_own);
-        CALL mq_lost_index(v_table);
+        CALL imq_undo_call(v_own);
+        CALL imq_missing_index(v_table);
     END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
 
-    CALL mq_require_name('name', p_name, 0);
-    CALL mq_require_range('size', p_size, 1, 10000);
-    CALL mq_require_name('reader', p_reader, 1);
-    CALL mq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    CALL mq_begin_call(1, v_own);
-    CALL mq_reader_name(p_reader, v_reader);
-    CALL mq_open_claim(p_name, v_left, v_reader, COALESCE(p_lease_seconds, 60), v_key, v_table, v_due);
-    CALL mq_polled_shape(v_table, v_shape);
+    CALL imq_require_name('name', p_name, 0);
+    CALL imq_require_range('size', p_size, 1, 10000);
+    CALL imq_require_name('reader', p_reader, 1);
+    CALL imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    CALL imq_begin_call(1, v_own);
+    CALL imq_reader_name(p_reader, v_reader);
+    CALL imq_open_claim(p_name, v_left, v_reader, COALESCE(p_lease_seconds, 60), v_key, v_table, v_due);
+    CALL imq_polled_shape(v_table, v_shape);
     SELECT s.ready, s.active, t.taken, t.count_, t.from_place AND s.shape = 'e'
     INTO v_ready, v_active, v_taken, v_look_for_lost, v_from_place
     FROM JSON_TABLE(v_shape, '$' COLUMNS (
@@ -63,34 +63,34 @@ BEGIN
     )) AS t;
 
     IF v_due IS NOT NULL THEN
-        CALL mq_take_due(v_shape, v_key, v_due, v_rows);
+        CALL imq_take_due(v_shape, v_key, v_due, v_rows);
         SELECT v_left - COUNT(*) INTO v_left FROM JSON_TABLE(CONCAT('[', COALESCE(v_rows, ''), ']'),
             '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
     END IF;
     -- Look for lost rows once a second, and below when the claim has too few rows.
     IF v_left > 0 AND v_look_for_lost THEN
-        CALL mq_pick_lost(v_shape, v_table, v_key, v_left, v_more, v_count);
+        CALL imq_pick_lost(v_shape, v_table, v_key, v_left, v_more, v_count);
         SET v_rows = NULLIF(CONCAT_WS(',', v_rows, v_more), ''), v_left = v_left - v_count;
     END IF;
     IF v_left > 0 THEN
-        CALL mq_pick_rows(v_shape, v_table, v_key, v_left, 0, v_taken, v_from_place, v_more, v_new);
+        CALL imq_pick_rows(v_shape, v_table, v_key, v_left, 0, v_taken, v_from_place, v_more, v_new);
         SET v_rows = NULLIF(CONCAT_WS(',', v_rows, v_more), ''), v_left = v_left - v_new;
         IF v_from_place AND v_left > 0 THEN
             -- Rows may have appeared before the low-water mark.
             SET v_from_place = 0;
-            CALL mq_pick_rows(v_shape, v_table, v_key, v_left, 0, v_taken + v_new, 0, v_more, v_count);
+            CALL imq_pick_rows(v_shape, v_table, v_key, v_left, 0, v_taken + v_new, 0, v_more, v_count);
             SET v_rows = NULLIF(CONCAT_WS(',', v_rows, v_more), ''), v_left = v_left - v_count, v_new = v_new + v_count;
         END IF;
     END IF;
     IF v_left > 0 AND NOT v_look_for_lost THEN
-        CALL mq_pick_lost(v_shape, v_table, v_key, v_left, v_more, v_count);
+        CALL imq_pick_lost(v_shape, v_table, v_key, v_left, v_more, v_count);
         SET v_rows = NULLIF(CONCAT_WS(',', v_rows, v_more), ''), v_left = v_left - v_count;
     END IF;
 
     IF v_active <> '' AND v_rows IS NOT NULL THEN
-        CALL mq_claimed_rows(v_key, v_items, v_written);
+        CALL imq_claimed_rows(v_key, v_items, v_written);
         IF v_items IS NOT NULL THEN
-            CALL mq_write_rows(v_shape, v_items, v_ready, v_active, 'set', v_more, v_refused);
+            CALL imq_write_rows(v_shape, v_items, v_ready, v_active, 'set', v_more, v_refused);
             SET v_written = CONCAT('[', CONCAT_WS(',', SUBSTRING(v_written, 2, CHAR_LENGTH(v_written) - 2),
                 SUBSTRING(v_more, 2, CHAR_LENGTH(v_more) - 2)), ']');
             IF v_refused IS NOT NULL THEN
@@ -110,12 +110,12 @@ BEGIN
                     ) AS u
                 ) AS m
                 WHERE m.ident IS NOT NULL AND m.error IS NOT NULL;
-                CALL mq_fail_rows(v_shape, v_key, v_refused, 0, v_failed, v_dead, v_gone);
+                CALL imq_fail_rows(v_shape, v_key, v_refused, 0, v_failed, v_dead, v_gone);
             END IF;
         END IF;
     END IF;
-    CALL mq_seal_claim(v_key, v_written, v_rows, IF(v_new > 0, NOT v_from_place, NULL));
-    CALL mq_end_call(v_own);
+    CALL imq_seal_claim(v_key, v_written, v_rows, IF(v_new > 0, NOT v_from_place, NULL));
+    CALL imq_end_call(v_own);
 END//
 
 DELIMITER ;

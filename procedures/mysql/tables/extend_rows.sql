@@ -21,13 +21,13 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
 
-    CALL mq_require_key(p_batch_key);
-    CALL mq_require_range('seconds', p_seconds, 0, 315360000);
-    CALL mq_begin_call(0, v_own);
+    CALL imq_require_key(p_batch_key);
+    CALL imq_require_range('seconds', p_seconds, 0, 315360000);
+    CALL imq_begin_call(0, v_own);
     SELECT MAX(b.name) INTO v_name
     FROM (SELECT name FROM mq_polled_batch WHERE batch_key = p_batch_key FOR UPDATE) AS b;
     IF v_name IS NOT NULL THEN
@@ -37,7 +37,7 @@ BEGIN
         SELECT COUNT(*) INTO v_count FROM mq_polled_row WHERE batch_key = p_batch_key;
     END IF;
     SELECT v_count AS count;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
 END//
 
 DELIMITER ;

@@ -25,24 +25,24 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR 1176
     BEGIN
-        CALL mq_undo_call(v_own);
-        CALL mq_lost_index(v_table);
+        CALL imq_undo_call(v_own);
+        CALL imq_missing_index(v_table);
     END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
 
-    CALL mq_require_key(p_batch_key);
-    CALL mq_begin_call(1, v_own);
-    CALL mq_drop_polled_batch(p_batch_key, v_table, v_items);
+    CALL imq_require_key(p_batch_key);
+    CALL imq_begin_call(1, v_own);
+    CALL imq_drop_polled_batch(p_batch_key, v_table, v_items);
     IF v_items IS NOT NULL THEN
-        CALL mq_polled_shape(v_table, v_shape);
+        CALL imq_polled_shape(v_table, v_shape);
         IF p_failures <> '' THEN
             SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, 0) ORDER BY j.id), ']') INTO v_pairs
             FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
-            CALL mq_read_failures(p_failures, v_pairs, v_failed, v_others);
+            CALL imq_read_failures(p_failures, v_pairs, v_failed, v_others);
             -- Combines [id, attempt, retry, error] of the failures with [id, ident, active, attempts] of the entries.
             SELECT CONCAT('[', GROUP_CONCAT(
                 IF(m.failed, JSON_ARRAY(m.id, m.ident, m.active, m.attempts, m.retry, m.error), NULL) ORDER BY m.id), ']'),
@@ -78,7 +78,7 @@ BEGIN
                 active tinyint PATH '$[2]')) AS j
             WHERE j.active = v_flag;
             IF v_ids IS NOT NULL THEN
-                CALL mq_write_rows(v_shape, v_ids, IF(v_flag, v_active, v_ready), v_done, IF(v_delete, 'delete', 'set'),
+                CALL imq_write_rows(v_shape, v_ids, IF(v_flag, v_active, v_ready), v_done, IF(v_delete, 'delete', 'set'),
                     v_written, v_refused);
                 SET v_done_count = v_done_count + COALESCE(JSON_LENGTH(v_written), 0),
                     v_gone_count = v_gone_count + JSON_LENGTH(v_ids) - COALESCE(JSON_LENGTH(v_written), 0)
@@ -109,11 +109,11 @@ BEGIN
         IF v_letter IN ('b', 'd') THEN
             SET v_done_count = COALESCE(JSON_LENGTH(v_items), 0);
         END IF;
-        CALL mq_fail_rows(v_shape, p_batch_key, v_failed, 1, v_failed_count, v_dead_count, v_gone);
+        CALL imq_fail_rows(v_shape, p_batch_key, v_failed, 1, v_failed_count, v_dead_count, v_gone);
         SET v_gone_count = v_gone_count + v_gone;
     END IF;
     SELECT v_done_count AS done, v_failed_count AS failed, v_dead_count AS dead, v_gone_count AS gone;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
 END//
 
 DELIMITER ;

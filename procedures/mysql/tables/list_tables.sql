@@ -21,13 +21,13 @@ BEGIN
     DECLARE v_end tinyint DEFAULT 0;
     DECLARE c_tables CURSOR FOR SELECT p.name FROM mq_polled AS p WHERE p_name IS NULL OR p.name = p_name;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = 1;
-    CALL mq_require_name('name', p_name, 1);
+    CALL imq_require_name('name', p_name, 1);
     OPEN c_tables;
     FETCH c_tables INTO v_name;
     WHILE NOT v_end DO
-        CALL mq_count_polled(v_name, 'A', v_active);
-        CALL mq_count_polled(v_name, 'N', v_waiting);
-        CALL mq_count_polled(v_name, 'E', v_dead);
+        CALL imq_count_polled(v_name, 'A', v_active);
+        CALL imq_count_polled(v_name, 'N', v_waiting);
+        CALL imq_count_polled(v_name, 'E', v_dead);
         SET v_counts = CONCAT(v_counts, ',[', JSON_QUOTE(v_name), ',', v_active, ',', v_waiting, ',', v_dead, ']');
         FETCH c_tables INTO v_name;
     END WHILE;

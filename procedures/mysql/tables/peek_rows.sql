@@ -20,13 +20,13 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_count bigint;
-    CALL mq_require_name('name', p_name, 0);
+    CALL imq_require_name('name', p_name, 0);
     IF BINARY p_state NOT IN ('A', 'N', 'E') THEN
-        CALL mq_raise_error('invalid_argument', 'state: must be A, N or E');
+        CALL imq_raise_error('invalid_argument', 'state: must be A, N or E');
     END IF;
-    CALL mq_require_range('size', p_size, 1, 10000);
+    CALL imq_require_range('size', p_size, 1, 10000);
     -- Keys and errors are data of the table: only those who may read the table see them.
-    CALL mq_use_polled(p_name, 'read');
+    CALL imq_use_polled(p_name, 'read');
     SET v_count = COALESCE(p_size, 100);
     SELECT e.id, e.key_json AS `key`, CONVERT(e.state USING utf8mb4) AS state, e.attempts, e.reader,
         COALESCE(b.lease_until, e.run_at) AS run_at, e.error

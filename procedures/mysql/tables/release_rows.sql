@@ -20,28 +20,28 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR 1176
     BEGIN
-        CALL mq_undo_call(v_own);
-        CALL mq_lost_index(v_table);
+        CALL imq_undo_call(v_own);
+        CALL imq_missing_index(v_table);
     END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
 
-    CALL mq_require_key(p_batch_key);
-    CALL mq_begin_call(1, v_own);
-    CALL mq_drop_polled_batch(p_batch_key, v_table, v_items);
+    CALL imq_require_key(p_batch_key);
+    CALL imq_begin_call(1, v_own);
+    CALL imq_drop_polled_batch(p_batch_key, v_table, v_items);
     IF v_items IS NOT NULL THEN
-        CALL mq_polled_shape(v_table, v_shape);
+        CALL imq_polled_shape(v_table, v_shape);
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, j.ident, j.active, j.attempts, -2, NULL) ORDER BY j.id), ']')
         INTO v_items
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
             active tinyint PATH '$[2]', attempts int PATH '$[3]')) AS j;
-        CALL mq_fail_rows(v_shape, p_batch_key, v_items, 1, v_count, v_dead, v_gone);
+        CALL imq_fail_rows(v_shape, p_batch_key, v_items, 1, v_count, v_dead, v_gone);
     END IF;
     SELECT v_count AS count;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
 END//
 
 DELIMITER ;

@@ -20,30 +20,30 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
 
-    CALL mq_require_name('name', p_name, 0);
-    CALL mq_begin_call(1, v_own);
-    CALL mq_open_release(p_name, v_table, v_items);
+    CALL imq_require_name('name', p_name, 0);
+    CALL imq_begin_call(1, v_own);
+    CALL imq_open_release(p_name, v_table, v_items);
     IF v_items IS NOT NULL THEN
         BEGIN
             -- The table was dropped or changed: there is nothing to give back.
             DECLARE EXIT HANDLER FOR 50005, 50006, 1176 BEGIN END;
-            CALL mq_polled_shape(v_table, v_shape);
+            CALL imq_polled_shape(v_table, v_shape);
             SELECT s.ready, s.active INTO v_ready, v_active
             FROM JSON_TABLE(v_shape, '$' COLUMNS (
                 ready longtext CHARACTER SET utf8mb4 PATH '$.ready', active longtext CHARACTER SET utf8mb4 PATH '$.active'
             )) AS s;
-            CALL mq_write_rows(v_shape, v_items, v_active, v_ready, 'set', v_written, v_refused);
+            CALL imq_write_rows(v_shape, v_items, v_active, v_ready, 'set', v_written, v_refused);
         END;
     END IF;
     IF v_table IS NOT NULL THEN
-        CALL mq_drop_polled(p_name);
+        CALL imq_drop_polled(p_name);
     END IF;
     SELECT v_table IS NOT NULL AS count;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
 END//
 
 DELIMITER ;

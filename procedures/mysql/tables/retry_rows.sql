@@ -22,19 +22,19 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR 1176
     BEGIN
-        CALL mq_undo_call(v_own);
-        CALL mq_lost_index(v_table);
+        CALL imq_undo_call(v_own);
+        CALL imq_missing_index(v_table);
     END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
 
-    CALL mq_require_name('name', p_name, 0);
-    CALL mq_begin_call(1, v_own);
-    CALL mq_open_retry(p_name, p_id, v_table, v_items);
-    CALL mq_polled_shape(v_table, v_shape);
+    CALL imq_require_name('name', p_name, 0);
+    CALL imq_begin_call(1, v_own);
+    CALL imq_open_retry(p_name, p_id, v_table, v_items);
+    CALL imq_polled_shape(v_table, v_shape);
     SELECT s.status, s.ready, s.error INTO v_status, v_ready, v_error
     FROM JSON_TABLE(v_shape, '$' COLUMNS (
         status longtext CHARACTER SET utf8mb4 PATH '$.status', ready longtext CHARACTER SET utf8mb4 PATH '$.ready',
@@ -45,7 +45,7 @@ BEGIN
             SELECT CONCAT('[', GROUP_CONCAT(j.id ORDER BY j.id), ']') INTO v_written
             FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
         ELSE
-            CALL mq_write_rows(v_shape, v_items, v_error, v_ready, 'set', v_written, v_refused);
+            CALL imq_write_rows(v_shape, v_items, v_error, v_ready, 'set', v_written, v_refused);
             -- Entries whose rows others have changed or deleted.
             SELECT CONCAT('[', GROUP_CONCAT(m.id), ']') INTO v_gone
             FROM (
@@ -61,11 +61,11 @@ BEGIN
                 HAVING MAX(u.known) = 0
             ) AS m;
         END IF;
-        CALL mq_revive_rows(p_name, v_written, v_gone);
+        CALL imq_revive_rows(p_name, v_written, v_gone);
         SET v_count = COALESCE(JSON_LENGTH(v_written), 0);
     END IF;
     SELECT v_count AS count;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
 END//
 
 DELIMITER ;

@@ -23,19 +23,19 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
-    CALL mq_require_topic('pattern', p_pattern, 1);
-    CALL mq_require_name('type', p_type, 0);
-    CALL mq_begin_call(0, v_own);
-    CALL mq_lock_bindings();
-    CALL mq_topic_path(p_pattern, v_path);
+    CALL imq_require_topic('pattern', p_pattern, 1);
+    CALL imq_require_name('type', p_type, 0);
+    CALL imq_begin_call(0, v_own);
+    CALL imq_lock_bindings();
+    CALL imq_topic_path(p_pattern, v_path);
     -- IGNORE, because some drivers make ON DUPLICATE KEY count existing rows.
     INSERT IGNORE INTO mq_binding (pattern, type, wild, path)
     VALUES (p_pattern, p_type, p_pattern REGEXP '[*#]', v_path);
     SET v_created = ROW_COUNT();
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_created AS created;
 END//
 

@@ -17,8 +17,8 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_path text CHARACTER SET ascii;
     IF p_topic IS NOT NULL THEN
-        CALL mq_require_topic('topic', p_topic, 0);
-        CALL mq_topic_path(p_topic, v_path);
+        CALL imq_require_topic('topic', p_topic, 0);
+        CALL imq_topic_path(p_topic, v_path);
     END IF;
     SELECT b.pattern, b.type
     FROM mq_binding AS b

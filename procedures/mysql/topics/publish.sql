@@ -44,23 +44,23 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_done = 1;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
     SET v_own = NULL;
-    CALL mq_require_topic('topic', p_topic, 0);
+    CALL imq_require_topic('topic', p_topic, 0);
     SET v_headers = p_headers;
     IF LEFT(v_headers, 1) <> '{' OR RIGHT(v_headers, 1) <> '}' OR CHAR_LENGTH(v_headers) < 2 THEN
-        CALL mq_raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
+        CALL imq_raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
     END IF;
     -- A topic contains no character that JSON would escape.
     SET v_headers = CONCAT('{"topic":"', p_topic, '"',
         IF(COALESCE(v_headers, '{}') REGEXP '^[{][[:space:]]*[}]$', '}', CONCAT(',', SUBSTRING(v_headers, 2))));
     -- Checked even if no type is bound.
-    CALL mq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers, p_source,
+    CALL imq_require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers, p_source,
         p_delay_seconds, p_on_conflict);
-    CALL mq_begin_call(0, v_own);
-    CALL mq_topic_path(p_topic, v_path);
+    CALL imq_begin_call(0, v_own);
+    CALL imq_topic_path(p_topic, v_path);
     OPEN bound;
     types: LOOP
         SET v_done = 0;
@@ -68,12 +68,12 @@ BEGIN
         IF v_done THEN
             LEAVE types;
         END IF;
-        CALL mq_send_one(v_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers, p_source,
+        CALL imq_send_one(v_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers, p_source,
             p_delay_seconds, p_on_conflict, v_own, v_id, v_created, v_changed);
         SET v_count = v_count + v_created;
     END LOOP;
     CLOSE bound;
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
 

@@ -20,18 +20,18 @@ BEGIN
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        CALL mq_undo_call(v_own);
+        CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
     IF p_pattern IS NOT NULL THEN
-        CALL mq_require_topic('pattern', p_pattern, 1);
+        CALL imq_require_topic('pattern', p_pattern, 1);
     END IF;
-    CALL mq_require_name('type', p_type, 1);
-    CALL mq_begin_call(0, v_own);
-    CALL mq_lock_bindings();
+    CALL imq_require_name('type', p_type, 1);
+    CALL imq_begin_call(0, v_own);
+    CALL imq_lock_bindings();
     DELETE FROM mq_binding WHERE (p_pattern IS NULL OR pattern = p_pattern) AND (p_type IS NULL OR type = p_type);
     SET v_count = ROW_COUNT();
-    CALL mq_end_call(v_own);
+    CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
 

@@ -34,8 +34,8 @@ DECLARE
     v_now timestamptz := clock_timestamp();
     v_minute timestamptz := date_bin('1 minute', v_now - interval '1 minute', '2000-01-01 00:00:00+00');
 BEGIN
-    PERFORM mq.require_name('type', p_type, true);
-    PERFORM mq.require_range('size', p_size, 1, 10000);
+    PERFORM mq_internal.require_name('type', p_type, true);
+    PERFORM mq_internal.require_range('size', p_size, 1, 10000);
     RETURN QUERY
         SELECT c.reader, c.type, (ARRAY['silent', 'working', 'stopped'])[c.place], c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
             coalesce(t.completed::double precision + t.failed, 0), coalesce(t.busy_ms, 0) / 60000::double precision

@@ -39,23 +39,23 @@ DECLARE
     v_dead bigint;
     v_sent_at timestamptz := least(coalesce(p_sent_at, v_now), v_now);
 BEGIN
-    PERFORM mq.require_name('reader', p_reader, false);
-    PERFORM mq.require_name('type', p_type, false);
-    PERFORM mq.require_range('completed', p_completed, 0, 1000000000);
-    PERFORM mq.require_range('failed', p_failed, 0, 1000000000);
-    PERFORM mq.require_range('dead', p_dead, 0, 1000000000);
-    PERFORM mq.require_range('busy_ms', p_busy_ms, 0, 10000000000);
-    PERFORM mq.require_range('waited_ms', p_waited_ms, 0, 10000000000000);
-    PERFORM mq.require_range('sent', p_sent, 0, 1000000000);
-    PERFORM mq.require_range('next_seconds', p_next_seconds, 0, 3600);
-    v_dead := mq.save_report(p_type, p_reader, v_now, coalesce(p_completed, 0), coalesce(p_failed, 0), p_dead,
+    PERFORM mq_internal.require_name('reader', p_reader, false);
+    PERFORM mq_internal.require_name('type', p_type, false);
+    PERFORM mq_internal.require_range('completed', p_completed, 0, 1000000000);
+    PERFORM mq_internal.require_range('failed', p_failed, 0, 1000000000);
+    PERFORM mq_internal.require_range('dead', p_dead, 0, 1000000000);
+    PERFORM mq_internal.require_range('busy_ms', p_busy_ms, 0, 10000000000);
+    PERFORM mq_internal.require_range('waited_ms', p_waited_ms, 0, 10000000000000);
+    PERFORM mq_internal.require_range('sent', p_sent, 0, 1000000000);
+    PERFORM mq_internal.require_range('next_seconds', p_next_seconds, 0, 3600);
+    v_dead := mq_internal.save_report(p_type, p_reader, v_now, coalesce(p_completed, 0), coalesce(p_failed, 0), p_dead,
         coalesce(p_busy_ms, 0), coalesce(p_waited_ms, 0), coalesce(p_next_seconds, 60));
     IF p_completed > 0 OR p_failed > 0 OR v_dead > 0 OR p_busy_ms > 0 OR p_waited_ms > 0 THEN
-        PERFORM mq.add_throughput(p_type, p_reader, v_now, 0, coalesce(p_completed, 0), coalesce(p_failed, 0), v_dead,
+        PERFORM mq_internal.add_throughput(p_type, p_reader, v_now, 0, coalesce(p_completed, 0), coalesce(p_failed, 0), v_dead,
             coalesce(p_waited_ms, 0), coalesce(p_busy_ms, 0));
     END IF;
     IF p_sent > 0 AND v_sent_at > v_now - c_day THEN
-        PERFORM mq.add_throughput(p_type, p_reader, v_sent_at, p_sent, 0, 0, 0, 0, 0);
+        PERFORM mq_internal.add_throughput(p_type, p_reader, v_sent_at, p_sent, 0, 0, 0, 0, 0);
     END IF;
     reported_at := v_now;
 END

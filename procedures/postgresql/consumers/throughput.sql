@@ -31,7 +31,7 @@ DECLARE
     c_most CONSTANT bigint := 1000000000000000000;
     v_since timestamptz := coalesce(p_since, clock_timestamp() - interval '1 hour');
 BEGIN
-    PERFORM mq.require_name('type', p_type, true);
+    PERFORM mq_internal.require_name('type', p_type, true);
     RETURN QUERY
         -- The reports of many consumers may add up to more than a bigint.
         SELECT t.type, t.minute, least(sum(t.sent), c_most)::bigint, least(sum(t.completed), c_most)::bigint,

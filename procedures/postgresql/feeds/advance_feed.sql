@@ -19,9 +19,9 @@ AS $$
 DECLARE
     v_pass text;
 BEGIN
-    PERFORM mq.require_name('feed', p_feed, false);
-    PERFORM mq.require_name('consumer', p_consumer, false);
-    SELECT f.pass INTO v_pass FROM mq.find_feed(p_feed, 'show') AS f;
-    "position" := mq.move_consumer(p_feed, p_consumer, p_position, false, v_pass);
+    PERFORM mq_internal.require_name('feed', p_feed, false);
+    PERFORM mq_internal.require_name('consumer', p_consumer, false);
+    SELECT f.pass INTO v_pass FROM mq_internal.find_feed(p_feed, 'show') AS f;
+    "position" := mq_internal.move_consumer(p_feed, p_consumer, p_position, false, v_pass);
 END
 $$;

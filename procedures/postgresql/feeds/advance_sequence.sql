@@ -16,8 +16,8 @@ SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
 BEGIN
-    PERFORM mq.require_name('name', p_name, false);
-    PERFORM mq.require_range('count', p_count, 1, 1000000000);
+    PERFORM mq_internal.require_name('name', p_name, false);
+    PERFORM mq_internal.require_range('count', p_count, 1, 1000000000);
     INSERT INTO mq.counter AS c (name, last_number)
     VALUES (p_name, coalesce(p_count, 1))
     ON CONFLICT (name) DO UPDATE SET last_number = c.last_number + excluded.last_number

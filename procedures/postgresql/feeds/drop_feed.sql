@@ -20,14 +20,14 @@ DECLARE
     v_table oid;
     v_written text;
 BEGIN
-    PERFORM mq.require_name('feed', p_feed, false);
-    v_feed := mq.feed_settings(p_feed);
-    v_table := mq.any_relation_of(v_feed.table_schema, v_feed.table_name);
-    v_written := mq.sync_column(v_table, v_feed.sync_column);
+    PERFORM mq_internal.require_name('feed', p_feed, false);
+    v_feed := mq_internal.feed_settings(p_feed);
+    v_table := mq_internal.any_relation_of(v_feed.table_schema, v_feed.table_name);
+    v_written := mq_internal.sync_column(v_table, v_feed.sync_column);
     IF v_table IS NOT NULL THEN
-        PERFORM mq.require_rights(v_table, CASE v_written WHEN '' THEN 'show' ELSE 'publish' END, v_written);
+        PERFORM mq_internal.require_rights(v_table, CASE v_written WHEN '' THEN 'show' ELSE 'publish' END, v_written);
     END IF;
-    count := mq.delete_feed(p_feed, (
+    count := mq_internal.delete_feed(p_feed, (
         SELECT m.pass FROM mq.my_pass AS m
         WHERE m.id = v_table AND m.need = CASE v_written WHEN '' THEN 'show' ELSE 'publish' END AND m.written = v_written
     ));

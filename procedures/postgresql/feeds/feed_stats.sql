@@ -33,24 +33,24 @@ DECLARE
     v_own record;
     v_unpublished bigint;
 BEGIN
-    PERFORM mq.require_name('feed', p_feed, true);
-    v_feed := mq.feed_settings(p_feed);
+    PERFORM mq_internal.require_name('feed', p_feed, true);
+    v_feed := mq_internal.feed_settings(p_feed);
     SELECT c.oid AS id, CASE c.relkind WHEN 'p' THEN '' ELSE 'ONLY ' END
         || format('%I.%I', v_feed.table_schema, v_feed.table_name) AS source
     INTO v_own
     FROM pg_class AS c
-    WHERE c.oid = mq.relation_of(v_feed.table_schema, v_feed.table_name) AND pg_get_userbyid(c.relowner) = current_user
-        AND mq.sync_column(c.oid, v_feed.sync_column) <> '' AND has_table_privilege(c.oid, 'SELECT')
+    WHERE c.oid = mq_internal.relation_of(v_feed.table_schema, v_feed.table_name) AND pg_get_userbyid(c.relowner) = current_user
+        AND mq_internal.sync_column(c.oid, v_feed.sync_column) <> '' AND has_table_privilege(c.oid, 'SELECT')
         AND has_schema_privilege(c.relnamespace, 'USAGE');
     IF FOUND THEN
         -- With this lock the name keeps its meaning.
         EXECUTE format('LOCK TABLE %s IN ACCESS SHARE MODE', v_own.source);
-        IF mq.relation_of(v_feed.table_schema, v_feed.table_name) = v_own.id THEN
+        IF mq_internal.relation_of(v_feed.table_schema, v_feed.table_name) = v_own.id THEN
             EXECUTE format('SELECT count(*) FROM (SELECT FROM %s AS t WHERE t.%I IS NULL LIMIT 10000) AS u', v_own.source,
                 v_feed.sync_column)
             INTO v_unpublished;
         END IF;
     END IF;
-    RETURN QUERY SELECT * FROM mq.show_feeds(p_feed, v_unpublished);
+    RETURN QUERY SELECT * FROM mq_internal.show_feeds(p_feed, v_unpublished);
 END
 $$;

@@ -30,15 +30,15 @@ DECLARE
     v_feed record;
     v_position bigint;
 BEGIN
-    PERFORM mq.require_name('feed', p_feed, false);
-    PERFORM mq.require_name('consumer', p_consumer, false);
-    PERFORM mq.require_range('size', p_size, 1, 10000);
+    PERFORM mq_internal.require_name('feed', p_feed, false);
+    PERFORM mq_internal.require_name('consumer', p_consumer, false);
+    PERFORM mq_internal.require_range('size', p_size, 1, 10000);
     -- Read the counter before the rows: all numbers up to it are committed, and no row above it is read.
-    SELECT * INTO v_feed FROM mq.find_feed(p_feed, 'show');
-    SELECT c.position INTO v_position FROM mq.feed_positions(p_feed, p_consumer) AS c;
+    SELECT * INTO v_feed FROM mq_internal.find_feed(p_feed, 'show');
+    SELECT c.position INTO v_position FROM mq_internal.feed_positions(p_feed, p_consumer) AS c;
     RETURN QUERY EXECUTE format(
         'SELECT t.%s, %s, %s FROM %s AS t WHERE t.%1$s > $1 AND t.%1$s <= $2 ORDER BY t.%1$s LIMIT $3',
-        v_feed.sync, mq.row_json(v_feed.id, v_feed.keys, 't'), mq.row_json(v_feed.id, NULL, 't'), v_feed.source)
+        v_feed.sync, mq_internal.row_json(v_feed.id, v_feed.keys, 't'), mq_internal.row_json(v_feed.id, NULL, 't'), v_feed.source)
     USING coalesce(v_position, 0), v_feed.last_number, coalesce(p_size, 100);
 END
 $$;

@@ -24,16 +24,16 @@ DECLARE
     v_rows tid[];
     v_parts oid[];
 BEGIN
-    PERFORM mq.require_name('feed', p_feed, false);
-    PERFORM mq.require_range('size', p_size, 1, 10000);
-    SELECT * INTO v_feed FROM mq.find_feed(p_feed, 'publish');
+    PERFORM mq_internal.require_name('feed', p_feed, false);
+    PERFORM mq_internal.require_range('size', p_size, 1, 10000);
+    SELECT * INTO v_feed FROM mq_internal.find_feed(p_feed, 'publish');
     count := 0;
     EXECUTE format('SELECT EXISTS (SELECT FROM %s AS t WHERE t.%s IS NULL)', v_feed.source, v_feed.sync) INTO v_any;
     IF NOT v_any THEN
         RETURN;
     END IF;
     -- Lock the counter before the rows: a publisher that waits here holds no row locks.
-    v_last := mq.lock_feed(p_feed, v_feed.pass);
+    v_last := mq_internal.lock_feed(p_feed, v_feed.pass);
     -- NO KEY UPDATE does not conflict with the row locks of foreign key checks.
     EXECUTE format('SELECT array_agg(r.ctid ORDER BY r.key), array_agg(r.tableoid ORDER BY r.key) FROM ('
         'SELECT t.ctid, t.tableoid, ROW(%s) AS key FROM %s AS t WHERE t.%s IS NULL LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED) AS r',
@@ -53,9 +53,9 @@ BEGIN
     USING v_last, v_rows, v_parts;
     PERFORM set_config('search_path', 'mq, pg_temp', true);
     IF count < cardinality(v_rows) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('a trigger of %s prevents numbering: it must not set the sync column',
+        PERFORM mq_internal.raise_error('unsuitable_table', format('a trigger of %s prevents numbering: it must not set the sync column',
             v_feed.label));
     END IF;
-    PERFORM mq.move_feed(p_feed, v_feed.pass, v_last, count);
+    PERFORM mq_internal.move_feed(p_feed, v_feed.pass, v_last, count);
 END
 $$;

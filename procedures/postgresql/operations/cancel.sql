@@ -17,13 +17,13 @@ DECLARE
     v_type text;
 BEGIN
     IF p_id IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'id: must not be NULL');
+        PERFORM mq_internal.raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
     SELECT m.type INTO v_type FROM mq.message AS m WHERE m.id = p_id;
     count := 0;
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    count := mq.erase(mq.policy(v_type), ARRAY[p_id], 'NE');
+    count := mq_internal.erase(mq_internal.policy(v_type), ARRAY[p_id], 'NE');
 END
 $$;

@@ -45,21 +45,21 @@ AS $$
 DECLARE
     v_ids bigint[];
 BEGIN
-    PERFORM mq.require_name('type', p_type, true);
-    PERFORM mq.require_name('dedup_key', p_dedup_key, true);
-    PERFORM mq.require_name('group_key', p_group_key, true);
-    PERFORM mq.require_range('size', p_size, 1, 10000);
-    PERFORM mq.require_range('body_length', p_body_length, 0, 16777216);
+    PERFORM mq_internal.require_name('type', p_type, true);
+    PERFORM mq_internal.require_name('dedup_key', p_dedup_key, true);
+    PERFORM mq_internal.require_name('group_key', p_group_key, true);
+    PERFORM mq_internal.require_range('size', p_size, 1, 10000);
+    PERFORM mq_internal.require_range('body_length', p_body_length, 0, 16777216);
     IF p_id IS NOT NULL THEN
         v_ids := ARRAY[p_id];
     ELSIF p_type IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'type: must not be NULL unless id is given');
+        PERFORM mq_internal.raise_error('invalid_argument', 'type: must not be NULL unless id is given');
     ELSIF p_dedup_key IS NOT NULL THEN
         v_ids := ARRAY(SELECT m.id FROM mq.message AS m WHERE m.type = p_type AND m.dedup_key = p_dedup_key);
     ELSIF p_group_key IS NOT NULL THEN
-        v_ids := mq.ids_of_group(p_type, p_group_key, coalesce(p_size, 10));
+        v_ids := mq_internal.ids_of_group(p_type, p_group_key, coalesce(p_size, 10));
     ELSE
-        PERFORM mq.raise_error('invalid_argument', 'id: must not be NULL unless dedup_key or group_key is given');
+        PERFORM mq_internal.raise_error('invalid_argument', 'id: must not be NULL unless dedup_key or group_key is given');
     END IF;
     RETURN QUERY
         SELECT s.id, s.type, s.state, left(s.body, coalesce(p_body_length, 16777216)::integer), s.headers, s.priority::integer,

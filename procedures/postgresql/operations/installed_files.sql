@@ -23,7 +23,7 @@ BEGIN
     -- Migrations and grants.sql create no object of their name, so there is nothing to compare.
     RETURN QUERY
         SELECT i.name, i.kind, i.sha256,
-            (i.kind = 'procedure' AND i.fingerprint IS DISTINCT FROM mq.object_fingerprint(i.name))::integer::smallint,
+            (i.kind = 'procedure' AND i.fingerprint IS DISTINCT FROM mq_internal.object_fingerprint(i.name))::integer::smallint,
             i.applied_at
         FROM mq.installed AS i
         ORDER BY i.name;

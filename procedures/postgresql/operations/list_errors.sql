@@ -27,8 +27,8 @@ SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM mq.require_name('type', p_type, false);
-    PERFORM mq.require_range('size', p_size, 1, 10000);
+    PERFORM mq_internal.require_name('type', p_type, false);
+    PERFORM mq_internal.require_range('size', p_size, 1, 10000);
     RETURN QUERY
         SELECT g.error_group, g.count, g.first_at, g.last_at, l.id
         FROM (

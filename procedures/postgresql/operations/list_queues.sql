@@ -30,7 +30,7 @@ SET search_path = mq, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM mq.require_name('type', p_type, true);
+    PERFORM mq_internal.require_name('type', p_type, true);
     RETURN QUERY
         SELECT q.type, q.lease_seconds, q.max_attempts::integer, q.backoff_seconds, q.backoff_max_seconds, q.on_complete,
             q.ordered::integer::smallint, q.notify::integer::smallint, q.max_active, q.rate, q.rate_seconds,
@@ -38,7 +38,7 @@ BEGIN
         FROM (
             SELECT * FROM mq.queue WHERE p_type IS NULL
             UNION ALL
-            SELECT * FROM mq.policy(p_type) WHERE p_type IS NOT NULL
+            SELECT * FROM mq_internal.policy(p_type) WHERE p_type IS NOT NULL
         ) AS q
         ORDER BY q.type COLLATE "C";
 END

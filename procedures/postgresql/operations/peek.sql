@@ -50,14 +50,14 @@ DECLARE
     v_length integer := coalesce(p_body_length, 16777216);
     v_rows bigint;
 BEGIN
-    PERFORM mq.require_name('type', p_type, false);
+    PERFORM mq_internal.require_name('type', p_type, false);
     IF v_state NOT IN ('N', 'A', 'E', 'C') THEN
-        PERFORM mq.raise_error('invalid_argument', 'state: must be N, A, E or C');
+        PERFORM mq_internal.raise_error('invalid_argument', 'state: must be N, A, E or C');
     END IF;
-    PERFORM mq.require_range('size', p_size, 1, 10000);
-    PERFORM mq.require_range('body_length', p_body_length, 0, 16777216);
+    PERFORM mq_internal.require_range('size', p_size, 1, 10000);
+    PERFORM mq_internal.require_range('body_length', p_body_length, 0, 16777216);
     IF v_state = 'N' THEN
-        IF (mq.policy(p_type)).grouped THEN
+        IF (mq_internal.policy(p_type)).grouped THEN
             RETURN QUERY
                 SELECT m.id, m.type, 'N', left(m.body, v_length), m.headers, m.priority::integer, m.group_key, m.dedup_key,
                     g.attempts::integer, m.created_at, m.source, m.run_at, NULL::text, NULL::uuid, NULL::timestamptz,

@@ -22,13 +22,13 @@ DECLARE
     v_queue mq.queue;
     v_ids bigint[];
 BEGIN
-    PERFORM mq.require_name('type', p_type, false);
+    PERFORM mq_internal.require_name('type', p_type, false);
     IF p_state IS NULL OR p_state NOT IN ('N', 'E', 'C') THEN
-        PERFORM mq.raise_error('invalid_argument', 'state: must be N, E or C');
+        PERFORM mq_internal.raise_error('invalid_argument', 'state: must be N, E or C');
     END IF;
-    v_queue := mq.policy(p_type);
+    v_queue := mq_internal.policy(p_type);
     IF p_state = 'C' THEN
-        count := mq.erase_archived(p_type, 'infinity', c_size);
+        count := mq_internal.erase_archived(p_type, 'infinity', c_size);
         RETURN;
     END IF;
     IF p_state = 'E' THEN
@@ -44,6 +44,6 @@ BEGIN
         v_ids := v_ids || ARRAY(SELECT id FROM mq.delayed WHERE type = p_type ORDER BY type, run_at, id
             LIMIT c_size - cardinality(v_ids) FOR UPDATE SKIP LOCKED);
     END IF;
-    count := mq.erase(v_queue, v_ids, p_state);
+    count := mq_internal.erase(v_queue, v_ids, p_state);
 END
 $$;

@@ -22,9 +22,9 @@ DECLARE
     v_rows bigint;
 BEGIN
     IF p_before IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'before: must not be NULL');
+        PERFORM mq_internal.raise_error('invalid_argument', 'before: must not be NULL');
     END IF;
-    PERFORM mq.require_range('size', p_size, 1, 10000);
+    PERFORM mq_internal.require_range('size', p_size, 1, 10000);
     count := 0;
     FOR v_part IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'mq.archive'::regclass ORDER BY 1 LOOP
         EXECUTE format('SELECT max(completed_at) < $1 FROM %s', v_part) INTO v_wholly USING p_before;
@@ -41,6 +41,6 @@ BEGIN
             NULL;  -- its rows are deleted in chunks, below
         END;
     END LOOP;
-    count := count + mq.erase_archived(NULL, p_before, coalesce(p_size, 1000));
+    count := count + mq_internal.erase_archived(NULL, p_before, coalesce(p_size, 1000));
 END
 $$;

@@ -123,7 +123,7 @@ BEGIN
                 FROM (
                     SELECT q.type
                     FROM (SELECT type FROM mq.queue WHERE grouped LIMIT 1000) AS q
-                    CROSS JOIN LATERAL mq.stuck_groups(q.type, 1000) AS g
+                    CROSS JOIN LATERAL mq_internal.stuck_groups(q.type, 1000) AS g
                     LIMIT 1000
                 ) AS s;
                 value := v_row.groups;

@@ -30,17 +30,17 @@ DECLARE
     c_cap CONSTANT integer := 10000;
     v_now timestamptz := clock_timestamp();
 BEGIN
-    PERFORM mq.require_name('type', p_type, true);
+    PERFORM mq_internal.require_name('type', p_type, true);
     RETURN QUERY
     WITH counts AS (
         SELECT c.type, c.what, CASE WHEN c.first <= c_cap OR c.what = 'batch' THEN c.first
-                ELSE mq.estimate(CASE c.what WHEN 'delayed' THEN 'due' ELSE c.what END, c.type, v_now) END AS first,
+                ELSE mq_internal.estimate(CASE c.what WHEN 'delayed' THEN 'due' ELSE c.what END, c.type, v_now) END AS first,
             CASE WHEN c.second <= c_cap OR c.what = 'batch' THEN c.second
-                ELSE mq.estimate('delayed', c.type, v_now) END AS second, c.oldest
+                ELSE mq_internal.estimate('delayed', c.type, v_now) END AS second, c.oldest
         FROM (
             SELECT w.what, n.*
             FROM unnest(ARRAY['ready', 'grouped', 'delayed', 'batch', 'dead']) AS w (what)
-            CROSS JOIN LATERAL mq.count_types(w.what, p_type, c_cap, v_now) AS n
+            CROSS JOIN LATERAL mq_internal.count_types(w.what, p_type, c_cap, v_now) AS n
         ) AS c
         UNION ALL
         -- A type with only a policy also has a row, and so has a type that is given by name.

@@ -23,7 +23,7 @@ DECLARE
     v_ids bigint[];
     v_error text := rtrim(p_error, ' ');
 BEGIN
-    PERFORM mq.require_name('type', p_type, false);
+    PERFORM mq_internal.require_name('type', p_type, false);
     IF p_id IS NULL AND p_error IS NOT NULL THEN
         WITH gone AS (
             DELETE FROM mq.dead
@@ -60,7 +60,7 @@ BEGIN
     END IF;
     count := coalesce(cardinality(v_ids), 0);
     IF count > 0 THEN
-        PERFORM mq.put_back(p_type, v_ids, array_fill(0::smallint, ARRAY[count::integer]), (mq.policy(p_type)).grouped);
+        PERFORM mq_internal.put_back(p_type, v_ids, array_fill(0::smallint, ARRAY[count::integer]), (mq_internal.policy(p_type)).grouped);
     END IF;
 END
 $$;

@@ -14,9 +14,9 @@ SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
 BEGIN
-    PERFORM mq.require_name('type', p_type, false);
+    PERFORM mq_internal.require_name('type', p_type, false);
     UPDATE mq.queue SET paused = false WHERE type = p_type AND paused;
     GET DIAGNOSTICS count = ROW_COUNT;
-    PERFORM mq.wake(p_type);
+    PERFORM mq_internal.wake(p_type);
 END
 $$;

@@ -52,28 +52,28 @@ DECLARE
     v_old mq.queue;
     v_queue mq.queue;
 BEGIN
-    PERFORM mq.require_name('type', p_type, false);
-    PERFORM mq.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    PERFORM mq.require_range('max_attempts', p_max_attempts, 1, 1000);
-    PERFORM mq.require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
-    PERFORM mq.require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);
+    PERFORM mq_internal.require_name('type', p_type, false);
+    PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    PERFORM mq_internal.require_range('max_attempts', p_max_attempts, 1, 1000);
+    PERFORM mq_internal.require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
+    PERFORM mq_internal.require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);
     IF p_on_complete NOT IN ('delete', 'archive') THEN
-        PERFORM mq.raise_error('invalid_argument', 'on_complete: must be delete or archive');
+        PERFORM mq_internal.raise_error('invalid_argument', 'on_complete: must be delete or archive');
     END IF;
-    PERFORM mq.require_range('ordered', p_ordered, 0, 1);
-    PERFORM mq.require_range('notify', p_notify, 0, 1);
-    PERFORM mq.require_range('max_active', p_max_active, 0, 1000000);
-    PERFORM mq.require_range('rate', p_rate, 0, 1000000);
-    PERFORM mq.require_range('rate_seconds', p_rate_seconds, 1, 86400);
-    PERFORM mq.require_range('group_max_active', p_group_max_active, 0, 1000000);
-    PERFORM mq.require_range('group_rate', p_group_rate, 0, 1000000);
-    PERFORM mq.require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
+    PERFORM mq_internal.require_range('ordered', p_ordered, 0, 1);
+    PERFORM mq_internal.require_range('notify', p_notify, 0, 1);
+    PERFORM mq_internal.require_range('max_active', p_max_active, 0, 1000000);
+    PERFORM mq_internal.require_range('rate', p_rate, 0, 1000000);
+    PERFORM mq_internal.require_range('rate_seconds', p_rate_seconds, 1, 86400);
+    PERFORM mq_internal.require_range('group_max_active', p_group_max_active, 0, 1000000);
+    PERFORM mq_internal.require_range('group_rate', p_group_rate, 0, 1000000);
+    PERFORM mq_internal.require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
     IF coalesce(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL THEN
         -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
-        PERFORM mq.require_read_committed();
+        PERFORM mq_internal.require_read_committed();
     END IF;
 
-    v_queue := mq.policy(p_type);
+    v_queue := mq_internal.policy(p_type);
     INSERT INTO mq.queue SELECT v_queue.* ON CONFLICT DO NOTHING;
     SELECT * INTO v_old FROM mq.queue AS q WHERE q.type = p_type FOR UPDATE;
     v_queue := v_old;
@@ -83,7 +83,7 @@ BEGIN
     v_queue.group_rate_seconds := coalesce(p_group_rate_seconds, v_old.group_rate_seconds);
     v_queue.grouped := v_queue.ordered OR v_queue.group_max_active > 0 OR v_queue.group_rate > 0;
     IF v_queue.ordered AND v_queue.group_max_active > 1 THEN
-        PERFORM mq.raise_error('invalid_argument', 'group_max_active: must be 0 or 1 on an ordered queue');
+        PERFORM mq_internal.raise_error('invalid_argument', 'group_max_active: must be 0 or 1 on an ordered queue');
     END IF;
     IF (v_queue.ordered, v_queue.grouped) <> (v_old.ordered, v_old.grouped) AND (
         EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
@@ -91,7 +91,7 @@ BEGIN
         OR EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type)
         OR v_old.grouped AND EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = p_type)
     ) THEN
-        PERFORM mq.raise_error('queue_not_empty', format('%s only while %s holds no new and no active message',
+        PERFORM mq_internal.raise_error('queue_not_empty', format('%s only while %s holds no new and no active message',
             CASE WHEN v_queue.ordered <> v_old.ordered THEN 'ordered can change' ELSE 'limits per group can be added or removed' END,
             p_type));
     END IF;
@@ -125,9 +125,9 @@ BEGIN
     END IF;
     IF v_old.grouped AND (v_queue.group_max_active, v_queue.group_rate, v_queue.group_rate_seconds)
             <> (v_old.group_max_active, v_old.group_rate, v_old.group_rate_seconds) THEN
-        PERFORM mq.loosen_groups(p_type);
+        PERFORM mq_internal.rebuild_groups(p_type);
     END IF;
-    PERFORM mq.wake(p_type);
+    PERFORM mq_internal.wake(p_type);
 
     type := v_queue.type;
     lease_seconds := v_queue.lease_seconds;

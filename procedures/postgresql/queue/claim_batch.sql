@@ -44,14 +44,14 @@ BEGIN
     IF (char_length(p_type) BETWEEN 1 AND 200 AND coalesce(p_size, 1) BETWEEN 1 AND 10000
             AND coalesce(char_length(p_reader), 1) BETWEEN 1 AND 200
             AND coalesce(p_lease_seconds, 0) BETWEEN 0 AND 315360000) IS NOT TRUE THEN
-        PERFORM mq.require_name('type', p_type, false);
-        PERFORM mq.require_range('size', p_size, 1, 10000);
-        PERFORM mq.require_name('reader', p_reader, true);
-        PERFORM mq.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+        PERFORM mq_internal.require_name('type', p_type, false);
+        PERFORM mq_internal.require_range('size', p_size, 1, 10000);
+        PERFORM mq_internal.require_name('reader', p_reader, true);
+        PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
     END IF;
-    v_batch := mq.claim(mq.policy(p_type), coalesce(p_size, 1), mq.reader_name(p_reader), p_lease_seconds);
+    v_batch := mq_internal.claim(mq_internal.policy(p_type), coalesce(p_size, 1), mq_internal.reader_name(p_reader), p_lease_seconds);
     IF v_batch.batch_key IS NOT NULL THEN
-        v_run := cardinality(v_batch.ids) > 1 AND mq.is_run(v_batch.ids);
+        v_run := cardinality(v_batch.ids) > 1 AND mq_internal.is_run(v_batch.ids);
         RETURN QUERY
             -- A nested loop from unnest keeps its order. OFFSET 0 keeps the subquery: one search by primary key per run.
             -- Without it, statistics of an empty queue lead to a scan of all messages.

@@ -52,7 +52,7 @@ DECLARE
     v_now timestamptz := clock_timestamp();
     v_queue mq.queue;
     v_size integer := coalesce(p_size, 1);
-    v_reader text := coalesce(p_reader, mq.reader_name(NULL));
+    v_reader text := coalesce(p_reader, mq_internal.reader_name(NULL));
     v_low mq.ring;
     v_full_scan boolean;
     v_from bigint;
@@ -68,13 +68,13 @@ DECLARE
     v_more record;
     v_batch mq.batch;
 BEGIN
-    PERFORM mq.require_name('type', p_type, false);
-    PERFORM mq.require_range('size', p_size, 1, 10000);
-    PERFORM mq.require_name('reader', p_reader, true);
-    PERFORM mq.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    v_queue := mq.policy(p_type);
+    PERFORM mq_internal.require_name('type', p_type, false);
+    PERFORM mq_internal.require_range('size', p_size, 1, 10000);
+    PERFORM mq_internal.require_name('reader', p_reader, true);
+    PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    v_queue := mq_internal.policy(p_type);
     IF v_queue.grouped THEN
-        PERFORM mq.raise_error('queue_is_ordered', 'type: ' || p_type || ' is ordered or has limits per group; use claim_batch');
+        PERFORM mq_internal.raise_error('queue_is_ordered', 'type: ' || p_type || ' is ordered or has limits per group; use claim_batch');
     END IF;
     IF v_queue.paused THEN
         RETURN;
@@ -87,10 +87,10 @@ BEGIN
     v_after := coalesce(p_after_id, v_position.after_id, 0);
     v_round := coalesce(v_position.n, 0) + (p_after_id IS NOT NULL)::integer;
     IF NOT EXISTS (SELECT FROM mq.ring_type WHERE type = p_type AND complete) THEN
-        PERFORM mq.move_to_ring(p_type, v_size, v_after);
+        PERFORM mq_internal.move_to_ring(p_type, v_size, v_after);
     END IF;
     IF v_queue.max_active > 0 OR v_queue.rate > 0 THEN
-        v_size := mq.allowance(v_queue, v_size);
+        v_size := mq_internal.allowance(v_queue, v_size);
         IF v_size = 0 THEN
             RETURN;
         END IF;
@@ -99,22 +99,22 @@ BEGIN
     SELECT * INTO v_low FROM mq.ring WHERE type = p_type AND reader = '' ORDER BY type, reader, n DESC, after_id DESC LIMIT 1;
     v_full_scan := v_low.low_until IS NULL OR v_now NOT BETWEEN v_low.low_until - c_set_back AND v_low.low_until;
     v_from := CASE WHEN v_full_scan THEN -9223372036854775808 ELSE v_low.after_id END;
-    v_filled := mq.fill_ring(v_queue, v_size, v_full_scan, CASE WHEN v_full_scan THEN '-infinity' ELSE v_low.promoted_to END,
+    v_filled := mq_internal.fill_ring(v_queue, v_size, v_full_scan, CASE WHEN v_full_scan THEN '-infinity' ELSE v_low.promoted_to END,
         v_now, c_long);
     v_scanned := v_filled.scanned;
 
-    v_taken := mq.take_ring(p_type, greatest(v_after, v_from), 9223372036854775807, v_size);
+    v_taken := mq_internal.take_ring(p_type, greatest(v_after, v_from), 9223372036854775807, v_size);
     v_low_after := v_from;
     v_left := v_size - coalesce(cardinality(v_taken.ids), 0);
     IF v_left > 0 THEN
-        v_lowest := mq.scan_ring(p_type, v_from, v_after, v_taken.ids IS NULL, c_long);
+        v_lowest := mq_internal.scan_ring(p_type, v_from, v_after, v_taken.ids IS NULL, c_long);
         v_scanned := v_scanned + v_lowest.scanned;
         v_low_after := CASE
             WHEN v_lowest.lowest_id IS NOT NULL THEN v_lowest.lowest_id - 1
             WHEN v_taken.ids IS NOT NULL THEN greatest(v_after, v_from)
         END;
         IF v_lowest.lowest_id IS NOT NULL THEN
-            v_more := mq.take_ring(p_type, v_lowest.lowest_id - 1, v_after, v_left);
+            v_more := mq_internal.take_ring(p_type, v_lowest.lowest_id - 1, v_after, v_left);
             v_taken.ids := v_taken.ids || v_more.ids;
             v_taken.attempts := v_taken.attempts || v_more.attempts;
             v_round := v_round + (v_more.ids IS NOT NULL)::integer;
@@ -122,17 +122,17 @@ BEGIN
     END IF;
 
     IF v_scanned > c_long THEN
-        PERFORM mq.renew_ring_mark(p_type, v_low.n, v_low_after,
+        PERFORM mq_internal.renew_ring_mark(p_type, v_low.n, v_low_after,
             CASE WHEN v_full_scan THEN clock_timestamp() + least(10 * v_scanned, c_longest) ELSE v_low.low_until END,
             v_filled.promoted_to);
     END IF;
     IF v_taken.ids IS NOT NULL THEN
         IF v_queue.rate > 0 THEN
-            PERFORM mq.spend(v_queue, cardinality(v_taken.ids));
+            PERFORM mq_internal.spend(v_queue, cardinality(v_taken.ids));
         END IF;
-        PERFORM mq.save_position(p_type, v_reader, v_size, v_round, v_taken.ids[cardinality(v_taken.ids)], v_position.n,
+        PERFORM mq_internal.save_position(p_type, v_reader, v_size, v_round, v_taken.ids[cardinality(v_taken.ids)], v_position.n,
             v_position.after_id);
-        v_batch := mq.hold(v_queue, v_taken.ids, v_taken.attempts, v_reader, p_lease_seconds);
+        v_batch := mq_internal.hold(v_queue, v_taken.ids, v_taken.attempts, v_reader, p_lease_seconds);
         RETURN QUERY
             -- The rows keep the order of unnest: see claim_batch.
             SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,

@@ -18,13 +18,13 @@ DECLARE
     v_held record;
 BEGIN
     IF p_id IS NULL OR p_batch_key IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', CASE WHEN p_id IS NULL THEN 'id' ELSE 'batch_key' END
+        PERFORM mq_internal.raise_error('invalid_argument', CASE WHEN p_id IS NULL THEN 'id' ELSE 'batch_key' END
             || ': must not be NULL');
     END IF;
-    SELECT * INTO v_held FROM mq.withdraw(p_id, p_batch_key);
+    SELECT * INTO v_held FROM mq_internal.leave_batch(p_id, p_batch_key);
     count := 0;
     IF v_held.type IS NOT NULL THEN
-        PERFORM mq.settle(mq.policy(v_held.type), ARRAY[p_id], ARRAY[v_held.attempt], v_held.reader);
+        PERFORM mq_internal.complete_messages(mq_internal.policy(v_held.type), ARRAY[p_id], ARRAY[v_held.attempt], v_held.reader);
         count := 1;
     END IF;
 END

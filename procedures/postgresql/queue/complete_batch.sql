@@ -17,11 +17,11 @@ DECLARE
     v_batch mq.batch;
 BEGIN
     IF p_batch_key IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'batch_key: must not be NULL');
+        PERFORM mq_internal.raise_error('invalid_argument', 'batch_key: must not be NULL');
     END IF;
     DELETE FROM mq.batch WHERE batch_key = p_batch_key RETURNING * INTO v_batch;
     IF FOUND THEN
-        PERFORM mq.settle(mq.policy(v_batch.type), v_batch.ids, v_batch.attempts, v_batch.reader);
+        PERFORM mq_internal.complete_messages(mq_internal.policy(v_batch.type), v_batch.ids, v_batch.attempts, v_batch.reader);
     END IF;
     count := coalesce(cardinality(v_batch.ids), 0);
 END

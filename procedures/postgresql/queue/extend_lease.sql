@@ -16,9 +16,9 @@ SET search_path = mq, pg_temp
 AS $$
 BEGIN
     IF p_batch_key IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'batch_key: must not be NULL');
+        PERFORM mq_internal.raise_error('invalid_argument', 'batch_key: must not be NULL');
     END IF;
-    PERFORM mq.require_range('seconds', p_seconds, 0, 315360000);
+    PERFORM mq_internal.require_range('seconds', p_seconds, 0, 315360000);
     UPDATE mq.batch
     SET lease_until = clock_timestamp() + make_interval(secs => coalesce(p_seconds, lease_seconds))
     WHERE batch_key = p_batch_key

@@ -23,18 +23,18 @@ DECLARE
     v_held record;
 BEGIN
     IF p_id IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'id: must not be NULL');
+        PERFORM mq_internal.raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
-    PERFORM mq.require_range('retry_after_seconds', p_retry_after_seconds, -1, 315360000);
+    PERFORM mq_internal.require_range('retry_after_seconds', p_retry_after_seconds, -1, 315360000);
     IF p_batch_key IS NULL THEN
-        SELECT * INTO v_held FROM mq.remove_ready(p_id);
+        SELECT * INTO v_held FROM mq_internal.remove_ready(p_id);
     ELSE
-        SELECT * INTO v_held FROM mq.withdraw(p_id, p_batch_key);
+        SELECT * INTO v_held FROM mq_internal.leave_batch(p_id, p_batch_key);
     END IF;
     IF v_held.type IS NULL THEN
         RETURN;
     END IF;
-    v_queue := mq.policy(v_held.type);
+    v_queue := mq_internal.policy(v_held.type);
     IF p_batch_key IS NULL AND v_queue.grouped THEN
         -- As after a claim: in an ordered queue the message blocks its group until the retry; in other queues the group
         -- gets a new ticket.
@@ -42,7 +42,7 @@ BEGIN
         SELECT id, type, coalesce(group_key, '') FROM mq.message WHERE id = p_id
         ON CONFLICT DO NOTHING;
     END IF;
-    state := CASE WHEN mq.fail_messages(v_queue, v_held.reader, ARRAY[p_id], ARRAY[v_held.attempt],
+    state := CASE WHEN mq_internal.fail_messages(v_queue, v_held.reader, ARRAY[p_id], ARRAY[v_held.attempt],
         ARRAY[p_retry_after_seconds], ARRAY[p_error]) IS NULL THEN 'N' ELSE 'E' END;
 END
 $$;

@@ -44,28 +44,28 @@ DECLARE
     v_failed record;
 BEGIN
     IF p_batch_key IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'batch_key: must not be NULL');
+        PERFORM mq_internal.raise_error('invalid_argument', 'batch_key: must not be NULL');
     END IF;
     IF p_next_size NOT BETWEEN 0 AND 10000 THEN
-        PERFORM mq.require_range('next_size', p_next_size, 0, 10000);
+        PERFORM mq_internal.require_range('next_size', p_next_size, 0, 10000);
     END IF;
     DELETE FROM mq.batch WHERE batch_key = p_batch_key RETURNING * INTO v_batch;
     IF NOT FOUND THEN
-        PERFORM mq.raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
+        PERFORM mq_internal.raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
     END IF;
-    v_queue := mq.policy(v_batch.type);
+    v_queue := mq_internal.policy(v_batch.type);
     IF p_failures <> '' THEN
         SELECT array_agg(f.id) AS ids, array_agg(u.attempt) AS attempts, array_agg(f.retry) AS retries,
             array_agg(f.error) AS errors
         INTO v_failed
         FROM (
             SELECT DISTINCT ON (id) id, retry, error
-            FROM mq.read_failures(p_failures) WITH ORDINALITY AS l (id, retry, error, n)
+            FROM mq_internal.read_failures(p_failures) WITH ORDINALITY AS l (id, retry, error, n)
             ORDER BY id, n
         ) AS f
         JOIN unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt) ON u.id = f.id;
         IF v_failed.ids IS NOT NULL THEN
-            PERFORM mq.fail_messages(v_queue, v_batch.reader, v_failed.ids, v_failed.attempts, v_failed.retries,
+            PERFORM mq_internal.fail_messages(v_queue, v_batch.reader, v_failed.ids, v_failed.attempts, v_failed.retries,
                 v_failed.errors);
             SELECT array_agg(u.id), array_agg(u.attempt)
             INTO v_batch.ids, v_batch.attempts
@@ -74,15 +74,15 @@ BEGIN
         END IF;
     END IF;
     IF v_batch.ids IS NOT NULL THEN
-        PERFORM mq.settle(v_queue, v_batch.ids, v_batch.attempts, v_batch.reader);
+        PERFORM mq_internal.complete_messages(v_queue, v_batch.ids, v_batch.attempts, v_batch.reader);
     END IF;
     IF p_next_size > 0 THEN
-        v_batch := mq.claim(v_queue, p_next_size, v_batch.reader, v_batch.lease_seconds);
+        v_batch := mq_internal.claim(v_queue, p_next_size, v_batch.reader, v_batch.lease_seconds);
     ELSE
         RETURN;
     END IF;
     IF v_batch.batch_key IS NOT NULL THEN
-        v_run := cardinality(v_batch.ids) > 1 AND mq.is_run(v_batch.ids);
+        v_run := cardinality(v_batch.ids) > 1 AND mq_internal.is_run(v_batch.ids);
         RETURN QUERY
             -- The rows keep the order of unnest: see claim_batch.
             SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,

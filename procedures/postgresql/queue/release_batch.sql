@@ -17,12 +17,12 @@ DECLARE
     v_batch mq.batch;
 BEGIN
     IF p_batch_key IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'batch_key: must not be NULL');
+        PERFORM mq_internal.raise_error('invalid_argument', 'batch_key: must not be NULL');
     END IF;
     DELETE FROM mq.batch WHERE batch_key = p_batch_key RETURNING * INTO v_batch;
     IF FOUND THEN
-        PERFORM mq.put_back(v_batch.type, v_batch.ids, ARRAY(SELECT (unnest(v_batch.attempts) - 1)::smallint),
-            (mq.policy(v_batch.type)).grouped);
+        PERFORM mq_internal.put_back(v_batch.type, v_batch.ids, ARRAY(SELECT (unnest(v_batch.attempts) - 1)::smallint),
+            (mq_internal.policy(v_batch.type)).grouped);
     END IF;
     count := coalesce(cardinality(v_batch.ids), 0);
 END

@@ -18,20 +18,20 @@ AS $$
 DECLARE
     v_type text;
 BEGIN
-    PERFORM mq.require_name('type', p_type, true);
+    PERFORM mq_internal.require_name('type', p_type, true);
     IF p_type IS NOT NULL THEN
-        count := mq.rescue(mq.policy(p_type), 1000);
-        PERFORM mq.mend_groups(p_type);
+        count := mq_internal.rescue(mq_internal.policy(p_type), 1000);
+        PERFORM mq_internal.unblock_groups(p_type);
         RETURN;
     END IF;
     count := 0;
     SELECT min(b.type) INTO v_type FROM mq.batch AS b;
     WHILE v_type IS NOT NULL LOOP
-        count := count + mq.rescue(mq.policy(v_type), 1000);
+        count := count + mq_internal.rescue(mq_internal.policy(v_type), 1000);
         SELECT min(b.type) INTO v_type FROM mq.batch AS b WHERE b.type > v_type;
     END LOOP;
     FOR v_type IN SELECT q.type FROM mq.queue AS q WHERE q.grouped LOOP
-        PERFORM mq.mend_groups(v_type);
+        PERFORM mq_internal.unblock_groups(v_type);
     END LOOP;
 END
 $$;

@@ -21,11 +21,11 @@ DECLARE
 BEGIN
     -- The detailed checks run only if this test fails: each call costs as much as an index search.
     IF (char_length(p_type) BETWEEN 1 AND 200 AND octet_length(p_body) <= 16777216) IS NOT TRUE THEN
-        PERFORM mq.require_name('type', p_type, false);
-        PERFORM mq.raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
+        PERFORM mq_internal.require_name('type', p_type, false);
+        PERFORM mq_internal.raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
     END IF;
     INSERT INTO mq.message AS m (run_at, created_at, priority, type, body, source)
-    VALUES (v_now, v_now, 0, p_type, p_body, mq.reader_name(NULL))
+    VALUES (v_now, v_now, 0, p_type, p_body, mq_internal.reader_name(NULL))
     RETURNING m.id INTO id;
     -- Read this only after the transaction has its ID: see move_to_ring. In statements of their own, these questions would
     -- take 14 µs more.
@@ -40,7 +40,7 @@ BEGIN
         INSERT INTO mq.grouped (id, attempts, type, group_key) VALUES (send.id, 0, p_type, '');
     END IF;
     IF v_wake THEN
-        PERFORM mq.wake(p_type);
+        PERFORM mq_internal.wake(p_type);
     END IF;
 END
 $$;

@@ -21,21 +21,21 @@ DECLARE
     v_me xid8 := pg_current_xact_id();
     v_queue mq.queue;
     v_by_id boolean;
-    v_source text := mq.reader_name(NULL);
+    v_source text := mq_internal.reader_name(NULL);
     v_bodies text[];
     v_bad bigint;
 BEGIN
-    PERFORM mq.require_name('type', p_type, false);
+    PERFORM mq_internal.require_name('type', p_type, false);
     IF p_bodies LIKE '"%' OR p_bodies LIKE E'%\n"%' OR octet_length(p_bodies) > 16777216 THEN
         SELECT array_agg(l.item ORDER BY l.n), min(l.n) FILTER (WHERE octet_length(l.item) > 16777216)
         INTO v_bodies, v_bad
-        FROM mq.split_list('bodies', p_bodies) AS l;
+        FROM mq_internal.split_list('bodies', p_bodies) AS l;
     END IF;
     IF v_bad IS NOT NULL THEN
-        PERFORM mq.raise_error('invalid_argument', format(
+        PERFORM mq_internal.raise_error('invalid_argument', format(
             'bodies: line %s: must be a text of up to 16 MiB (16,777,216 bytes)', v_bad));
     END IF;
-    v_queue := mq.policy(p_type);
+    v_queue := mq_internal.policy(p_type);
     v_by_id := CASE WHEN v_queue.grouped OR EXISTS (SELECT FROM mq.ring_type WHERE type = p_type)
         OR current_setting('transaction_isolation') <> 'read committed' THEN true END;
     -- Plain lines are split and inserted in one step: building and checking a list first made the call a tenth slower.
@@ -57,9 +57,9 @@ BEGIN
     SELECT v_now, id, 0, 0, p_type, v_by_id FROM sent;
     GET DIAGNOSTICS count = ROW_COUNT;
     IF count NOT BETWEEN 1 AND 10000 THEN
-        PERFORM mq.raise_error('invalid_argument', format('bodies: must be 1 to 10,000 lines, not %s',
-            (SELECT count(*) FROM mq.split_list('bodies', p_bodies))));
+        PERFORM mq_internal.raise_error('invalid_argument', format('bodies: must be 1 to 10,000 lines, not %s',
+            (SELECT count(*) FROM mq_internal.split_list('bodies', p_bodies))));
     END IF;
-    PERFORM mq.wake(p_type);
+    PERFORM mq_internal.wake(p_type);
 END
 $$;

@@ -37,25 +37,25 @@ DECLARE
     v_priority smallint;
     v_queue mq.queue;
 BEGIN
-    PERFORM mq.require_name('type', p_type, false);
-    PERFORM mq.require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
+    PERFORM mq_internal.require_name('type', p_type, false);
+    PERFORM mq_internal.require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, p_headers, p_source,
         p_delay_seconds, p_on_conflict);
     v_run_at := coalesce(p_run_at, v_now + make_interval(secs => p_delay_seconds), v_now);
     v_priority := coalesce(p_priority, 0);
-    v_queue := mq.policy(p_type);
+    v_queue := mq_internal.policy(p_type);
     created := 1;
     changed := 0;
     LOOP
         INSERT INTO mq.message AS m (run_at, created_at, priority, max_attempts, type, body, headers, group_key,
             dedup_key, source)
         VALUES (v_run_at, v_now, v_priority, p_max_attempts, p_type, p_body, p_headers, p_group_key, p_dedup_key,
-            mq.reader_name(p_source))
+            mq_internal.reader_name(p_source))
         ON CONFLICT (type, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
         RETURNING m.id INTO id;
         EXIT WHEN FOUND;
         SELECT m.id INTO id FROM mq.message AS m WHERE m.type = p_type AND m.dedup_key = p_dedup_key;
         IF FOUND AND p_on_conflict <> 'keep' THEN
-            changed := mq.change_message(v_queue, id, p_on_conflict, v_now, v_run_at, v_priority, p_body, p_headers);
+            changed := mq_internal.change_message(v_queue, id, p_on_conflict, v_now, v_run_at, v_priority, p_body, p_headers);
             PERFORM FROM mq.message AS m WHERE m.id = send_message.id;
         END IF;
         IF FOUND THEN
@@ -78,9 +78,9 @@ BEGIN
             CASE WHEN v_queue.grouped OR EXISTS (SELECT FROM mq.ring_type AS r WHERE r.type = p_type)
                 OR current_setting('transaction_isolation') <> 'read committed' THEN true END);
         IF v_run_at < v_now THEN
-            PERFORM mq.lower_mark(p_type);
+            PERFORM mq_internal.lower_mark(p_type);
         END IF;
     END IF;
-    PERFORM mq.wake(p_type);
+    PERFORM mq_internal.wake(p_type);
 END
 $$;

@@ -42,27 +42,27 @@ DECLARE
     v_run boolean;
 BEGIN
     IF (char_length(p_type) BETWEEN 1 AND 200 AND coalesce(p_size, 1) BETWEEN 1 AND 10000) IS NOT TRUE THEN
-        PERFORM mq.require_name('type', p_type, false);
-        PERFORM mq.require_range('size', p_size, 1, 10000);
+        PERFORM mq_internal.require_name('type', p_type, false);
+        PERFORM mq_internal.require_range('size', p_size, 1, 10000);
     END IF;
-    v_queue := mq.policy(p_type);
+    v_queue := mq_internal.policy(p_type);
     IF v_queue.paused THEN
         RETURN;
     END IF;
     IF v_queue.max_active > 0 OR v_queue.rate > 0 THEN
-        v_size := mq.allowance(v_queue, v_size);
+        v_size := mq_internal.allowance(v_queue, v_size);
         IF v_size = 0 THEN
             RETURN;
         END IF;
         -- Wake consumers at the commit: until then no other claim of the type gets a message.
-        PERFORM mq.wake(p_type);
+        PERFORM mq_internal.wake(p_type);
     END IF;
-    v_picked := mq.pick(v_queue, v_size, true);
+    v_picked := mq_internal.pick(v_queue, v_size, true);
     IF v_picked.picked IS NULL THEN
         RETURN;
     END IF;
     IF v_queue.rate > 0 THEN
-        PERFORM mq.spend(v_queue, cardinality(v_picked.picked));
+        PERFORM mq_internal.spend(v_queue, cardinality(v_picked.picked));
     END IF;
     IF v_queue.on_complete = 'archive' THEN
         RETURN QUERY
@@ -71,9 +71,9 @@ BEGIN
             FROM unnest(v_picked.picked, v_picked.attempts) WITH ORDINALITY AS u (id, attempt, n)
             CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
             ORDER BY u.n;
-        PERFORM mq.settle(v_queue, v_picked.picked, v_picked.attempts, mq.reader_name(NULL));
+        PERFORM mq_internal.complete_messages(v_queue, v_picked.picked, v_picked.attempts, mq_internal.reader_name(NULL));
     ELSE
-        v_run := cardinality(v_picked.picked) > 1 AND mq.is_run(v_picked.picked);
+        v_run := cardinality(v_picked.picked) > 1 AND mq_internal.is_run(v_picked.picked);
         RETURN QUERY
             -- A nested loop from unnest keeps its order.
             DELETE FROM mq.message AS m

@@ -30,21 +30,21 @@ DECLARE
     v_left double precision := coalesce(p_seconds, 0);
     v_pause double precision := 0.005;
 BEGIN
-    PERFORM mq.require_name('type', p_type, false);
-    PERFORM mq.require_range('seconds', p_seconds, 0, 315360000);
+    PERFORM mq_internal.require_name('type', p_type, false);
+    PERFORM mq_internal.require_range('seconds', p_seconds, 0, 315360000);
     -- One waiter writes this about every 8 seconds; the others do not wait for it. A call that waits in here would commit
     -- the row too late.
     IF coalesce(p_seconds, 0) = 0 AND NOT EXISTS (
         SELECT FROM mq.waiter AS w WHERE w.type = p_type AND w.wait_until > clock_timestamp() + interval '7 seconds'
     ) THEN
-        PERFORM mq.ask_to_be_woken(p_type);
+        PERFORM mq_internal.ask_to_be_woken(p_type);
     END IF;
     LOOP
         v_now := clock_timestamp();
-        v_queue := mq.policy(p_type);
+        v_queue := mq_internal.policy(p_type);
         SELECT true AS room, NULL::timestamptz AS next_at INTO v_room;
         IF v_queue.max_active > 0 OR v_queue.rate > 0 THEN
-            v_room := mq.has_room(v_queue);
+            v_room := mq_internal.has_room(v_queue);
         END IF;
         -- A claim rescues expired claims and sends due schedules only in a full scan: see pick and claim_wraparound. They are
         -- not ready before the next one.

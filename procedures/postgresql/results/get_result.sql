@@ -25,7 +25,7 @@ AS $$
 #variable_conflict use_column
 BEGIN
     IF p_id IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'id: must not be NULL');
+        PERFORM mq_internal.raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
     RETURN QUERY
         SELECT CASE

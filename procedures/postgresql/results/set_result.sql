@@ -19,19 +19,19 @@ DECLARE
     v_type text;
 BEGIN
     IF p_id IS NULL OR p_batch_key IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', CASE WHEN p_id IS NULL THEN 'id' ELSE 'batch_key' END
+        PERFORM mq_internal.raise_error('invalid_argument', CASE WHEN p_id IS NULL THEN 'id' ELSE 'batch_key' END
             || ': must not be NULL');
     END IF;
     IF p_result IS NULL OR octet_length(p_result) > 16777216 THEN
-        PERFORM mq.raise_error('invalid_argument', 'result: must be a text of up to 16 MiB (16,777,216 bytes)');
+        PERFORM mq_internal.raise_error('invalid_argument', 'result: must be a text of up to 16 MiB (16,777,216 bytes)');
     END IF;
     -- Calls for other messages of the batch do not wait, nor do heartbeats.
     SELECT b.type INTO v_type FROM mq.batch AS b WHERE b.batch_key = p_batch_key AND p_id = ANY (b.ids) FOR KEY SHARE;
     IF NOT FOUND THEN
-        PERFORM mq.raise_error('lease_lost', format('batch_key: does not hold message %s', p_id));
+        PERFORM mq_internal.raise_error('lease_lost', format('batch_key: does not hold message %s', p_id));
     END IF;
-    IF (mq.policy(v_type)).on_complete <> 'archive' THEN
-        PERFORM mq.raise_error('invalid_argument',
+    IF (mq_internal.policy(v_type)).on_complete <> 'archive' THEN
+        PERFORM mq_internal.raise_error('invalid_argument',
             'id: the queue keeps no results; call set_queue with on_complete archive');
     END IF;
     INSERT INTO mq.result AS r (id, result) VALUES (p_id, p_result)

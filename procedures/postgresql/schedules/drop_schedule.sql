@@ -14,7 +14,7 @@ SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
 BEGIN
-    PERFORM mq.require_name('name', p_name, false);
+    PERFORM mq_internal.require_name('name', p_name, false);
     DELETE FROM mq.schedule WHERE name = p_name;
     GET DIAGNOSTICS count = ROW_COUNT;
 END

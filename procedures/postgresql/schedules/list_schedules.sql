@@ -33,8 +33,8 @@ DECLARE
     -- The longest body.
     v_length integer := coalesce(p_body_length, 16777216);
 BEGIN
-    PERFORM mq.require_name('type', p_type, true);
-    PERFORM mq.require_range('body_length', p_body_length, 0, 16777216);
+    PERFORM mq_internal.require_name('type', p_type, true);
+    PERFORM mq_internal.require_range('body_length', p_body_length, 0, 16777216);
     RETURN QUERY
         SELECT s.name, s.type, s.cron, s.time_zone, left(s.body, v_length), left(s.headers, v_length), s.priority::integer,
             s.group_key, s.overlap::integer::smallint, s.next_at, s.last_at, s.last_id

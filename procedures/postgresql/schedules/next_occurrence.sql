@@ -17,10 +17,10 @@ SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
 BEGIN
-    PERFORM mq.require_zone(p_time_zone);
+    PERFORM mq_internal.require_zone(p_time_zone);
     IF p_after NOT BETWEEN timestamptz '1970-01-01 00:00:00+00' AND timestamptz '2999-12-31 23:59:59.999999+00' THEN
-        PERFORM mq.raise_error('invalid_argument', 'after: must be in the years 1970 to 2999');
+        PERFORM mq_internal.raise_error('invalid_argument', 'after: must be in the years 1970 to 2999');
     END IF;
-    next_at := mq.next_time(p_cron, coalesce(p_after, clock_timestamp()), coalesce(p_time_zone, 'UTC'));
+    next_at := mq_internal.next_time(p_cron, coalesce(p_after, clock_timestamp()), coalesce(p_time_zone, 'UTC'));
 END
 $$;

@@ -16,11 +16,11 @@ AS $$
 DECLARE
     v_schedule mq.schedule;
 BEGIN
-    PERFORM mq.require_name('name', p_name, false);
+    PERFORM mq_internal.require_name('name', p_name, false);
     SELECT * INTO v_schedule FROM mq.schedule AS s WHERE s.name = p_name FOR UPDATE;
     IF NOT FOUND THEN
-        PERFORM mq.raise_error('not_found', format('name: there is no schedule %s', p_name));
+        PERFORM mq_internal.raise_error('not_found', format('name: there is no schedule %s', p_name));
     END IF;
-    id := mq.send_occurrence(v_schedule, clock_timestamp());
+    id := mq_internal.send_occurrence(v_schedule, clock_timestamp());
 END
 $$;

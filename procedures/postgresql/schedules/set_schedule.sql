@@ -32,22 +32,22 @@ DECLARE
     v_now timestamptz := clock_timestamp();
     v_zone text := coalesce(p_time_zone, 'UTC');
 BEGIN
-    PERFORM mq.require_name('name', p_name, false);
-    PERFORM mq.require_name('type', p_type, false);
+    PERFORM mq_internal.require_name('name', p_name, false);
+    PERFORM mq_internal.require_name('type', p_type, false);
     IF p_body IS NULL OR octet_length(p_body) > 16777216 THEN
-        PERFORM mq.raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
+        PERFORM mq_internal.raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
     END IF;
-    PERFORM mq.require_zone(p_time_zone);
+    PERFORM mq_internal.require_zone(p_time_zone);
     IF octet_length(p_headers) > 65536 THEN
-        PERFORM mq.raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
+        PERFORM mq_internal.raise_error('invalid_argument', 'headers: must be a text of up to 64 KiB (65,536 bytes)');
     END IF;
-    PERFORM mq.require_headers(p_headers);
-    PERFORM mq.require_range('priority', p_priority, -32768, 32767);
-    PERFORM mq.require_name('group_key', p_group_key, true);
-    PERFORM mq.require_range('overlap', p_overlap, 0, 1);
-    next_at := mq.next_time(p_cron, v_now, v_zone);
+    PERFORM mq_internal.require_headers(p_headers);
+    PERFORM mq_internal.require_range('priority', p_priority, -32768, 32767);
+    PERFORM mq_internal.require_name('group_key', p_group_key, true);
+    PERFORM mq_internal.require_range('overlap', p_overlap, 0, 1);
+    next_at := mq_internal.next_time(p_cron, v_now, v_zone);
     IF next_at IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'cron: no date matches in the next 50 years');
+        PERFORM mq_internal.raise_error('invalid_argument', 'cron: no date matches in the next 50 years');
     END IF;
 
     INSERT INTO mq.schedule (name, type, cron, time_zone, body, headers, priority, group_key, overlap, next_at, moved_at)
@@ -73,6 +73,6 @@ BEGIN
         WHERE s.name = p_name
         RETURNING s.next_at INTO next_at;
     END IF;
-    PERFORM mq.wake(p_type);
+    PERFORM mq_internal.wake(p_type);
 END
 $$;

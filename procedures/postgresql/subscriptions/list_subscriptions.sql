@@ -22,7 +22,7 @@ DECLARE
     v_label text;
 BEGIN
     IF p_table IS NOT NULL THEN
-        SELECT w.label INTO v_label FROM mq.find_watched(p_table) AS w;
+        SELECT w.label INTO v_label FROM mq_internal.find_watched(p_table) AS w;
     END IF;
     RETURN QUERY
         SELECT w.label, s.action, nullif(s.type, ''), nullif(s.topic, '')

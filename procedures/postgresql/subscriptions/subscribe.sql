@@ -20,21 +20,21 @@ AS $$
 DECLARE
     v_watched record;
 BEGIN
-    PERFORM mq.require_actions(p_action, false);
+    PERFORM mq_internal.require_actions(p_action, false);
     IF (p_type IS NULL) = (p_topic IS NULL) THEN
-        PERFORM mq.raise_error('invalid_argument', 'type: give either a type or a topic');
+        PERFORM mq_internal.raise_error('invalid_argument', 'type: give either a type or a topic');
     END IF;
-    PERFORM mq.require_name('type', p_type, true);
+    PERFORM mq_internal.require_name('type', p_type, true);
     IF p_topic IS NOT NULL THEN
-        PERFORM mq.require_topic('topic', p_topic, false);
+        PERFORM mq_internal.require_topic('topic', p_topic, false);
     END IF;
-    SELECT * INTO v_watched FROM mq.find_watched(p_table);
+    SELECT * INTO v_watched FROM mq_internal.find_watched(p_table);
     IF v_watched.quoted IS NULL THEN
-        PERFORM mq.raise_error('not_found', format('table: there is no table %s any more', v_watched.label));
+        PERFORM mq_internal.raise_error('not_found', format('table: there is no table %s any more', v_watched.label));
     END IF;
     -- The messages contain keys of the rows that change.
-    PERFORM mq.require_rights(v_watched.relation, 'show', '');
-    count := mq.add_subscriptions(v_watched.label, p_action, coalesce(p_type, ''), coalesce(p_topic, ''), (
+    PERFORM mq_internal.require_rights(v_watched.relation, 'show', '');
+    count := mq_internal.add_subscriptions(v_watched.label, p_action, coalesce(p_type, ''), coalesce(p_topic, ''), (
         SELECT m.pass FROM mq.my_pass AS m WHERE m.id = v_watched.relation AND m.need = 'show'
     ));
 END

@@ -20,17 +20,17 @@ AS $$
 DECLARE
     v_watched record;
 BEGIN
-    PERFORM mq.require_actions(p_action, true);
+    PERFORM mq_internal.require_actions(p_action, true);
     IF p_type IS NOT NULL AND p_topic IS NOT NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'type: give either a type or a topic');
+        PERFORM mq_internal.raise_error('invalid_argument', 'type: give either a type or a topic');
     END IF;
-    PERFORM mq.require_name('type', p_type, true);
-    PERFORM mq.require_name('topic', p_topic, true);
-    SELECT * INTO v_watched FROM mq.find_watched(p_table);
+    PERFORM mq_internal.require_name('type', p_type, true);
+    PERFORM mq_internal.require_name('topic', p_topic, true);
+    SELECT * INTO v_watched FROM mq_internal.find_watched(p_table);
     IF v_watched.relation IS NOT NULL THEN
-        PERFORM mq.require_rights(v_watched.relation, 'show', '');
+        PERFORM mq_internal.require_rights(v_watched.relation, 'show', '');
     END IF;
-    count := mq.drop_subscriptions(v_watched.label, p_action, p_type, p_topic, (
+    count := mq_internal.drop_subscriptions(v_watched.label, p_action, p_type, p_topic, (
         SELECT m.pass FROM mq.my_pass AS m WHERE m.id = v_watched.relation AND m.need = 'show'
     ));
 END

@@ -17,13 +17,13 @@ DECLARE
     v_watched record;
     v_name text;
 BEGIN
-    SELECT * INTO v_watched FROM mq.find_watched(p_table);
+    SELECT * INTO v_watched FROM mq_internal.find_watched(p_table);
     IF v_watched.relation IS NOT NULL THEN
-        PERFORM mq.require_rights(v_watched.relation, 'watch', '');
+        PERFORM mq_internal.require_rights(v_watched.relation, 'watch', '');
         FOR v_name IN
             SELECT t.tgname FROM pg_trigger AS t
             WHERE v_watched.quoted IS NOT NULL AND t.tgrelid = v_watched.relation
-                AND t.tgfoid = 'mq.report_changes()'::regprocedure
+                AND t.tgfoid = 'mq_internal.report_changes()'::regprocedure
             ORDER BY t.tgname
         LOOP
             BEGIN
@@ -35,7 +35,7 @@ BEGIN
             END;
         END LOOP;
     END IF;
-    PERFORM mq.drop_watched(v_watched.label, (
+    PERFORM mq_internal.drop_watched(v_watched.label, (
         SELECT m.pass FROM mq.my_pass AS m WHERE m.id = v_watched.relation AND m.need = 'watch'
     ));
 END

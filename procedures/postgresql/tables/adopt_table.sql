@@ -44,28 +44,28 @@ DECLARE
     v_types text[];
     v_new mq.polled;
 BEGIN
-    PERFORM mq.require_name('name', p_name, false);
+    PERFORM mq_internal.require_name('name', p_name, false);
     IF p_on_complete NOT IN ('keep', 'delete') THEN
-        PERFORM mq.raise_error('invalid_argument', 'on_complete: must be keep or delete');
+        PERFORM mq_internal.raise_error('invalid_argument', 'on_complete: must be keep or delete');
     END IF;
-    PERFORM mq.require_range('late_seconds', p_late_seconds, 0, 315360000);
-    PERFORM mq.require_range('equal_rows', p_equal_rows, 0, 1);
-    PERFORM mq.require_range('max_attempts', p_max_attempts, 1, 1000);
-    SELECT * INTO v_table FROM mq.find_table('table', p_table);
+    PERFORM mq_internal.require_range('late_seconds', p_late_seconds, 0, 315360000);
+    PERFORM mq_internal.require_range('equal_rows', p_equal_rows, 0, 1);
+    PERFORM mq_internal.require_range('max_attempts', p_max_attempts, 1, 1000);
+    SELECT * INTO v_table FROM mq_internal.find_table('table', p_table);
     IF p_key_columns IS NOT NULL THEN
-        SELECT array_agg(c.name ORDER BY c.n) INTO v_keys FROM mq.find_columns('key_columns', v_table.id, p_key_columns) AS c;
+        SELECT array_agg(c.name ORDER BY c.n) INTO v_keys FROM mq_internal.find_columns('key_columns', v_table.id, p_key_columns) AS c;
     END IF;
-    v_order := mq.find_one_column('order_column', v_table.id, p_order_column);
-    v_status := mq.find_one_column('status_column', v_table.id, p_status_column);
+    v_order := mq_internal.find_one_column('order_column', v_table.id, p_order_column);
+    v_status := mq_internal.find_one_column('status_column', v_table.id, p_status_column);
     SELECT a.attname INTO v_bad
     FROM pg_attribute AS a
-    WHERE a.attrelid = v_table.id AND a.attname = ANY (v_keys || v_order || v_status) AND mq.operator_of(a.atttypid, 3) IS NULL
+    WHERE a.attrelid = v_table.id AND a.attname = ANY (v_keys || v_order || v_status) AND mq_internal.operator_of(a.atttypid, 3) IS NULL
     LIMIT 1;
     IF v_bad IS NOT NULL THEN
-        PERFORM mq.raise_error('unsuitable_table', format('column %s of %s has a type without a B-tree order',
+        PERFORM mq_internal.raise_error('unsuitable_table', format('column %s of %s has a type without a B-tree order',
             quote_ident(v_bad), v_table.label));
     END IF;
-    PERFORM mq.require_rights(v_table.id, CASE WHEN v_status IS NULL THEN CASE WHEN v_delete THEN 'delete' ELSE 'read' END
+    PERFORM mq_internal.require_rights(v_table.id, CASE WHEN v_status IS NULL THEN CASE WHEN v_delete THEN 'delete' ELSE 'read' END
         WHEN v_delete THEN 'write, delete' ELSE 'write' END, coalesce(v_status, ''));
 
     IF v_status IS NULL THEN
@@ -74,42 +74,42 @@ BEGIN
             ('error_value', p_error_value)) AS a (name, value)
         WHERE a.value IS NOT NULL LIMIT 1;
         IF v_bad IS NOT NULL THEN
-            PERFORM mq.raise_error('invalid_argument', v_bad || ': needs a status_column');
+            PERFORM mq_internal.raise_error('invalid_argument', v_bad || ': needs a status_column');
         END IF;
     ELSE
         IF v_status = ANY (v_keys) THEN
-            PERFORM mq.raise_error('invalid_argument', 'key_columns: must not include the status_column');
+            PERFORM mq_internal.raise_error('invalid_argument', 'key_columns: must not include the status_column');
         ELSIF v_status = v_order THEN
-            PERFORM mq.raise_error('invalid_argument', 'order_column: must not be the status_column');
+            PERFORM mq_internal.raise_error('invalid_argument', 'order_column: must not be the status_column');
         END IF;
-        PERFORM mq.require_status(v_table.id, v_status, p_ready_value, p_active_value, p_done_value, p_error_value, v_delete);
+        PERFORM mq_internal.require_status(v_table.id, v_status, p_ready_value, p_active_value, p_done_value, p_error_value, v_delete);
     END IF;
     IF p_late_seconds IS NOT NULL AND (v_status IS NOT NULL OR v_delete) THEN
-        PERFORM mq.raise_error('invalid_argument', 'late_seconds: allowed only without a status_column and with keep');
+        PERFORM mq_internal.raise_error('invalid_argument', 'late_seconds: allowed only without a status_column and with keep');
     ELSIF p_equal_rows = 1 AND v_keys IS NOT NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'equal_rows: allowed only without key_columns');
+        PERFORM mq_internal.raise_error('invalid_argument', 'equal_rows: allowed only without key_columns');
     END IF;
 
-    PERFORM mq.require_distinct_rows(v_table.id, v_table.label, v_keys, v_status, coalesce(p_equal_rows, 0) = 1);
+    PERFORM mq_internal.require_distinct_rows(v_table.id, v_table.label, v_keys, v_status, coalesce(p_equal_rows, 0) = 1);
 
     v_wanted := array_remove(v_status || coalesce(CASE WHEN v_order IS NOT NULL THEN ARRAY[v_order] END, v_keys, '{}'), NULL);
     IF v_status IS NULL AND NOT v_delete THEN
         IF p_late_seconds IS NULL THEN
-            PERFORM mq.raise_error('unsuitable_table',
+            PERFORM mq_internal.raise_error('unsuitable_table',
                 format('without a status, rows of %s that commit late are missed: '
                 'give late_seconds, the longest delay, or 0 to accept this', v_table.label));
         END IF;
         IF v_order IS NULL AND cardinality(v_keys) IS DISTINCT FROM 1 THEN
-            PERFORM mq.raise_error('unsuitable_table',
+            PERFORM mq_internal.raise_error('unsuitable_table',
                 'order_column: needed without a status and with keep, unless there is exactly one key column');
         END IF;
         v_order := coalesce(v_order, v_keys[1]);
-        PERFORM mq.require_order(v_table.id, v_order);
+        PERFORM mq_internal.require_order(v_table.id, v_order);
         v_wanted := ARRAY[v_order];
     ELSIF v_status IS NULL AND v_keys IS NULL THEN
         v_wanted := NULL;
     END IF;
-    PERFORM mq.require_index(v_table.id, v_wanted);
+    PERFORM mq_internal.require_index(v_table.id, v_wanted);
 
     SELECT array_agg(a.attname::text ORDER BY a.attnum), array_agg(format_type(a.atttypid, -1) ORDER BY a.attnum)
     INTO v_idents, v_types
@@ -117,12 +117,12 @@ BEGIN
     WHERE a.attrelid = v_table.id AND a.attnum > 0 AND NOT a.attisdropped
         AND CASE WHEN v_keys IS NULL THEN a.attname IS DISTINCT FROM v_status ELSE a.attname = ANY (v_keys) END;
     v_new := ROW(p_name, v_table.table_schema, v_table.table_name, v_table.id, 0, v_keys, v_idents, v_types,
-        mq.find_one_column('order_column', v_table.id, p_order_column), v_status, p_ready_value, p_active_value, p_done_value,
+        mq_internal.find_one_column('order_column', v_table.id, p_order_column), v_status, p_ready_value, p_active_value, p_done_value,
         p_error_value, coalesce(p_on_complete, 'keep'), p_late_seconds, coalesce(p_equal_rows, 0) = 1, coalesce(p_max_attempts, 10),
         NULL, NULL, NULL, NULL);
-    created := mq.add_polled(v_new, (
+    created := mq_internal.add_polled(v_new, (
         SELECT m.pass FROM mq.my_pass AS m
-        WHERE m.id = v_table.id AND m.need = mq.polled_need(v_new) AND m.written = coalesce(v_status, '')
+        WHERE m.id = v_table.id AND m.need = mq_internal.polled_need(v_new) AND m.written = coalesce(v_status, '')
     ));
 END
 $$;

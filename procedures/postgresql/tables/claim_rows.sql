@@ -47,22 +47,22 @@ DECLARE
     v_held record;
     v_refused record;
 BEGIN
-    PERFORM mq.require_name('name', p_name, false);
-    PERFORM mq.require_range('size', p_size, 1, 10000);
-    PERFORM mq.require_name('reader', p_reader, true);
-    PERFORM mq.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    SELECT o.shape INTO v_shape FROM mq.open_polled(p_name, NULL) AS o;
+    PERFORM mq_internal.require_name('name', p_name, false);
+    PERFORM mq_internal.require_range('size', p_size, 1, 10000);
+    PERFORM mq_internal.require_name('reader', p_reader, true);
+    PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    SELECT o.shape INTO v_shape FROM mq_internal.open_polled(p_name, NULL) AS o;
     v_pass := v_shape->>'pass';
-    v_polled := mq.lock_polled(p_name, v_pass);
+    v_polled := mq_internal.lock_polled(p_name, v_pass);
     v_now := clock_timestamp();
 
-    SELECT * INTO v_again FROM mq.take_due(v_polled, v_shape, v_left, v_now);
+    SELECT * INTO v_again FROM mq_internal.take_due(v_polled, v_shape, v_left, v_now);
     v_left := v_left - cardinality(v_again.ids);
-    SELECT * INTO v_new FROM mq.take_new(v_polled, v_shape, v_left, v_now);
+    SELECT * INTO v_new FROM mq_internal.take_new(v_polled, v_shape, v_left, v_now);
 
     IF v_polled.active_value IS NOT NULL THEN
         -- Lost rows are at active_value already.
-        v_errors := mq.write_rows(v_shape, false, v_polled.active_value, v_again.parts || v_new.parts[:v_new.fresh],
+        v_errors := mq_internal.write_rows(v_shape, false, v_polled.active_value, v_again.parts || v_new.parts[:v_new.fresh],
             v_again.places || v_new.places[:v_new.fresh]) || array_fill(NULL::text, ARRAY[cardinality(v_new.hashes) - v_new.fresh]);
     ELSE
         v_errors := array_fill(NULL::text, ARRAY[cardinality(v_again.ids) + cardinality(v_new.hashes)]);
@@ -71,7 +71,7 @@ BEGIN
         RETURN;
     END IF;
     SELECT * INTO v_held
-    FROM mq.hold_rows(p_name, v_pass, mq.reader_name(p_reader), coalesce(p_lease_seconds, 60), v_again.ids, v_new.hashes,
+    FROM mq_internal.hold_rows(p_name, v_pass, mq_internal.reader_name(p_reader), coalesce(p_lease_seconds, 60), v_again.ids, v_new.hashes,
         v_new.idents, v_new.keys, ARRAY(
             SELECT v_polled.active_value IS NOT NULL AND e.error IS NULL FROM unnest(v_errors) WITH ORDINALITY AS e (error, n)
             ORDER BY e.n
@@ -80,7 +80,7 @@ BEGIN
     FROM unnest(v_held.ids, v_errors) AS u (id, error) WHERE u.error IS NOT NULL;
     IF v_refused.ids IS NOT NULL THEN
         -- A row whose claim the table refuses must not stop the others.
-        PERFORM mq.fail_rows(v_polled, v_shape, v_refused.ids, array_fill(NULL::integer, ARRAY[cardinality(v_refused.ids)]),
+        PERFORM mq_internal.fail_rows(v_polled, v_shape, v_refused.ids, array_fill(NULL::integer, ARRAY[cardinality(v_refused.ids)]),
             v_refused.errors);
     END IF;
     RETURN QUERY

@@ -19,9 +19,9 @@ SET enable_mergejoin = off
 AS $$
 BEGIN
     IF p_batch_key IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'batch_key: must not be NULL');
+        PERFORM mq_internal.raise_error('invalid_argument', 'batch_key: must not be NULL');
     END IF;
-    PERFORM mq.require_range('seconds', p_seconds, 0, 315360000);
+    PERFORM mq_internal.require_range('seconds', p_seconds, 0, 315360000);
     count := 0;
     UPDATE mq.polled_batch AS b
     SET lease_until = clock_timestamp() + make_interval(secs => coalesce(p_seconds, b.lease_seconds))

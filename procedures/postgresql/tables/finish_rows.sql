@@ -39,13 +39,13 @@ BEGIN
     dead := 0;
     gone := 0;
     IF p_batch_key IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'batch_key: must not be NULL');
+        PERFORM mq_internal.raise_error('invalid_argument', 'batch_key: must not be NULL');
     END IF;
-    SELECT o.polled, o.shape INTO v_opened FROM mq.open_polled(NULL, p_batch_key) AS o;
+    SELECT o.polled, o.shape INTO v_opened FROM mq_internal.open_polled(NULL, p_batch_key) AS o;
     v_polled := v_opened.polled;
     v_shape := v_opened.shape;
     IF v_shape IS NOT NULL THEN
-        v_held := mq.drop_polled_batch(v_polled.name, v_shape->>'pass', p_batch_key);
+        v_held := mq_internal.drop_polled_batch(v_polled.name, v_shape->>'pass', p_batch_key);
     END IF;
     IF v_held IS NULL THEN
         RETURN;
@@ -54,7 +54,7 @@ BEGIN
     INTO v_fails
     FROM (
         SELECT DISTINCT ON (id) id, retry, error
-        FROM mq.read_failures(p_failures) WITH ORDINALITY AS l (id, retry, error, n)
+        FROM mq_internal.read_failures(p_failures) WITH ORDINALITY AS l (id, retry, error, n)
         ORDER BY id, n
     ) AS f
     JOIN unnest(v_held) AS h (id) ON h.id = f.id;
@@ -66,9 +66,9 @@ BEGIN
     IF v_shape->>'shape' NOT IN ('b', 'd') AND v_ids IS NOT NULL THEN
         SELECT array_agg(f.id) AS ids, array_agg(f.part) AS parts, array_agg(f.place) AS places
         INTO v_found
-        FROM mq.find_rows(v_polled, v_shape, v_ids, false) AS f;
+        FROM mq_internal.find_rows(v_polled, v_shape, v_ids, false) AS f;
         gone := cardinality(v_ids) - coalesce(cardinality(v_found.ids), 0);
-        v_errors := mq.write_rows(v_shape, v_polled.on_complete = 'delete', v_polled.done_value, v_found.parts, v_found.places);
+        v_errors := mq_internal.write_rows(v_shape, v_polled.on_complete = 'delete', v_polled.done_value, v_found.parts, v_found.places);
         -- A row that the table refuses has failed.
         SELECT v_fails.ids || array_agg(u.id) AS ids, v_fails.retries || array_agg(NULL::integer) AS retries,
             v_fails.errors || array_agg(u.error) AS errors
@@ -76,9 +76,9 @@ BEGIN
         FROM unnest(v_found.ids, v_errors) AS u (id, error)
         WHERE u.error IS NOT NULL;
     END IF;
-    done := mq.forget_rows(v_polled.name, v_shape->>'pass', ARRAY(SELECT unnest(v_ids) EXCEPT SELECT unnest(v_fails.ids))) - gone;
+    done := mq_internal.forget_rows(v_polled.name, v_shape->>'pass', ARRAY(SELECT unnest(v_ids) EXCEPT SELECT unnest(v_fails.ids))) - gone;
     IF v_fails.ids IS NOT NULL THEN
-        SELECT * INTO v_counts FROM mq.fail_rows(v_polled, v_shape, v_fails.ids, v_fails.retries, v_fails.errors);
+        SELECT * INTO v_counts FROM mq_internal.fail_rows(v_polled, v_shape, v_fails.ids, v_fails.retries, v_fails.errors);
         failed := v_counts.failed;
         dead := v_counts.dead;
         gone := gone + v_counts.gone;

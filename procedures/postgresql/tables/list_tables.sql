@@ -34,13 +34,13 @@ SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM mq.require_name('name', p_name, true);
+    PERFORM mq_internal.require_name('name', p_name, true);
     RETURN QUERY
         SELECT p.name, CASE p.table_schema WHEN 'public' THEN '' ELSE p.table_schema || '.' END || p.table_name,
             (SELECT string_agg(quote_ident(k.name), ', ' ORDER BY k.n) FROM unnest(p.key_columns) WITH ORDINALITY AS k (name, n)),
             p.order_column, p.status_column, p.ready_value, p.active_value, p.done_value, p.error_value, p.on_complete,
             p.late_seconds, p.equal_rows::integer::smallint, p.max_attempts::integer,
-            mq.count_polled(p.name, 'A'), mq.count_polled(p.name, 'N'), mq.count_polled(p.name, 'E')
+            mq_internal.count_polled(p.name, 'A'), mq_internal.count_polled(p.name, 'N'), mq_internal.count_polled(p.name, 'E')
         FROM mq.polled AS p
         WHERE p_name IS NULL OR p.name = p_name
         ORDER BY p.name;

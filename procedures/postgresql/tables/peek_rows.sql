@@ -29,24 +29,24 @@ DECLARE
     v_polled mq.polled;
     v_table oid;
 BEGIN
-    PERFORM mq.require_name('name', p_name, false);
+    PERFORM mq_internal.require_name('name', p_name, false);
     IF p_state NOT IN ('A', 'N', 'E') THEN
-        PERFORM mq.raise_error('invalid_argument', 'state: must be A, N or E');
+        PERFORM mq_internal.raise_error('invalid_argument', 'state: must be A, N or E');
     END IF;
-    PERFORM mq.require_range('size', p_size, 1, 10000);
-    v_polled := mq.polled_settings(p_name, NULL);
+    PERFORM mq_internal.require_range('size', p_size, 1, 10000);
+    v_polled := mq_internal.polled_settings(p_name, NULL);
     IF v_polled.name IS NULL THEN
-        PERFORM mq.raise_error('not_found', format('name: no table is adopted as %s', p_name));
+        PERFORM mq_internal.raise_error('not_found', format('name: no table is adopted as %s', p_name));
     END IF;
-    v_table := mq.relation_of(v_polled.table_schema, v_polled.table_name);
+    v_table := mq_internal.relation_of(v_polled.table_schema, v_polled.table_name);
     IF v_table IS NULL THEN
-        PERFORM mq.raise_error('not_found', format('table: there is no %I.%I any more', v_polled.table_schema, v_polled.table_name));
+        PERFORM mq_internal.raise_error('not_found', format('table: there is no %I.%I any more', v_polled.table_schema, v_polled.table_name));
     ELSIF v_table <> v_polled.table_id AND v_polled.queue_id = 'mq.polled'::regclass THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%I.%I is not the table that was adopted: release_table, '
+        PERFORM mq_internal.raise_error('unsuitable_table', format('%I.%I is not the table that was adopted: release_table, '
             'then adopt_table again', v_polled.table_schema, v_polled.table_name));
     END IF;
     -- Keys and errors are data of the table: only those who may read the table see them.
-    PERFORM mq.require_rights(v_table, 'read', '');
+    PERFORM mq_internal.require_rights(v_table, 'read', '');
     RETURN QUERY
     SELECT e.id, e.key_json, e.state::text, e.attempts::integer, e.reader, e.run_at, e.error
     FROM mq.my_polled_row AS e

@@ -22,16 +22,16 @@ DECLARE
     v_ids bigint[];
 BEGIN
     IF p_batch_key IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'batch_key: must not be NULL');
+        PERFORM mq_internal.raise_error('invalid_argument', 'batch_key: must not be NULL');
     END IF;
     count := 0;
-    SELECT o.polled, o.shape INTO v_opened FROM mq.open_polled(NULL, p_batch_key) AS o;
+    SELECT o.polled, o.shape INTO v_opened FROM mq_internal.open_polled(NULL, p_batch_key) AS o;
     IF v_opened.shape IS NOT NULL THEN
-        v_ids := mq.drop_polled_batch((v_opened.polled).name, v_opened.shape->>'pass', p_batch_key);
+        v_ids := mq_internal.drop_polled_batch((v_opened.polled).name, v_opened.shape->>'pass', p_batch_key);
     END IF;
     IF v_ids <> '{}' THEN
         SELECT f.failed INTO count
-        FROM mq.fail_rows(v_opened.polled, v_opened.shape, v_ids, array_fill(-2, ARRAY[cardinality(v_ids)]),
+        FROM mq_internal.fail_rows(v_opened.polled, v_opened.shape, v_ids, array_fill(-2, ARRAY[cardinality(v_ids)]),
             array_fill(NULL::text, ARRAY[cardinality(v_ids)])) AS f;
     END IF;
 END

@@ -27,9 +27,9 @@ DECLARE
     v_errors text[];
     v_as_dead mq.polled;
 BEGIN
-    PERFORM mq.require_name('name', p_name, false);
-    SELECT o.shape INTO v_shape FROM mq.open_polled(p_name, NULL) AS o;
-    v_polled := mq.lock_polled(p_name, v_shape->>'pass');
+    PERFORM mq_internal.require_name('name', p_name, false);
+    SELECT o.shape INTO v_shape FROM mq_internal.open_polled(p_name, NULL) AS o;
+    v_polled := mq_internal.lock_polled(p_name, v_shape->>'pass');
     SELECT array_agg(d.id) INTO v_ids
     FROM (
         SELECT e.id FROM mq.my_polled_row AS e
@@ -43,11 +43,11 @@ BEGIN
         v_as_dead.ready_value := v_polled.error_value;
         SELECT array_agg(f.id) AS ids, array_agg(f.part) AS parts, array_agg(f.place) AS places
         INTO v_found
-        FROM mq.find_rows(v_as_dead, v_shape, v_ids, false) AS f;
-        v_errors := mq.write_rows(v_shape, false, v_polled.ready_value, v_found.parts, v_found.places);
-        PERFORM mq.forget_rows(p_name, v_shape->>'pass', ARRAY(SELECT unnest(v_ids) EXCEPT SELECT unnest(v_found.ids)));
+        FROM mq_internal.find_rows(v_as_dead, v_shape, v_ids, false) AS f;
+        v_errors := mq_internal.write_rows(v_shape, false, v_polled.ready_value, v_found.parts, v_found.places);
+        PERFORM mq_internal.forget_rows(p_name, v_shape->>'pass', ARRAY(SELECT unnest(v_ids) EXCEPT SELECT unnest(v_found.ids)));
         SELECT array_agg(u.id) INTO v_ids FROM unnest(v_found.ids, v_errors) AS u (id, error) WHERE u.error IS NULL;
     END IF;
-    count := mq.revive_rows(p_name, v_shape->>'pass', v_ids);
+    count := mq_internal.revive_rows(p_name, v_shape->>'pass', v_ids);
 END
 $$;

@@ -16,8 +16,8 @@ SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
 BEGIN
-    PERFORM mq.require_topic('pattern', p_pattern, true);
-    PERFORM mq.require_name('type', p_type, false);
+    PERFORM mq_internal.require_topic('pattern', p_pattern, true);
+    PERFORM mq_internal.require_name('type', p_type, false);
     INSERT INTO mq.binding (pattern, type, like_pattern)
     SELECT p_pattern, p_type, string_agg(CASE w.word
             WHEN '#' THEN '%'

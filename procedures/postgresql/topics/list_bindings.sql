@@ -20,10 +20,10 @@ BEGIN
     IF p_topic IS NULL THEN
         RETURN QUERY SELECT b.pattern, b.type FROM mq.binding AS b ORDER BY b.pattern, b.type;
     ELSE
-        PERFORM mq.require_topic('topic', p_topic, false);
+        PERFORM mq_internal.require_topic('topic', p_topic, false);
         RETURN QUERY
             SELECT b.pattern, b.type
-            FROM mq.matching_bindings(p_topic) AS b
+            FROM mq_internal.matching_bindings(p_topic) AS b
             ORDER BY b.pattern COLLATE "C", b.type COLLATE "C";
     END IF;
 END

@@ -31,18 +31,18 @@ DECLARE
     v_headers text;
     v_type text;
 BEGIN
-    PERFORM mq.require_topic('topic', p_topic, false);
+    PERFORM mq_internal.require_topic('topic', p_topic, false);
     IF v_object NOT LIKE '{%}' THEN
-        PERFORM mq.raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
+        PERFORM mq_internal.raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
     END IF;
     -- A topic needs no escapes in JSON: require_topic has checked it.
     v_headers := concat('{"topic":"', p_topic, '"', CASE WHEN v_object ~ '^[{]\s*}$' THEN '}' ELSE ',' || substr(v_object, 2) END);
     -- Checked even if no type is bound.
-    PERFORM mq.require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers, p_source,
+    PERFORM mq_internal.require_message(p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers, p_source,
         p_delay_seconds, p_on_conflict);
     count := 0;
     -- In the order of their names: two publishers with the same dedup_key lock in the same order and do not deadlock.
-    FOR v_type IN SELECT * FROM mq.topic_types(p_topic) LOOP
+    FOR v_type IN SELECT * FROM mq_internal.topic_types(p_topic) LOOP
         count := count + (mq.send_message(v_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts,
             v_headers, p_source, p_delay_seconds, p_on_conflict)).created;
     END LOOP;

@@ -15,8 +15,8 @@ SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
 BEGIN
-    PERFORM mq.require_name('pattern', p_pattern, true);
-    PERFORM mq.require_name('type', p_type, true);
+    PERFORM mq_internal.require_name('pattern', p_pattern, true);
+    PERFORM mq_internal.require_name('type', p_type, true);
     DELETE FROM mq.binding AS b WHERE (p_pattern IS NULL OR b.pattern = p_pattern) AND (p_type IS NULL OR b.type = p_type);
     GET DIAGNOSTICS count = ROW_COUNT;
 END

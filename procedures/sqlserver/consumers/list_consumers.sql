@@ -15,8 +15,8 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @name nvarchar(400), @now datetime2(7) = SYSUTCDATETIME(), @base datetime2(7) = '2000-01-01', @minute datetime2(7);
-    EXEC mq.require_name 'type', @type, 1;
-    EXEC mq.require_range 'size', @size, 1, 10000;
+    EXEC mq_internal.require_name 'type', @type, 1;
+    EXEC mq_internal.require_range 'size', @size, 1, 10000;
     IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
         SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
     ELSE

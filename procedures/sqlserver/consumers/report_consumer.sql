@@ -33,26 +33,26 @@ BEGIN
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(6) = SYSUTCDATETIME();
     DECLARE @name nvarchar(400), @who nvarchar(400);
     BEGIN TRY
-        EXEC mq.require_name 'reader', @reader, 0;
-        EXEC mq.require_name 'type', @type, 0;
-        EXEC mq.require_range 'completed', @completed, 0, 1000000000;
-        EXEC mq.require_range 'failed', @failed, 0, 1000000000;
-        EXEC mq.require_range 'dead', @dead, 0, 1000000000;
-        EXEC mq.require_range 'busy_ms', @busy_ms, 0, 10000000000;
-        EXEC mq.require_range 'waited_ms', @waited_ms, 0, 10000000000000;
-        EXEC mq.require_range 'sent', @sent, 0, 1000000000;
-        EXEC mq.require_range 'next_seconds', @next_seconds, 0, 3600;
+        EXEC mq_internal.require_name 'reader', @reader, 0;
+        EXEC mq_internal.require_name 'type', @type, 0;
+        EXEC mq_internal.require_range 'completed', @completed, 0, 1000000000;
+        EXEC mq_internal.require_range 'failed', @failed, 0, 1000000000;
+        EXEC mq_internal.require_range 'dead', @dead, 0, 1000000000;
+        EXEC mq_internal.require_range 'busy_ms', @busy_ms, 0, 10000000000;
+        EXEC mq_internal.require_range 'waited_ms', @waited_ms, 0, 10000000000000;
+        EXEC mq_internal.require_range 'sent', @sent, 0, 1000000000;
+        EXEC mq_internal.require_range 'next_seconds', @next_seconds, 0, 3600;
         SELECT @name = @type, @who = @reader, @completed = COALESCE(@completed, 0), @failed = COALESCE(@failed, 0),
             @busy_ms = COALESCE(@busy_ms, 0), @waited_ms = COALESCE(@waited_ms, 0), @next_seconds = COALESCE(@next_seconds, 60);
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.save_report @name, @who, @now, @completed, @failed, @dead OUTPUT, @busy_ms, @waited_ms, @next_seconds;
+        EXEC mq_internal.save_report @name, @who, @now, @completed, @failed, @dead OUTPUT, @busy_ms, @waited_ms, @next_seconds;
         IF @completed > 0 OR @failed > 0 OR @dead > 0 OR @busy_ms > 0 OR @waited_ms > 0
-            EXEC mq.add_throughput @name, @who, @now, 0, @completed, @failed, @dead, @waited_ms, @busy_ms;
+            EXEC mq_internal.add_throughput @name, @who, @now, 0, @completed, @failed, @dead, @waited_ms, @busy_ms;
         IF @sent_at IS NULL OR @sent_at > @now
             SET @sent_at = @now;
         IF @sent > 0 AND @sent_at > DATEADD(HOUR, -24, @now)
-            EXEC mq.add_throughput @name, @who, @sent_at, @sent, 0, 0, 0, 0, 0;
+            EXEC mq_internal.add_throughput @name, @who, @sent_at, @sent, 0, 0, 0, 0, 0;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -16,7 +16,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @name nvarchar(400), @most bigint = 1000000000000000000;
-    EXEC mq.require_name 'type', @type, 1;
+    EXEC mq_internal.require_name 'type', @type, 1;
     IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
         SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
     ELSE

@@ -18,15 +18,15 @@ BEGIN
     DECLARE @id nvarchar(400), @who nvarchar(400), @last bigint, @stands bigint;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
-        EXEC mq.require_name 'feed', @feed, 0;
-        EXEC mq.require_name 'consumer', @consumer, 0;
+        EXEC mq_internal.require_name 'feed', @feed, 0;
+        EXEC mq_internal.require_name 'consumer', @consumer, 0;
         SELECT @id = @feed, @who = @consumer;
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.use_feed @id, 0;
+        EXEC mq_internal.use_feed @id, 0;
         SELECT @last = last_number FROM mq.feed_counter WHERE feed = @id;
         IF @position IS NULL OR @position NOT BETWEEN 0 AND @last
-            EXEC mq.raise_error 'invalid_argument', N'position: must be 0 to {}, the feed''s last number', @last;
+            EXEC mq_internal.raise_error 'invalid_argument', N'position: must be 0 to {}, the feed''s last number', @last;
         SELECT @stands = position
         FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk))
         WHERE feed = @id AND consumer = @who;
@@ -34,7 +34,7 @@ BEGIN
         BEGIN
             -- Of two parallel first calls, the second waits here and then finds the row. This is not a range lock: see
             -- send_message.
-            EXEC mq.wait_for_lock 'feed_consumer', @id, @who;
+            EXEC mq_internal.wait_for_lock 'feed_consumer', @id, @who;
             SELECT @stands = position
             FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk))
             WHERE feed = @id AND consumer = @who;

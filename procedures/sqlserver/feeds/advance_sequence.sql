@@ -17,8 +17,8 @@ BEGIN
     DECLARE @counter nvarchar(400), @value bigint;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
-        EXEC mq.require_name 'name', @name, 0;
-        EXEC mq.require_range 'count', @count, 1, 1000000000;
+        EXEC mq_internal.require_name 'name', @name, 0;
+        EXEC mq_internal.require_range 'count', @count, 1, 1000000000;
         SELECT @counter = @name, @count = COALESCE(@count, 1);
         IF @own = 1
             BEGIN TRANSACTION;
@@ -27,7 +27,7 @@ BEGIN
         BEGIN
             -- Of two parallel first calls, the second waits here and then finds the row. This is not a range lock: see
             -- send_message.
-            EXEC mq.wait_for_lock 'counter', @counter, N'';
+            EXEC mq_internal.wait_for_lock 'counter', @counter, N'';
             SELECT @value = last_number FROM mq.counter WITH (UPDLOCK, ROWLOCK) WHERE name = @counter;
             IF @value IS NULL
                 INSERT INTO mq.counter (name, last_number) VALUES (@counter, 0);

@@ -25,27 +25,27 @@ BEGIN
     DECLARE @syncs nvarchar(4000), @highest bigint, @same bit, @other nvarchar(400), @detail nvarchar(2000);
     DECLARE @pieces mq.pieces;
     BEGIN TRY
-        EXEC mq.require_name 'feed', @feed, 0;
+        EXEC mq_internal.require_name 'feed', @feed, 0;
         SET @id = @feed;
-        EXEC mq.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @name OUTPUT, @quoted OUTPUT, @label OUTPUT;
-        EXEC mq.find_columns 'key_columns', @object_id, @key_columns, @keys OUTPUT;
-        EXEC mq.find_columns 'sync_column', @object_id, @sync_column, @syncs OUTPUT;
-        IF (SELECT COUNT(*) FROM mq.columns_of(@object_id, @syncs)) > 1 OR EXISTS (
-            SELECT * FROM mq.columns_of(@object_id, @keys) WHERE quoted = @syncs
+        EXEC mq_internal.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @name OUTPUT, @quoted OUTPUT, @label OUTPUT;
+        EXEC mq_internal.find_columns 'key_columns', @object_id, @key_columns, @keys OUTPUT;
+        EXEC mq_internal.find_columns 'sync_column', @object_id, @sync_column, @syncs OUTPUT;
+        IF (SELECT COUNT(*) FROM mq_internal.columns_of(@object_id, @syncs)) > 1 OR EXISTS (
+            SELECT * FROM mq_internal.columns_of(@object_id, @keys) WHERE quoted = @syncs
         )
-            EXEC mq.raise_error 'invalid_argument', N'sync_column: must be one column that is not in key_columns';
+            EXEC mq_internal.raise_error 'invalid_argument', N'sync_column: must be one column that is not in key_columns';
         SET @sync = @syncs;
-        SELECT @number = column_id, @type = type, @nullable = nullable FROM mq.columns_of(@object_id, @sync);
+        SELECT @number = column_id, @type = type, @nullable = nullable FROM mq_internal.columns_of(@object_id, @sync);
         SELECT @computed = is_computed FROM sys.columns WHERE object_id = @object_id AND column_id = @number;
 
-        SET @detail = mq.missing_rights(@quoted, 1, 0);
+        SET @detail = mq_internal.missing_rights(@quoted, 1, 0);
         IF @detail IS NULL AND EXISTS (SELECT * FROM sys.columns WHERE object_id = @object_id AND encryption_type IS NOT NULL)
             SET @detail = @quoted + N' has an encrypted column: the server cannot read its rows';
         IF @detail IS NOT NULL
-            EXEC mq.raise_error 'unsuitable_table', @detail;
+            EXEC mq_internal.raise_error 'unsuitable_table', @detail;
         INSERT INTO @pieces (name, piece)
         VALUES ('label', @label), ('table', @quoted), ('sync', @sync), ('index', QUOTENAME(LEFT(@name, 110) + N'_sync'));
-        IF mq.has_key(@object_id, @keys) = 0
+        IF mq_internal.has_key(@object_id, @keys) = 0
             SET @detail = N'key_columns: must include all columns of the primary key of {label}, '
                 + N'or of a unique index of NOT NULL columns';
         ELSE IF @computed = 1
@@ -53,15 +53,15 @@ BEGIN
         ELSE IF @type <> N'bigint' OR @nullable = 0
             SET @detail = N'sync_column: must be a bigint column that allows NULL: '
                 + N'ALTER TABLE {table} ALTER COLUMN {sync} bigint NULL';
-        ELSE IF mq.index_hint(@object_id, @sync) IS NULL
+        ELSE IF mq_internal.index_hint(@object_id, @sync) IS NULL
             SET @detail = N'sync_column: needs an index: CREATE INDEX {index} ON {table} ({sync})';
-        SET @detail = mq.fill(@detail, @pieces);
+        SET @detail = mq_internal.fill(@detail, @pieces);
         IF @detail IS NOT NULL
-            EXEC mq.raise_error 'unsuitable_table', @detail;
+            EXEC mq_internal.raise_error 'unsuitable_table', @detail;
 
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.wait_for_lock 'create_feed', N'', N'';
+        EXEC mq_internal.wait_for_lock 'create_feed', N'', N'';
         SELECT @same = CASE
             WHEN table_schema = @schema AND table_name = @name AND key_columns = @keys AND sync_column = @sync THEN 1 ELSE 0
         END
@@ -71,15 +71,15 @@ BEGIN
         FROM mq.feed WITH (ROWLOCK, READCOMMITTEDLOCK)
         WHERE name <> @id AND table_schema = @schema AND table_name = @name AND sync_column = @sync;
         IF @same = 0
-            EXEC mq.raise_error 'already_exists', N'feed: {} exists with other columns or another table: drop_feed first', @id;
+            EXEC mq_internal.raise_error 'already_exists', N'feed: {} exists with other columns or another table: drop_feed first', @id;
         IF @other IS NOT NULL
-            EXEC mq.raise_error 'unsuitable_table', N'sync_column: already used by feed {}', @other;
+            EXEC mq_internal.raise_error 'unsuitable_table', N'sync_column: already used by feed {}', @other;
         IF @same = 1
             SET @created = 0;
         ELSE
         BEGIN
             -- A feed that is created again continues above the highest number in the table.
-            EXEC mq.highest_number @object_id, @sync, @highest OUTPUT;
+            EXEC mq_internal.highest_number @object_id, @sync, @highest OUTPUT;
             INSERT INTO mq.feed (name, table_schema, table_name, key_columns, sync_column)
             VALUES (@id, @schema, @name, @keys, @sync);
             INSERT INTO mq.feed_counter (feed, last_number) VALUES (@id, @highest);

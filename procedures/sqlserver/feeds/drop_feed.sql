@@ -16,16 +16,16 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @count bigint, @detail nvarchar(2000), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
-        EXEC mq.require_name 'feed', @feed, 0;
+        EXEC mq_internal.require_name 'feed', @feed, 0;
         SET @id = @feed;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @detail = mq.missing_rights(t.quoted, 1, 0)
+        SELECT @detail = mq_internal.missing_rights(t.quoted, 1, 0)
         FROM mq.feed AS f
         CROSS APPLY (SELECT CONCAT(QUOTENAME(f.table_schema), N'.', QUOTENAME(f.table_name)) AS quoted) AS t
-        WHERE f.name = @id AND mq.table_facts(t.quoted) <> 0;
+        WHERE f.name = @id AND mq_internal.table_facts(t.quoted) <> 0;
         IF @detail IS NOT NULL
-            EXEC mq.raise_error 'unsuitable_table', @detail;
+            EXEC mq_internal.raise_error 'unsuitable_table', @detail;
         -- Delete the counter first, in the lock order of publishers. After that nobody can add a consumer.
         DELETE FROM mq.feed_counter WITH (ROWLOCK) WHERE feed = @id;
         DELETE FROM mq.feed WITH (ROWLOCK) WHERE name = @id;

@@ -18,7 +18,7 @@ BEGIN
     DECLARE @id nvarchar(400), @sync nvarchar(300), @object_id int, @quoted nvarchar(600), @unpublished bigint;
     DECLARE @statement nvarchar(max);
     DECLARE @pieces mq.pieces;
-    EXEC mq.require_name 'feed', @feed, 1;
+    EXEC mq_internal.require_name 'feed', @feed, 1;
     SET @id = @feed;
     IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
         SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
@@ -30,13 +30,13 @@ BEGIN
     FROM sys.tables AS t
     INNER JOIN sys.schemas AS s ON s.schema_id = t.schema_id
     INNER JOIN sys.columns AS k ON k.object_id = t.object_id AND k.is_computed = 0
-    INNER JOIN mq.columns_of(OBJECT_ID(@quoted, N'U'), @sync) AS c ON c.column_id = k.column_id AND c.type = N'bigint'
+    INNER JOIN mq_internal.columns_of(OBJECT_ID(@quoted, N'U'), @sync) AS c ON c.column_id = k.column_id AND c.type = N'bigint'
     WHERE t.object_id = OBJECT_ID(@quoted, N'U') AND COALESCE(t.principal_id, s.principal_id) = DATABASE_PRINCIPAL_ID();
-    IF @object_id IS NOT NULL AND mq.missing_rights(@quoted, 0, 0) IS NULL
+    IF @object_id IS NOT NULL AND mq_internal.missing_rights(@quoted, 0, 0) IS NULL
     BEGIN
         INSERT INTO @pieces (name, piece)
-        VALUES ('table', @quoted), ('sync', @sync), ('hint', mq.index_hint(@object_id, @sync));
-        SET @statement = mq.fill(N'SELECT @unpublished = COUNT(*)
+        VALUES ('table', @quoted), ('sync', @sync), ('hint', mq_internal.index_hint(@object_id, @sync));
+        SET @statement = mq_internal.fill(N'SELECT @unpublished = COUNT(*)
 FROM (SELECT TOP (10000) 1 AS one FROM {table} WITH (ROWLOCK{hint}) WHERE {sync} IS NULL) AS w;', @pieces);
         EXEC sp_executesql @statement, N'@unpublished bigint OUTPUT', @unpublished = @unpublished OUTPUT;
     END;

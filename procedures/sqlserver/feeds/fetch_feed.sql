@@ -24,20 +24,20 @@ BEGIN
     DECLARE @object_id int, @quoted nvarchar(600), @keys nvarchar(4000), @sync nvarchar(300), @hint nvarchar(300);
     DECLARE @statement nvarchar(max);
     DECLARE @pieces mq.pieces;
-    EXEC mq.require_name 'feed', @feed, 0;
-    EXEC mq.require_name 'consumer', @consumer, 0;
-    EXEC mq.require_range 'size', @size, 1, 10000;
+    EXEC mq_internal.require_name 'feed', @feed, 0;
+    EXEC mq_internal.require_name 'consumer', @consumer, 0;
+    EXEC mq_internal.require_range 'size', @size, 1, 10000;
     SELECT @id = @feed, @who = @consumer, @top = COALESCE(@size, 100);
-    EXEC mq.find_feed @id, 0, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
+    EXEC mq_internal.find_feed @id, 0, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
     SELECT @from = position
     FROM mq.feed_consumer WITH (ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk))
     WHERE feed = @id AND consumer = @who;
     SELECT @to = last_number FROM mq.feed_counter WHERE feed = @id;
     SET @from = COALESCE(@from, 0);
     INSERT INTO @pieces (name, piece)
-    VALUES ('table', @quoted), ('sync', @sync), ('hint', @hint), ('key', mq.row_json(@object_id, @keys, N't')),
-        ('row', mq.row_json(@object_id, NULL, N't'));
-    SET @statement = mq.fill(N'SELECT TOP (@top) t.{sync} AS position, {key} AS [key], {row} AS [row]
+    VALUES ('table', @quoted), ('sync', @sync), ('hint', @hint), ('key', mq_internal.row_json(@object_id, @keys, N't')),
+        ('row', mq_internal.row_json(@object_id, NULL, N't'));
+    SET @statement = mq_internal.fill(N'SELECT TOP (@top) t.{sync} AS position, {key} AS [key], {row} AS [row]
 FROM {table} AS t WITH (ROWLOCK{hint})
 WHERE t.{sync} > @from AND t.{sync} <= @to
 ORDER BY t.{sync}

@@ -27,12 +27,12 @@ BEGIN
     DECLARE @n int = 1, @column nvarchar(300), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @pieces mq.pieces;
     BEGIN TRY
-        EXEC mq.require_name 'feed', @feed, 0;
-        EXEC mq.require_range 'size', @size, 1, 10000;
+        EXEC mq_internal.require_name 'feed', @feed, 0;
+        EXEC mq_internal.require_range 'size', @size, 1, 10000;
         SELECT @id = @feed, @left = COALESCE(@size, 500);
-        EXEC mq.find_feed @id, 1, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
+        EXEC mq_internal.find_feed @id, 1, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
         INSERT INTO @pieces (name, piece) VALUES ('table', @quoted), ('sync', @sync), ('hint', @hint);
-        SET @statement = mq.fill(N'IF EXISTS (SELECT * FROM {table} WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint}) WHERE {sync} IS NULL)
+        SET @statement = mq_internal.fill(N'IF EXISTS (SELECT * FROM {table} WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint}) WHERE {sync} IS NULL)
     SET @found = 1;', @pieces);
         EXEC sp_executesql @statement, N'@found bit OUTPUT', @found = @found OUTPUT;
         IF @found = 1
@@ -40,7 +40,7 @@ BEGIN
             WHILE @n > 0
             BEGIN
                 SET @column = NULL;
-                SELECT @column = quoted FROM mq.columns_of(@object_id, @keys) WHERE n = @n;
+                SELECT @column = quoted FROM mq_internal.columns_of(@object_id, @keys) WHERE n = @n;
                 IF @column IS NULL
                     BREAK;
                 SELECT @picked = CONCAT(@picked + N', ', N'b.', @column, N' AS k', @n),
@@ -51,7 +51,7 @@ BEGIN
             END;
             INSERT INTO @pieces (name, piece)
             VALUES ('picked', @picked), ('order', @order), ('locked', @locked), ('numbered', @numbered);
-            SET @statement = mq.fill(N'UPDATE u
+            SET @statement = mq_internal.fill(N'UPDATE u
 SET {sync} = @last + f.n
 FROM (
     SELECT {order}, ROW_NUMBER() OVER (ORDER BY {order}) AS n
@@ -65,13 +65,13 @@ FROM (
 INNER JOIN {table} AS u WITH (ROWLOCK) ON {numbered}
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 SET @took = @@ROWCOUNT;', @pieces);
-            SET @check = mq.fill(N'SELECT @kept = COUNT(*) FROM {table} WITH (ROWLOCK, READCOMMITTEDLOCK{hint})
+            SET @check = mq_internal.fill(N'SELECT @kept = COUNT(*) FROM {table} WITH (ROWLOCK, READCOMMITTEDLOCK{hint})
 WHERE {sync} > @last AND {sync} <= @last + @took;', @pieces);
             IF @own = 1
                 BEGIN TRANSACTION;
             SELECT @last = last_number FROM mq.feed_counter WITH (UPDLOCK, ROWLOCK) WHERE feed = @id;
             IF @last IS NULL
-                EXEC mq.raise_error 'not_found', N'feed: there is no feed {}', @id;
+                EXEC mq_internal.raise_error 'not_found', N'feed: there is no feed {}', @id;
             WHILE @left > 0 AND @took > 0
             BEGIN
                 SET @top = CASE WHEN @left < 1000 THEN @left ELSE 1000 END;
@@ -83,7 +83,7 @@ WHERE {sync} > @last AND {sync} <= @last + @took;', @pieces);
                     EXEC sp_executesql @check, N'@last bigint, @took int, @kept int OUTPUT', @last = @last, @took = @took,
                         @kept = @kept OUTPUT;
                 IF @kept < @took
-                    EXEC mq.raise_error 'unsuitable_table',
+                    EXEC mq_internal.raise_error 'unsuitable_table',
                         N'a trigger of {} prevents numbering: it must not set the sync column', @quoted;
                 SELECT @last = @last + @took, @count = @count + @took, @left = @left - @took;
                 IF @took < @top

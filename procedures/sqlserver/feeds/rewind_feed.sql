@@ -18,18 +18,18 @@ BEGIN
     DECLARE @id nvarchar(400), @who nvarchar(400), @stands bigint;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
-        EXEC mq.require_name 'feed', @feed, 0;
-        EXEC mq.require_name 'consumer', @consumer, 0;
+        EXEC mq_internal.require_name 'feed', @feed, 0;
+        EXEC mq_internal.require_name 'consumer', @consumer, 0;
         SELECT @id = @feed, @who = @consumer, @position = COALESCE(@position, 0);
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.use_feed @id, 0;
+        EXEC mq_internal.use_feed @id, 0;
         SELECT @stands = position
         FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk))
         WHERE feed = @id AND consumer = @who;
         SET @stands = COALESCE(@stands, 0);
         IF @position NOT BETWEEN 0 AND @stands
-            EXEC mq.raise_error 'invalid_argument', N'position: must be 0 to {}, the consumer''s position', @stands;
+            EXEC mq_internal.raise_error 'invalid_argument', N'position: must be 0 to {}, the consumer''s position', @stands;
         UPDATE c
         SET position = @position, moved_at = SYSUTCDATETIME()
         FROM mq.feed_consumer AS c WITH (ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk))

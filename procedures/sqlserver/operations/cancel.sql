@@ -18,14 +18,14 @@ BEGIN
     DECLARE @items mq.items;
     BEGIN TRY
         IF @id IS NULL
-            EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL';
+            EXEC mq_internal.raise_error 'invalid_argument', N'id: must not be NULL';
         IF @own = 1
             BEGIN TRANSACTION;
         SELECT @type = type FROM mq.message WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE id = @id;
         IF @type IS NOT NULL
         BEGIN
             INSERT INTO @items (id, attempts) VALUES (@id, 0);
-            EXEC mq.erase @type, @items, 'NE', @count OUTPUT;
+            EXEC mq_internal.erase @type, @items, 'NE', @count OUTPUT;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

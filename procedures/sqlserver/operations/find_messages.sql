@@ -30,15 +30,15 @@ BEGIN
         id bigint NOT NULL PRIMARY KEY, state char(1), attempts smallint, place datetime2(7), run_at datetime2(7), reader nvarchar(400),
         batch_key uniqueidentifier, lease_until datetime2(7), moment datetime2(7)
     );
-    EXEC mq.require_name 'type', @type, 1;
-    EXEC mq.require_name 'dedup_key', @dedup_key, 1;
-    EXEC mq.require_name 'group_key', @group_key, 1;
-    EXEC mq.require_range 'size', @size, 1, 10000;
-    EXEC mq.require_range 'body_length', @body_length, 0, 16777216;
+    EXEC mq_internal.require_name 'type', @type, 1;
+    EXEC mq_internal.require_name 'dedup_key', @dedup_key, 1;
+    EXEC mq_internal.require_name 'group_key', @group_key, 1;
+    EXEC mq_internal.require_range 'size', @size, 1, 10000;
+    EXEC mq_internal.require_range 'body_length', @body_length, 0, 16777216;
     IF @id IS NULL AND @type IS NULL
-        EXEC mq.raise_error 'invalid_argument', N'type: must not be NULL unless id is given';
+        EXEC mq_internal.raise_error 'invalid_argument', N'type: must not be NULL unless id is given';
     IF @id IS NULL AND @dedup_key IS NULL AND @group_key IS NULL
-        EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL unless dedup_key or group_key is given';
+        EXEC mq_internal.raise_error 'invalid_argument', N'id: must not be NULL unless dedup_key or group_key is given';
     SELECT @name = @type, @dedup = @dedup_key, @group = @group_key, @top = COALESCE(@size, @top),
         @length = COALESCE(@body_length, @length);
 
@@ -51,7 +51,7 @@ BEGIN
     ELSE IF @dedup IS NOT NULL
         INSERT INTO @ids (id) SELECT id FROM mq.dedup WHERE type = @name AND dedup_key = @dedup;
     ELSE
-        INSERT INTO @ids (id) SELECT id FROM mq.ids_of_group(@name, @group, @top);
+        INSERT INTO @ids (id) SELECT id FROM mq_internal.ids_of_group(@name, @group, @top);
     INSERT INTO @found (id, state, attempts, place, run_at, reader, batch_key, lease_until, moment)
     SELECT TOP (@top) m.id,
         CASE

@@ -17,7 +17,7 @@ BEGIN
     SELECT i.name, i.kind, i.sha256,
         CAST(CASE
             WHEN i.kind <> 'procedure' THEN 0
-            WHEN ISNULL(i.fingerprint, 0x) = ISNULL(mq.object_fingerprint(i.name), 0x) THEN 0
+            WHEN ISNULL(i.fingerprint, 0x) = ISNULL(mq_internal.object_fingerprint(i.name), 0x) THEN 0
             ELSE 1
         END AS smallint) AS changed,
         i.applied_at

@@ -16,8 +16,8 @@ BEGIN
     -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @top int = 20;
-    EXEC mq.require_name 'type', @type, 0;
-    EXEC mq.require_range 'size', @size, 1, 10000;
+    EXEC mq_internal.require_name 'type', @type, 0;
+    EXEC mq_internal.require_range 'size', @size, 1, 10000;
     SELECT @name = @type, @top = COALESCE(@size, @top);
     SELECT g.error_group AS error, g.count, g.first_at, g.last_at, l.id AS last_id
     FROM (

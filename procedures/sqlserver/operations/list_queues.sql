@@ -12,13 +12,13 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @name nvarchar(400), @one nvarchar(400);
-    EXEC mq.require_name 'type', @type, 1;
+    EXEC mq_internal.require_name 'type', @type, 1;
     SET @name = @type;
     IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
         SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
     ELSE
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    -- Not from mq.policy, which reads committed rows and would wait for an open set_queue. The type without a name holds
+    -- Not from mq_internal.policy, which reads committed rows and would wait for an open set_queue. The type without a name holds
     -- the defaults.
     IF @name IS NOT NULL
         SET @one = CASE WHEN EXISTS (SELECT * FROM mq.queue WHERE type = @name) THEN @name ELSE N'' END;

@@ -17,7 +17,7 @@ BEGIN
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @count bigint;
     BEGIN TRY
-        EXEC mq.require_name 'type', @type, 0;
+        EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
@@ -27,7 +27,7 @@ BEGIN
                 notify, max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped)
             SELECT @name, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify,
                 max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped
-            FROM mq.policy(@name);
+            FROM mq_internal.policy(@name);
         UPDATE mq.queue SET paused = 1 WHERE type = @name AND paused = 0;
         SET @count = @@ROWCOUNT;
         IF @own = 1

@@ -22,13 +22,13 @@ BEGIN
         n int NOT NULL PRIMARY KEY, id bigint NOT NULL, attempts smallint NOT NULL, moment datetime2(7), reader nvarchar(400),
         batch_key uniqueidentifier, lease_until datetime2(7)
     );
-    EXEC mq.require_name 'type', @type, 0;
+    EXEC mq_internal.require_name 'type', @type, 0;
     SET @name = @type;
     -- Compared with a character appended, because the server ignores trailing blanks.
     IF (@state + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'N.', N'A.', N'E.', N'C.')
-        EXEC mq.raise_error 'invalid_argument', N'state: must be N, A, E or C';
-    EXEC mq.require_range 'size', @size, 1, 10000;
-    EXEC mq.require_range 'body_length', @body_length, 0, 16777216;
+        EXEC mq_internal.raise_error 'invalid_argument', N'state: must be N, A, E or C';
+    EXEC mq_internal.require_range 'size', @size, 1, 10000;
+    EXEC mq_internal.require_range 'body_length', @body_length, 0, 16777216;
     SELECT @size = COALESCE(@size, 10), @state = COALESCE(@state, N'N'), @length = COALESCE(@body_length, @length);
 
     -- First find the narrow rows, without waiting; then read the texts, because a dirty read of these could end the
@@ -64,7 +64,7 @@ BEGIN
         ORDER BY completed_at DESC, id DESC;
     ELSE
     BEGIN
-        -- Not from mq.policy, which reads committed rows and would wait for an open set_queue.
+        -- Not from mq_internal.policy, which reads committed rows and would wait for an open set_queue.
         SELECT TOP (1) @grouped = grouped FROM mq.queue WHERE type IN (@name, N'') ORDER BY type DESC;
         -- In a queue with groups the rows of mq.ready are tickets.
         IF @grouped = 1

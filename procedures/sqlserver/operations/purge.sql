@@ -19,17 +19,17 @@ BEGIN
     DECLARE @states varchar(3);
     DECLARE @items mq.items;
     BEGIN TRY
-        EXEC mq.require_name 'type', @type, 0;
+        EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
         -- Compared with a character appended, because the server ignores trailing blanks.
         IF @state IS NULL OR (@state + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'N.', N'E.', N'C.')
-            EXEC mq.raise_error 'invalid_argument', N'state: must be N, E or C';
+            EXEC mq_internal.raise_error 'invalid_argument', N'state: must be N, E or C';
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @grouped = grouped FROM mq.policy(@name);
+        SELECT @grouped = grouped FROM mq_internal.policy(@name);
         SET @states = @state;
         IF @states = 'C'
-            EXEC mq.erase_archived @name, NULL, @most, @count OUTPUT;
+            EXEC mq_internal.erase_archived @name, NULL, @most, @count OUTPUT;
         ELSE
             -- 1: dead, 2: ready, 3: ready in a queue with groups, 4: delayed, the last stage.
             SET @stage = CASE WHEN @states = 'E' THEN 1 WHEN @grouped = 1 THEN 3 ELSE 2 END;
@@ -69,7 +69,7 @@ BEGIN
                 ORDER BY run_at, id;
             SET @gone = 0;
             IF EXISTS (SELECT * FROM @items)
-                EXEC mq.erase @name, @items, @states, @gone OUTPUT;
+                EXEC mq_internal.erase @name, @items, @states, @gone OUTPUT;
             SET @count = @count + @gone;
             IF @gone = 0
                 SET @stage = CASE WHEN @stage IN (2, 3) THEN 4 END;

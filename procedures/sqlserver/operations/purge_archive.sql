@@ -18,12 +18,12 @@ BEGIN
     DECLARE @count bigint = 0;
     BEGIN TRY
         IF @before IS NULL
-            EXEC mq.raise_error 'invalid_argument', N'before: must not be NULL';
-        EXEC mq.require_range 'size', @size, 1, 10000;
+            EXEC mq_internal.raise_error 'invalid_argument', N'before: must not be NULL';
+        EXEC mq_internal.require_range 'size', @size, 1, 10000;
         SET @size = COALESCE(@size, 1000);
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.erase_archived NULL, @before, @size, @count OUTPUT;
+        EXEC mq_internal.erase_archived NULL, @before, @size, @count OUTPUT;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -143,7 +143,7 @@ BEGIN
         INSERT INTO @wrong (n, name)
         SELECT 4, i.name
         FROM mq.installed AS i
-        WHERE i.kind = 'procedure' AND ISNULL(i.fingerprint, 0x) <> ISNULL(mq.object_fingerprint(i.name), 0x);
+        WHERE i.kind = 'procedure' AND ISNULL(i.fingerprint, 0x) <> ISNULL(mq_internal.object_fingerprint(i.name), 0x);
     END TRY
     BEGIN CATCH
         INSERT INTO @checks VALUES (5, 'changed_objects', 'bad', NULL, '', CONCAT(N'this check failed: ', ERROR_MESSAGE()));
@@ -163,7 +163,7 @@ BEGIN
                 (N'polled_mark_pk'), (N'binding_pk'), (N'binding_prefix'), (N'schedule_pk'), (N'schedule_due'), (N'consumer_pk'),
                 (N'report_pk'), (N'group_freed_pk'), (N'bucket_pk')
         ) AS w (name)
-        WHERE mq.object_fingerprint(w.name) IS NULL;
+        WHERE mq_internal.object_fingerprint(w.name) IS NULL;
     END TRY
     BEGIN CATCH
         INSERT INTO @checks VALUES (6, 'missing_indexes', 'bad', NULL, '', CONCAT(N'this check failed: ', ERROR_MESSAGE()));
@@ -241,8 +241,8 @@ BEGIN
                 SELECT DISTINCT k.type
                 FROM (SELECT TOP (10000) type FROM mq.grouped WITH (READUNCOMMITTED) ORDER BY type, group_key, id) AS k
             ) AS t
-            CROSS APPLY mq.policy(t.type) AS p
-            CROSS APPLY mq.stuck_groups(t.type) AS s
+            CROSS APPLY mq_internal.policy(t.type) AS p
+            CROSS APPLY mq_internal.stuck_groups(t.type) AS s
             WHERE p.grouped = 1
             ORDER BY t.type, s.group_key;
             SET @round = @round + 1;

@@ -14,15 +14,15 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @one nvarchar(400);
-    EXEC mq.require_name 'type', @type, 1;
+    EXEC mq_internal.require_name 'type', @type, 1;
     IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
         SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;
     ELSE
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     SET @one = @type;
     IF @one IS NULL
-        EXEC mq.stats_of_all @now;
+        EXEC mq_internal.stats_of_all @now;
     ELSE
-        EXEC mq.stats_of_one @one, @now;
+        EXEC mq_internal.stats_of_one @one, @now;
 END;
 GO

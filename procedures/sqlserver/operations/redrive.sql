@@ -23,12 +23,12 @@ BEGIN
     DECLARE @group nvarchar(450) = RTRIM(LEFT(@error, 450));
     DECLARE @back mq.items;
     BEGIN TRY
-        EXEC mq.require_name 'type', @type, 0;
+        EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @grouped = grouped FROM mq.policy(@name);
-        SET @ring = mq.is_ring(@name);
+        SELECT @grouped = grouped FROM mq_internal.policy(@name);
+        SET @ring = mq_internal.is_ring(@name);
         WHILE @took > 0 AND @count < @most
         BEGIN
             DELETE FROM @found;
@@ -61,12 +61,12 @@ BEGIN
             SET @took = @@ROWCOUNT;
             SET @count = @count + @took;
             IF @took > 0
-                EXEC mq.place_ready @name, @back, @grouped, @ring;
+                EXEC mq_internal.place_ready @name, @back, @grouped, @ring;
             IF @id IS NOT NULL
                 SET @took = 0;
         END;
         IF @count > 0
-            EXEC mq.lower_mark @name;
+            EXEC mq_internal.lower_mark @name;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -38,28 +38,28 @@ BEGIN
     DECLARE @was bit, @was_grouped bit, @grouped bit, @refused bit = 0, @step int = 1000, @took int = 1, @counted int = 0;
     DECLARE @old_max int, @old_rate int, @old_seconds int, @until datetime2(7);
     BEGIN TRY
-        EXEC mq.require_name 'type', @type, 0;
+        EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
-        EXEC mq.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
-        EXEC mq.require_range 'max_attempts', @max_attempts, 1, 1000;
-        EXEC mq.require_range 'backoff_seconds', @backoff_seconds, 0, 315360000;
-        EXEC mq.require_range 'backoff_max_seconds', @backoff_max_seconds, 0, 315360000;
+        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
+        EXEC mq_internal.require_range 'max_attempts', @max_attempts, 1, 1000;
+        EXEC mq_internal.require_range 'backoff_seconds', @backoff_seconds, 0, 315360000;
+        EXEC mq_internal.require_range 'backoff_max_seconds', @backoff_max_seconds, 0, 315360000;
         -- Compared with a character appended, because the server ignores trailing blanks.
         IF (@on_complete + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'delete.', N'archive.')
-            EXEC mq.raise_error 'invalid_argument', N'on_complete: must be delete or archive';
-        EXEC mq.require_range 'ordered', @ordered, 0, 1;
-        EXEC mq.require_range 'notify', @notify, 0, 1;
-        EXEC mq.require_range 'max_active', @max_active, 0, 1000000;
-        EXEC mq.require_range 'rate', @rate, 0, 1000000;
-        EXEC mq.require_range 'rate_seconds', @rate_seconds, 1, 86400;
-        EXEC mq.require_range 'group_max_active', @group_max_active, 0, 1000000;
-        EXEC mq.require_range 'group_rate', @group_rate, 0, 1000000;
-        EXEC mq.require_range 'group_rate_seconds', @group_rate_seconds, 1, 86400;
+            EXEC mq_internal.raise_error 'invalid_argument', N'on_complete: must be delete or archive';
+        EXEC mq_internal.require_range 'ordered', @ordered, 0, 1;
+        EXEC mq_internal.require_range 'notify', @notify, 0, 1;
+        EXEC mq_internal.require_range 'max_active', @max_active, 0, 1000000;
+        EXEC mq_internal.require_range 'rate', @rate, 0, 1000000;
+        EXEC mq_internal.require_range 'rate_seconds', @rate_seconds, 1, 86400;
+        EXEC mq_internal.require_range 'group_max_active', @group_max_active, 0, 1000000;
+        EXEC mq_internal.require_range 'group_rate', @group_rate, 0, 1000000;
+        EXEC mq_internal.require_range 'group_rate_seconds', @group_rate_seconds, 1, 86400;
         IF @own = 1
             BEGIN TRANSACTION;
         -- Before locking the policy: a call that this one waits for may still need to read the policy.
-        IF @max_active > 0 AND EXISTS (SELECT * FROM mq.policy(@name) WHERE max_active = 0)
-            EXEC mq.count_batches @name, 1, @counted OUTPUT;
+        IF @max_active > 0 AND EXISTS (SELECT * FROM mq_internal.policy(@name) WHERE max_active = 0)
+            EXEC mq_internal.count_batches @name, 1, @counted OUTPUT;
         -- Locks the key range too: of two first calls for a type, the second waits here and then finds the row.
         SELECT @was = ordered FROM mq.queue WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE type = @name;
         IF @was IS NULL
@@ -68,7 +68,7 @@ BEGIN
                 notify, max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped)
             SELECT @name, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify,
                 max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped
-            FROM mq.policy(@name);
+            FROM mq_internal.policy(@name);
         END;
         SELECT @was = ordered, @was_grouped = grouped, @old_max = group_max_active, @old_rate = group_rate,
             @old_seconds = group_rate_seconds, @ordered = COALESCE(@ordered, ordered),
@@ -77,7 +77,7 @@ BEGIN
         FROM mq.queue
         WHERE type = @name;
         IF @ordered = 1 AND @group_max_active > 1
-            EXEC mq.raise_error 'invalid_argument', N'group_max_active: must be 0 or 1 on an ordered queue';
+            EXEC mq_internal.raise_error 'invalid_argument', N'group_max_active: must be 0 or 1 on an ordered queue';
         SET @grouped = CASE WHEN @ordered = 1 OR @group_max_active > 0 OR @group_rate > 0 THEN 1 ELSE 0 END;
         IF @ordered <> @was OR @grouped <> @was_grouped
         BEGIN
@@ -103,7 +103,7 @@ BEGIN
                 SET @refused = 1;
             END CATCH;
             IF @refused = 1
-                EXEC mq.raise_error 'queue_not_empty',
+                EXEC mq_internal.raise_error 'queue_not_empty',
                     N'ordered can change, and limits per group be added or removed, only while {} holds no new and no active message', @name;
             -- Rows of a transaction that sent while the queue still had groups, and committed after it had none.
             WHILE @was_grouped = 0 AND @took > 0
@@ -141,7 +141,7 @@ BEGIN
             (@old_max > 0 AND (@group_max_active = 0 OR @group_max_active > @old_max))
             OR (@old_rate > 0 AND (@group_rate = 0 OR @group_rate * @old_seconds > @old_rate * @group_rate_seconds))
         )
-            EXEC mq.loosen_groups @name;
+            EXEC mq_internal.rebuild_groups @name;
         -- A queue that does not archive keeps no results.
         SET @took = 1;
         WHILE @on_complete = N'delete' AND @took > 0

@@ -19,15 +19,15 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
-        EXEC mq.require_name 'type', @type, 0;
-        EXEC mq.require_range 'size', @size, 1, 10000;
-        EXEC mq.require_name 'reader', @reader, 1;
-        EXEC mq.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
+        EXEC mq_internal.require_name 'type', @type, 0;
+        EXEC mq_internal.require_range 'size', @size, 1, 10000;
+        EXEC mq_internal.require_name 'reader', @reader, 1;
+        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
         SET @size = COALESCE(@size, 1);
-        SET @reader = mq.reader_name(@reader);
+        SET @reader = mq_internal.reader_name(@reader);
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.claim @type, @size, @reader, @lease_seconds;
+        EXEC mq_internal.claim @type, @size, @reader, @lease_seconds;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -44,21 +44,21 @@ BEGIN
     DECLARE @outside bit, @scanned bigint, @scanned_again bigint, @ahead bit, @lowest_id bigint;
     DECLARE @n bigint, @position bigint, @after bigint, @high bigint, @round bigint;
     BEGIN TRY
-        EXEC mq.require_name 'type', @type, 0;
-        EXEC mq.require_range 'size', @size, 1, 10000;
-        EXEC mq.require_name 'reader', @reader, 1;
-        EXEC mq.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
-        SELECT @name = @type, @who = mq.reader_name(@reader), @wanted = COALESCE(@size, 1);
+        EXEC mq_internal.require_name 'type', @type, 0;
+        EXEC mq_internal.require_range 'size', @size, 1, 10000;
+        EXEC mq_internal.require_name 'reader', @reader, 1;
+        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
+        SELECT @name = @type, @who = mq_internal.reader_name(@reader), @wanted = COALESCE(@size, 1);
         IF @own = 1
             BEGIN TRANSACTION;
         SELECT @grouped = grouped, @paused = paused, @seconds = COALESCE(@lease_seconds, lease_seconds),
             @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END, @counted = CASE WHEN max_active > 0 THEN 1 ELSE 0 END
-        FROM mq.policy(@name);
+        FROM mq_internal.policy(@name);
         IF @grouped = 1
-            EXEC mq.raise_error 'queue_is_ordered',
+            EXEC mq_internal.raise_error 'queue_is_ordered',
                 N'type: {} is ordered or has limits per group; use claim_batch', @name;
         IF @paused = 0 AND @limited = 1
-            EXEC mq.allowance @name, @wanted, @wanted OUTPUT;
+            EXEC mq_internal.allowance @name, @wanted, @wanted OUTPUT;
         IF @paused = 0 AND @wanted > 0
         BEGIN
             SELECT TOP (1) @low_n = n, @low_after = after_id, @low_until = low_until, @low_promoted_to = promoted_to
@@ -68,7 +68,7 @@ BEGIN
             -- A mark further ahead, or a promotion in the future, means that the clock was set back.
             IF @now < @low_until AND @now >= DATEADD(SECOND, -5, @low_until) AND @low_promoted_to <= @now
                 SELECT @full_scan = 0, @from = @low_after, @promoted_to = @low_promoted_to;
-            EXEC mq.fill_ring @name, @wanted, @full_scan, @promoted_to OUTPUT, @now, @own, @long_scan, @outside OUTPUT, @scanned OUTPUT;
+            EXEC mq_internal.fill_ring @name, @wanted, @full_scan, @promoted_to OUTPUT, @now, @own, @long_scan, @outside OUTPUT, @scanned OUTPUT;
 
             SELECT TOP (1) @n = n, @position = after_id
             FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
@@ -77,17 +77,17 @@ BEGIN
             SET @after = COALESCE(@after_id, @position, 0);
             SET @high = CASE WHEN @after > @from THEN @after ELSE @from END;
             IF @outside = 1
-                EXEC mq.take_around @name, @after, @wanted, @batch_key;
+                EXEC mq_internal.take_around @name, @after, @wanted, @batch_key;
             ELSE
             BEGIN
-                EXEC mq.take_ring @name, @high, 9223372036854775807, 0, @wanted, @batch_key, @took OUTPUT;
+                EXEC mq_internal.take_ring @name, @high, 9223372036854775807, 0, @wanted, @batch_key, @took OUTPUT;
                 SELECT @left = @wanted - @took, @ahead = CASE @took WHEN 0 THEN 1 ELSE 0 END;
                 IF @left > 0
                 BEGIN
-                    EXEC mq.scan_ring @name, @from, @after, @ahead, @long_scan, @lowest_id OUTPUT, @scanned_again OUTPUT;
+                    EXEC mq_internal.scan_ring @name, @from, @after, @ahead, @long_scan, @lowest_id OUTPUT, @scanned_again OUTPUT;
                     SELECT @scanned = @scanned + @scanned_again, @from = COALESCE(@lowest_id - 1, @high);
                     IF @lowest_id IS NOT NULL
-                        EXEC mq.take_ring @name, @from, @after, 1, @left, @batch_key, @took OUTPUT;
+                        EXEC mq_internal.take_ring @name, @from, @after, 1, @left, @batch_key, @took OUTPUT;
                 END;
             END;
             SELECT TOP (1) @last = id FROM mq.claimed WHERE batch_key = @batch_key ORDER BY priority DESC, id DESC;
@@ -98,20 +98,20 @@ BEGIN
                         WHEN 10 * @scanned / 1000000 >= @longest THEN DATEADD(SECOND, @longest, SYSUTCDATETIME())
                         ELSE DATEADD(MICROSECOND, 10 * @scanned, SYSUTCDATETIME())
                     END;
-                EXEC mq.renew_ring_mark @name, @low_n, @from, @low_until, @promoted_to;
+                EXEC mq_internal.renew_ring_mark @name, @low_n, @from, @low_until, @promoted_to;
             END;
         END;
 
         IF @last IS NULL
-            EXEC mq.no_messages;
+            EXEC mq_internal.no_messages;
         ELSE
         BEGIN
             SET @round = COALESCE(@n, 0) + CASE WHEN @after_id IS NULL THEN 0 ELSE 1 END + CASE WHEN @last > @after THEN 0 ELSE 1 END;
-            EXEC mq.save_position @name, @who, @wanted, @round, @last, @n, @position;
+            EXEC mq_internal.save_position @name, @who, @wanted, @round, @last, @n, @position;
             SELECT @count = COUNT(*) FROM mq.claimed WHERE batch_key = @batch_key;
             IF @limited = 1
-                EXEC mq.spend @name, @count, @counted;
-            EXEC mq.hold @batch_key, @name, @who, @seconds, @counted, 0;
+                EXEC mq_internal.spend @name, @count, @counted;
+            EXEC mq_internal.hold @batch_key, @name, @who, @seconds, @counted, 0;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

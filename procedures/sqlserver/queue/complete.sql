@@ -18,13 +18,13 @@ BEGIN
     DECLARE @key uniqueidentifier, @type nvarchar(400), @attempt smallint, @reader nvarchar(400), @count bigint = 0;
     BEGIN TRY
         IF @id IS NULL
-            EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL';
-        EXEC mq.require_key @batch_key, @key OUTPUT;
+            EXEC mq_internal.raise_error 'invalid_argument', N'id: must not be NULL';
+        EXEC mq_internal.require_key @batch_key, @key OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.withdraw @id, @key, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
+        EXEC mq_internal.leave_batch @id, @key, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
         IF @type IS NOT NULL
-            EXEC mq.settle @key, @id, @type, @reader, @count OUTPUT;
+            EXEC mq_internal.complete_messages @key, @id, @type, @reader, @count OUTPUT;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -17,8 +17,8 @@ BEGIN
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @count bigint = 0, @lease int;
     BEGIN TRY
-        EXEC mq.require_key @batch_key, @key OUTPUT;
-        EXEC mq.require_range 'seconds', @seconds, 0, 315360000;
+        EXEC mq_internal.require_key @batch_key, @key OUTPUT;
+        EXEC mq_internal.require_range 'seconds', @seconds, 0, 315360000;
         IF @own = 1
             BEGIN TRANSACTION;
         -- Lock the row first, then update it: an update of a row that this session has locked cannot deadlock.

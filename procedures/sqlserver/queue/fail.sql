@@ -23,21 +23,21 @@ BEGIN
     DECLARE @failed mq.failures;
     BEGIN TRY
         IF @id IS NULL
-            EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL';
+            EXEC mq_internal.raise_error 'invalid_argument', N'id: must not be NULL';
         IF @batch_key IS NOT NULL
-            EXEC mq.require_key @batch_key, @key OUTPUT;
-        EXEC mq.require_range 'retry_after_seconds', @retry_after_seconds, -1, 315360000;
+            EXEC mq_internal.require_key @batch_key, @key OUTPUT;
+        EXEC mq_internal.require_range 'retry_after_seconds', @retry_after_seconds, -1, 315360000;
         IF @own = 1
             BEGIN TRANSACTION;
         IF @key IS NULL
-            EXEC mq.remove_ready @id, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
+            EXEC mq_internal.remove_ready @id, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
         ELSE
-            EXEC mq.withdraw @id, @key, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
+            EXEC mq_internal.leave_batch @id, @key, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
         IF @type IS NOT NULL
         BEGIN
             DELETE FROM mq.claimed WHERE batch_key = @key AND id = @id;
             INSERT INTO @failed (id, attempts, retry, error) VALUES (@id, @attempt, @retry_after_seconds, @error);
-            EXEC mq.fail_messages @type, @reader, @failed, @dead OUTPUT;
+            EXEC mq_internal.fail_messages @type, @reader, @failed, @dead OUTPUT;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

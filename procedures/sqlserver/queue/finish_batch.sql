@@ -26,21 +26,21 @@ BEGIN
     );
     DECLARE @listed mq.failures, @failed mq.failures;
     BEGIN TRY
-        EXEC mq.require_key @batch_key, @key OUTPUT;
-        EXEC mq.require_range 'next_size', @next_size, 0, 10000;
+        EXEC mq_internal.require_key @batch_key, @key OUTPUT;
+        EXEC mq_internal.require_range 'next_size', @next_size, 0, 10000;
         IF DATALENGTH(@failures) > 0
         BEGIN
             INSERT INTO @lines (n, id, retry, error, valid, valid_error)
-            SELECT n, id, retry, error, valid, valid_error FROM mq.read_failures(@failures);
+            SELECT n, id, retry, error, valid, valid_error FROM mq_internal.read_failures(@failures);
             SELECT @bad = MIN(n) FROM @lines WHERE valid = 0;
             SELECT @bad_error = MIN(n) FROM @lines WHERE valid_error = 0;
-            EXEC mq.require_failures @bad, @bad_error;
+            EXEC mq_internal.require_failures @bad, @bad_error;
         END;
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.drop_batch @key, @type OUTPUT, @reader OUTPUT, @seconds OUTPUT;
+        EXEC mq_internal.drop_batch @key, @type OUTPUT, @reader OUTPUT, @seconds OUTPUT;
         IF @type IS NULL
-            EXEC mq.raise_error 'lease_lost', N'batch_key: this batch was finished, released or rescued';
+            EXEC mq_internal.raise_error 'lease_lost', N'batch_key: this batch was finished, released or rescued';
         IF EXISTS (SELECT * FROM @lines)
         BEGIN
             -- If an id is listed twice, the first line counts.
@@ -62,15 +62,15 @@ BEGIN
                     FROM @failed AS f
                     INNER JOIN mq.claimed AS c WITH (ROWLOCK) ON c.batch_key = @key AND c.id = f.id
                     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-                    EXEC mq.fail_messages @type, @reader, @failed, @dead OUTPUT;
+                    EXEC mq_internal.fail_messages @type, @reader, @failed, @dead OUTPUT;
                 END;
             END;
         END;
-        EXEC mq.settle @key, NULL, @type, @reader, @count OUTPUT;
+        EXEC mq_internal.complete_messages @key, NULL, @type, @reader, @count OUTPUT;
         IF @next_size > 0
-            EXEC mq.claim @type, @next_size, @reader, @seconds;
+            EXEC mq_internal.claim @type, @next_size, @reader, @seconds;
         ELSE
-            EXEC mq.no_messages;
+            EXEC mq_internal.no_messages;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -16,12 +16,12 @@ BEGIN
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @type nvarchar(400), @reader nvarchar(400), @seconds int, @count bigint = 0;
     BEGIN TRY
-        EXEC mq.require_key @batch_key, @key OUTPUT;
+        EXEC mq_internal.require_key @batch_key, @key OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.drop_batch @key, @type OUTPUT, @reader OUTPUT, @seconds OUTPUT;
+        EXEC mq_internal.drop_batch @key, @type OUTPUT, @reader OUTPUT, @seconds OUTPUT;
         IF @type IS NOT NULL
-            EXEC mq.put_back @key, @type, -1, @count OUTPUT;
+            EXEC mq_internal.put_back @key, @type, -1, @count OUTPUT;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -18,7 +18,7 @@ BEGIN
     DECLARE @next nvarchar(400), @rescued bigint, @count bigint = 0, @grouped bit;
     DECLARE @heads mq.items;
     BEGIN TRY
-        EXEC mq.require_name 'type', @type, 1;
+        EXEC mq_internal.require_name 'type', @type, 1;
         IF @own = 1
             BEGIN TRANSACTION;
         SET @next = @type;
@@ -26,7 +26,7 @@ BEGIN
             SELECT TOP (1) @next = type FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ORDER BY type;
         WHILE @next IS NOT NULL
         BEGIN
-            EXEC mq.rescue @next, 1000, @rescued OUTPUT;
+            EXEC mq_internal.rescue @next, 1000, @rescued OUTPUT;
             SET @count = @count + @rescued;
             IF @type IS NULL
                 SET @next = (
@@ -36,12 +36,12 @@ BEGIN
                 SET @next = NULL;
         END;
         SET @next = @type;
-        SELECT @grouped = grouped FROM mq.policy(@next);
+        SELECT @grouped = grouped FROM mq_internal.policy(@next);
         IF @type IS NOT NULL AND @grouped = 1
         BEGIN
-            INSERT INTO @heads (id, attempts) SELECT TOP (1000) id, 0 FROM mq.stuck_groups(@next) ORDER BY id;
+            INSERT INTO @heads (id, attempts) SELECT TOP (1000) id, 0 FROM mq_internal.stuck_groups(@next) ORDER BY id;
             IF @@ROWCOUNT > 0
-                EXEC mq.issue_tickets @next, @heads, 1;
+                EXEC mq_internal.issue_tickets @next, @heads, 1;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

@@ -15,15 +15,15 @@ BEGIN
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @grouped bit, @ring bit, @id bigint;
     BEGIN TRY
-        EXEC mq.require_name 'type', @type, 0;
+        EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
-        EXEC mq.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
+        EXEC mq_internal.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @grouped = grouped FROM mq.policy(@name);
-        SET @ring = mq.is_ring(@name);
+        SELECT @grouped = grouped FROM mq_internal.policy(@name);
+        SET @ring = mq_internal.is_ring(@name);
         INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
-        VALUES (@now, @now, 0, @name, @body, mq.reader_name(NULL));
+        VALUES (@now, @now, 0, @name, @body, mq_internal.reader_name(NULL));
         SET @id = SCOPE_IDENTITY();
         IF @grouped = 1
             INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@name, N'', @id, 0);

@@ -14,14 +14,14 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @grouped bit, @ring bit, @source nvarchar(400) = mq.reader_name(NULL);
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @grouped bit, @ring bit, @source nvarchar(400) = mq_internal.reader_name(NULL);
     DECLARE @count int, @bad int, @line int = 0, @item nvarchar(max), @detail nvarchar(2000), @step int = 1000, @took int = 1;
     DECLARE @lines TABLE (n int NOT NULL PRIMARY KEY, item nvarchar(max), valid bit NOT NULL);
     DECLARE @sent TABLE (id bigint NOT NULL PRIMARY KEY);
     BEGIN TRY
-        EXEC mq.require_name 'type', @type, 0;
+        EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
-        INSERT INTO @lines (n, item, valid) SELECT n, item, valid FROM mq.split_list(@bodies);
+        INSERT INTO @lines (n, item, valid) SELECT n, item, valid FROM mq_internal.split_list(@bodies);
         SELECT @count = COUNT(*) FROM @lines;
         SELECT @bad = MIN(n) FROM @lines WHERE valid = 0;
         IF @bad IS NOT NULL
@@ -30,7 +30,7 @@ BEGIN
         ELSE IF @count NOT BETWEEN 1 AND 10000
             SET @detail = CONCAT(N'bodies: must be 1 to 10,000 lines, not ', @count);
         IF @detail IS NOT NULL
-            EXEC mq.raise_error 'invalid_argument', @detail;
+            EXEC mq_internal.raise_error 'invalid_argument', @detail;
         -- Count the bytes only of lines that are long enough to exceed the limit.
         WHILE @line IS NOT NULL
         BEGIN
@@ -39,13 +39,13 @@ BEGIN
             BEGIN
                 SELECT @item = item FROM @lines WHERE n = @line;
                 SET @detail = CONCAT(N'bodies: line ', @line);
-                EXEC mq.require_body @detail, @item, 16777216, N'16 MiB (16,777,216 bytes)', 0;
+                EXEC mq_internal.require_body @detail, @item, 16777216, N'16 MiB (16,777,216 bytes)', 0;
             END;
         END;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @grouped = grouped FROM mq.policy(@name);
-        SET @ring = mq.is_ring(@name);
+        SELECT @grouped = grouped FROM mq_internal.policy(@name);
+        SET @ring = mq_internal.is_ring(@name);
         SET @line = 0;
         WHILE @took > 0
         BEGIN

@@ -30,12 +30,12 @@ BEGIN
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
     DECLARE @id bigint, @created smallint, @changed smallint;
     BEGIN TRY
-        EXEC mq.require_name 'type', @type, 0;
-        EXEC mq.require_message @body, @run_at OUTPUT, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source,
+        EXEC mq_internal.require_name 'type', @type, 0;
+        EXEC mq_internal.require_message @body, @run_at OUTPUT, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source,
             @delay_seconds, @on_conflict, @now;
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.send_one @type, @body, @run_at, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source, @on_conflict, @now,
+        EXEC mq_internal.send_one @type, @body, @run_at, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source, @on_conflict, @now,
             @id OUTPUT, @created OUTPUT, @changed OUTPUT;
         IF @own = 1
             COMMIT TRANSACTION;

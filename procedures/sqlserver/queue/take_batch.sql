@@ -16,22 +16,22 @@ BEGIN
     -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @key uniqueidentifier = NEWID(), @count int = 0, @settled bigint, @reader nvarchar(400) = mq.reader_name(NULL);
+    DECLARE @key uniqueidentifier = NEWID(), @count int = 0, @settled bigint, @reader nvarchar(400) = mq_internal.reader_name(NULL);
     DECLARE @paused bit, @limited bit, @wanted int;
     BEGIN TRY
-        EXEC mq.require_name 'type', @type, 0;
+        EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
-        EXEC mq.require_range 'size', @size, 1, 10000;
+        EXEC mq_internal.require_range 'size', @size, 1, 10000;
         SET @wanted = COALESCE(@size, 1);
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @paused = paused, @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END FROM mq.policy(@name);
+        SELECT @paused = paused, @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END FROM mq_internal.policy(@name);
         IF @paused = 0 AND @limited = 1
-            EXEC mq.allowance @name, @wanted, @wanted OUTPUT;
+            EXEC mq_internal.allowance @name, @wanted, @wanted OUTPUT;
         IF @paused = 0 AND @wanted > 0
-            EXEC mq.pick @name, @wanted, 1, @key, @count OUTPUT;
+            EXEC mq_internal.pick @name, @wanted, 1, @key, @count OUTPUT;
         IF @count > 0 AND @limited = 1
-            EXEC mq.spend @name, @count, 0;
+            EXEC mq_internal.spend @name, @count, 0;
         IF @count > 0
         BEGIN
             SELECT m.id, m.type, m.body, m.headers, CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
@@ -42,10 +42,10 @@ BEGIN
             WHERE c.batch_key = @key
             ORDER BY c.priority, c.run_at, c.id
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-            EXEC mq.settle @key, NULL, @name, @reader, @settled OUTPUT;
+            EXEC mq_internal.complete_messages @key, NULL, @name, @reader, @settled OUTPUT;
         END
         ELSE
-            EXEC mq.no_messages;
+            EXEC mq_internal.no_messages;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

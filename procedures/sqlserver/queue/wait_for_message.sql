@@ -19,9 +19,9 @@ BEGIN
     DECLARE @name nvarchar(400), @ready smallint = 0, @paused bit, @limited bit, @in_groups bit, @room bit, @token datetime2(6);
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @until datetime2(7), @next datetime2(7), @began datetime2(7);
     DECLARE @scan_at datetime2(7), @left bigint, @pause int, @delay nvarchar(12);
-    EXEC mq.require_name 'type', @type, 0;
+    EXEC mq_internal.require_name 'type', @type, 0;
     SET @name = @type;
-    EXEC mq.require_range 'seconds', @seconds, 0, 315360000;
+    EXEC mq_internal.require_range 'seconds', @seconds, 0, 315360000;
     SET @until = DATEADD(SECOND, CAST(COALESCE(@seconds, 0) AS int), @now);
     SET @left = COALESCE(@seconds, 0) * 1000;
     WHILE 1 = 1
@@ -29,9 +29,9 @@ BEGIN
         SET @began = @now;
         SELECT @paused = paused, @room = 1, @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END,
             @in_groups = CASE WHEN grouped = 1 AND (ordered = 0 OR group_rate > 0) THEN 1 ELSE 0 END
-        FROM mq.policy(@name);
+        FROM mq_internal.policy(@name);
         IF @paused = 0 AND @limited = 1
-            SET @room = mq.has_room(@name, @now);
+            SET @room = mq_internal.has_room(@name, @now);
         -- A claim rescues expired claims and sends due schedules only in a full scan: see pick and claim_wraparound. They are
         -- not ready before the next one.
         SELECT @scan_at = COALESCE(MAX(t.scan_at), '1900-01-01')
@@ -57,7 +57,7 @@ BEGIN
         IF @paused = 0 AND @room = 1 AND @in_groups = 0
             AND EXISTS (SELECT * FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name)
             SET @ready = 1;
-        ELSE IF @paused = 0 AND @room = 1 AND @in_groups = 1 AND mq.has_group(@name) = 1
+        ELSE IF @paused = 0 AND @room = 1 AND @in_groups = 1 AND mq_internal.has_group(@name) = 1
             SET @ready = 1;
         ELSE IF @paused = 0 AND @room = 1 AND EXISTS (
             SELECT * FROM mq.delayed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name AND run_at <= @now
@@ -112,8 +112,8 @@ BEGIN
     ) AS t;
     IF @paused = 0 AND @room = 0
     BEGIN
-        SELECT @token = CASE WHEN p.rate > 0 THEN mq.next_token(l.full_at, @now, p.rate, p.rate_seconds) END
-        FROM mq.policy(@name) AS p
+        SELECT @token = CASE WHEN p.rate > 0 THEN mq_internal.next_token(l.full_at, @now, p.rate, p.rate_seconds) END
+        FROM mq_internal.policy(@name) AS p
         INNER JOIN mq.limited AS l WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON l.type = @name;
         -- A message that is due earlier waits for a token or for a free place. The next lease that expires may free a
         -- place.

@@ -16,7 +16,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @state char(1), @result nvarchar(max), @error nvarchar(max);
     IF @id IS NULL
-        EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL';
+        EXEC mq_internal.raise_error 'invalid_argument', N'id: must not be NULL';
     SELECT @result = k.result, @error = COALESCE(e.error, d.error),
         -- A message in none of these tables is active. Without row versions, a search of the batches would wait for others.
         @state = CASE
@@ -26,7 +26,7 @@ BEGIN
             ELSE 'A'
         END
     FROM mq.message AS m
-    CROSS APPLY mq.policy(m.type) AS p
+    CROSS APPLY mq_internal.policy(m.type) AS p
     LEFT JOIN mq.dead AS e ON e.id = m.id
     LEFT JOIN mq.delayed AS d ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
     LEFT JOIN mq.grouped AS g ON g.id = m.id

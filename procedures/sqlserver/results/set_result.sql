@@ -19,9 +19,9 @@ BEGIN
     DECLARE @on_complete varchar(7), @detail nvarchar(2000);
     BEGIN TRY
         IF @id IS NULL
-            EXEC mq.raise_error 'invalid_argument', N'id: must not be NULL';
-        EXEC mq.require_key @batch_key, @key OUTPUT;
-        EXEC mq.require_body 'result', @result, 16777216, N'16 MiB (16,777,216 bytes)', 0;
+            EXEC mq_internal.raise_error 'invalid_argument', N'id: must not be NULL';
+        EXEC mq_internal.require_key @batch_key, @key OUTPUT;
+        EXEC mq_internal.require_body 'result', @result, 16777216, N'16 MiB (16,777,216 bytes)', 0;
         IF @own = 1
             BEGIN TRANSACTION;
         -- As in withdraw: no other call can finish the message in the meantime.
@@ -31,11 +31,11 @@ BEGIN
         IF @holds = 0
         BEGIN
             SET @detail = CONCAT(N'batch_key: does not hold message ', @id);
-            EXEC mq.raise_error 'lease_lost', @detail;
+            EXEC mq_internal.raise_error 'lease_lost', @detail;
         END;
-        SELECT @on_complete = on_complete FROM mq.policy(@type);
+        SELECT @on_complete = on_complete FROM mq_internal.policy(@type);
         IF @on_complete <> 'archive'
-            EXEC mq.raise_error 'invalid_argument', N'id: the queue keeps no results; call set_queue with on_complete archive';
+            EXEC mq_internal.raise_error 'invalid_argument', N'id: the queue keeps no results; call set_queue with on_complete archive';
         UPDATE mq.result SET result = @result WHERE id = @id;
         IF @@ROWCOUNT = 0
             INSERT INTO mq.result (id, result) VALUES (@id, @result);

@@ -13,7 +13,7 @@ BEGIN
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @schedule nvarchar(400), @count bigint;
-    EXEC mq.require_name 'name', @name, 0;
+    EXEC mq_internal.require_name 'name', @name, 0;
     SET @schedule = @name;
     DELETE FROM mq.schedule WITH (ROWLOCK) WHERE name = @schedule;
     SET @count = @@ROWCOUNT;

@@ -18,8 +18,8 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     -- The longest body.
     DECLARE @queue nvarchar(400), @length int = 16777216;
-    EXEC mq.require_name 'type', @type, 1;
-    EXEC mq.require_range 'body_length', @body_length, 0, 16777216;
+    EXEC mq_internal.require_name 'type', @type, 1;
+    EXEC mq_internal.require_range 'body_length', @body_length, 0, 16777216;
     SELECT @queue = @type, @length = COALESCE(@body_length, @length);
     SELECT name, type, cron, time_zone, LEFT(body COLLATE Latin1_General_100_CI_AS_SC, @length) AS body,
         LEFT(headers COLLATE Latin1_General_100_CI_AS_SC, @length) AS headers, CAST(priority AS int) AS priority, group_key,

@@ -15,11 +15,11 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @zone nvarchar(400), @next_at datetime2(7);
-    EXEC mq.require_zone @time_zone;
+    EXEC mq_internal.require_zone @time_zone;
     IF @after < '1970-01-01' OR @after >= '3000-01-01'
-        EXEC mq.raise_error 'invalid_argument', N'after: must be in the years 1970 to 2999';
+        EXEC mq_internal.raise_error 'invalid_argument', N'after: must be in the years 1970 to 2999';
     SELECT @zone = COALESCE(@time_zone, N'UTC'), @after = COALESCE(@after, SYSUTCDATETIME());
-    EXEC mq.next_time @cron, @after, @zone, @next_at OUTPUT;
+    EXEC mq_internal.next_time @cron, @after, @zone, @next_at OUTPUT;
     SELECT @next_at AS next_at;
 END;
 GO

@@ -15,15 +15,15 @@ BEGIN
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7), @schedule nvarchar(400), @found bit = 0;
     DECLARE @id bigint;
     BEGIN TRY
-        EXEC mq.require_name 'name', @name, 0;
+        EXEC mq_internal.require_name 'name', @name, 0;
         SET @schedule = @name;
         IF @own = 1
             BEGIN TRANSACTION;
         SELECT @found = 1 FROM mq.schedule WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE name = @schedule;
         IF @found = 0
-            EXEC mq.raise_error 'not_found', N'name: there is no schedule {}', @name;
+            EXEC mq_internal.raise_error 'not_found', N'name: there is no schedule {}', @name;
         SET @now = SYSUTCDATETIME();
-        EXEC mq.send_occurrence @schedule, @now, @id OUTPUT;
+        EXEC mq_internal.send_occurrence @schedule, @now, @id OUTPUT;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -29,23 +29,23 @@ BEGIN
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
     DECLARE @schedule nvarchar(400), @zone nvarchar(400), @next_at datetime2(7), @created smallint = 0;
     BEGIN TRY
-        EXEC mq.require_name 'name', @name, 0;
-        EXEC mq.require_name 'type', @type, 0;
-        EXEC mq.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
-        EXEC mq.require_zone @time_zone;
-        EXEC mq.require_body 'headers', @headers, 65536, N'64 KiB (65,536 bytes)', 1;
-        EXEC mq.require_headers @headers;
-        EXEC mq.require_range 'priority', @priority, -32768, 32767;
-        EXEC mq.require_name 'group_key', @group_key, 1;
-        EXEC mq.require_range 'overlap', @overlap, 0, 1;
+        EXEC mq_internal.require_name 'name', @name, 0;
+        EXEC mq_internal.require_name 'type', @type, 0;
+        EXEC mq_internal.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
+        EXEC mq_internal.require_zone @time_zone;
+        EXEC mq_internal.require_body 'headers', @headers, 65536, N'64 KiB (65,536 bytes)', 1;
+        EXEC mq_internal.require_headers @headers;
+        EXEC mq_internal.require_range 'priority', @priority, -32768, 32767;
+        EXEC mq_internal.require_name 'group_key', @group_key, 1;
+        EXEC mq_internal.require_range 'overlap', @overlap, 0, 1;
         SELECT @schedule = @name, @zone = COALESCE(@time_zone, N'UTC');
-        EXEC mq.next_time @cron, @now, @zone, @next_at OUTPUT;
+        EXEC mq_internal.next_time @cron, @now, @zone, @next_at OUTPUT;
         IF @next_at IS NULL
-            EXEC mq.raise_error 'invalid_argument', N'cron: no date matches in the next 50 years';
+            EXEC mq_internal.raise_error 'invalid_argument', N'cron: no date matches in the next 50 years';
         IF @own = 1
             BEGIN TRANSACTION;
         -- Of two first calls for a name, the second finds the row.
-        EXEC mq.wait_for_lock 'schedule', @schedule, N'';
+        EXEC mq_internal.wait_for_lock 'schedule', @schedule, N'';
         UPDATE mq.schedule
         SET type = @type,
             body = @body,

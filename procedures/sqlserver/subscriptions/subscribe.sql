@@ -20,21 +20,21 @@ BEGIN
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @id int, @object_id int, @schema nvarchar(128);
     DECLARE @label nvarchar(300), @name nvarchar(400), @words nvarchar(400), @count bigint;
     BEGIN TRY
-        EXEC mq.require_actions @action, 0;
+        EXEC mq_internal.require_actions @action, 0;
         IF (@type IS NULL AND @topic IS NULL) OR (@type IS NOT NULL AND @topic IS NOT NULL)
-            EXEC mq.raise_error 'invalid_argument', N'type: give either a type or a topic';
-        EXEC mq.require_name 'type', @type, 1;
+            EXEC mq_internal.raise_error 'invalid_argument', N'type: give either a type or a topic';
+        EXEC mq_internal.require_name 'type', @type, 1;
         IF @topic IS NOT NULL
-            EXEC mq.require_topic 'topic', @topic, 0;
+            EXEC mq_internal.require_topic 'topic', @topic, 0;
         SELECT @name = COALESCE(@type, N''), @words = COALESCE(@topic, N'');
         -- The messages contain keys of the rows that change.
-        EXEC mq.find_watched @table, 'SELECT', @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
+        EXEC mq_internal.find_watched @table, 'SELECT', @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
         IF @object_id IS NULL
-            EXEC mq.raise_error 'not_found', N'table: there is no table {} any more', @label;
+            EXEC mq_internal.raise_error 'not_found', N'table: there is no table {} any more', @label;
         IF @own = 1
             BEGIN TRANSACTION;
         -- One call at a time: of two equal calls, the second finds the rows of the first.
-        EXEC mq.wait_for_lock 'watch_table', N'', N'';
+        EXEC mq_internal.wait_for_lock 'watch_table', N'', N'';
         INSERT INTO mq.subscription (watched_id, action, type, topic)
         SELECT @id, a.action, @name, @words
         FROM (VALUES ('I'), ('U'), ('D')) AS a (action)

@@ -20,13 +20,13 @@ BEGIN
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @id int, @object_id int, @schema nvarchar(128);
     DECLARE @label nvarchar(300), @name nvarchar(400), @words nvarchar(400), @count bigint;
     BEGIN TRY
-        EXEC mq.require_actions @action, 1;
+        EXEC mq_internal.require_actions @action, 1;
         IF @type IS NOT NULL AND @topic IS NOT NULL
-            EXEC mq.raise_error 'invalid_argument', N'type: give either a type or a topic';
-        EXEC mq.require_name 'type', @type, 1;
-        EXEC mq.require_name 'topic', @topic, 1;
+            EXEC mq_internal.raise_error 'invalid_argument', N'type: give either a type or a topic';
+        EXEC mq_internal.require_name 'type', @type, 1;
+        EXEC mq_internal.require_name 'topic', @topic, 1;
         SELECT @name = @type, @words = @topic;
-        EXEC mq.find_watched @table, 'SELECT', @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
+        EXEC mq_internal.find_watched @table, 'SELECT', @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
         DELETE s

@@ -16,13 +16,13 @@ BEGIN
     DECLARE @label nvarchar(300), @statement nvarchar(max);
     DECLARE @pieces mq.pieces;
     BEGIN TRY
-        EXEC mq.find_watched @table, 'ALTER', @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
+        EXEC mq_internal.find_watched @table, 'ALTER', @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
         IF @object_id IS NOT NULL
         BEGIN
             INSERT INTO @pieces (name, piece) VALUES ('schema', QUOTENAME(@schema)), ('object_id', CAST(@object_id AS nvarchar(11)));
-            SET @statement = mq.fill(N'DROP TRIGGER IF EXISTS {schema}.[mq_watch_{object_id}];', @pieces);
+            SET @statement = mq_internal.fill(N'DROP TRIGGER IF EXISTS {schema}.[mq_watch_{object_id}];', @pieces);
             EXEC sp_executesql @statement;
         END;
         DELETE s FROM mq.subscription AS s WITH (ROWLOCK, FORCESEEK, INDEX (subscription_pk)) WHERE s.watched_id = @id;

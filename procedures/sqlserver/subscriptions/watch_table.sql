@@ -22,9 +22,9 @@ BEGIN
     DECLARE @owner nvarchar(300), @n int = 1, @column nvarchar(300), @made nvarchar(128);
     DECLARE @pieces mq.pieces;
     BEGIN TRY
-        EXEC mq.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @name OUTPUT, @quoted OUTPUT, @label OUTPUT;
+        EXEC mq_internal.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @name OUTPUT, @quoted OUTPUT, @label OUTPUT;
         IF CHARINDEX(N'.', @schema + @name) > 0
-            EXEC mq.raise_error 'unsuitable_table',
+            EXEC mq_internal.raise_error 'unsuitable_table',
                 N'{} has a dot in its name or schema: messages could not distinguish it from a table of another schema', @label;
         WHILE @n > 0
         BEGIN
@@ -32,7 +32,7 @@ BEGIN
             SELECT @column = c.quoted
             FROM sys.indexes AS i
             INNER JOIN sys.index_columns AS x ON x.object_id = i.object_id AND x.index_id = i.index_id
-            INNER JOIN mq.columns_of(@object_id, NULL) AS c ON c.column_id = x.column_id
+            INNER JOIN mq_internal.columns_of(@object_id, NULL) AS c ON c.column_id = x.column_id
             WHERE i.object_id = @object_id AND i.is_primary_key = 1 AND x.key_ordinal = @n;
             IF @column IS NULL
                 BREAK;
@@ -40,10 +40,10 @@ BEGIN
             SET @n = @n + 1;
         END;
         IF @keys IS NULL
-            EXEC mq.raise_error 'unsuitable_table', N'{} has no primary key: messages identify rows by it', @label;
+            EXEC mq_internal.raise_error 'unsuitable_table', N'{} has no primary key: messages identify rows by it', @label;
         -- Only columns that the server itself converts to text: the trigger must not run a user's function.
         SELECT TOP (1) @made = c.name
-        FROM mq.columns_of(@object_id, @keys) AS c
+        FROM mq_internal.columns_of(@object_id, @keys) AS c
         INNER JOIN sys.columns AS s ON s.object_id = @object_id AND s.column_id = c.column_id
         INNER JOIN sys.types AS y ON y.user_type_id = s.user_type_id
         WHERE s.is_computed = 1 OR (y.is_assembly_type = 1 AND y.is_user_defined = 1)
@@ -53,7 +53,7 @@ BEGIN
         ELSE IF HAS_PERMS_BY_NAME(@quoted, 'OBJECT', 'ALTER') = 0
         BEGIN
             INSERT INTO @pieces (name, piece) VALUES ('table', @quoted), ('user', QUOTENAME(CAST(USER_NAME() AS nvarchar(128))));
-            SET @detail = mq.fill(N'{user} must hold ALTER on {table}: GRANT ALTER ON {table} TO {user}', @pieces);
+            SET @detail = mq_internal.fill(N'{user} must hold ALTER on {table}: GRANT ALTER ON {table} TO {user}', @pieces);
         END;
         SELECT @owner = N'WITH EXECUTE AS ''mq_reporter'''
         FROM sys.schemas AS q
@@ -63,10 +63,10 @@ BEGIN
         IF @detail IS NULL AND @owner IS NOT NULL AND COALESCE(HAS_PERMS_BY_NAME(N'mq_reporter', 'USER', 'IMPERSONATE'), 0) = 0
             SET @detail = CONCAT(@label, N' has another owner than the queue: a member of db_owner must call watch_table');
         IF @detail IS NOT NULL
-            EXEC mq.raise_error 'unsuitable_table', @detail;
+            EXEC mq_internal.raise_error 'unsuitable_table', @detail;
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.wait_for_lock 'watch_table', N'', N'';
+        EXEC mq_internal.wait_for_lock 'watch_table', N'', N'';
         SELECT @id = id
         FROM mq.watched WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (watched_table_once))
         WHERE table_schema = @schema AND table_name = @name;
@@ -75,7 +75,7 @@ BEGIN
             INSERT INTO mq.watched (table_schema, table_name) VALUES (@schema, @name);
             SET @id = SCOPE_IDENTITY();
         END;
-        EXEC mq.make_trigger @object_id, @keys, @owner, @id;
+        EXEC mq_internal.make_trigger @object_id, @keys, @owner, @id;
         IF @own = 1
             COMMIT TRANSACTION;
         SELECT CAST(N'' AS nvarchar(max)) AS statement WHERE 1 = 0;

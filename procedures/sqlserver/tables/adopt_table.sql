@@ -35,20 +35,20 @@ BEGIN
     DECLARE @keys nvarchar(4000), @order nvarchar(300), @status nvarchar(300), @bad nvarchar(400), @detail nvarchar(2000);
     DECLARE @all nvarchar(max), @idents nvarchar(max), @types nvarchar(max);
     BEGIN TRY
-        EXEC mq.require_name 'name', @name, 0;
+        EXEC mq_internal.require_name 'name', @name, 0;
         SET @id = @name;
         IF @on_complete COLLATE Latin1_General_100_BIN2 NOT IN (N'keep', N'delete')
-            EXEC mq.raise_error 'invalid_argument', N'on_complete: must be keep or delete';
-        EXEC mq.require_range 'late_seconds', @late_seconds, 0, 315360000;
-        EXEC mq.require_range 'equal_rows', @equal_rows, 0, 1;
-        EXEC mq.require_range 'max_attempts', @max_attempts, 1, 1000;
-        EXEC mq.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @named OUTPUT, @quoted OUTPUT, @label OUTPUT;
+            EXEC mq_internal.raise_error 'invalid_argument', N'on_complete: must be keep or delete';
+        EXEC mq_internal.require_range 'late_seconds', @late_seconds, 0, 315360000;
+        EXEC mq_internal.require_range 'equal_rows', @equal_rows, 0, 1;
+        EXEC mq_internal.require_range 'max_attempts', @max_attempts, 1, 1000;
+        EXEC mq_internal.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @named OUTPUT, @quoted OUTPUT, @label OUTPUT;
         IF @key_columns IS NOT NULL
-            EXEC mq.find_columns 'key_columns', @object_id, @key_columns, @keys OUTPUT;
+            EXEC mq_internal.find_columns 'key_columns', @object_id, @key_columns, @keys OUTPUT;
         IF @order_column IS NOT NULL
-            EXEC mq.find_one_column 'order_column', @object_id, @order_column, @order OUTPUT;
+            EXEC mq_internal.find_one_column 'order_column', @object_id, @order_column, @order OUTPUT;
         IF @status_column IS NOT NULL
-            EXEC mq.find_one_column 'status_column', @object_id, @status_column, @status OUTPUT;
+            EXEC mq_internal.find_one_column 'status_column', @object_id, @status_column, @status OUTPUT;
         SELECT @delete = CASE @on_complete WHEN N'delete' THEN 1 ELSE 0 END, @equal = COALESCE(@equal_rows, 0);
 
         IF @status IS NULL
@@ -58,30 +58,30 @@ BEGIN
             END;
         IF @bad IS NOT NULL
             SET @detail = @bad + N': needs a status_column';
-        ELSE IF EXISTS (SELECT * FROM mq.columns_of(@object_id, @keys) WHERE @keys IS NOT NULL AND quoted = @status)
+        ELSE IF EXISTS (SELECT * FROM mq_internal.columns_of(@object_id, @keys) WHERE @keys IS NOT NULL AND quoted = @status)
             SET @detail = N'key_columns: must not include the status_column';
         ELSE IF @order = @status
             SET @detail = N'order_column: must not be the status_column';
         IF @detail IS NOT NULL
-            EXEC mq.raise_error 'invalid_argument', @detail;
+            EXEC mq_internal.raise_error 'invalid_argument', @detail;
         IF @status IS NOT NULL
-            EXEC mq.require_status @object_id, @status, @ready_value, @active_value, @done_value, @error_value, @delete;
+            EXEC mq_internal.require_status @object_id, @status, @ready_value, @active_value, @done_value, @error_value, @delete;
         IF @late_seconds IS NOT NULL AND (@status IS NOT NULL OR @delete = 1)
-            EXEC mq.raise_error 'invalid_argument', N'late_seconds: allowed only without a status_column and with keep';
+            EXEC mq_internal.raise_error 'invalid_argument', N'late_seconds: allowed only without a status_column and with keep';
         IF @equal_rows = 1 AND @keys IS NOT NULL
-            EXEC mq.raise_error 'invalid_argument', N'equal_rows: allowed only without key_columns';
+            EXEC mq_internal.raise_error 'invalid_argument', N'equal_rows: allowed only without key_columns';
 
-        EXEC mq.require_claimable @object_id, @quoted, @label, @keys, @order, @status, @delete, @equal, @late_seconds;
+        EXEC mq_internal.require_claimable @object_id, @quoted, @label, @keys, @order, @status, @delete, @equal, @late_seconds;
 
         -- Without a key, store the current columns as the identity: a column added later does not change a row's identity.
         IF @keys IS NULL
-            SET @idents = mq.row_identity(@object_id, NULL, @status, 'list');
+            SET @idents = mq_internal.row_identity(@object_id, NULL, @status, 'list');
         SET @all = CONCAT(COALESCE(@keys, @idents), N', ' + @order, N', ' + @status);
-        SELECT @types = mq.column_types(@object_id, @all), @max_attempts = COALESCE(@max_attempts, 10);
+        SELECT @types = mq_internal.column_types(@object_id, @all), @max_attempts = COALESCE(@max_attempts, 10);
 
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.add_polled @id, @schema, @named, @keys, @order, @status, @ready_value, @active_value, @done_value, @error_value, @delete,
+        EXEC mq_internal.add_polled @id, @schema, @named, @keys, @order, @status, @ready_value, @active_value, @done_value, @error_value, @delete,
             @late_seconds, @equal, @max_attempts, @idents, @types, @created OUTPUT;
         IF @own = 1
             COMMIT TRANSACTION;

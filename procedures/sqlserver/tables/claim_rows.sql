@@ -24,16 +24,16 @@ BEGIN
     DECLARE @key uniqueidentifier = NEWID(), @left int, @seconds int, @now datetime2(7), @until datetime2(7);
     DECLARE @top int, @took int, @count int, @from_place bit = 0, @status nvarchar(300), @place bit = 0, @swept bit = 0;
     BEGIN TRY
-        EXEC mq.require_name 'name', @name, 0;
-        EXEC mq.require_range 'size', @size, 1, 10000;
-        EXEC mq.require_name 'reader', @reader, 1;
-        EXEC mq.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
+        EXEC mq_internal.require_name 'name', @name, 0;
+        EXEC mq_internal.require_range 'size', @size, 1, 10000;
+        EXEC mq_internal.require_name 'reader', @reader, 1;
+        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
         SELECT @table = @name, @left = COALESCE(@size, 1), @seconds = COALESCE(@lease_seconds, 60), @who = @reader;
-        SET @who = mq.reader_name(@who);
+        SET @who = mq_internal.reader_name(@who);
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.lock_polled @table;
-        EXEC mq.require_rights @table, 1;
+        EXEC mq_internal.lock_polled @table;
+        EXEC mq_internal.require_rights @table, 1;
         SELECT @status = status_column,
             @place = CASE
                 WHEN status_column IS NOT NULL OR (on_complete = 'delete' AND key_columns IS NULL) THEN 0
@@ -43,9 +43,9 @@ BEGIN
         FROM mq.polled WHERE name = @table;
         SET @until = DATEADD(SECOND, @seconds, @now);
 
-        EXEC mq.rescue_rows @table, @now;
+        EXEC mq_internal.rescue_rows @table, @now;
         -- Rows to retry come first.
-        EXEC mq.take_due @table, @key, @left, @now, @who, @count OUTPUT;
+        EXEC mq_internal.take_due @table, @key, @left, @now, @who, @count OUTPUT;
         SET @left = @left - @count;
 
         -- Look for rows at active_value without an entry once a second, and when the claim has too few rows.
@@ -55,7 +55,7 @@ BEGIN
         )
         BEGIN
             SET @top = CASE WHEN @left < 1000 THEN @left ELSE 1000 END;
-            EXEC mq.pick_lost @table, @key, @top, @now, @who, @count OUTPUT;
+            EXEC mq_internal.pick_lost @table, @key, @top, @now, @who, @count OUTPUT;
             SELECT @left = @left - @count, @swept = 1;
             UPDATE mq.polled_place SET swept_at = @now WHERE name = @table;
         END;
@@ -70,7 +70,7 @@ BEGIN
         WHILE @left > 0
         BEGIN
             SET @top = CASE WHEN @left < 1000 THEN @left ELSE 1000 END;
-            EXEC mq.pick_rows @table, @key, @top, @from_place, @now, @who, @took OUTPUT;
+            EXEC mq_internal.pick_rows @table, @key, @top, @from_place, @now, @who, @took OUTPUT;
             IF @place = 1 AND @took > 0
                 UPDATE p
                 SET place = e.place, place_hash = e.ident_hash, copies = e.copies,
@@ -85,11 +85,11 @@ BEGIN
             IF @took < @top
                 SET @from_place = 0;
         END;
-        EXEC mq.take_new @table, @key, @count OUTPUT;
+        EXEC mq_internal.take_new @table, @key, @count OUTPUT;
         IF @left > 0 AND @swept = 0
         BEGIN
             SET @top = CASE WHEN @left < 1000 THEN @left ELSE 1000 END;
-            EXEC mq.pick_lost @table, @key, @top, @now, @who, @count OUTPUT;
+            EXEC mq_internal.pick_lost @table, @key, @top, @now, @who, @count OUTPUT;
         END;
 
         IF EXISTS (SELECT * FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch)) WHERE batch_key = @key)

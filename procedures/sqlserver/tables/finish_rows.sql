@@ -26,10 +26,10 @@ BEGIN
     BEGIN TRY
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;
+        EXEC mq_internal.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;
         IF @name IS NOT NULL
         BEGIN
-            EXEC mq.require_rights @name, 1;
+            EXEC mq_internal.require_rights @name, 1;
             SELECT @ready = ready_value, @status = status_column, @most = max_attempts,
                 @keeps = CASE WHEN status_column IS NULL AND on_complete = 'keep' THEN 1 ELSE 0 END
             FROM mq.polled WHERE name = @name;
@@ -45,10 +45,10 @@ BEGIN
             IF DATALENGTH(@failures) > 0
             BEGIN
                 INSERT INTO @lines (n, id, retry, error, valid, valid_error)
-                SELECT n, id, retry, error, valid, valid_error FROM mq.read_failures(@failures);
+                SELECT n, id, retry, error, valid, valid_error FROM mq_internal.read_failures(@failures);
                 SELECT @bad = MIN(n) FROM @lines WHERE valid = 0;
                 SELECT @bad_error = MIN(n) FROM @lines WHERE valid_error = 0;
-                EXEC mq.require_failures @bad, @bad_error;
+                EXEC mq_internal.require_failures @bad, @bad_error;
                 -- Of two lines for one row, the first counts. Without a status, nothing is written to a failed row.
                 WHILE @from <= (SELECT MAX(n) FROM @lines)
                 BEGIN
@@ -67,9 +67,9 @@ BEGIN
             END;
             IF @keeps = 0
             BEGIN
-                EXEC mq.write_rows @name, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
+                EXEC mq_internal.write_rows @name, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
                 IF @problem IS NOT NULL
-                    EXEC mq.raise_error @problem, @detail;
+                    EXEC mq_internal.raise_error @problem, @detail;
             END;
             WHILE @took > 0
             BEGIN
@@ -86,7 +86,7 @@ BEGIN
                 WHERE e.batch_key = @key AND e.todo = 'D' AND e.refused = 0;
                 SELECT @took = @@ROWCOUNT, @gone = @gone + @@ROWCOUNT;
             END;
-            EXEC mq.fail_rows @name, @key, 1, @failed OUTPUT, @dead OUTPUT, @lost OUTPUT;
+            EXEC mq_internal.fail_rows @name, @key, 1, @failed OUTPUT, @dead OUTPUT, @lost OUTPUT;
             SET @gone = @gone + @lost;
             -- A row that the table refuses has failed.
             SET @took = 1;
@@ -100,7 +100,7 @@ BEGIN
             END;
             IF @refused > 0
             BEGIN
-                EXEC mq.fail_rows @name, @key, 0, @again OUTPUT, @died OUTPUT, @lost OUTPUT;
+                EXEC mq_internal.fail_rows @name, @key, 0, @again OUTPUT, @died OUTPUT, @lost OUTPUT;
                 SELECT @failed = @failed + @again, @dead = @dead + @died, @gone = @gone + @lost;
             END;
         END;

@@ -14,13 +14,13 @@ BEGIN
     -- For this call only: it skips locked rows, which higher isolation levels do not allow.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400);
-    EXEC mq.require_name 'name', @name, 1;
+    EXEC mq_internal.require_name 'name', @name, 1;
     SET @id = @name;
     SELECT p.name, CONCAT(CASE WHEN p.table_schema <> N'dbo' THEN p.table_schema + N'.' END, p.table_name) AS [table],
-        mq.name_list(p.key_columns) AS key_columns, (SELECT name FROM mq.split_names(p.order_column, N',') WHERE n = 1) AS order_column,
-        (SELECT name FROM mq.split_names(p.status_column, N',') WHERE n = 1) AS status_column, p.ready_value, p.active_value, p.done_value,
+        mq_internal.name_list(p.key_columns) AS key_columns, (SELECT name FROM mq_internal.split_names(p.order_column, N',') WHERE n = 1) AS order_column,
+        (SELECT name FROM mq_internal.split_names(p.status_column, N',') WHERE n = 1) AS status_column, p.ready_value, p.active_value, p.done_value,
         p.error_value, p.on_complete, p.late_seconds, CAST(p.equal_rows AS smallint) AS equal_rows, p.max_attempts,
-        mq.count_polled(p.name, 'A') AS active, mq.count_polled(p.name, 'N') AS waiting, mq.count_polled(p.name, 'E') AS dead
+        mq_internal.count_polled(p.name, 'A') AS active, mq_internal.count_polled(p.name, 'N') AS waiting, mq_internal.count_polled(p.name, 'E') AS dead
     FROM mq.polled AS p WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
     WHERE @id IS NULL OR p.name = @id
     ORDER BY p.name;

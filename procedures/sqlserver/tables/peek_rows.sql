@@ -17,15 +17,15 @@ BEGIN
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @id nvarchar(400), @top int, @which char(1);
-    EXEC mq.require_name 'name', @name, 0;
+    EXEC mq_internal.require_name 'name', @name, 0;
     IF @state COLLATE Latin1_General_100_BIN2 NOT IN (N'A', N'N', N'E') OR LEN(@state + N'.') <> 2
-        EXEC mq.raise_error 'invalid_argument', N'state: must be A, N or E';
-    EXEC mq.require_range 'size', @size, 1, 10000;
+        EXEC mq_internal.raise_error 'invalid_argument', N'state: must be A, N or E';
+    EXEC mq_internal.require_range 'size', @size, 1, 10000;
     SELECT @id = @name, @top = COALESCE(@size, 100), @which = @state;
     IF NOT EXISTS (SELECT * FROM mq.polled WHERE name = @id)
-        EXEC mq.raise_error 'not_found', N'name: no table is adopted as {}', @id;
+        EXEC mq_internal.raise_error 'not_found', N'name: no table is adopted as {}', @id;
     -- Keys and errors are data of the table: only those who may read the table see them.
-    EXEC mq.require_rights @id, 0;
+    EXEC mq_internal.require_rights @id, 0;
     SELECT TOP (@top) e.id, e.key_json AS [key], e.state, e.attempts, e.reader, COALESCE(b.lease_until, e.run_at) AS run_at, e.error
     FROM mq.polled_row AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (polled_row_due))
     LEFT JOIN mq.polled_batch AS b WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON b.batch_key = e.batch_key

@@ -18,10 +18,10 @@ BEGIN
     BEGIN TRY
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;
+        EXEC mq_internal.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;
         IF @name IS NOT NULL
         BEGIN
-            EXEC mq.require_rights @name, 1;
+            EXEC mq_internal.require_rights @name, 1;
             WHILE @took > 0
             BEGIN
                 UPDATE TOP (1000) e
@@ -30,7 +30,7 @@ BEGIN
                 WHERE e.batch_key = @key AND e.todo IS NULL;
                 SET @took = @@ROWCOUNT;
             END;
-            EXEC mq.fail_rows @name, @key, 0, @count OUTPUT, @dead OUTPUT, @gone OUTPUT;
+            EXEC mq_internal.fail_rows @name, @key, 0, @count OUTPUT, @dead OUTPUT, @gone OUTPUT;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

@@ -17,18 +17,18 @@ BEGIN
     DECLARE @ready nvarchar(max), @count bigint = 0, @took int = 1, @there int, @problem varchar(200), @detail nvarchar(2000);
     DECLARE @batches TABLE (batch_key uniqueidentifier NOT NULL PRIMARY KEY);
     BEGIN TRY
-        EXEC mq.require_name 'name', @name, 0;
+        EXEC mq_internal.require_name 'name', @name, 0;
         SET @table = @name;
         IF @own = 1
             BEGIN TRANSACTION;
         SELECT @count = COUNT(*) FROM mq.polled_place WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE name = @table;
         IF @count > 0
         BEGIN
-            SELECT @ready = ready_value, @there = mq.table_facts(CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name)))
+            SELECT @ready = ready_value, @there = mq_internal.table_facts(CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name)))
             FROM mq.polled WHERE name = @table;
             -- To release a table that was dropped, the role is enough.
             IF @there > 0
-                EXEC mq.require_rights @table, 1;
+                EXEC mq_internal.require_rights @table, 1;
             -- Read the keys first, then delete each row by its primary key, to avoid deadlocks.
             INSERT INTO @batches (batch_key) SELECT batch_key FROM mq.polled_batch WITH (ROWLOCK, READCOMMITTEDLOCK) WHERE name = @table;
             DELETE b FROM @batches AS k INNER JOIN mq.polled_batch AS b WITH (ROWLOCK) ON b.batch_key = k.batch_key
@@ -43,8 +43,8 @@ BEGIN
             END;
             -- Nothing is written if the table was dropped. reset_active also finds claimed rows without an entry, and works
             -- after a column was changed, because it reads only the status.
-            EXEC mq.write_rows @table, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
-            EXEC mq.reset_active @table;
+            EXEC mq_internal.write_rows @table, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
+            EXEC mq_internal.reset_active @table;
             SET @took = 1;
             WHILE @took > 0
             BEGIN

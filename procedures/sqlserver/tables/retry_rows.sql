@@ -18,12 +18,12 @@ BEGIN
     DECLARE @error nvarchar(max), @status nvarchar(300), @count bigint = 0, @problem varchar(200), @detail nvarchar(2000);
     DECLARE @now datetime2(7), @took int = 1;
     BEGIN TRY
-        EXEC mq.require_name 'name', @name, 0;
+        EXEC mq_internal.require_name 'name', @name, 0;
         SET @table = @name;
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq.lock_polled @table;
-        EXEC mq.require_rights @table, 1;
+        EXEC mq_internal.lock_polled @table;
+        EXEC mq_internal.require_rights @table, 1;
         SELECT @error = error_value, @status = status_column, @now = SYSUTCDATETIME() FROM mq.polled WHERE name = @table;
         WHILE @took > 0 AND @count < 10000
         BEGIN
@@ -39,9 +39,9 @@ BEGIN
             SET @took = @@ROWCOUNT;
             IF @took > 0 AND @status IS NOT NULL
             BEGIN
-                EXEC mq.write_rows @table, @key, @error, 0, @problem OUTPUT, @detail OUTPUT;
+                EXEC mq_internal.write_rows @table, @key, @error, 0, @problem OUTPUT, @detail OUTPUT;
                 IF @problem IS NOT NULL
-                    EXEC mq.raise_error @problem, @detail;
+                    EXEC mq_internal.raise_error @problem, @detail;
                 DELETE e
                 FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
                 WHERE e.batch_key = @key AND e.todo = 'Y' AND e.hit <> 1;

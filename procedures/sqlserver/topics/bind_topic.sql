@@ -18,15 +18,15 @@ BEGIN
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @name nvarchar(400), @words nvarchar(400);
     DECLARE @created smallint;
     BEGIN TRY
-        EXEC mq.require_topic 'pattern', @pattern, 1;
-        EXEC mq.require_name 'type', @type, 0;
+        EXEC mq_internal.require_topic 'pattern', @pattern, 1;
+        EXEC mq_internal.require_name 'type', @type, 0;
         SELECT @words = @pattern, @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
         -- Of two equal calls, the second finds the row of the first.
-        EXEC mq.wait_for_lock 'topic', @words, @name;
+        EXEC mq_internal.wait_for_lock 'topic', @words, @name;
         INSERT INTO mq.binding (pattern, type, prefix)
-        SELECT @words, @name, mq.topic_prefix(@words)
+        SELECT @words, @name, mq_internal.topic_prefix(@words)
         WHERE NOT EXISTS (
             SELECT * FROM mq.binding WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (binding_pk))
             WHERE pattern = @words AND type = @name

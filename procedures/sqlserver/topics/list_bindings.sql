@@ -17,8 +17,8 @@ BEGIN
         SELECT pattern, type FROM mq.binding ORDER BY pattern, type;
     ELSE
     BEGIN
-        EXEC mq.require_topic 'topic', @topic, 0;
-        SELECT pattern, type FROM mq.matching_bindings(@topic) ORDER BY pattern, type;
+        EXEC mq_internal.require_topic 'topic', @topic, 0;
+        SELECT pattern, type FROM mq_internal.matching_bindings(@topic) ORDER BY pattern, type;
     END;
 END;
 GO

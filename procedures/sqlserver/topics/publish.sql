@@ -28,22 +28,22 @@ BEGIN
     DECLARE @type nvarchar(400) = REPLICATE(NCHAR(1), 400), @id bigint, @created smallint, @changed smallint, @count bigint = 0;
     DECLARE @types TABLE (type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY NONCLUSTERED);
     BEGIN TRY
-        EXEC mq.require_topic 'topic', @topic, 0;
-        SET @headers = mq.topic_headers(@topic, @headers);
+        EXEC mq_internal.require_topic 'topic', @topic, 0;
+        SET @headers = mq_internal.topic_headers(@topic, @headers);
         IF @headers IS NULL
-            EXEC mq.raise_error 'invalid_argument', N'headers: must be a JSON object with unique names';
-        EXEC mq.require_message @body, @run_at OUTPUT, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source,
+            EXEC mq_internal.raise_error 'invalid_argument', N'headers: must be a JSON object with unique names';
+        EXEC mq_internal.require_message @body, @run_at OUTPUT, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source,
             @delay_seconds, @on_conflict, @now;
         IF @own = 1
             BEGIN TRANSACTION;
-        INSERT INTO @types (type) SELECT type FROM mq.topic_types(@topic);
+        INSERT INTO @types (type) SELECT type FROM mq_internal.topic_types(@topic);
         -- In the order of their names: two publishers with the same dedup_key lock in the same order and do not deadlock.
         WHILE @type IS NOT NULL
         BEGIN
             SET @type = (SELECT MIN(type) FROM @types WHERE type > @type);
             IF @type IS NOT NULL
             BEGIN
-                EXEC mq.send_one @type, @body, @run_at, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source,
+                EXEC mq_internal.send_one @type, @body, @run_at, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source,
                     @on_conflict, @now, @id OUTPUT, @created OUTPUT, @changed OUTPUT;
                 SET @count = @count + @created;
             END;

@@ -16,8 +16,8 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @name nvarchar(400), @words nvarchar(400), @count bigint;
     BEGIN TRY
-        EXEC mq.require_name 'pattern', @pattern, 1;
-        EXEC mq.require_name 'type', @type, 1;
+        EXEC mq_internal.require_name 'pattern', @pattern, 1;
+        EXEC mq_internal.require_name 'type', @type, 1;
         SELECT @words = @pattern, @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;

@@ -114,7 +114,7 @@ def listed(session: Session, procedure: str, *arguments: Any) -> list[Row]:
 
 def _absent(session: Session, procedure: str) -> set[str]:
     with suppress(Forbidden):
-        return {contract.load().every[procedure].area} - contract.CORE - session.areas()
+        return {contract.load().every[procedure].area}.difference(session.areas())
     return set()
 
 

@@ -59,8 +59,9 @@ def doctor(database: Url = None, json: Json = False) -> int:
 def _unknown(looking: Looking) -> list[Row]:
     """A row about the incidents that are not looked for, because an area is not installed."""
     kinds = [kind for kind, area in incidents.NEEDS.items() if area in looking.absent]
-    detail = f"not looked for: {', '.join(kinds)}; {how_to_add(looking.absent)}"
-    return [_check("incidents", "ok", None, "", detail)] if kinds else []
+    if not kinds:
+        return []
+    return [_check("incidents", "ok", None, "", f"not looked for: {', '.join(kinds)}; {how_to_add(looking.absent)}")]
 
 
 def _part(name: str, work: Callable[[], list[Row]]) -> list[Row]:

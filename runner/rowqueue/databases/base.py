@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from .. import contract
 from ..errors import Expected
+from .indexes import indexes
 
 Row = dict[str, Any]
 Values = Sequence[Any]
@@ -117,6 +118,16 @@ class Session(ABC):
         Raises QueueError, Conflict, Disconnected, SchemaMissing or DatabaseError.
         """
 
+    def areas(self) -> tuple[str, ...]:
+        """The areas that are installed, in the contract's order. Raises as `call`."""
+        return areas_in((row["kind"], row["name"]) for row in self.call("installed_files"))
+
+    def require(self, area: str) -> None:
+        """Raise AreaMissing when an area is not installed. A user who may not read that is not refused."""
+        with suppress(Forbidden):
+            if area not in self.areas():
+                raise AreaMissing(how_to_add([area]))
+
     def fetch(self, procedure: str, *arguments: Any) -> Rows:
         """As `call`, for many rows: returns a function that converts them to tuples of the contract's columns.
 
@@ -125,17 +136,6 @@ class Session(ABC):
         rows = self.call(procedure, *arguments)
         names = [column.name for column in contract.load().procedures[procedure].columns]
         return lambda: [[row[name] for name in names] for row in rows]
-
-    def areas(self) -> frozenset[str]:
-        """The areas that are installed in the database. Raises SchemaMissing when nothing is installed."""
-        known = contract.load().every
-        return frozenset(known[row["name"]].area for row in self.call("installed_files") if row["name"] in known)
-
-    def require(self, area: str) -> None:
-        """Raise AreaMissing when an area is not installed. A user who may not read that is not refused."""
-        with suppress(Forbidden):
-            if area not in self.areas():
-                raise AreaMissing(how_to_add([area]))
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Any]:
@@ -169,14 +169,22 @@ class Session(ABC):
         """Close the connection; never raises."""
 
 
+# The kinds of records. An area, or an index that a migration creates, is recorded like a file with an empty text.
+MIGRATION, AREA, INDEX, PROCEDURE, GRANTS = "migration", "area", "index", "procedure", "grants"
+
+
 @dataclass(frozen=True)
 class SqlFile:
-    """One SQL file of the queue. `kind`: migration or procedure. `name`: without its suffix."""
+    """One SQL file of the queue, or an area of it. `name`: without its suffix; of grants, with the area before it.
+
+    `comment`: the first line of a public object's file, for the database's catalog.
+    """
 
     kind: str
     name: str
     sha256: str
     text: str
+    comment: str = ""
 
 
 @dataclass(frozen=True)
@@ -187,6 +195,12 @@ class Installed:
     kind: str
     sha256: str
     changed: bool
+
+
+def areas_in(records: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """The areas among the kinds and names of records; all areas if there are none."""
+    recorded = {name for kind, name in records if kind == AREA}
+    return tuple(name for name in contract.load().areas if not recorded or name in recorded)
 
 
 @dataclass(frozen=True)
@@ -213,6 +227,8 @@ class Database(ABC):
     undoes_ddl: ClassVar[bool] = False
     # The scheme of this engine's yoyo-migrations backend.
     yoyo_scheme: ClassVar[str]
+    # What the server calls a primary key without a name, with {} for its table.
+    unnamed_key: ClassVar[str] = ""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -229,6 +245,10 @@ class Database(ABC):
     def installing(self) -> AbstractContextManager[None]:
         """Hold the installation lock: installers run one after the other. A crash releases it."""
 
+    def indexes(self, migration: str) -> list[str]:
+        """The indexes that the text of a migration creates, as TABLE.INDEX in the spelling of the catalog."""
+        return indexes(migration, self.unnamed_key)
+
     def fitted(self, files: Sequence[SqlFile]) -> list[SqlFile]:
         """These files, with the text for this server's version where a file has several."""
         return list(files)
@@ -238,7 +258,12 @@ class Database(ABC):
         rows = self._recorded()
         if rows is None:
             return None
-        return {name: Installed(name, kind, sha256, bool(changed)) for name, kind, sha256, changed in rows}
+        return {row[0]: Installed(*row[:3], bool(row[3])) for row in rows if row[1] != INDEX}
+
+    def areas(self) -> tuple[str, ...] | None:
+        """The areas that are installed, in the contract's order; None when the queue is not installed."""
+        installed = self.installed()
+        return None if installed is None else areas_in((entry.kind, name) for name, entry in installed.items())
 
     @abstractmethod
     def _recorded(self) -> list[tuple[str, str, str, Any]] | None:

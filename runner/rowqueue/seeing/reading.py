@@ -42,7 +42,7 @@ class Looking:
         self.session = session
         self.left_out: list[str] = []
         self.absent: list[str] = []
-        self._areas = frozenset[str]()
+        self._areas: tuple[str, ...] = ()
         self._areas_until = 0.0
         self._parts = Parts()
         self._kept: dict[Any, _Kept] = {}
@@ -88,7 +88,7 @@ class Looking:
             self.absent.append(area)
         return False
 
-    def _installed(self) -> frozenset[str]:
+    def _installed(self) -> tuple[str, ...]:
         if time.monotonic() >= self._areas_until:
             seconds = AREAS_SECONDS
             try:
@@ -96,7 +96,7 @@ class Looking:
             except Disconnected:
                 raise
             except Exception as error:  # the calls then say what is wrong
-                self._areas = frozenset(contract.AREAS)
+                self._areas = tuple(contract.load().areas)
                 seconds = FORBIDDEN_SECONDS if isinstance(error, Forbidden) else OVERVIEW_SECONDS
             self._areas_until = time.monotonic() + seconds
         return self._areas

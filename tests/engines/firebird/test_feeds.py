@@ -131,7 +131,7 @@ def test_rows_longer_than_a_varchar_are_whole(sql: Sql, session: Session) -> Non
 
 @pytest.mark.parametrize("number", [1.7976931348623157e308, 5e-324, 1e23, -2.2250738585072014e-308, 0.1 + 0.2, 1e-5])
 def test_a_number_has_as_many_digits_as_read_back_the_same(sql: Sql, number: float) -> None:
-    text = "SELECT CAST(mq_number_text(CAST(%s AS DOUBLE PRECISION), 0) AS VARCHAR(40)) AS t FROM rdb$database"
+    text = "SELECT CAST(imq_number_text(CAST(%s AS DOUBLE PRECISION), 0) AS VARCHAR(40)) AS t FROM rdb$database"
     [row] = sql(text, number)
     assert float(row["t"]) == json.loads(row["t"]) == number
 

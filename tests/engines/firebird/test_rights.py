@@ -20,7 +20,10 @@ Sql = Callable[..., list[dict[str, Any]]]
 
 
 def names(sql: Sql, kind: str, column: str, where: str = "1 = 1") -> list[str]:
-    rows = sql(f"SELECT TRIM(rdb${column}) AS name FROM rdb${kind} WHERE rdb${column} STARTING WITH 'MQ_' AND {where}")
+    rows = sql(
+        f"SELECT TRIM(rdb${column}) AS name FROM rdb${kind}"
+        f" WHERE (rdb${column} STARTING WITH 'MQ_' OR rdb${column} STARTING WITH 'IMQ_') AND {where}"
+    )
     return [row["name"] for row in rows]
 
 
@@ -75,8 +78,8 @@ def test_no_role_changes_a_table_or_reaches_a_sequence_or_an_exception(
 
 def test_no_role_calls_or_changes_an_internal_procedure(user: Client, sql: Sql) -> None:
     procedures = names(sql, "procedures", "procedure_name")
-    internal = [name for name in procedures if name.removeprefix("MQ_").lower() not in PUBLISHED]
-    assert len(procedures) - len(internal) == len(PUBLISHED) and "MQ_SETTLE" in internal
+    internal = [name for name in procedures if name.startswith("IMQ_")]
+    assert len(procedures) - len(internal) == len(PUBLISHED) and "IMQ_COMPLETE_MESSAGES" in internal
     for name in internal:
         rows = sql(
             "SELECT COUNT(*) AS n FROM rdb$procedure_parameters"
@@ -101,6 +104,7 @@ def test_nothing_is_granted_to_everybody_and_roles_may_only_execute_and_read(sql
         "SELECT TRIM(p.rdb$user) AS who, TRIM(p.rdb$relation_name) AS name, TRIM(p.rdb$privilege) AS may,"
         " p.rdb$object_type AS kind, p.rdb$user_type AS holder, COALESCE(p.rdb$grant_option, 0) AS passed_on"
         " FROM rdb$user_privileges AS p WHERE p.rdb$relation_name STARTING WITH 'MQ_'"
+        " OR p.rdb$relation_name STARTING WITH 'IMQ_'"
     )
     assert [row for row in rows if row["who"] == "PUBLIC"] == []
     given = [row for row in rows if row["holder"] == 13]
@@ -110,7 +114,7 @@ def test_nothing_is_granted_to_everybody_and_roles_may_only_execute_and_read(sql
     expected = {(role.upper(), f"MQ_{name.upper()}") for name, one in CONTRACT.procedures.items() for role in one.roles}
     expected |= {(role.upper(), "MQ_UTC_NOW") for role in ROLES}
     # A statement on a user's table has its caller's rights, and calls these: they read and write nothing.
-    texts = ("MQ_ESCAPE_JSON", "MQ_NUMBER_TEXT", "MQ_BASE64", "MQ_UTF8_BYTES")
+    texts = ("IMQ_ESCAPE_JSON", "IMQ_NUMBER_TEXT", "IMQ_BASE64", "IMQ_UTF8_BYTES")
     expected |= {(role, name) for role in ("MQ_CONSUMER", "MQ_OPERATOR") for name in texts}
     assert {(row["who"], row["name"]) for row in given if row["may"] == "X"} == expected
 

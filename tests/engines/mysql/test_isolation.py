@@ -244,12 +244,12 @@ def test_figures_that_the_performance_schema_does_not_record_are_ignored(shown: 
 def test_only_sessions_with_another_isolation_level_are_checked(shown: Callable[[], Client]) -> None:
     client = shown()
     client.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-    [made] = rows(client, "SHOW CREATE PROCEDURE mq_transaction_level")
-    rows(client, "DROP PROCEDURE mq_transaction_level")
+    [made] = rows(client, "SHOW CREATE PROCEDURE imq_transaction_level")
+    rows(client, "DROP PROCEDURE imq_transaction_level")
     try:
         client.execute("START TRANSACTION")
         assert claim(client, "q") == []
         client.execute("COMMIT")
     finally:
         rows(client, made["Create Procedure"])
-        rows(client, f"GRANT EXECUTE ON PROCEDURE mq_transaction_level TO {OWNER}")
+        rows(client, f"GRANT EXECUTE ON PROCEDURE imq_transaction_level TO {OWNER}")

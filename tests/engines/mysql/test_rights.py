@@ -19,7 +19,7 @@ CONTRACT = contract.load()
 QUOTED = "'mq_owner'@'localhost'"
 PUBLISHED = set(CONTRACT.procedures_of("mysql"))
 VIEWS = {"message_state", "message_overview"}
-INTERNAL = set(CONTRACT.objects("mysql")) - PUBLISHED - VIEWS
+INTERNAL = set(CONTRACT.internals("mysql"))
 ROLES = {"mq_producer", "mq_consumer", "mq_operator", "mq_viewer"}
 OWNER = "mq_owner@localhost"
 # What touches a user's table, and what that calls.
@@ -28,6 +28,7 @@ AS_THE_CALLER = {
     *("create_feed", "publish_feed", "fetch_feed", "feed_stats", "watch_table"),
     *(
         "run",
+        "grant_to",
         "find_table",
         "find_columns",
         "find_one_column",
@@ -53,7 +54,7 @@ AS_THE_CALLER = {
         "pick_lost",
         "write_rows",
     ),
-    *("fail_rows", "lost_index"),
+    *("fail_rows", "missing_index"),
 }
 CALLED_BY_CALLERS = (AS_THE_CALLER & INTERNAL) | {
     *("require_name", "require_range", "require_key", "require_read_committed", "raise_error", "reader_name"),
@@ -81,9 +82,9 @@ def test_the_database_holds_the_procedures_of_the_contract_and_no_other_program(
         "SELECT routine_name AS name, routine_type AS type, definer AS definer, security_type AS security"
         " FROM information_schema.routines WHERE routine_schema = DATABASE()"
     )
-    assert {row["name"] for row in rows} == {f"mq_{name}" for name in PUBLISHED | INTERNAL}
+    assert {row["name"] for row in rows} == {*map(CONTRACT.prefixed, PUBLISHED | INTERNAL)}
     assert {(row["type"], row["definer"]) for row in rows} == {("PROCEDURE", OWNER)}
-    assert {row["name"][3:] for row in rows if row["security"] == "INVOKER"} == AS_THE_CALLER
+    assert {row["name"].partition("_")[2] for row in rows if row["security"] == "INVOKER"} == AS_THE_CALLER
     assert sql("SELECT 1 FROM information_schema.events WHERE event_schema = DATABASE()") == []
     # Other tests' tables are watched.
     triggers = sql(
@@ -97,7 +98,7 @@ def granted(sql: Sql, name: str) -> set[str]:
     rows = sql(
         "SELECT user, host, proc_priv AS rights FROM mysql.procs_priv WHERE db = DATABASE() AND routine_name = %s"
         " AND CONCAT(user, '@', host) <> CURRENT_USER()",
-        f"mq_{name}",
+        CONTRACT.prefixed(name),
     )
     assert all(row["rights"].lower() == "execute" for row in rows)
     return {OWNER if row["user"] == "mq_owner" else row["user"] for row in rows}
@@ -277,7 +278,7 @@ def test_arguments_are_values_and_no_table_can_be_read_or_changed(attacker: tupl
         "UPDATE mq_message SET body = ''",
         "INSERT INTO mq_queue (type) VALUES ('x')",
         "DELETE FROM mq_ready",
-        "CALL mq_erase_archived(NULL, NULL, 1, @count)",
+        "CALL imq_erase_archived(NULL, NULL, 1, @count)",
         "CREATE PROCEDURE mq_mine() SELECT 1",
         "DROP PROCEDURE mq_send",
         "ALTER TABLE mq_message COMMENT = 'mine'",
@@ -362,7 +363,7 @@ def test_the_tables_of_another_databases_queue_are_refused_and_out_of_reach(
         f'{{"name":"s{own}","schema":"{schema}","table":"{table}","ident_columns":"[]","deletes":1,"equal":0,"max":1}}'
     )
     with pytest.raises(pymysql.MySQLError, match="unsuitable_table"):
-        connection.execute(f"CALL {queue}.mq_add_polled('{settings}', @created)")
+        connection.execute(f"CALL {queue}.imq_add_polled('{settings}', @created)")
     assert sql("SELECT COUNT(*) AS n FROM mq_polled WHERE name = %s", f"s{own}") == [{"n": 0}]
     server.drop_database(other)
 
@@ -391,9 +392,9 @@ def test_text_stored_by_another_user_is_never_executed_as_the_caller(
                 " NULL, NULL, NULL, NULL)",
             )
             connection.execute("BEGIN")
-            connection.execute(f"CALL {queue}.mq_open_claim('{name}', 10, 'r', 0, @key, @table, @due)")
+            connection.execute(f"CALL {queue}.imq_open_claim('{name}', 10, 'r', 0, @key, @table, @due)")
             connection.execute(
-                f"CALL {queue}.mq_add_claims(@key, 1, JSON_ARRAY(JSON_ARRAY(%s, '{{}}', %s, '{{}}', 1)), NULL, 1,"
+                f"CALL {queue}.imq_add_claims(@key, 1, JSON_ARRAY(JSON_ARRAY(%s, '{{}}', %s, '{{}}', 1)), NULL, 1,"
                 " @a, @b)",
                 [evil, evil],
             )

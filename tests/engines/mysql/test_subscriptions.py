@@ -143,8 +143,8 @@ def test_a_table_is_registered_under_its_own_name_only(sql: Sql, server: Server,
         sql(f"GRANT SELECT, TRIGGER ON {name} TO {login}@'%'")
         cursor = client.cursor()
         with pytest.raises(Exception, match=f"unsuitable_table: the table is {name}"):
-            cursor.execute("CALL mq_add_watched(DATABASE(), %s, %s)", [name, "payroll"])
-        cursor.execute("CALL mq_add_watched(DATABASE(), %s, %s)", [name, name])
+            cursor.execute("CALL imq_add_watched(DATABASE(), %s, %s)", [name, "payroll"])
+        cursor.execute("CALL imq_add_watched(DATABASE(), %s, %s)", [name, name])
     assert sql("SELECT label FROM mq_watched WHERE label IN ('payroll', %s)", name) == [{"label": name}]
     sql("DELETE FROM mq_watched WHERE label = %s", name)
     sql(f"DROP TABLE {name}")

@@ -160,7 +160,8 @@ def test_internal_procedures_refuse_callers_without_a_pass(mallory: Mallory, sec
     steps = sql(
         "SELECT p.oid::regproc::text AS name, proargnames[:pronargs] AS names,"
         " ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) AS t) AS types"
-        " FROM pg_proc AS p WHERE pronamespace = 'mq'::regnamespace AND 'p_pass' = ANY (proargnames) AND prosecdef"
+        " FROM pg_proc AS p WHERE pronamespace = 'mq_internal'::regnamespace AND 'p_pass' = ANY (proargnames)"
+        " AND prosecdef"
     )
     assert len(steps) >= 12
     before = (
@@ -191,7 +192,9 @@ def test_internal_procedures_refuse_callers_without_a_pass(mallory: Mallory, sec
     assert after == before
     assert mallory.run(f"SELECT * FROM mq.my_polled_row WHERE name = '{secret}'") == []
     assert mallory.run(f"SELECT * FROM mq.my_pass WHERE id = '{secret}'::regclass") == []
-    assert (mallory.run(f"SELECT place, place_hash FROM mq.polled_settings('{secret}', NULL)")) == [(None, None)]
+    assert (mallory.run(f"SELECT place, place_hash FROM mq_internal.polled_settings('{secret}', NULL)")) == [
+        (None, None)
+    ]
 
 
 def test_code_under_another_login_does_not_act_as_that_user(mallory: Mallory, secret: str, sql: Sql) -> None:
@@ -232,11 +235,11 @@ def test_a_pass_is_good_for_one_session_and_transaction(
     ask = f"SELECT pass FROM mq.my_pass WHERE id = '{secret}'::regclass AND need = 'write' AND written = 'status'"
     with psycopg.connect(database.url) as one, psycopg.connect(database.url) as two:
         [word] = one.execute(ask).fetchone() or [None]
-        one.execute("SELECT mq.lock_polled(%s, %s)", [secret, word])
+        one.execute("SELECT mq_internal.lock_polled(%s, %s)", [secret, word])
         one.commit()
         for connection in (one, two):
             with pytest.raises(psycopg.Error) as caught:
-                connection.execute("SELECT mq.lock_polled(%s, %s)", [secret, word])
+                connection.execute("SELECT mq_internal.lock_polled(%s, %s)", [secret, word])
             assert caught.value.sqlstate == "50006"
             connection.rollback()
 

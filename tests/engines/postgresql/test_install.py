@@ -223,13 +223,12 @@ def test_the_script_refuses_a_newer_database_and_repairs_one_of_its_own_release(
     psql = [str(programs(18) / "psql"), "-X", "-q", installed_database.url]
     script = "\n".join(install.script("postgresql"))
     for change in ("name = 'rowqueue_9999_next'", "sha256 = 'edited'"):
-        run(f"UPDATE mq.installed SET {change} WHERE name = 'rowqueue_0009_secret'")
+        run(f"UPDATE mq.installed SET {change} WHERE name = 'rowqueue_0007_consumers'")
         done = subprocess.run(psql, input=script, capture_output=True, text=True)
         assert done.returncode == 3 and "has migration rowqueue_" in done.stderr, done.stderr
     for statement in (
-        "DELETE FROM mq.installed WHERE name IN ('rowqueue_9999_next', 'rowqueue_0009_secret')",
-        "ALTER TABLE mq_internal.secret SET SCHEMA mq",
-        "DROP SCHEMA mq_internal",
+        "DELETE FROM mq.installed WHERE name IN ('rowqueue_9999_next', 'rowqueue_0007_consumers')",
+        "DROP TABLE mq.consumer, mq.report",
         "DROP FUNCTION mq.cancel",
         "GRANT EXECUTE ON FUNCTION mq.send TO PUBLIC",
     ):
@@ -270,14 +269,20 @@ def test_wrong_owners_are_reported_and_repaired(installed_database: Database, ru
     run("GRANT EXECUTE ON FUNCTION mq.purge(text, text) TO PUBLIC")
     run("REVOKE EXECUTE ON FUNCTION mq.claim_batch(text, bigint, text, bigint) FROM mq_consumer")
     # Internal procedures: granted to a queue role that needs others, and to a user's role with a public procedure.
-    run("GRANT EXECUTE ON FUNCTION mq.policy(text) TO mq_producer")
-    run("GRANT EXECUTE ON FUNCTION mq.drop_watched, mq.erase TO mq_consumer")
-    run("REVOKE EXECUTE ON FUNCTION mq.polled_settings FROM mq_operator")
-    run(f"GRANT EXECUTE ON FUNCTION mq.resume, mq.erase TO {name} WITH GRANT OPTION")
+    run("GRANT EXECUTE ON FUNCTION mq_internal.policy(text) TO mq_producer")
+    run("GRANT EXECUTE ON FUNCTION mq_internal.drop_watched, mq_internal.erase TO mq_consumer")
+    run("REVOKE EXECUTE ON FUNCTION mq_internal.polled_settings FROM mq_operator")
+    run(f"GRANT EXECUTE ON FUNCTION mq.resume, mq_internal.erase TO {name} WITH GRANT OPTION")
     told = "\n".join(installed_database.rights_problems())
-    assert "mq_producer may execute mq.policy(text)" in told and "mq_consumer may execute mq.drop_watched(" in told
-    assert "mq_consumer may execute mq.erase(" in told and f"{name} may execute mq.erase(" in told
-    assert f"{name} may execute mq.resume(" not in told and "mq_operator lacks EXECUTE on mq.polled_settings(" in told
+    assert (
+        "mq_producer may execute mq_internal.policy(text)" in told
+        and "mq_consumer may execute mq_internal.drop_watched(" in told
+    )
+    assert "mq_consumer may execute mq_internal.erase(" in told and f"{name} may execute mq_internal.erase(" in told
+    assert (
+        f"{name} may execute mq.resume(" not in told
+        and "mq_operator lacks EXECUTE on mq_internal.polled_settings(" in told
+    )
     assert f"mq.message is owned by {name}" in told and f"mq.send(text,text) is owned by {name}" in told
     assert "PUBLIC may execute mq.purge(text,text)" in told
     assert "mq_consumer lacks EXECUTE on mq.claim_batch" in told

@@ -148,6 +148,7 @@ def test_more_than_a_thousand_rows_are_reported_in_the_order_of_the_statement(
 
 
 @pytest.mark.parametrize("count", [9_999, 10_000, 10_001])
+@pytest.mark.heavy
 def test_old_keys_are_reported_for_as_many_rows_as_fit_into_one_part(
     sql: Sql, session: Session, schema: str, queue: str, count: int
 ) -> None:
@@ -273,7 +274,7 @@ def test_triggers_cannot_be_made_by_strangers(sql: Sql, server: Server, database
         with pytest.raises(InsufficientPrivilege):
             connection.execute(
                 "CREATE TRIGGER t AFTER INSERT ON t REFERENCING NEW TABLE AS new_rows"
-                " FOR EACH STATEMENT EXECUTE FUNCTION mq.report_changes('t')"
+                " FOR EACH STATEMENT EXECUTE FUNCTION mq_internal.report_changes('t')"
             )
 
 
@@ -287,7 +288,7 @@ def mallory(sql: Sql, server: Server, database: Database) -> Iterator[tuple[str,
         sql(f"DROP OWNED BY {name} CASCADE")
 
 
-TRIGGER = "CREATE TRIGGER t AFTER INSERT ON {} {} FOR EACH STATEMENT EXECUTE FUNCTION mq.report_changes('{}')"
+TRIGGER = "CREATE TRIGGER t AFTER INSERT ON {} {} FOR EACH STATEMENT EXECUTE FUNCTION mq_internal.report_changes('{}')"
 NEW_ROWS = "REFERENCING NEW TABLE AS new_rows"
 
 
@@ -348,7 +349,7 @@ def test_a_trigger_without_its_transition_tables_reads_no_temporary_view(
         connection.execute(f"DROP TRIGGER mq_{action} ON {name}.t")
         connection.execute(
             f"CREATE TRIGGER t{n} AFTER {action} ON {name}.t FOR EACH STATEMENT"
-            f" EXECUTE FUNCTION mq.report_changes('{name}.t')"
+            f" EXECUTE FUNCTION mq_internal.report_changes('{name}.t')"
         )
     connection.execute(f"INSERT INTO {name}.t VALUES (1); UPDATE {name}.t SET id = 2; DELETE FROM {name}.t")
     assert sql(f"SELECT last_value FROM {name}.ran WHERE is_called") == []
@@ -371,9 +372,9 @@ def test_a_view_in_the_place_of_a_table_needs_the_rights_too(
     }
     for statement in (
         *calls.values(),
-        f"SELECT mq.drop_subscriptions('{table}', NULL, NULL, NULL, NULL)",
-        f"SELECT mq.delete_feed('{queue}', NULL)",
-        f"SELECT mq.drop_watched('{table}', NULL)",
+        f"SELECT mq_internal.drop_subscriptions('{table}', NULL, NULL, NULL, NULL)",
+        f"SELECT mq_internal.delete_feed('{queue}', NULL)",
+        f"SELECT mq_internal.drop_watched('{table}', NULL)",
     ):
         with pytest.raises(Exception, match="unsuitable_table"):
             connection.execute(statement)

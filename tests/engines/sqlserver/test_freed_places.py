@@ -246,19 +246,19 @@ def test_no_rounding_lets_more_through(sql: Sql, rate: int, seconds: int) -> Non
             step * seconds * 150 + step,
             start,
         )[0]["t"]
-        tokens = sql("SELECT mq.tokens(%s, %s, %s, %s) AS n", full, now, rate, seconds)[0]["n"]
+        tokens = sql("SELECT mq_internal.tokens(%s, %s, %s, %s) AS n", full, now, rate, seconds)[0]["n"]
         take = min(tokens, size)
         assert 0 <= tokens <= rate
         if take:
             full = sql(
-                "SELECT CONVERT(varchar(40), mq.full_after(%s, %s, %s, %s, %s), 126) AS t",
+                "SELECT CONVERT(varchar(40), mq_internal.full_after(%s, %s, %s, %s, %s), 126) AS t",
                 full,
                 now,
                 take,
                 rate,
                 seconds,
             )[0]["t"]
-            left = sql("SELECT mq.tokens(%s, %s, %s, %s) AS n", full, now, rate, seconds)[0]["n"]
+            left = sql("SELECT mq_internal.tokens(%s, %s, %s, %s) AS n", full, now, rate, seconds)[0]["n"]
             assert left in (tokens - take, tokens - take - 1)
             spent += take
         assert spent <= rate + (step * (seconds * 0.15 + 0.001)) * rate / seconds
@@ -360,7 +360,7 @@ def test_no_group_is_stuck_after_its_places_were_taken_and_left(queue: str, sess
     while rows := session.call("claim_batch", queue, 50):
         assert len(rows) <= 4
         done += len(rows)
-        assert sql("SELECT * FROM mq.stuck_groups(%s)", queue) == []
+        assert sql("SELECT * FROM mq_internal.stuck_groups(%s)", queue) == []
         finish(session, rows)
-        assert sql("SELECT * FROM mq.stuck_groups(%s)", queue) == []
+        assert sql("SELECT * FROM mq_internal.stuck_groups(%s)", queue) == []
     assert done == 120

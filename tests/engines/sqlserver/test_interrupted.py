@@ -24,7 +24,7 @@ POINTS = (
     (r"INSERT INTO .*_yoyo_log", "mq.queue"),
     (r"INSERT INTO .*_yoyo_migration", "mq.queue"),
     (r"CREATE TABLE mq\.feed_consumer\b", "mq.counter"),
-    (r"CREATE (OR ALTER )?PROCEDURE mq\.put_back\b", "mq.put_back"),
+    (r"CREATE (OR ALTER )?PROCEDURE mq\.put_back\b", "mq_internal.put_back"),
     (r"GRANT EXECUTE\b", ""),
     (r"UPDATE mq\.installed SET fingerprint\b", ""),
 )

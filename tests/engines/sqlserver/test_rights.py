@@ -300,13 +300,13 @@ def test_with_implicit_transactions_a_call_commits_nothing_by_itself(
 
 FORBIDDEN = [
     "SELECT * FROM mq.feed",
-    "SELECT * FROM mq.split_list(N'a')",
+    "SELECT * FROM mq_internal.split_list(N'a')",
     "INSERT INTO mq.queue (type) VALUES (N'x')",
     "UPDATE mq.queue SET paused = 1",
     "DELETE FROM mq.ready",
     "TRUNCATE TABLE mq.ready",
-    "DECLARE @n bigint; EXEC mq.erase_archived NULL, NULL, 1, @n OUTPUT",
-    "EXEC mq.drop_batch '00000000-0000-4000-8000-000000000000'",
+    "DECLARE @n bigint; EXEC mq_internal.erase_archived NULL, NULL, 1, @n OUTPUT",
+    "EXEC mq_internal.drop_batch '00000000-0000-4000-8000-000000000000'",
     "CREATE TABLE mq.mine (n int)",
     "CREATE PROCEDURE mq.mine AS SELECT 1",
     "DROP PROCEDURE mq.send",
@@ -375,7 +375,8 @@ def test_a_consumer_of_a_feed_needs_its_own_rights_and_loses_it_with_them(
         assert stats is not None and stats["unpublished"] is None  # counted for the owner only
         with pytest.raises(pymssql.Error, match="permission"):
             connection.execute(
-                f"DECLARE @n bigint, @o int = OBJECT_ID(N'dbo.{name}'); EXEC mq.highest_number @o, N'[sync]', @n OUTPUT"
+                f"DECLARE @n bigint, @o int = OBJECT_ID(N'dbo.{name}');"
+                " EXEC mq_internal.highest_number @o, N'[sync]', @n OUTPUT"
             )
         sql(f"REVOKE SELECT, UPDATE ON dbo.{name} FROM {name}")
         with pytest.raises(pymssql.Error, match="unsuitable_table"):

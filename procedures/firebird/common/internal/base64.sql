@@ -1,15 +1,12 @@
 -- base64: encode bytes as base64, in one line.
--- Arguments:   p_bytes
 -- Returns:     the text; NULL for NULL
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq_base64('Firebird') FROM rdb$database;
 --
 -- This variant is for Firebird 3.0 and needs about one second per megabyte. base64.4.sql replaces it from 4.0 on.
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_base64 (
+CREATE OR ALTER FUNCTION imq_base64 (
     p_bytes blob SUB_TYPE TEXT CHARACTER SET OCTETS
 )
 RETURNS blob SUB_TYPE TEXT CHARACTER SET OCTETS
@@ -26,7 +23,7 @@ BEGIN
     BEGIN
         -- Split in halves, because each SUBSTRING reads its source again from the start.
         v_at = v_length / 6 * 3;
-        RETURN mq_base64(SUBSTRING(p_bytes FROM 1 FOR v_at)) || mq_base64(SUBSTRING(p_bytes FROM v_at + 1));
+        RETURN imq_base64(SUBSTRING(p_bytes FROM 1 FOR v_at)) || imq_base64(SUBSTRING(p_bytes FROM v_at + 1));
     END
     v_bytes = p_bytes;
     WHILE (v_at <= v_length) DO

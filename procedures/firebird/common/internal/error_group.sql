@@ -1,14 +1,11 @@
 -- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits,
 --              without trailing blanks.
--- Arguments:   p_error
 -- Returns:     up to 200 characters, from the first 500 of the error; '': no error
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq_error_group('order 4711: timeout after 30 s') FROM rdb$database; -- order #: timeout after # s
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_error_group (
+CREATE OR ALTER FUNCTION imq_error_group (
     p_error mq_error
 )
 RETURNS mq_name

@@ -1,15 +1,13 @@
 -- escape_json: complete the JSON that row_json composes: insert the escapes that JSON requires.
 -- Arguments:   p_raw (UTF-8 bytes; each byte FE stands for a quote that delimits a text)
 -- Returns:     UTF-8 bytes
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq_escape_json(x'7BFE' || 'a"b' || x'FE' || ':1}') FROM rdb$database;
 --
 -- The bytes FE and FF occur in no UTF-8 text. So one call escapes a whole row, including the names of its columns.
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_escape_json (
+CREATE OR ALTER FUNCTION imq_escape_json (
     p_raw blob SUB_TYPE TEXT CHARACTER SET OCTETS
 )
 RETURNS blob SUB_TYPE TEXT CHARACTER SET OCTETS
@@ -23,7 +21,7 @@ BEGIN
     v_code = OCTET_LENGTH(p_raw);
     IF (v_code > 4000) THEN
         -- Split in halves, because each SUBSTRING reads its source again from the start.
-        RETURN mq_escape_json(SUBSTRING(p_raw FROM 1 FOR v_code / 2)) || mq_escape_json(SUBSTRING(p_raw FROM v_code / 2 + 1));
+        RETURN imq_escape_json(SUBSTRING(p_raw FROM 1 FOR v_code / 2)) || imq_escape_json(SUBSTRING(p_raw FROM v_code / 2 + 1));
     v_raw = p_raw;
     v_latin = v_raw;
     v_pattern = '%["\\' || ASCII_CHAR(1) || '-' || ASCII_CHAR(31) || ']%';

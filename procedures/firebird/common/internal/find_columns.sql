@@ -4,13 +4,10 @@
 -- Returns:     n (from 1), name (as in the catalog), quoted (for SQL), type (for a CAST; NULL: not possible, as for an
 --              array), nullable (1 or 0), kind (RDB$FIELD_TYPE), charset (of texts, RDB$CHARACTER_SET_ID), room (length:
 --              of texts in characters, else in bytes), is_text (1: a text BLOB)
--- Errors:      50002 invalid_argument
--- Transaction: reads only
--- Example:     SELECT n, name, quoted, type, nullable FROM mq_find_columns('key_columns', 'ORDERS', 'id, "Line"');
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_find_columns (
+CREATE OR ALTER PROCEDURE imq_find_columns (
     p_argument varchar(30) CHARACTER SET ASCII,
     p_table varchar(63) CHARACTER SET UTF8,
     p_list mq_text
@@ -44,7 +41,7 @@ BEGIN
         ) AS c
     ));
     v_seen = ',';
-    FOR SELECT n, name FROM mq_split_names(:p_argument, :v_list) INTO n, v_name DO
+    FOR SELECT n, name FROM imq_split_names(:p_argument, :v_list) INTO n, v_name DO
     BEGIN
         name = NULL;
         IF (CHAR_LENGTH(v_name) <= 63) THEN
@@ -57,10 +54,10 @@ BEGIN
             WHERE r.rdb$relation_name = :p_table AND r.rdb$field_name = :v_name
             INTO name, nullable, kind, v_sub_type, v_precision, v_scale, v_dimensions, charset, room, v_charset_name;
         IF (name IS NULL) THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_argument || ': the table has no column ' || v_name);
+            EXECUTE PROCEDURE imq_raise_error('invalid_argument', p_argument || ': the table has no column ' || v_name);
         quoted = '"' || REPLACE(name, '"', '""') || '"';
         IF (POSITION(',' || quoted || ',', v_seen) > 0) THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_argument || ': names column ' || name || ' twice');
+            EXECUTE PROCEDURE imq_raise_error('invalid_argument', p_argument || ': names column ' || name || ' twice');
         v_seen = v_seen || quoted || ',';
         is_text = IIF(kind = 261 AND v_sub_type = 1, 1, 0);
         type = TRIM(CASE

@@ -1,13 +1,11 @@
 -- has_key: whether columns include a primary key or a unique index of NOT NULL columns.
 -- Arguments:   p_table (its name from find_table), p_columns (quoted, separated by commas)
 -- Returns:     1 or 0
--- Errors:      none
 -- Transaction: reads the catalog only
--- Example:     SELECT mq_has_key('ORDERS', '"ID","LINE"') FROM rdb$database;
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_has_key (
+CREATE OR ALTER FUNCTION imq_has_key (
     p_table varchar(63) CHARACTER SET UTF8,
     p_columns mq_text
 )
@@ -18,7 +16,7 @@ BEGIN
         SELECT *
         FROM rdb$indices AS i
         WHERE i.rdb$relation_name = :p_table AND i.rdb$unique_flag = 1 AND COALESCE(i.rdb$index_inactive, 0) = 0
-            AND i.rdb$expression_blr IS NULL AND mq_index_condition(i.rdb$index_name) = 0
+            AND i.rdb$expression_blr IS NULL AND imq_index_condition(i.rdb$index_name) = 0
             AND NOT EXISTS (
                 SELECT *
                 FROM rdb$index_segments AS s

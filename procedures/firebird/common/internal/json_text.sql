@@ -2,16 +2,14 @@
 -- Arguments:   p_json (UTF-8 bytes: a double quote, the text, a double quote), p_error (the error text if it is not a
 --              JSON string)
 -- Returns:     piece: the text's bytes, in order; '' for an empty text
--- Errors:      50002 invalid_argument, with p_error
 -- Transaction: reads nothing
--- Example:     SELECT LIST(piece, '') FROM mq_json_text('"two\nlines"', 'body: is not a JSON string');
 --
 -- Escapes are replaced in a whole chunk at once: a loop over its characters would take a second per megabyte. Meanwhile
 -- the byte FE stands for an escaped quote and FFFF for an escaped backslash; neither occurs in a UTF-8 text.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_json_text (
+CREATE OR ALTER PROCEDURE imq_json_text (
     p_json blob SUB_TYPE TEXT CHARACTER SET OCTETS,
     p_error varchar(200) CHARACTER SET UTF8
 )
@@ -47,7 +45,7 @@ BEGIN
         v_last = v_at + v_found - 1;
     END
     IF (v_last < 2 OR SUBSTRING(piece FROM v_found FOR 1) <> '"') THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_error);
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', p_error);
     v_last = v_last - 1;
     v_at = 2;
     IF (v_last = 1) THEN
@@ -71,7 +69,7 @@ BEGIN
         WHILE (v_code < 32) DO
         BEGIN
             IF (POSITION(ASCII_CHAR(v_code), piece) > 0) THEN
-                EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_error);
+                EXECUTE PROCEDURE imq_raise_error('invalid_argument', p_error);
             v_code = v_code + 1;
         END
         piece = REPLACE(piece, '\\', x'FFFF');
@@ -92,24 +90,24 @@ BEGIN
 
         piece = REPLACE(piece, '\"', x'FE');
         IF (POSITION('"', piece) > 0) THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_error);
+            EXECUTE PROCEDURE imq_raise_error('invalid_argument', p_error);
         v_found = POSITION('\u', piece);
         WHILE (v_found > 0) DO
         BEGIN
             v_escape = SUBSTRING(piece FROM v_found FOR 6);
             IF (v_escape NOT SIMILAR TO '\u[0-9A-Fa-f]{4}') THEN
-                EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_error);
+                EXECUTE PROCEDURE imq_raise_error('invalid_argument', p_error);
             v_code = CAST('0x' || RIGHT(v_escape, 4) AS integer);
             IF (v_code BETWEEN 55296 AND 56319) THEN
             BEGIN
                 v_escape = SUBSTRING(piece FROM v_found FOR 12);
                 IF (v_escape NOT SIMILAR TO '\u[0-9A-Fa-f]{4}\u[Dd][C-Fc-f][0-9A-Fa-f]{2}') THEN
-                    EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_error);
+                    EXECUTE PROCEDURE imq_raise_error('invalid_argument', p_error);
                 v_low = CAST('0x' || RIGHT(v_escape, 4) AS integer);
                 v_code = 65536 + (v_code - 55296) * 1024 + v_low - 56320;
             END
             ELSE IF (v_code BETWEEN 56320 AND 57343 OR v_code = 0) THEN
-                EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_error);
+                EXECUTE PROCEDURE imq_raise_error('invalid_argument', p_error);
             v_bytes = CASE
                 WHEN v_code = 34 THEN x'FE'
                 WHEN v_code = 92 THEN x'FFFF'
@@ -128,7 +126,7 @@ BEGIN
             piece = REPLACE(REPLACE(REPLACE(piece, '\n', x'0A'), '\t', x'09'), '\/', '/');
             piece = REPLACE(REPLACE(REPLACE(piece, '\r', x'0D'), '\b', x'08'), '\f', x'0C');
             IF (POSITION('\', piece) > 0) THEN
-                EXECUTE PROCEDURE mq_raise_error('invalid_argument', p_error);
+                EXECUTE PROCEDURE imq_raise_error('invalid_argument', p_error);
         END
         piece = REPLACE(REPLACE(piece, x'FE', '"'), x'FFFF', '\');
         SUSPEND;

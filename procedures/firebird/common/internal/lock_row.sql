@@ -4,9 +4,6 @@
 --              to try; NULL: two seconds, then an error)
 -- Returns:     number: the row's number or position, 1 where it has none; NULL: there is no such row; -1: another
 --              transaction held it for p_milliseconds
--- Errors:      without p_milliseconds the engine's lock conflict
--- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_lock_row('feed', 'orders', NULL) RETURNING_VALUES v_last;
 --
 -- A NO WAIT transaction can wait only by trying again. A caller that keeps trying can lock a row while a rollback
 -- restores it, and then rolled-back values can stay. So callers first lock a row of mq_stripe, which never changes, and
@@ -18,7 +15,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_lock_row (
+CREATE OR ALTER PROCEDURE imq_lock_row (
     p_table varchar(13) CHARACTER SET ASCII,
     p_name mq_argument,
     p_consumer mq_name,
@@ -46,7 +43,7 @@ BEGIN
         16384 + MOD(ABS(HASH(p_name || ASCII_CHAR(10) || COALESCE(p_consumer, ''))), 4096));
     WHILE (v_tries < c_tries AND v_again = 0) DO
     BEGIN
-        EXECUTE PROCEDURE mq_try_lock(v_table, v_stripe, p_name, p_consumer) RETURNING_VALUES v_locked, number, v_holder;
+        EXECUTE PROCEDURE imq_try_lock(v_table, v_stripe, p_name, p_consumer) RETURNING_VALUES v_locked, number, v_holder;
         IF (v_locked = 1 AND v_table = p_table) THEN
             EXIT;
         IF (v_locked = 1) THEN
@@ -58,7 +55,7 @@ BEGIN
             v_until = COALESCE(v_until, DATEADD(v_milliseconds MILLISECOND TO mq_utc_now()));
             IF (mq_utc_now() BETWEEN DATEADD(-v_milliseconds MILLISECOND TO v_until) AND v_until) THEN
             BEGIN
-                EXECUTE PROCEDURE mq_wait_lock(v_table, v_stripe, p_name, p_consumer, v_waits, v_holder)
+                EXECUTE PROCEDURE imq_wait_lock(v_table, v_stripe, p_name, p_consumer, v_waits, v_holder)
                 RETURNING_VALUES v_again;
                 v_waits = v_waits + 1;
             END

@@ -1,9 +1,7 @@
 -- number_text: the shortest decimal text that reads back as the same floating point number, for JSON.
 -- Arguments:   p_number, p_single (1: it is a FLOAT)
 -- Returns:     the text; NULL for NULL; infinities and NaN between bytes FE, the quotes of escape_json
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT CAST(mq_number_text(1e0 / 3, 0) AS varchar(30) CHARACTER SET ASCII) FROM rdb$database;
 --
 -- The engine writes 16 digits, but 17 may be needed. This function scales the number to 18 digits before the point, as a
 -- sum of two numbers: the product and its error by T. J. Dekker's method (Numerische Mathematik 18, 1971). Then it keeps
@@ -11,7 +9,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_number_text (
+CREATE OR ALTER FUNCTION imq_number_text (
     p_number double precision,
     p_single smallint
 )

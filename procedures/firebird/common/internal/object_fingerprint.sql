@@ -1,15 +1,12 @@
 -- object_fingerprint: a hash of an object's definition in the catalog, to detect changes made by hand.
--- Arguments:   p_name (a procedure, function or view, without mq_)
+-- Arguments:   p_name (a procedure, function or view, without mq_ or imq_)
 -- Returns:     two 64-bit numbers, for the body and for the parameters; NULL when there is no such object
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT name FROM mq_installed WHERE fingerprint <> mq_object_fingerprint(name);
 --
 -- HASH() is not cryptographic: it detects accidental changes, not deliberate forgery.
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_object_fingerprint (
+CREATE OR ALTER FUNCTION imq_object_fingerprint (
     p_name mq_name
 )
 RETURNS varchar(64) CHARACTER SET ASCII
@@ -18,12 +15,17 @@ DECLARE v_name varchar(210) CHARACTER SET UTF8;
 DECLARE v_source mq_text;
 DECLARE v_parameters mq_text;
 BEGIN
-    v_name = UPPER('mq_' || p_name);
-    SELECT rdb$procedure_source FROM rdb$procedures WHERE rdb$procedure_name = :v_name AND rdb$package_name IS NULL
-    INTO v_source;
-    IF (v_source IS NULL) THEN
-        SELECT rdb$function_source FROM rdb$functions WHERE rdb$function_name = :v_name AND rdb$package_name IS NULL
-        INTO v_source;
+    -- A procedure or function has one of the two prefixes, a view the first.
+    SELECT FIRST 1 o.name, o.source
+    FROM (
+        SELECT rdb$procedure_name AS name, rdb$procedure_source AS source FROM rdb$procedures
+        WHERE rdb$procedure_name IN (UPPER('mq_' || :p_name), UPPER('imq_' || :p_name)) AND rdb$package_name IS NULL
+        UNION ALL
+        SELECT rdb$function_name, rdb$function_source FROM rdb$functions
+        WHERE rdb$function_name IN (UPPER('mq_' || :p_name), UPPER('imq_' || :p_name)) AND rdb$package_name IS NULL
+    ) AS o
+    INTO v_name, v_source;
+    v_name = COALESCE(v_name, UPPER('mq_' || p_name));
     IF (v_source IS NULL) THEN
         SELECT rdb$view_source FROM rdb$relations WHERE rdb$relation_name = :v_name INTO v_source;
     IF (v_source IS NULL) THEN

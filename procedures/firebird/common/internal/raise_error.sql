@@ -1,9 +1,7 @@
 -- raise_error: raise a numbered error of the contract. Its number is in the name of the exception: MQ_50002.
 -- Arguments:   p_name (as in the contract), p_detail
 -- Returns:     never
--- Errors:      the one named
 -- Transaction: the changes of the failing procedure are undone
--- Example:     EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'size: must be 1 to 10,000');
 
 CREATE OR ALTER EXCEPTION mq_50001 'wrong_isolation';
 CREATE OR ALTER EXCEPTION mq_50002 'invalid_argument';
@@ -16,7 +14,7 @@ CREATE OR ALTER EXCEPTION mq_50008 'lease_lost';
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_raise_error (
+CREATE OR ALTER PROCEDURE imq_raise_error (
     p_name varchar(30) CHARACTER SET ASCII,
     p_detail mq_argument
 )

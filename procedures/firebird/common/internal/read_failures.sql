@@ -2,13 +2,11 @@
 -- Arguments:   p_failures (one per line: id,retry_after_seconds,error; a line that does not begin with two such fields
 --              continues the error above it)
 -- Returns:     id, retry (NULL: the queue's backoff), error (cut at 4,000 characters)
--- Errors:      50002 invalid_argument, naming the line
 -- Transaction: reads nothing
--- Example:     SELECT id, retry, error FROM mq_read_failures('17,30,busy');
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_read_failures (
+CREATE OR ALTER PROCEDURE imq_read_failures (
     p_failures mq_text
 )
 RETURNS (
@@ -29,7 +27,7 @@ DECLARE v_comma integer;
 DECLARE v_error mq_text;
 DECLARE v_said varchar(200) CHARACTER SET UTF8;
 BEGIN
-    FOR SELECT n, item FROM mq_split_list('failures', :p_failures, 0) INTO v_n, v_item DO
+    FOR SELECT n, item FROM imq_split_list('failures', :p_failures, 0) INTO v_n, v_item DO
     BEGIN
         -- The longest valid head: 18 digits, a comma, 9 digits and a comma.
         v_head = SUBSTRING(v_item FROM 1 FOR 30);
@@ -48,7 +46,7 @@ BEGIN
         BEGIN
             v_head = SUBSTRING(v_item FROM 1 FOR c_error);
             IF (v_quoted = 1 OR LEFT(v_head, 1) BETWEEN '0' AND '9' AND v_head SIMILAR TO '[0-9]+,[\-0-9]*,%' ESCAPE '\') THEN
-                EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'failures: line ' || v_n || ': must be id,retry_after_seconds,'
+                EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'failures: line ' || v_n || ': must be id,retry_after_seconds,'
                     || 'error where retry_after_seconds is empty, -1, or 0 to 315,360,000');
             -- Includes the line feeds of empty lines.
             error = error || RPAD('', MINVALUE(v_n - v_last, c_error - CHAR_LENGTH(error)), ASCII_CHAR(10));
@@ -65,7 +63,7 @@ BEGIN
             IF (v_quoted = 1) THEN
             BEGIN
                 v_said = 'failures: line ' || v_n || ': the error begins with a double quote and is not a JSON string';
-                SELECT LIST(j.piece, '') FROM mq_json_text(:v_error, :v_said) AS j INTO v_error;
+                SELECT LIST(j.piece, '') FROM imq_json_text(:v_error, :v_said) AS j INTO v_error;
             END
             error = SUBSTRING(v_error FROM 1 FOR c_error);
         END

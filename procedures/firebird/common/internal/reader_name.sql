@@ -1,13 +1,11 @@
 -- reader_name: a name for a process that passed none: its application, or else its user, and its connection number.
 -- Arguments:   p_name (NULL: make one)
 -- Returns:     a name of at most 200 characters
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT RDB$SET_CONTEXT('USER_SESSION', 'MQ_APPLICATION', 'billing'), mq_reader_name(NULL) FROM rdb$database;
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_reader_name (
+CREATE OR ALTER FUNCTION imq_reader_name (
     p_name mq_argument
 )
 RETURNS mq_name

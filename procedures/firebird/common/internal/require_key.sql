@@ -1,13 +1,9 @@
 -- require_key: refuse a text that is not a batch key.
--- Arguments:   p_batch_key
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     EXECUTE PROCEDURE mq_require_key('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_require_key (
+CREATE OR ALTER PROCEDURE imq_require_key (
     p_batch_key mq_argument
 )
 AS
@@ -16,7 +12,7 @@ BEGIN
     -- Reading it costs a tenth of comparing it with a pattern.
     v_key = IIF(CHAR_LENGTH(p_batch_key) = 36, CHAR_TO_UUID(p_batch_key), CHAR_TO_UUID('no key'));
     WHEN ANY DO
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', TRIM(IIF(p_batch_key IS NULL, 'batch_key: must not be NULL',
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', TRIM(IIF(p_batch_key IS NULL, 'batch_key: must not be NULL',
             'batch_key: must be a batch key that a claim returned')));
 END^
 

@@ -1,13 +1,10 @@
 -- require_range: refuse a number outside its limits; NULL passes and means the default.
 -- Arguments:   p_argument (its name in the contract), p_value, p_from, p_to
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     EXECUTE PROCEDURE mq_require_range('size', 10, 1, 10000);
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_require_range (
+CREATE OR ALTER PROCEDURE imq_require_range (
     p_argument varchar(30) CHARACTER SET ASCII,
     p_value bigint,
     p_from bigint,
@@ -31,7 +28,7 @@ BEGIN
             v_to = LEFT(v_to, v_place) || ',' || SUBSTRING(v_to FROM v_place + 1);
             v_place = v_place - 3;
         END
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             p_argument || ': must be ' || v_from || ' to ' || v_to || ', not ' || p_value);
     END
 END^

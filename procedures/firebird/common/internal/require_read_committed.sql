@@ -1,25 +1,21 @@
 -- require_read_committed: refuse a transaction in which claims and finishes cannot work.
--- Arguments:   none
--- Returns:     nothing
--- Errors:      50001 wrong_isolation
 -- Transaction: reads its settings only
--- Example:     EXECUTE PROCEDURE mq_require_read_committed;
 --
 -- A claim skips rows that others have locked. Before Firebird 5 that needs a NO WAIT transaction: in one that waits, a
 -- single open take would block this claim and all claims after it. See docs/decisions/0008_firebird.md.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_require_read_committed
+CREATE OR ALTER PROCEDURE imq_require_read_committed
 AS
 BEGIN
     IF (RDB$GET_CONTEXT('SYSTEM', 'ISOLATION_LEVEL') <> 'READ COMMITTED') THEN
-        EXECUTE PROCEDURE mq_raise_error('wrong_isolation', 'this transaction is '
+        EXECUTE PROCEDURE imq_raise_error('wrong_isolation', 'this transaction is '
             || RDB$GET_CONTEXT('SYSTEM', 'ISOLATION_LEVEL') || ': SET TRANSACTION READ COMMITTED RECORD_VERSION NO WAIT');
     IF (RDB$GET_CONTEXT('SYSTEM', 'LOCK_TIMEOUT') <> '0') THEN
-        EXECUTE PROCEDURE mq_raise_error('wrong_isolation',
+        EXECUTE PROCEDURE imq_raise_error('wrong_isolation',
             'this transaction waits for locks: SET TRANSACTION READ COMMITTED RECORD_VERSION NO WAIT');
-    EXECUTE PROCEDURE mq_require_record_version;
+    EXECUTE PROCEDURE imq_require_record_version;
 END^
 
 SET TERM ; ^

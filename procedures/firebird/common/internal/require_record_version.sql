@@ -1,9 +1,5 @@
 -- require_record_version: refuse a transaction that cannot read rows with uncommitted changes of others.
--- Arguments:   none
--- Returns:     nothing
--- Errors:      50001 wrong_isolation
 -- Transaction: reads its settings only
--- Example:     EXECUTE PROCEDURE mq_require_record_version;
 --
 -- NO RECORD_VERSION (3) fails with a deadlock error at each row that another transaction is changing. Only a monitoring
 -- table shows this setting, and reading it takes as long as a claim. So a session is checked in its first call, and then
@@ -11,7 +7,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_require_record_version
+CREATE OR ALTER PROCEDURE imq_require_record_version
 AS
 DECLARE v_seen_at timestamp;
 DECLARE v_mode smallint;
@@ -21,7 +17,7 @@ BEGIN
     BEGIN
         SELECT mon$isolation_mode FROM mon$transactions WHERE mon$transaction_id = CURRENT_TRANSACTION INTO v_mode;
         IF (v_mode = 3) THEN
-            EXECUTE PROCEDURE mq_raise_error('wrong_isolation',
+            EXECUTE PROCEDURE imq_raise_error('wrong_isolation',
                 'this transaction is NO RECORD_VERSION: SET TRANSACTION READ COMMITTED RECORD_VERSION NO WAIT');
         v_mode = RDB$SET_CONTEXT('USER_SESSION', 'MQ_RECORD_VERSION', LOCALTIMESTAMP);
     END

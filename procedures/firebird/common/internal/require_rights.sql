@@ -1,17 +1,14 @@
 -- require_rights: refuse a caller without a right that the call needs on a user's table.
 -- Arguments:   p_quoted (the table, quoted by find_table), p_column (a column to write, quoted; NULL: none), p_delete (1:
 --              rows are deleted)
--- Returns:     nothing
--- Errors:      50006 unsuitable_table, with the GRANT to run
 -- Transaction: reads nothing
--- Example:     EXECUTE PROCEDURE mq_require_rights('"ORDERS"', '"STATUS"', 0);
 --
 -- A dynamic statement has the rights of the connected user, not those of the procedure. The engine checks the rights even
 -- for statements that never run.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_require_rights (
+CREATE OR ALTER PROCEDURE imq_require_rights (
     p_quoted varchar(130) CHARACTER SET UTF8,
     p_column varchar(130) CHARACTER SET UTF8,
     p_delete smallint
@@ -39,7 +36,7 @@ END]';
         v_user = TRIM(CURRENT_USER);
         IF (v_user NOT SIMILAR TO '[A-Z][A-Z0-9$#_]*' ESCAPE '#') THEN
             v_user = '"' || REPLACE(v_user, '"', '""') || '"';
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', TRIM(CURRENT_USER) || ' lacks rights on ' || p_quoted
+        EXECUTE PROCEDURE imq_raise_error('unsuitable_table', TRIM(CURRENT_USER) || ' lacks rights on ' || p_quoted
             || ': GRANT SELECT' || TRIM(TRAILING FROM IIF(p_column IS NULL, '', ', UPDATE'))
             || TRIM(TRAILING FROM IIF(p_delete = 1, ', DELETE', '')) || ' ON ' || p_quoted || ' TO USER ' || v_user);
     END

@@ -2,16 +2,14 @@
 -- Arguments:   p_table (its name from find_table), p_columns (as for find_columns; NULL: all), p_alias (the table's alias
 --              in the statement)
 -- Returns:     the expression; its value is a BLOB of UTF-8 bytes, to be assigned to a text
--- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog only
--- Example:     SELECT mq_row_json('ORDERS', 'id, "Line"', 't') FROM rdb$database;
 --
 -- Texts are concatenated as bytes, with the byte FE as the quotes around them; escape_json does the rest. The result is a
 -- VARCHAR while the maximum lengths allow it, which is much faster, and otherwise a BLOB.
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_row_json (
+CREATE OR ALTER FUNCTION imq_row_json (
     p_table varchar(63) CHARACTER SET UTF8,
     p_columns mq_text,
     p_alias varchar(63) CHARACTER SET UTF8
@@ -39,7 +37,7 @@ DECLARE v_brace varchar(30) CHARACTER SET ASCII = ''' || ASCII_CHAR(123) || ''';
 BEGIN
     v_part = 'x''7B''';
     FOR SELECT n, name, quoted, type, kind, charset, room, is_text
-        FROM mq_find_columns('columns', :p_table, :p_columns)
+        FROM imq_find_columns('columns', :p_table, :p_columns)
         INTO v_n, v_name, v_quoted, v_type, v_kind, v_charset, v_room, v_is_text
     DO
     BEGIN
@@ -50,7 +48,7 @@ BEGIN
         IF (v_type IS NULL) THEN
             v_value = 'NULL';
         ELSE IF (v_kind IN (10, 27)) THEN
-            v_value = 'mq_number_text(' || v_value || ', ' || IIF(v_kind = 10, 1, 0) || ')';
+            v_value = 'imq_number_text(' || v_value || ', ' || IIF(v_kind = 10, 1, 0) || ')';
         ELSE IF (v_kind = 23) THEN
             v_value = 'CAST(LOWER(CAST(' || v_value || ' AS varchar(5))) AS varchar(5) CHARACTER SET OCTETS)';
         ELSE IF (v_kind IN (24, 25)) THEN
@@ -74,7 +72,7 @@ BEGIN
         ELSE IF (v_kind = 261 AND v_is_text = 0 OR v_charset = 1) THEN
         BEGIN
             v_is_string = 1;
-            v_value = 'mq_base64(' || v_value || ')';
+            v_value = 'imq_base64(' || v_value || ')';
             v_bytes = NULL;
             IF (v_kind <> 261 AND v_room <= 20000) THEN
             BEGIN
@@ -103,7 +101,7 @@ BEGIN
             END
             IF (v_charset = 0) THEN
             BEGIN
-                v_value = 'mq_utf8_bytes(' || v_value || ')';
+                v_value = 'imq_utf8_bytes(' || v_value || ')';
                 IF (v_bytes IS NOT NULL) THEN
                     v_value = 'CAST(' || v_value || ' AS varchar(' || v_bytes || ') CHARACTER SET OCTETS)';
             END
@@ -132,7 +130,7 @@ BEGIN
         END
     END
     v_part = COALESCE(v_part || ' || ', '') || 'x''7D''';
-    RETURN 'mq_escape_json(' || COALESCE(v_whole || ' || ', '') || v_part || ')';
+    RETURN 'imq_escape_json(' || COALESCE(v_whole || ' || ', '') || v_part || ')';
 END^
 
 SET TERM ; ^

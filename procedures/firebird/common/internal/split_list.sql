@@ -3,16 +3,14 @@
 --              ordinary line)
 -- Returns:     n (the line's number), item (a line; the value of a line that is a JSON string), quoted (1: it was a JSON
 --              string); no row for an empty line
--- Errors:      50002 invalid_argument, naming the line
 -- Transaction: reads nothing
--- Example:     SELECT n, item FROM mq_split_list('bodies', '{"a":1}' || ASCII_CHAR(10) || '"two\nlines"');
 --
 -- SUBSTRING reads a BLOB from its start, and a UTF8 BLOB character by character. So the list is cut as bytes: first into
 -- pieces, then into chunks.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_split_list (
+CREATE OR ALTER PROCEDURE imq_split_list (
     p_argument varchar(30) CHARACTER SET ASCII,
     p_list mq_text,
     p_json smallint = 1
@@ -73,7 +71,7 @@ BEGIN
                 IF (quoted = 1) THEN
                 BEGIN
                     v_error = p_argument || ': line ' || n || ' begins with a double quote and is not a JSON string';
-                    SELECT LIST(j.piece, '') FROM mq_json_text(COALESCE(:v_long, :v_short), :v_error) AS j INTO item;
+                    SELECT LIST(j.piece, '') FROM imq_json_text(COALESCE(:v_long, :v_short), :v_error) AS j INTO item;
                 END
                 ELSE
                     item = COALESCE(v_long, v_short);

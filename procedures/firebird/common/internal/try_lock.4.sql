@@ -5,9 +5,6 @@
 -- Returns:     locked: 1; 0: another transaction has locked the row; NULL: no such row. number: of a counter or feed its
 --              number, of a feed_consumer its position, of limited and bucket full_at, else 1; NULL: not locked. holder:
 --              in try_lock.4.sql the transaction that has locked the row; else NULL
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_try_lock('feed', NULL, 'orders', NULL) RETURNING_VALUES v_locked, v_number, v_holder;
 --
 -- This variant for Firebird 4.0 replaces try_lock.sql: there the text of the error can be read and names the transaction
 -- that has locked the row.
@@ -18,7 +15,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_try_lock (
+CREATE OR ALTER PROCEDURE imq_try_lock (
     p_table varchar(13) CHARACTER SET ASCII,
     p_stripe integer,
     p_name mq_argument,

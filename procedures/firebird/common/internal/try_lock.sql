@@ -5,9 +5,6 @@
 -- Returns:     locked: 1; 0: another transaction has locked the row; NULL: no such row. number: of a counter or feed its
 --              number, of a feed_consumer its position, of limited and bucket full_at, else 1; NULL: not locked. holder:
 --              in try_lock.4.sql the transaction that has locked the row; else NULL
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_try_lock('feed', NULL, 'orders', NULL) RETURNING_VALUES v_locked, v_number, v_holder;
 --
 -- In a WAIT transaction the call waits. It reads the row first, and locks it only if the row has not changed: during a
 -- rollback the engine can lock a row with rolled-back values, and these would stay. try_lock.4.sql and try_lock.5.sql are
@@ -15,7 +12,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_try_lock (
+CREATE OR ALTER PROCEDURE imq_try_lock (
     p_table varchar(13) CHARACTER SET ASCII,
     p_stripe integer,
     p_name mq_argument,

@@ -1,13 +1,10 @@
 -- utf8_bytes: convert a text without a character set to UTF-8: valid UTF-8 is unchanged, other bytes are read as Latin 1.
--- Arguments:   p_bytes
 -- Returns:     UTF-8 bytes
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT CAST(mq_utf8_bytes(x'FC') AS varchar(2) CHARACTER SET UTF8) FROM rdb$database;
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_utf8_bytes (
+CREATE OR ALTER FUNCTION imq_utf8_bytes (
     p_bytes blob SUB_TYPE TEXT CHARACTER SET OCTETS
 )
 RETURNS blob SUB_TYPE TEXT CHARACTER SET OCTETS
@@ -28,7 +25,7 @@ BEGIN
             v_bytes = LEFT(v_bytes, OCTET_LENGTH(v_bytes) - 1);
             v_half = v_half - 1;
         END
-        RETURN mq_utf8_bytes(SUBSTRING(p_bytes FROM 1 FOR v_half)) || mq_utf8_bytes(SUBSTRING(p_bytes FROM v_half + 1));
+        RETURN imq_utf8_bytes(SUBSTRING(p_bytes FROM 1 FOR v_half)) || imq_utf8_bytes(SUBSTRING(p_bytes FROM v_half + 1));
     END
     v_bytes = p_bytes;
     BEGIN

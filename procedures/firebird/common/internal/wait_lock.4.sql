@@ -2,9 +2,7 @@
 -- Arguments:   those of try_lock, p_waits (how often the call has already waited), p_holder (the transaction that has
 --              locked the row, from try_lock)
 -- Returns:     again: 1: the engine is about to restart the caller's call, so the caller does nothing else; else 0
--- Errors:      none
 -- Transaction: an autonomous one, which ends at once
--- Example:     EXECUTE PROCEDURE mq_wait_lock('feed', NULL, 'orders', NULL, 0, v_holder) RETURNING_VALUES v_again;
 --
 -- This variant for Firebird 4.0 replaces wait_lock.sql. There UPDATEs that meet a rollback crash the server sooner or
 -- later. So the caller does not try again before the other transaction has ended, which its commit number shows. The wait
@@ -12,7 +10,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_wait_lock (
+CREATE OR ALTER PROCEDURE imq_wait_lock (
     p_table varchar(13) CHARACTER SET ASCII,
     p_stripe integer,
     p_name mq_argument,

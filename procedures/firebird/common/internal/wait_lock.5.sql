@@ -2,9 +2,7 @@
 -- Arguments:   those of try_lock, p_waits (how often the call has already waited), p_holder (the transaction that has
 --              locked the row, from try_lock)
 -- Returns:     again: 1: the engine is about to restart the caller's call, so the caller does nothing else; else 0
--- Errors:      none
 -- Transaction: an autonomous one, which ends at once
--- Example:     EXECUTE PROCEDURE mq_wait_lock('feed', NULL, 'orders', NULL, 0, v_holder) RETURNING_VALUES v_again;
 --
 -- This variant for Firebird 5.0 and later replaces wait_lock.sql. There try_lock also skips a row that another
 -- transaction has locked and released since the call began. An autonomous transaction detects this: it can lock the row.
@@ -14,7 +12,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_wait_lock (
+CREATE OR ALTER PROCEDURE imq_wait_lock (
     p_table varchar(13) CHARACTER SET ASCII,
     p_stripe integer,
     p_name mq_argument,
@@ -43,7 +41,7 @@ BEGIN
     IN AUTONOMOUS TRANSACTION DO
     BEGIN
         IF (p_table = 'stripe' OR p_waits > c_waits) THEN
-            EXECUTE PROCEDURE mq_try_lock(p_table, p_stripe, p_name, p_consumer) RETURNING_VALUES v_locked, v_number, v_seen;
+            EXECUTE PROCEDURE imq_try_lock(p_table, p_stripe, p_name, p_consumer) RETURNING_VALUES v_locked, v_number, v_seen;
         ELSE
             SELECT 0 FROM mq_stripe WHERE n = 0 INTO v_locked;
         IF (v_locked IS DISTINCT FROM 0) THEN

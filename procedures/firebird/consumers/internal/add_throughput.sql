@@ -1,14 +1,10 @@
 -- add_throughput: add to a consumer's figures of a type and a minute; the first call of a minute deletes old reports.
 -- Arguments:   p_type, p_reader, p_at (a time in that minute), p_sent, p_completed, p_failed, p_dead, p_waited_ms,
 --              p_busy_ms
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_add_throughput('email', 'worker-1', mq_utc_now(), 0, 120, 3, 0, 400, 9500);
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_add_throughput (
+CREATE OR ALTER PROCEDURE imq_add_throughput (
     p_type mq_name,
     p_reader mq_name,
     p_at timestamp,
@@ -36,7 +32,7 @@ BEGIN
     BEGIN
         INSERT INTO mq_report ("MINUTE", sent, completed, failed, dead, waited_ms, busy_ms, type, reader)
         VALUES (:v_minute, :p_sent, :p_completed, :p_failed, :p_dead, :p_waited_ms, :p_busy_ms, :p_type, :p_reader);
-        EXECUTE PROCEDURE mq_forget_reports(mq_utc_now());
+        EXECUTE PROCEDURE imq_forget_reports(mq_utc_now());
     END
 END^
 

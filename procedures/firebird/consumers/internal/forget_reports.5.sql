@@ -1,15 +1,12 @@
 -- forget_reports: delete figures older than a day, and consumers that stopped an hour ago or are silent for a day.
--- Arguments:   p_now
 -- Returns:     nothing; a call deletes at most 1,000 rows of each
--- Errors:      none
 -- Transaction: joins the caller's; skips rows that others have locked
--- Example:     EXECUTE PROCEDURE mq_forget_reports(mq_utc_now());
 --
 -- This variant for Firebird 5.0 and later replaces forget_reports.sql.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_forget_reports (
+CREATE OR ALTER PROCEDURE imq_forget_reports (
     p_now timestamp
 )
 AS

@@ -1,16 +1,13 @@
 -- forget_reports: delete figures older than a day, and consumers that stopped an hour ago or are silent for a day.
--- Arguments:   p_now
 -- Returns:     nothing; a call deletes at most 1,000 rows of each
--- Errors:      none
 -- Transaction: joins the caller's; skips rows that others have locked, and in a WAIT transaction all rows
--- Example:     EXECUTE PROCEDURE mq_forget_reports(mq_utc_now());
 --
 -- Before Firebird 5 a WAIT transaction cannot skip locked rows: the next report in a NO WAIT transaction deletes more.
 -- forget_reports.5.sql replaces it from 5.0 on.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_forget_reports (
+CREATE OR ALTER PROCEDURE imq_forget_reports (
     p_now timestamp
 )
 AS

@@ -2,14 +2,10 @@
 -- Arguments:   p_type, p_reader, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
 --              p_next_seconds (0: the consumer stops)
 -- Returns:     dead: the number of dead letters since the last report
--- Errors:      50002 invalid_argument
--- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_save_report('email', 'worker-1', mq_utc_now(), 120, 3, NULL, 9500, 400, 10)
---              RETURNING_VALUES v_dead;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_save_report (
+CREATE OR ALTER PROCEDURE imq_save_report (
     p_type mq_name,
     p_reader mq_name,
     p_now timestamp,
@@ -57,7 +53,7 @@ BEGIN
     BEGIN
         SELECT COUNT(*) FROM (SELECT 1 AS one FROM mq_consumer AS c WHERE c.type = :p_type ROWS :c_most) AS c INTO v_others;
         IF (v_others = c_most) THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'reader: this queue has ' || c_most || ' consumers already');
+            EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'reader: this queue has ' || c_most || ' consumers already');
         v_counted_at = DATEADD(-c_unseen HOUR TO p_now);
         INSERT INTO mq_consumer (started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type,
             reader)

@@ -1,17 +1,13 @@
 -- add_number: insert a counter, or a consumer's position, that lock_row did not find.
 -- Arguments:   p_table (counter or feed_consumer), p_name (of the counter or the feed), p_consumer (NULL for a counter),
 --              p_number
--- Returns:     nothing
--- Errors:      the engine's lock conflict or unique violation, when another transaction holds the key for more than two
---              seconds
 -- Transaction: joins the caller's, which has locked the row of mq_stripe
--- Example:     EXECUTE PROCEDURE mq_add_number('counter', 'invoice', NULL, 1);
 --
 -- During a rollback the stripe may be free before the key is.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_add_number (
+CREATE OR ALTER PROCEDURE imq_add_number (
     p_table varchar(13) CHARACTER SET ASCII,
     p_name mq_name,
     p_consumer mq_name,
@@ -37,7 +33,7 @@ BEGIN
             v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
             IF (mq_utc_now() NOT BETWEEN DATEADD(-c_seconds SECOND TO v_until) AND v_until) THEN
                 EXCEPTION;
-            EXECUTE PROCEDURE mq_wait_lock(p_table, NULL, p_name, p_consumer, 0, NULL) RETURNING_VALUES v_again;
+            EXECUTE PROCEDURE imq_wait_lock(p_table, NULL, p_name, p_consumer, 0, NULL) RETURNING_VALUES v_again;
         END
     END
 END^

@@ -1,15 +1,13 @@
 -- is_sync_column: whether a table still has the sync column of its feed.
 -- Arguments:   p_table, p_column (names as in the catalog)
 -- Returns:     1; 0: there is no such column, or it is computed or has another type than bigint
--- Errors:      none
 -- Transaction: reads the catalog only
--- Example:     SELECT mq_is_sync_column('ORDERS', 'SYNC') FROM rdb$database;
 --
 -- A computed column is a program of the table's owner.
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_is_sync_column (
+CREATE OR ALTER FUNCTION imq_is_sync_column (
     p_table varchar(63) CHARACTER SET UTF8,
     p_column varchar(63) CHARACTER SET UTF8
 )

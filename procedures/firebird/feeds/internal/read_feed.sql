@@ -1,15 +1,11 @@
 -- read_feed: return a feed's row of mq_feed.
--- Arguments:   p_feed
 -- Returns:     table_name, sync_column, key_columns, last_number
--- Errors:      50005 not_found
--- Transaction: reads only
--- Example:     SELECT last_number FROM mq_read_feed('orders');
 --
 -- Firebird 3.0 can miss a row that another transaction, such as a publisher, is changing: see lock_row.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_read_feed (
+CREATE OR ALTER PROCEDURE imq_read_feed (
     p_feed mq_name
 )
 RETURNS (
@@ -29,7 +25,7 @@ BEGIN
         v_misses = v_misses + 1;
     END
     IF (last_number IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
+        EXECUTE PROCEDURE imq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
     SUSPEND;
 END^
 

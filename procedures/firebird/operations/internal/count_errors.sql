@@ -1,15 +1,12 @@
 -- count_errors: count the dead letters of a type by their error.
--- Arguments:   p_type
 -- Returns:     error, count, first_at, last_at, error_hash: a row per error
--- Errors:      none
 -- Transaction: reads only: each dead letter of the type
--- Example:     SELECT error, "COUNT" FROM mq_count_errors('email');
 --
 -- Sorting or grouping by the text would need its full length for each row.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_count_errors (
+CREATE OR ALTER PROCEDURE imq_count_errors (
     p_type mq_name
 )
 RETURNS (

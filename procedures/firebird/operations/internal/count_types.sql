@@ -3,9 +3,6 @@
 --              exact), p_now
 -- Returns:     type, in order; first_count and second_count: the messages that are ready, due and delayed, active and
 --              expired, or dead; oldest: the smallest run_at of ready or due messages; NULL: none
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT type, first_count FROM mq_count_types('ready', NULL, 10000, mq_utc_now());
 --
 -- Each loop counts one type after the other. When it has counted enough of a type, it stops and starts again at the
 -- smallest name that can follow, because the engine would read all rows that are equal to a shared bound. A name of the
@@ -16,7 +13,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_count_types (
+CREATE OR ALTER PROCEDURE imq_count_types (
     p_table varchar(7) CHARACTER SET ASCII,
     p_type mq_name,
     p_cap integer,

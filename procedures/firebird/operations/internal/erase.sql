@@ -1,13 +1,11 @@
 -- erase: delete a message that no consumer holds.
 -- Arguments:   p_type, p_id, p_states (the states to delete from: N, E or NE), p_grouped (the queue's policy)
 -- Returns:     gone: 1; 0 when the message is held, is being claimed at this moment, or is in none of these states
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_erase('email', 17, 'NE', 0) RETURNING_VALUES v_gone;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_erase (
+CREATE OR ALTER PROCEDURE imq_erase (
     p_type mq_name,
     p_id bigint,
     p_states varchar(2) CHARACTER SET ASCII,
@@ -72,7 +70,7 @@ BEGIN
         IF (v_dedup_key IS NOT NULL) THEN
             DELETE FROM mq_dedup WHERE type = :p_type AND dedup_key = :v_dedup_key;
         IF (p_grouped = 1) THEN
-            EXECUTE PROCEDURE mq_let_go_on(p_type, v_group_key, p_id);
+            EXECUTE PROCEDURE imq_renew_ticket(p_type, v_group_key, p_id);
     END
 END^
 

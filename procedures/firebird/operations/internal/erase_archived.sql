@@ -2,13 +2,11 @@
 -- Arguments:   p_type (NULL: all), p_before (only messages completed earlier; NULL: any), p_size (the most messages to
 --              delete)
 -- Returns:     gone: the number of deleted messages
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED NO WAIT; skips rows that another call is deleting
--- Example:     EXECUTE PROCEDURE mq_erase_archived('email', NULL, 10000) RETURNING_VALUES v_gone;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_erase_archived (
+CREATE OR ALTER PROCEDURE imq_erase_archived (
     p_type mq_name,
     p_before timestamp,
     p_size integer

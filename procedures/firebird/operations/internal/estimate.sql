@@ -1,9 +1,7 @@
 -- estimate: estimate how many messages of a type one of the queue's tables holds, from a sample.
 -- Arguments:   p_table (ready, grouped, due or delayed: the two parts of mq_delayed, or dead), p_type, p_now
 -- Returns:     estimate: at least 10,001
--- Errors:      none
 -- Transaction: reads only: the first index entries, and 400 messages by their id
--- Example:     EXECUTE PROCEDURE mq_estimate('ready', 'email', mq_utc_now()) RETURNING_VALUES v_ready;
 --
 -- It searches the messages with 400 ids, spread from the lowest to the highest. The share of ids found gives the number.
 -- Dead letters have few of the ids, so they are sampled by their own numbers. Only mq_ready has an index that shows the
@@ -11,7 +9,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_estimate (
+CREATE OR ALTER PROCEDURE imq_estimate (
     p_table varchar(7) CHARACTER SET ASCII,
     p_type mq_name,
     p_now timestamp

@@ -2,13 +2,10 @@
 -- Arguments:   p_type, p_group_key (NULL: no rows), p_size
 -- Returns:     id: the lowest p_size ids found, in order: all due messages of a queue with groups, and other messages
 --              among the first 10,000 of each state
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT id FROM mq_ids_of_group('invoice', 'customer-17', 10);
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_ids_of_group (
+CREATE OR ALTER PROCEDURE imq_ids_of_group (
     p_type mq_name,
     p_group_key mq_name,
     p_size integer
@@ -22,7 +19,7 @@ DECLARE v_from timestamp;
 BEGIN
     IF (p_group_key IS NULL) THEN
         EXIT;
-    v_from = mq_newest_from('dead', p_type, c_cap);
+    v_from = imq_newest_from('dead', p_type, c_cap);
     FOR
         SELECT g.id
         FROM (

@@ -1,16 +1,13 @@
 -- newest_from: the time since which a type has enough dead or archived messages, but not many more.
 -- Arguments:   p_table (dead or archive), p_type, p_size (the number that is enough)
 -- Returns:     the time; the first one when there are fewer messages; NULL when there are none
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT mq_newest_from('dead', 'email', 10) FROM rdb$database;
 --
 -- Firebird reads an index in one direction only, and the indexes of dead and archived messages begin with the oldest. So
 -- a binary search finds the time.
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_newest_from (
+CREATE OR ALTER FUNCTION imq_newest_from (
     p_table varchar(7) CHARACTER SET ASCII,
     p_type mq_name,
     p_size integer

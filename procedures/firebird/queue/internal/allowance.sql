@@ -3,9 +3,7 @@
 -- Arguments:   p_type, p_size (messages that the claim wants), p_max_active, p_rate and p_rate_seconds (the policy; 0: no
 --              limit)
 -- Returns:     allowed: 0 to p_size; also 0 while another claim of the type is in progress
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_allowance('email', 10, 5, 0, 1) RETURNING_VALUES v_allowed;
 --
 -- The lock is a row of mq_stripe, which never changes. Its holder sees what all earlier claims have done. If another claim
 -- has held the row since this call began, Firebird 4.0 restarts the call, and on 5.0 try_lock does not get the row.
@@ -13,7 +11,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_allowance (
+CREATE OR ALTER PROCEDURE imq_allowance (
     p_type mq_name,
     p_size integer,
     p_max_active integer,
@@ -37,32 +35,32 @@ DECLARE v_now bigint;
 DECLARE v_latest bigint;
 BEGIN
     allowed = 0;
-    EXECUTE PROCEDURE mq_try_lock('stripe', c_first + MOD(ABS(HASH(p_type)), c_rows), NULL, NULL)
+    EXECUTE PROCEDURE imq_try_lock('stripe', c_first + MOD(ABS(HASH(p_type)), c_rows), NULL, NULL)
         RETURNING_VALUES v_locked, v_number, v_holder;
     IF (v_locked IS DISTINCT FROM 1) THEN
         EXIT;
     allowed = p_size;
     IF (p_max_active > 0) THEN
     BEGIN
-        v_active = mq_count_held(p_type);
+        v_active = imq_count_held(p_type);
         -- Firebird 3.0 can miss a row that another transaction is changing: count twice and take the larger number.
         IF (v_active < p_max_active AND RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
-            v_active = MAXVALUE(v_active, mq_count_held(p_type));
+            v_active = MAXVALUE(v_active, imq_count_held(p_type));
         v_rescued = 1;
         WHILE (v_active >= p_max_active AND v_rescued > 0) DO
         BEGIN
-            EXECUTE PROCEDURE mq_rescue(p_type, c_rescue) RETURNING_VALUES v_rescued;
+            EXECUTE PROCEDURE imq_rescue(p_type, c_rescue) RETURNING_VALUES v_rescued;
             IF (v_rescued > 0) THEN
-                v_active = mq_count_held(p_type);
+                v_active = imq_count_held(p_type);
         END
         allowed = MAXVALUE(MINVALUE(allowed, p_max_active - v_active), 0);
     END
     IF (p_rate > 0 AND allowed > 0) THEN
     BEGIN
         -- During a rollback the stripe may be free before this row is.
-        EXECUTE PROCEDURE mq_try_lock('limited', NULL, p_type, NULL) RETURNING_VALUES v_locked, v_number, v_holder;
-        v_now = mq_microseconds();
-        allowed = IIF(v_locked = 0, 0, MINVALUE(allowed, mq_tokens(v_number, p_rate, p_rate_seconds, v_now)));
+        EXECUTE PROCEDURE imq_try_lock('limited', NULL, p_type, NULL) RETURNING_VALUES v_locked, v_number, v_holder;
+        v_now = imq_microseconds();
+        allowed = IIF(v_locked = 0, 0, MINVALUE(allowed, imq_tokens(v_number, p_rate, p_rate_seconds, v_now)));
         v_latest = v_now + p_rate_seconds * 1000000;
         IF (v_locked = 1 AND v_number > v_latest) THEN
             -- The clock was set back, or the period is shorter now: the bucket is empty and starts to fill now.

@@ -3,9 +3,7 @@
 --              p_body, p_headers (as in the call)
 -- Returns:     changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is due
 --              later already
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_change_message('email', 17, 'replace', v_now, v_now, 0, '{}', NULL) RETURNING_VALUES changed;
 --
 -- The caller prevents other changes of the message. The message is removed from its position as erase does it, in the same
 -- order. Then it is inserted where a new message with this run_at goes. If its group was blocked by this message, the group
@@ -13,7 +11,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_change_message (
+CREATE OR ALTER PROCEDURE imq_change_message (
     p_type mq_name,
     p_id bigint,
     p_on_conflict mq_argument,
@@ -37,10 +35,10 @@ DECLARE v_error mq_error;
 BEGIN
     changed = 0;
     v_replace = IIF(p_on_conflict = 'replace', 1, 0);
-    SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
+    SELECT grouped FROM imq_policy(:p_type) INTO v_grouped;
     SELECT m.run_at, m.priority, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id
     INTO v_run_at, v_priority, v_group_key;
-    EXECUTE PROCEDURE mq_leave_place(p_type, v_grouped, p_id, v_group_key,
+    EXECUTE PROCEDURE imq_leave_place(p_type, v_grouped, p_id, v_group_key,
         IIF(v_replace = 1, CAST('9999-12-31' AS timestamp), p_run_at), v_run_at) RETURNING_VALUES v_attempts, v_error;
     IF (v_attempts IS NULL) THEN
         EXIT;
@@ -62,14 +60,14 @@ BEGIN
     BEGIN
         IF (v_grouped = 1) THEN
             INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :p_id, :v_attempts);
-        EXECUTE PROCEDURE mq_place_ready(p_type, v_priority, p_run_at, p_id, v_attempts) RETURNING_VALUES v_run_at;
-        EXECUTE PROCEDURE mq_lower_ring(p_type, p_id);
+        EXECUTE PROCEDURE imq_place_ready(p_type, v_priority, p_run_at, p_id, v_attempts) RETURNING_VALUES v_run_at;
+        EXECUTE PROCEDURE imq_lower_ring(p_type, p_id);
         IF (p_run_at < p_now) THEN
-            EXECUTE PROCEDURE mq_lower_mark(p_type);
+            EXECUTE PROCEDURE imq_lower_mark(p_type);
     END
     IF (v_grouped = 1) THEN
-        EXECUTE PROCEDURE mq_let_go_on(p_type, v_group_key, p_id);
-    EXECUTE PROCEDURE mq_wake(p_type);
+        EXECUTE PROCEDURE imq_renew_ticket(p_type, v_group_key, p_id);
+    EXECUTE PROCEDURE imq_wake(p_type);
 END^
 
 SET TERM ; ^

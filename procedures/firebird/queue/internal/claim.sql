@@ -2,15 +2,13 @@
 -- Arguments:   p_type, p_size, p_reader (NULL: a generated name), p_lease_seconds (NULL: the policy's), p_alone (1, with
 --              size 1: store the message in mq_batch itself; 0: store the messages in mq_claimed)
 -- Returns:     batch_key and lease_until; NULL when nothing is ready, no limit allows it, or the queue is paused
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_claim('email', 10, 'worker-1', 60, 0) RETURNING_VALUES batch_key, lease_until;
 --
 -- The callers read the messages themselves: passing a row through one more procedure costs as much as reading it.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_claim (
+CREATE OR ALTER PROCEDURE imq_claim (
     p_type mq_name,
     p_size integer,
     p_reader mq_name,
@@ -34,14 +32,14 @@ DECLARE v_attempt smallint;
 DECLARE v_n integer = 0;
 BEGIN
     SELECT paused, grouped, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds
-    FROM mq_policy(:p_type)
+    FROM imq_policy(:p_type)
     INTO v_paused, v_grouped, v_seconds, v_max_active, v_rate, v_rate_seconds;
     IF (v_paused = 0 AND v_max_active + v_rate > 0) THEN
-        EXECUTE PROCEDURE mq_allowance(p_type, p_size, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES p_size;
+        EXECUTE PROCEDURE imq_allowance(p_type, p_size, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES p_size;
     IF (p_size = 0) THEN
         EXIT;
     IF (v_paused = 0) THEN
-        FOR SELECT id, attempt FROM mq_pick(:p_type, :p_size, :v_grouped, 0) INTO v_id, v_attempt DO
+        FOR SELECT id, attempt FROM imq_pick(:p_type, :p_size, :v_grouped, 0) INTO v_id, v_attempt DO
         BEGIN
             -- Create the key only now: a random number costs more than a scan of an empty queue.
             IF (v_n = 0) THEN
@@ -57,8 +55,8 @@ BEGIN
     IF (v_n > 0) THEN
     BEGIN
         IF (v_rate > 0) THEN
-            EXECUTE PROCEDURE mq_spend(p_type, v_n, v_rate, v_rate_seconds);
-        EXECUTE PROCEDURE mq_write_batch(v_key, p_type, mq_reader_name(p_reader), v_seconds, v_id, v_attempt)
+            EXECUTE PROCEDURE imq_spend(p_type, v_n, v_rate, v_rate_seconds);
+        EXECUTE PROCEDURE imq_write_batch(v_key, p_type, imq_reader_name(p_reader), v_seconds, v_id, v_attempt)
             RETURNING_VALUES lease_until;
         batch_key = v_key;
     END

@@ -1,14 +1,10 @@
 -- count_held: how many messages the batches of a type hold. Expired batches count: their consumers may still extend the
 --             lease.
--- Arguments:   p_type
 -- Returns:     the number
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT mq_count_held('email') FROM rdb$database;
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_count_held (
+CREATE OR ALTER FUNCTION imq_count_held (
     p_type mq_name
 )
 RETURNS bigint

@@ -1,16 +1,13 @@
 -- drop_alone: end the claim of a batch whose only message is stored in mq_batch itself.
--- Arguments:   p_batch_key
 -- Returns:     type, reader and lease_seconds of the claim, id and attempt of the message; NULL when the batch has more
 --              messages, is lost, or is locked by another transaction: then call drop_batch
--- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
--- Example:     EXECUTE PROCEDURE mq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds, v_id, v_attempt;
 --
 -- This variant for Firebird 5.0 and later replaces drop_alone.sql: see withdraw.5.sql.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_drop_alone (
+CREATE OR ALTER PROCEDURE imq_drop_alone (
     p_batch_key mq_argument
 )
 RETURNS (

@@ -1,16 +1,13 @@
 -- drop_alone: end the claim of a batch whose only message is stored in mq_batch itself.
--- Arguments:   p_batch_key
 -- Returns:     type, reader and lease_seconds of the claim, id and attempt of the message; NULL when the batch has more
 --              messages or is lost: then call drop_batch
--- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
--- Example:     EXECUTE PROCEDURE mq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds, v_id, v_attempt;
 --
 -- Firebird 5.0 and later use drop_alone.5.sql instead.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_drop_alone (
+CREATE OR ALTER PROCEDURE imq_drop_alone (
     p_batch_key mq_argument
 )
 RETURNS (
@@ -27,7 +24,7 @@ BEGIN
     IF (id IS NULL) THEN
         EXIT;
     id = NULL;
-    EXECUTE PROCEDURE mq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
+    EXECUTE PROCEDURE imq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
     IF (v_found = 1) THEN
         DELETE FROM mq_batch WHERE batch_key = :p_batch_key RETURNING type, reader, lease_seconds, id, attempt
         INTO type, reader, lease_seconds, id, attempt;

@@ -1,16 +1,13 @@
 -- drop_batch: end a claim: delete the row of its batch. All its messages are then in mq_claimed, also one that was stored
 --             in mq_batch.
--- Arguments:   p_batch_key
 -- Returns:     type, reader and lease_seconds of the claim; NULL when the lease was lost
--- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
--- Example:     EXECUTE PROCEDURE mq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
 --
 -- Firebird 5.0 and later use drop_batch.5.sql instead.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_drop_batch (
+CREATE OR ALTER PROCEDURE imq_drop_batch (
     p_batch_key mq_argument
 )
 RETURNS (
@@ -23,7 +20,7 @@ DECLARE v_found integer;
 DECLARE v_id bigint;
 DECLARE v_attempt smallint;
 BEGIN
-    EXECUTE PROCEDURE mq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
+    EXECUTE PROCEDURE imq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
     IF (v_found = 1) THEN
         DELETE FROM mq_batch WHERE batch_key = :p_batch_key RETURNING type, reader, lease_seconds, id, attempt
         INTO type, reader, lease_seconds, v_id, v_attempt;

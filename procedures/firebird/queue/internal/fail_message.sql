@@ -3,13 +3,10 @@
 -- Arguments:   p_type, p_reader, p_id, p_attempt (the number of this attempt), p_retry (seconds; NULL: the policy's
 --              backoff; -1: dead-letter it now), p_error (cut to 4,000 characters)
 -- Returns:     state: N or E
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_fail_message('email', 'worker-1', 17, 1, 30, 'busy') RETURNING_VALUES v_state;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_fail_message (
+CREATE OR ALTER PROCEDURE imq_fail_message (
     p_type mq_name,
     p_reader mq_name,
     p_id bigint,
@@ -32,13 +29,13 @@ DECLARE v_delay double precision;
 DECLARE v_error_group mq_name;
 BEGIN
     SELECT max_attempts, backoff_seconds, backoff_max_seconds, ordered, grouped
-    FROM mq_policy(:p_type)
+    FROM imq_policy(:p_type)
     INTO v_max_attempts, v_backoff, v_backoff_max, v_ordered, v_grouped;
     SELECT COALESCE(max_attempts, :v_max_attempts), priority, group_key FROM mq_message WHERE id = :p_id
     INTO v_max_attempts, v_priority, v_group_key;
     IF (p_retry = -1 OR p_attempt >= v_max_attempts) THEN
     BEGIN
-        v_error_group = mq_error_group(p_error);
+        v_error_group = imq_error_group(p_error);
         INSERT INTO mq_dead (id, died_at, attempts, type, reader, error, error_group, error_hash, n)
         VALUES (:p_id, mq_utc_now(), :p_attempt, :p_type, :p_reader, :p_error, :v_error_group, HASH(:v_error_group),
             NEXT VALUE FOR mq_dead_n);
@@ -56,7 +53,7 @@ BEGIN
     END
     -- In an ordered queue a message that will be retried blocks its group.
     IF (v_grouped = 1 AND (v_ordered = 0 OR state = 'E')) THEN
-        EXECUTE PROCEDURE mq_free_groups(p_type, v_group_key, p_id);
+        EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
 END^
 
 SET TERM ; ^

@@ -3,13 +3,11 @@
 -- Arguments:   p_type, p_size (of the claim), p_full_scan (1: also check expired claims and schedules), p_promoted_to (no
 --              message due before this time is delayed), p_now, p_long (milliseconds; a longer scan is repeated)
 -- Returns:     promoted_to (new value), scanned (the duration of the scan, in milliseconds)
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_fill_ring('crawl', 10, 1, '1900-01-01', v_now, 2) RETURNING_VALUES v_promoted_to, v_scanned;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_fill_ring (
+CREATE OR ALTER PROCEDURE imq_fill_ring (
     p_type mq_name,
     p_size integer,
     p_full_scan smallint,
@@ -46,14 +44,14 @@ BEGIN
         v_tries = IIF(scanned < p_long, 3, v_tries + 1);
     END
     IF (v_expired = 1) THEN
-        EXECUTE PROCEDURE mq_rescue(p_type, c_rescue) RETURNING_VALUES v_moved;
+        EXECUTE PROCEDURE imq_rescue(p_type, c_rescue) RETURNING_VALUES v_moved;
     IF (p_full_scan = 1 AND EXISTS (SELECT * FROM mq_schedule WHERE type = :p_type)) THEN
-        EXECUTE PROCEDURE mq_send_due(p_type, v_promote);
+        EXECUTE PROCEDURE imq_send_due(p_type, v_promote);
     -- Stop before now: another transaction may be about to commit a failed message that is already due.
     promoted_to = DATEADD(-1 SECOND TO p_now);
     IF (v_due = 1) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_promote(p_type, p_promoted_to, p_now, v_promote, 0) RETURNING_VALUES v_moved, v_first;
+        EXECUTE PROCEDURE imq_promote(p_type, p_promoted_to, p_now, v_promote, 0) RETURNING_VALUES v_moved, v_first;
         IF (v_moved = v_promote) THEN
             promoted_to = p_promoted_to;
     END

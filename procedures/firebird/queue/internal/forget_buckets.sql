@@ -1,17 +1,13 @@
 -- forget_buckets: delete up to 100 full buckets of a type's groups.
--- Arguments:   p_type
--- Returns:     nothing
--- Errors:      none
 -- Transaction: an autonomous transaction that ends at once, because claims need the rows that it locks; skips groups that a
 --              claim has locked
--- Example:     EXECUTE PROCEDURE mq_forget_buckets('invoice');
 --
 -- The first claim of each second calls this after it has taken its messages: a claim cannot lock a bucket that was deleted
 -- after the claim began.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_forget_buckets (
+CREATE OR ALTER PROCEDURE imq_forget_buckets (
     p_type mq_name
 )
 AS
@@ -20,7 +16,7 @@ DECLARE v_now bigint;
 DECLARE v_group_key mq_name;
 DECLARE v_locked integer;
 BEGIN
-    v_now = mq_microseconds();
+    v_now = imq_microseconds();
     IF (EXISTS (SELECT * FROM mq_bucket AS b WHERE b.type = :p_type AND b.full_at <= :v_now)) THEN
         IN AUTONOMOUS TRANSACTION DO
             FOR SELECT b.group_key
@@ -31,7 +27,7 @@ BEGIN
                 INTO v_group_key
             DO
             BEGIN
-                EXECUTE PROCEDURE mq_lock_group(p_type, v_group_key) RETURNING_VALUES v_locked;
+                EXECUTE PROCEDURE imq_lock_group(p_type, v_group_key) RETURNING_VALUES v_locked;
                 IF (v_locked = 1) THEN
                     DELETE FROM mq_bucket WHERE type = :p_type AND group_key = :v_group_key AND full_at <= :v_now;
                 WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO

@@ -1,16 +1,13 @@
 -- free_groups: unblock a group of a grouped queue after its message was finished or dead-lettered.
 -- Arguments:   p_type, p_group_key (NULL: none), p_id
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_free_groups('invoice', 'customer-7', 17);
 --
 -- A group that is blocked by its first message gets a ticket when that message returns. Places are not counted here: if
 -- several calls end at the same time after the limit was lowered, none of them would see the last place become free.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_free_groups (
+CREATE OR ALTER PROCEDURE imq_free_groups (
     p_type mq_name,
     p_group_key mq_name,
     p_id bigint
@@ -25,7 +22,7 @@ BEGIN
         FROM mq_group_lock AS l
         WHERE l.type = :p_type AND l.group_key = :p_group_key AND EXISTS (SELECT * FROM mq_delayed AS d WHERE d.id = l.id)
     )) THEN
-        EXECUTE PROCEDURE mq_issue_tickets(p_type, p_group_key);
+        EXECUTE PROCEDURE imq_issue_tickets(p_type, p_group_key);
 END^
 
 SET TERM ; ^

@@ -1,13 +1,11 @@
 -- full_after: when a bucket is full again after tokens are spent.
 -- Arguments:   p_full_at, p_rate, p_seconds and p_now (see tokens), p_n (tokens to spend)
 -- Returns:     microseconds since 1970
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq_full_after(NULL, 100, 60, mq_microseconds(), 10) FROM rdb$database;
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_full_after (
+CREATE OR ALTER FUNCTION imq_full_after (
     p_full_at bigint,
     p_rate integer,
     p_seconds integer,

@@ -2,13 +2,10 @@
 -- Arguments:   p_type, p_group_key ('' for none), p_places (places of a group: 1 in an ordered queue; 0: no limit; NULL:
 --              the policy's)
 -- Returns:     the number; 0 while the group's first message blocks it
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT mq_group_places('invoice', 'customer-7', 1) FROM rdb$database;
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_group_places (
+CREATE OR ALTER FUNCTION imq_group_places (
     p_type mq_name,
     p_group_key mq_name,
     p_places integer
@@ -19,7 +16,7 @@ DECLARE c_no_limit integer = 1000000;
 DECLARE v_locks integer;
 BEGIN
     IF (p_places IS NULL) THEN
-        SELECT IIF(ordered = 1, 1, group_max_active) FROM mq_policy(:p_type) INTO p_places;
+        SELECT IIF(ordered = 1, 1, group_max_active) FROM imq_policy(:p_type) INTO p_places;
     IF (NOT EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key)) THEN
         RETURN IIF(p_places = 0, c_no_limit, p_places);
     IF (p_places = 1) THEN
@@ -28,7 +25,7 @@ BEGIN
     SELECT COUNT(DISTINCT id) FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key INTO v_locks;
     IF (p_places > 0 AND v_locks >= p_places) THEN
         RETURN 0;
-    IF (mq_group_waits(p_type, p_group_key) = 1) THEN
+    IF (imq_group_waits(p_type, p_group_key) = 1) THEN
         RETURN 0;
     RETURN IIF(p_places = 0, c_no_limit, p_places - v_locks);
 END^

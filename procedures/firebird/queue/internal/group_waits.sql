@@ -2,13 +2,10 @@
 --              token.
 -- Arguments:   p_type, p_group_key ('' for none)
 -- Returns:     1 or 0
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT mq_group_waits('invoice', 'customer-7') FROM rdb$database;
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_group_waits (
+CREATE OR ALTER FUNCTION imq_group_waits (
     p_type mq_name,
     p_group_key mq_name
 )

@@ -2,13 +2,11 @@
 -- Arguments:   p_type, p_max_active, p_rate and p_rate_seconds (the policy)
 -- Returns:     room: 1 or 0; next_at: the latest time at which a limit allows the next message, as far as known (next token
 --              or end of a lease); NULL when one is allowed now
--- Errors:      none
 -- Transaction: reads only, without locks
--- Example:     EXECUTE PROCEDURE mq_has_room('email', 5, 0, 1) RETURNING_VALUES v_room, v_next_at;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_has_room (
+CREATE OR ALTER PROCEDURE imq_has_room (
     p_type mq_name,
     p_max_active integer,
     p_rate integer,
@@ -25,14 +23,14 @@ DECLARE v_lease timestamp;
 BEGIN
     IF (p_rate > 0) THEN
     BEGIN
-        v_now = mq_microseconds();
+        v_now = imq_microseconds();
         SELECT full_at FROM mq_limited WHERE type = :p_type INTO v_full_at;
         -- A bucket whose full_at is more than one period ahead does not count as empty here: the next claim corrects it.
         -- See tokens.
-        IF (v_full_at <= v_now + p_rate_seconds * 1000000 AND mq_tokens(v_full_at, p_rate, p_rate_seconds, v_now) = 0) THEN
-            next_at = mq_token_at(v_full_at, p_rate, p_rate_seconds, v_now);
+        IF (v_full_at <= v_now + p_rate_seconds * 1000000 AND imq_tokens(v_full_at, p_rate, p_rate_seconds, v_now) = 0) THEN
+            next_at = imq_token_at(v_full_at, p_rate, p_rate_seconds, v_now);
     END
-    IF (p_max_active > 0 AND mq_count_held(p_type) >= p_max_active) THEN
+    IF (p_max_active > 0 AND imq_count_held(p_type) >= p_max_active) THEN
     BEGIN
         SELECT b.lease_until FROM mq_batch AS b WHERE b.type = :p_type
         PLAN (b ORDER mq_batch_lease)

@@ -1,13 +1,10 @@
 -- is_active: whether a batch of a type holds a message.
--- Arguments:   p_type, p_id
 -- Returns:     1 or 0
--- Errors:      none
 -- Transaction: reads only: one or two index entries per batch of the type
--- Example:     SELECT mq_is_active('invoice', 17) FROM rdb$database;
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_is_active (
+CREATE OR ALTER FUNCTION imq_is_active (
     p_type mq_name,
     p_id bigint
 )

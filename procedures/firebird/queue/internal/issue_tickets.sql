@@ -1,9 +1,6 @@
 -- issue_tickets: write a ticket for a group of a grouped queue that has due messages and is not blocked.
 -- Arguments:   p_type, p_group_key ('' for none)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_issue_tickets('invoice', 'customer-7');
 --
 -- The first message of a group may be one that another transaction is cancelling. So the first message gets a ticket, and
 -- also the first message that no transaction is deleting. An extra ticket does no harm. A ticket at the message's own
@@ -12,7 +9,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_issue_tickets (
+CREATE OR ALTER PROCEDURE imq_issue_tickets (
     p_type mq_name,
     p_group_key mq_name
 )
@@ -52,7 +49,7 @@ BEGIN
                     v_done = 0;
             END
             IF (v_done = 0) THEN
-                EXECUTE PROCEDURE mq_place_ready(p_type, v_priority, v_run_at, v_id, v_attempts) RETURNING_VALUES v_run_at;
+                EXECUTE PROCEDURE imq_place_ready(p_type, v_priority, v_run_at, v_id, v_attempts) RETURNING_VALUES v_run_at;
         END
         IF (v_free = 1) THEN
             LEAVE;

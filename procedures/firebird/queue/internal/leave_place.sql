@@ -3,13 +3,11 @@
 --              grouped queue it is compared with p_before if the message is due)
 -- Returns:     attempts (NULL: nothing was removed, or another transaction is claiming the message) and error of the last
 --              attempt
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_leave_place('email', 0, 17, '', '9999-12-31', mq_utc_now()) RETURNING_VALUES v_attempts, v_error;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_leave_place (
+CREATE OR ALTER PROCEDURE imq_leave_place (
     p_type mq_name,
     p_grouped smallint,
     p_id bigint,

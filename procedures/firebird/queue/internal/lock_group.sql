@@ -1,16 +1,14 @@
 -- lock_group: keep other claims out of a group until this transaction ends.
 -- Arguments:   p_type, p_group_key ('' for none)
 -- Returns:     locked: 1; 0 when another transaction has locked the group, or a group that shares its stripe
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_lock_group('invoice', 'customer-7') RETURNING_VALUES v_locked;
 --
 -- The holder of the lock sees what all earlier claims of the group have done: see allowance. Firebird 5.0 and later use
 -- lock_group.5.sql instead.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_lock_group (
+CREATE OR ALTER PROCEDURE imq_lock_group (
     p_type mq_name,
     p_group_key mq_name
 )

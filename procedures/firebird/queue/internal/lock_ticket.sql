@@ -1,13 +1,11 @@
 -- lock_ticket: lock a ticket of a grouped queue and its message until the transaction ends.
 -- Arguments:   p_type, p_group_key ('' for none), p_id, p_priority and p_run_at (the ticket's position)
 -- Returns:     locked: 1; 0 when the ticket or the message is gone, or another transaction has locked it
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_lock_ticket('invoice', 'customer-7', 17, 0, v_run_at) RETURNING_VALUES v_locked;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_lock_ticket (
+CREATE OR ALTER PROCEDURE imq_lock_ticket (
     p_type mq_name,
     p_group_key mq_name,
     p_id bigint,

@@ -1,13 +1,8 @@
 -- lower_mark: make the next claim a full scan, if messages became ready below a low-water mark.
--- Arguments:   p_type
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_lower_mark('email');
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_lower_mark (
+CREATE OR ALTER PROCEDURE imq_lower_mark (
     p_type mq_name
 )
 AS

@@ -1,13 +1,9 @@
 -- lower_ring: lower the low-water mark of a ring when a message becomes ready below it.
 -- Arguments:   p_type, p_id (the lowest id that became ready)
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_lower_ring('crawl', 17);
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_lower_ring (
+CREATE OR ALTER PROCEDURE imq_lower_ring (
     p_type mq_name,
     p_id bigint
 )

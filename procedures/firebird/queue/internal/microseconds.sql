@@ -1,13 +1,10 @@
 -- microseconds: the current time in the unit of the token buckets.
--- Arguments:   none
 -- Returns:     microseconds since 1970-01-01 in UTC
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq_microseconds() FROM rdb$database;
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_microseconds
+CREATE OR ALTER FUNCTION imq_microseconds
 RETURNS bigint
 AS
 BEGIN

@@ -2,9 +2,7 @@
 --       promote due messages and send due schedules.
 -- Arguments:   p_type, p_size, p_grouped (the policy), p_take (1: called by take_batch; see pick_grouped)
 -- Returns:     id and attempt (the number of this attempt)
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
--- Example:     FOR SELECT id, attempt FROM mq_pick('email', 10, 0, 0) INTO v_id, v_attempt DO ...
 --
 -- Low-water marks. An open snapshot prevents the cleanup of dead rows. A claim that starts at the beginning of the index
 -- then scans every message that was finished since. So a claim starts at the marks of mq_mark, one per priority, where
@@ -25,7 +23,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_pick (
+CREATE OR ALTER PROCEDURE imq_pick (
     p_type mq_name,
     p_size integer,
     p_grouped smallint,
@@ -90,15 +88,15 @@ BEGIN
     BEGIN
         -- Messages that a take rescues or promotes stay hidden from others until it commits: no more than it can use.
         IF (EXISTS (SELECT * FROM mq_batch WHERE type = :p_type AND lease_until <= :v_now)) THEN
-            EXECUTE PROCEDURE mq_rescue(p_type, IIF(p_take = 1, 1, 20)) RETURNING_VALUES v_moved;
+            EXECUTE PROCEDURE imq_rescue(p_type, IIF(p_take = 1, 1, 20)) RETURNING_VALUES v_moved;
         IF (EXISTS (SELECT * FROM mq_schedule WHERE type = :p_type)) THEN
-            EXECUTE PROCEDURE mq_send_due(p_type, v_promote);
+            EXECUTE PROCEDURE imq_send_due(p_type, v_promote);
         v_promoted_to = c_long_ago;
     END
 
     IF (EXISTS (SELECT * FROM mq_delayed WHERE type = :p_type AND run_at > :v_promoted_to AND run_at <= :v_now)) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_promote(p_type, v_promoted_to, v_now, v_promote, p_grouped) RETURNING_VALUES v_moved, v_next_run_at;
+        EXECUTE PROCEDURE imq_promote(p_type, v_promoted_to, v_now, v_promote, p_grouped) RETURNING_VALUES v_moved, v_next_run_at;
         v_lowered_to = COALESCE(v_next_run_at, v_lowered_to);
         v_promoted_to = IIF(v_moved < v_promote, v_now, c_long_ago);
     END
@@ -108,17 +106,17 @@ BEGIN
     IF (p_grouped = 1) THEN
     BEGIN
         IF (v_full_scan = 1 AND p_take = 0) THEN
-            EXECUTE PROCEDURE mq_tend_groups(p_type);
-        FOR SELECT id, attempt FROM mq_pick_grouped(:p_type, :p_size, :p_take) INTO id, attempt DO
+            EXECUTE PROCEDURE imq_clean_buckets(p_type);
+        FOR SELECT id, attempt FROM imq_pick_grouped(:p_type, :p_size, :p_take) INTO id, attempt DO
         BEGIN
             v_left = v_left - 1;
             SUSPEND;
         END
         IF (v_full_scan = 1 AND v_left < p_size) THEN
             -- Claims of tickets start at no mark. The row only records the time of the last full scan.
-            EXECUTE PROCEDURE mq_renew_marks(p_type, v_n, v_now, c_long_ago, '', c_long_ago, v_lowered_to, 1);
+            EXECUTE PROCEDURE imq_renew_marks(p_type, v_n, v_now, c_long_ago, '', c_long_ago, v_lowered_to, 1);
         IF (v_full_scan = 1 AND p_take = 0) THEN
-            EXECUTE PROCEDURE mq_forget_buckets(p_type);
+            EXECUTE PROCEDURE imq_forget_buckets(p_type);
         EXIT;
     END
 
@@ -140,7 +138,7 @@ BEGIN
         BEGIN
             IF (v_left > 0 AND v_end > v_priority) THEN
                 FOR SELECT id, attempt, priority, run_at
-                    FROM mq_take_ready(:p_type, :v_priority, :v_from_run_at, :v_from_id, :v_end, :v_left,
+                    FROM imq_take_ready(:p_type, :v_priority, :v_from_run_at, :v_from_id, :v_end, :v_left,
                         IIF(:v_full_scan = 1 OR :v_scans = 2, 0, 1))
                     INTO id, attempt, v_found_priority, v_found_run_at
                 DO
@@ -188,10 +186,10 @@ BEGIN
         v_marks_changed = 1;
     END
     IF (v_marks_changed = 1) THEN
-        EXECUTE PROCEDURE mq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, v_found, c_long_ago, v_lowered_to, v_full_scan);
+        EXECUTE PROCEDURE imq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, v_found, c_long_ago, v_lowered_to, v_full_scan);
     ELSE IF (v_full_scan = 1 AND v_n IS NOT NULL AND v_milliseconds > c_long_scan) THEN
         -- Nothing is ready: move all marks up to now.
-        EXECUTE PROCEDURE mq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, '', v_now, v_lowered_to, 1);
+        EXECUTE PROCEDURE imq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, '', v_now, v_lowered_to, 1);
 END^
 
 SET TERM ; ^

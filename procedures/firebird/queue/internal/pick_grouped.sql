@@ -2,9 +2,7 @@
 --               many as the limits per group allow.
 -- Arguments:   p_type, p_size, p_take (1: called by take_batch; its own commit finishes the messages, perhaps much later)
 -- Returns:     id and attempt (the number of this attempt)
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
--- Example:     FOR SELECT id, attempt FROM mq_pick_grouped('invoice', 10, 0) INTO v_id, v_attempt DO ...
 --
 -- In a grouped queue a row of mq_ready is a ticket: the group of this message may have a message to claim. Every message
 -- brings a ticket, so senders lock nothing. A group has places: one in an ordered queue, otherwise group_max_active. A
@@ -19,7 +17,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_pick_grouped (
+CREATE OR ALTER PROCEDURE imq_pick_grouped (
     p_type mq_name,
     p_size integer,
     p_take smallint
@@ -53,7 +51,7 @@ DECLARE v_met_run_at timestamp;
 DECLARE v_drop integer;
 DECLARE v_locked integer;
 BEGIN
-    SELECT ordered, IIF(ordered = 1, 1, group_max_active), group_rate, group_rate_seconds FROM mq_policy(:p_type)
+    SELECT ordered, IIF(ordered = 1, 1, group_max_active), group_rate, group_rate_seconds FROM imq_policy(:p_type)
     INTO v_ordered, v_places, v_rate, v_seconds;
     v_left = p_size;
     FOR SELECT r.id, r.priority, r.run_at, r.attempts
@@ -82,7 +80,7 @@ BEGIN
                 EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :v_ticket)
                 OR EXISTS (SELECT * FROM mq_dead WHERE id = :v_ticket)
                 OR EXISTS (SELECT * FROM mq_delayed WHERE id = :v_ticket)
-                OR v_met IS NULL AND mq_is_active(p_type, v_ticket) = 1
+                OR v_met IS NULL AND imq_is_active(p_type, v_ticket) = 1
             )) THEN
                 v_drop = 1;
             ELSE IF (v_met = 'U') THEN
@@ -92,7 +90,7 @@ BEGIN
                 v_drop = 0;
             -- For a single place use a query: a function call per message costs more.
             ELSE IF (v_places = 1 AND EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key)
-                OR v_places <> 1 AND mq_group_places(p_type, v_group_key, v_places) = 0) THEN
+                OR v_places <> 1 AND imq_group_places(p_type, v_group_key, v_places) = 0) THEN
             BEGIN
                 IF (p_take = 0 AND v_grouped = 1) THEN
                 BEGIN
@@ -101,7 +99,7 @@ BEGIN
                         VALUES (:v_group_key, 'B', :v_ticket, :v_priority, :v_run_at);
                     ELSE IF (v_met = 'B') THEN
                     BEGIN
-                        EXECUTE PROCEDURE mq_lock_ticket(p_type, v_group_key, v_met_id, v_met_priority, v_met_run_at)
+                        EXECUTE PROCEDURE imq_lock_ticket(p_type, v_group_key, v_met_id, v_met_priority, v_met_run_at)
                             RETURNING_VALUES v_locked;
                         v_met = IIF(v_locked = 1, 'K', 'X');
                         UPDATE mq_met SET state = :v_met WHERE group_key = :v_group_key;
@@ -113,7 +111,7 @@ BEGIN
             BEGIN
                 v_met = 'X';
                 FOR SELECT id, attempt
-                    FROM mq_take_group(:p_type, :v_group_key, :v_left, :p_take, :v_ordered, :v_places, :v_rate, :v_seconds,
+                    FROM imq_take_group(:p_type, :v_group_key, :v_left, :p_take, :v_ordered, :v_places, :v_rate, :v_seconds,
                         :v_ticket, :v_priority, :v_run_at, :v_attempts, 1 - :v_grouped)
                     INTO id, attempt
                 DO
@@ -143,8 +141,8 @@ BEGIN
     -- no separate finish.
     IF (p_take = 1 OR v_ordered = 0) THEN
         FOR SELECT group_key FROM mq_met WHERE state = 'U' INTO v_group_key DO
-            IF (mq_group_places(p_type, v_group_key, v_places) > 0) THEN
-                EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
+            IF (imq_group_places(p_type, v_group_key, v_places) > 0) THEN
+                EXECUTE PROCEDURE imq_issue_tickets(p_type, v_group_key);
     DELETE FROM mq_met;
 END^
 

@@ -1,16 +1,13 @@
 -- place_ready: insert a ready message, or its group's ticket, into mq_ready in claim order.
--- Arguments:   p_type, p_priority, p_run_at, p_id, p_attempts
 -- Returns:     placed_at: the run_at of the new row in mq_ready
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_place_ready('email', 0, v_run_at, 17, 0) RETURNING_VALUES v_placed_at;
 --
 -- The position may already be taken: by a row of a transaction that is rolling back, or, in a grouped queue, by an old
 -- ticket that another claim is dropping. Then the new row goes just before it.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_place_ready (
+CREATE OR ALTER PROCEDURE imq_place_ready (
     p_type mq_name,
     p_priority smallint,
     p_run_at timestamp,

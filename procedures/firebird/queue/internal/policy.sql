@@ -1,13 +1,9 @@
 -- policy: the settings of a type; the defaults when it has no settings.
--- Arguments:   p_type
 -- Returns:     one row: the settings as in mq_queue, without the type
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT lease_seconds FROM mq_policy('email');
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_policy (
+CREATE OR ALTER PROCEDURE imq_policy (
     p_type mq_name
 )
 RETURNS (

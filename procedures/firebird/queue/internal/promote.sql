@@ -2,15 +2,13 @@
 -- Arguments:   p_type, p_after and p_until (due after p_after and up to p_until), p_size (maximum number of messages),
 --              p_grouped (the policy)
 -- Returns:     moved: number of messages; first_run_at: their earliest run_at in mq_ready, or NULL
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; skips messages that another claim is promoting
--- Example:     EXECUTE PROCEDURE mq_promote('email', '1900-01-01', mq_utc_now(), 1000, 0) RETURNING_VALUES v_moved, v_first;
 --
 -- Firebird 5.0 and later use promote.5.sql instead.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_promote (
+CREATE OR ALTER PROCEDURE imq_promote (
     p_type mq_name,
     p_after timestamp,
     p_until timestamp,
@@ -45,7 +43,7 @@ BEGIN
                 v_mine = 0;
                 SELECT 1 FROM mq_delayed WHERE id = :v_id WITH LOCK INTO v_mine;
                 IF (v_mine = 1) THEN
-                    EXECUTE PROCEDURE mq_promote_into_group(p_type, v_id, v_attempts) RETURNING_VALUES v_mine;
+                    EXECUTE PROCEDURE imq_promote_into_group(p_type, v_id, v_attempts) RETURNING_VALUES v_mine;
                 IF (v_mine = 1) THEN
                     DELETE FROM mq_delayed WHERE id = :v_id;
             END
@@ -56,7 +54,7 @@ BEGIN
         END
         IF (v_mine = 1) THEN
         BEGIN
-            EXECUTE PROCEDURE mq_place_ready(p_type, v_priority, v_run_at, v_id, v_attempts) RETURNING_VALUES v_run_at;
+            EXECUTE PROCEDURE imq_place_ready(p_type, v_priority, v_run_at, v_id, v_attempts) RETURNING_VALUES v_run_at;
             first_run_at = COALESCE(first_run_at, v_run_at);
             v_lowest = MINVALUE(COALESCE(v_lowest, v_id), v_id);
             moved = moved + 1;
@@ -65,7 +63,7 @@ BEGIN
             LEAVE;
     END
     IF (moved > 0) THEN
-        EXECUTE PROCEDURE mq_lower_ring(p_type, v_lowest);
+        EXECUTE PROCEDURE imq_lower_ring(p_type, v_lowest);
 END^
 
 SET TERM ; ^

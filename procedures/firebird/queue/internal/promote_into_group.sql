@@ -1,9 +1,6 @@
 -- promote_into_group: add a due message to its group.
--- Arguments:   p_type, p_id, p_attempts
 -- Returns:     joined: 1; 0 when a claim that had promoted the message is rolling back
--- Errors:      none
 -- Transaction: joins the caller's, which has locked the message's row of mq_delayed and deletes it afterwards
--- Example:     EXECUTE PROCEDURE mq_promote_into_group('invoice', 17, 1) RETURNING_VALUES v_joined;
 --
 -- A rollback undoes one change after the other: the message may be delayed again before it has left its group. The caller
 -- deletes the row of mq_delayed last. During such a rollback the undo of a DELETE can fail (see settle), and the message
@@ -11,7 +8,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_promote_into_group (
+CREATE OR ALTER PROCEDURE imq_promote_into_group (
     p_type mq_name,
     p_id bigint,
     p_attempts smallint

@@ -1,14 +1,11 @@
 -- put_back: make a message ready again, at the position where it was sent. The caller then lowers the mark and wakes
 --           consumers.
 -- Arguments:   p_type, p_id, p_attempts, p_grouped (the policy)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_put_back('email', 17, 0, 0);
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_put_back (
+CREATE OR ALTER PROCEDURE imq_put_back (
     p_type mq_name,
     p_id bigint,
     p_attempts smallint,
@@ -28,8 +25,8 @@ BEGIN
         INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :p_id, :p_attempts);
         DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;
     END
-    EXECUTE PROCEDURE mq_place_ready(p_type, v_priority, v_run_at, p_id, p_attempts) RETURNING_VALUES v_run_at;
-    EXECUTE PROCEDURE mq_lower_ring(p_type, p_id);
+    EXECUTE PROCEDURE imq_place_ready(p_type, v_priority, v_run_at, p_id, p_attempts) RETURNING_VALUES v_run_at;
+    EXECUTE PROCEDURE imq_lower_ring(p_type, p_id);
 END^
 
 SET TERM ; ^

@@ -1,14 +1,11 @@
 -- put_off: delay the first message of a group until the group's next token. promote brings it back.
 -- Arguments:   p_type, p_group_key ('' for none), p_id and p_attempts (the message, already removed from mq_grouped),
 --              p_run_at (the time of the token)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which has called lock_group
--- Example:     EXECUTE PROCEDURE mq_put_off('invoice', 'customer-7', 17, 0, v_token_at);
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_put_off (
+CREATE OR ALTER PROCEDURE imq_put_off (
     p_type mq_name,
     p_group_key mq_name,
     p_id bigint,

@@ -1,14 +1,11 @@
 -- remove_ready: remove one ready message that is not claimed from mq_ready.
--- Arguments:   p_id
 -- Returns:     type, attempt (the number of the next attempt) and reader (the caller); NULL when the message is not ready,
 --              is being claimed, or its group is blocked in an ordered queue
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_remove_ready(17) RETURNING_VALUES v_type, v_attempt, v_reader;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_remove_ready (
+CREATE OR ALTER PROCEDURE imq_remove_ready (
     p_id bigint
 )
 RETURNS (
@@ -28,14 +25,14 @@ BEGIN
     SELECT m.type, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id INTO v_type, v_group_key;
     IF (v_type IS NULL) THEN
         EXIT;
-    SELECT grouped, ordered FROM mq_policy(:v_type) INTO v_grouped, v_ordered;
+    SELECT grouped, ordered FROM imq_policy(:v_type) INTO v_grouped, v_ordered;
     IF (v_grouped = 1) THEN
     BEGIN
         IF (v_ordered = 1) THEN
-            EXECUTE PROCEDURE mq_lock_group(v_type, v_group_key) RETURNING_VALUES v_locked;
+            EXECUTE PROCEDURE imq_lock_group(v_type, v_group_key) RETURNING_VALUES v_locked;
         SELECT l.id FROM mq_group_lock AS l WHERE l.type = :v_type AND l.group_key = :v_group_key AND l.id = :p_id ROWS 1
         INTO v_head;
-        IF (v_locked = 0 OR v_ordered = 1 AND v_head IS NULL AND mq_group_places(v_type, v_group_key, 1) = 0) THEN
+        IF (v_locked = 0 OR v_ordered = 1 AND v_head IS NULL AND imq_group_places(v_type, v_group_key, 1) = 0) THEN
             EXIT;
     END
 
@@ -65,7 +62,7 @@ BEGIN
     BEGIN
         type = v_type;
         attempt = v_attempts + 1;
-        reader = mq_reader_name(NULL);
+        reader = imq_reader_name(NULL);
     END
 END^
 

@@ -3,17 +3,14 @@
 --              full scan), p_promoted_to (no message due before this time is delayed), p_found (the first row found of each
 --              priority, 48 characters each, see pick), p_at_least and p_at_most (bounds for the run_at of the marks of all
 --              other priorities), p_full_scan (1: the claim was a full scan)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; never waits for another claim
--- Example:     EXECUTE PROCEDURE mq_renew_marks('email', 17, v_now, v_now, '', '1900-01-01', '9999-12-31', 1);
 --
 -- The first row found of a priority becomes its mark. A priority without found rows keeps its mark. Marks are inserted,
 -- never updated: the newest are the first index entries, before all dead ones.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_renew_marks (
+CREATE OR ALTER PROCEDURE imq_renew_marks (
     p_type mq_name,
     p_n bigint,
     p_scanned_at timestamp,

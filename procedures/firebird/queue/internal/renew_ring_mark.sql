@@ -2,14 +2,11 @@
 -- Arguments:   p_type, p_n (the number of the mark that the claim read; NULL: there was none), p_after_id (no message up to
 --              this id is ready; NULL: no message is ready at all), p_low_until (how long the mark holds), p_promoted_to
 --              (no message due before this time is delayed)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; never waits for another claim
--- Example:     EXECUTE PROCEDURE mq_renew_ring_mark('crawl', 5, 17, v_low_until, v_promoted_to);
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_renew_ring_mark (
+CREATE OR ALTER PROCEDURE imq_renew_ring_mark (
     p_type mq_name,
     p_n bigint,
     p_after_id bigint,

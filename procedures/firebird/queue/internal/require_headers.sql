@@ -1,16 +1,13 @@
 -- require_headers: refuse headers that are not a JSON object with unique names, from its { to its }.
 -- Arguments:   p_headers (NULL: none)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     EXECUTE PROCEDURE mq_require_headers('{"trace":"7"}');
 --
 -- Firebird has no functions for JSON: this reads character by character. Names are compared as they are written, up to
 -- 1,000 characters long; at most 100 levels.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_require_headers (
+CREATE OR ALTER PROCEDURE imq_require_headers (
     p_headers mq_text
 )
 AS
@@ -123,7 +120,7 @@ BEGIN
             v_wrong = 1;
     END
     IF (v_wrong = 1 OR v_next <> '' OR v_open <> '') THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
 END^
 
 SET TERM ; ^

@@ -2,13 +2,11 @@
 --         attempts are used up.
 -- Arguments:   p_type, p_batches (maximum number of claims)
 -- Returns:     rescued: how many messages were made ready or dead-lettered
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; skips claims that another call is finishing or extending
--- Example:     EXECUTE PROCEDURE mq_rescue('email', 1000) RETURNING_VALUES v_rescued;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_rescue (
+CREATE OR ALTER PROCEDURE imq_rescue (
     p_type mq_name,
     p_batches integer
 )
@@ -29,7 +27,7 @@ DECLARE v_state varchar(1) CHARACTER SET ASCII;
 BEGIN
     v_now = mq_utc_now();
     rescued = 0;
-    SELECT max_attempts, grouped FROM mq_policy(:p_type) INTO v_max_attempts, v_grouped;
+    SELECT max_attempts, grouped FROM imq_policy(:p_type) INTO v_max_attempts, v_grouped;
     FOR SELECT batch_key, reader
         FROM mq_batch
         WHERE type = :p_type AND lease_until <= :v_now
@@ -59,9 +57,9 @@ BEGIN
                 -- A message with attempts left becomes ready at once, at the position where it was sent. The others are
                 -- dead-lettered.
                 IF (v_attempt < v_limit) THEN
-                    EXECUTE PROCEDURE mq_put_back(p_type, v_id, v_attempt, v_grouped);
+                    EXECUTE PROCEDURE imq_put_back(p_type, v_id, v_attempt, v_grouped);
                 ELSE
-                    EXECUTE PROCEDURE mq_fail_message(p_type, v_reader, v_id, v_attempt, -1,
+                    EXECUTE PROCEDURE imq_fail_message(p_type, v_reader, v_id, v_attempt, -1,
                         'lease expired: the consumer died or was too slow') RETURNING_VALUES v_state;
                 DELETE FROM mq_claimed WHERE CURRENT OF c;
                 rescued = rescued + 1;
@@ -73,8 +71,8 @@ BEGIN
     END
     IF (rescued > 0) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_lower_mark(p_type);
-        EXECUTE PROCEDURE mq_wake(p_type);
+        EXECUTE PROCEDURE imq_lower_mark(p_type);
+        EXECUTE PROCEDURE imq_wake(p_type);
     END
 END^
 

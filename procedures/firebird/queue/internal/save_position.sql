@@ -1,17 +1,14 @@
 -- save_position: save the position of a round-robin reader, and delete its older positions.
 -- Arguments:   p_type, p_reader, p_size (of the claim), p_n and p_after_id (the round and the last id), p_old_n and
 --              p_old_after_id (the position that the claim read; NULL: there was none)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; never waits for another claim
--- Example:     EXECUTE PROCEDURE mq_save_position('crawl', 'worker-1', 10, 3, 170, 3, 160);
 --
 -- A position is inserted, not updated: no session meets a lock. When two claims of one reader start at the same position,
 -- the position further ahead counts, in whichever order they commit.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_save_position (
+CREATE OR ALTER PROCEDURE imq_save_position (
     p_type mq_name,
     p_reader mq_name,
     p_size integer,

@@ -3,13 +3,10 @@
 --              either: measure that scan too), p_long (milliseconds; a longer scan is repeated)
 -- Returns:     lowest_id (NULL when there is none; another transaction may have locked it), scanned (the duration of the
 --              scan, in milliseconds)
--- Errors:      none
--- Transaction: reads only
--- Example:     EXECUTE PROCEDURE mq_scan_ring('crawl', 0, 17, 0, 2) RETURNING_VALUES v_lowest_id, v_scanned;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_scan_ring (
+CREATE OR ALTER PROCEDURE imq_scan_ring (
     p_type mq_name,
     p_from bigint,
     p_after bigint,

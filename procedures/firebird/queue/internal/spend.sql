@@ -1,13 +1,10 @@
 -- spend: spend tokens from the bucket of a type.
 -- Arguments:   p_type, p_n (tokens), p_rate and p_rate_seconds (the policy)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which has called allowance; a rollback returns the tokens
--- Example:     EXECUTE PROCEDURE mq_spend('email', 10, 100, 60);
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_spend (
+CREATE OR ALTER PROCEDURE imq_spend (
     p_type mq_name,
     p_n integer,
     p_rate integer,
@@ -15,11 +12,11 @@ CREATE OR ALTER PROCEDURE mq_spend (
 )
 AS
 BEGIN
-    UPDATE mq_limited SET full_at = mq_full_after(full_at, :p_rate, :p_rate_seconds, mq_microseconds(), :p_n)
+    UPDATE mq_limited SET full_at = imq_full_after(full_at, :p_rate, :p_rate_seconds, imq_microseconds(), :p_n)
     WHERE type = :p_type;
     IF (ROW_COUNT = 0) THEN
         INSERT INTO mq_limited (type, full_at)
-        VALUES (:p_type, mq_full_after(NULL, :p_rate, :p_rate_seconds, mq_microseconds(), :p_n));
+        VALUES (:p_type, imq_full_after(NULL, :p_rate, :p_rate_seconds, imq_microseconds(), :p_n));
 END^
 
 SET TERM ; ^

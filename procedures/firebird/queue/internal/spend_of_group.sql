@@ -1,13 +1,10 @@
 -- spend_of_group: spend tokens from the bucket of a group.
 -- Arguments:   p_type, p_group_key ('' for none), p_n (tokens), p_rate and p_seconds (the policy)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which has called group_tokens; a rollback returns the tokens
--- Example:     EXECUTE PROCEDURE mq_spend_of_group('invoice', 'customer-7', 10, 100, 60);
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_spend_of_group (
+CREATE OR ALTER PROCEDURE imq_spend_of_group (
     p_type mq_name,
     p_group_key mq_name,
     p_n integer,
@@ -16,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq_spend_of_group (
 )
 AS
 BEGIN
-    UPDATE mq_bucket SET full_at = mq_full_after(full_at, :p_rate, :p_seconds, mq_microseconds(), :p_n)
+    UPDATE mq_bucket SET full_at = imq_full_after(full_at, :p_rate, :p_seconds, imq_microseconds(), :p_n)
     WHERE type = :p_type AND group_key = :p_group_key;
 END^
 

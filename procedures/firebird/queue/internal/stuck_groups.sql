@@ -2,16 +2,14 @@
 --               there should be none.
 -- Arguments:   p_type, p_most (maximum number of groups)
 -- Returns:     the group keys ('' for messages without one); no rows when all is well
--- Errors:      none
 -- Transaction: reads only, up to 10,000 entries of each table
--- Example:     SELECT * FROM mq_stuck_groups('invoice', 1000);
 --
 -- The ticket is searched by the ids of the group's own messages. A group is not stuck if its first message waits for a
 -- retry or a token. A place counts as taken if a batch holds the message.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_stuck_groups (
+CREATE OR ALTER PROCEDURE imq_stuck_groups (
     p_type mq_name,
     p_most integer
 )
@@ -30,7 +28,7 @@ DECLARE v_taken integer;
 DECLARE v_rows integer;
 DECLARE v_free smallint = 0;
 BEGIN
-    SELECT IIF(ordered = 1, 1, group_max_active) FROM mq_policy(:p_type) INTO v_places;
+    SELECT IIF(ordered = 1, 1, group_max_active) FROM imq_policy(:p_type) INTO v_places;
     FOR SELECT g.group_key, g.id
         FROM mq_grouped AS g
         WHERE g.type = :p_type
@@ -64,7 +62,7 @@ BEGIN
                 IF (v_locks < 0 OR EXISTS (SELECT * FROM mq_delayed WHERE id = :v_lock)) THEN
                     v_free = 0;
                 ELSE
-                    v_taken = v_taken + mq_is_active(p_type, v_lock);
+                    v_taken = v_taken + imq_is_active(p_type, v_lock);
                 IF (v_free = 0) THEN
                     LEAVE;
             END

@@ -7,15 +7,13 @@
 -- Returns:     id and attempt (the number of this attempt), one row per message; one row without an id when the first
 --              message was delayed until the next token; no rows when there is nothing to take or another session has
 --              locked the group
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; keeps the group's stripe locked; the caller fetches all rows
--- Example:     FOR SELECT id, attempt FROM mq_take_group('invoice', 'customer-7', 10, 0, 1, 1, 0, 1, 17, 0, v_run_at, 0, 0) ...
 --
 -- A message that another transaction is cancelling or purging is skipped; in an ordered queue it blocks its group.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_take_group (
+CREATE OR ALTER PROCEDURE imq_take_group (
     p_type mq_name,
     p_group_key mq_name,
     p_size integer,
@@ -46,12 +44,12 @@ DECLARE v_mine integer;
 DECLARE v_priority smallint;
 DECLARE v_run_at timestamp;
 BEGIN
-    EXECUTE PROCEDURE mq_lock_group(p_type, p_group_key) RETURNING_VALUES v_locked;
+    EXECUTE PROCEDURE imq_lock_group(p_type, p_group_key) RETURNING_VALUES v_locked;
     IF (v_locked = 0) THEN
         EXIT;
     -- Read again: the last holder of the stripe may have taken the group's messages.
     IF (EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key)) THEN
-        p_size = MINVALUE(p_size, mq_group_places(p_type, p_group_key, p_places));
+        p_size = MINVALUE(p_size, imq_group_places(p_type, p_group_key, p_places));
     ELSE IF (p_places > 0) THEN
         p_size = MINVALUE(p_size, p_places);
     IF (p_size = 0) THEN
@@ -59,7 +57,7 @@ BEGIN
     IF (p_joins = 1) THEN
     BEGIN
         -- A transaction sent the message before it could see that the queue is grouped: add it to its group now.
-        IF (EXISTS (SELECT * FROM mq_message WHERE id = :p_ticket) AND mq_is_active(p_type, p_ticket) = 0
+        IF (EXISTS (SELECT * FROM mq_message WHERE id = :p_ticket) AND imq_is_active(p_type, p_ticket) = 0
             AND NOT EXISTS (SELECT * FROM mq_delayed WHERE id = :p_ticket)
             AND NOT EXISTS (SELECT * FROM mq_dead WHERE id = :p_ticket)) THEN
             INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :p_group_key, :p_ticket, :p_attempts);
@@ -68,7 +66,7 @@ BEGIN
     END
     IF (p_rate > 0) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_group_tokens(p_type, p_group_key, p_rate, p_seconds) RETURNING_VALUES v_tokens, v_token_at;
+        EXECUTE PROCEDURE imq_group_tokens(p_type, p_group_key, p_rate, p_seconds) RETURNING_VALUES v_tokens, v_token_at;
         IF (v_tokens IS NULL) THEN
             EXIT;
         p_size = IIF(v_tokens = 0, 1, MINVALUE(p_size, v_tokens));
@@ -85,7 +83,7 @@ BEGIN
             DELETE FROM mq_grouped WHERE type = :p_type AND group_key = :p_group_key AND id = :v_id;
             v_mine = ROW_COUNT;
             IF (v_mine = 1 AND v_tokens = 0) THEN
-                EXECUTE PROCEDURE mq_put_off(p_type, p_group_key, v_id, attempt, v_token_at);
+                EXECUTE PROCEDURE imq_put_off(p_type, p_group_key, v_id, attempt, v_token_at);
             ELSE IF (v_mine = 1 AND p_take = 0) THEN
                 INSERT INTO mq_group_lock (type, group_key, id) VALUES (:p_type, :p_group_key, :v_id);
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,
@@ -120,7 +118,7 @@ BEGIN
             LEAVE;
     END
     IF (p_rate > 0 AND v_tokens > 0 AND v_n > 0) THEN
-        EXECUTE PROCEDURE mq_spend_of_group(p_type, p_group_key, v_n, p_rate, p_seconds);
+        EXECUTE PROCEDURE imq_spend_of_group(p_type, p_group_key, v_n, p_rate, p_seconds);
 END^
 
 SET TERM ; ^

@@ -2,9 +2,7 @@
 -- Arguments:   p_type, p_priority, p_run_at, p_id and p_end (start and end of the scan, see walk_ready), p_size (maximum
 --              number of messages), p_jump (0: try every row)
 -- Returns:     the deleted rows: id, priority, run_at and the number of the new attempt
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
--- Example:     FOR SELECT id, attempt FROM mq_take_ready('email', -32769, NULL, NULL, 32768, 10, 1) INTO v_id, v_attempt DO ...
 --
 -- A locked row costs ten times as much as a free one: eight claims that try the same rows one after the other are slower
 -- than one claim. So a claim that meets locked rows jumps ahead in claim order, by one row, then two, then four, until it
@@ -16,7 +14,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_take_ready (
+CREATE OR ALTER PROCEDURE imq_take_ready (
     p_type mq_name,
     p_priority integer,
     p_run_at timestamp,
@@ -43,7 +41,7 @@ BEGIN
     WHILE (v_pass <= 2 AND p_size > 0) DO
     BEGIN
         FOR SELECT id, attempt, priority, run_at, place
-            FROM mq_walk_ready(:p_type, :p_priority, :p_run_at, :p_id, :p_end)
+            FROM imq_walk_ready(:p_type, :p_priority, :p_run_at, :p_id, :p_end)
             INTO id, attempt, priority, run_at, v_place
         DO
         BEGIN

@@ -3,15 +3,13 @@
 -- Arguments:   p_batch_key, p_n (messages in the batch so far), p_size (maximum number of messages in the batch), p_type,
 --              p_after and p_until (ids above p_after, up to p_until)
 -- Returns:     n (messages in the batch now), last_id (the last id taken; NULL: nothing was found)
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_take_ring(v_key, 0, 10, 'crawl', 17, 9223372036854775807) RETURNING_VALUES v_n, v_last_id;
 --
 -- Firebird 5.0 and later use take_ring.5.sql instead.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_take_ring (
+CREATE OR ALTER PROCEDURE imq_take_ring (
     p_batch_key mq_key,
     p_n integer,
     p_size integer,

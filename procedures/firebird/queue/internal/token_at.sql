@@ -1,13 +1,11 @@
 -- token_at: when an empty bucket gets its next token.
 -- Arguments:   p_full_at, p_rate, p_seconds and p_now (see tokens)
 -- Returns:     a timestamp in UTC
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq_token_at(v_full_at, 100, 60, mq_microseconds()) FROM rdb$database;
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_token_at (
+CREATE OR ALTER FUNCTION imq_token_at (
     p_full_at bigint,
     p_rate integer,
     p_seconds integer,

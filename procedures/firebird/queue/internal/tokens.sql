@@ -2,16 +2,14 @@
 -- Arguments:   p_full_at (when the bucket is full again, in microseconds since 1970; NULL: it is full), p_rate (tokens of a
 --              full bucket, and tokens gained per p_seconds), p_seconds, p_now (in microseconds too)
 -- Returns:     0 to p_rate
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq_tokens(NULL, 100, 60, mq_microseconds()) FROM rdb$database; -- 100
 --
 -- A p_full_at more than p_seconds ahead was written before the clock was set back or p_seconds became less. The bucket then
 -- counts as empty, and the caller writes it again.
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_tokens (
+CREATE OR ALTER FUNCTION imq_tokens (
     p_full_at bigint,
     p_rate integer,
     p_seconds integer,

@@ -1,9 +1,5 @@
 -- wake: wake the consumers that wait for a type, if the queue's setting allows it.
--- Arguments:   p_type
--- Returns:     nothing
--- Errors:      none
 -- Transaction: the event is posted when the caller commits, once per transaction
--- Example:     a client registers for the event 'mq_email', then EXECUTE PROCEDURE mq_wake('email');
 --
 -- The name of an event has at most 127 bytes, and clients cut its trailing blanks. So types that begin with the same 30
 -- characters wake each other's consumers, who then find nothing. The server compares each new event of a transaction with
@@ -12,7 +8,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_wake (
+CREATE OR ALTER PROCEDURE imq_wake (
     p_type mq_name
 )
 AS
@@ -20,7 +16,7 @@ DECLARE c_most integer = 1000;
 DECLARE v_n integer;
 DECLARE v_notify smallint;
 BEGIN
-    SELECT notify FROM mq_policy(:p_type) INTO v_notify;
+    SELECT notify FROM imq_policy(:p_type) INTO v_notify;
     v_n = COALESCE(RDB$GET_CONTEXT('USER_TRANSACTION', 'MQ_WAKES'), 0);
     IF (v_notify = 1 AND v_n < c_most) THEN
     BEGIN

@@ -2,16 +2,13 @@
 -- Arguments:   p_type, p_priority, p_run_at and p_id (where to start; p_run_at NULL: after that priority), p_end (stop
 --              before this priority)
 -- Returns:     id, attempt (the number of the next attempt), priority, run_at and place (the RDB$DB_KEY of the row)
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT id FROM mq_walk_ready('email', -32769, NULL, NULL, 32768);
 --
 -- Each range has both bounds as inclusive values: for a partial index key the engine has no exclusive bound, and '< 0'
 -- would read all rows with 0.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_walk_ready (
+CREATE OR ALTER PROCEDURE imq_walk_ready (
     p_type mq_name,
     p_priority integer,
     p_run_at timestamp,

@@ -2,13 +2,10 @@
 -- Arguments:   p_batch_key, p_type, p_reader, p_lease_seconds, p_id and p_attempt (the only message; NULL: the messages are
 --              in mq_claimed)
 -- Returns:     lease_until
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_write_batch(v_key, 'email', 'worker-1', 60, NULL, NULL) RETURNING_VALUES lease_until;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_write_batch (
+CREATE OR ALTER PROCEDURE imq_write_batch (
     p_batch_key mq_key,
     p_type mq_name,
     p_reader mq_name,

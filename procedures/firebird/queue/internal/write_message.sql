@@ -1,14 +1,11 @@
 -- write_message: insert a new message: ready, or delayed when it is not due yet.
 -- Arguments:   p_id (from the sequence mq_message_id), p_type, p_body, p_now, p_run_at, p_priority, p_group_key,
 --              p_dedup_key, p_max_attempts, p_headers and p_source (final values)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; it only inserts rows
--- Example:     EXECUTE PROCEDURE mq_write_message(17, 'email', '{}', v_now, v_now, 0, NULL, NULL, NULL, NULL, 'shop');
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_write_message (
+CREATE OR ALTER PROCEDURE imq_write_message (
     p_id bigint,
     p_type mq_name,
     p_body mq_text,
@@ -24,7 +21,7 @@ CREATE OR ALTER PROCEDURE mq_write_message (
 AS
 DECLARE v_grouped smallint;
 BEGIN
-    SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
+    SELECT grouped FROM imq_policy(:p_type) INTO v_grouped;
     INSERT INTO mq_message (id, run_at, created_at, priority, max_attempts, type, body, headers, group_key, dedup_key, source)
     VALUES (:p_id, :p_run_at, :p_now, :p_priority, :p_max_attempts, :p_type, :p_body, :p_headers, :p_group_key, :p_dedup_key,
         :p_source);
@@ -36,9 +33,9 @@ BEGIN
             INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, COALESCE(:p_group_key, ''), :p_id, 0);
         INSERT INTO mq_ready (type, priority, run_at, id, attempts) VALUES (:p_type, :p_priority, :p_run_at, :p_id, 0);
         IF (p_run_at < p_now) THEN
-            EXECUTE PROCEDURE mq_lower_mark(p_type);
+            EXECUTE PROCEDURE imq_lower_mark(p_type);
     END
-    EXECUTE PROCEDURE mq_wake(p_type);
+    EXECUTE PROCEDURE imq_wake(p_type);
 END^
 
 SET TERM ; ^

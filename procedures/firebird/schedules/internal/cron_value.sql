@@ -2,13 +2,11 @@
 -- Arguments:   p_value (digits, or a name in capitals), p_low (the number of the first name), p_names (three letters per
 --              name; NULL: the field has no names)
 -- Returns:     the number; NULL when there is no such name
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq_cron_value('TUE', 0, 'SUNMONTUEWEDTHUFRISAT') FROM rdb$database; -- 2
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_cron_value (
+CREATE OR ALTER FUNCTION imq_cron_value (
     p_value mq_name,
     p_low integer,
     p_names varchar(40) CHARACTER SET UTF8

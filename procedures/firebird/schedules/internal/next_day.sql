@@ -1,13 +1,11 @@
 -- next_day: the first date from p_day on that a cron expression matches.
 -- Arguments:   p_days, p_months, p_weekdays and p_both_days (of read_cron), p_day (days since 1970-01-01)
 -- Returns:     days since 1970-01-01; NULL when no date in the next 50 years matches
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq_next_day(c.days, c.months, c.weekdays, c.both_days, 20000) FROM ...; -- for '0 0 29 2 *' 21243, in 2028
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_next_day (
+CREATE OR ALTER FUNCTION imq_next_day (
     p_days varchar(60) CHARACTER SET ASCII,
     p_months varchar(60) CHARACTER SET ASCII,
     p_weekdays varchar(60) CHARACTER SET ASCII,

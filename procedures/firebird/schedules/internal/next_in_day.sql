@@ -2,9 +2,7 @@
 -- Arguments:   p_minutes, p_hours and p_real_time (of read_cron), p_zone, p_day (a date that matches: days since
 --              1970-01-01), p_minute (the earliest result: minutes since 1970-01-01 00:00 UTC)
 -- Returns:     minutes since 1970-01-01 00:00 UTC; NULL: no time of this date
--- Errors:      the server's own when it does not know the zone
 -- Transaction: reads nothing
--- Example:     SELECT mq_next_in_day(c.minutes, c.hours, 0, 'UTC', 20000, 28800000) FROM ...; -- for '30 2 * * *' 28800150
 --
 -- When the clocks are set forward, times in the missing hour occur once, at the change. When they are set back, times in
 -- the repeated hour occur once. With * as the hour, no time is moved or skipped: a message every ten minutes is still
@@ -12,7 +10,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_next_in_day (
+CREATE OR ALTER FUNCTION imq_next_in_day (
     p_minutes varchar(60) CHARACTER SET ASCII,
     p_hours varchar(60) CHARACTER SET ASCII,
     p_real_time smallint,
@@ -30,10 +28,10 @@ DECLARE v_found bigint;
 BEGIN
     -- Every UTC offset is less than a day: the whole date lies between these two.
     v_midnight = CAST(p_day AS bigint) * 1440;
-    v_before = mq_zone_minutes(p_zone, v_midnight - 1440);
-    v_after = mq_zone_minutes(p_zone, v_midnight + 2880);
-    v_change = mq_find_change(p_zone, v_midnight - 1440, v_midnight + 2880);
-    v_found = mq_next_minute(p_minutes, p_hours, MAXVALUE(p_minute + v_before - v_midnight, 0),
+    v_before = imq_zone_minutes(p_zone, v_midnight - 1440);
+    v_after = imq_zone_minutes(p_zone, v_midnight + 2880);
+    v_change = imq_find_change(p_zone, v_midnight - 1440, v_midnight + 2880);
+    v_found = imq_next_minute(p_minutes, p_hours, MAXVALUE(p_minute + v_before - v_midnight, 0),
         COALESCE(v_change - 1 + v_before - v_midnight, 1439));
     IF (v_found IS NOT NULL) THEN
         RETURN v_midnight + v_found - v_before;
@@ -42,13 +40,13 @@ BEGIN
 
     IF (v_after > v_before AND p_real_time = 0 AND p_minute <= v_change) THEN
     BEGIN
-        v_found = mq_next_minute(p_minutes, p_hours, MAXVALUE(v_change + v_before - v_midnight, 0),
+        v_found = imq_next_minute(p_minutes, p_hours, MAXVALUE(v_change + v_before - v_midnight, 0),
             v_change + v_after - 1 - v_midnight);
         IF (v_found IS NOT NULL) THEN
             RETURN v_change;
     END
 
-    v_found = mq_next_minute(p_minutes, p_hours, MAXVALUE(MAXVALUE(p_minute, v_change) + v_after - v_midnight,
+    v_found = imq_next_minute(p_minutes, p_hours, MAXVALUE(MAXVALUE(p_minute, v_change) + v_after - v_midnight,
         IIF(p_real_time = 1, 0, v_change + v_before - v_midnight), 0), 1439);
     RETURN v_midnight + v_found - v_after;
 END^

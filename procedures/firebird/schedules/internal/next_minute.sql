@@ -1,13 +1,11 @@
 -- next_minute: the first minute of a day that a cron expression matches.
 -- Arguments:   p_minutes and p_hours (of read_cron), p_from and p_until (minutes since midnight, inclusive)
 -- Returns:     minutes since midnight; NULL: none
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq_next_minute(c.minutes, c.hours, 0, 1439) FROM ...; -- for '30 2 * * *' 150
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_next_minute (
+CREATE OR ALTER FUNCTION imq_next_minute (
     p_minutes varchar(60) CHARACTER SET ASCII,
     p_hours varchar(60) CHARACTER SET ASCII,
     p_from bigint,

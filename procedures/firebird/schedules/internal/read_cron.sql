@@ -3,13 +3,11 @@
 -- Returns:     every (seconds; NULL for five fields); minutes, hours, days, months and weekdays (see read_cron_field),
 --              both_days (1: a date must match both days and weekdays, not only one of them), real_time (1: the hour is
 --              *: see next_in_day)
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     EXECUTE PROCEDURE mq_read_cron('30 2 * * MON-FRI');
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_read_cron (
+CREATE OR ALTER PROCEDURE imq_read_cron (
     p_cron mq_argument
 )
 RETURNS (
@@ -35,7 +33,7 @@ DECLARE v_weekday mq_name;
 BEGIN
     -- Blanks around it do no harm.
     v_field = IIF(CHAR_LENGTH(p_cron) > 200, p_cron, TRIM(TRAILING FROM p_cron));
-    EXECUTE PROCEDURE mq_require_name('cron', v_field, 0);
+    EXECUTE PROCEDURE imq_require_name('cron', v_field, 0);
     v_cron = TRIM(REPLACE(p_cron, ASCII_CHAR(9), ' '));
     v_left = TRIM(CASE LOWER(v_cron)
         WHEN '@hourly' THEN '0 * * * *'
@@ -65,13 +63,13 @@ BEGIN
             EXIT;
     END
     IF (v_n <> 5) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'cron: must be five fields (minute, hour, day of month, month, day of '
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'cron: must be five fields (minute, hour, day of month, month, day of '
             || 'week), @hourly, @daily, @weekly, @monthly or @yearly, or @every and 1 to 315,360,000 seconds');
-    minutes = mq_read_cron_field('minute', v_minute, 0, 59, NULL);
-    hours = mq_read_cron_field('hour', v_hour, 0, 23, NULL);
-    days = mq_read_cron_field('day of month', v_day, 1, 31, NULL);
-    months = mq_read_cron_field('month', v_month, 1, 12, 'JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC');
-    weekdays = mq_read_cron_field('day of week', v_weekday, 0, 7, 'SUNMONTUEWEDTHUFRISAT');
+    minutes = imq_read_cron_field('minute', v_minute, 0, 59, NULL);
+    hours = imq_read_cron_field('hour', v_hour, 0, 23, NULL);
+    days = imq_read_cron_field('day of month', v_day, 1, 31, NULL);
+    months = imq_read_cron_field('month', v_month, 1, 12, 'JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC');
+    weekdays = imq_read_cron_field('day of week', v_weekday, 0, 7, 'SUNMONTUEWEDTHUFRISAT');
     IF (RIGHT(weekdays, 1) = '1') THEN
         weekdays = OVERLAY(weekdays PLACING '1' FROM 1 FOR 1);
     both_days = IIF(v_day STARTING WITH '*' OR v_weekday STARTING WITH '*', 1, 0);

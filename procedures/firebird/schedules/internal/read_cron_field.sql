@@ -2,13 +2,11 @@
 -- Arguments:   p_name (of the field, for error texts), p_field (its text), p_low and p_high (its limits), p_names (three
 --              letters per value, from the first value on; NULL: the field has no names)
 -- Returns:     places: a text of p_high + 1 digits; the n-th is 1 if the value n - 1 matches, else 0
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     SELECT mq_read_cron_field('hour', '0-4/2', 0, 23, NULL) FROM rdb$database; -- 101010000000000000000000
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_read_cron_field (
+CREATE OR ALTER FUNCTION imq_read_cron_field (
     p_name varchar(20) CHARACTER SET ASCII,
     p_field mq_name,
     p_low integer,
@@ -45,9 +43,9 @@ BEGIN
                 v_range = LEFT(v_range, POSITION('/' IN v_range) - 1);
             END
             v_dash = POSITION('-' IN v_range);
-            v_first = IIF(v_range = '*', p_low, mq_cron_value(IIF(v_dash = 0, v_range, LEFT(v_range, v_dash - 1)), p_low, p_names));
+            v_first = IIF(v_range = '*', p_low, imq_cron_value(IIF(v_dash = 0, v_range, LEFT(v_range, v_dash - 1)), p_low, p_names));
             v_last = CASE
-                WHEN v_dash > 0 THEN mq_cron_value(SUBSTRING(v_range FROM v_dash + 1), p_low, p_names)
+                WHEN v_dash > 0 THEN imq_cron_value(SUBSTRING(v_range FROM v_dash + 1), p_low, p_names)
                 WHEN v_range = '*' OR POSITION('/' IN v_item) > 0 THEN p_high
                 ELSE v_first
             END;
@@ -58,7 +56,7 @@ BEGIN
                 v_first = NULL;
         END
         IF ((v_first BETWEEN p_low AND v_last AND v_last <= p_high AND v_step > 0) IS NOT TRUE) THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'cron: ' || p_name || ': ' || v_item || ' must be *, a value or a '
+            EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'cron: ' || p_name || ': ' || v_item || ' must be *, a value or a '
                 || 'range of ' || p_low || ' to ' || p_high || ', with or without /step');
         WHILE (v_first <= v_last) DO
         BEGIN

@@ -1,25 +1,21 @@
 -- require_zone: refuse a time zone that the server does not know.
 -- Arguments:   p_zone (NULL passes and means UTC)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
--- Transaction: reads only
--- Example:     EXECUTE PROCEDURE mq_require_zone('Europe/Paris');
 --
 -- This variant for Firebird 4.0 and later replaces require_zone.sql.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_require_zone (
+CREATE OR ALTER PROCEDURE imq_require_zone (
     p_zone mq_argument
 )
 AS
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('time_zone', p_zone, 1);
+    EXECUTE PROCEDURE imq_require_name('time_zone', p_zone, 1);
     -- AT TIME ZONE also accepts offsets.
     IF (UPPER(p_zone) <> 'UTC' AND NOT EXISTS (
         SELECT * FROM rdb$time_zones AS z WHERE UPPER(z.rdb$time_zone_name) = UPPER(:p_zone)
     )) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'time_zone: this server does not know ' || p_zone
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'time_zone: this server does not know ' || p_zone
             || '; to list the names: SELECT rdb$time_zone_name FROM rdb$time_zones');
 END^
 

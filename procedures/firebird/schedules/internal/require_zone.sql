@@ -1,22 +1,18 @@
 -- require_zone: refuse a time zone that the server does not know.
 -- Arguments:   p_zone (NULL passes and means UTC)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
--- Transaction: reads only
--- Example:     EXECUTE PROCEDURE mq_require_zone('UTC');
 --
 -- This variant is for Firebird 3.0, which has no time zones. require_zone.4.sql replaces it from 4.0 on.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_require_zone (
+CREATE OR ALTER PROCEDURE imq_require_zone (
     p_zone mq_argument
 )
 AS
 BEGIN
-    EXECUTE PROCEDURE mq_require_name('time_zone', p_zone, 1);
+    EXECUTE PROCEDURE imq_require_name('time_zone', p_zone, 1);
     IF (UPPER(p_zone) <> 'UTC') THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'time_zone: must be UTC, because Firebird 3.0 has no time zones');
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'time_zone: must be UTC, because Firebird 3.0 has no time zones');
 END^
 
 SET TERM ; ^

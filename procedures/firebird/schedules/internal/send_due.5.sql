@@ -1,9 +1,6 @@
 -- send_due: send the messages of the schedules of a type that are due.
 -- Arguments:   p_type, p_size (the most schedules)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; skips schedules that another transaction has locked
--- Example:     EXECUTE PROCEDURE mq_send_due('report', 100);
 --
 -- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
 -- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
@@ -13,7 +10,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_send_due (
+CREATE OR ALTER PROCEDURE imq_send_due (
     p_type mq_name,
     p_size integer
 )
@@ -36,7 +33,7 @@ BEGIN
         INTO v_name AS CURSOR c
     DO
     BEGIN
-        EXECUTE PROCEDURE mq_move_schedule(v_name, v_now);
+        EXECUTE PROCEDURE imq_move_schedule(v_name, v_now);
         p_size = p_size - 1;
         IF (p_size = 0) THEN
             LEAVE;

@@ -1,9 +1,6 @@
 -- send_due: send the messages of the schedules of a type that are due.
 -- Arguments:   p_type, p_size (the most schedules)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; skips schedules that another transaction has locked
--- Example:     EXECUTE PROCEDURE mq_send_due('report', 100);
 --
 -- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
 -- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
@@ -15,7 +12,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_send_due (
+CREATE OR ALTER PROCEDURE imq_send_due (
     p_type mq_name,
     p_size integer
 )
@@ -40,7 +37,7 @@ BEGIN
     DO
     BEGIN
         BEGIN
-            EXECUTE PROCEDURE mq_lock_group('mq_schedule', v_name) RETURNING_VALUES v_mine;
+            EXECUTE PROCEDURE imq_lock_group('mq_schedule', v_name) RETURNING_VALUES v_mine;
             IF (v_mine = 1) THEN
             BEGIN
                 UPDATE mq_schedule SET moved_at = :v_now WHERE name = :v_name AND next_at IS NOT DISTINCT FROM :v_next_at;
@@ -51,7 +48,7 @@ BEGIN
         END
         IF (v_mine = 1) THEN
         BEGIN
-            EXECUTE PROCEDURE mq_move_schedule(v_name, v_now);
+            EXECUTE PROCEDURE imq_move_schedule(v_name, v_now);
             p_size = p_size - 1;
         END
         IF (p_size = 0) THEN

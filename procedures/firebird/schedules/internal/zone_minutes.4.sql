@@ -1,15 +1,13 @@
 -- zone_minutes: the UTC offset of a time zone at a given time.
 -- Arguments:   p_zone, p_minute (the time: minutes since 1970-01-01 00:00 UTC)
 -- Returns:     the offset in minutes; negative west of Greenwich
--- Errors:      the server's own when it does not know the zone
 -- Transaction: reads nothing
--- Example:     SELECT mq_zone_minutes('Europe/Paris', 0) FROM rdb$database; -- 60
 --
 -- This variant for Firebird 4.0 and later replaces zone_minutes.sql.
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_zone_minutes (
+CREATE OR ALTER FUNCTION imq_zone_minutes (
     p_zone mq_name,
     p_minute bigint
 )

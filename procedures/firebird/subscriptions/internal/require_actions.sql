@@ -1,13 +1,10 @@
 -- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
 -- Arguments:   p_action, p_optional (1: NULL is allowed)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     EXECUTE PROCEDURE mq_require_actions('IU', 0);
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_require_actions (
+CREATE OR ALTER PROCEDURE imq_require_actions (
     p_action mq_text,
     p_optional smallint
 )
@@ -21,7 +18,7 @@ BEGIN
         OR CHAR_LENGTH(REPLACE(p_action, 'I', '')) < CHAR_LENGTH(p_action) - 1
         OR CHAR_LENGTH(REPLACE(p_action, 'U', '')) < CHAR_LENGTH(p_action) - 1
         OR CHAR_LENGTH(REPLACE(p_action, 'D', '')) < CHAR_LENGTH(p_action) - 1) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'action: must be I, U or D (insert, update, delete), or several of them');
 END^
 

@@ -1,14 +1,11 @@
 -- send_changes: send the messages of one changed row: to each subscribed type, and to each type bound to a subscribed topic.
 -- Arguments:   p_watched (the table's id in mq_watched), p_action (I, U or D), p_key and p_old_key (JSON; p_old_key is NULL
 --              unless U)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: the writer's; it only inserts rows, and writers do not wait for each other
--- Example:     EXECUTE PROCEDURE mq_send_changes(1, 'I', '{"ID":7}', NULL);
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_send_changes (
+CREATE OR ALTER PROCEDURE imq_send_changes (
     p_watched integer,
     p_action varchar(1) CHARACTER SET ASCII,
     p_key mq_text,
@@ -28,7 +25,7 @@ DECLARE v_id bigint;
 DECLARE v_grouped smallint;
 BEGIN
     v_now = mq_utc_now();
-    v_source = mq_reader_name(NULL);
+    v_source = imq_reader_name(NULL);
     SELECT w.head FROM mq_watched AS w WHERE w.id = :p_watched INTO v_head;
     -- Keys are compared as texts, without the column's collation: a key in another case is another key.
     IF (MAXVALUE(OCTET_LENGTH(p_key), COALESCE(OCTET_LENGTH(p_old_key), 0)) <= c_short) THEN
@@ -46,9 +43,9 @@ BEGIN
         INTO v_type, v_topic
     DO
         IF (v_topic <> '') THEN
-            FOR SELECT type FROM mq_topic_types(:v_topic) INTO v_type DO
+            FOR SELECT type FROM imq_topic_types(:v_topic) INTO v_type DO
                 -- A topic needs no escapes in JSON, see require_topic.
-                EXECUTE PROCEDURE mq_write_message(NEXT VALUE FOR mq_message_id, v_type, v_body, v_now, v_now, 0, NULL, NULL, NULL,
+                EXECUTE PROCEDURE imq_write_message(NEXT VALUE FOR mq_message_id, v_type, v_body, v_now, v_now, 0, NULL, NULL, NULL,
                     '{"topic":"' || v_topic || '"}', v_source);
         ELSE
         BEGIN
@@ -63,7 +60,7 @@ BEGIN
             IF (v_grouped = 1) THEN
                 INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:v_type, '', :v_id, 0);
             INSERT INTO mq_ready (type, priority, run_at, id, attempts) VALUES (:v_type, 0, :v_now, :v_id, 0);
-            EXECUTE PROCEDURE mq_wake(v_type);
+            EXECUTE PROCEDURE imq_wake(v_type);
         END
 END^
 

@@ -1,14 +1,10 @@
 -- add_polled_row: add the entry of a row that was claimed for the first time.
 -- Arguments:   p_name, p_batch_key, p_hash and p_ident (the row's identity), p_active (1: the row is at active_value),
 --              p_json (its key), p_content (the row; NULL: the table refused the change), p_error (the text of that refusal)
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_add_polled_row('orders', v_key, v_hash, v_ident, 1, v_json, v_content, NULL);
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_add_polled_row (
+CREATE OR ALTER PROCEDURE imq_add_polled_row (
     p_name mq_name,
     p_batch_key mq_key,
     p_hash bigint,

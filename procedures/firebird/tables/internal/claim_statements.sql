@@ -2,15 +2,13 @@
 -- Arguments:   p_name (of the polling table)
 -- Returns:     kind, counted, quoted, status, order_column, place, ident and to_write (see polled_shape), claim_index
 --              (quoted), and the texts of the statements: see the comments on the columns
--- Errors:      as polled_shape and require_claim_index
 -- Transaction: reads the catalog only
--- Example:     EXECUTE PROCEDURE mq_claim_statements('orders') RETURNING_VALUES v_kind, v_counted, ...
 --
 -- They run with the rights of the connected user only.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_claim_statements (
+CREATE OR ALTER PROCEDURE imq_claim_statements (
     p_name mq_name
 )
 RETURNS (
@@ -44,11 +42,11 @@ DECLARE v_table varchar(63) CHARACTER SET UTF8;
 DECLARE v_active mq_status;
 DECLARE v_check varchar(100) CHARACTER SET UTF8;
 BEGIN
-    EXECUTE PROCEDURE mq_polled_shape(p_name)
+    EXECUTE PROCEDURE imq_polled_shape(p_name)
         RETURNING_VALUES kind, counted, quoted, status, order_column, v_wanted, v_sorting, place, to_write, v_declares, v_parse,
             v_matches, ident, v_content, v_json;
     SELECT table_name, active_value FROM mq_polled WHERE name = :p_name INTO v_table, v_active;
-    EXECUTE PROCEDURE mq_require_claim_index(v_table, v_wanted) RETURNING_VALUES claim_index;
+    EXECUTE PROCEDURE imq_require_claim_index(v_table, v_wanted) RETURNING_VALUES claim_index;
     v_check = IIF(status IS NULL, '', ' AND r.{"status"} IS NOT DISTINCT FROM :s_status');
     -- Claims the row at p_place if it has not changed. mine is 1 when the row is claimed, 0 when it is locked or changed, 2
     -- when the table refuses it. There is one WHEN, because the engine runs all that match, one after another. The numbers
@@ -89,12 +87,12 @@ BEGIN
     v_set = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_ANSWER', 'given');
     SUSPEND;
 END]';
-    take = REPLACE(take, '{"into_cursor"}', IIF(kind = 'K', 'INTO json, content AS CURSOR c', mq_row_lock()));
+    take = REPLACE(take, '{"into_cursor"}', IIF(kind = 'K', 'INTO json, content AS CURSOR c', imq_row_lock()));
     take = REPLACE(take, '{"update"}', IIF(v_active IS NULL, '',
         'IF (p_write = 1) THEN UPDATE {"table"} SET {"status"} = :s_to WHERE CURRENT OF c;'));
-    take = REPLACE(REPLACE(take, '{"check"}', v_check), '{"error"}', mq_error_expression());
+    take = REPLACE(REPLACE(take, '{"check"}', v_check), '{"error"}', imq_error_expression());
     take = REPLACE(REPLACE(REPLACE(take, '{"ident"}', ident), '{"json"}', v_json), '{"content"}', v_content);
-    take = mq_fill_names(take, quoted, status, order_column, NULL);
+    take = imq_fill_names(take, quoted, status, order_column, NULL);
     -- Finds the rows of an identity.
     find = q'[EXECUTE BLOCK (p_ident mq_ident = ?, p_status mq_status = ?)
 RETURNS (place char(8) CHARACTER SET OCTETS)
@@ -114,7 +112,7 @@ BEGIN
 END]';
     find = REPLACE(REPLACE(find, '{"declares"}', v_declares), '{"parse"}', v_parse);
     find = REPLACE(REPLACE(find, '{"matches"}', v_matches), '{"check"}', v_check);
-    find = mq_fill_names(find, quoted, status, order_column, NULL);
+    find = imq_fill_names(find, quoted, status, order_column, NULL);
     -- Reads rows by the index.
     walk = q'[EXECUTE BLOCK (p_from mq_ident = ?, p_status mq_status = ?)
 RETURNS (place char(8) CHARACTER SET OCTETS, ident mq_ident, order_text mq_ident)
@@ -133,9 +131,9 @@ END]';
     walk = REPLACE(walk, '{"order_text"}', IIF(kind = 'D' AND order_column IS NOT NULL, place, 'NULL'));
     walk = REPLACE(walk, '{"plan"}', IIF(claim_index IS NULL, '', 'PLAN (r ORDER {"index"})'));
     walk = REPLACE(REPLACE(walk, '{"sorting"}', COALESCE('ORDER BY ' || v_sorting, '')), '{"ident"}', ident);
-    walk = mq_fill_names(walk, quoted, status, order_column, claim_index);
+    walk = imq_fill_names(walk, quoted, status, order_column, claim_index);
     -- Counts the rows at a status, up to p_most.
-    count_rows = mq_fill_names(q'[EXECUTE BLOCK (p_most bigint = ?, p_status mq_status = ?)
+    count_rows = imq_fill_names(q'[EXECUTE BLOCK (p_most bigint = ?, p_status mq_status = ?)
 RETURNS (n bigint)
 AS
 DECLARE s_status {"status_type"};

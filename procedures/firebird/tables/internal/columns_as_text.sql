@@ -2,13 +2,11 @@
 -- Arguments:   p_argument (its name in errors), p_table (as find_table returns it), p_list (column names)
 -- Returns:     n (from 1), name, quoted, as_text (NULL: no text reads back as the same value, for example of a BLOB), kind
 --              (RDBp_FIELD_TYPE), nullable, bytes (the longest text), type (as find_columns returns it)
--- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog only
--- Example:     SELECT as_text FROM mq_columns_as_text('key_columns', 'ORDERS', 'id');
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_columns_as_text (
+CREATE OR ALTER PROCEDURE imq_columns_as_text (
     p_argument varchar(30) CHARACTER SET ASCII,
     p_table varchar(63) CHARACTER SET UTF8,
     p_list mq_text
@@ -27,7 +25,7 @@ AS
 DECLARE v_charset smallint;
 DECLARE v_room integer;
 BEGIN
-    FOR SELECT n, name, quoted, type, nullable, kind, charset, room FROM mq_find_columns(:p_argument, :p_table, :p_list)
+    FOR SELECT n, name, quoted, type, nullable, kind, charset, room FROM imq_find_columns(:p_argument, :p_table, :p_list)
         INTO n, name, quoted, type, nullable, kind, v_charset, v_room
     DO
     BEGIN
@@ -36,7 +34,7 @@ BEGIN
         IF (type IS NULL OR kind = 261) THEN
             as_text = NULL;
         ELSE IF (kind IN (10, 27)) THEN
-            as_text = 'mq_number_text(' || as_text || ', ' || IIF(kind = 10, 1, 0) || ')';
+            as_text = 'imq_number_text(' || as_text || ', ' || IIF(kind = 10, 1, 0) || ')';
         ELSE
         BEGIN
             IF (kind IN (14, 37)) THEN

@@ -1,13 +1,10 @@
 -- count_polled: count the rows of a polling table that are in one state, up to 10,000.
 -- Arguments:   p_name, p_state (A claimed, N waiting or E dead)
 -- Returns:     the count
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT mq_count_polled('orders', 'E') FROM rdb$database;
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_count_polled (
+CREATE OR ALTER FUNCTION imq_count_polled (
     p_name mq_name,
     p_state varchar(1) CHARACTER SET ASCII
 )

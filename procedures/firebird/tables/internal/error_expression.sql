@@ -1,15 +1,12 @@
 -- error_expression: return the expression for the text of a caught error, for a WHEN in dynamic SQL.
--- Arguments:   none
 -- Returns:     the expression
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     'WHEN ANY DO v_error = ' || mq_error_expression()
 --
 -- This is the body for Firebird 3.0, where PSQL cannot read an error's text; error_expression.4.sql is for later versions.
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_error_expression
+CREATE OR ALTER FUNCTION imq_error_expression
 RETURNS varchar(200) CHARACTER SET UTF8
 AS
 BEGIN

@@ -2,15 +2,13 @@
 -- Arguments:   p_template, p_table, p_status, p_order, p_index (quoted, see polled_shape; NULL: the template does not use
 --              it)
 -- Returns:     the statement
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     v_statement = mq_fill_names('SELECT COUNT(*) FROM {"table"}', v_quoted, NULL, NULL, NULL);
 --
 -- Placeholders look like {"table"}. A quoted name cannot contain one, because its double quotes are doubled.
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_fill_names (
+CREATE OR ALTER FUNCTION imq_fill_names (
     p_template mq_text,
     p_table varchar(130) CHARACTER SET UTF8,
     p_status varchar(130) CHARACTER SET UTF8,

@@ -1,13 +1,11 @@
 -- ident_columns: return the columns that identify a row without a key: all but the status and computed columns.
 -- Arguments:   p_table (as find_table returns it), p_status (as in the catalog, or NULL)
 -- Returns:     the names, quoted and separated by commas
--- Errors:      none
 -- Transaction: reads the catalog only
--- Example:     SELECT mq_ident_columns('EVENTS', NULL) FROM rdb$database;
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_ident_columns (
+CREATE OR ALTER FUNCTION imq_ident_columns (
     p_table varchar(63) CHARACTER SET UTF8,
     p_status varchar(63) CHARACTER SET UTF8
 )

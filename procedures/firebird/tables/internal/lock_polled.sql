@@ -1,16 +1,13 @@
 -- lock_polled: lock a polling table's row until the transaction ends; claims of one table wait for each other.
 -- Arguments:   p_name, p_reader (the claiming reader; NULL: not a claim), p_milliseconds (how long to try)
 -- Returns:     locked: 1; 0 when p_reader is given and another transaction held the row for that long
--- Errors:      50005 not_found; without p_reader the engine's lock conflict
--- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_lock_polled('orders', 'worker-1', 200) RETURNING_VALUES v_locked;
 --
 -- The lock must return what another claim has committed since this call began: see lock_row. Without a status, and with rows
 -- that stay, an outdated low-water mark would skip rows for good.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_lock_polled (
+CREATE OR ALTER PROCEDURE imq_lock_polled (
     p_name mq_name,
     p_reader mq_name,
     p_milliseconds integer
@@ -20,11 +17,11 @@ RETURNS (
 )
 AS
 BEGIN
-    EXECUTE PROCEDURE mq_lock_row('polled', p_name, NULL, IIF(p_reader IS NULL, NULL, p_milliseconds))
+    EXECUTE PROCEDURE imq_lock_row('polled', p_name, NULL, IIF(p_reader IS NULL, NULL, p_milliseconds))
     RETURNING_VALUES locked;
     -- When the engine is about to restart the call, queries find no rows.
     IF (locked IS NULL AND NOT EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)) THEN
-        EXECUTE PROCEDURE mq_raise_error('not_found', 'name: no table is adopted as ' || p_name);
+        EXECUTE PROCEDURE imq_raise_error('not_found', 'name: no table is adopted as ' || p_name);
     locked = IIF(locked = 1, 1, 0);
     IF (locked = 1) THEN
         UPDATE mq_polled SET reader = :p_reader WHERE name = :p_name AND reader IS DISTINCT FROM :p_reader AND :p_reader IS NOT NULL;

@@ -1,13 +1,10 @@
 -- mark_rows: write the changes listed in mq_polled_write to the user's table; a row that cannot be set to done has failed.
 -- Arguments:   p_name; in mq_polled_write: id, kind and retry (see settle_rows)
 -- Returns:     nothing; in mq_polled_write: outcome and error (see write_rows)
--- Errors:      as write_rows
--- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_mark_rows('orders');
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_mark_rows (
+CREATE OR ALTER PROCEDURE imq_mark_rows (
     p_name mq_name
 )
 AS
@@ -46,7 +43,7 @@ BEGIN
                     WHEN :v_active = 1 AND :v_has_active = 1 THEN 'R'
                     ELSE 'L' END
             WHERE id = :v_id;
-        EXECUTE PROCEDURE mq_write_rows(p_name);
+        EXECUTE PROCEDURE imq_write_rows(p_name);
         -- A row that could not be set to done has failed.
         v_again = 0;
         FOR SELECT id FROM mq_polled_write WHERE kind = 'D' AND outcome = 'X' INTO v_id DO

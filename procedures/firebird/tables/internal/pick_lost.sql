@@ -2,9 +2,7 @@
 -- Arguments:   p_name, p_batch_key, p_size, p_counted (see polled_shape), p_active (active_value; NULL: none), p_count (a
 --              statement that counts rows at a status), p_walk and p_take (see pick_new)
 -- Returns:     still_wanted: p_size minus the rows claimed
--- Errors:      those of the statements
 -- Transaction: joins the caller's, which has locked the row of mq_polled
--- Example:     EXECUTE PROCEDURE mq_pick_lost('orders', v_key, 10, 0, 'A', v_count, v_walk, v_take) RETURNING_VALUES v_left;
 --
 -- Such a row's key changed while it was claimed, or another program set its status. While the old entry exists, there are as
 -- many entries as rows, and no row is claimed twice. Entries are counted before rows: rows finished in between make the
@@ -12,7 +10,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_pick_lost (
+CREATE OR ALTER PROCEDURE imq_pick_lost (
     p_name mq_name,
     p_batch_key mq_key,
     p_size integer,
@@ -39,7 +37,7 @@ BEGIN
         IF (v_rows > v_entries) THEN
         BEGIN
             v_size = v_rows - v_entries;
-            EXECUTE PROCEDURE mq_pick_new(p_name, p_batch_key, v_size, 'A', p_counted, p_active, NULL, p_walk, p_take, NULL)
+            EXECUTE PROCEDURE imq_pick_new(p_name, p_batch_key, v_size, 'A', p_counted, p_active, NULL, p_walk, p_take, NULL)
                 RETURNING_VALUES still_wanted, v_last;
             still_wanted = p_size - v_size + still_wanted;
         END

@@ -3,14 +3,11 @@
 --              rows to claim), p_active (their new status; NULL: none), p_walk (a statement that finds rows, with a start
 --              and a status as parameters), p_take (a statement that takes one row: see pick_rows), p_from (where to start)
 -- Returns:     still_wanted: p_size minus the rows claimed; last_text: the order column of the last row
--- Errors:      those of the statements
 -- Transaction: joins the caller's, which has locked the row of mq_polled
--- Example:     EXECUTE PROCEDURE mq_pick_new('orders', v_key, 10, 'S', 0, 'N', 'A', v_walk, v_take, NULL)
---                  RETURNING_VALUES v_left, v_last;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_pick_new (
+CREATE OR ALTER PROCEDURE imq_pick_new (
     p_name mq_name,
     p_batch_key mq_key,
     p_size integer,
@@ -101,7 +98,7 @@ BEGIN
             BEGIN
                 IF (p_kind <> 'D' AND p_counted = 0) THEN
                     DELETE FROM mq_polled_row WHERE name = :p_name AND ident_hash = :v_hash AND ident = :v_ident;
-                EXECUTE PROCEDURE mq_add_polled_row(p_name, p_batch_key, v_hash, v_ident,
+                EXECUTE PROCEDURE imq_add_polled_row(p_name, p_batch_key, v_hash, v_ident,
                     IIF(p_kind = 'A' OR p_active IS NOT NULL AND v_mine = 1, 1, 0), v_json,
                     IIF(v_mine = 1, v_content, NULL), v_error);
                 IF (v_mine = 1) THEN

@@ -1,14 +1,11 @@
 -- pick_placed: claim the rows after the low-water mark, in a table without a status that keeps its rows.
 -- Arguments:   p_name, p_batch_key, p_size, p_quoted, p_order and p_index (the table, its order column and its index,
 --              quoted), p_place and p_ident (expressions: the order column as text, the identity), p_take (see pick_new)
--- Returns:     nothing
--- Errors:      those of the statements
 -- Transaction: joins the caller's, which has locked the row of mq_polled
--- Example:     EXECUTE PROCEDURE mq_pick_placed('events', v_key, 10, '"EVENTS"', '"MADE"', '"EVENTS_MADE"', v_place, v_ident, v_take);
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_pick_placed (
+CREATE OR ALTER PROCEDURE imq_pick_placed (
     p_name mq_name,
     p_batch_key mq_key,
     p_size integer,
@@ -68,7 +65,7 @@ BEGIN
     SELECT {"as_text"} FROM (SELECT CAST(:o_to AS {"order_type"}) AS x FROM rdb$database) AS r INTO place;
     SUSPEND;
 END]', '{"as_text"}', REPLACE(p_place, 'r.' || p_order, 'r.x'));
-            v_statement = mq_fill_names(v_statement, p_quoted, NULL, p_order, NULL);
+            v_statement = imq_fill_names(v_statement, p_quoted, NULL, p_order, NULL);
             EXECUTE STATEMENT (v_statement) (v_settled) INTO v_text;
             IF (v_text IS NOT NULL) THEN
                 UPDATE OR INSERT INTO mq_polled_mark (name, seen_at, place) VALUES (:p_name, :v_now, :v_text);
@@ -115,7 +112,7 @@ END]';
     v_statement = REPLACE(v_statement, '{"past"}', IIF(v_from IS NULL, '1', 'IIF(r.{"order"} > :o_from, 1, 0)'));
     v_statement = REPLACE(v_statement, '{"plan"}', IIF(p_index IS NULL, '', 'PLAN (r ORDER {"index"})'));
     v_statement = REPLACE(REPLACE(v_statement, '{"ident"}', p_ident), '{"place"}', p_place);
-    v_statement = mq_fill_names(v_statement, p_quoted, NULL, p_order, p_index);
+    v_statement = imq_fill_names(v_statement, p_quoted, NULL, p_order, p_index);
     FOR EXECUTE STATEMENT (v_statement) (v_from, v_settled, CAST(p_size AS bigint)) INTO v_place, v_ident, v_text, v_past
     DO
     BEGIN
@@ -139,7 +136,7 @@ END]';
                 v_mine = 0;
             IF (v_mine > 0) THEN
             BEGIN
-                EXECUTE PROCEDURE mq_add_polled_row(p_name, p_batch_key, HASH(v_ident), v_ident, 0, v_json,
+                EXECUTE PROCEDURE imq_add_polled_row(p_name, p_batch_key, HASH(v_ident), v_ident, 0, v_json,
                     IIF(v_mine = 1, v_content, NULL), v_error);
                 IF (v_mine = 1) THEN
                     p_size = p_size - 1;

@@ -3,13 +3,11 @@
 --              values), p_find (a statement that finds rows by identity and status), p_take (a statement that takes one row:
 --              see pick_rows)
 -- Returns:     still_wanted: p_size minus the rows claimed
--- Errors:      those of the statements
 -- Transaction: joins the caller's, which has locked the row of mq_polled
--- Example:     EXECUTE PROCEDURE mq_pick_waiting('orders', v_key, 10, 'S', 0, 'A', 'N', v_find, v_take) RETURNING_VALUES v_left;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_pick_waiting (
+CREATE OR ALTER PROCEDURE imq_pick_waiting (
     p_name mq_name,
     p_batch_key mq_key,
     p_size integer,

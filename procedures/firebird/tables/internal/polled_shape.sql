@@ -3,9 +3,7 @@
 -- Returns:     kind (S: has a status; D: no status, done rows are deleted; K: no status, rows are kept), counted (1: equal
 --              rows), the table, the status and the first order column (quoted), wanted (the columns of the index for
 --              claims), and expressions over a row r: see the comments on the columns
--- Errors:      50005 not_found, 50006 unsuitable_table (the table has changed since it was adopted)
 -- Transaction: reads the catalog only
--- Example:     EXECUTE PROCEDURE mq_polled_shape('orders') RETURNING_VALUES v_kind, v_counted, ...
 --
 -- A row is found by its identity: the key, or all columns except the status, as text, each value after its length (see
 -- mq_ident). Statements read the values back into variables k1, k2 and so on, of the columns' own types: the text of a
@@ -13,7 +11,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_polled_shape (
+CREATE OR ALTER PROCEDURE imq_polled_shape (
     p_name mq_name
 )
 RETURNS (
@@ -58,10 +56,10 @@ BEGIN
     SELECT table_name, table_owner, key_columns, ident_columns, ident_types, order_column, status_column, on_complete
     FROM mq_polled WHERE name = :p_name
     INTO v_table, v_owner, v_keys, v_list, v_types_then, v_order, v_status, v_on_complete;
-    SELECT quoted FROM mq_find_table('table', '"' || REPLACE(:v_table, '"', '""') || '"') INTO quoted;
+    SELECT quoted FROM imq_find_table('table', '"' || REPLACE(:v_table, '"', '""') || '"') INTO quoted;
     -- The entries belong to the rows of the polling table. The owner of a new table of that name must not see them.
     IF (NOT EXISTS (SELECT * FROM rdb$relations WHERE rdb$relation_name = :v_table AND rdb$owner_name = :v_owner)) THEN
-        EXECUTE PROCEDURE mq_require_polled(p_name);
+        EXECUTE PROCEDURE imq_require_polled(p_name);
     kind = IIF(v_status IS NOT NULL, 'S', IIF(v_on_complete = 'delete', 'D', 'K'));
     counted = IIF(v_keys IS NULL, 1, 0);
     status = '"' || REPLACE(v_status, '"', '""') || '"';
@@ -70,7 +68,7 @@ BEGIN
     matches = '';
     ident = '';
     v_types = '';
-    FOR SELECT n, quoted, as_text, type FROM mq_columns_as_text('key_columns', :v_table, :v_list)
+    FOR SELECT n, quoted, as_text, type FROM imq_columns_as_text('key_columns', :v_table, :v_list)
         INTO v_n, v_quoted, v_text, v_type_now
     DO
     BEGIN
@@ -94,14 +92,14 @@ BEGIN
     END
     -- Without a key, the identity is the texts of all columns, and they depend on the types.
     IF (v_keys IS NULL AND v_types <> v_types_then) THEN
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', LEFT(p_name, 100) || ': ' || quoted
+        EXECUTE PROCEDURE imq_raise_error('unsuitable_table', LEFT(p_name, 100) || ': ' || quoted
             || ' has a column whose type has changed since it was adopted: call release_table, then adopt_table again');
     ident = 'CAST(' || ident || ' AS mq_ident)';
     -- To a collation different texts may be equal: compare the identity too.
     IF (v_keys IS NULL) THEN
         matches = matches || ' AND ' || ident || ' = :v_ident';
-    content = mq_row_json(v_table, NULL, 'R');
-    json = mq_row_json(v_table, v_list, 'R');
+    content = imq_row_json(v_table, NULL, 'R');
+    json = imq_row_json(v_table, v_list, 'R');
 
     IF (v_order IS NOT NULL) THEN
     BEGIN
@@ -116,16 +114,16 @@ BEGIN
         wanted = NULL;
     END
     IF (order_column IS NOT NULL) THEN
-        SELECT as_text FROM mq_columns_as_text('order_column', :v_table, :order_column) INTO place;
+        SELECT as_text FROM imq_columns_as_text('order_column', :v_table, :order_column) INTO place;
     IF (kind = 'S') THEN
     BEGIN
-        EXECUTE PROCEDURE mq_find_one_column('status_column', v_table, status) RETURNING_VALUES v_name;
+        EXECUTE PROCEDURE imq_find_one_column('status_column', v_table, status) RETURNING_VALUES v_name;
         sorting = 'r.' || status || COALESCE(', ' || sorting, '');
         wanted = status || COALESCE(',' || wanted, '');
     END
     to_write = COALESCE(status, IIF(kind = 'D', to_write, NULL));
     WHEN EXCEPTION mq_50002 DO
-        EXECUTE PROCEDURE mq_raise_error('unsuitable_table', LEFT(p_name, 100) || ': ' || quoted
+        EXECUTE PROCEDURE imq_raise_error('unsuitable_table', LEFT(p_name, 100) || ': ' || quoted
             || ' no longer has a column that it was adopted with: call release_table, then adopt_table again');
 END^
 

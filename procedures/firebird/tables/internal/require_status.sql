@@ -1,16 +1,12 @@
 -- require_status: refuse status values that the column cannot hold or distinguish.
 -- Arguments:   p_table, p_column (as in the catalog), p_ready, p_active, p_done, p_error, p_delete (1: delete done rows)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
--- Transaction: reads only
--- Example:     EXECUTE PROCEDURE mq_require_status('ORDERS', 'STATUS', 'N', 'A', 'D', 'E', 0);
 --
 -- The value alone is tried, not a row: against the type, the CHECK of a domain, and CHECKs of the table that need no other
 -- column.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_require_status (
+CREATE OR ALTER PROCEDURE imq_require_status (
     p_table varchar(63) CHARACTER SET UTF8,
     p_column varchar(63) CHARACTER SET UTF8,
     p_ready mq_text,
@@ -31,14 +27,14 @@ DECLARE v_value mq_status;
 DECLARE v_check mq_text;
 DECLARE v_bad integer;
 BEGIN
-    SELECT quoted, type, nullable FROM mq_find_columns('status_column', :p_table, '"' || REPLACE(:p_column, '"', '""') || '"')
+    SELECT quoted, type, nullable FROM imq_find_columns('status_column', :p_table, '"' || REPLACE(:p_column, '"', '""') || '"')
     INTO v_quoted, v_type, v_nullable;
     IF (p_error IS NULL) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'error_value: must not be NULL with a status_column');
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'error_value: must not be NULL with a status_column');
     IF (p_done IS NULL AND p_delete = 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument', 'done_value: must not be NULL with a status_column and keep');
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'done_value: must not be NULL with a status_column and keep');
     IF (p_ready IS NULL AND v_nullable = 0) THEN
-        EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'ready_value: must not be NULL, because ' || p_column || ' is NOT NULL');
     SELECT '"' || REPLACE(TRIM(rdb$field_source), '"', '""') || '"' FROM rdb$relation_fields
     WHERE rdb$relation_name = :p_table AND rdb$field_name = :p_column AND rdb$field_source NOT STARTING WITH 'RDB$'
@@ -49,7 +45,7 @@ BEGIN
             WHEN 0 THEN 'ready_value' WHEN 1 THEN 'active_value' WHEN 2 THEN 'done_value' ELSE 'error_value' END);
         v_check = CASE v_n WHEN 0 THEN p_ready WHEN 1 THEN p_active WHEN 2 THEN p_done ELSE p_error END;
         IF (CHAR_LENGTH(v_check) > 1000) THEN
-            EXECUTE PROCEDURE mq_raise_error('invalid_argument', v_argument || ': must be at most 1,000 characters');
+            EXECUTE PROCEDURE imq_raise_error('invalid_argument', v_argument || ': must be at most 1,000 characters');
         v_value = v_check;
         IF (v_value IS NOT NULL) THEN
         BEGIN
@@ -78,7 +74,7 @@ BEGIN
                         v_check = NULL;
                 END
             IF (v_bad = 1) THEN
-                EXECUTE PROCEDURE mq_raise_error('invalid_argument',
+                EXECUTE PROCEDURE imq_raise_error('invalid_argument',
                     v_argument || ': "' || LEFT(v_value, 60) || '" cannot be stored in ' || p_column);
             v_other = 0;
             WHILE (v_other < v_n) DO
@@ -89,7 +85,7 @@ BEGIN
                         || ') = CAST(CAST(? AS mq_status) AS ' || v_type || ')') (v_value, CAST(v_check AS mq_status))
                         INTO v_bad;
                 IF (v_bad = 1) THEN
-                    EXECUTE PROCEDURE mq_raise_error('invalid_argument', v_argument || ': must differ from '
+                    EXECUTE PROCEDURE imq_raise_error('invalid_argument', v_argument || ': must differ from '
                         || TRIM(CASE v_other WHEN 0 THEN 'ready_value' WHEN 1 THEN 'active_value' ELSE 'done_value' END));
                 v_other = v_other + 1;
             END

@@ -1,13 +1,9 @@
 -- rescue_rows: make the entries of expired leases due again.
--- Arguments:   p_name
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT; skips claims that are being finished or extended
--- Example:     EXECUTE PROCEDURE mq_rescue_rows('orders');
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_rescue_rows (
+CREATE OR ALTER PROCEDURE imq_rescue_rows (
     p_name mq_name
 )
 AS

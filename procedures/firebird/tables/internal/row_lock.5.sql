@@ -1,16 +1,13 @@
 -- row_lock: return the end of a dynamic FOR SELECT that locks and reads one row of a user's table.
--- Arguments:   none
 -- Returns:     the last words of the FOR SELECT
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     'FOR SELECT ... FROM "T" AS r WHERE r.RDB$DB_KEY = p_place ' || mq_row_lock() || ' DO'
 --
 -- This is the body for Firebird 5.0 and later; row_lock.sql is for older versions. It also skips rows that others have
 -- changed since this call began. With the other body such a row makes the engine restart the whole call.
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_row_lock
+CREATE OR ALTER FUNCTION imq_row_lock
 RETURNS varchar(100) CHARACTER SET UTF8
 AS
 BEGIN

@@ -2,13 +2,10 @@
 -- Arguments:   p_name; in mq_polled_write: id, kind (D: done; F: failed, with retry and error; R: released; T: retry of a
 --              dead row), retry (see read_failures), error
 -- Returns:     done, failed (to be retried), dead, gone, back (released, or dead rows to be retried)
--- Errors:      as mark_rows
--- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_settle_rows('orders') RETURNING_VALUES done, failed, dead, gone, v_back;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_settle_rows (
+CREATE OR ALTER PROCEDURE imq_settle_rows (
     p_name mq_name
 )
 RETURNS (
@@ -37,7 +34,7 @@ BEGIN
     back = 0;
     v_now = mq_utc_now();
     SELECT max_attempts FROM mq_polled WHERE name = :p_name INTO v_max;
-    EXECUTE PROCEDURE mq_mark_rows(p_name);
+    EXECUTE PROCEDURE imq_mark_rows(p_name);
     FOR SELECT w.id, w.kind, w.retry, w.outcome, w.error, p.attempts, p.active
         FROM mq_polled_write AS w JOIN mq_polled_row AS p ON p.id = w.id
         ORDER BY w.id

@@ -1,18 +1,14 @@
 -- write_rows: set the status of rows, or delete them, as listed in mq_polled_write.
--- Arguments:   p_name
 -- Returns:     nothing. In mq_polled_write, to_status: D, E, R (done_value, error_value, ready_value), X (delete), L (only
 --              check); outcome: W (written), G (gone, or changed by others), X (refused by the table, with the error)
--- Errors:      as polled_shape and require_rights; the engine's lock conflict when another transaction holds a row for more
---              than two seconds
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_write_rows('orders');
 --
 -- Each row is written by its own statement, with the rights of the connected user: a row that a trigger or constraint
 -- refuses does not stop the others. Of equal rows, each statement changes one.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_write_rows (
+CREATE OR ALTER PROCEDURE imq_write_rows (
     p_name mq_name
 )
 AS
@@ -51,7 +47,7 @@ DECLARE v_set smallint;
 BEGIN
     IF (NOT EXISTS (SELECT * FROM mq_polled_write WHERE to_status IS NOT NULL AND outcome IS NULL)) THEN
         EXIT;
-    EXECUTE PROCEDURE mq_polled_shape(p_name)
+    EXECUTE PROCEDURE imq_polled_shape(p_name)
         RETURNING_VALUES v_kind, v_counted, v_quoted, v_status, v_order, v_wanted, v_sorting, v_place, v_to_write, v_declares,
             v_parse, v_matches, v_ident, v_content, v_json;
     SELECT IIF(on_complete = 'delete', 1, 0), ready_value, active_value, done_value, error_value
@@ -134,7 +130,7 @@ END]';
     v_write = REPLACE(v_write, '{"matches"}',
         v_matches || IIF(v_kind = 'S', ' AND r.{"status"} IS NOT DISTINCT FROM :s_from', ''));
     v_write = REPLACE(REPLACE(v_write, '{"declares"}', v_declares), '{"parse"}', v_parse);
-    v_write = mq_fill_names(REPLACE(v_write, '{"error"}', mq_error_expression()), v_quoted, v_status, NULL, NULL);
+    v_write = imq_fill_names(REPLACE(v_write, '{"error"}', imq_error_expression()), v_quoted, v_status, NULL, NULL);
     FOR SELECT w.id, p.ident, w.from_status, w.to_status
         FROM mq_polled_write AS w
         JOIN mq_polled_row AS p ON p.id = w.id
@@ -174,7 +170,7 @@ END]';
     END
     WHEN GDSCODE no_priv DO
     BEGIN
-        EXECUTE PROCEDURE mq_require_rights(v_quoted, v_to_write, v_delete);
+        EXECUTE PROCEDURE imq_require_rights(v_quoted, v_to_write, v_delete);
         EXCEPTION;
     END
 END^

@@ -1,16 +1,12 @@
 -- matching_bindings: the bindings whose pattern matches a topic.
--- Arguments:   p_topic
 -- Returns:     pattern and type
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT * FROM mq_matching_bindings('orders.eu.paid');
 --
 -- LIKE excludes most patterns at little cost. With a dot on both sides of every word, % matches whole words, which is
 -- exact for #. For * it may match too many words, and topic_matches decides.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_matching_bindings (
+CREATE OR ALTER PROCEDURE imq_matching_bindings (
     p_topic mq_name
 )
 RETURNS (
@@ -26,7 +22,7 @@ BEGIN
         WHERE :v_topic LIKE b.like_pattern ESCAPE '\'
         INTO pattern, type
     DO
-        IF (POSITION('*' IN pattern) = 0 OR mq_topic_matches(pattern, p_topic) = 1) THEN
+        IF (POSITION('*' IN pattern) = 0 OR imq_topic_matches(pattern, p_topic) = 1) THEN
             SUSPEND;
 END^
 

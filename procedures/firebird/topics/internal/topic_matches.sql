@@ -1,9 +1,7 @@
 -- topic_matches: whether a pattern matches a topic.
 -- Arguments:   p_pattern, p_topic (as accepted by require_topic)
 -- Returns:     1 or 0
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq_topic_matches('orders.#.paid', 'orders.eu.paid') FROM rdb$database;
 --
 -- When a word does not match, the last # takes one more word. An earlier # need not take more: the part between the two
 -- has already matched at its first possible place. So the time is at most the number of words in the pattern times that
@@ -11,7 +9,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER FUNCTION mq_topic_matches (
+CREATE OR ALTER FUNCTION imq_topic_matches (
     p_pattern mq_name,
     p_topic mq_name
 )

@@ -2,27 +2,25 @@
 -- Arguments:   p_claims (1: the procedure claims or finishes messages, which needs READ COMMITTED)
 -- Returns:     p_own: 1: the procedure has its own transaction; 0: it works in the caller's, after a savepoint; 2: it
 --              works in the caller's, where no savepoint is possible
--- Errors:      50001 wrong_isolation, before anything is done
 -- Transaction: its own transaction is READ COMMITTED, independent of the session's level
--- Example:     CALL mq_begin_call(1, v_own); ... CALL mq_end_call(v_own);
 
-DROP PROCEDURE IF EXISTS mq_begin_call;
+DROP PROCEDURE IF EXISTS imq_begin_call;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_begin_call(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_begin_call(
     IN p_claims tinyint,
     OUT p_own tinyint
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    CALL mq_join_call(0, p_own);
+    CALL imq_join_call(0, p_own);
     IF p_own = 1 THEN
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         START TRANSACTION;
     ELSEIF p_claims THEN
-        CALL mq_require_read_committed();
+        CALL imq_require_read_committed();
     END IF;
 END//
 

@@ -1,15 +1,12 @@
 -- end_call: commit the transaction that begin_call began, at the end of a procedure.
 -- Arguments:   p_own (as returned by begin_call)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: never commits the caller's
--- Example:     CALL mq_end_call(v_own);
 
-DROP PROCEDURE IF EXISTS mq_end_call;
+DROP PROCEDURE IF EXISTS imq_end_call;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_end_call(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_end_call(
     IN p_own tinyint
 )
 SQL SECURITY DEFINER

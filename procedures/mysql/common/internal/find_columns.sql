@@ -1,17 +1,15 @@
 -- find_columns: the columns that an argument names.
--- Arguments:   p_argument (its name in the contract), p_table (the table, quoted by mq_find_table), p_columns (names as
+-- Arguments:   p_argument (its name in the contract), p_table (the table, quoted by imq_find_table), p_columns (names as
 --              written in SQL, separated by commas)
 -- Returns:     p_found: a JSON array of {"n": 1, "name": ..., "quoted": for SQL, "type": ..., "nullable": 0 or 1}, in the
 --              order of the argument
--- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog only
--- Example:     CALL mq_find_columns('key_columns', '`shop`.`orders`', 'region, `Order no`', v_found);
 
-DROP PROCEDURE IF EXISTS mq_find_columns;
+DROP PROCEDURE IF EXISTS imq_find_columns;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_columns(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_columns(
     IN p_argument varchar(200) CHARACTER SET utf8mb4,
     IN p_table longtext CHARACTER SET utf8mb4,
     IN p_columns longtext CHARACTER SET utf8mb4,
@@ -28,8 +26,8 @@ BEGIN
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
         SET SESSION group_concat_max_len = 1073741824;
     END IF;
-    CALL mq_split_names(p_argument, p_columns, ',', 100, v_names);
-    CALL mq_split_names(p_argument, p_table, '.', 2, v_table);
+    CALL imq_split_names(p_argument, p_columns, ',', 100, v_names);
+    CALL imq_split_names(p_argument, p_table, '.', 2, v_table);
     SET v_schema = JSON_UNQUOTE(JSON_EXTRACT(v_table, '$[0]')), v_name = JSON_UNQUOTE(JSON_EXTRACT(v_table, '$[1]'));
     SELECT CONCAT('[', GROUP_CONCAT('{"n":', j.n, ',"name":', JSON_QUOTE(c.column_name), ',"quoted":',
             JSON_QUOTE(CONCAT('`', REPLACE(c.column_name, '`', '``'), '`')), ',"type":',
@@ -41,9 +39,9 @@ BEGIN
     LEFT JOIN information_schema.columns AS c ON c.table_schema = v_schema AND c.table_name = v_name
         AND CONVERT(c.column_name USING utf8mb4) = CONVERT(j.name USING utf8mb4) COLLATE utf8mb4_general_ci;
     IF v_bad IS NOT NULL THEN
-        CALL mq_raise_error('invalid_argument', CONCAT(p_argument, ': the table has no column ', LEFT(v_bad, 60)));
+        CALL imq_raise_error('invalid_argument', CONCAT(p_argument, ': the table has no column ', LEFT(v_bad, 60)));
     ELSEIF v_distinct < JSON_LENGTH(v_names) THEN
-        CALL mq_raise_error('invalid_argument', CONCAT(p_argument, ': names a column twice'));
+        CALL imq_raise_error('invalid_argument', CONCAT(p_argument, ': names a column twice'));
     END IF;
 END//
 

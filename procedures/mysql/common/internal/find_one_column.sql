@@ -1,16 +1,14 @@
 -- find_one_column: the one column that an argument names.
--- Arguments:   p_argument (its name in the contract), p_table (the table, quoted by mq_find_table), p_column (as written
+-- Arguments:   p_argument (its name in the contract), p_table (the table, quoted by imq_find_table), p_column (as written
 --              in SQL; NULL: none)
 -- Returns:     p_name: its name as in the catalog; NULL: the argument is NULL
--- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog
--- Example:     CALL mq_find_one_column('status_column', '`shop`.`orders`', 'status', v_name);
 
-DROP PROCEDURE IF EXISTS mq_find_one_column;
+DROP PROCEDURE IF EXISTS imq_find_one_column;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_one_column(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_one_column(
     IN p_argument varchar(200) CHARACTER SET utf8mb4,
     IN p_table longtext CHARACTER SET utf8mb4,
     IN p_column longtext CHARACTER SET utf8mb4,
@@ -21,9 +19,9 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_found longtext CHARACTER SET utf8mb4;
     IF p_column IS NOT NULL THEN
-        CALL mq_find_columns(p_argument, p_table, p_column, v_found);
+        CALL imq_find_columns(p_argument, p_table, p_column, v_found);
         IF JSON_LENGTH(v_found) <> 1 THEN
-            CALL mq_raise_error('invalid_argument', CONCAT(p_argument, ': must name exactly one column'));
+            CALL imq_raise_error('invalid_argument', CONCAT(p_argument, ': must name exactly one column'));
         END IF;
         SET p_name = JSON_UNQUOTE(JSON_EXTRACT(v_found, '$[0].name'));
     END IF;

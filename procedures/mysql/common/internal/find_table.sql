@@ -3,15 +3,13 @@
 --              the queue's database)
 -- Returns:     p_schema ('': the queue's own database), p_name, p_quoted (for SQL), p_label (for error texts: the name,
 --              with the database unless it is the queue's)
--- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: reads only the catalog, where callers see the tables on which they have a right
--- Example:     CALL mq_find_table('table', 'shop.orders', v_schema, v_name, v_quoted, v_label);
 
-DROP PROCEDURE IF EXISTS mq_find_table;
+DROP PROCEDURE IF EXISTS imq_find_table;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_table(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_table(
     IN p_argument varchar(200) CHARACTER SET utf8mb4,
     IN p_table longtext CHARACTER SET utf8mb4,
     OUT p_schema varchar(200) CHARACTER SET utf8mb4,
@@ -26,7 +24,7 @@ BEGIN
     -- In the catalog's character set: with another one the server would read the whole catalog.
     DECLARE v_in_schema, v_named varchar(200) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_schema, v_given, v_type, v_engine varchar(200) CHARACTER SET utf8mb4;
-    CALL mq_split_names(p_argument, p_table, '.', 2, v_names);
+    CALL imq_split_names(p_argument, p_table, '.', 2, v_names);
     SET v_schema = IF(JSON_LENGTH(v_names) = 2, JSON_UNQUOTE(JSON_EXTRACT(v_names, '$[0]')), DATABASE());
     SET v_given = JSON_UNQUOTE(JSON_EXTRACT(v_names, CONCAT('$[', JSON_LENGTH(v_names) - 1, ']')));
     SET v_in_schema = CONVERT(v_schema USING utf8mb3), v_named = CONVERT(v_given USING utf8mb3);
@@ -54,14 +52,14 @@ BEGIN
                 'mq_subscription',
             'mq_watched')
     THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' is a table of the queue or of the system'));
+        CALL imq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' is a table of the queue or of the system'));
     ELSEIF v_type IS NULL THEN
-        CALL mq_raise_error('not_found', CONCAT(p_argument, ': no table ', LEFT(p_label, 40),
+        CALL imq_raise_error('not_found', CONCAT(p_argument, ': no table ', LEFT(p_label, 40),
             ', or no right to see it: GRANT SELECT ON it TO ', CURRENT_USER()));
     ELSEIF v_type NOT IN ('BASE TABLE', 'SYSTEM VERSIONED') THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' is a view or a temporary table'));
+        CALL imq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' is a view or a temporary table'));
     ELSEIF v_engine IS NULL OR v_engine <> 'InnoDB' THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' must have ENGINE = InnoDB'));
+        CALL imq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' must have ENGINE = InnoDB'));
     END IF;
 END//
 

@@ -2,21 +2,19 @@
 -- Arguments:   p_trigger (1: inside a trigger or function of MariaDB, where no savepoint is possible)
 -- Returns:     p_own: 0: the procedure works in the caller's transaction, after a savepoint; 2: it works in the caller's,
 --              where no savepoint is possible; 1: no transaction is open, so call begin_call
--- Errors:      none
 -- Transaction: begins none: a procedure that a trigger calls must not contain a statement that begins or commits, even in
 --              a branch that never runs
--- Example:     CALL mq_join_call(0, v_own); IF v_own = 1 THEN CALL mq_begin_call(0, v_own); END IF; ... CALL mq_leave_call(v_own, 0);
 --
 -- With autocommit each statement of a procedure would commit alone. A savepoint shows whether a transaction is open:
 -- outside of one it disappears at once, and releasing it raises error 1305 (measured on MySQL 9.7 and MariaDB 10.11,
 -- 11.8). On MariaDB, a savepoint in a trigger makes the server lose the start of the statement that fired the trigger: if
 -- that statement fails, its rows stay.
 
-DROP PROCEDURE IF EXISTS mq_join_call;
+DROP PROCEDURE IF EXISTS imq_join_call;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_join_call(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_join_call(
     IN p_trigger tinyint,
     OUT p_own tinyint
 )

@@ -1,15 +1,12 @@
 -- leave_call: commit or undo the work of a procedure that began with join_call.
 -- Arguments:   p_own (as returned by join_call; NULL: it was not called), p_undo (1: undo)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: never commits the caller's
--- Example:     CALL mq_leave_call(v_own, 0);
 
-DROP PROCEDURE IF EXISTS mq_leave_call;
+DROP PROCEDURE IF EXISTS imq_leave_call;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_leave_call(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_leave_call(
     IN p_own tinyint,
     IN p_undo tinyint
 )
@@ -21,9 +18,9 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR 1305, 1422 BEGIN END;
     IF p_own > 0 THEN
         IF p_undo THEN
-            CALL mq_undo_call(p_own);
+            CALL imq_undo_call(p_own);
         ELSE
-            CALL mq_end_call(p_own);
+            CALL imq_end_call(p_own);
         END IF;
     ELSEIF p_own = 0 THEN
         IF p_undo THEN

@@ -1,15 +1,11 @@
 -- outside_trigger: do nothing; the server refuses this procedure inside a trigger or a function.
--- Arguments:   none
--- Returns:     nothing
--- Errors:      the server's 1422 inside of a trigger or a function
 -- Transaction: changes nothing
--- Example:     CALL mq_outside_trigger();
 
-DROP PROCEDURE IF EXISTS mq_outside_trigger;
+DROP PROCEDURE IF EXISTS imq_outside_trigger;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_outside_trigger(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_outside_trigger(
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA

@@ -1,15 +1,13 @@
 -- raise_error: raise a numbered error of the contract.
 -- Arguments:   p_name (the error's name), p_detail (the argument and its limit)
 -- Returns:     never
--- Errors:      the one named; its message is 'name: detail', SQLSTATE 45000
 -- Transaction: the caller undoes its work
--- Example:     CALL mq_raise_error('invalid_argument', 'size: must be 1 to 10,000');
 
-DROP PROCEDURE IF EXISTS mq_raise_error;
+DROP PROCEDURE IF EXISTS imq_raise_error;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_raise_error(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_raise_error(
     IN p_name varchar(200) CHARACTER SET utf8mb4,
     IN p_detail longtext CHARACTER SET utf8mb4
 )

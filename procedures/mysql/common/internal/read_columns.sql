@@ -2,17 +2,15 @@
 -- Arguments:   p_schema, p_table (names as in the catalog)
 -- Returns:     p_columns: a JSON array of {"n", "name", "kind" (the type without length), "scale", "computed" (0 or 1), "class"},
 --              in the table's order
--- Errors:      50005 not_found, 50006 unsuitable_table (the caller may not read it, or a view has replaced it)
 -- Transaction: reads the catalog only
--- Example:     CALL mq_read_columns('shop', 'orders', v_columns);
 --
 -- The classes: n number, u timestamp, d date or time, x bytes, t text.
 
-DROP PROCEDURE IF EXISTS mq_read_columns;
+DROP PROCEDURE IF EXISTS imq_read_columns;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_read_columns(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_read_columns(
     IN p_schema varchar(200) CHARACTER SET utf8mb4,
     IN p_table varchar(200) CHARACTER SET utf8mb4,
     OUT p_columns longtext CHARACTER SET utf8mb4
@@ -55,16 +53,16 @@ BEGIN
             OR CAST(t.table_schema AS binary) = CAST(p_schema AS binary)
             AND CAST(t.table_name AS binary) = CAST(p_table AS binary));
     IF v_views > 0 THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_quoted, 60), ' is a view'));
+        CALL imq_raise_error('unsuitable_table', CONCAT(LEFT(v_quoted, 60), ' is a view'));
     ELSEIF p_columns IS NULL THEN
         BEGIN
             DECLARE EXIT HANDLER FOR 1044, 1142, 1143
-                CALL mq_raise_error('unsuitable_table', CONCAT('GRANT SELECT ON ', LEFT(v_quoted, 60), ' TO ', CURRENT_USER()));
+                CALL imq_raise_error('unsuitable_table', CONCAT('GRANT SELECT ON ', LEFT(v_quoted, 60), ' TO ', CURRENT_USER()));
             DECLARE EXIT HANDLER FOR 1049, 1146
-                CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(v_quoted, 60), ' no longer exists'));
-            CALL mq_run(CONCAT('SELECT 1 INTO @mq_found FROM ', v_quoted, ' LIMIT 0'), v_count);
+                CALL imq_raise_error('not_found', CONCAT('table: ', LEFT(v_quoted, 60), ' no longer exists'));
+            CALL imq_run(CONCAT('SELECT 1 INTO @mq_found FROM ', v_quoted, ' LIMIT 0'), v_count);
         END;
-        CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(v_quoted, 60), ' no longer exists'));
+        CALL imq_raise_error('not_found', CONCAT('table: ', LEFT(v_quoted, 60), ' no longer exists'));
     END IF;
 END//
 

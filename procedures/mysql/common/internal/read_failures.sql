@@ -3,15 +3,13 @@
 --              continues the error above it), p_items (a JSON array of [id, attempt, ...])
 -- Returns:     p_failed: a JSON array of [id, attempt, retry or null, error], one for each listed id in p_items, from its
 --              first line; p_others: the items that are not listed; NULL: none
--- Errors:      50002 invalid_argument, naming the line
 -- Transaction: needs begin_call, which raises the limits of recursion and GROUP_CONCAT
--- Example:     CALL mq_read_failures('17,30,busy', '[[17,1],[18,1]]', @failed, @others);
 
-DROP PROCEDURE IF EXISTS mq_read_failures;
+DROP PROCEDURE IF EXISTS imq_read_failures;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_read_failures(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_read_failures(
     IN p_failures longtext CHARACTER SET utf8mb4,
     IN p_items longtext CHARACTER SET utf8mb4,
     OUT p_failed longtext CHARACTER SET utf8mb4,
@@ -61,15 +59,15 @@ BEGIN
         GROUP BY g.entry
     ) AS e;
     IF v_bad <= COALESCE(v_bad_error, v_bad) THEN
-        CALL mq_raise_error('invalid_argument', CONCAT('failures: line ', v_bad, ': must be id,retry_after_seconds,error; '
+        CALL imq_raise_error('invalid_argument', CONCAT('failures: line ', v_bad, ': must be id,retry_after_seconds,error; '
             'the seconds empty, -1, or 0 to 315,360,000'));
     END IF;
     IF v_bad_error IS NOT NULL THEN
-        CALL mq_raise_error('invalid_argument', CONCAT('failures: line ', v_bad_error,
+        CALL imq_raise_error('invalid_argument', CONCAT('failures: line ', v_bad_error,
             ': the error begins with a double quote and is not a JSON string'));
     END IF;
     IF v_end < LENGTH(v_list) THEN
-        CALL mq_raise_error('invalid_argument', CONCAT('failures: must be at most ', FORMAT(c_lines, 0, 'en_US'), ' lines'));
+        CALL imq_raise_error('invalid_argument', CONCAT('failures: must be at most ', FORMAT(c_lines, 0, 'en_US'), ' lines'));
     END IF;
 
     -- A union with LEAD instead of a join, which would read JSON_TABLE once per row. The failure of an item is the next

@@ -1,15 +1,13 @@
 -- reader_name: a name for a process that passed none: its @mq_application, or else its account, and its connection id.
 -- Arguments:   p_name (NULL: make one)
 -- Returns:     p_reader, at most 200 characters
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SET @mq_application = 'billing'; CALL mq_reader_name(NULL, @reader);
 
-DROP PROCEDURE IF EXISTS mq_reader_name;
+DROP PROCEDURE IF EXISTS imq_reader_name;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_reader_name(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_reader_name(
     IN p_name varchar(200) CHARACTER SET utf8mb4,
     OUT p_reader varchar(200) CHARACTER SET utf8mb4
 )

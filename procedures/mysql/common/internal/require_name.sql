@@ -1,15 +1,12 @@
 -- require_name: refuse a type, key or name that is not 1 to 200 characters long.
 -- Arguments:   p_argument (its name in the contract), p_value, p_optional (1: NULL is allowed)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     CALL mq_require_name('type', 'email', 0);
 
-DROP PROCEDURE IF EXISTS mq_require_name;
+DROP PROCEDURE IF EXISTS imq_require_name;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_name(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_name(
     IN p_argument varchar(200) CHARACTER SET utf8mb4,
     IN p_value longtext CHARACTER SET utf8mb4,
     IN p_optional tinyint
@@ -18,7 +15,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     IF NOT COALESCE(CHAR_LENGTH(p_value) BETWEEN 1 AND 200, p_optional) THEN
-        CALL mq_raise_error('invalid_argument', CONCAT(p_argument, ': must be 1 to 200 characters'));
+        CALL imq_raise_error('invalid_argument', CONCAT(p_argument, ': must be 1 to 200 characters'));
     END IF;
 END//
 

@@ -1,15 +1,11 @@
 -- require_read_committed: refuse to claim or finish inside a transaction of another isolation level.
--- Arguments:   none
--- Returns:     nothing
--- Errors:      50001 wrong_isolation
 -- Transaction: the session must be READ COMMITTED; otherwise the open transaction's level is checked, if it can be seen
--- Example:     CALL mq_require_read_committed();
 
-DROP PROCEDURE IF EXISTS mq_require_read_committed;
+DROP PROCEDURE IF EXISTS imq_require_read_committed;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_read_committed(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_read_committed(
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
@@ -19,9 +15,9 @@ BEGIN
     DECLARE v_running varchar(20) CHARACTER SET utf8mb4;
     IF v_level <> 'READ-COMMITTED' THEN
         -- SET TRANSACTION may have set another level for this transaction only.
-        CALL mq_transaction_level(v_running);
+        CALL imq_transaction_level(v_running);
         IF COALESCE(v_running, '') <> 'READ COMMITTED' THEN
-            CALL mq_raise_error('wrong_isolation', CONCAT(IF(v_running IS NULL, 'this session is ', 'this transaction is '),
+            CALL imq_raise_error('wrong_isolation', CONCAT(IF(v_running IS NULL, 'this session is ', 'this transaction is '),
                 COALESCE(v_running, REPLACE(v_level, '-', ' ')), ': SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED first'));
         END IF;
     END IF;

@@ -1,15 +1,12 @@
 -- require_rights: refuse a caller without these rights on a table.
 -- Arguments:   p_quoted (the table, for SQL), p_column (the column to change; NULL: none), p_delete (1: rows are deleted)
--- Returns:     nothing
--- Errors:      50006 unsuitable_table, with the GRANT to run
 -- Transaction: runs the statements themselves, on no rows
--- Example:     CALL mq_require_rights('`shop`.`orders`', 'status', 0);
 
-DROP PROCEDURE IF EXISTS mq_require_rights;
+DROP PROCEDURE IF EXISTS imq_require_rights;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_rights(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_rights(
     IN p_quoted longtext CHARACTER SET utf8mb4,
     IN p_column varchar(200) CHARACTER SET utf8mb4,
     IN p_delete tinyint
@@ -23,14 +20,14 @@ BEGIN
         DEFAULT JSON_OBJECT('table', p_quoted, 'column', CONCAT('`', REPLACE(p_column, '`', '``'), '`'));
     DECLARE v_nothing bigint;
     DECLARE EXIT HANDLER FOR 1142, 1143
-        CALL mq_raise_error('unsuitable_table', CONCAT('GRANT ', v_rights, ' ON ', LEFT(p_quoted, 50), ' TO ', CURRENT_USER()));
-    CALL mq_run_template(v_places, CONCAT('SELECT COUNT(*) INTO @mq_found FROM (SELECT * FROM {table} WHERE FALSE',
+        CALL imq_raise_error('unsuitable_table', CONCAT('GRANT ', v_rights, ' ON ', LEFT(p_quoted, 50), ' TO ', CURRENT_USER()));
+    CALL imq_run_template(v_places, CONCAT('SELECT COUNT(*) INTO @mq_found FROM (SELECT * FROM {table} WHERE FALSE',
         IF(v_rights = 'SELECT', '', ' FOR UPDATE'), ') AS t'), v_nothing);
     IF p_column IS NOT NULL THEN
-        CALL mq_run_template(v_places, 'UPDATE {table} SET {column} = {column} WHERE FALSE', v_nothing);
+        CALL imq_run_template(v_places, 'UPDATE {table} SET {column} = {column} WHERE FALSE', v_nothing);
     END IF;
     IF p_delete THEN
-        CALL mq_run_template(v_places, 'DELETE FROM {table} WHERE FALSE', v_nothing);
+        CALL imq_run_template(v_places, 'DELETE FROM {table} WHERE FALSE', v_nothing);
     END IF;
 END//
 

@@ -1,10 +1,7 @@
 -- require_use: refuse a caller without these rights on a user's table.
 -- Arguments:   p_schema, p_table (names as in the catalog), p_rights (a list: Select, Update, Delete, Trigger), p_maker
 --              (the user name that registered the table)
--- Returns:     nothing
--- Errors:      50006 unsuitable_table, with the GRANT to run
 -- Transaction: reads the server's grant tables
--- Example:     CALL mq_require_use('shop', 'orders', 'Select,Update', 'app');
 --
 -- A procedure with its owner's rights cannot see which account called it, only the name and host of the login. So every
 -- account that the server could have chosen for this login must have the rights, directly or through its roles: the check
@@ -13,11 +10,11 @@
 -- cannot set a savepoint until it ends. So there, inside a caller's transaction, rights seen in the last minute are
 -- accepted. If mq_owner may not read the rights, only the user p_maker passes.
 
-DROP PROCEDURE IF EXISTS mq_require_use;
+DROP PROCEDURE IF EXISTS imq_require_use;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_use(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_use(
     IN p_schema varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin,
     IN p_table varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin,
     IN p_rights varchar(40) CHARACTER SET utf8mb4,
@@ -101,10 +98,10 @@ checking: BEGIN
         ) AS b;
     END;
     IF v_unknown AND BINARY COALESCE(p_maker, '') <> BINARY v_user THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('only for user ', LEFT(p_maker, 32),
+        CALL imq_raise_error('unsuitable_table', CONCAT('only for user ', LEFT(p_maker, 32),
             ': mq_owner may not read the rights of others, see the guide'));
     ELSEIF NOT v_unknown AND (v_count = 0 OR (v_has & v_wanted) <> v_wanted) THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('GRANT ', REPLACE(UPPER(p_rights), ',', ', '), ' ON `',
+        CALL imq_raise_error('unsuitable_table', CONCAT('GRANT ', REPLACE(UPPER(p_rights), ',', ', '), ' ON `',
             LEFT(p_schema, 30), '`.`', LEFT(p_table, 40),
             '` TO ', COALESCE(v_who, CONCAT('''', v_user, '''@''', v_host, ''''))));
     END IF;

@@ -1,18 +1,16 @@
 -- row_json: the SQL expression that turns a row into JSON, for dynamic SQL.
--- Arguments:   p_columns (from mq_read_columns), p_chosen (a JSON array of {"n", "name"}; NULL: all columns), p_alias
+-- Arguments:   p_columns (from imq_read_columns), p_chosen (a JSON array of {"n", "name"}; NULL: all columns), p_alias
 --              (the row's alias in the statement)
 -- Returns:     p_json: the expression
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     CALL mq_row_json(v_columns, NULL, 't', v_json);
 --
 -- The expression has the same meaning in every SQL mode and time zone of the session.
 
-DROP PROCEDURE IF EXISTS mq_row_json;
+DROP PROCEDURE IF EXISTS imq_row_json;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_row_json(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_row_json(
     IN p_columns longtext CHARACTER SET utf8mb4,
     IN p_chosen longtext CHARACTER SET utf8mb4,
     IN p_alias varchar(200) CHARACTER SET utf8mb4,

@@ -1,15 +1,11 @@
 -- run: execute a statement with the rights of the caller.
--- Arguments:   p_statement
 -- Returns:     p_count: rows changed; a SELECT ... INTO @mq_found stores its value in that variable
--- Errors:      the statement's
--- Transaction: joins the caller's
--- Example:     CALL mq_run('UPDATE ...', v_count);
 
-DROP PROCEDURE IF EXISTS mq_run;
+DROP PROCEDURE IF EXISTS imq_run;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_run(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_run(
     IN p_statement longtext CHARACTER SET utf8mb4,
     OUT p_count bigint
 )

@@ -1,18 +1,15 @@
 -- run_template: fill a template and execute the statement with the rights of the caller.
 -- Arguments:   p_places (a JSON object: the text for each name), p_template ({name} is replaced by the text of that name)
 -- Returns:     p_count: rows changed; a SELECT ... INTO @mq_found stores its value in that variable
--- Errors:      the statement's
--- Transaction: joins the caller's
--- Example:     CALL mq_run_template('{"table":"`stock`"}', 'SELECT COUNT(*) INTO @mq_n FROM {table} AS t', v_count);
 --
 -- The template is scanned once, and inserted texts are not scanned again: so a column may be called {table}. A caller
 -- that inserts names into the template itself replaces their opening braces by NUL, which no name contains.
 
-DROP PROCEDURE IF EXISTS mq_run_template;
+DROP PROCEDURE IF EXISTS imq_run_template;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_run_template(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_run_template(
     IN p_places longtext CHARACTER SET utf8mb4,
     IN p_template longtext CHARACTER SET utf8mb4,
     OUT p_count bigint
@@ -30,7 +27,7 @@ BEGIN
                 JSON_UNQUOTE(JSON_EXTRACT(v_places, CONCAT('$.', SUBSTRING(v_rest, v_at + 1, v_end - v_at - 1))))),
             v_rest = SUBSTRING(v_rest, v_end + 1), v_at = LOCATE('{', v_rest);
     END WHILE;
-    -- Like mq_run, but without another call.
+    -- Like imq_run, but without another call.
     SET @mq_statement = REPLACE(CONCAT(v_statement, v_rest), CHAR(0 USING utf8mb4), '{');
     PREPARE mq_statement FROM @mq_statement;
     EXECUTE mq_statement;

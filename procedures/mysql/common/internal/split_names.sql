@@ -1,15 +1,13 @@
 -- split_names: split an argument into names, plain or in double quotes or backticks.
 -- Arguments:   p_argument (its name in the contract), p_names, p_separator ('.' or ','), p_most (the most names allowed)
 -- Returns:     p_list: a JSON array of the names
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     CALL mq_split_names('key_columns', 'region, `Order no`', ',', 100, v_list);
 
-DROP PROCEDURE IF EXISTS mq_split_names;
+DROP PROCEDURE IF EXISTS imq_split_names;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_split_names(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_split_names(
     IN p_argument varchar(200) CHARACTER SET utf8mb4,
     IN p_names longtext CHARACTER SET utf8mb4,
     IN p_separator varchar(1) CHARACTER SET ascii,
@@ -75,7 +73,7 @@ BEGIN
         END IF;
     END WHILE;
     IF v_count = 0 OR v_at <= v_length THEN
-        CALL mq_raise_error('invalid_argument', CONCAT(p_argument, IF(p_separator = '.',
+        CALL imq_raise_error('invalid_argument', CONCAT(p_argument, IF(p_separator = '.',
             ': must be the name of a table, plain or quoted',
             CONCAT(': must be 1 to ', p_most, ' columns, plain or quoted, separated by commas')),
             ', up to 200 characters a name'));

@@ -1,10 +1,7 @@
 -- transaction_level: the isolation level of the open transaction, which SET TRANSACTION may have set.
--- Arguments:   none
 -- Returns:     p_level: READ COMMITTED, REPEATABLE READ ...; NULL when it cannot be determined
--- Errors:      none
 -- Transaction: needs an open one, and leaves a savepoint mq_call in it; on MariaDB the call may wait for 0.1 s, or 0.25 s
 --              more while another session holds its lock
--- Example:     CALL mq_transaction_level(v_level);
 --
 -- No variable shows this level. Two tables do, and mq_owner needs a right on them: MySQL's performance schema, and
 -- innodb_trx on MariaDB, where the performance schema is usually off. The server refreshes innodb_trx only when nobody
@@ -14,11 +11,11 @@
 -- Sessions that read innodb_trx wait for each other, because each read delays the next refresh. One refresh answers all
 -- waiting sessions.
 
-DROP PROCEDURE IF EXISTS mq_transaction_level;
+DROP PROCEDURE IF EXISTS imq_transaction_level;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_transaction_level(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_transaction_level(
     OUT p_level varchar(20) CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER

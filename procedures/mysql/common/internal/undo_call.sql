@@ -1,15 +1,12 @@
 -- undo_call: undo the work of a procedure since begin_call; the caller's own work stays.
 -- Arguments:   p_own (as returned by begin_call; NULL: it was not called)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: ends the procedure's own transaction; ends the caller's only when no savepoint is possible
--- Example:     CALL mq_undo_call(v_own);
 
-DROP PROCEDURE IF EXISTS mq_undo_call;
+DROP PROCEDURE IF EXISTS imq_undo_call;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_undo_call(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_undo_call(
     IN p_own tinyint
 )
 SQL SECURITY DEFINER

@@ -1,16 +1,12 @@
 -- add_throughput: add to a consumer's figures of a type and a minute; the first call of a minute deletes old reports.
 -- Arguments:   p_type, p_reader, p_at (a time in that minute), p_sent, p_completed, p_failed, p_dead, p_waited_ms,
 --              p_busy_ms
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     CALL mq_add_throughput('email', 'worker-1', UTC_TIMESTAMP(6), 0, 120, 3, 0, 400, 9500);
 
-DROP PROCEDURE IF EXISTS mq_add_throughput;
+DROP PROCEDURE IF EXISTS imq_add_throughput;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_add_throughput(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_throughput(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_reader varchar(200) CHARACTER SET utf8mb4,
     IN p_at datetime(6),
@@ -32,7 +28,7 @@ BEGIN
         mq_report.waited_ms = mq_report.waited_ms + p_waited_ms, mq_report.busy_ms = mq_report.busy_ms + p_busy_ms;
     -- The server counts a changed row as two.
     IF ROW_COUNT() = 1 THEN
-        CALL mq_forget_reports(UTC_TIMESTAMP(6));
+        CALL imq_forget_reports(UTC_TIMESTAMP(6));
     END IF;
 END//
 

@@ -1,15 +1,12 @@
 -- forget_reports: delete figures older than a day, and consumers that stopped an hour ago or are silent for a day.
--- Arguments:   p_now
 -- Returns:     nothing; a call deletes at most 1,000 rows of each
--- Errors:      none
 -- Transaction: joins the caller's, and does nothing unless it is READ COMMITTED; skips rows that others have locked
--- Example:     CALL mq_forget_reports(UTC_TIMESTAMP(6));
 
-DROP PROCEDURE IF EXISTS mq_forget_reports;
+DROP PROCEDURE IF EXISTS imq_forget_reports;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_forget_reports(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_forget_reports(
     IN p_now datetime(6)
 )
 SQL SECURITY DEFINER

@@ -2,15 +2,12 @@
 -- Arguments:   p_type, p_reader, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
 --              p_next_seconds (0: the consumer stops)
 -- Returns:     p_counted: the number of dead letters since the last report
--- Errors:      50002 invalid_argument
--- Transaction: joins the caller's
--- Example:     CALL mq_save_report('email', 'worker-1', UTC_TIMESTAMP(6), 120, 3, NULL, 9500, 400, 10, v_dead);
 
-DROP PROCEDURE IF EXISTS mq_save_report;
+DROP PROCEDURE IF EXISTS imq_save_report;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_save_report(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_save_report(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_reader varchar(200) CHARACTER SET utf8mb4,
     IN p_now datetime(6),
@@ -41,7 +38,7 @@ BEGIN
         SELECT COUNT(*) INTO v_known
         FROM (SELECT 1 FROM mq_consumer AS c FORCE INDEX (PRIMARY) WHERE c.type = p_type LIMIT c_most) AS x;
         IF v_known = c_most THEN
-            CALL mq_raise_error('invalid_argument', CONCAT('reader: this queue has ', c_most, ' consumers already'));
+            CALL imq_raise_error('invalid_argument', CONCAT('reader: this queue has ', c_most, ' consumers already'));
         END IF;
     END IF;
     -- Insert the row first, as a stopped consumer: at REPEATABLE READ, locking a missing row would lock a gap into which

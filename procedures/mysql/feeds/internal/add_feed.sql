@@ -2,15 +2,12 @@
 -- Arguments:   p_feed, p_schema, p_table, p_sync (names as the catalog has them), p_keys (a JSON array of names), p_last (the
 --              highest number in the table)
 -- Returns:     p_created: 1; 0 when the same feed already exists
--- Errors:      50006 unsuitable_table, 50007 already_exists
--- Transaction: joins the caller's
--- Example:     CALL mq_add_feed('orders', 'shop', 'orders', 'sync', '["id"]', 0, v_created);
 
-DROP PROCEDURE IF EXISTS mq_add_feed;
+DROP PROCEDURE IF EXISTS imq_add_feed;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_add_feed(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_schema varchar(64) CHARACTER SET utf8mb4,
     IN p_table varchar(64) CHARACTER SET utf8mb4,
@@ -27,7 +24,7 @@ BEGIN
     DECLARE v_same tinyint;
     DECLARE v_user varchar(128) CHARACTER SET utf8mb4
         DEFAULT LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1);
-    CALL mq_require_use(p_schema, p_table, 'Select,Update', v_user);
+    CALL imq_require_use(p_schema, p_table, 'Select,Update', v_user);
     SET p_created = 1;
     BEGIN
         DECLARE CONTINUE HANDLER FOR 1062 SET p_created = 0;
@@ -44,9 +41,9 @@ BEGIN
         LIMIT 1
         FOR UPDATE;
         IF CAST(v_found AS binary) <> CAST(p_feed AS binary) THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('sync_column: already used by feed ', v_found));
+            CALL imq_raise_error('unsuitable_table', CONCAT('sync_column: already used by feed ', v_found));
         ELSEIF NOT v_same THEN
-            CALL mq_raise_error('already_exists', CONCAT('feed: ', p_feed,
+            CALL imq_raise_error('already_exists', CONCAT('feed: ', p_feed,
                 ' exists with other columns or another table: drop_feed first'));
         END IF;
     END IF;

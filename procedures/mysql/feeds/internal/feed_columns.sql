@@ -1,18 +1,16 @@
 -- feed_columns: return the SQL by which publish_feed reads and compares the key of a feed's table.
--- Arguments:   p_places and p_keys (as mq_find_feed returns them)
--- Returns:     p_columns: a JSON object of placeholders for mq_run_template: picked (the key columns with aliases), order
+-- Arguments:   p_places and p_keys (as imq_find_feed returns them)
+-- Returns:     p_columns: a JSON object of placeholders for imq_run_template: picked (the key columns with aliases), order
 --              (these aliases), texts (their values as a JSON list), columns (the types in such a list, for JSON_TABLE),
 --              equal (compares a row c of the list with a row t of the table), kept (columns that the UPDATE must not
 --              change), unique (an index hint)
--- Errors:      none
 -- Transaction: reads the catalog only
--- Example:     CALL mq_feed_columns(v_places, v_keys, v_columns);
 
-DROP PROCEDURE IF EXISTS mq_feed_columns;
+DROP PROCEDURE IF EXISTS imq_feed_columns;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_feed_columns(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_feed_columns(
     IN p_places longtext CHARACTER SET utf8mb4,
     IN p_keys longtext CHARACTER SET utf8mb4,
     OUT p_columns longtext CHARACTER SET utf8mb4

@@ -1,15 +1,12 @@
 -- feed_settings: return a feed's settings and a consumer's position.
 -- Arguments:   p_feed, p_consumer (NULL: none)
 -- Returns:     p_settings: a JSON object: schema, table, label, sync, keys (a JSON array), last, position
--- Errors:      50005 not_found
--- Transaction: reads only
--- Example:     CALL mq_feed_settings('orders', 'search', v_settings);
 
-DROP PROCEDURE IF EXISTS mq_feed_settings;
+DROP PROCEDURE IF EXISTS imq_feed_settings;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_feed_settings(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_feed_settings(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_consumer longtext CHARACTER SET utf8mb4,
     OUT p_settings longtext CHARACTER SET utf8mb4
@@ -26,7 +23,7 @@ BEGIN
     INTO p_settings
     FROM mq_feed AS f WHERE f.name = p_feed;
     IF p_settings IS NULL THEN
-        CALL mq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
+        CALL imq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
     END IF;
 END//
 

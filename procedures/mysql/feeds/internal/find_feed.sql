@@ -1,18 +1,14 @@
 -- find_feed: return a feed, with its table and columns ready for SQL.
 -- Arguments:   p_feed, p_consumer (NULL: none)
--- Returns:     p_last_number, p_position; p_columns (as mq_read_columns returns them), p_keys (as mq_find_columns returns
---              columns); p_places, for mq_run_template: table and sync (quoted), index (a hint to use the index on the sync
+-- Returns:     p_last_number, p_position; p_columns (as imq_read_columns returns them), p_keys (as imq_find_columns returns
+--              columns); p_places, for imq_run_template: table and sync (quoted), index (a hint to use the index on the sync
 --              column), schema, name, label
--- Errors:      50005 not_found (no feed, or its table was dropped), 50006 unsuitable_table (a column was dropped
---              or became a computed one, or a view has replaced the table)
--- Transaction: reads only
--- Example:     CALL mq_find_feed('orders', NULL, v_last, v_position, v_columns, v_keys, v_places);
 
-DROP PROCEDURE IF EXISTS mq_find_feed;
+DROP PROCEDURE IF EXISTS imq_find_feed;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_feed(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_consumer longtext CHARACTER SET utf8mb4,
     OUT p_last_number bigint,
@@ -29,7 +25,7 @@ BEGIN
     DECLARE v_schema, v_name, v_sync varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci;
     DECLARE v_index varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_found, v_keys_found int;
-    CALL mq_feed_settings(p_feed, p_consumer, v_settings);
+    CALL imq_feed_settings(p_feed, p_consumer, v_settings);
     SELECT s.schema_, s.table_, s.label, s.sync, s.keys_, s.last_, s.position_
     INTO v_schema, v_name, v_label, v_sync, v_keys, p_last_number, p_position
     FROM JSON_TABLE(v_settings, '$' COLUMNS (
@@ -37,7 +33,7 @@ BEGIN
         label longtext CHARACTER SET utf8mb4 PATH '$.label', sync varchar(64) CHARACTER SET utf8mb4 PATH '$.sync',
         keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys', last_ bigint PATH '$.last', position_ bigint PATH '$.position'
     )) AS s;
-    CALL mq_read_columns(v_schema, v_name, p_columns);
+    CALL imq_read_columns(v_schema, v_name, p_columns);
     SELECT SUM(CAST(c.name AS binary) = CAST(CONVERT(v_sync USING utf8mb4) AS binary) AND c.kind = 'bigint' AND NOT c.computed),
         COUNT(j.n),
         CONCAT('[', GROUP_CONCAT(IF(j.n IS NULL, NULL, JSON_OBJECT('n', j.n, 'name', c.name,
@@ -48,7 +44,7 @@ BEGIN
     LEFT JOIN JSON_TABLE(v_keys, '$[*]' COLUMNS (n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$')) AS j
         ON CAST(j.name AS binary) = CAST(c.name AS binary);
     IF v_found = 0 OR v_keys_found < JSON_LENGTH(v_keys) THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 50), ' has no column ', LEFT(v_sync, 20),
+        CALL imq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 50), ' has no column ', LEFT(v_sync, 20),
             ' or key column any more, or it is computed or no bigint'));
     END IF;
     SELECT CONCAT('FORCE INDEX (`', REPLACE(MIN(s.index_name), '`', '``'), '`)') INTO v_index

@@ -1,15 +1,12 @@
 -- show_feeds: return the rows of feed_stats.
 -- Arguments:   p_feed (NULL: all), p_unpublished (for the column of that name)
 -- Returns:     the result set of feed_stats
--- Errors:      none
--- Transaction: reads only
--- Example:     CALL mq_show_feeds(NULL, NULL);
 
-DROP PROCEDURE IF EXISTS mq_show_feeds;
+DROP PROCEDURE IF EXISTS imq_show_feeds;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_show_feeds(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_show_feeds(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_unpublished bigint
 )

@@ -1,15 +1,11 @@
 -- use_feed: refuse a caller without these rights on the table of a feed.
 -- Arguments:   p_feed, p_rights (a list: Select, Update)
--- Returns:     nothing
--- Errors:      50005 not_found, 50006 unsuitable_table
--- Transaction: reads only
--- Example:     CALL mq_use_feed('orders', 'Select,Update');
 
-DROP PROCEDURE IF EXISTS mq_use_feed;
+DROP PROCEDURE IF EXISTS imq_use_feed;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_use_feed(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_use_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_rights varchar(40) CHARACTER SET utf8mb4
 )
@@ -21,9 +17,9 @@ BEGIN
     SELECT IF(table_schema = '', DATABASE(), table_schema), table_name, created_by INTO v_schema, v_table, v_maker
     FROM mq_feed WHERE name = p_feed;
     IF v_table IS NULL THEN
-        CALL mq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
+        CALL imq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
     END IF;
-    CALL mq_require_use(v_schema, v_table, p_rights, v_maker);
+    CALL imq_require_use(v_schema, v_table, p_rights, v_maker);
 END//
 
 DELIMITER ;

@@ -1,15 +1,12 @@
 -- check_settings: the checks of queue_health on the server's settings.
 -- Arguments:   p_checks: a JSON array of [name, verdict, value, unit, detail]
 -- Returns:     p_checks, with these checks appended
--- Errors:      none
--- Transaction: reads only
--- Example:     CALL mq_check_settings(v_checks);
 
-DROP PROCEDURE IF EXISTS mq_check_settings;
+DROP PROCEDURE IF EXISTS imq_check_settings;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_check_settings(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_check_settings(
     INOUT p_checks longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER

@@ -1,15 +1,13 @@
 -- check_transactions: the checks of queue_health on open transactions and the row versions that they keep.
 -- Arguments:   p_checks: a JSON array of [name, verdict, value, unit, detail]
 -- Returns:     p_checks, with these checks appended
--- Errors:      none
 -- Transaction: reads only; sees other sessions after GRANT PROCESS ON *.* TO 'mq_owner'@'localhost'
--- Example:     CALL mq_check_transactions(v_checks);
 
-DROP PROCEDURE IF EXISTS mq_check_transactions;
+DROP PROCEDURE IF EXISTS imq_check_transactions;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_check_transactions(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_check_transactions(
     INOUT p_checks longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER

@@ -2,19 +2,16 @@
 -- Arguments:   p_source (ready, grouped, delayed, batch or dead), p_now
 -- Returns:     p_counts: '[source,type,a,b,oldest],...', NULL: none; a and b: for delayed due and not due, for batch
 --              active and expired messages; else a is the count
--- Errors:      none
--- Transaction: reads only
--- Example:     CALL mq_count_types('ready', UTC_TIMESTAMP(6), v_counts);
 --
 -- It reads the index in parts of c_rows rows, so one statement counts many types with few messages each. A type that
 -- fills a whole part is estimated, but claims are counted: consumers hold only so many messages. Nothing is sorted. The type is compared by a range here, so ORDER BY
 -- contains it, written as type ASC: where it equals a parameter, MariaDB 10.11 would sort.
 
-DROP PROCEDURE IF EXISTS mq_count_types;
+DROP PROCEDURE IF EXISTS imq_count_types;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_count_types(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_count_types(
     IN p_source varchar(10) CHARACTER SET utf8mb4,
     IN p_now datetime(6),
     OUT p_counts longtext CHARACTER SET utf8mb4
@@ -51,7 +48,7 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                CALL mq_estimate('ready', v_until, p_now, v_estimate);
+                CALL imq_estimate('ready', v_until, p_now, v_estimate);
                 SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', v_estimate, ',0,"', m.run_at, '"]') INTO v_part
                 FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY)
                     WHERE type = v_until ORDER BY priority, run_at, id LIMIT 1) AS r
@@ -69,7 +66,7 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                CALL mq_estimate('grouped', v_until, p_now, v_estimate);
+                CALL imq_estimate('grouped', v_until, p_now, v_estimate);
                 SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', v_estimate, ',0,"', MIN(m.run_at), '"]') INTO v_part
                 FROM (SELECT id FROM mq_grouped FORCE INDEX (PRIMARY) WHERE type = v_until LIMIT 10001) AS r
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
@@ -94,10 +91,10 @@ BEGIN
                 FROM (SELECT 1 FROM mq_delayed FORCE INDEX (PRIMARY)
                     WHERE type = v_until AND run_at > p_now AND attempts >= 0 LIMIT 10001) AS r;
                 IF v_due > c_rows THEN
-                    CALL mq_estimate('due', v_until, p_now, v_due);
+                    CALL imq_estimate('due', v_until, p_now, v_due);
                 END IF;
                 IF v_ahead > c_rows THEN
-                    CALL mq_estimate('delayed', v_until, p_now, v_ahead);
+                    CALL imq_estimate('delayed', v_until, p_now, v_ahead);
                 END IF;
                 SET v_part = CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', v_due, ',', v_ahead, ',',
                     COALESCE(CONCAT('"', v_oldest, '"'), 'null'), ']');
@@ -132,7 +129,7 @@ BEGIN
                 GROUP BY r.type
             ) AS x;
             IF v_before IS NULL AND v_until <> v_end THEN
-                CALL mq_estimate('dead', v_until, p_now, v_estimate);
+                CALL imq_estimate('dead', v_until, p_now, v_estimate);
                 SET v_part = CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', v_estimate, ',0,null]');
             END IF;
         END IF;

@@ -1,15 +1,13 @@
 -- erase: delete messages that no consumer holds.
 -- Arguments:   p_type, p_ids (messages of that type: a JSON array of [id]), p_states (to delete from: N, E or NE)
 -- Returns:     p_count: the number of deleted messages; messages that are held or are being claimed at this moment stay
--- Errors:      none
 -- Transaction: joins the caller's; never waits for a claim
--- Example:     CALL mq_erase('email', '[[17]]', 'NE', @count);
 
-DROP PROCEDURE IF EXISTS mq_erase;
+DROP PROCEDURE IF EXISTS imq_erase;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_erase(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_erase(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_ids longtext CHARACTER SET utf8mb4,
     IN p_states varchar(2) CHARACTER SET ascii,
@@ -29,7 +27,7 @@ BEGIN
     STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
 
     IF p_states LIKE '%N%' AND v_places IS NOT NULL THEN
-        CALL mq_erase_new(p_type, v_grouped, v_ring, v_places, v_gone);
+        CALL imq_erase_new(p_type, v_grouped, v_ring, v_places, v_gone);
     END IF;
     IF p_states LIKE '%E%' THEN
         SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ']'), ']'), CONCAT_WS(',', v_gone, GROUP_CONCAT('[', k.id, ']'))
@@ -61,11 +59,11 @@ BEGIN
             ) AS k;
             -- The deleted message may have been a group's first message in a retry delay, or the one with its group's
             -- ticket.
-            CALL mq_free_groups(p_type, v_gone);
-            CALL mq_issue_tickets(p_type, v_groups);
+            CALL imq_free_groups(p_type, v_gone);
+            CALL imq_issue_tickets(p_type, v_groups);
         END IF;
-        CALL mq_delete_results(v_gone);
-        CALL mq_delete_messages(v_gone);
+        CALL imq_delete_results(v_gone);
+        CALL imq_delete_messages(v_gone);
     END IF;
 END//
 

@@ -2,15 +2,13 @@
 -- Arguments:   p_type (NULL: all), p_before (only messages completed earlier; NULL: any), p_size (the most messages to
 --              delete)
 -- Returns:     p_count: the number of deleted messages
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that another call is deleting
--- Example:     CALL mq_erase_archived('email', NULL, 10000, @count);
 
-DROP PROCEDURE IF EXISTS mq_erase_archived;
+DROP PROCEDURE IF EXISTS imq_erase_archived;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_erase_archived(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_erase_archived(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_before datetime(6),
     IN p_size int,

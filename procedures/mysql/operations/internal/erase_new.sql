@@ -2,15 +2,13 @@
 -- Arguments:   p_type, p_grouped (of the policy), p_ring (1: the queue is claimed round-robin), p_places (a JSON array of
 --              [id, priority, run_at, group key] of the messages)
 -- Returns:     p_gone: '[id],...' of the deleted messages; NULL: none
--- Errors:      none
 -- Transaction: joins the caller's; never waits for a claim
--- Example:     CALL mq_erase_new('email', 0, 0, '[[17,0,"2030-01-01 00:00:00.000000",""]]', v_gone);
 
-DROP PROCEDURE IF EXISTS mq_erase_new;
+DROP PROCEDURE IF EXISTS imq_erase_new;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_erase_new(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_erase_new(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_grouped tinyint,
     IN p_ring tinyint,
@@ -83,7 +81,7 @@ BEGIN
         ) AS k;
     END IF;
     IF v_found IS NOT NULL THEN
-        CALL mq_delete_ready(p_type, v_found);
+        CALL imq_delete_ready(p_type, v_found);
     END IF;
     SET p_gone = NULLIF(p_gone, '');
 END//

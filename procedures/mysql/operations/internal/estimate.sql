@@ -1,19 +1,17 @@
 -- estimate: estimate how many messages of a type one of the queue's tables holds, from a sample.
 -- Arguments:   p_table (ready, grouped, due or delayed: the two parts of mq_delayed, or dead), p_type, p_now
 -- Returns:     p_estimate: the estimate, at least 10,001
--- Errors:      none
 -- Transaction: reads only: the first and last index entries, and 400 messages by their id
--- Example:     CALL mq_estimate('ready', 'email', UTC_TIMESTAMP(6), @estimate);
 --
 -- It searches the messages with 400 ids, spread from the lowest to the highest id that it finds at both ends of the index.
 -- The share of ids found gives the number. Dead letters have few of the ids, so they are sampled by their own numbers.
 -- The server's statistics are not used: queues change faster.
 
-DROP PROCEDURE IF EXISTS mq_estimate;
+DROP PROCEDURE IF EXISTS imq_estimate;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_estimate(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_estimate(
     IN p_table varchar(10) CHARACTER SET utf8mb4,
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_now datetime(6),

@@ -1,16 +1,12 @@
 -- ids_of_group: the ids of a group's messages, from a bounded search.
--- Arguments:   p_type, p_group_key, p_size
 -- Returns:     p_ids: a JSON array of the lowest p_size ids found: all due messages of a queue with groups, and other
 --              messages among the first 10,000 of each state; NULL: none
--- Errors:      none
--- Transaction: reads only
--- Example:     CALL mq_ids_of_group('invoice', 'customer-17', 10, v_ids);
 
-DROP PROCEDURE IF EXISTS mq_ids_of_group;
+DROP PROCEDURE IF EXISTS imq_ids_of_group;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_ids_of_group(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_ids_of_group(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_group_key varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,

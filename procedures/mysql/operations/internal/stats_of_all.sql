@@ -1,15 +1,11 @@
 -- stats_of_all: the rows of queue_stats for all types.
--- Arguments:   p_now
 -- Returns:     the columns of queue_stats
--- Errors:      none
--- Transaction: reads only
--- Example:     CALL mq_stats_of_all(UTC_TIMESTAMP(6));
 
-DROP PROCEDURE IF EXISTS mq_stats_of_all;
+DROP PROCEDURE IF EXISTS imq_stats_of_all;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_stats_of_all(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_stats_of_all(
     IN p_now datetime(6)
 )
 SQL SECURITY DEFINER
@@ -17,11 +13,11 @@ READS SQL DATA
 BEGIN
     DECLARE v_policies, v_ready, v_grouped, v_delayed, v_batch, v_dead longtext CHARACTER SET utf8mb4;
     DECLARE v_by_group, v_paused tinyint;
-    CALL mq_count_types('ready', p_now, v_ready);
-    CALL mq_count_types('grouped', p_now, v_grouped);
-    CALL mq_count_types('delayed', p_now, v_delayed);
-    CALL mq_count_types('batch', p_now, v_batch);
-    CALL mq_count_types('dead', p_now, v_dead);
+    CALL imq_count_types('ready', p_now, v_ready);
+    CALL imq_count_types('grouped', p_now, v_grouped);
+    CALL imq_count_types('delayed', p_now, v_delayed);
+    CALL imq_count_types('batch', p_now, v_batch);
+    CALL imq_count_types('dead', p_now, v_dead);
     SELECT grouped, paused INTO v_by_group, v_paused FROM mq_queue WHERE type = '';
     SELECT GROUP_CONCAT('["policy",', JSON_QUOTE(type), ',', grouped, ',', paused, ',null]') INTO v_policies
     FROM mq_queue WHERE type <> '';

@@ -1,15 +1,12 @@
 -- stats_of_one: the row of queue_stats for one type.
--- Arguments:   p_type, p_now
 -- Returns:     the columns of queue_stats
--- Errors:      none
 -- Transaction: reads only, at most 10,001 rows of each table, and all claims; see estimate
--- Example:     CALL mq_stats_of_one('email', UTC_TIMESTAMP(6));
 
-DROP PROCEDURE IF EXISTS mq_stats_of_one;
+DROP PROCEDURE IF EXISTS imq_stats_of_one;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_stats_of_one(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_stats_of_one(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_now datetime(6)
 )
@@ -47,16 +44,16 @@ BEGIN
     FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type;
     SELECT COUNT(*) INTO v_dead FROM (SELECT 1 FROM mq_dead FORCE INDEX (dead_age) WHERE type = p_type LIMIT 10001) AS e;
     IF v_ready > 10000 THEN
-        CALL mq_estimate(IF(v_grouped, 'grouped', 'ready'), p_type, p_now, v_ready);
+        CALL imq_estimate(IF(v_grouped, 'grouped', 'ready'), p_type, p_now, v_ready);
     END IF;
     IF v_due > 10000 THEN
-        CALL mq_estimate('due', p_type, p_now, v_due);
+        CALL imq_estimate('due', p_type, p_now, v_due);
     END IF;
     IF v_delayed > 10000 THEN
-        CALL mq_estimate('delayed', p_type, p_now, v_delayed);
+        CALL imq_estimate('delayed', p_type, p_now, v_delayed);
     END IF;
     IF v_dead > 10000 THEN
-        CALL mq_estimate('dead', p_type, p_now, v_dead);
+        CALL imq_estimate('dead', p_type, p_now, v_dead);
     END IF;
     SET v_ready = v_ready + v_due;
     SELECT p_type AS type, v_ready AS ready, v_delayed AS `delayed`, v_active AS active, v_expired AS expired, v_dead AS dead,

@@ -1,15 +1,12 @@
 -- add_lone: add messages to their groups that a transaction sent before it could see that the queue is grouped.
 -- Arguments:   p_type, p_ids (a JSON array of [id])
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which has locked the stripes of the groups; never waits
--- Example:     CALL mq_add_lone('invoice', '[[17]]');
 
-DROP PROCEDURE IF EXISTS mq_add_lone;
+DROP PROCEDURE IF EXISTS imq_add_lone;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_add_lone(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_lone(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_ids longtext CHARACTER SET utf8mb4
 )

@@ -3,18 +3,16 @@
 -- Arguments:   p_type, p_size (messages that the claim wants), p_max_active, p_rate and p_rate_seconds (the policy; 0: no
 --              limit)
 -- Returns:     p_allowed: 0 to p_size; also 0 while another claim of the type is in progress
--- Errors:      none
 -- Transaction: joins the caller's, which keeps the type's row of mq_limited locked until it ends; never waits
--- Example:     CALL mq_allowance('email', 10, 5, 100, 60, v_allowed);
 --
 -- The call counts after it has locked the row, so it sees everything that the previous claim committed. A token bucket is
 -- stored as one time, full_at: when it is full again. Times are whole microseconds; rounding never allows an extra message.
 
-DROP PROCEDURE IF EXISTS mq_allowance;
+DROP PROCEDURE IF EXISTS imq_allowance;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_allowance(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_allowance(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,
     IN p_max_active int,
@@ -38,7 +36,7 @@ BEGIN
             UPDATE mq_limited SET full_at = v_full_at WHERE type = p_type;
         END IF;
         IF p_rate > 0 THEN
-            CALL mq_tokens(v_full_at, v_now, p_rate, p_rate_seconds, v_tokens);
+            CALL imq_tokens(v_full_at, v_now, p_rate, p_rate_seconds, v_tokens);
             SET p_allowed = LEAST(p_allowed, v_tokens);
         END IF;
         IF p_max_active > 0 AND p_allowed > 0 THEN
@@ -46,7 +44,7 @@ BEGIN
             SELECT COALESCE(SUM(JSON_LENGTH(items)), 0), COALESCE(SUM(lease_until <= v_now), 0) INTO v_active, v_expired
             FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type;
             IF v_active >= p_max_active AND v_expired > 0 THEN
-                CALL mq_rescue(p_type, 20, v_rescued);
+                CALL imq_rescue(p_type, 20, v_rescued);
                 SELECT COALESCE(SUM(JSON_LENGTH(items)), 0) INTO v_active
                 FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type;
             END IF;

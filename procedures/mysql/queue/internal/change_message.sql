@@ -4,18 +4,16 @@
 --              snapshot may be older than the call)
 -- Returns:     p_changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is
 --              due later already
--- Errors:      none
 -- Transaction: joins the caller's, which has locked the key; never waits for a claim
--- Example:     CALL mq_change_message('email', 0, 0, 17, 'replace', v_now, v_now, 0, '{}', NULL, v_own, v_changed);
 --
 -- The message is removed from its position as cancel does it. Then it is inserted where a new message with this run_at
 -- goes. In a grouped queue it no longer blocks its group.
 
-DROP PROCEDURE IF EXISTS mq_change_message;
+DROP PROCEDURE IF EXISTS imq_change_message;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_change_message(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_change_message(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_grouped tinyint,
     IN p_ring tinyint,
@@ -50,7 +48,7 @@ whole: BEGIN
         ) AS m;
     END IF;
     IF v_run_at IS NOT NULL AND (v_replace OR p_run_at > v_run_at) THEN
-        CALL mq_leave_place(p_type, p_grouped, p_ring, p_id, v_group, v_priority, v_run_at, v_attempts, v_error);
+        CALL imq_leave_place(p_type, p_grouped, p_ring, p_id, v_group, v_priority, v_run_at, v_attempts, v_error);
     END IF;
     IF v_attempts IS NULL THEN
         LEAVE whole;
@@ -72,15 +70,15 @@ whole: BEGIN
         INSERT INTO mq_ready (type, priority, run_at, id, attempts)
         VALUES (p_type, IF(p_ring, -32768, v_priority), IF(p_ring, '1000-01-01', p_run_at), p_id, v_attempts);
         IF p_ring THEN
-            CALL mq_lower_ring(p_type, p_id);
+            CALL imq_lower_ring(p_type, p_id);
         END IF;
     END IF;
     IF p_run_at < p_now THEN
-        CALL mq_lower_mark(p_type);
+        CALL imq_lower_mark(p_type);
     END IF;
     IF p_grouped THEN
-        CALL mq_drop_locks(p_type, CONCAT('[[', p_id, ']]'), v_groups);
-        CALL mq_issue_tickets(p_type, JSON_ARRAY(v_group));
+        CALL imq_drop_locks(p_type, CONCAT('[[', p_id, ']]'), v_groups);
+        CALL imq_issue_tickets(p_type, JSON_ARRAY(v_group));
     END IF;
     SET p_changed = 1;
 END//

@@ -2,15 +2,12 @@
 -- Arguments:   p_type, p_paused to p_group_rate_seconds (the policy), p_size, p_reader, p_lease_seconds
 -- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
 --              queue is paused
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     CALL mq_claim('email', 0, 0, 0, 0, 1, 0, 1, 10, 'worker-1', 60);
 
-DROP PROCEDURE IF EXISTS mq_claim;
+DROP PROCEDURE IF EXISTS imq_claim;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_claim(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_claim(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_paused tinyint,
     IN p_grouped tinyint,
@@ -29,20 +26,20 @@ BEGIN
     DECLARE v_size int DEFAULT p_size;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
     IF p_max_active + p_rate > 0 AND NOT p_paused THEN
-        CALL mq_allowance(p_type, p_size, p_max_active, p_rate, p_rate_seconds, v_size);
+        CALL imq_allowance(p_type, p_size, p_max_active, p_rate, p_rate_seconds, v_size);
     END IF;
     IF v_size > 0 AND NOT p_paused THEN
-        CALL mq_pick(p_type, p_grouped, v_size, 0, v_items);
+        CALL imq_pick(p_type, p_grouped, v_size, 0, v_items);
     END IF;
     IF v_items IS NULL THEN
-        CALL mq_no_messages();
+        CALL imq_no_messages();
     ELSE
-        CALL mq_hold(p_type, v_items, p_reader, p_lease_seconds);
+        CALL imq_hold(p_type, v_items, p_reader, p_lease_seconds);
         IF p_max_active + p_rate > 0 THEN
-            CALL mq_spend(p_type, JSON_LENGTH(v_items), p_rate, p_rate_seconds);
+            CALL imq_spend(p_type, JSON_LENGTH(v_items), p_rate, p_rate_seconds);
         END IF;
         IF p_group_rate > 0 THEN
-            CALL mq_spend_groups(p_type, v_items, p_group_rate, p_group_rate_seconds);
+            CALL imq_spend_groups(p_type, v_items, p_group_rate, p_group_rate_seconds);
         END IF;
     END IF;
 END//

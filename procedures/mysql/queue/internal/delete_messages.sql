@@ -1,15 +1,12 @@
 -- delete_messages: delete messages whose row in a state table is already deleted.
 -- Arguments:   p_items (a JSON array of arrays that begin with an id)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; deletes by primary key
--- Example:     CALL mq_delete_messages('[[17]]');
 
-DROP PROCEDURE IF EXISTS mq_delete_messages;
+DROP PROCEDURE IF EXISTS imq_delete_messages;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_delete_messages(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_delete_messages(
     IN p_items longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER

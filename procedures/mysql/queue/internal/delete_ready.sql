@@ -1,15 +1,11 @@
 -- delete_ready: delete rows of the ready table that the caller has locked.
 -- Arguments:   p_type, p_rows (a JSON array of [id, attempt, priority, run_at])
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     CALL mq_delete_ready('email', '[[17,1,0,"2030-01-01 00:00:00.000000"]]');
 
-DROP PROCEDURE IF EXISTS mq_delete_ready;
+DROP PROCEDURE IF EXISTS imq_delete_ready;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_delete_ready(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_delete_ready(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_rows longtext CHARACTER SET utf8mb4
 )

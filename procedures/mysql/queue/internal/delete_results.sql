@@ -1,15 +1,12 @@
 -- delete_results: delete the results of messages, if they have any.
 -- Arguments:   p_items (a JSON array of arrays that begin with an id)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; deletes by primary key
--- Example:     CALL mq_delete_results('[[17]]');
 
-DROP PROCEDURE IF EXISTS mq_delete_results;
+DROP PROCEDURE IF EXISTS imq_delete_results;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_delete_results(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_delete_results(
     IN p_items longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER

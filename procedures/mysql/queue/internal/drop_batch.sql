@@ -1,16 +1,13 @@
 -- drop_batch: end a claim: delete the row of its batch and return what it held.
--- Arguments:   p_batch_key
 -- Returns:     p_type, p_reader, p_lease_seconds and p_items (a JSON array of [id, attempt, ...]) of the claim; NULL when
 --              the lease was lost
--- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
--- Example:     CALL mq_drop_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', @type, @reader, @seconds, @items);
 
-DROP PROCEDURE IF EXISTS mq_drop_batch;
+DROP PROCEDURE IF EXISTS imq_drop_batch;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_batch(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_drop_batch(
     IN p_batch_key longtext CHARACTER SET utf8mb4,
     OUT p_type varchar(200) CHARACTER SET utf8mb4,
     OUT p_reader varchar(200) CHARACTER SET utf8mb4,

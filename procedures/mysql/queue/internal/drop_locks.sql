@@ -1,15 +1,13 @@
 -- drop_locks: free the places that messages take in their groups.
 -- Arguments:   p_type, p_items (a JSON array of arrays that begin with an id; the messages still exist)
 -- Returns:     p_groups: a JSON array of the group keys, each once; NULL when no message had a place
--- Errors:      none
 -- Transaction: joins the caller's; never waits: it deletes only rows that no other session locks
--- Example:     CALL mq_drop_locks('invoice', '[[17]]', v_groups);
 
-DROP PROCEDURE IF EXISTS mq_drop_locks;
+DROP PROCEDURE IF EXISTS imq_drop_locks;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_locks(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_drop_locks(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_items longtext CHARACTER SET utf8mb4,
     OUT p_groups longtext CHARACTER SET utf8mb4

@@ -1,15 +1,12 @@
 -- drop_tickets: delete tickets of a grouped queue that are no longer needed.
 -- Arguments:   p_type, p_spent ('[id,priority,run_at],...'; NULL: none), p_busy (from read_tickets; NULL: none)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; skips tickets that others have locked
--- Example:     CALL mq_drop_tickets('invoice', '[17,0,"2030-01-01 00:00:00.000000"]', NULL);
 
-DROP PROCEDURE IF EXISTS mq_drop_tickets;
+DROP PROCEDURE IF EXISTS imq_drop_tickets;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_tickets(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_drop_tickets(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_spent longtext CHARACTER SET utf8mb4,
     IN p_busy longtext CHARACTER SET utf8mb4
@@ -54,7 +51,7 @@ BEGIN
         ) AS k;
     END IF;
     IF v_tickets IS NOT NULL THEN
-        CALL mq_delete_ready(p_type, v_tickets);
+        CALL imq_delete_ready(p_type, v_tickets);
     END IF;
 END//
 

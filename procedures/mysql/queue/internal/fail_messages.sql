@@ -2,15 +2,12 @@
 -- Arguments:   p_type, p_reader, p_failed (a JSON array of [id, number of this attempt, seconds to the retry, error];
 --              seconds null: the policy's backoff, -1: dead-letter it now; error may be null)
 -- Returns:     p_dead: number of new dead letters
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     CALL mq_fail_messages('email', 'worker-1', '[[17,1,30,"busy"]]', @dead);
 
-DROP PROCEDURE IF EXISTS mq_fail_messages;
+DROP PROCEDURE IF EXISTS imq_fail_messages;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_fail_messages(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_fail_messages(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_reader varchar(200) CHARACTER SET utf8mb4,
     IN p_failed longtext CHARACTER SET utf8mb4,
@@ -41,7 +38,7 @@ BEGIN
         INTO v_dead
         FROM JSON_TABLE(p_failed, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
         STRAIGHT_JOIN mq_dead AS d FORCE INDEX (PRIMARY) ON d.id = j.id;
-        CALL mq_free_groups(p_type, v_dead);
+        CALL imq_free_groups(p_type, v_dead);
     END IF;
     IF p_dead < JSON_LENGTH(p_failed) THEN
         UPDATE JSON_TABLE(p_failed, '$[*]' COLUMNS (
@@ -65,7 +62,7 @@ BEGIN
     END IF;
     IF v_grouped AND NOT v_ordered THEN
         -- In a queue without order a failed message does not block its group.
-        CALL mq_free_groups(p_type, p_failed);
+        CALL imq_free_groups(p_type, p_failed);
     END IF;
 END//
 

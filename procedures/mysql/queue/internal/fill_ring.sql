@@ -1,19 +1,15 @@
 -- fill_ring: before a round-robin claim: rescue expired claims, send due schedules and promote due messages of a ring, and
 --            measure how long the scan for them took.
--- Arguments:   p_type, p_size, p_now
 -- Returns:     p_low_n, p_low_until: the low-water mark, NULL for none; p_full_scan (1: the claim starts at the lowest id),
 --              p_from (the claim starts after this id), p_promoted_to (no message due before this time is delayed),
 --              p_outside (1: some messages are outside the ring), p_scanned (the duration of the scan, in microseconds)
--- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     CALL mq_fill_ring('crawl', 10, UTC_TIMESTAMP(6), v_low_n, v_low_until, v_full_scan, v_from, v_promoted_to,
---                  v_outside, v_scanned);
 
-DROP PROCEDURE IF EXISTS mq_fill_ring;
+DROP PROCEDURE IF EXISTS imq_fill_ring;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_fill_ring(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_fill_ring(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,
     IN p_now datetime(6),
@@ -71,13 +67,13 @@ BEGIN
         END IF;
     END LOOP;
     IF v_expired THEN
-        CALL mq_rescue(p_type, 20, v_rescued);
+        CALL imq_rescue(p_type, 20, v_rescued);
     END IF;
     IF v_scheduled THEN
-        CALL mq_send_due(p_type, v_promote);
+        CALL imq_send_due(p_type, v_promote);
     END IF;
     IF v_some_due THEN
-        CALL mq_promote(p_type, p_promoted_to, p_now, v_promote, v_moved, v_first_run_at);
+        CALL imq_promote(p_type, p_promoted_to, p_now, v_promote, v_moved, v_first_run_at);
     END IF;
     IF p_full_scan AND (v_expired OR v_scheduled OR v_moved > 0) THEN
         -- In a type that is not a ring yet, rescued and promoted messages are outside the ring.

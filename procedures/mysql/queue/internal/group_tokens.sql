@@ -1,15 +1,13 @@
 -- group_tokens: how many tokens the bucket of a group has.
 -- Arguments:   p_type, p_group, p_rate, p_rate_seconds (the policy)
 -- Returns:     p_tokens
--- Errors:      none
 -- Transaction: joins the caller's, which has locked the group's stripe
--- Example:     CALL mq_group_tokens('email', 'customer-7', 100, 60, v_tokens);
 
-DROP PROCEDURE IF EXISTS mq_group_tokens;
+DROP PROCEDURE IF EXISTS imq_group_tokens;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_group_tokens(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_group_tokens(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_group varchar(200) CHARACTER SET utf8mb4,
     IN p_rate int,
@@ -27,7 +25,7 @@ BEGIN
         SET v_full_at = v_now + INTERVAL p_rate_seconds SECOND;
         UPDATE mq_bucket SET full_at = v_full_at WHERE type = p_type AND group_key = p_group;
     END IF;
-    CALL mq_tokens(v_full_at, v_now, p_rate, p_rate_seconds, p_tokens);
+    CALL imq_tokens(v_full_at, v_now, p_rate, p_rate_seconds, p_tokens);
 END//
 
 DELIMITER ;

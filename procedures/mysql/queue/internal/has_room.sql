@@ -1,16 +1,13 @@
 -- has_room: whether the limits of a type allow a claim to take a message now.
--- Arguments:   p_type, p_now
 -- Returns:     p_room: 1 or 0; p_next_at: when the next token comes or the next lease expires; NULL when a message is
 --              allowed now or the time is unknown
--- Errors:      none
 -- Transaction: reads only, without locks
--- Example:     CALL mq_has_room('email', UTC_TIMESTAMP(6), v_room, v_next_at);
 
-DROP PROCEDURE IF EXISTS mq_has_room;
+DROP PROCEDURE IF EXISTS imq_has_room;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_has_room(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_has_room(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_now datetime(6),
     OUT p_room tinyint,
@@ -27,7 +24,7 @@ BEGIN
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_rate > 0 THEN
         SELECT MAX(full_at) INTO v_full_at FROM mq_limited WHERE type = p_type;
-        CALL mq_tokens(v_full_at, p_now, v_rate, v_rate_seconds, v_tokens);
+        CALL imq_tokens(v_full_at, p_now, v_rate, v_rate_seconds, v_tokens);
         -- The next claim corrects a bucket whose full_at is more than one period ahead.
         IF v_tokens = 0 AND v_full_at <= p_now + INTERVAL v_rate_seconds SECOND THEN
             SET p_room = 0, p_next_at = v_full_at - INTERVAL v_rate_seconds SECOND

@@ -1,15 +1,12 @@
 -- hold: store picked messages as a batch with a new batch key and a lease, and return them.
 -- Arguments:   p_type, p_items (a JSON array of [id, attempt]), p_reader, p_lease_seconds
 -- Returns:     the messages, in the order of p_items
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     CALL mq_hold('email', '[[17,1]]', 'worker-1', 60);
 
-DROP PROCEDURE IF EXISTS mq_hold;
+DROP PROCEDURE IF EXISTS imq_hold;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_hold(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_hold(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_items longtext CHARACTER SET utf8mb4,
     IN p_reader varchar(200) CHARACTER SET utf8mb4,

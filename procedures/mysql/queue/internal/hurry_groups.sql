@@ -1,18 +1,14 @@
 -- hurry_groups: after limits per group or the clock were changed, make messages due that wait for a token.
--- Arguments:   p_type
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; skips messages that others have locked
--- Example:     CALL mq_hurry_groups('email');
 --
 -- The next claim delays them again if there is still no token. Groups with active messages need nothing: if they have more
 -- messages, one of these has a ticket (see pick_grouped).
 
-DROP PROCEDURE IF EXISTS mq_hurry_groups;
+DROP PROCEDURE IF EXISTS imq_hurry_groups;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_hurry_groups(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_hurry_groups(
     IN p_type varchar(200) CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER

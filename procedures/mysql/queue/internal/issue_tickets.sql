@@ -1,9 +1,6 @@
 -- issue_tickets: write tickets for groups of a grouped queue that have due messages and are not blocked.
 -- Arguments:   p_type, p_groups (a JSON array of group keys, '' for none, each once)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; never waits
--- Example:     CALL mq_issue_tickets('invoice', '["customer-7"]');
 --
 -- The first message of a group may be one that another transaction is cancelling. So the first message gets a ticket, and
 -- also the first message that no transaction is deleting. An extra ticket does no harm. The ticket is new even if the
@@ -11,11 +8,11 @@
 -- may run on another node, whose locks are not visible here. The claim cannot have seen the new ticket: its run_at is up to
 -- 0.1 ms before the message's, at a random time where no other transaction inserts or deletes.
 
-DROP PROCEDURE IF EXISTS mq_issue_tickets;
+DROP PROCEDURE IF EXISTS imq_issue_tickets;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_issue_tickets(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_issue_tickets(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_groups longtext CHARACTER SET utf8mb4
 )

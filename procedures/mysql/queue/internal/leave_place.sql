@@ -3,18 +3,16 @@
 --              p_run_at (the message's own)
 -- Returns:     p_attempts (NULL: nothing was removed, or another transaction is claiming the message) and p_error of the
 --              last attempt
--- Errors:      none
 -- Transaction: joins the caller's; never waits
--- Example:     CALL mq_leave_place('email', 0, 0, 17, '', 0, v_run_at, v_attempts, v_error);
 --
 -- Rows are searched by whole primary keys, and only in tables that seem to have them. At REPEATABLE READ a search for a
 -- missing row takes a gap lock, and other senders would wait. The tickets of a grouped queue stay: they are only hints.
 
-DROP PROCEDURE IF EXISTS mq_leave_place;
+DROP PROCEDURE IF EXISTS imq_leave_place;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_leave_place(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_leave_place(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_grouped tinyint,
     IN p_ring tinyint,

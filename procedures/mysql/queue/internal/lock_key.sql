@@ -2,18 +2,16 @@
 --           dead.
 -- Arguments:   p_type, p_dedup_key, p_grouped (the policy), p_id (the live message)
 -- Returns:     p_id: the message that has the key now, NULL for none; p_new: 0 when it is claimed or dead
--- Errors:      none
 -- Transaction: joins the caller's; waits for an open transaction that has changed or finished the message
--- Example:     CALL mq_lock_key('email', 'a-1', 0, v_id, v_new);
 --
 -- The lock makes changes of one message run one after the other. A session that finishes a message deletes its key, so it
 -- would wait for the caller: hence no lock when the message is claimed or dead.
 
-DROP PROCEDURE IF EXISTS mq_lock_key;
+DROP PROCEDURE IF EXISTS imq_lock_key;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_lock_key(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_lock_key(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_dedup_key varchar(200) CHARACTER SET utf8mb4,
     IN p_grouped tinyint,

@@ -5,9 +5,7 @@
 --              (no segment starts later)
 -- Returns:     p_items: a JSON array of [id, number of the new attempt, priority, run_at] in claim order, NULL when there
 --              are none; p_front_moved: 1 when the marks must be renewed
--- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     CALL mq_lock_ready('email', 10, '[]', 1, UTC_TIMESTAMP(6), v_items, v_front_moved);
 --
 -- While a transaction keeps a snapshot open, InnoDB keeps every deleted row. A claim that starts at the beginning of the
 -- index then scans every message that was finished since. The marks divide the index into segments:
@@ -23,11 +21,11 @@
 -- MySQL would then read the whole table, or the whole of an index that covers the query. So each read names its index, here
 -- and elsewhere, and a range also names a column that is not in that index: attempts >= 0 is always true.
 
-DROP PROCEDURE IF EXISTS mq_lock_ready;
+DROP PROCEDURE IF EXISTS imq_lock_ready;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_lock_ready(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_lock_ready(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,
     IN p_places longtext CHARACTER SET utf8mb4,
@@ -102,7 +100,7 @@ BEGIN
     IF p_items IS NOT NULL AND p_size = 1 THEN
         DELETE FROM mq_ready WHERE type = p_type AND priority = v_first_priority AND run_at = v_first_run_at AND id = v_first_id;
     ELSEIF p_items IS NOT NULL THEN
-        CALL mq_delete_ready(p_type, p_items);
+        CALL imq_delete_ready(p_type, p_items);
     END IF;
 END//
 

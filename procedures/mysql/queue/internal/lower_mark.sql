@@ -1,15 +1,10 @@
 -- lower_mark: make the next claim a full scan, if messages became ready below a low-water mark.
--- Arguments:   p_type
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     CALL mq_lower_mark('email');
 
-DROP PROCEDURE IF EXISTS mq_lower_mark;
+DROP PROCEDURE IF EXISTS imq_lower_mark;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_lower_mark(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_lower_mark(
     IN p_type varchar(200) CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER

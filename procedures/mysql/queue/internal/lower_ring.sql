@@ -1,15 +1,11 @@
 -- lower_ring: lower the low-water mark of a ring when a message becomes ready below it.
 -- Arguments:   p_type, p_id (the lowest id that became ready)
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     CALL mq_lower_ring('crawl', 17);
 
-DROP PROCEDURE IF EXISTS mq_lower_ring;
+DROP PROCEDURE IF EXISTS imq_lower_ring;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_lower_ring(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_lower_ring(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_id bigint
 )

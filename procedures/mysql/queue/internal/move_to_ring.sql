@@ -1,16 +1,13 @@
 -- move_to_ring: move messages of a type into its ring; one claim per type at a time does this.
--- Arguments:   p_type
 -- Returns:     p_outside: 1 when some messages are still outside the ring
--- Errors:      none
 -- Transaction: the caller's own, which commits at once: until then other sessions do not see the moved messages; skips rows
 --              that others have locked
--- Example:     CALL mq_move_to_ring('crawl', v_outside);
 
-DROP PROCEDURE IF EXISTS mq_move_to_ring;
+DROP PROCEDURE IF EXISTS imq_move_to_ring;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_move_to_ring(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_move_to_ring(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     OUT p_outside tinyint
 )
@@ -35,7 +32,7 @@ BEGIN
             FOR UPDATE SKIP LOCKED
         ) AS r;
         IF v_rows IS NOT NULL THEN
-            CALL mq_delete_ready(p_type, v_rows);
+            CALL imq_delete_ready(p_type, v_rows);
             INSERT INTO mq_ready (type, priority, run_at, id, attempts)
             SELECT p_type, -32768, '1000-01-01', j.id, j.attempts
             FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j;

@@ -1,15 +1,12 @@
 -- no_messages: the empty result of a claim that found nothing.
--- Arguments:   none
 -- Returns:     no rows, with the columns of a message
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     CALL mq_no_messages();
 
-DROP PROCEDURE IF EXISTS mq_no_messages;
+DROP PROCEDURE IF EXISTS imq_no_messages;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_no_messages(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_no_messages(
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA

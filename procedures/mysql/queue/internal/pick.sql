@@ -2,9 +2,7 @@
 --       promote due messages and send due schedules.
 -- Arguments:   p_type, p_grouped (the policy), p_size, p_take (1: called by take_batch; see pick_grouped)
 -- Returns:     p_items: a JSON array of [id, number of this attempt, ...]; NULL when nothing is ready
--- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     CALL mq_pick('email', 0, 10, 0, @items);
 --
 -- A claim starts at the low-water marks of mq_mark, where earlier claims found their first messages (see lock_ready). No
 -- message is skipped for longer than a second:
@@ -15,11 +13,11 @@
 -- If a full scan takes long because of many dead rows, the next one is later: after ten times that time, at most 5 seconds.
 -- docs/how-a-claim-works.md explains this with a drawing.
 
-DROP PROCEDURE IF EXISTS mq_pick;
+DROP PROCEDURE IF EXISTS imq_pick;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_grouped tinyint,
     IN p_size int,
@@ -65,13 +63,13 @@ BEGIN
             EXISTS (SELECT * FROM mq_schedule FORCE INDEX (schedule_due) WHERE type = p_type)
         INTO v_some, v_scheduled;
         IF v_some THEN
-            CALL mq_rescue(p_type, v_rescue, v_moved);
+            CALL imq_rescue(p_type, v_rescue, v_moved);
         END IF;
         IF v_scheduled THEN
-            CALL mq_send_due(p_type, v_promote);
+            CALL imq_send_due(p_type, v_promote);
         END IF;
         IF p_grouped AND NOT p_take THEN
-            CALL mq_tend_groups(p_type, v_now);
+            CALL imq_clean_buckets(p_type, v_now);
         END IF;
         SET v_promoted_to = c_long_ago;
     END IF;
@@ -89,7 +87,7 @@ BEGIN
         ) IS NOT NULL
     INTO v_some, v_before;
     IF v_some THEN
-        CALL mq_promote(p_type, v_promoted_to, v_now, v_promote, v_moved, v_lowered_to);
+        CALL imq_promote(p_type, v_promoted_to, v_now, v_promote, v_moved, v_lowered_to);
         SET v_promoted_to = IF(v_moved < v_promote, v_now, c_long_ago), v_lowered_to = COALESCE(v_lowered_to, c_never);
         SET v_before = 1;
         SELECT EXISTS (
@@ -101,11 +99,11 @@ BEGIN
     END IF;
 
     IF p_grouped THEN
-        CALL mq_pick_grouped(p_type, p_size, p_take, p_items);
+        CALL imq_pick_grouped(p_type, p_size, p_take, p_items);
         -- Claims of tickets start at no mark. The row only records the time of the last full scan.
         SET v_marks_changed = v_full_scan AND p_items IS NOT NULL, v_places = '[]', v_promoted_to = c_long_ago;
     ELSE
-        CALL mq_lock_ready(p_type, p_size, IF(v_full_scan, '[]', v_places), v_before,
+        CALL imq_lock_ready(p_type, p_size, IF(v_full_scan, '[]', v_places), v_before,
             LEAST(v_lowered_to, v_now - INTERVAL c_late SECOND), p_items, v_front_moved);
         IF p_items IS NOT NULL THEN
             SET v_marks_changed = v_marks_changed OR v_full_scan OR v_front_moved;
@@ -119,7 +117,7 @@ BEGIN
             SET v_scanned_at = v_now
                 + INTERVAL LEAST(10 * TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)), c_ahead * 1000000) MICROSECOND;
         END IF;
-        CALL mq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, v_places, IF(p_grouped, NULL, p_items), v_raised_to,
+        CALL imq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, v_places, IF(p_grouped, NULL, p_items), v_raised_to,
             v_lowered_to);
     END IF;
 END//

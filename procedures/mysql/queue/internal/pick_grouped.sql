@@ -2,9 +2,7 @@
 --               many as the limits per group allow.
 -- Arguments:   p_type, p_size, p_take (1: called by take_batch; its own commit finishes the messages, perhaps much later)
 -- Returns:     p_items: a JSON array of [id, number of this attempt]; NULL when every group is blocked
--- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     CALL mq_pick_grouped('invoice', 10, 0, @items);
 --
 -- In a grouped queue a row of mq_ready is a ticket: the group of this message may have a message to claim. Every message
 -- brings a ticket, so senders lock nothing. A ticket is only a hint and is read without a lock. If a group seems free, the
@@ -23,11 +21,11 @@
 -- less than the claim sees. So a claim that drops tickets of a group it took from issues a new one while messages are left,
 -- even if the group is full. If a group has no token, its first message is delayed: see put_off.
 
-DROP PROCEDURE IF EXISTS mq_pick_grouped;
+DROP PROCEDURE IF EXISTS imq_pick_grouped;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_grouped(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick_grouped(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,
     IN p_take tinyint,
@@ -66,19 +64,19 @@ BEGIN
 
     IF v_ordered AND v_rate = 0 AND v_left >= c_heads THEN
         -- In most claims this takes all messages.
-        CALL mq_pick_heads(p_type, v_left, p_take, p_items, v_taken, v_count);
+        CALL imq_pick_heads(p_type, v_left, p_take, p_items, v_taken, v_count);
         SET v_left = v_left - v_count, v_all = v_left = 0;
     END IF;
     tickets: WHILE v_left > 0 AND v_scanned < c_tickets DO
-        CALL mq_read_tickets(p_type, p_take, IF(v_ordered, -1, 0), IF(v_ordered, 0, v_places), v_empty_after, v_chunk, v_priority, v_run_at, v_id, v_tickets, v_read, v_lone,
+        CALL imq_read_tickets(p_type, p_take, IF(v_ordered, -1, 0), IF(v_ordered, 0, v_places), v_empty_after, v_chunk, v_priority, v_run_at, v_id, v_tickets, v_read, v_lone,
             v_spent, v_busy);
         IF v_read = 0 THEN
             LEAVE tickets;
         END IF;
         IF v_ordered AND v_rate = 0 THEN
-            CALL mq_take_heads(p_type, v_left, v_tickets, v_lone, v_items, v_groups, v_used, v_count, v_last);
+            CALL imq_take_heads(p_type, v_left, v_tickets, v_lone, v_items, v_groups, v_used, v_count, v_last);
         ELSE
-            CALL mq_take_groups(p_type, v_left, p_take, v_tickets, v_lone, v_ordered, v_places, v_rate, v_rate_seconds,
+            CALL imq_take_groups(p_type, v_left, p_take, v_tickets, v_lone, v_ordered, v_places, v_rate, v_rate_seconds,
                 v_empty_after, v_items, v_groups, v_used, v_count, v_last);
         END IF;
         IF v_items IS NOT NULL THEN
@@ -99,7 +97,7 @@ BEGIN
             STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = p_type AND l.group_key = j.group_key
             WHERE j.what = 2;
         END IF;
-        CALL mq_drop_tickets(p_type, NULLIF(CONCAT_WS(',', v_spent, v_used), ''), v_busy);
+        CALL imq_drop_tickets(p_type, NULLIF(CONCAT_WS(',', v_spent, v_used), ''), v_busy);
 
         IF v_last = v_read AND v_read < v_chunk THEN
             LEAVE tickets;
@@ -115,9 +113,9 @@ BEGIN
             -- The caller's own commit finishes the messages.
             SET v_groups = CONCAT('[', v_taken, ']');
             IF NOT v_all THEN
-                CALL mq_drop_locks(p_type, p_items, v_groups);
+                CALL imq_drop_locks(p_type, p_items, v_groups);
             END IF;
-            CALL mq_issue_tickets(p_type, v_groups);
+            CALL imq_issue_tickets(p_type, v_groups);
         ELSEIF NOT v_ordered THEN
             SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']') INTO v_groups
             FROM (
@@ -126,7 +124,7 @@ BEGIN
                     group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$'
                 )) AS j
             ) AS k;
-            CALL mq_issue_tickets(p_type, v_groups);
+            CALL imq_issue_tickets(p_type, v_groups);
         END IF;
     END IF;
 END//

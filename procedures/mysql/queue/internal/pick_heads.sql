@@ -3,19 +3,17 @@
 -- Arguments:   p_type, p_size (maximum number of messages), p_take (as in pick_grouped)
 -- Returns:     p_items: '[id,number of this attempt],...', p_groups: their group keys as JSON strings separated by commas; NULL
 --              when there are none. p_count: the number of messages
--- Errors:      none
 -- Transaction: joins the caller's, which holds the stripes of the groups until it ends; never waits
--- Example:     CALL mq_pick_heads('invoice', 100, 0, v_items, v_groups, v_count);
 --
 -- This does the work of read_tickets, take_heads and drop_tickets for the simple case. It skips blocked groups and groups
 -- whose stripe another claim has locked. If a group comes twice, or a message is not the first of its group, it takes
 -- nothing and leaves all tickets to those three.
 
-DROP PROCEDURE IF EXISTS mq_pick_heads;
+DROP PROCEDURE IF EXISTS imq_pick_heads;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_heads(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick_heads(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,
     IN p_take tinyint,

@@ -1,15 +1,13 @@
 -- pick_outside: take messages of a ring in order of id while some of them are outside the ring.
 -- Arguments:   p_type, p_size, p_after (start after this id, and continue at the lowest)
 -- Returns:     p_items: a JSON array of [id, number of this attempt, priority, run_at]; NULL for none
--- Errors:      none
 -- Transaction: joins the caller's; skips rows that others have locked
--- Example:     CALL mq_pick_outside('crawl', 10, 17, v_items);
 
-DROP PROCEDURE IF EXISTS mq_pick_outside;
+DROP PROCEDURE IF EXISTS imq_pick_outside;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_outside(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick_outside(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,
     IN p_after bigint,
@@ -67,7 +65,7 @@ BEGIN
         END IF;
     END LOOP;
     IF p_items IS NOT NULL THEN
-        CALL mq_delete_ready(p_type, p_items);
+        CALL imq_delete_ready(p_type, p_items);
     END IF;
 END//
 

@@ -1,15 +1,12 @@
 -- promote: move due messages from mq_delayed to mq_ready.
 -- Arguments:   p_type, p_after and p_until (due after p_after and up to p_until), p_size (maximum number of messages)
 -- Returns:     p_moved: number of messages; p_first_run_at: their earliest run_at in mq_ready, or NULL
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     CALL mq_promote('email', '1000-01-01', UTC_TIMESTAMP(6), 1000, @moved, @first_run_at);
 
-DROP PROCEDURE IF EXISTS mq_promote;
+DROP PROCEDURE IF EXISTS imq_promote;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_promote(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_promote(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_after datetime(6),
     IN p_until datetime(6),
@@ -47,7 +44,7 @@ BEGIN
             FROM JSON_TABLE(v_due, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
             STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
             -- A message that blocked its group returns: unblock the group; the message is its first one again.
-            CALL mq_drop_locks(p_type, v_due, v_groups);
+            CALL imq_drop_locks(p_type, v_due, v_groups);
         END IF;
         INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
         SELECT p_type, IF(v_ring, -32768, j.priority), IF(v_ring, '1000-01-01', j.run_at), j.id, j.attempts
@@ -56,7 +53,7 @@ BEGIN
         )) AS j;
         IF v_ring THEN
             SELECT MIN(j.id) INTO v_lowest FROM JSON_TABLE(v_due, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
-            CALL mq_lower_ring(p_type, v_lowest);
+            CALL imq_lower_ring(p_type, v_lowest);
         END IF;
     END IF;
 END//

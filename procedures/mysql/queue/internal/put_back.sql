@@ -1,15 +1,11 @@
 -- put_back: make messages ready again, at the position where they were sent.
 -- Arguments:   p_type, p_items (a JSON array of [id, attempts])
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     CALL mq_put_back('email', '[[17,0]]');
 
-DROP PROCEDURE IF EXISTS mq_put_back;
+DROP PROCEDURE IF EXISTS imq_put_back;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_put_back(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_put_back(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_items longtext CHARACTER SET utf8mb4
 )
@@ -39,7 +35,7 @@ BEGIN
         SELECT m.type, COALESCE(m.group_key, ''), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
-        CALL mq_drop_locks(p_type, p_items, v_groups);
+        CALL imq_drop_locks(p_type, p_items, v_groups);
         -- Another claim may be dropping an old ticket: the new one gets the current time as its position.
         INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
         SELECT m.type, m.priority, IF(r.id IS NULL, m.run_at, UTC_TIMESTAMP(6)), m.id, j.attempts
@@ -54,10 +50,10 @@ BEGIN
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
         IF v_ring THEN
             SELECT MIN(j.id) INTO v_lowest FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
-            CALL mq_lower_ring(p_type, v_lowest);
+            CALL imq_lower_ring(p_type, v_lowest);
         END IF;
     END IF;
-    CALL mq_lower_mark(p_type);
+    CALL imq_lower_mark(p_type);
 END//
 
 DELIMITER ;

@@ -3,18 +3,16 @@
 --              p_rate_seconds (the policy that the claim has read; see take_group)
 -- Returns:     p_done: the keys of the groups with a delayed message, JSON strings separated by commas; NULL: none, because
 --              others have locked the groups or the messages, or have changed the policy
--- Errors:      none
 -- Transaction: joins the caller's, which commits soon; locks the stripes of the groups; never waits. set_queue waits for it
--- Example:     CALL mq_put_off('email', '["customer-7"]', 0, 0, 100, 60, v_done);
 --
 -- All groups at once: there may be thousands. A message waits like a failed message of an ordered queue: promote brings it
 -- back and frees its place.
 
-DROP PROCEDURE IF EXISTS mq_put_off;
+DROP PROCEDURE IF EXISTS imq_put_off;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_put_off(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_put_off(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_groups longtext CHARACTER SET utf8mb4,
     IN p_ordered tinyint,

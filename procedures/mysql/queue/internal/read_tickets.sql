@@ -9,16 +9,13 @@
 --              '[id,priority,run_at],...' of the tickets with what = 0, NULL for none; p_busy: the tickets of blocked
 --              groups except the first of each, as a JSON array of [id, priority, run_at, first ticket's id, priority,
 --              run_at, group key], NULL when they are few
--- Errors:      none
 -- Transaction: reads only, without locks
--- Example:     CALL mq_read_tickets('invoice', 0, -1, 0, NULL, 50, -32769, '1000-01-01', 0, v_tickets, v_read, v_lone, v_spent,
---                  v_busy);
 
-DROP PROCEDURE IF EXISTS mq_read_tickets;
+DROP PROCEDURE IF EXISTS imq_read_tickets;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_read_tickets(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_read_tickets(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_take tinyint,
     IN p_gate int,

@@ -1,16 +1,13 @@
 -- remove_ready: remove one ready message that is not claimed from mq_ready; in an ordered queue it then blocks its group.
--- Arguments:   p_id
 -- Returns:     p_type, p_attempt (the number of the next attempt) and p_reader (the caller); p_type is NULL when the
 --              message is not ready, is being claimed, or its group is blocked in an ordered queue
--- Errors:      none
 -- Transaction: joins the caller's; never waits
--- Example:     CALL mq_remove_ready(17, @type, @attempt, @reader);
 
-DROP PROCEDURE IF EXISTS mq_remove_ready;
+DROP PROCEDURE IF EXISTS imq_remove_ready;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_remove_ready(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_remove_ready(
     IN p_id bigint,
     OUT p_type varchar(200) CHARACTER SET utf8mb4,
     OUT p_attempt int,
@@ -91,10 +88,10 @@ whole: BEGIN
             INSERT INTO mq_group_lock (type, group_key, place, id) VALUES (v_type, v_group, -1, p_id);
         ELSEIF v_grouped AND NOT v_ordered THEN
             -- The message's ticket is not needed any more.
-            CALL mq_issue_tickets(v_type, JSON_ARRAY(v_group));
+            CALL imq_issue_tickets(v_type, JSON_ARRAY(v_group));
         END IF;
         SET p_type = v_type;
-        CALL mq_reader_name(NULL, p_reader);
+        CALL imq_reader_name(NULL, p_reader);
     END IF;
 END//
 

@@ -4,19 +4,16 @@
 --              read: a JSON array of [priority, run_at, id]), p_items (the messages that the claim found: a JSON array of
 --              [id, attempt, priority, run_at], or NULL), p_at_least and p_at_most (bounds for the run_at of the marks of
 --              all other priorities)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     CALL mq_renew_marks('email', 17, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), '[]', NULL, '1000-01-01', '9999-12-31');
 --
 -- The first row found of a priority becomes its mark. A priority without found rows keeps its mark. Marks are inserted,
 -- never updated: the newest set is the first index entry, before all dead ones.
 
-DROP PROCEDURE IF EXISTS mq_renew_marks;
+DROP PROCEDURE IF EXISTS imq_renew_marks;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_renew_marks(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_renew_marks(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_n bigint,
     IN p_scanned_at datetime(6),

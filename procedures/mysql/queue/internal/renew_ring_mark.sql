@@ -2,16 +2,13 @@
 -- Arguments:   p_type, p_n (the number of the mark that the claim read; NULL: there was none), p_after_id (no message up to
 --              this id is ready), p_low_until (how long the mark holds), p_promoted_to (no message due before this time is
 --              delayed)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     CALL mq_renew_ring_mark('crawl', 3, 17, UTC_TIMESTAMP(6) + INTERVAL 1 SECOND, UTC_TIMESTAMP(6));
 
-DROP PROCEDURE IF EXISTS mq_renew_ring_mark;
+DROP PROCEDURE IF EXISTS imq_renew_ring_mark;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_renew_ring_mark(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_renew_ring_mark(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_n bigint,
     IN p_after_id bigint,

@@ -1,19 +1,16 @@
 -- require_headers: refuse headers that are not a JSON object with unique names, from its { to its }.
 -- Arguments:   p_headers (NULL: none)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     CALL mq_require_headers('{"trace":"7"}');
 --
 -- The servers keep one of two equal names. So the members are counted in the text: without strings and what is nested,
 -- one more than its commas. MariaDB compares names as they are written, accepts the empty name twice, and its JSON_VALID
 -- accepts unfinished numbers and unknown escapes, which are checked here.
 
-DROP PROCEDURE IF EXISTS mq_require_headers;
+DROP PROCEDURE IF EXISTS imq_require_headers;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_headers(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_headers(
     IN p_headers longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER
@@ -36,7 +33,7 @@ BEGIN
             = IF(LOCATE(':', v_text) > 0, 1 + CHAR_LENGTH(v_text) - CHAR_LENGTH(REPLACE(v_text, ',', '')), 0);
     END IF;
     IF NOT COALESCE(v_fits, p_headers IS NULL) THEN
-        CALL mq_raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
+        CALL imq_raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
     END IF;
 END//
 

@@ -2,15 +2,13 @@
 --         attempts are used up.
 -- Arguments:   p_type, p_batches (maximum number of claims)
 -- Returns:     p_count: how many messages were made ready or dead-lettered
--- Errors:      none
 -- Transaction: joins the caller's; skips claims that another call is finishing or extending
--- Example:     CALL mq_rescue('email', 1000, @count);
 
-DROP PROCEDURE IF EXISTS mq_rescue;
+DROP PROCEDURE IF EXISTS imq_rescue;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_rescue(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_rescue(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_batches int,
     OUT p_count bigint
@@ -51,10 +49,10 @@ BEGIN
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
         IF v_left IS NOT NULL THEN
-            CALL mq_put_back(p_type, v_left);
+            CALL imq_put_back(p_type, v_left);
         END IF;
         IF v_spent IS NOT NULL THEN
-            CALL mq_fail_messages(p_type, v_reader, v_spent, v_dead);
+            CALL imq_fail_messages(p_type, v_reader, v_spent, v_dead);
         END IF;
         SET p_count = p_count + JSON_LENGTH(v_items);
         SET p_batches = p_batches - 1;

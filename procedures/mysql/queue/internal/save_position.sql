@@ -1,16 +1,13 @@
 -- save_position: save the position of a round-robin reader, and delete its older positions.
 -- Arguments:   p_type, p_reader, p_size (of the claim), p_round and p_last_id (the round and the last id), p_n and
 --              p_after_id (the position that the claim read; NULL: there was none)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     CALL mq_save_position('crawl', 'worker-1', 10, 3, 27, 3, 17);
 
-DROP PROCEDURE IF EXISTS mq_save_position;
+DROP PROCEDURE IF EXISTS imq_save_position;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_save_position(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_save_position(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_reader varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,

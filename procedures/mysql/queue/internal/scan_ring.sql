@@ -2,15 +2,13 @@
 -- Arguments:   p_type, p_from (the low-water mark), p_after (ids above p_from, up to p_after), p_empty (1: nothing was
 --              found after p_after either: measure that scan too)
 -- Returns:     p_lowest_id (NULL when there is none), p_scanned (the duration of the scan, in microseconds)
--- Errors:      none
 -- Transaction: reads only, without locks
--- Example:     CALL mq_scan_ring('crawl', 0, 17, 1, v_lowest_id, v_scanned);
 
-DROP PROCEDURE IF EXISTS mq_scan_ring;
+DROP PROCEDURE IF EXISTS imq_scan_ring;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_scan_ring(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_scan_ring(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_from bigint,
     IN p_after bigint,

@@ -1,18 +1,16 @@
 -- send_one: send one message whose arguments have been checked.
 -- Arguments:   as for send_message; p_own (the result of begin_call; 2: a trigger may be the caller)
 -- Returns:     p_id, p_created and p_changed, as from send_message
--- Errors:      50001 wrong_isolation (replace or postpone in an ordered queue or one with limits per group)
 -- Transaction: joins the caller's; waits for an open transaction that has sent or changed a message with the same dedup_key
--- Example:     CALL mq_send_one('email', '{}', NULL, 0, NULL, 'a-1', NULL, NULL, NULL, 60, 'replace', 1, v_id, v_created, v_changed);
 --
 -- Triggers call this procedure. So it and the procedures that it calls must not begin or commit a transaction, return rows
 -- or use dynamic SQL.
 
-DROP PROCEDURE IF EXISTS mq_send_one;
+DROP PROCEDURE IF EXISTS imq_send_one;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_send_one(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_send_one(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_body longtext CHARACTER SET utf8mb4,
     IN p_run_at datetime(6),
@@ -44,7 +42,7 @@ BEGIN
     SET p_created = 1, p_changed = 0;
     SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    CALL mq_reader_name(p_source, v_source);
+    CALL imq_reader_name(p_source, v_source);
     -- Outside a transaction the locking read waits for a session that is finishing the message. Inside a transaction the
     -- read takes no lock, because the message's consumer would have to wait for the commit.
     IF p_dedup_key IS NOT NULL THEN
@@ -59,7 +57,7 @@ BEGIN
             SELECT NULLIF(id, 0) INTO v_live FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key FOR UPDATE;
         END IF;
         IF p_own <> 1 AND v_live IS NOT NULL AND v_change THEN
-            CALL mq_lock_key(p_type, p_dedup_key, v_grouped, v_live, v_change);
+            CALL imq_lock_key(p_type, p_dedup_key, v_grouped, v_live, v_change);
         END IF;
     END IF;
     IF v_live IS NULL THEN
@@ -85,9 +83,9 @@ BEGIN
         SET p_id = v_live, p_created = 0;
         IF v_change THEN
             IF v_grouped AND p_own <> 1 THEN
-                CALL mq_require_read_committed();
+                CALL imq_require_read_committed();
             END IF;
-            CALL mq_change_message(p_type, v_grouped, v_ring, v_live, p_on_conflict, v_now, v_run_at, COALESCE(p_priority, 0),
+            CALL imq_change_message(p_type, v_grouped, v_ring, v_live, p_on_conflict, v_now, v_run_at, COALESCE(p_priority, 0),
                 p_body, p_headers, v_fresh, p_changed);
         END IF;
     ELSEIF v_run_at > v_now THEN
@@ -100,7 +98,7 @@ BEGIN
         INSERT INTO mq_ready (type, priority, run_at, id, attempts)
         VALUES (p_type, IF(v_ring, -32768, COALESCE(p_priority, 0)), IF(v_ring, '1000-01-01', v_run_at), p_id, 0);
         IF v_run_at < v_now THEN
-            CALL mq_lower_mark(p_type);
+            CALL imq_lower_mark(p_type);
         END IF;
     END IF;
 END//

@@ -1,18 +1,15 @@
 -- spend: record the messages that a claim of a type with limits has taken.
 -- Arguments:   p_type, p_count, p_rate and p_rate_seconds (the policy; a rate of 0: no limit)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which has locked the row (allowance); a rollback returns the tokens
--- Example:     CALL mq_spend('email', 10, 100, 60);
 --
 -- Called after the lease has begun: so the rate also holds for the claim times in mq_batch. Called also without a rate: in
 -- a cluster, row locks are not visible on other nodes, and of two claims on different nodes one is refused at its commit.
 
-DROP PROCEDURE IF EXISTS mq_spend;
+DROP PROCEDURE IF EXISTS imq_spend;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_spend(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_spend(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_count int,
     IN p_rate int,

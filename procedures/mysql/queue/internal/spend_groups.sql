@@ -1,18 +1,15 @@
 -- spend_groups: start the spent tokens of groups at the time when the lease of their messages begins.
 -- Arguments:   p_type, p_items (a JSON array of [id, attempt]), p_rate and p_rate_seconds (the policy)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which has locked the groups (take_group)
--- Example:     CALL mq_spend_groups('email', '[[17,1]]', 100, 60);
 --
 -- A claim of many groups takes time. If tokens counted from the time when each group was taken, the claim times could
 -- exceed the rate.
 
-DROP PROCEDURE IF EXISTS mq_spend_groups;
+DROP PROCEDURE IF EXISTS imq_spend_groups;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_spend_groups(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_spend_groups(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_items longtext CHARACTER SET utf8mb4,
     IN p_rate int,

@@ -3,18 +3,16 @@
 -- Arguments:   p_type (NULL: all types)
 -- Returns:     p_groups: a JSON array of [type, group key], '' for messages without one; NULL for none; at most 1,000 of
 --              the first 10,000 groups
--- Errors:      none
 -- Transaction: reads only, without locks
--- Example:     CALL mq_stuck_groups('invoice', v_groups);
 --
 -- In a group that is not blocked, one message has a ticket in mq_ready (see pick_grouped), at its own position or 1 to 97
 -- microseconds before it (see issue_tickets).
 
-DROP PROCEDURE IF EXISTS mq_stuck_groups;
+DROP PROCEDURE IF EXISTS imq_stuck_groups;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_stuck_groups(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_stuck_groups(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     OUT p_groups longtext CHARACTER SET utf8mb4
 )

@@ -5,15 +5,13 @@
 --              number of active messages per group; 0: no limit), p_rate and p_rate_seconds (the policy)
 -- Returns:     p_items: '[id,number of this attempt],...', NULL for none; p_count: how many; p_put_off: 1 when the first
 --              message was delayed until the next token
--- Errors:      none
 -- Transaction: joins the caller's, which keeps the group's stripe locked until it ends; never waits
--- Example:     CALL mq_take_group('email', 'customer-7', 10, 0, NULL, 0, 3, 100, 60, v_items, v_count, v_put_off);
 
-DROP PROCEDURE IF EXISTS mq_take_group;
+DROP PROCEDURE IF EXISTS imq_take_group;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_group(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_take_group(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_group varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,
@@ -42,7 +40,7 @@ whole: BEGIN
         LEAVE whole;
     END IF;
     IF p_lone IS NOT NULL THEN
-        CALL mq_add_lone(p_type, p_lone);
+        CALL imq_add_lone(p_type, p_lone);
     END IF;
     SELECT COUNT(*) INTO v_waits FROM mq_group_lock WHERE type = p_type AND group_key = p_group AND place = 0;
     SET v_free = IF(v_waits, 0, p_size);
@@ -51,10 +49,10 @@ whole: BEGIN
         SET v_free = LEAST(v_free, GREATEST(p_places - v_active, 0));
     END IF;
     IF p_rate > 0 AND v_free > 0 THEN
-        CALL mq_group_tokens(p_type, p_group, p_rate, p_rate_seconds, v_tokens);
+        CALL imq_group_tokens(p_type, p_group, p_rate, p_rate_seconds, v_tokens);
         SET v_free = LEAST(v_free, v_tokens);
         IF v_tokens = 0 AND NOT p_take THEN
-            CALL mq_put_off(p_type, JSON_ARRAY(p_group), p_ordered, p_places, p_rate, p_rate_seconds, v_list);
+            CALL imq_put_off(p_type, JSON_ARRAY(p_group), p_ordered, p_places, p_rate, p_rate_seconds, v_list);
             SET p_put_off = v_list IS NOT NULL;
         END IF;
     END IF;

@@ -5,18 +5,16 @@
 -- Returns:     p_items: '[id,number of this attempt],...'; p_groups: keys of the groups with taken messages, JSON strings
 --              separated by commas; p_used: '[id,priority,run_at],...' of the used tickets; each NULL for none. p_count:
 --              number of messages; p_last: number of tickets that were tried
--- Errors:      none
 -- Transaction: joins the caller's, which keeps the stripes of the groups locked until it ends; never waits
--- Example:     CALL mq_take_groups('email', 10, 0, v_tickets, 0, 0, 3, 100, 60, NULL, v_items, v_groups, v_used, v_count, v_last);
 --
 -- One group after the other: no group is locked that gives no message. Groups without a token are delayed all at once
 -- before.
 
-DROP PROCEDURE IF EXISTS mq_take_groups;
+DROP PROCEDURE IF EXISTS imq_take_groups;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_groups(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_take_groups(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,
     IN p_take tinyint,
@@ -53,7 +51,7 @@ BEGIN
         ON b.type = p_type AND b.group_key = j.group_key AND b.full_at > p_empty_after AND p_lone = 0 AND NOT p_take
     WHERE j.what >= 2 AND j.nth = 1;
     IF v_empty IS NOT NULL THEN
-        CALL mq_put_off(p_type, v_empty, p_ordered, p_places, p_rate, p_rate_seconds, v_done);
+        CALL imq_put_off(p_type, v_empty, p_ordered, p_places, p_rate, p_rate_seconds, v_done);
     END IF;
     taking: WHILE i < COALESCE(JSON_LENGTH(v_found), 0) DO
         IF p_count = p_size OR v_given = c_groups THEN
@@ -69,7 +67,7 @@ BEGIN
             )) AS j
             WHERE j.what = 3 AND j.group_key = v_group;
         END IF;
-        CALL mq_take_group(p_type, v_group, p_size - p_count, p_take, v_lone, p_ordered, p_places, p_rate, p_rate_seconds, v_items,
+        CALL imq_take_group(p_type, v_group, p_size - p_count, p_take, v_lone, p_ordered, p_places, p_rate, p_rate_seconds, v_items,
             v_count, v_put_off);
         IF v_count > 0 THEN
             SET p_items = CONCAT_WS(',', p_items, v_items), p_groups = CONCAT_WS(',', p_groups, JSON_QUOTE(v_group)),

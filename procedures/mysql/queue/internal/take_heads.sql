@@ -3,15 +3,13 @@
 -- Returns:     p_items: '[id,number of this attempt],...'; p_groups: their group keys, JSON strings separated by commas;
 --              p_used: '[id,priority,run_at],...' of the used tickets; each NULL for none. p_count: number of messages;
 --              p_last: number of tickets that were tried
--- Errors:      none
 -- Transaction: joins the caller's, which keeps the stripes of the groups locked until it ends; never waits
--- Example:     CALL mq_take_heads('invoice', 10, v_tickets, 0, v_items, v_groups, v_used, v_count, v_last);
 
-DROP PROCEDURE IF EXISTS mq_take_heads;
+DROP PROCEDURE IF EXISTS imq_take_heads;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_heads(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_take_heads(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,
     IN p_tickets longtext CHARACTER SET utf8mb4,
@@ -53,7 +51,7 @@ BEGIN
                 group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[5]'
             )) AS t ON t.group_key = j.group_key
             WHERE t.what = 3;
-            CALL mq_add_lone(p_type, v_heads);
+            CALL imq_add_lone(p_type, v_heads);
         END IF;
         -- Skip the group if another transaction is cancelling or purging its first message.
         SELECT CONCAT('[', GROUP_CONCAT('[', h.id, ',', JSON_QUOTE(h.group_key), ']'), ']'),

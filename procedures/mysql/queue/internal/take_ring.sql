@@ -1,15 +1,13 @@
 -- take_ring: take messages of a ring in order of id, and skip messages that another transaction has locked.
 -- Arguments:   p_type, p_size (maximum number of messages), p_after and p_until (ids above p_after, up to p_until)
 -- Returns:     p_items: a JSON array of [id, number of this attempt, priority, run_at]; NULL for none
--- Errors:      none
 -- Transaction: joins the caller's; skips rows that others have locked
--- Example:     CALL mq_take_ring('crawl', 10, 17, 9223372036854775807, v_items);
 
-DROP PROCEDURE IF EXISTS mq_take_ring;
+DROP PROCEDURE IF EXISTS imq_take_ring;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_ring(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_take_ring(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,
     IN p_after bigint,

@@ -2,17 +2,15 @@
 -- Arguments:   p_full_at (when the bucket is full again; NULL: it is full), p_now, p_rate (tokens of a full bucket, and
 --              tokens gained per p_rate_seconds), p_rate_seconds
 -- Returns:     p_tokens: 0 to p_rate
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     CALL mq_tokens(v_full_at, UTC_TIMESTAMP(6), 100, 60, v_tokens);
 --
 -- A bucket gains p_rate tokens every p_rate_seconds.
 
-DROP PROCEDURE IF EXISTS mq_tokens;
+DROP PROCEDURE IF EXISTS imq_tokens;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_tokens(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_tokens(
     IN p_full_at datetime(6),
     IN p_now datetime(6),
     IN p_rate int,

@@ -2,15 +2,13 @@
 -- Arguments:   p_value (digits, or a name in capitals), p_low (the number of the first name), p_names (three letters per
 --              name; NULL: the field has no names)
 -- Returns:     p_number; NULL when there is no such name
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     CALL mq_cron_value('TUE', 0, 'SUNMONTUEWEDTHUFRISAT', v_number);  -- 2
 
-DROP PROCEDURE IF EXISTS mq_cron_value;
+DROP PROCEDURE IF EXISTS imq_cron_value;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_cron_value(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_cron_value(
     IN p_value varchar(200) CHARACTER SET utf8mb4,
     IN p_low int,
     IN p_names varchar(60) CHARACTER SET ascii,

@@ -2,15 +2,12 @@
 -- Arguments:   p_id (the last message, or NULL), p_overlap (the schedule's)
 -- Returns:     p_lives: 1 while the last message is new, and without overlap also while it is active; a dead letter does
 --              not prevent the next one
--- Errors:      none
--- Transaction: reads only
--- Example:     CALL mq_last_lives(17, 1, v_lives);
 
-DROP PROCEDURE IF EXISTS mq_last_lives;
+DROP PROCEDURE IF EXISTS imq_last_lives;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_last_lives(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_last_lives(
     IN p_id bigint,
     IN p_overlap tinyint,
     OUT p_lives tinyint

@@ -1,15 +1,13 @@
 -- next_day: the first date from p_day on that a cron expression matches.
 -- Arguments:   p_days, p_months, p_weekdays and p_both_days (of read_cron), p_day (days since 1970-01-01)
 -- Returns:     p_found: days since 1970-01-01; NULL when no date in the next 50 years matches
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     CALL mq_next_day(v_days, v_months, v_weekdays, v_both_days, 20000, v_found);
 
-DROP PROCEDURE IF EXISTS mq_next_day;
+DROP PROCEDURE IF EXISTS imq_next_day;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_next_day(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_next_day(
     IN p_days varchar(60) CHARACTER SET ascii,
     IN p_months varchar(60) CHARACTER SET ascii,
     IN p_weekdays varchar(60) CHARACTER SET ascii,

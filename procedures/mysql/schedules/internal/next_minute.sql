@@ -1,15 +1,13 @@
 -- next_minute: the first minute of a day that a cron expression matches.
 -- Arguments:   p_minutes and p_hours (of read_cron), p_from and p_until (minutes since midnight, inclusive)
 -- Returns:     p_found: minutes since midnight; NULL: none
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     CALL mq_next_minute(v_minutes, v_hours, 0, 1439, v_found);
 
-DROP PROCEDURE IF EXISTS mq_next_minute;
+DROP PROCEDURE IF EXISTS imq_next_minute;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_next_minute(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_next_minute(
     IN p_minutes varchar(60) CHARACTER SET ascii,
     IN p_hours varchar(60) CHARACTER SET ascii,
     IN p_from bigint,

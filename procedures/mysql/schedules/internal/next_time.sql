@@ -1,15 +1,13 @@
 -- next_time: the first time of a cron expression after a given time.
 -- Arguments:   p_cron, p_after (UTC), p_zone (one that the server knows)
 -- Returns:     p_next_at; NULL when no date in the next 50 years matches
--- Errors:      50002 invalid_argument, also when the server does not know the zone
 -- Transaction: reads the server's time zones
--- Example:     CALL mq_next_time('30 2 * * *', UTC_TIMESTAMP(6), 'Europe/Paris', v_next_at);
 
-DROP PROCEDURE IF EXISTS mq_next_time;
+DROP PROCEDURE IF EXISTS imq_next_time;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_next_time(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_next_time(
     IN p_cron longtext CHARACTER SET utf8mb4,
     IN p_after datetime(6),
     IN p_zone varchar(200) CHARACTER SET utf8mb4,
@@ -25,18 +23,18 @@ BEGIN
     DECLARE v_minutes, v_hours, v_days, v_months, v_weekdays varchar(60) CHARACTER SET ascii;
     DECLARE v_both_days, v_real_time tinyint;
     DECLARE v_day, v_ahead int;
-    CALL mq_read_cron(p_cron, v_every, v_minutes, v_hours, v_days, v_months, v_weekdays, v_both_days, v_real_time);
+    CALL imq_read_cron(p_cron, v_every, v_minutes, v_hours, v_days, v_months, v_weekdays, v_both_days, v_real_time);
     IF v_every IS NOT NULL THEN
         SET p_next_at = c_epoch + INTERVAL (v_seconds DIV v_every + 1) * v_every SECOND;
     ELSE
-        CALL mq_zone_minutes(p_zone, v_minute, v_ahead);
+        CALL imq_zone_minutes(p_zone, v_minute, v_ahead);
         SET v_day = FLOOR((v_minute + v_ahead) / 1440);
         days: LOOP
-            CALL mq_next_day(v_days, v_months, v_weekdays, v_both_days, v_day, v_day);
+            CALL imq_next_day(v_days, v_months, v_weekdays, v_both_days, v_day, v_day);
             IF v_day IS NULL THEN
                 LEAVE days;
             END IF;
-            CALL mq_next_in_day(v_minutes, v_hours, v_real_time, p_zone, v_day, v_minute, v_found);
+            CALL imq_next_in_day(v_minutes, v_hours, v_real_time, p_zone, v_day, v_minute, v_found);
             IF v_found IS NOT NULL THEN
                 LEAVE days;
             END IF;

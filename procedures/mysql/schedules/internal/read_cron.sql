@@ -3,15 +3,13 @@
 -- Returns:     p_every (seconds; NULL for five fields); p_minutes, p_hours, p_days, p_months and p_weekdays (see
 --              read_cron_field), p_both_days (a date must match both days and weekdays, not only one of them),
 --              p_real_time (the hour is *: see next_in_day)
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     CALL mq_read_cron('30 2 * * MON-FRI', v_every, v_minutes, v_hours, v_days, v_months, v_weekdays, v_both, v_real);
 
-DROP PROCEDURE IF EXISTS mq_read_cron;
+DROP PROCEDURE IF EXISTS imq_read_cron;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_read_cron(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_read_cron(
     IN p_cron longtext CHARACTER SET utf8mb4,
     OUT p_every bigint,
     OUT p_minutes varchar(60) CHARACTER SET ascii,
@@ -27,7 +25,7 @@ MODIFIES SQL DATA
 whole: BEGIN
     DECLARE v_cron varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_days, v_weekdays varchar(200) CHARACTER SET utf8mb4;
-    CALL mq_require_name('cron', p_cron, 0);
+    CALL imq_require_name('cron', p_cron, 0);
     SET v_cron = TRIM(REGEXP_REPLACE(p_cron, '[ \t]+', ' '));
     IF v_cron REGEXP '^@every [0-9]{1,9}\\z' THEN
         SET p_every = SUBSTRING(v_cron, 8);
@@ -47,17 +45,17 @@ whole: BEGIN
         ELSE v_cron
     END;
     IF CHAR_LENGTH(v_cron) - CHAR_LENGTH(REPLACE(v_cron, ' ', '')) <> 4 THEN
-        CALL mq_raise_error('invalid_argument', 'cron: must be five fields (minute, hour, day, month, day of week), @daily or similar, '
+        CALL imq_raise_error('invalid_argument', 'cron: must be five fields (minute, hour, day, month, day of week), @daily or similar, '
             'or @every and seconds');
     END IF;
     SET v_days = SUBSTRING_INDEX(SUBSTRING_INDEX(v_cron, ' ', 3), ' ', -1), v_weekdays = SUBSTRING_INDEX(v_cron, ' ', -1);
-    CALL mq_read_cron_field('minute', SUBSTRING_INDEX(v_cron, ' ', 1), 0, 59, NULL, p_minutes);
+    CALL imq_read_cron_field('minute', SUBSTRING_INDEX(v_cron, ' ', 1), 0, 59, NULL, p_minutes);
     SET v_cron = SUBSTRING(v_cron, LOCATE(' ', v_cron) + 1);
-    CALL mq_read_cron_field('hour', SUBSTRING_INDEX(v_cron, ' ', 1), 0, 23, NULL, p_hours);
-    CALL mq_read_cron_field('day of month', v_days, 1, 31, NULL, p_days);
-    CALL mq_read_cron_field('month', SUBSTRING_INDEX(SUBSTRING_INDEX(v_cron, ' ', 3), ' ', -1), 1, 12,
+    CALL imq_read_cron_field('hour', SUBSTRING_INDEX(v_cron, ' ', 1), 0, 23, NULL, p_hours);
+    CALL imq_read_cron_field('day of month', v_days, 1, 31, NULL, p_days);
+    CALL imq_read_cron_field('month', SUBSTRING_INDEX(SUBSTRING_INDEX(v_cron, ' ', 3), ' ', -1), 1, 12,
         'JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC', p_months);
-    CALL mq_read_cron_field('day of week', v_weekdays, 0, 7, 'SUNMONTUEWEDTHUFRISAT', p_weekdays);
+    CALL imq_read_cron_field('day of week', v_weekdays, 0, 7, 'SUNMONTUEWEDTHUFRISAT', p_weekdays);
     IF RIGHT(p_weekdays, 1) = '1' THEN
         SET p_weekdays = INSERT(p_weekdays, 1, 1, '1');
     END IF;

@@ -2,15 +2,13 @@
 -- Arguments:   p_name (of the field, for error texts), p_field (its text), p_low and p_high (its limits), p_names (three
 --              letters per value, from the first value on; NULL: the field has no names)
 -- Returns:     p_places: a text of p_high + 1 digits; the n-th is 1 if the value n - 1 matches, else 0
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     CALL mq_read_cron_field('hour', '0-4/2', 0, 23, NULL, v_places);  -- 101010000000000000000000
 
-DROP PROCEDURE IF EXISTS mq_read_cron_field;
+DROP PROCEDURE IF EXISTS imq_read_cron_field;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_read_cron_field(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_read_cron_field(
     IN p_name varchar(200) CHARACTER SET utf8mb4,
     IN p_field varchar(200) CHARACTER SET utf8mb4,
     IN p_low int,
@@ -36,9 +34,9 @@ BEGIN
             IF v_range = '*' THEN
                 SET v_first = p_low, v_last = p_high;
             ELSE
-                CALL mq_cron_value(SUBSTRING_INDEX(v_range, '-', 1), p_low, p_names, v_first);
+                CALL imq_cron_value(SUBSTRING_INDEX(v_range, '-', 1), p_low, p_names, v_first);
                 IF LOCATE('-', v_range) > 0 THEN
-                    CALL mq_cron_value(SUBSTRING_INDEX(v_range, '-', -1), p_low, p_names, v_last);
+                    CALL imq_cron_value(SUBSTRING_INDEX(v_range, '-', -1), p_low, p_names, v_last);
                 ELSE
                     SET v_last = IF(LOCATE('/', v_item) > 0, p_high, v_first);
                 END IF;
@@ -49,7 +47,7 @@ BEGIN
             END IF;
         END IF;
         IF NOT COALESCE(v_first BETWEEN p_low AND v_last AND v_last <= p_high AND v_step > 0, 0) THEN
-            CALL mq_raise_error('invalid_argument', CONCAT('cron: ', p_name, ': ', LEFT(v_item, 20), ' must be *, a value or a range of ',
+            CALL imq_raise_error('invalid_argument', CONCAT('cron: ', p_name, ': ', LEFT(v_item, 20), ' must be *, a value or a range of ',
                 p_low, ' to ', p_high, ', with or without /step'));
         END IF;
         SET v_value = v_first;

@@ -1,15 +1,12 @@
 -- require_zone: refuse a time zone that the server does not know.
 -- Arguments:   p_zone (NULL passes and means UTC)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads the server's time zones
--- Example:     CALL mq_require_zone('Europe/Paris');
 
-DROP PROCEDURE IF EXISTS mq_require_zone;
+DROP PROCEDURE IF EXISTS imq_require_zone;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_zone(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_zone(
     IN p_zone longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER
@@ -17,12 +14,12 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_ahead int;
     IF p_zone IS NOT NULL THEN
-        CALL mq_require_name('time_zone', p_zone, 0);
+        CALL imq_require_name('time_zone', p_zone, 0);
         -- CONVERT_TZ also accepts offsets, and SYSTEM for the zone of the server's machine.
         IF p_zone NOT REGEXP '^[A-Za-z][-A-Za-z0-9_+/]*\\z' OR UPPER(p_zone) = 'SYSTEM' THEN
-            CALL mq_raise_error('invalid_argument', CONCAT('time_zone: ', LEFT(p_zone, 40), ' is not the name of a time zone'));
+            CALL imq_raise_error('invalid_argument', CONCAT('time_zone: ', LEFT(p_zone, 40), ' is not the name of a time zone'));
         END IF;
-        CALL mq_zone_minutes(p_zone, 1, v_ahead);
+        CALL imq_zone_minutes(p_zone, 1, v_ahead);
     END IF;
 END//
 

@@ -1,19 +1,16 @@
 -- send_due: send the messages of the schedules of a type that are due.
 -- Arguments:   p_type, p_size (the most schedules)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; skips schedules that another transaction has locked
--- Example:     CALL mq_send_due('report', 100);
 --
 -- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
 -- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
 -- passed.
 
-DROP PROCEDURE IF EXISTS mq_send_due;
+DROP PROCEDURE IF EXISTS imq_send_due;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_send_due(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_send_due(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_size int
 )
@@ -43,16 +40,16 @@ BEGIN
         SELECT cron, time_zone, next_at, overlap, last_id INTO v_cron, v_zone, v_due, v_overlap, v_last_id
         FROM mq_schedule WHERE name = v_name FOR UPDATE;
         IF v_due <= v_now THEN
-            CALL mq_last_lives(v_last_id, v_overlap, v_lives);
+            CALL imq_last_lives(v_last_id, v_overlap, v_lives);
             IF NOT v_lives THEN
-                CALL mq_send_occurrence(v_name, v_due, v_id);
+                CALL imq_send_occurrence(v_name, v_due, v_id);
             END IF;
         END IF;
         BEGIN
             -- The database may have been restored to a server that does not know the zone. Claims must still work;
             -- queue_health reports the schedule.
             DECLARE CONTINUE HANDLER FOR SQLSTATE '45000' SET v_next_at = NULL;
-            CALL mq_next_time(v_cron, v_now, v_zone, v_next_at);
+            CALL imq_next_time(v_cron, v_now, v_zone, v_next_at);
         END;
         UPDATE mq_schedule SET next_at = v_next_at, moved_at = v_now WHERE name = v_name;
     END WHILE;

@@ -1,15 +1,12 @@
 -- send_occurrence: send a schedule's message and record it as the last one.
 -- Arguments:   p_name (of the schedule, whose row is locked), p_run_at (when it was due)
 -- Returns:     p_id
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     CALL mq_send_occurrence('nightly', UTC_TIMESTAMP(6), v_id);
 
-DROP PROCEDURE IF EXISTS mq_send_occurrence;
+DROP PROCEDURE IF EXISTS imq_send_occurrence;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_send_occurrence(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_send_occurrence(
     IN p_name varchar(200) CHARACTER SET utf8mb4,
     IN p_run_at datetime(6),
     OUT p_id bigint
@@ -23,7 +20,7 @@ BEGIN
     DECLARE v_created, v_changed smallint;
     SELECT type, body, priority, group_key, headers INTO v_type, v_body, v_priority, v_group_key, v_headers
     FROM mq_schedule WHERE name = p_name FOR UPDATE;
-    CALL mq_send_one(v_type, v_body, p_run_at, v_priority, v_group_key, NULL, NULL, v_headers, 'schedule', NULL, NULL, 0, p_id,
+    CALL imq_send_one(v_type, v_body, p_run_at, v_priority, v_group_key, NULL, NULL, v_headers, 'schedule', NULL, NULL, 0, p_id,
         v_created, v_changed);
     UPDATE mq_schedule SET last_at = p_run_at, last_id = p_id WHERE name = p_name;
 END//

@@ -1,18 +1,16 @@
 -- zone_minutes: the UTC offset of a time zone at a given time.
 -- Arguments:   p_zone, p_minute (the time: minutes since 1970-01-01 00:00 UTC)
 -- Returns:     p_ahead: the offset in minutes; negative west of Greenwich
--- Errors:      50002 invalid_argument when the server does not know the zone
 -- Transaction: reads the server's time zones
--- Example:     CALL mq_zone_minutes('Europe/Paris', 0, v_ahead);  -- 60
 --
 -- The server's time zone tables, and on MariaDB its dates, end with the year 2037. A later year is replaced by a year
 -- since 2010 with the same days of the week.
 
-DROP PROCEDURE IF EXISTS mq_zone_minutes;
+DROP PROCEDURE IF EXISTS imq_zone_minutes;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_zone_minutes(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_zone_minutes(
     IN p_zone varchar(200) CHARACTER SET utf8mb4,
     IN p_minute bigint,
     OUT p_ahead int
@@ -37,7 +35,7 @@ BEGIN
         END IF;
         SET p_ahead = FLOOR(TIMESTAMPDIFF(SECOND, v_at, CONVERT_TZ(v_at, '+00:00', p_zone)) / 60);
         IF p_ahead IS NULL THEN
-            CALL mq_raise_error('invalid_argument', CONCAT('time_zone: this server does not know ', LEFT(p_zone, 40),
+            CALL imq_raise_error('invalid_argument', CONCAT('time_zone: this server does not know ', LEFT(p_zone, 40),
                 '; load time zones with mysql_tzinfo_to_sql'));
         END IF;
     END IF;

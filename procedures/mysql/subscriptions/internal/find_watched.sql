@@ -2,15 +2,12 @@
 -- Arguments:   p_table (as SQL names it; a dropped table: as messages name it), p_rights (a list: Select, Trigger; NULL:
 --              none)
 -- Returns:     p_label; p_quoted (for SQL; NULL when the table was dropped)
--- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: reads only
--- Example:     CALL mq_find_watched('stock', 'Select', v_label, v_quoted);
 
-DROP PROCEDURE IF EXISTS mq_find_watched;
+DROP PROCEDURE IF EXISTS imq_find_watched;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_watched(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_watched(
     IN p_table longtext CHARACTER SET utf8mb4,
     IN p_rights varchar(40) CHARACTER SET utf8mb4,
     OUT p_label longtext CHARACTER SET utf8mb4,
@@ -34,16 +31,16 @@ BEGIN
             GET DIAGNOSTICS CONDITION v_conditions v_message = MESSAGE_TEXT;
             SET p_quoted = NULL;
         END;
-        CALL mq_find_table('table', COALESCE(p_table, ''), v_schema, v_name, p_quoted, p_label);
+        CALL imq_find_table('table', COALESCE(p_table, ''), v_schema, v_name, p_quoted, p_label);
     END;
     IF v_message IS NOT NULL THEN
         SET p_label = COALESCE(p_table, '');
     END IF;
     SELECT EXISTS (SELECT * FROM mq_watched WHERE label = p_label) INTO v_found;
     IF NOT v_found AND v_message LIKE 'invalid\_argument: %' THEN
-        CALL mq_raise_error('invalid_argument', SUBSTRING(v_message, 19));
+        CALL imq_raise_error('invalid_argument', SUBSTRING(v_message, 19));
     ELSEIF NOT v_found THEN
-        CALL mq_raise_error('not_found', CONCAT('table: ', LEFT(p_label, 60), ' is not watched: call watch_table first'));
+        CALL imq_raise_error('not_found', CONCAT('table: ', LEFT(p_label, 60), ' is not watched: call watch_table first'));
     END IF;
     -- The rights are those on the table with this label, however the argument is written. add_watched refuses names with
     -- dots, so a label means one table.
@@ -59,7 +56,7 @@ BEGIN
     IF v_match > 0 THEN
         SET p_quoted = CONCAT('`', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(v_name, '`', '``'), '`');
         IF p_rights IS NOT NULL THEN
-            CALL mq_require_use(v_schema, v_name, p_rights,
+            CALL imq_require_use(v_schema, v_name, p_rights,
                 LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
         END IF;
     END IF;

@@ -1,15 +1,12 @@
 -- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
 -- Arguments:   p_action, p_optional (1: NULL is allowed)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     CALL mq_require_actions('IU', 0);
 
-DROP PROCEDURE IF EXISTS mq_require_actions;
+DROP PROCEDURE IF EXISTS imq_require_actions;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_actions(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_actions(
     IN p_action longtext CHARACTER SET utf8mb4,
     IN p_optional tinyint
 )
@@ -19,7 +16,7 @@ BEGIN
     -- Compare bytes: a collation may ignore case and trailing blanks.
     IF NOT COALESCE(CAST(p_action AS binary) IN ('I', 'U', 'D', 'IU', 'UI', 'ID', 'DI', 'UD', 'DU', 'IUD', 'IDU', 'UID', 'UDI',
         'DIU', 'DUI'), p_optional) THEN
-        CALL mq_raise_error('invalid_argument', 'action: must be I, U or D (insert, update, delete), or several of them');
+        CALL imq_raise_error('invalid_argument', 'action: must be I, U or D (insert, update, delete), or several of them');
     END IF;
 END//
 

@@ -1,9 +1,6 @@
 -- send_changes: send the messages of one changed row: to each subscribed type, and to each type bound to a subscribed topic.
 -- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_key, p_old_key (JSON; NULL: no old key)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: the writer's
--- Example:     CALL mq_send_changes('stock', 'I', '{"id":17}', NULL);
 --
 -- It does not call mq_send, because a trigger may not begin or commit a transaction or return rows. It does not call
 -- send_one either: the server opens all tables of all procedures that a statement's triggers could call.
@@ -11,11 +8,11 @@
 -- Types are read one by one with MIN and MAX, which the server answers during planning. A cursor over all types and their
 -- policies took as long as everything else together.
 
-DROP PROCEDURE IF EXISTS mq_send_changes;
+DROP PROCEDURE IF EXISTS imq_send_changes;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_send_changes(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_send_changes(
     IN p_label varchar(200) CHARACTER SET utf8mb4,
     IN p_action char(1) CHARACTER SET ascii,
     IN p_key longtext CHARACTER SET utf8mb4,
@@ -38,7 +35,7 @@ BEGIN
         WHERE s.label = p_label AND s.action = p_action AND s.type = ''
         ORDER BY 1, 2;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_type = NULL;
-    CALL mq_reader_name(NULL, v_source);
+    CALL imq_reader_name(NULL, v_source);
     SELECT MIN(s.type), MAX(s.type) INTO v_type, v_last FROM mq_subscription AS s WHERE s.label = p_label AND s.action = p_action;
     -- Compare the length: the collation may treat other texts as empty.
     SET v_topics = LENGTH(v_type) = 0;

@@ -1,17 +1,15 @@
 -- add_claims: claim rows that have no entry yet.
--- Arguments:   p_batch_key (from mq_open_claim), p_active (1: the rows are at active_value), p_rows (a JSON array of [ident,
---              key, place, row, copies], in claim order; copies NULL: counted here), p_held (from mq_held_copies, when
+-- Arguments:   p_batch_key (from imq_open_claim), p_active (1: the rows are at active_value), p_rows (a JSON array of [ident,
+--              key, place, row, copies], in claim order; copies NULL: counted here), p_held (from imq_held_copies, when
 --              entries were counted before the rows were read; NULL: counted here), p_size
 -- Returns:     p_added: '[id,row],...' of the claimed rows, NULL when there are none; p_count
--- Errors:      none
 -- Transaction: joins the caller's, which has locked the polling table's row
--- Example:     CALL mq_add_claims(v_key, 0, v_rows, NULL, 100, v_added, v_count);
 
-DROP PROCEDURE IF EXISTS mq_add_claims;
+DROP PROCEDURE IF EXISTS imq_add_claims;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_add_claims(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_claims(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
     IN p_active tinyint,
     IN p_rows longtext CHARACTER SET utf8mb4,

@@ -1,18 +1,15 @@
 -- add_polled: store a polling table.
--- Arguments:   p_table (a JSON object as mq_polled_settings returns it)
+-- Arguments:   p_table (a JSON object as imq_polled_settings returns it)
 -- Returns:     p_created: 1; 0 when the table is already adopted with the same settings
--- Errors:      50006 unsuitable_table, 50007 already_exists
--- Transaction: joins the caller's
--- Example:     CALL mq_add_polled(v_table, v_created);
 --
 -- Callers can also call it directly: it refuses tables that the caller may not change. Nothing in p_table is executed: each
 -- call reads the names from the catalog and quotes them, and writes values in hexadecimal.
 
-DROP PROCEDURE IF EXISTS mq_add_polled;
+DROP PROCEDURE IF EXISTS imq_add_polled;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_add_polled(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_polled(
     IN p_table longtext CHARACTER SET utf8mb4,
     OUT p_created int
 )
@@ -41,7 +38,7 @@ BEGIN
         key_index varchar(64) CHARACTER SET utf8mb4 PATH '$.key_index',
             claim_index varchar(64) CHARACTER SET utf8mb4 PATH '$.claim_index'
     )) AS s;
-    CALL mq_require_use(v_schema, v_name_of_table,
+    CALL imq_require_use(v_schema, v_name_of_table,
         CONCAT('Select', IF(v_status IS NULL, '', ',Update'), IF(v_deletes, ',Delete', '')),
         LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
     SELECT MIN(p.name) INTO v_other
@@ -49,7 +46,7 @@ BEGIN
     WHERE p.table_schema = v_here AND p.table_name = v_name_of_table AND p.name <> v_name
         AND (p.status_column IS NOT NULL OR p.on_complete = 'delete') AND (v_status IS NOT NULL OR v_deletes) AND p.status_column <=> v_status AND p.ready_value <=> v_ready;
     IF v_other IS NOT NULL THEN
-        CALL mq_raise_error('already_exists', CONCAT(LEFT(v_name_of_table, 40), ' is adopted as ', LEFT(v_other, 40),
+        CALL imq_raise_error('already_exists', CONCAT(LEFT(v_name_of_table, 40), ' is adopted as ', LEFT(v_other, 40),
             ' already: its rows would be claimed twice'));
     END IF;
     INSERT IGNORE INTO mq_polled (name, table_schema, table_name, ident_columns, key_columns, order_column, status_column,
@@ -67,7 +64,7 @@ BEGIN
             AND p.active_value <=> v_active AND p.done_value <=> v_done AND p.error_value <=> v_error AND p.on_complete = IF(v_deletes, 'delete', 'keep')
             AND p.late_seconds <=> v_late AND p.equal_rows = v_equal AND p.max_attempts = v_max;
         IF v_same = 0 THEN
-            CALL mq_raise_error('already_exists', CONCAT('name: ', LEFT(v_name, 60), ' has other settings: release_table first'));
+            CALL imq_raise_error('already_exists', CONCAT('name: ', LEFT(v_name, 60), ' has other settings: release_table first'));
         END IF;
     END IF;
 END//

@@ -1,16 +1,12 @@
 -- claimed_rows: return the entries of a claim so far.
--- Arguments:   p_batch_key
 -- Returns:     p_ready: a JSON array of [id, ident, attempts] of entries whose rows are at ready_value; p_active: a JSON
 --              array of the ids of the others; NULL when there are none
--- Errors:      none
--- Transaction: reads only
--- Example:     CALL mq_claimed_rows(v_key, v_items, v_written);
 
-DROP PROCEDURE IF EXISTS mq_claimed_rows;
+DROP PROCEDURE IF EXISTS imq_claimed_rows;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_claimed_rows(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_claimed_rows(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
     OUT p_ready longtext CHARACTER SET utf8mb4,
     OUT p_active longtext CHARACTER SET utf8mb4

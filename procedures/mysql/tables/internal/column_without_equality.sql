@@ -1,15 +1,13 @@
 -- column_without_equality: find a column of a table whose values cannot be compared reliably.
 -- Arguments:   p_schema, p_table (names as in the catalog), p_but (a column to ignore, or NULL)
 -- Returns:     p_column; NULL when there is none
--- Errors:      none
 -- Transaction: reads the catalog
--- Example:     CALL mq_column_without_equality('shop', 'orders', 'status', v_column);
 
-DROP PROCEDURE IF EXISTS mq_column_without_equality;
+DROP PROCEDURE IF EXISTS imq_column_without_equality;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_column_without_equality(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_column_without_equality(
     IN p_schema varchar(200) CHARACTER SET utf8mb4,
     IN p_table varchar(200) CHARACTER SET utf8mb4,
     IN p_but varchar(200) CHARACTER SET utf8mb4,

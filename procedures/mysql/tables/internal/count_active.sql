@@ -1,15 +1,13 @@
 -- count_active: count the entries whose rows are at active_value, and store the time of this count.
--- Arguments:   p_batch_key (from mq_open_claim)
+-- Arguments:   p_batch_key (from imq_open_claim)
 -- Returns:     p_count
--- Errors:      none
 -- Transaction: joins the caller's, which has locked the polling table's row
--- Example:     CALL mq_count_active(v_key, v_count);
 
-DROP PROCEDURE IF EXISTS mq_count_active;
+DROP PROCEDURE IF EXISTS imq_count_active;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_count_active(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_count_active(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
     OUT p_count bigint
 )

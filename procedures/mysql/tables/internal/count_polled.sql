@@ -1,15 +1,12 @@
 -- count_polled: count the rows of a polling table that are in one state, up to 10,000.
 -- Arguments:   p_name, p_state (A claimed, N waiting or E dead)
 -- Returns:     p_count
--- Errors:      none
--- Transaction: reads only
--- Example:     CALL mq_count_polled('orders', 'E', v_count);
 
-DROP PROCEDURE IF EXISTS mq_count_polled;
+DROP PROCEDURE IF EXISTS imq_count_polled;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_count_polled(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_count_polled(
     IN p_name varchar(200) CHARACTER SET utf8mb4,
     IN p_state char(1) CHARACTER SET ascii,
     OUT p_count bigint

@@ -1,21 +1,16 @@
 -- drop_polled: delete a polling table's settings and all its entries.
--- Arguments:   p_name
--- Returns:     nothing
--- Errors:      50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     CALL mq_drop_polled('orders');
 
-DROP PROCEDURE IF EXISTS mq_drop_polled;
+DROP PROCEDURE IF EXISTS imq_drop_polled;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_polled(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_drop_polled(
     IN p_name longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    CALL mq_use_polled(p_name, 'change');
+    CALL imq_use_polled(p_name, 'change');
     DELETE FROM mq_polled_batch WHERE name = p_name;
     DELETE FROM mq_polled_row WHERE name = p_name;
     DELETE FROM mq_polled_mark WHERE name = p_name;

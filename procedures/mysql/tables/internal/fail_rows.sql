@@ -1,16 +1,13 @@
 -- fail_rows: record failed attempts: each row waits for its next attempt, or is dead when no attempt is left.
--- Arguments:   p_shape (from mq_polled_shape), p_batch_key, p_items (a JSON array of [id, ident, active, attempts, retry,
+-- Arguments:   p_shape (from imq_polled_shape), p_batch_key, p_items (a JSON array of [id, ident, active, attempts, retry,
 --              error]; retry: see settle_rows; NULL: no failures), p_rest (1: the other rows of the batch are done)
 -- Returns:     p_failed, p_dead, p_gone: counts of rows
--- Errors:      errors that concern all rows, such as a deadlock
--- Transaction: joins the caller's
--- Example:     CALL mq_fail_rows(v_shape, v_key, '[[17,"1",1,1,30,"busy"]]', 1, v_failed, v_dead, v_gone);
 
-DROP PROCEDURE IF EXISTS mq_fail_rows;
+DROP PROCEDURE IF EXISTS imq_fail_rows;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_fail_rows(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_fail_rows(
     IN p_shape longtext CHARACTER SET utf8mb4,
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
     IN p_items longtext CHARACTER SET utf8mb4,
@@ -40,7 +37,7 @@ BEGIN
         WHERE j.active = v_step MOD 2
             AND (v_step < 2) = (COALESCE(j.retry = -1, FALSE) OR j.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE));
         IF v_items IS NOT NULL THEN
-            CALL mq_write_rows(p_shape, v_items, IF(v_step MOD 2, v_active, v_ready), IF(v_step < 2, v_error, v_ready),
+            CALL imq_write_rows(p_shape, v_items, IF(v_step MOD 2, v_active, v_ready), IF(v_step < 2, v_error, v_ready),
                 IF(v_step = 2, 'lock', 'set'), v_written, v_refused);
             SET v_all_written = NULLIF(CONCAT_WS(',', v_all_written, SUBSTRING(v_written, 2, CHAR_LENGTH(v_written) - 2)), ''),
                 v_all_refused = NULLIF(CONCAT_WS(',', v_all_refused, SUBSTRING(v_refused, 2, CHAR_LENGTH(v_refused) - 2)), '');
@@ -71,7 +68,7 @@ BEGIN
         ) AS m
         WHERE m.n = 0;
     END IF;
-    CALL mq_settle_rows(p_batch_key, v_items, v_gone, p_rest, p_failed, p_dead, p_gone);
+    CALL imq_settle_rows(p_batch_key, v_items, v_gone, p_rest, p_failed, p_dead, p_gone);
 END//
 
 DELIMITER ;

@@ -1,16 +1,13 @@
 -- free_rows: of rows with a key, return those that have no entry.
--- Arguments:   p_batch_key (from mq_open_claim), p_active (0: rows at ready_value, 1: at active_value), p_rows (a JSON array
+-- Arguments:   p_batch_key (from imq_open_claim), p_active (0: rows at ready_value, 1: at active_value), p_rows (a JSON array
 --              of [0, ident]), p_size
 -- Returns:     p_free: the first p_size of them in the same form; NULL when there are none
--- Errors:      none
--- Transaction: reads only
--- Example:     CALL mq_free_rows(v_key, 0, '[[0,"17"],[0,"18"]]', 100, v_free);
 
-DROP PROCEDURE IF EXISTS mq_free_rows;
+DROP PROCEDURE IF EXISTS imq_free_rows;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_free_rows(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_free_rows(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
     IN p_active tinyint,
     IN p_rows longtext CHARACTER SET utf8mb4,

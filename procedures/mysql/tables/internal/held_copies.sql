@@ -1,15 +1,12 @@
 -- held_copies: count the entries for each group of equal rows.
--- Arguments:   p_batch_key (from mq_open_claim)
+-- Arguments:   p_batch_key (from imq_open_claim)
 -- Returns:     p_held: a JSON array of [hash of the identity in hexadecimal, count]
--- Errors:      none
--- Transaction: reads only
--- Example:     CALL mq_held_copies(v_key, v_held);
 
-DROP PROCEDURE IF EXISTS mq_held_copies;
+DROP PROCEDURE IF EXISTS imq_held_copies;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_held_copies(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_held_copies(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
     OUT p_held longtext CHARACTER SET utf8mb4
 )

@@ -1,18 +1,15 @@
 -- hold_due: claim the due entries whose rows were found, and delete those whose rows are gone.
--- Arguments:   p_batch_key (from mq_open_claim), p_active (1: entries whose rows are at active_value), p_due (a JSON array
+-- Arguments:   p_batch_key (from imq_open_claim), p_active (1: entries whose rows are at active_value), p_due (a JSON array
 --              of [id, ident, active]), p_found (a JSON array of [ident, row, count]: locked rows), p_there (a JSON array of
 --              [ident, count]: existing rows, locked by others or not); NULL: none
 -- Returns:     p_rows: '[id,row],...' of the claimed rows; p_dying: a JSON array of [id, ident, active, attempts, -1, error]
 --              of rows without attempts left; NULL when there are none
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     CALL mq_hold_due(v_key, 1, v_due, v_found, v_there, v_rows, v_dying);
 
-DROP PROCEDURE IF EXISTS mq_hold_due;
+DROP PROCEDURE IF EXISTS imq_hold_due;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_hold_due(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_hold_due(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
     IN p_active tinyint,
     IN p_due longtext CHARACTER SET utf8mb4,

@@ -2,17 +2,15 @@
 -- Arguments:   p_columns (a JSON array of [name, class], see polled_shape), p_items (a JSON array of [..., ident]; the
 --              second element is read)
 -- Returns:     p_literals: '(17),(18)'; NULL when there are none
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     CALL mq_key_literals('[["id","n"]]', '[[1,"17"],[2,"18"]]', v_literals);
 --
 -- Other users may have written p_items, and the result is executed with the caller's rights: it contains only literals.
 
-DROP PROCEDURE IF EXISTS mq_key_literals;
+DROP PROCEDURE IF EXISTS imq_key_literals;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_key_literals(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_key_literals(
     IN p_columns longtext CHARACTER SET utf8mb4,
     IN p_items longtext CHARACTER SET utf8mb4,
     OUT p_literals longtext CHARACTER SET utf8mb4

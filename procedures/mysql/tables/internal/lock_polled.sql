@@ -1,15 +1,10 @@
 -- lock_polled: lock a polling table's row; claims of the table, and changes to its settings, wait for each other.
--- Arguments:   p_name
--- Returns:     nothing
--- Errors:      50005 not_found
--- Transaction: joins the caller's
--- Example:     CALL mq_lock_polled('orders');
 
-DROP PROCEDURE IF EXISTS mq_lock_polled;
+DROP PROCEDURE IF EXISTS imq_lock_polled;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_lock_polled(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_lock_polled(
     IN p_name longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER
@@ -18,7 +13,7 @@ BEGIN
     DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
     SELECT name INTO v_name FROM mq_polled WHERE name = p_name FOR UPDATE;
     IF v_name IS NULL THEN
-        CALL mq_raise_error('not_found', CONCAT('name: no table is adopted as ', LEFT(p_name, 80)));
+        CALL imq_raise_error('not_found', CONCAT('name: no table is adopted as ', LEFT(p_name, 80)));
     END IF;
 END//
 

@@ -1,19 +1,16 @@
 -- open_claim: begin a claim: create a batch, rescue expired leases, and list the entries that are due.
--- Arguments:   p_name, p_size, p_reader, p_lease_seconds
--- Returns:     p_batch_key; p_table (as mq_polled_settings returns it, with the low-water mark); p_due: a JSON array of [id,
+-- Returns:     p_batch_key; p_table (as imq_polled_settings returns it, with the low-water mark); p_due: a JSON array of [id,
 --              ident, active] of due entries, NULL when there are none
--- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; locks the polling table's row until it ends
--- Example:     CALL mq_open_claim('orders', 100, 'worker-1', 60, v_key, v_table, v_due);
 --
 -- Callers can also call it directly: it returns a batch key only to callers who may change the table, and all later steps
 -- need that key. Therefore batch keys are random and cannot be guessed.
 
-DROP PROCEDURE IF EXISTS mq_open_claim;
+DROP PROCEDURE IF EXISTS imq_open_claim;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_open_claim(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_claim(
     IN p_name longtext CHARACTER SET utf8mb4,
     IN p_size int,
     IN p_reader varchar(200) CHARACTER SET utf8mb4,
@@ -31,9 +28,9 @@ BEGIN
         /*!80000 HEX(RANDOM_BYTES(16)), */ /*M!101001 HEX(RANDOM_BYTES(16)), */ SHA2(CONCAT(UUID(), RAND(), RAND()), 256)
         )), 32), 9, 0, '-'), 14, 0, '-'), 19, 0, '-'), 24, 0, '-');
     DECLARE v_lost longtext CHARACTER SET utf8mb4;
-    CALL mq_use_polled(p_name, 'claim');
-    CALL mq_lock_polled(p_name);
-    CALL mq_polled_settings(p_name, p_table);
+    CALL imq_use_polled(p_name, 'claim');
+    CALL imq_lock_polled(p_name);
+    CALL imq_polled_settings(p_name, p_table);
     SET p_batch_key = v_key;
     SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(b.batch_key)), ']') INTO v_lost
     FROM (SELECT batch_key FROM mq_polled_batch WHERE name = p_name AND lease_until <= v_now FOR UPDATE SKIP LOCKED) AS b;

@@ -1,16 +1,13 @@
 -- open_release: list the rows of a polling table that are at active_value, before it is released.
--- Arguments:   p_name
--- Returns:     p_table (as mq_polled_settings returns it), NULL when there is no such polling table; p_items: a JSON array
+-- Returns:     p_table (as imq_polled_settings returns it), NULL when there is no such polling table; p_items: a JSON array
 --              of [id, ident], NULL when there are none
--- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's; locks the polling table's row until it ends
--- Example:     CALL mq_open_release('orders', v_table, v_items);
 
-DROP PROCEDURE IF EXISTS mq_open_release;
+DROP PROCEDURE IF EXISTS imq_open_release;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_open_release(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_release(
     IN p_name longtext CHARACTER SET utf8mb4,
     OUT p_table longtext CHARACTER SET utf8mb4,
     OUT p_items longtext CHARACTER SET utf8mb4
@@ -22,9 +19,9 @@ BEGIN
     SET p_table = NULL, p_items = NULL;
     SELECT COUNT(*) INTO v_count FROM mq_polled WHERE name = p_name;
     IF v_count > 0 THEN
-        CALL mq_use_polled(p_name, 'change');
-        CALL mq_lock_polled(p_name);
-        CALL mq_polled_settings(p_name, p_table);
+        CALL imq_use_polled(p_name, 'change');
+        CALL imq_lock_polled(p_name);
+        CALL imq_polled_settings(p_name, p_table);
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(id, ident) ORDER BY id), ']') INTO p_items
         FROM mq_polled_row WHERE name = p_name AND active = 1 AND state <> 'E';
     END IF;

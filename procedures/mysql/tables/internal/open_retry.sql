@@ -1,15 +1,13 @@
 -- open_retry: list the dead rows of a polling table that will be retried.
 -- Arguments:   p_name, p_id (of one entry; NULL: all, up to 10,000)
--- Returns:     p_table (as mq_polled_settings returns it); p_items: a JSON array of [id, ident], NULL when there are none
--- Errors:      50005 not_found, 50006 unsuitable_table
+-- Returns:     p_table (as imq_polled_settings returns it); p_items: a JSON array of [id, ident], NULL when there are none
 -- Transaction: joins the caller's; locks the polling table's row until it ends
--- Example:     CALL mq_open_retry('orders', NULL, v_table, v_items);
 
-DROP PROCEDURE IF EXISTS mq_open_retry;
+DROP PROCEDURE IF EXISTS imq_open_retry;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_open_retry(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_retry(
     IN p_name longtext CHARACTER SET utf8mb4,
     IN p_id bigint,
     OUT p_table longtext CHARACTER SET utf8mb4,
@@ -18,9 +16,9 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_open_retry(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    CALL mq_use_polled(p_name, 'change');
-    CALL mq_lock_polled(p_name);
-    CALL mq_polled_settings(p_name, p_table);
+    CALL imq_use_polled(p_name, 'change');
+    CALL imq_lock_polled(p_name);
+    CALL imq_polled_settings(p_name, p_table);
     SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(d.id, d.ident) ORDER BY d.id), ']') INTO p_items
     FROM (
         SELECT id, ident FROM mq_polled_row

@@ -1,15 +1,13 @@
 -- pick_lost: claim rows at active_value that have no entry.
--- Arguments:   p_shape (from mq_polled_shape), p_table and p_batch_key (from mq_open_claim), p_size
+-- Arguments:   p_shape (from imq_polled_shape), p_table and p_batch_key (from imq_open_claim), p_size
 -- Returns:     p_rows: '[id,row],...' of the claimed rows, NULL when there are none; p_count
--- Errors:      those of the user's table
 -- Transaction: joins the caller's; reads one index entry more than there are claimed rows
--- Example:     CALL mq_pick_lost(v_shape, v_table, v_key, 100, v_rows, v_count);
 
-DROP PROCEDURE IF EXISTS mq_pick_lost;
+DROP PROCEDURE IF EXISTS imq_pick_lost;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_lost(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick_lost(
     IN p_shape longtext CHARACTER SET utf8mb4,
     IN p_table longtext CHARACTER SET utf8mb4,
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
@@ -24,11 +22,11 @@ BEGIN
     SET p_rows = NULL, p_count = 0;
     IF JSON_UNQUOTE(JSON_EXTRACT(p_shape, '$.active')) <> '' THEN
         -- Count the entries before the rows: rows finished in between make the count of rows smaller, never larger.
-        CALL mq_count_active(p_batch_key, v_known);
-        CALL mq_run_template(p_shape, REPLACE('SELECT COUNT(*) INTO @mq_n
+        CALL imq_count_active(p_batch_key, v_known);
+        CALL imq_run_template(p_shape, REPLACE('SELECT COUNT(*) INTO @mq_n
             FROM (SELECT 1 FROM {table} AS t {by_claim} WHERE {is_active} LIMIT {size}) AS r', '{size}', v_known + 1), v_nothing);
         IF @mq_n > v_known THEN
-            CALL mq_pick_rows(p_shape, p_table, p_batch_key, p_size, 1, v_known + 1, 0, p_rows, p_count);
+            CALL imq_pick_rows(p_shape, p_table, p_batch_key, p_size, 1, v_known + 1, 0, p_rows, p_count);
         END IF;
     END IF;
 END//

@@ -1,17 +1,15 @@
 -- pick_rows: claim rows of a polling table for the first time.
--- Arguments:   p_shape (from mq_polled_shape), p_table and p_batch_key (from mq_open_claim), p_size, p_active (1: rows at
+-- Arguments:   p_shape (from imq_polled_shape), p_table and p_batch_key (from imq_open_claim), p_size, p_active (1: rows at
 --              active_value that have no entry), p_taken (how many rows may have entries), p_place (1: start at the
 --              low-water mark)
 -- Returns:     p_rows: '[id,row],...' of the claimed rows, NULL when there are none; p_count
--- Errors:      those of the user's table
 -- Transaction: joins the caller's; skips rows that others have locked, where it locks rows at all
--- Example:     CALL mq_pick_rows(v_shape, v_table, v_key, 100, 0, 0, 0, v_rows, v_count);
 
-DROP PROCEDURE IF EXISTS mq_pick_rows;
+DROP PROCEDURE IF EXISTS imq_pick_rows;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pick_rows(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick_rows(
     IN p_shape longtext CHARACTER SET utf8mb4,
     IN p_table longtext CHARACTER SET utf8mb4,
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
@@ -75,30 +73,30 @@ BEGIN
         copies bigint PATH '$.copies'
     )) AS t;
     IF v_from IS NOT NULL THEN
-        CALL mq_key_literals(v_place_columns, JSON_ARRAY(JSON_ARRAY(0, v_from)), v_from);
+        CALL imq_key_literals(v_place_columns, JSON_ARRAY(JSON_ARRAY(0, v_from)), v_from);
     END IF;
-    -- Only literals and texts of this file are filled in here: mq_run_template fills in the names last.
+    -- Only literals and texts of this file are filled in here: imq_run_template fills in the names last.
     SET v_new = CONCAT(IF(p_active, '{is_active}', '{is_ready}'), IF(p_place, CONCAT(' AND {order} >= ', v_from), '')),
         v_rows = REPLACE(v_rows, '{new}', v_new), v_rows_by_key = REPLACE(v_rows_by_key, '{new}', v_new),
         v_keys = REPLACE(v_keys, '{new}', v_new), p_rows = NULL, p_count = 0;
 
     IF v_letter IN ('a', 'e') AND p_taken = 0 THEN
-        CALL mq_list_rows(p_shape, REPLACE(REPLACE(v_list, '{by}', v_sort_by), '{rows}', v_rows), p_size, v_free);
-        CALL mq_add_claims(p_batch_key, p_active, v_free, NULL, p_size, p_rows, p_count);
+        CALL imq_list_rows(p_shape, REPLACE(REPLACE(v_list, '{by}', v_sort_by), '{rows}', v_rows), p_size, v_free);
+        CALL imq_add_claims(p_batch_key, p_active, v_free, NULL, p_size, p_rows, p_count);
 
     ELSEIF v_letter IN ('a', 'e') THEN
         -- Some of these rows have entries, which only mq_owner can see. Read keys without locks, more in each round, and
         -- keep those without entries.
         SET v_chunk = p_size + 50;
         WHILE v_chunk > 0 AND p_count < p_size DO
-            CALL mq_run_template(p_shape, REPLACE(REPLACE(v_keys, '{offset}', v_offset), '{size}', v_chunk), v_nothing);
+            CALL imq_run_template(p_shape, REPLACE(REPLACE(v_keys, '{offset}', v_offset), '{size}', v_chunk), v_nothing);
             SET v_offset = v_offset + v_chunk, v_chunk = IF(@mq_n < v_chunk, 0, v_chunk * 4);
-            CALL mq_free_rows(p_batch_key, p_active, COALESCE(@mq_found, '[]'), p_size - p_count, v_free);
+            CALL imq_free_rows(p_batch_key, p_active, COALESCE(@mq_found, '[]'), p_size - p_count, v_free);
             IF v_free IS NOT NULL THEN
-                CALL mq_key_literals(v_columns, v_free, v_literals);
-                CALL mq_list_rows(p_shape, REPLACE(REPLACE(v_list, '{by}', v_sort_by), '{rows}',
+                CALL imq_key_literals(v_columns, v_free, v_literals);
+                CALL imq_list_rows(p_shape, REPLACE(REPLACE(v_list, '{by}', v_sort_by), '{rows}',
                     REPLACE(v_rows_by_key, '{literals}', v_literals)), p_size - p_count, v_free);
-                CALL mq_add_claims(p_batch_key, p_active, v_free, NULL, p_size - p_count, v_added, v_added_count);
+                CALL imq_add_claims(p_batch_key, p_active, v_free, NULL, p_size - p_count, v_added, v_added_count);
                 SET p_rows = NULLIF(CONCAT_WS(',', p_rows, v_added), ''), p_count = p_count + v_added_count;
             END IF;
         END WHILE;
@@ -109,37 +107,37 @@ BEGIN
         -- row is then no longer ready, entries are counted before rows. If a failed row becomes ready again, rows are
         -- counted before entries. An old count only makes the claim smaller.
         IF v_active = '' THEN
-            CALL mq_held_copies(p_batch_key, v_held);
+            CALL imq_held_copies(p_batch_key, v_held);
             SET v_rows = REPLACE(v_rows, 'FOR UPDATE SKIP LOCKED', '');
         END IF;
-        CALL mq_list_rows(p_shape, REPLACE(REPLACE(v_list, '{by}', v_sort_by), '{rows}', v_rows), p_size + p_taken, v_free);
-        CALL mq_add_claims(p_batch_key, p_active, v_free, v_held, p_size, p_rows, p_count);
+        CALL imq_list_rows(p_shape, REPLACE(REPLACE(v_list, '{by}', v_sort_by), '{rows}', v_rows), p_size + p_taken, v_free);
+        CALL imq_add_claims(p_batch_key, p_active, v_free, v_held, p_size, p_rows, p_count);
 
     ELSE
         -- In UTC: in many time zones one hour of the year occurs twice.
         SET v_zone = @@SESSION.time_zone;
         SET time_zone = '+00:00';
-        CALL mq_settled_place(p_batch_key, NULL, v_settled, v_wanted);
+        CALL imq_settled_place(p_batch_key, NULL, v_settled, v_wanted);
         IF v_wanted THEN
             SET @mq_found = NULL;
-            CALL mq_run_template(p_shape, v_highest, v_nothing);
+            CALL imq_run_template(p_shape, v_highest, v_nothing);
             IF @mq_found IS NOT NULL THEN
-                CALL mq_settled_place(p_batch_key, @mq_found, v_settled, v_wanted);
+                CALL imq_settled_place(p_batch_key, @mq_found, v_settled, v_wanted);
             END IF;
         END IF;
         IF v_settled IS NOT NULL THEN
-            CALL mq_key_literals(v_place_columns, JSON_ARRAY(JSON_ARRAY(0, v_settled)), v_settled);
+            CALL imq_key_literals(v_place_columns, JSON_ARRAY(JSON_ARRAY(0, v_settled)), v_settled);
             SET @mq_found = NULL, v_high = v_settled;
-            CALL mq_run_template(p_shape, REPLACE(REPLACE(REPLACE(v_last, '{settled}', v_settled), '{later}',
+            CALL imq_run_template(p_shape, REPLACE(REPLACE(REPLACE(v_last, '{settled}', v_settled), '{later}',
                 COALESCE(CONCAT('AND {order} > ', v_from), '')), '{size}', p_size - 1), v_nothing);
             IF @mq_found IS NOT NULL THEN
-                CALL mq_key_literals(v_place_columns, JSON_ARRAY(JSON_ARRAY(0, @mq_found)), v_high);
+                CALL imq_key_literals(v_place_columns, JSON_ARRAY(JSON_ARRAY(0, @mq_found)), v_high);
             END IF;
             SET v_placed = REPLACE(REPLACE(REPLACE(v_placed, '{high}', v_high), '{not_before}',
                 COALESCE(CONCAT('AND {order} >= ', v_from), '')), '{after}', COALESCE(CONCAT('x.o > ', v_from, ' OR x.h > x''',
                 v_from_hash, ''' OR x.h = x''', v_from_hash, ''' AND x.c > ', v_copies), 'TRUE'));
-            CALL mq_list_rows(p_shape, REPLACE(REPLACE(v_list, '{by}', 'r.o, r.h, r.c'), '{rows}', v_placed), p_size, v_free);
-            CALL mq_add_claims(p_batch_key, 0, v_free, NULL, p_size, p_rows, p_count);
+            CALL imq_list_rows(p_shape, REPLACE(REPLACE(v_list, '{by}', 'r.o, r.h, r.c'), '{rows}', v_placed), p_size, v_free);
+            CALL imq_add_claims(p_batch_key, 0, v_free, NULL, p_size, p_rows, p_count);
         END IF;
         SET time_zone = v_zone, v_zone = NULL;
     END IF;

@@ -1,15 +1,11 @@
 -- polled_settings: return a polling table's settings.
--- Arguments:   p_name
 -- Returns:     p_table: a JSON object of the columns of mq_polled; NULL when there is no such polling table
--- Errors:      none
--- Transaction: reads only
--- Example:     CALL mq_polled_settings('orders', v_table);
 
-DROP PROCEDURE IF EXISTS mq_polled_settings;
+DROP PROCEDURE IF EXISTS imq_polled_settings;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_polled_settings(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_polled_settings(
     IN p_name varchar(200) CHARACTER SET utf8mb4,
     OUT p_table longtext CHARACTER SET utf8mb4
 )

@@ -1,22 +1,20 @@
 -- polled_shape: return the SQL fragments that read and write a polling table, from the catalog that the caller sees.
--- Arguments:   p_table (as mq_polled_settings returns it)
+-- Arguments:   p_table (as imq_polled_settings returns it)
 -- Returns:     p_shape: a JSON object of texts: shape (a to f); columns (a JSON array of [name, class] of the columns that
 --              identify a row), place_class, max; ready, active, done, error (literals, '' for NULL); and placeholders for
---              mq_run_template: table, keys (the key columns for an IN, '' for none), ident and bare (the identity as text,
+--              imq_run_template: table, keys (the key columns for an IN, '' for none), ident and bare (the identity as text,
 --              over the alias t and over the table's own name), key, row (JSON, over t), order (the column over t), place
 --              (its text), status, is_ready and is_active (conditions), sort (ORDER BY), sort_as and sort_by (its columns
 --              with aliases; these aliases), by_key and by_claim (index hints)
--- Errors:      50005 not_found, 50006 unsuitable_table (the table or a column was dropped or changed)
 -- Transaction: reads the catalog
--- Example:     CALL mq_polled_shape(v_table, v_shape);
 --
--- By class (see mq_read_columns), timestamps are written in seconds since 1970, and bytes and texts in hexadecimal.
+-- By class (see imq_read_columns), timestamps are written in seconds since 1970, and bytes and texts in hexadecimal.
 
-DROP PROCEDURE IF EXISTS mq_polled_shape;
+DROP PROCEDURE IF EXISTS imq_polled_shape;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_polled_shape(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_polled_shape(
     IN p_table longtext CHARACTER SET utf8mb4,
     OUT p_shape longtext CHARACTER SET utf8mb4
 )
@@ -46,7 +44,7 @@ BEGIN
         claim_index varchar(64) CHARACTER SET utf8mb4 PATH '$.claim_index'
     )) AS s;
     SET v_quoted = CONCAT('`', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(v_table, '`', '``'), '`');
-    CALL mq_read_columns(v_schema, v_table, v_columns);
+    CALL imq_read_columns(v_schema, v_table, v_columns);
     SELECT MAX(CAST(c.name AS binary) = CAST(v_status AS binary)) INTO v_status_found
     FROM JSON_TABLE(v_columns, '$[*]' COLUMNS (name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) AS c;
     SELECT CONCAT('`t`.`', REPLACE(c.name, '`', '``'), '`'), c.class INTO v_ordered, v_class
@@ -84,7 +82,7 @@ BEGIN
     IF v_order IS NOT NULL AND v_ordered IS NULL OR v_status IS NOT NULL AND NOT COALESCE(v_status_found, 0)
         OR COALESCE(JSON_LENGTH(v_known), 0) < JSON_LENGTH(v_idents)
     THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 40),
+        CALL imq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 40),
             ' has other columns than it was adopted with: release_table, adopt_table'));
     END IF;
 
@@ -100,8 +98,8 @@ BEGIN
     IF JSON_LENGTH(v_known) > 1 THEN
         SET v_ident = CONCAT('CONCAT(', v_ident, ')'), v_bare = CONCAT('CONCAT(', v_bare, ')');
     END IF;
-    CALL mq_row_json(v_columns, v_chosen, 't', v_key);
-    CALL mq_row_json(v_columns, NULL, 't', v_row);
+    CALL imq_row_json(v_columns, v_chosen, 't', v_key);
+    CALL imq_row_json(v_columns, NULL, 't', v_row);
     SET v_status = CONCAT('`', REPLACE(v_status, '`', '``'), '`'), v_ready = CONCAT('_utf8mb4 x''', HEX(v_ready), ''''),
         v_active = CONCAT('_utf8mb4 x''', HEX(v_active), ''''), v_done = CONCAT('_utf8mb4 x''', HEX(v_done), ''''),
         v_error = CONCAT('_utf8mb4 x''', HEX(v_error), '''');

@@ -2,15 +2,13 @@
 -- Arguments:   p_schema, p_table (names as in the catalog), p_label (the table's name in errors), p_keys (a JSON array of
 --              names; NULL: all columns except p_status), p_status, p_equal_rows (1: accept equal rows)
 -- Returns:     p_index: the primary key, or a unique index of NOT NULL columns within p_keys
--- Errors:      50006 unsuitable_table
 -- Transaction: reads the catalog
--- Example:     CALL mq_require_distinct_rows('shop', 'orders', 'shop.orders', '["id"]', 'status', 0, v_index);
 
-DROP PROCEDURE IF EXISTS mq_require_distinct_rows;
+DROP PROCEDURE IF EXISTS imq_require_distinct_rows;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_distinct_rows(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_distinct_rows(
     IN p_schema varchar(200) CHARACTER SET utf8mb4,
     IN p_table varchar(200) CHARACTER SET utf8mb4,
     IN p_label varchar(200) CHARACTER SET utf8mb4,
@@ -36,15 +34,15 @@ BEGIN
     ) AS k
     ORDER BY k.index_name <> 'PRIMARY', k.index_name LIMIT 1;
     IF p_keys IS NOT NULL AND p_index IS NULL THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('key_columns: must include all columns of the primary key',
+        CALL imq_raise_error('unsuitable_table', CONCAT('key_columns: must include all columns of the primary key',
             ', or of a unique index of NOT NULL columns'));
     ELSEIF p_keys IS NULL AND NOT p_equal_rows THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('equal rows of ', p_label,
+        CALL imq_raise_error('unsuitable_table', CONCAT('equal rows of ', p_label,
             ' cannot be distinguished: give key_columns, or equal_rows 1'));
     ELSEIF p_keys IS NULL THEN
-        CALL mq_column_without_equality(p_schema, p_table, p_status, v_bad);
+        CALL imq_column_without_equality(p_schema, p_table, p_status, v_bad);
         IF v_bad IS NOT NULL THEN
-            CALL mq_raise_error('unsuitable_table', CONCAT('key_columns: needed, because ', LEFT(v_bad, 40),
+            CALL imq_raise_error('unsuitable_table', CONCAT('key_columns: needed, because ', LEFT(v_bad, 40),
                 ' cannot be compared'));
         END IF;
     END IF;

@@ -1,15 +1,13 @@
 -- require_index: refuse a table without an index that begins with the given columns.
 -- Arguments:   p_schema, p_table (names as in the catalog), p_columns (quoted, separated by commas)
 -- Returns:     p_index: the shortest such index
--- Errors:      50006 unsuitable_table, with the CREATE INDEX to run
 -- Transaction: reads the catalog
--- Example:     CALL mq_require_index('shop', 'orders', '`status`, `id`', v_index);
 
-DROP PROCEDURE IF EXISTS mq_require_index;
+DROP PROCEDURE IF EXISTS imq_require_index;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_index(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_index(
     IN p_schema varchar(200) CHARACTER SET utf8mb4,
     IN p_table varchar(200) CHARACTER SET utf8mb4,
     IN p_columns longtext CHARACTER SET utf8mb4,
@@ -37,7 +35,7 @@ BEGIN
     WHERE i.bad = 0 AND LEFT(CONCAT(i.columns_, ', '), CHAR_LENGTH(p_columns) + 2) = CONCAT(p_columns, ', ')
     ORDER BY CHAR_LENGTH(i.columns_), i.index_name LIMIT 1;
     IF p_index IS NULL THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('needs: CREATE INDEX mq_claim ON `', REPLACE(p_schema, '`', '``'), '`.`',
+        CALL imq_raise_error('unsuitable_table', CONCAT('needs: CREATE INDEX mq_claim ON `', REPLACE(p_schema, '`', '``'), '`.`',
             REPLACE(p_table, '`', '``'), '` (', p_columns, ')'));
     END IF;
 END//

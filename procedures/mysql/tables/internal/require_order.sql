@@ -1,15 +1,12 @@
 -- require_order: refuse an order column that claims cannot continue from.
 -- Arguments:   p_schema, p_table, p_column (names as in the catalog)
--- Returns:     nothing
--- Errors:      50006 unsuitable_table
 -- Transaction: reads the catalog
--- Example:     CALL mq_require_order('shop', 'orders', 'id');
 
-DROP PROCEDURE IF EXISTS mq_require_order;
+DROP PROCEDURE IF EXISTS imq_require_order;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_order(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_order(
     IN p_schema varchar(200) CHARACTER SET utf8mb4,
     IN p_table varchar(200) CHARACTER SET utf8mb4,
     IN p_column varchar(200) CHARACTER SET utf8mb4
@@ -24,7 +21,7 @@ BEGIN
         AND c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'double', 'year', 'char', 'varchar',
             'date', 'datetime', 'timestamp', 'time');
     IF v_count = 0 THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('order_column: ', LEFT(p_column, 40),
+        CALL imq_raise_error('unsuitable_table', CONCAT('order_column: ', LEFT(p_column, 40),
             ' must be NOT NULL, and a number, a text or a time'));
     END IF;
 END//

@@ -1,19 +1,16 @@
 -- require_status: refuse status values that the column cannot hold or distinguish.
 -- Arguments:   p_schema, p_table, p_column (names as in the catalog), p_ready, p_active, p_done, p_error, p_delete (1:
 --              delete done rows)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog
--- Example:     CALL mq_require_status('shop', 'orders', 'status', 'N', 'A', 'D', 'E', 0);
 --
 -- A CHECK is not evaluated here: its text is the table owner's, and would be executed. The table refuses such rows when they
 -- are written.
 
-DROP PROCEDURE IF EXISTS mq_require_status;
+DROP PROCEDURE IF EXISTS imq_require_status;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_status(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_status(
     IN p_schema varchar(200) CHARACTER SET utf8mb4,
     IN p_table varchar(200) CHARACTER SET utf8mb4,
     IN p_column varchar(200) CHARACTER SET utf8mb4,
@@ -38,11 +35,11 @@ BEGIN
     FROM information_schema.columns AS c
     WHERE c.table_schema = p_schema AND c.table_name = p_table AND c.column_name = p_column;
     IF p_error IS NULL THEN
-        CALL mq_raise_error('invalid_argument', 'error_value: must not be NULL with a status_column');
+        CALL imq_raise_error('invalid_argument', 'error_value: must not be NULL with a status_column');
     ELSEIF p_done IS NULL AND NOT p_delete THEN
-        CALL mq_raise_error('invalid_argument', 'done_value: must not be NULL with a status_column and keep');
+        CALL imq_raise_error('invalid_argument', 'done_value: must not be NULL with a status_column and keep');
     ELSEIF p_ready IS NULL AND NOT v_nullable THEN
-        CALL mq_raise_error('invalid_argument',
+        CALL imq_raise_error('invalid_argument',
             CONCAT('ready_value: must not be NULL, because ', LEFT(p_column, 40), ' is NOT NULL'));
     END IF;
     SET v_bits = CASE v_kind WHEN 'tinyint' THEN 8 WHEN 'smallint' THEN 16 WHEN 'mediumint' THEN 24 WHEN 'int'
@@ -68,7 +65,7 @@ BEGIN
                 v_literal = IF(v_charset IS NULL, CONCAT(v_literal, ' + 0'),
                     CONCAT('CONVERT(', v_literal, ' USING ', v_charset, ') COLLATE ', v_collation));
             IF NOT v_fits THEN
-                CALL mq_raise_error('invalid_argument', CONCAT(v_name, ': ', LEFT(p_column, 40), ' cannot hold "',
+                CALL imq_raise_error('invalid_argument', CONCAT(v_name, ': ', LEFT(p_column, 40), ' cannot hold "',
                     LEFT(v_value, 30), '"'));
             END IF;
             SET v_j = 0;
@@ -77,9 +74,9 @@ BEGIN
                 FROM JSON_TABLE(v_values, '$[*]' COLUMNS (n FOR ORDINALITY, value longtext CHARACTER SET utf8mb4 PATH '$')) AS j
                 WHERE j.n = v_j + 1;
                 IF v_other IS NOT NULL THEN
-                    CALL mq_run(CONCAT('SELECT ', v_literal, ' = _utf8mb4 x''', HEX(v_other), ''' INTO @mq_found'), v_count);
+                    CALL imq_run(CONCAT('SELECT ', v_literal, ' = _utf8mb4 x''', HEX(v_other), ''' INTO @mq_found'), v_count);
                     IF @mq_found THEN
-                        CALL mq_raise_error('invalid_argument', CONCAT(v_name, ': must differ from ',
+                        CALL imq_raise_error('invalid_argument', CONCAT(v_name, ': must differ from ',
                             JSON_UNQUOTE(JSON_EXTRACT(v_names, CONCAT('$[', v_j, ']')))));
                     END IF;
                 END IF;

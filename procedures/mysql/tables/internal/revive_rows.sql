@@ -1,16 +1,12 @@
 -- revive_rows: make dead entries due again, with their attempts set back to 0.
 -- Arguments:   p_name, p_ready and p_gone (JSON arrays of the entries whose rows are ready, and of those whose rows are
 --              gone; NULL: none)
--- Returns:     nothing
--- Errors:      50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     CALL mq_revive_rows('orders', '[17]', NULL);
 
-DROP PROCEDURE IF EXISTS mq_revive_rows;
+DROP PROCEDURE IF EXISTS imq_revive_rows;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_revive_rows(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_revive_rows(
     IN p_name longtext CHARACTER SET utf8mb4,
     IN p_ready longtext CHARACTER SET utf8mb4,
     IN p_gone longtext CHARACTER SET utf8mb4
@@ -18,7 +14,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_revive_rows(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    CALL mq_use_polled(p_name, 'change');
+    CALL imq_use_polled(p_name, 'change');
     DELETE e FROM JSON_TABLE(COALESCE(p_gone, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j
     STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
     WHERE e.name = p_name AND e.state = 'E';

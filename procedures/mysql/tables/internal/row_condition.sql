@@ -1,15 +1,13 @@
 -- row_condition: return the condition that finds a row equal to the one that was claimed.
--- Arguments:   p_shape (from mq_polled_shape), p_ident
--- Returns:     p_condition: a template for mq_run_template, over the table's own name without an alias
--- Errors:      none
+-- Arguments:   p_shape (from imq_polled_shape), p_ident
+-- Returns:     p_condition: a template for imq_run_template, over the table's own name without an alias
 -- Transaction: reads nothing
--- Example:     CALL mq_row_condition(v_shape, '17,4142', v_condition);
 
-DROP PROCEDURE IF EXISTS mq_row_condition;
+DROP PROCEDURE IF EXISTS imq_row_condition;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_row_condition(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_row_condition(
     IN p_shape longtext CHARACTER SET utf8mb4,
     IN p_ident longtext CHARACTER SET utf8mb4,
     OUT p_condition longtext CHARACTER SET utf8mb4
@@ -24,7 +22,7 @@ BEGIN
     WHILE v_k < JSON_LENGTH(v_columns) DO
         SET v_name = JSON_UNQUOTE(JSON_EXTRACT(v_columns, CONCAT('$[', v_k, '][0]'))),
             v_class = JSON_UNQUOTE(JSON_EXTRACT(v_columns, CONCAT('$[', v_k, '][1]'))), v_k = v_k + 1;
-        CALL mq_key_literals(JSON_ARRAY(JSON_ARRAY('', v_class)),
+        CALL imq_key_literals(JSON_ARRAY(JSON_ARRAY('', v_class)),
             JSON_ARRAY(JSON_ARRAY(0, SUBSTRING_INDEX(SUBSTRING_INDEX(p_ident, ',', v_k), ',', -1))), v_literal);
         SET p_condition = CONCAT(p_condition, '{table}.`', REPLACE(REPLACE(v_name, '`', '``'), '{', CHAR(0 USING utf8mb4)),
             '` <=> ', v_literal, ' AND ');

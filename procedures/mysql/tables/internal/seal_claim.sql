@@ -1,17 +1,14 @@
 -- seal_claim: end a claim: drop entries whose rows were not written, and return the others.
--- Arguments:   p_batch_key (from mq_open_claim), p_written (a JSON array of the entries whose rows were set to
+-- Arguments:   p_batch_key (from imq_open_claim), p_written (a JSON array of the entries whose rows were set to
 --              active_value), p_rows ('[id,row],...'), p_scanned (1: the claim started at the table's start; NULL: it found
 --              no new rows)
 -- Returns:     id, key, row, attempt, batch_key, lease_until: the result set of claim_rows
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     CALL mq_seal_claim(v_key, '[17,18]', v_rows, 1);
 
-DROP PROCEDURE IF EXISTS mq_seal_claim;
+DROP PROCEDURE IF EXISTS imq_seal_claim;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_seal_claim(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_seal_claim(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
     IN p_written longtext CHARACTER SET utf8mb4,
     IN p_rows longtext CHARACTER SET utf8mb4,

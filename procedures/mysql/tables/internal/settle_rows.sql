@@ -4,15 +4,12 @@
 --              an attempt; refused: the error when the new status could not be written), p_gone (a JSON array of the entries
 --              whose rows are gone), p_rest (1: the other rows of the batch are done)
 -- Returns:     p_failed, p_dead, p_gone_count
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     CALL mq_settle_rows(v_key, '[[17,30,"busy",null]]', NULL, 1, v_failed, v_dead, v_gone);
 
-DROP PROCEDURE IF EXISTS mq_settle_rows;
+DROP PROCEDURE IF EXISTS imq_settle_rows;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_settle_rows(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_settle_rows(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
     IN p_items longtext CHARACTER SET utf8mb4,
     IN p_gone longtext CHARACTER SET utf8mb4,

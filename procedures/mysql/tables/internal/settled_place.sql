@@ -1,16 +1,14 @@
 -- settled_place: return the order value up to which rows of a table without a status may be claimed.
--- Arguments:   p_batch_key (from mq_open_claim), p_highest (the highest order value now; NULL: it was not read)
+-- Arguments:   p_batch_key (from imq_open_claim), p_highest (the highest order value now; NULL: it was not read)
 -- Returns:     p_settled: the highest order value of late_seconds ago, NULL when there is none yet; p_wanted: 1 when the
 --              caller must call again with p_highest
--- Errors:      none
 -- Transaction: joins the caller's, which has locked the polling table's row
--- Example:     CALL mq_settled_place(v_key, NULL, v_settled, v_wanted);
 
-DROP PROCEDURE IF EXISTS mq_settled_place;
+DROP PROCEDURE IF EXISTS imq_settled_place;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_settled_place(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_settled_place(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
     IN p_highest longtext CHARACTER SET utf8mb4,
     OUT p_settled longtext CHARACTER SET utf8mb4,

@@ -1,15 +1,13 @@
 -- take_due: claim the rows whose retry is due.
--- Arguments:   p_shape (from mq_polled_shape), p_batch_key and p_due (from mq_open_claim)
+-- Arguments:   p_shape (from imq_polled_shape), p_batch_key and p_due (from imq_open_claim)
 -- Returns:     p_rows: '[id,row],...' of the claimed rows; NULL when there are none
--- Errors:      those of the user's table
 -- Transaction: joins the caller's; skips rows that others have locked
--- Example:     CALL mq_take_due(v_shape, v_key, v_due, v_rows);
 
-DROP PROCEDURE IF EXISTS mq_take_due;
+DROP PROCEDURE IF EXISTS imq_take_due;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_due(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_take_due(
     IN p_shape longtext CHARACTER SET utf8mb4,
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
     IN p_due longtext CHARACTER SET utf8mb4,
@@ -54,24 +52,24 @@ BEGIN
         IF v_items IS NOT NULL THEN
             SET v_found = NULL, v_there = NULL, v_is = IF(v_flag, '{is_active}', '{is_ready}');
             IF v_keys <> '' THEN
-                CALL mq_key_literals(v_columns, v_items, v_literals);
-                CALL mq_run_template(p_shape, REPLACE(REPLACE(v_find, '{is}', v_is), '{literals}', v_literals), v_nothing);
+                CALL imq_key_literals(v_columns, v_items, v_literals);
+                CALL imq_run_template(p_shape, REPLACE(REPLACE(v_find, '{is}', v_is), '{literals}', v_literals), v_nothing);
                 SET v_found = @mq_found;
-                CALL mq_run_template(p_shape, REPLACE(REPLACE(v_see, '{is}', v_is), '{literals}', v_literals), v_nothing);
+                CALL imq_run_template(p_shape, REPLACE(REPLACE(v_see, '{is}', v_is), '{literals}', v_literals), v_nothing);
                 SET v_there = @mq_found;
             ELSE
                 OPEN c_groups;
                 SET v_end = 0;
                 FETCH c_groups INTO v_each, v_copies;
                 WHILE NOT v_end DO
-                    CALL mq_row_condition(p_shape, v_each, v_condition);
+                    CALL imq_row_condition(p_shape, v_each, v_condition);
                     SET v_condition = CONCAT(v_condition, ' AND ', v_is);
-                    CALL mq_run_template(p_shape,
+                    CALL imq_run_template(p_shape,
                         REPLACE(REPLACE(v_find_each, '{copies}', v_copies), '{condition}', v_condition), v_nothing);
                     IF @mq_n > 0 THEN
                         SET v_found = CONCAT_WS(',', v_found, JSON_ARRAY(v_each, @mq_found, CAST(@mq_n AS signed)));
                     END IF;
-                    CALL mq_run_template(p_shape,
+                    CALL imq_run_template(p_shape,
                         REPLACE(REPLACE(v_see_each, '{copies}', v_copies), '{condition}', v_condition), v_nothing);
                     SET v_there = CONCAT_WS(',', v_there, JSON_ARRAY(v_each, CAST(@mq_n AS signed)));
                     SET v_end = 0;
@@ -80,10 +78,10 @@ BEGIN
                 CLOSE c_groups;
                 SET v_found = CONCAT('[', NULLIF(v_found, ''), ']'), v_there = CONCAT('[', NULLIF(v_there, ''), ']');
             END IF;
-            CALL mq_hold_due(p_batch_key, v_flag, p_due, COALESCE(v_found, '[]'), v_there, v_taken, v_dying);
+            CALL imq_hold_due(p_batch_key, v_flag, p_due, COALESCE(v_found, '[]'), v_there, v_taken, v_dying);
             SET p_rows = NULLIF(CONCAT_WS(',', p_rows, v_taken), '');
             IF v_dying IS NOT NULL THEN
-                CALL mq_fail_rows(p_shape, p_batch_key, v_dying, 0, v_failed, v_dead, v_gone);
+                CALL imq_fail_rows(p_shape, p_batch_key, v_dying, 0, v_failed, v_dead, v_gone);
             END IF;
         END IF;
         SET v_flag = v_flag + 1;

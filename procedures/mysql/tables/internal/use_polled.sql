@@ -1,15 +1,11 @@
 -- use_polled: refuse a caller without the rights that an action on a polling table needs.
 -- Arguments:   p_name, p_action (read, claim, or change: an operator's change)
--- Returns:     nothing
--- Errors:      50005 not_found, 50006 unsuitable_table
--- Transaction: reads only
--- Example:     CALL mq_use_polled('orders', 'claim');
 
-DROP PROCEDURE IF EXISTS mq_use_polled;
+DROP PROCEDURE IF EXISTS imq_use_polled;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_use_polled(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_use_polled(
     IN p_name longtext CHARACTER SET utf8mb4,
     IN p_action varchar(6) CHARACTER SET ascii
 )
@@ -24,9 +20,9 @@ BEGIN
     INTO v_schema, v_table, v_maker, v_rights
     FROM mq_polled WHERE name = p_name;
     IF v_table IS NULL THEN
-        CALL mq_raise_error('not_found', CONCAT('name: no table is adopted as ', LEFT(p_name, 80)));
+        CALL imq_raise_error('not_found', CONCAT('name: no table is adopted as ', LEFT(p_name, 80)));
     END IF;
-    CALL mq_require_use(v_schema, v_table, v_rights, v_maker);
+    CALL imq_require_use(v_schema, v_table, v_rights, v_maker);
 END//
 
 DELIMITER ;

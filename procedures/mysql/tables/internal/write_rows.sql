@@ -1,17 +1,15 @@
 -- write_rows: set the status of the rows of entries, or delete them; row by row when one statement for all fails.
--- Arguments:   p_shape (from mq_polled_shape), p_items (a JSON array of [id, ident]), p_from and p_to (literals of the
+-- Arguments:   p_shape (from imq_polled_shape), p_items (a JSON array of [id, ident]), p_from and p_to (literals of the
 --              status that the queue left and of the new one, '' for NULL), p_do (set, delete, or lock: only lock)
 -- Returns:     p_written: a JSON array of the entries whose rows were written; p_refused: a JSON array of [id, error]; NULL
 --              when there are none. The rows of all others are gone
--- Errors:      errors that concern all rows: a missing right, a deadlock, a timeout, no space
 -- Transaction: joins the caller's; waits for transactions that have locked these rows
--- Example:     CALL mq_write_rows(v_shape, '[[17,"1"],[18,"2"]]', '', '', 'delete', v_written, v_refused);
 
-DROP PROCEDURE IF EXISTS mq_write_rows;
+DROP PROCEDURE IF EXISTS imq_write_rows;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_write_rows(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_write_rows(
     IN p_shape longtext CHARACTER SET utf8mb4,
     IN p_items longtext CHARACTER SET utf8mb4,
     IN p_from longtext CHARACTER SET utf8mb4,
@@ -50,7 +48,7 @@ BEGIN
     SELECT s.columns_, s.keys_, s.status INTO v_columns, v_keys, v_status
     FROM JSON_TABLE(p_shape, '$' COLUMNS (columns_ longtext CHARACTER SET utf8mb4 PATH '$.columns',
         keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys', status longtext CHARACTER SET utf8mb4 PATH '$.status')) AS s;
-    -- Only literals and texts of this file are filled in here: mq_run_template fills in the names last.
+    -- Only literals and texts of this file are filled in here: imq_run_template fills in the names last.
     SET v_where = IF(v_status = '', '', IF(p_from = '', 'AND {status} IS NULL', CONCAT('AND {status} = ', p_from))),
         v_lock = REPLACE(v_lock, '{where}', v_where),
         v_write = REPLACE(REPLACE(v_write, '{where}', v_where), '{to}', IF(p_to = '', 'NULL', p_to)),
@@ -58,8 +56,8 @@ BEGIN
         v_list = p_items, p_written = NULL, p_refused = NULL;
 
     IF v_keys <> '' THEN
-        CALL mq_key_literals(v_columns, p_items, v_literals);
-        CALL mq_run_template(p_shape, REPLACE(v_lock, '{literals}', v_literals), v_count);
+        CALL imq_key_literals(v_columns, p_items, v_literals);
+        CALL imq_run_template(p_shape, REPLACE(v_lock, '{literals}', v_literals), v_count);
         -- UNION ALL with a window function: a join would read JSON_TABLE once per row.
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(m.id, m.ident) ORDER BY m.id), ']'),
             CONCAT('[', GROUP_CONCAT(m.id ORDER BY m.id), ']')
@@ -78,7 +76,7 @@ BEGIN
         WHERE m.id IS NOT NULL AND m.found = 1;
         IF v_list IS NOT NULL AND p_do <> 'lock' THEN
             IF JSON_LENGTH(v_list) < JSON_LENGTH(p_items) THEN
-                CALL mq_key_literals(v_columns, v_list, v_literals);
+                CALL imq_key_literals(v_columns, v_list, v_literals);
             END IF;
             BEGIN
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -92,7 +90,7 @@ BEGIN
                     END IF;
                     -- The table refuses at least one row: the loop below finds out which.
                 END;
-                CALL mq_run_template(p_shape, REPLACE(v_write, '{literals}', v_literals), v_count);
+                CALL imq_run_template(p_shape, REPLACE(v_write, '{literals}', v_literals), v_count);
                 SET p_written = v_ids, v_list = NULL;
             END;
         ELSEIF v_list IS NOT NULL THEN
@@ -105,7 +103,7 @@ BEGIN
         SET v_end = 0;
         FETCH c_groups INTO v_each, v_copies, v_members;
         WHILE NOT v_end DO
-            CALL mq_row_condition(p_shape, v_each, v_condition);
+            CALL imq_row_condition(p_shape, v_each, v_condition);
             SET v_text = NULL;
             BEGIN
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -116,7 +114,7 @@ BEGIN
                         RESIGNAL;
                     END IF;
                 END;
-                CALL mq_run_template(p_shape,
+                CALL imq_run_template(p_shape,
                     REPLACE(REPLACE(v_write_each, '{copies}', v_copies), '{condition}', v_condition), v_count);
                 SET v_count = IF(p_do = 'lock', @mq_found, v_count);
             END;

@@ -1,15 +1,11 @@
 -- lock_bindings: make calls that change bindings wait for each other; row locks alone could deadlock.
--- Arguments:   none
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; locks the row of the default policy, which no other call locks
--- Example:     CALL mq_lock_bindings();
 
-DROP PROCEDURE IF EXISTS mq_lock_bindings;
+DROP PROCEDURE IF EXISTS imq_lock_bindings;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_lock_bindings(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_lock_bindings(
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA

@@ -1,15 +1,12 @@
 -- require_topic: refuse a text that is not a topic, or not a pattern of topics.
 -- Arguments:   p_argument (its name in the contract), p_topic, p_wildcards (1: a pattern, in which a word may be * or #)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     CALL mq_require_topic('pattern', 'orders.*.paid', 1);
 
-DROP PROCEDURE IF EXISTS mq_require_topic;
+DROP PROCEDURE IF EXISTS imq_require_topic;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_require_topic(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_topic(
     IN p_argument varchar(200) CHARACTER SET utf8mb4,
     IN p_topic longtext CHARACTER SET utf8mb4,
     IN p_wildcards tinyint
@@ -18,12 +15,12 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_word varchar(100) CHARACTER SET utf8mb4 DEFAULT '[^.*#"\\\\[:space:][:cntrl:]]+';
-    CALL mq_require_name(p_argument, p_topic, 0);
+    CALL imq_require_name(p_argument, p_topic, 0);
     IF p_wildcards THEN
         SET v_word = CONCAT('([*]|#|', v_word, ')');
     END IF;
     IF p_topic NOT REGEXP CONCAT('^', v_word, '([.]', v_word, ')*\\z') THEN
-        CALL mq_raise_error('invalid_argument', CONCAT(p_argument, ': must be words separated by dots',
+        CALL imq_raise_error('invalid_argument', CONCAT(p_argument, ': must be words separated by dots',
             IF(p_wildcards, '; a word may be * or #', ', without *, #, quotes, backslashes or white space')));
     END IF;
 END//

@@ -2,18 +2,16 @@
 -- Arguments:   p_topic (a topic or a pattern)
 -- Returns:     p_path: for each word a dot and a hash of 32 digits; in a pattern, * becomes a wildcard for one such hash,
 --              and # becomes %
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     CALL mq_topic_path('orders.*.paid', v_path);
 --
 -- Each word begins with a dot, which occurs nowhere else, and all words have the same length: so % cannot match a part of
 -- a word. LIKE backtracks only to the last %, so its time is bounded; that of a regular expression is not.
 
-DROP PROCEDURE IF EXISTS mq_topic_path;
+DROP PROCEDURE IF EXISTS imq_topic_path;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_topic_path(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_topic_path(
     IN p_topic varchar(200) CHARACTER SET utf8mb4,
     OUT p_path text CHARACTER SET ascii
 )

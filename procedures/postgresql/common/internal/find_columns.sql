@@ -2,11 +2,9 @@
 -- Arguments:   p_argument (its name in the contract), p_table (the table's oid), p_columns (names as written in SQL,
 --              separated by commas)
 -- Returns:     n (position in the argument), name, quoted (for SQL), type, nullable, attnum (number in the catalog)
--- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog only
--- Example:     SELECT * FROM mq.find_columns('key_columns', 'shop.orders'::regclass, 'region, "Order no"');
 
-CREATE OR REPLACE FUNCTION mq.find_columns(
+CREATE OR REPLACE FUNCTION mq_internal.find_columns(
     p_argument text,
     p_table oid,
     p_columns text
@@ -23,7 +21,7 @@ SET search_path = mq, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    v_names text[] := mq.split_names(p_argument, p_columns, ',', 100);
+    v_names text[] := mq_internal.split_names(p_argument, p_columns, ',', 100);
     v_bad text;
 BEGIN
     SELECT l.name INTO v_bad
@@ -31,7 +29,7 @@ BEGIN
     GROUP BY l.name HAVING count(*) > 1
     ORDER BY min(l.n) LIMIT 1;
     IF v_bad IS NOT NULL THEN
-        PERFORM mq.raise_error('invalid_argument', format('%s: names column %s twice', p_argument, v_bad));
+        PERFORM mq_internal.raise_error('invalid_argument', format('%s: names column %s twice', p_argument, v_bad));
     END IF;
     RETURN QUERY
         SELECT l.n, l.name, quote_ident(l.name), format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, a.attnum
@@ -46,7 +44,7 @@ BEGIN
     )
     ORDER BY l.n LIMIT 1;
     IF v_bad IS NOT NULL THEN
-        PERFORM mq.raise_error('invalid_argument', format('%s: the table has no column %s', p_argument, v_bad));
+        PERFORM mq_internal.raise_error('invalid_argument', format('%s: the table has no column %s', p_argument, v_bad));
     END IF;
 END
 $$;

@@ -1,11 +1,9 @@
 -- find_one_column: the one column that an argument names.
 -- Arguments:   p_argument (its name in the contract), p_table (the table's oid), p_column (as written in SQL; NULL: none)
 -- Returns:     its name as in the catalog; NULL: the argument is NULL
--- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog
--- Example:     SELECT mq.find_one_column('status_column', 'shop.orders'::regclass, 'status');
 
-CREATE OR REPLACE FUNCTION mq.find_one_column(
+CREATE OR REPLACE FUNCTION mq_internal.find_one_column(
     p_argument text,
     p_table oid,
     p_column text
@@ -18,9 +16,9 @@ BEGIN
     IF p_column IS NULL THEN
         RETURN NULL;
     END IF;
-    SELECT array_agg(c.name) INTO v_names FROM mq.find_columns(p_argument, p_table, p_column) AS c;
+    SELECT array_agg(c.name) INTO v_names FROM mq_internal.find_columns(p_argument, p_table, p_column) AS c;
     IF cardinality(v_names) <> 1 THEN
-        PERFORM mq.raise_error('invalid_argument', p_argument || ': must name exactly one column');
+        PERFORM mq_internal.raise_error('invalid_argument', p_argument || ': must name exactly one column');
     END IF;
     RETURN v_names[1];
 END

@@ -3,11 +3,9 @@
 --              schema is public)
 -- Returns:     id (its oid), kind (r, or p: partitioned), table_schema, table_name, quoted (for SQL), label (for error
 --              texts: the name, with the schema unless it is public)
--- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: reads the catalog only
--- Example:     SELECT * FROM mq.find_table('table', 'shop.orders');
 
-CREATE OR REPLACE FUNCTION mq.find_table(
+CREATE OR REPLACE FUNCTION mq_internal.find_table(
     p_argument text,
     p_table text,
     OUT id oid,
@@ -21,7 +19,7 @@ LANGUAGE plpgsql
 SET search_path = mq, pg_temp
 AS $$
 DECLARE
-    v_names text[] := mq.split_names(p_argument, p_table, '.', 2);
+    v_names text[] := mq_internal.split_names(p_argument, p_table, '.', 2);
     v_persistence "char";
 BEGIN
     table_schema := CASE cardinality(v_names) WHEN 1 THEN 'public' ELSE v_names[1] END;
@@ -33,12 +31,12 @@ BEGIN
     JOIN pg_namespace AS n ON n.oid = c.relnamespace
     WHERE n.nspname = table_schema AND c.relname = table_name;
     IF id IS NULL THEN
-        PERFORM mq.raise_error('not_found', format('%s: there is no table %s', p_argument, label));
+        PERFORM mq_internal.raise_error('not_found', format('%s: there is no table %s', p_argument, label));
     ELSIF kind NOT IN ('r', 'p') OR v_persistence = 't' THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s is not an ordinary table, but a view, a temporary table or '
+        PERFORM mq_internal.raise_error('unsuitable_table', format('%s is not an ordinary table, but a view, a temporary table or '
             'the like', label));
     ELSIF table_schema IN ('mq', 'information_schema') OR table_schema ~ '^pg_' THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s is a table of the queue or of the system', label));
+        PERFORM mq_internal.raise_error('unsuitable_table', format('%s is a table of the queue or of the system', label));
     END IF;
 END
 $$;

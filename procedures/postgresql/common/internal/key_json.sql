@@ -1,11 +1,8 @@
 -- key_json: the SQL expression for the key, as JSON, of row r of a watched table.
 -- Arguments:   p_label (the table's name in messages), p_relation (the table whose trigger fired)
 -- Returns:     an expression
--- Errors:      none, even after changes of the table's columns: its writers must not fail
--- Transaction: reads only
--- Example:     SELECT mq.key_json('stock', 'stock'::regclass);
 
-CREATE OR REPLACE FUNCTION mq.key_json(
+CREATE OR REPLACE FUNCTION mq_internal.key_json(
     p_label text,
     p_relation oid
 ) RETURNS text
@@ -28,10 +25,10 @@ BEGIN
     IF v_json IS NOT NULL THEN
         RETURN v_json;
     END IF;
-    v_names := mq.primary_key(p_relation);
+    v_names := mq_internal.primary_key(p_relation);
     IF v_names IS NULL THEN
         RETURN quote_literal('{}') || '::text';
     END IF;
-    RETURN mq.plain_json(p_relation, v_names, 'r');
+    RETURN mq_internal.plain_json(p_relation, v_names, 'r');
 END
 $$;

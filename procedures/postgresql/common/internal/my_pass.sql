@@ -1,9 +1,7 @@
 -- my_pass: one proof per table and right of the current role, for the queue's own functions.
 -- Arguments:   none; query by id (the table's oid), need (the right) and written (the column to be written; '': none)
 -- Returns:     id, need, written, pass (the proof)
--- Errors:      none
 -- Transaction: reads the catalog only; a pass is valid only in this session's current transaction
--- Example:     SELECT pass FROM mq.my_pass WHERE id = 'shop.orders'::regclass AND need = 'read' AND written = '';
 --
 -- A SECURITY DEFINER function cannot determine its caller. session_user is the login; it is not the role whose rights
 -- count if autovacuum evaluates an index, or if another SECURITY DEFINER function makes the call. In a view, current_user

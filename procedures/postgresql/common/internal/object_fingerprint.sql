@@ -1,14 +1,11 @@
 -- object_fingerprint: a hash of an object's definition in the catalog, to detect changes made by hand.
--- Arguments:   p_name (a function or view of schema mq)
+-- Arguments:   p_name (a function of schema mq or mq_internal, or a view)
 -- Returns:     32 hexadecimal digits; NULL when there is no such object
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT name FROM mq.installed WHERE fingerprint <> mq.object_fingerprint(name);
 --
 -- One query calls it for some hundred objects. With a low jit_above_cost PostgreSQL would compile each call: hence jit =
 -- off.
 
-CREATE OR REPLACE FUNCTION mq.object_fingerprint(
+CREATE OR REPLACE FUNCTION mq_internal.object_fingerprint(
     p_name text
 ) RETURNS text
 LANGUAGE sql
@@ -20,7 +17,7 @@ AS $$
     FROM (
         SELECT pg_get_functiondef(p.oid)
         FROM pg_proc AS p
-        WHERE p.pronamespace = 'mq'::regnamespace AND p.proname = p_name
+        WHERE p.pronamespace IN ('mq'::regnamespace, 'mq_internal'::regnamespace) AND p.proname = p_name
         UNION ALL
         SELECT pg_get_viewdef(c.oid)
         FROM pg_class AS c

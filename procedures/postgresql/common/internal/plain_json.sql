@@ -2,15 +2,13 @@
 -- Arguments:   p_table (the table's oid), p_columns (names as in the catalog, in output order), p_alias (the row's alias
 --              in the statement)
 -- Returns:     the expression
--- Errors:      none
 -- Transaction: reads the catalog only
--- Example:     SELECT mq.plain_json('shop.orders'::regclass, ARRAY['id'], 'r');
 --
 -- Built-in types become JSON as usual. A value of any other type becomes a text from the type's output function, which
 -- only a superuser can create; to_json would call a cast created by the type's owner. Common key types are concatenated
 -- as texts, because the expression runs for each changed row and row_to_json takes three times as long.
 
-CREATE OR REPLACE FUNCTION mq.plain_json(
+CREATE OR REPLACE FUNCTION mq_internal.plain_json(
     p_table oid,
     p_columns text[],
     p_alias text

@@ -1,11 +1,8 @@
 -- primary_key: the columns of a table's primary key.
 -- Arguments:   p_relation (the table)
 -- Returns:     the names in the order of the key; NULL when there is no primary key
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT mq.primary_key('stock'::regclass);
 
-CREATE OR REPLACE FUNCTION mq.primary_key(
+CREATE OR REPLACE FUNCTION mq_internal.primary_key(
     p_relation oid
 ) RETURNS text[]
 LANGUAGE plpgsql

@@ -1,11 +1,9 @@
 -- raise_error: raise a numbered error of the contract.
 -- Arguments:   p_name (the error's name), p_detail (the argument and its limit)
 -- Returns:     never
--- Errors:      the named error: its number is the SQLSTATE, its message is 'name: detail'
 -- Transaction: the caller's statement is undone
--- Example:     SELECT mq.raise_error('invalid_argument', 'size: must be 1 to 10,000');
 
-CREATE OR REPLACE FUNCTION mq.raise_error(
+CREATE OR REPLACE FUNCTION mq_internal.raise_error(
     p_name text,
     p_detail text
 ) RETURNS void

@@ -2,11 +2,9 @@
 -- Arguments:   p_failures (one per line: id,retry_after_seconds,error; a line that does not begin with two such fields
 --              continues the error above it)
 -- Returns:     id, retry (NULL: the queue's backoff), error (of several lines: cut at 4,000 characters)
--- Errors:      50002 invalid_argument, naming the line
 -- Transaction: reads nothing
--- Example:     SELECT * FROM mq.read_failures(E'17,30,busy\n18,-1,"two\\nlines"');
 
-CREATE OR REPLACE FUNCTION mq.read_failures(
+CREATE OR REPLACE FUNCTION mq_internal.read_failures(
     p_failures text
 ) RETURNS TABLE (
     id bigint,
@@ -35,7 +33,7 @@ BEGIN
         v_parts := regexp_match(v_line.line, '^([0-9]{1,18}),(-1|[0-9]{0,9}),(.*)$');
         IF v_parts IS NULL OR nullif(v_parts[2], '')::bigint > 315360000 THEN
             IF v_quoted OR v_line.line ~ '^[0-9]+,[-0-9]*,' THEN
-                PERFORM mq.raise_error('invalid_argument', format('failures: line %s: must be id,retry_after_seconds,error '
+                PERFORM mq_internal.raise_error('invalid_argument', format('failures: line %s: must be id,retry_after_seconds,error '
                     || 'where retry_after_seconds is empty, -1, or 0 to 315,360,000', v_line.n));
             END IF;
             IF char_length(error) < c_error THEN
@@ -56,7 +54,7 @@ BEGIN
             BEGIN
                 error := error::json #>> '{}';
             EXCEPTION WHEN data_exception THEN
-                PERFORM mq.raise_error('invalid_argument', format('failures: line %s: the error begins with a double '
+                PERFORM mq_internal.raise_error('invalid_argument', format('failures: line %s: the error begins with a double '
                     || 'quote and is not a JSON string that this database can hold', v_line.n));
             END;
         END IF;

@@ -1,11 +1,9 @@
 -- reader_name: a name for a process that passed none: its application name, or else its role, and its process id.
 -- Arguments:   p_name (NULL: make one)
 -- Returns:     a name of at most 200 characters
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.reader_name(NULL);
 
-CREATE OR REPLACE FUNCTION mq.reader_name(
+CREATE OR REPLACE FUNCTION mq_internal.reader_name(
     p_name text
 ) RETURNS text
 LANGUAGE sql

@@ -1,11 +1,9 @@
 -- relation_of: find a table by its name, without any right on it.
 -- Arguments:   p_schema, p_name (as in the catalog)
 -- Returns:     its oid; NULL when there is no such table
--- Errors:      none
 -- Transaction: reads the catalog only
--- Example:     SELECT mq.relation_of('shop', 'orders');
 
-CREATE OR REPLACE FUNCTION mq.relation_of(
+CREATE OR REPLACE FUNCTION mq_internal.relation_of(
     p_schema text,
     p_name text
 ) RETURNS oid

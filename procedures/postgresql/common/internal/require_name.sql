@@ -1,11 +1,8 @@
 -- require_name: refuse a type, key or name that is not 1 to 200 characters long.
 -- Arguments:   p_argument (its name in the contract), p_value, p_optional (NULL is allowed)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     SELECT mq.require_name('type', 'email', false);
 
-CREATE OR REPLACE FUNCTION mq.require_name(
+CREATE OR REPLACE FUNCTION mq_internal.require_name(
     p_argument text,
     p_value text,
     p_optional boolean
@@ -16,6 +13,6 @@ BEGIN
     IF p_value IS NULL AND p_optional OR char_length(p_value) BETWEEN 1 AND 200 THEN
         RETURN;
     END IF;
-    PERFORM mq.raise_error('invalid_argument', p_argument || ': must be 1 to 200 characters');
+    PERFORM mq_internal.raise_error('invalid_argument', p_argument || ': must be 1 to 200 characters');
 END
 $$;

@@ -1,11 +1,8 @@
 -- require_range: refuse a number outside its limits; NULL passes and means the default.
 -- Arguments:   p_argument (its name in the contract), p_value, p_low, p_high
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     SELECT mq.require_range('size', 10, 1, 10000);
 
-CREATE OR REPLACE FUNCTION mq.require_range(
+CREATE OR REPLACE FUNCTION mq_internal.require_range(
     p_argument text,
     p_value bigint,
     p_low bigint,
@@ -15,7 +12,7 @@ LANGUAGE plpgsql
 AS $$
 BEGIN
     IF p_value NOT BETWEEN p_low AND p_high THEN
-        PERFORM mq.raise_error('invalid_argument', format('%s: must be %s to %s', p_argument,
+        PERFORM mq_internal.raise_error('invalid_argument', format('%s: must be %s to %s', p_argument,
             trim(to_char(p_low, '9,999,999,999,999,999')), trim(to_char(p_high, '9,999,999,999,999,999'))));
     END IF;
 END

@@ -1,12 +1,8 @@
 -- require_read_committed: refuse a transaction of another isolation level, for create_feed and for queues that are ordered or
 --                         have limits.
--- Arguments:   none
--- Returns:     nothing
--- Errors:      50001 wrong_isolation
 -- Transaction: must be READ COMMITTED: each statement must see what others have committed
--- Example:     SELECT mq.require_read_committed();
 
-CREATE OR REPLACE FUNCTION mq.require_read_committed(
+CREATE OR REPLACE FUNCTION mq_internal.require_read_committed(
 ) RETURNS void
 LANGUAGE plpgsql
 AS $$
@@ -15,7 +11,7 @@ BEGIN
     -- would hide that message. A claim takes a lock and then counts the active messages; a snapshot would hide what
     -- others have claimed.
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
-        PERFORM mq.raise_error('wrong_isolation', format('create_feed, and queues that are ordered or have limits, need READ COMMITTED, not %s: '
+        PERFORM mq_internal.raise_error('wrong_isolation', format('create_feed, and queues that are ordered or have limits, need READ COMMITTED, not %s: '
             'SET TRANSACTION ISOLATION LEVEL READ COMMITTED', upper(current_setting('transaction_isolation'))));
     END IF;
 END

@@ -1,12 +1,9 @@
 -- require_rights: refuse a caller without the right that its call needs on a table, or that sees only some of its rows.
 -- Arguments:   p_table (the table's oid), p_need (a need of my_pass), p_written (the column that is written; '':
 --              none)
--- Returns:     nothing
--- Errors:      50006 unsuitable_table, with the GRANT to run
 -- Transaction: reads the catalog only
--- Example:     SELECT mq.require_rights('shop.orders'::regclass, 'write', 'status');
 
-CREATE OR REPLACE FUNCTION mq.require_rights(
+CREATE OR REPLACE FUNCTION mq_internal.require_rights(
     p_table oid,
     p_need text,
     p_written text
@@ -28,11 +25,11 @@ BEGIN
         AND (p_need NOT LIKE '%delete' OR has_table_privilege(p_table, 'DELETE') AND has_any_column_privilege(p_table, 'UPDATE'))
         AND (p_need NOT LIKE 'write%' AND p_need <> 'publish' OR has_column_privilege(p_table, p_written, 'UPDATE')))
     THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s must hold %s on %s: GRANT %2$s ON %3$s TO %I', current_user, v_rights,
+        PERFORM mq_internal.raise_error('unsuitable_table', format('%s must hold %s on %s: GRANT %2$s ON %3$s TO %I', current_user, v_rights,
             v_table.quoted, current_user) || CASE WHEN v_schema THEN '' ELSE format('; GRANT USAGE ON SCHEMA %I TO %I',
             v_table.schema, current_user) END);
     ELSIF p_need NOT IN ('show', 'publish', 'watch') AND row_security_active(p_table) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('row security on %s hides rows from %s, and the queue would treat hidden rows '
+        PERFORM mq_internal.raise_error('unsuitable_table', format('row security on %s hides rows from %s, and the queue would treat hidden rows '
             'as deleted: use a role with BYPASSRLS, or the owner of the table', v_table.quoted, current_user));
     END IF;
 END

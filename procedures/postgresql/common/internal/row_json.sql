@@ -2,14 +2,12 @@
 -- Arguments:   p_table (the table's oid), p_columns (names as in the catalog, in output order; NULL: all), p_alias (the
 --              row's alias in the statement)
 -- Returns:     the expression
--- Errors:      none
 -- Transaction: reads the catalog only
--- Example:     SELECT mq.row_json('shop.orders'::regclass, NULL, 't');
 --
 -- The caller that executes it must set timezone = 'UTC', extra_float_digits = 1 and intervalstyle = 'postgres', as a
 -- function does with SET clauses: the texts of times and floats depend on the session.
 
-CREATE OR REPLACE FUNCTION mq.row_json(
+CREATE OR REPLACE FUNCTION mq_internal.row_json(
     p_table oid,
     p_columns text[],
     p_alias text

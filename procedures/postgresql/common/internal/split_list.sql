@@ -1,11 +1,9 @@
 -- split_list: split a list in the contract's format into its items.
 -- Arguments:   p_argument (its name in the contract), p_list
 -- Returns:     n (the line's number), item (a line; the value of a line that is a JSON string); no row for an empty line
--- Errors:      50002 invalid_argument, naming the line
 -- Transaction: reads nothing
--- Example:     SELECT * FROM mq.split_list('bodies', E'{"a":1}\n"two\\nlines"');
 
-CREATE OR REPLACE FUNCTION mq.split_list(
+CREATE OR REPLACE FUNCTION mq_internal.split_list(
     p_argument text,
     p_list text
 ) RETURNS TABLE (
@@ -31,7 +29,7 @@ EXCEPTION WHEN data_exception THEN
         BEGIN
             PERFORM v_line.line::json #>> '{}';
         EXCEPTION WHEN data_exception THEN
-            PERFORM mq.raise_error('invalid_argument', format(
+            PERFORM mq_internal.raise_error('invalid_argument', format(
                 '%s: line %s begins with a double quote and is not a JSON string that this database can hold: %s',
                 p_argument, v_line.n, SQLERRM));
         END;

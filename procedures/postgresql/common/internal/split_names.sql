@@ -1,11 +1,9 @@
 -- split_names: split an argument into names, as the catalog stores them.
 -- Arguments:   p_argument (its name in the contract), p_names, p_separator ('.' or ','), p_most (the most names allowed)
 -- Returns:     the names: a plain name in small letters, a name in double quotes unchanged
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     SELECT mq.split_names('key_columns', 'region, "Order no"', ',', 100);
 
-CREATE OR REPLACE FUNCTION mq.split_names(
+CREATE OR REPLACE FUNCTION mq_internal.split_names(
     p_argument text,
     p_names text,
     p_separator text,
@@ -39,7 +37,7 @@ BEGIN
             v_rest := v_parts[3];
         END LOOP;
     END IF;
-    PERFORM mq.raise_error('invalid_argument', p_argument || CASE p_separator
+    PERFORM mq_internal.raise_error('invalid_argument', p_argument || CASE p_separator
         WHEN '.' THEN ': must be table or schema.table'
         ELSE format(': must be 1 to %s names of columns, separated by commas', p_most)
     END || '; at most 200 characters per name; put a name that is not a plain identifier in double quotes');

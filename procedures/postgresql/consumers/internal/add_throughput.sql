@@ -1,12 +1,8 @@
 -- add_throughput: add to a consumer's figures of a type and a minute; the first call of a minute deletes old reports.
 -- Arguments:   p_type, p_reader, p_at (a time in that minute), p_sent, p_completed, p_failed, p_dead, p_waited_ms,
 --              p_busy_ms
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT mq.add_throughput('email', 'worker-1', clock_timestamp(), 0, 120, 3, 0, 400, 9500);
 
-CREATE OR REPLACE FUNCTION mq.add_throughput(
+CREATE OR REPLACE FUNCTION mq_internal.add_throughput(
     p_type text,
     p_reader text,
     p_at timestamptz,
@@ -35,6 +31,6 @@ BEGIN
     ON CONFLICT (minute, type, reader) DO UPDATE
     SET sent = t.sent + p_sent, completed = t.completed + p_completed, failed = t.failed + p_failed, dead = t.dead + p_dead,
         waited_ms = t.waited_ms + p_waited_ms, busy_ms = t.busy_ms + p_busy_ms;
-    PERFORM mq.forget_reports(clock_timestamp());
+    PERFORM mq_internal.forget_reports(clock_timestamp());
 END
 $$;

@@ -1,11 +1,8 @@
 -- forget_reports: delete figures older than a day, and consumers that stopped an hour ago or are silent for a day.
--- Arguments:   p_now
 -- Returns:     nothing; a call deletes at most 1,000 rows of each
--- Errors:      none
 -- Transaction: joins the caller's; skips rows that others have locked
--- Example:     SELECT mq.forget_reports(clock_timestamp());
 
-CREATE OR REPLACE FUNCTION mq.forget_reports(
+CREATE OR REPLACE FUNCTION mq_internal.forget_reports(
     p_now timestamptz
 ) RETURNS void
 LANGUAGE plpgsql

@@ -2,11 +2,8 @@
 -- Arguments:   p_type, p_reader, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
 --              p_next_seconds (0: the consumer stops)
 -- Returns:     the number of dead letters since the last report
--- Errors:      50002 invalid_argument
--- Transaction: joins the caller's
--- Example:     SELECT mq.save_report('email', 'worker-1', clock_timestamp(), 120, 3, NULL, 9500, 400, 10);
 
-CREATE OR REPLACE FUNCTION mq.save_report(
+CREATE OR REPLACE FUNCTION mq_internal.save_report(
     p_type text,
     p_reader text,
     p_now timestamptz,
@@ -35,7 +32,7 @@ BEGIN
     SELECT * INTO v_old FROM mq.consumer AS c WHERE c.type = p_type AND c.reader = p_reader FOR UPDATE;
     IF NOT FOUND THEN
         IF (SELECT count(*) FROM (SELECT FROM mq.consumer AS c WHERE c.type = p_type LIMIT c_most) AS c) = c_most THEN
-            PERFORM mq.raise_error('invalid_argument', format('reader: this queue has %s consumers already', c_most));
+            PERFORM mq_internal.raise_error('invalid_argument', format('reader: this queue has %s consumers already', c_most));
         END IF;
         -- Another process may have the same name: the second one continues with the first one's row.
         INSERT INTO mq.consumer (started_at, reported_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type, reader)

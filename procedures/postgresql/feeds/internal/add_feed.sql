@@ -1,11 +1,9 @@
 -- add_feed: store a new feed, for a caller with the right to publish it.
 -- Arguments:   p_new (its row of mq.feed), p_pass (see my_pass)
 -- Returns:     1; 0 when the same feed already exists
--- Errors:      50001 wrong_isolation, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's, which must be READ COMMITTED
--- Example:     SELECT mq.add_feed(v_new, v_pass);
 
-CREATE OR REPLACE FUNCTION mq.add_feed(
+CREATE OR REPLACE FUNCTION mq_internal.add_feed(
     p_new mq.feed,
     p_pass text
 ) RETURNS integer
@@ -17,9 +15,9 @@ AS $$
 DECLARE
     v_feed mq.feed;
 BEGIN
-    PERFORM mq.require_pass(p_pass, mq.relation_of(p_new.table_schema, p_new.table_name), 'publish', p_new.sync_column);
+    PERFORM mq_internal.require_pass(p_pass, mq_internal.relation_of(p_new.table_schema, p_new.table_name), 'publish', p_new.sync_column);
     -- A snapshot could have shown an older highest number.
-    PERFORM mq.require_read_committed();
+    PERFORM mq_internal.require_read_committed();
     p_new.created_at := clock_timestamp();
     INSERT INTO mq.feed SELECT p_new.* ON CONFLICT DO NOTHING;
     IF FOUND THEN
@@ -32,10 +30,10 @@ BEGIN
     ORDER BY f.name = p_new.name DESC
     LIMIT 1;
     IF v_feed.name <> p_new.name THEN
-        PERFORM mq.raise_error('unsuitable_table', format('sync_column: already used by feed %s', v_feed.name));
+        PERFORM mq_internal.raise_error('unsuitable_table', format('sync_column: already used by feed %s', v_feed.name));
     ELSIF (v_feed.table_schema, v_feed.table_name, v_feed.sync_column, v_feed.key_columns)
         IS DISTINCT FROM (p_new.table_schema, p_new.table_name, p_new.sync_column, p_new.key_columns) THEN
-        PERFORM mq.raise_error('already_exists', format('feed: %s exists with other columns or another table: drop_feed first',
+        PERFORM mq_internal.raise_error('already_exists', format('feed: %s exists with other columns or another table: drop_feed first',
             p_new.name));
     END IF;
     RETURN 0;

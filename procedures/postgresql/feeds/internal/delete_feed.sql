@@ -1,11 +1,9 @@
 -- delete_feed: delete a feed and its consumers, for a caller with the right to publish the feed.
 -- Arguments:   p_feed, p_pass (see my_pass): for reading if the sync column is gone; not needed if the table is gone
 -- Returns:     1; 0 when there is no such feed
--- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's; waits for open transactions that have published this feed
--- Example:     SELECT mq.delete_feed('orders', v_pass);
 
-CREATE OR REPLACE FUNCTION mq.delete_feed(
+CREATE OR REPLACE FUNCTION mq_internal.delete_feed(
     p_feed text,
     p_pass text
 ) RETURNS integer
@@ -20,10 +18,10 @@ DECLARE
     v_written text;
 BEGIN
     SELECT * INTO v_feed FROM mq.feed WHERE name = p_feed;
-    v_table := mq.any_relation_of(v_feed.table_schema, v_feed.table_name);
+    v_table := mq_internal.any_relation_of(v_feed.table_schema, v_feed.table_name);
     IF v_table IS NOT NULL THEN
-        v_written := mq.sync_column(v_table, v_feed.sync_column);
-        PERFORM mq.require_pass(p_pass, v_table, CASE v_written WHEN '' THEN 'show' ELSE 'publish' END, v_written);
+        v_written := mq_internal.sync_column(v_table, v_feed.sync_column);
+        PERFORM mq_internal.require_pass(p_pass, v_table, CASE v_written WHEN '' THEN 'show' ELSE 'publish' END, v_written);
     END IF;
     DELETE FROM mq.feed WHERE name = p_feed;
     IF NOT FOUND THEN

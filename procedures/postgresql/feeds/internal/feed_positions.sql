@@ -1,11 +1,8 @@
 -- feed_positions: list the positions of a feed's consumers.
 -- Arguments:   p_feed, p_consumer (NULL: all)
 -- Returns:     consumer, position, moved_at
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT * FROM mq.feed_positions('orders', 'search');
 
-CREATE OR REPLACE FUNCTION mq.feed_positions(
+CREATE OR REPLACE FUNCTION mq_internal.feed_positions(
     p_feed text,
     p_consumer text
 ) RETURNS TABLE (

@@ -1,11 +1,7 @@
 -- feed_settings: return a feed's settings, which every caller may read: they hold no data of the table.
--- Arguments:   p_feed
 -- Returns:     the row of mq.feed; all NULL when there is no such feed
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT * FROM mq.feed_settings('orders');
 
-CREATE OR REPLACE FUNCTION mq.feed_settings(
+CREATE OR REPLACE FUNCTION mq_internal.feed_settings(
     p_feed text
 ) RETURNS mq.feed
 LANGUAGE plpgsql

@@ -2,12 +2,8 @@
 -- Arguments:   p_feed, p_need (show or publish: see my_pass)
 -- Returns:     last_number, id (the table's oid), label, source (the table, for FROM), sync (the column, quoted), keys
 --              (names), quoted (the keys of a row t, quoted, separated by commas), schema, pass (see my_pass)
--- Errors:      50005 not_found (no feed, or its table was dropped), 50006 unsuitable_table (a column was dropped or became
---              a computed one, or the caller lacks the right)
--- Transaction: reads only
--- Example:     SELECT * FROM mq.find_feed('orders', 'show');
 
-CREATE OR REPLACE FUNCTION mq.find_feed(
+CREATE OR REPLACE FUNCTION mq_internal.find_feed(
     p_feed text,
     p_need text,
     OUT last_number bigint,
@@ -28,13 +24,13 @@ DECLARE
     v_found record;
     v_lost text;
 BEGIN
-    v_feed := mq.feed_settings(p_feed);
+    v_feed := mq_internal.feed_settings(p_feed);
     IF v_feed.name IS NULL THEN
-        PERFORM mq.raise_error('not_found', format('feed: there is no feed %s', p_feed));
+        PERFORM mq_internal.raise_error('not_found', format('feed: there is no feed %s', p_feed));
     END IF;
     last_number := v_feed.last_number;
     keys := v_feed.key_columns;
-    SELECT * INTO v_found FROM mq.find_table('table', format('%I.%I', v_feed.table_schema, v_feed.table_name));
+    SELECT * INTO v_found FROM mq_internal.find_table('table', format('%I.%I', v_feed.table_schema, v_feed.table_name));
     id := v_found.id;
     label := v_found.label;
     -- ONLY: the unique index does not cover rows of inheriting tables.
@@ -45,13 +41,13 @@ BEGIN
     FROM unnest(keys || v_feed.sync_column) AS c (name)
     WHERE NOT EXISTS (
         SELECT FROM pg_attribute AS a WHERE a.attrelid = v_found.id AND a.attname = c.name AND a.attnum > 0
-    ) OR c.name = v_feed.sync_column AND mq.sync_column(v_found.id, c.name) = ''
+    ) OR c.name = v_feed.sync_column AND mq_internal.sync_column(v_found.id, c.name) = ''
     LIMIT 1;
     IF v_lost IS NOT NULL THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s has no column %s any more%s: drop_feed, then create_feed again',
+        PERFORM mq_internal.raise_error('unsuitable_table', format('%s has no column %s any more%s: drop_feed, then create_feed again',
             label, v_lost, CASE v_lost WHEN v_feed.sync_column THEN ', or it is computed or no bigint' ELSE '' END));
     END IF;
-    PERFORM mq.require_rights(v_found.id, p_need, CASE p_need WHEN 'publish' THEN v_feed.sync_column ELSE '' END);
+    PERFORM mq_internal.require_rights(v_found.id, p_need, CASE p_need WHEN 'publish' THEN v_feed.sync_column ELSE '' END);
     pass := (
         SELECT m.pass FROM mq.my_pass AS m
         WHERE m.id = v_found.id AND m.need = p_need AND m.written = CASE p_need WHEN 'publish' THEN v_feed.sync_column ELSE '' END

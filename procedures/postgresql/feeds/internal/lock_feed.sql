@@ -1,11 +1,9 @@
 -- lock_feed: lock a feed's counter, for a caller with the right to publish the feed.
 -- Arguments:   p_feed, p_pass (see my_pass)
 -- Returns:     last_number
--- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; publishers of one feed wait for each other
--- Example:     SELECT mq.lock_feed('orders', v_feed.pass);
 
-CREATE OR REPLACE FUNCTION mq.lock_feed(
+CREATE OR REPLACE FUNCTION mq_internal.lock_feed(
     p_feed text,
     p_pass text
 ) RETURNS bigint
@@ -19,11 +17,11 @@ DECLARE
 BEGIN
     SELECT * INTO v_feed FROM mq.feed WHERE name = p_feed;
     IF FOUND THEN
-        PERFORM mq.require_pass(p_pass, mq.relation_of(v_feed.table_schema, v_feed.table_name), 'publish', v_feed.sync_column);
+        PERFORM mq_internal.require_pass(p_pass, mq_internal.relation_of(v_feed.table_schema, v_feed.table_name), 'publish', v_feed.sync_column);
         SELECT * INTO v_feed FROM mq.feed WHERE name = p_feed FOR NO KEY UPDATE;
     END IF;
     IF NOT FOUND THEN
-        PERFORM mq.raise_error('not_found', format('feed: there is no feed %s', p_feed));
+        PERFORM mq_internal.raise_error('not_found', format('feed: there is no feed %s', p_feed));
     END IF;
     RETURN v_feed.last_number;
 END

@@ -1,11 +1,9 @@
 -- move_consumer: move a consumer's position, for a caller with the right to read the feed.
 -- Arguments:   p_feed, p_consumer, p_position, p_back (false: forward only; true: back only), p_pass (see my_pass)
 -- Returns:     the consumer's position now
--- Errors:      50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for other calls that move the same consumer
--- Example:     SELECT mq.move_consumer('orders', 'search', 17, false, v_pass);
 
-CREATE OR REPLACE FUNCTION mq.move_consumer(
+CREATE OR REPLACE FUNCTION mq_internal.move_consumer(
     p_feed text,
     p_consumer text,
     p_position bigint,
@@ -23,12 +21,12 @@ DECLARE
     v_position bigint;
 BEGIN
     SELECT * INTO v_feed FROM mq.feed WHERE name = p_feed;
-    PERFORM mq.require_pass(p_pass, mq.relation_of(v_feed.table_schema, v_feed.table_name), 'show', '');
+    PERFORM mq_internal.require_pass(p_pass, mq_internal.relation_of(v_feed.table_schema, v_feed.table_name), 'show', '');
     IF p_back THEN
         SELECT c.position INTO v_position
         FROM mq.feed_consumer AS c WHERE c.feed = p_feed AND c.consumer = p_consumer FOR NO KEY UPDATE;
         IF p_position NOT BETWEEN 0 AND coalesce(v_position, 0) THEN
-            PERFORM mq.raise_error('invalid_argument', format('position: must be 0 to %s, the consumer''s position',
+            PERFORM mq_internal.raise_error('invalid_argument', format('position: must be 0 to %s, the consumer''s position',
                 coalesce(v_position, 0)));
         END IF;
         UPDATE mq.feed_consumer AS c SET position = p_position, moved_at = clock_timestamp()
@@ -36,7 +34,7 @@ BEGIN
         RETURN p_position;
     ELSIF p_position IS NULL OR p_position NOT BETWEEN 0 AND v_feed.last_number THEN
         -- A consumer past the last number would miss the rows numbered later.
-        PERFORM mq.raise_error('invalid_argument', format('position: must be 0 to %s, the feed''s last number',
+        PERFORM mq_internal.raise_error('invalid_argument', format('position: must be 0 to %s, the feed''s last number',
             v_feed.last_number));
     END IF;
     INSERT INTO mq.feed_consumer AS c (feed, consumer, position, moved_at)

@@ -1,11 +1,7 @@
 -- move_feed: advance a feed's counter, for a caller with the right to publish the feed.
 -- Arguments:   p_feed, p_pass (see my_pass), p_last (last_number, as lock_feed returned it), p_count (numbers given)
--- Returns:     nothing
--- Errors:      50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     SELECT mq.move_feed('orders', v_feed.pass, 17, 100);
 
-CREATE OR REPLACE FUNCTION mq.move_feed(
+CREATE OR REPLACE FUNCTION mq_internal.move_feed(
     p_feed text,
     p_pass text,
     p_last bigint,
@@ -17,10 +13,10 @@ SET search_path = mq, pg_temp
 SET jit = off
 AS $$
 BEGIN
-    PERFORM mq.lock_feed(p_feed, p_pass);
+    PERFORM mq_internal.lock_feed(p_feed, p_pass);
     UPDATE mq.feed SET last_number = p_last + p_count WHERE name = p_feed AND last_number = p_last AND p_count >= 0;
     IF NOT FOUND THEN
-        PERFORM mq.raise_error('not_found', format('feed: the counter of %s is not at %s any more', p_feed, p_last));
+        PERFORM mq_internal.raise_error('not_found', format('feed: the counter of %s is not at %s any more', p_feed, p_last));
     END IF;
 END
 $$;

@@ -1,11 +1,8 @@
 -- show_feeds: return the rows of feed_stats, which every caller may read: they hold no data of the tables.
 -- Arguments:   p_feed (NULL: all), p_unpublished (for the column of that name)
 -- Returns:     the columns of feed_stats
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT * FROM mq.show_feeds(NULL, NULL);
 
-CREATE OR REPLACE FUNCTION mq.show_feeds(
+CREATE OR REPLACE FUNCTION mq_internal.show_feeds(
     p_feed text,
     p_unpublished bigint
 ) RETURNS TABLE (

@@ -1,13 +1,11 @@
 -- sync_column: whether a table still has the sync column of its feed.
 -- Arguments:   p_table (the table's oid), p_name (of the column, as in the catalog)
 -- Returns:     the name; '': there is no such column, or it is computed or has another type than bigint
--- Errors:      none
 -- Transaction: reads the catalog only
--- Example:     SELECT mq.sync_column('shop.orders'::regclass, 'sync');
 --
 -- A computed column and a domain's CHECK are programs of the table's owner.
 
-CREATE OR REPLACE FUNCTION mq.sync_column(
+CREATE OR REPLACE FUNCTION mq_internal.sync_column(
     p_table oid,
     p_name text
 ) RETURNS text

@@ -3,11 +3,9 @@
 --              exact), p_now
 -- Returns:     type; first and second: the messages that are ready, due and delayed, active and expired, or dead; oldest:
 --              the smallest run_at of ready or due messages; NULL: none
--- Errors:      none
 -- Transaction: reads only: each index entry once, but of a type with more than p_cap entries at most twice p_cap
--- Example:     SELECT * FROM mq.count_types('ready', NULL, 10000, clock_timestamp());
 
-CREATE OR REPLACE FUNCTION mq.count_types(
+CREATE OR REPLACE FUNCTION mq_internal.count_types(
     p_table text,
     p_type text,
     p_cap bigint,

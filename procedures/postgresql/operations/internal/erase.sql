@@ -2,11 +2,9 @@
 -- Arguments:   p_queue (the queue's policy), p_ids (messages of that type), p_states (the states to delete from: N, E or
 --              NE)
 -- Returns:     the number of deleted messages; messages that are held or are being claimed at this moment stay
--- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group)
 -- Transaction: joins the caller's; never waits for a claim
--- Example:     SELECT mq.erase(mq.policy('email'), ARRAY[17], 'NE');
 
-CREATE OR REPLACE FUNCTION mq.erase(
+CREATE OR REPLACE FUNCTION mq_internal.erase(
     p_queue mq.queue,
     p_ids bigint[],
     p_states text
@@ -28,7 +26,7 @@ DECLARE
 BEGIN
     IF p_states LIKE '%N%' THEN
         IF p_queue.grouped THEN
-            PERFORM mq.require_read_committed();
+            PERFORM mq_internal.require_read_committed();
             SELECT array_agg(DISTINCT coalesce(m.group_key, '')) INTO v_groups FROM mq.message AS m WHERE m.id = ANY (p_ids);
             WITH gone AS (
                 DELETE FROM mq.grouped
@@ -51,7 +49,7 @@ BEGIN
             v_gone := coalesce(v_gone, '{}');
         END IF;
         -- In a queue with groups, delete only the tickets of messages that are already deleted.
-        v_rows := mq.lock_places(p_queue.type, CASE WHEN p_queue.grouped THEN v_gone ELSE p_ids END, 'infinity');
+        v_rows := mq_internal.lock_places(p_queue.type, CASE WHEN p_queue.grouped THEN v_gone ELSE p_ids END, 'infinity');
         WITH gone AS (
             DELETE FROM mq.ready WHERE ctid = ANY (v_rows) RETURNING id
         )
@@ -83,7 +81,7 @@ BEGIN
     IF v_groups IS NOT NULL THEN
         -- The deleted message may have been a group's first message in a retry delay, or the one with its group's ticket.
         DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (v_gone) ORDER BY id));
-        PERFORM mq.issue_tickets(p_queue.type, v_groups);
+        PERFORM mq_internal.issue_tickets(p_queue.type, v_groups);
     END IF;
     RETURN cardinality(v_gone);
 END

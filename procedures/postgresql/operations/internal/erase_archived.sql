@@ -1,11 +1,9 @@
 -- erase_archived: delete archived messages, the oldest of each partition first.
 -- Arguments:   p_type (NULL: all), p_before (only messages completed earlier), p_size (the most messages to delete)
 -- Returns:     the number of deleted messages
--- Errors:      none
 -- Transaction: joins the caller's; skips rows that another call is deleting
--- Example:     SELECT mq.erase_archived('email', 'infinity', 10000);
 
-CREATE OR REPLACE FUNCTION mq.erase_archived(
+CREATE OR REPLACE FUNCTION mq_internal.erase_archived(
     p_type text,
     p_before timestamptz,
     p_size bigint

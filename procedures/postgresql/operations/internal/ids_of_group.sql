@@ -1,12 +1,8 @@
 -- ids_of_group: the ids of a group's messages, from a bounded search.
--- Arguments:   p_type, p_group_key, p_size
 -- Returns:     the lowest p_size ids found: all due messages of a queue with groups, and other messages among the first
 --              10,000 of each state
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT mq.ids_of_group('invoice', 'customer-17', 10);
 
-CREATE OR REPLACE FUNCTION mq.ids_of_group(
+CREATE OR REPLACE FUNCTION mq_internal.ids_of_group(
     p_type text,
     p_group_key text,
     p_size bigint

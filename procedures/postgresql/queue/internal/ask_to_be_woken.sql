@@ -1,14 +1,11 @@
 -- ask_to_be_woken: ask senders to notify listeners of a type for the next 15 seconds.
--- Arguments:   p_type
 -- Returns:     nothing; if another session is doing the same, nothing is written
--- Errors:      none
 -- Transaction: joins the caller's; never waits
--- Example:     SELECT mq.ask_to_be_woken('email');
 --
 -- The lock is a row lock, not an advisory lock: any role that can connect could hold an advisory lock and prevent all
 -- notifications.
 
-CREATE OR REPLACE FUNCTION mq.ask_to_be_woken(
+CREATE OR REPLACE FUNCTION mq_internal.ask_to_be_woken(
     p_type text
 ) RETURNS void
 LANGUAGE plpgsql
@@ -21,7 +18,7 @@ BEGIN
     PERFORM FROM mq.waiter WHERE type = p_type FOR UPDATE SKIP LOCKED;
     IF FOUND THEN
         UPDATE mq.waiter SET wait_until = v_until WHERE type = p_type;
-    ELSIF NOT EXISTS (SELECT FROM mq.waiter WHERE type = p_type) AND mq.lock_group(p_type, E'\nwaiter') THEN
+    ELSIF NOT EXISTS (SELECT FROM mq.waiter WHERE type = p_type) AND mq_internal.lock_group(p_type, E'\nwaiter') THEN
         -- Without the lock, an INSERT would wait for another INSERT of the same type, which has no row to lock yet.
         INSERT INTO mq.waiter AS w (type, wait_until)
         VALUES (p_type, v_until)

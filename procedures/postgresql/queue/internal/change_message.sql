@@ -3,16 +3,14 @@
 --              p_priority, p_body, p_headers (as in the call)
 -- Returns:     1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is due later
 --              already
--- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group)
 -- Transaction: joins the caller's; waits for another change of the message, never for a claim
--- Example:     SELECT mq.change_message(mq.policy('email'), 17, 'replace', now(), now(), 0::smallint, '{}', NULL);
 --
 -- The message is locked first: two calls for it run one after the other. A claimed or dead message is not locked: its
 -- consumer would have to wait for the caller to finish it. The message is removed from its position as erase does it, in
 -- the same order. Then it is inserted where a new message with this run_at goes. If its group was blocked by this message,
 -- the group is unblocked.
 
-CREATE OR REPLACE FUNCTION mq.change_message(
+CREATE OR REPLACE FUNCTION mq_internal.change_message(
     p_queue mq.queue,
     p_id bigint,
     p_on_conflict text,
@@ -37,7 +35,7 @@ DECLARE
     v_place record;
 BEGIN
     IF p_queue.grouped THEN
-        PERFORM mq.require_read_committed();
+        PERFORM mq_internal.require_read_committed();
     END IF;
     SELECT m.run_at, m.priority, coalesce(m.group_key, '') AS group_key INTO v_message
     FROM mq.message AS m
@@ -55,7 +53,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN 0;
     END IF;
-    v_place := mq.leave_place(p_queue, p_id, v_message.group_key, CASE WHEN v_replace THEN 'infinity' ELSE p_run_at END,
+    v_place := mq_internal.leave_place(p_queue, p_id, v_message.group_key, CASE WHEN v_replace THEN 'infinity' ELSE p_run_at END,
         v_message.run_at);
     IF v_place.attempts IS NULL THEN
         RETURN 0;
@@ -78,16 +76,16 @@ BEGIN
     ELSE
         INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
         VALUES (p_run_at, p_id, v_message.priority, v_place.attempts, p_queue.type, true);
-        PERFORM mq.lower_ring(p_queue.type, p_id);
+        PERFORM mq_internal.lower_ring(p_queue.type, p_id);
     END IF;
     IF p_run_at < p_now THEN
-        PERFORM mq.lower_mark(p_queue.type);
+        PERFORM mq_internal.lower_mark(p_queue.type);
     END IF;
     IF p_queue.grouped THEN
         DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (ARRAY[p_id]) ORDER BY id));
-        PERFORM mq.issue_tickets(p_queue.type, ARRAY[v_message.group_key]);
+        PERFORM mq_internal.issue_tickets(p_queue.type, ARRAY[v_message.group_key]);
     END IF;
-    PERFORM mq.wake(p_queue.type);
+    PERFORM mq_internal.wake(p_queue.type);
     RETURN 1;
 END
 $$;

@@ -2,11 +2,8 @@
 -- Arguments:   p_queue (the policy), p_size, p_reader, p_lease_seconds (NULL: the policy's)
 -- Returns:     the new row of mq.batch, with ids in order of priority, run_at, id; NULL when nothing is ready, no limit
 --              allows it, or the queue is paused
--- Errors:      50001 wrong_isolation (ordered queues and queues with limits)
--- Transaction: joins the caller's
--- Example:     SELECT * FROM mq.claim(mq.policy('email'), 10, 'worker-1', 60);
 
-CREATE OR REPLACE FUNCTION mq.claim(
+CREATE OR REPLACE FUNCTION mq_internal.claim(
     p_queue mq.queue,
     p_size bigint,
     p_reader text,
@@ -22,18 +19,18 @@ BEGIN
         RETURN NULL;
     END IF;
     IF p_queue.max_active > 0 OR p_queue.rate > 0 THEN
-        v_size := mq.allowance(p_queue, p_size);
+        v_size := mq_internal.allowance(p_queue, p_size);
         IF v_size = 0 THEN
             RETURN NULL;
         END IF;
     END IF;
-    v_picked := mq.pick(p_queue, v_size, false);
+    v_picked := mq_internal.pick(p_queue, v_size, false);
     IF v_picked.picked IS NULL THEN
         RETURN NULL;
     END IF;
     IF p_queue.rate > 0 THEN
-        PERFORM mq.spend(p_queue, cardinality(v_picked.picked));
+        PERFORM mq_internal.spend(p_queue, cardinality(v_picked.picked));
     END IF;
-    RETURN mq.hold(p_queue, v_picked.picked, v_picked.attempts, p_reader, p_lease_seconds);
+    RETURN mq_internal.hold(p_queue, v_picked.picked, v_picked.attempts, p_reader, p_lease_seconds);
 END
 $$;

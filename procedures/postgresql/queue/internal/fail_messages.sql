@@ -2,11 +2,8 @@
 -- Arguments:   p_queue (the policy), p_reader, and in parallel arrays: p_ids, p_attempts (the number of this attempt),
 --              p_retries (seconds; NULL: the policy's backoff; -1: dead-letter it now), p_errors (cut to 4,000 characters)
 -- Returns:     the ids of the new dead letters; NULL when there are none
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT mq.fail_messages(mq.policy('email'), 'worker-1', ARRAY[17], ARRAY[1], ARRAY[30], ARRAY['busy']);
 
-CREATE OR REPLACE FUNCTION mq.fail_messages(
+CREATE OR REPLACE FUNCTION mq_internal.fail_messages(
     p_queue mq.queue,
     p_reader text,
     p_ids bigint[],
@@ -36,17 +33,17 @@ BEGIN
         SELECT id, v_now + make_interval(secs => delay), priority, attempt, type, error FROM failed WHERE NOT dies
     ), died AS (
         INSERT INTO mq.dead (id, died_at, attempts, type, reader, error, error_group)
-        SELECT id, v_now, attempt, type, p_reader, error, mq.error_group(error) FROM failed WHERE dies
+        SELECT id, v_now, attempt, type, p_reader, error, mq_internal.error_group(error) FROM failed WHERE dies
         RETURNING id
     )
     SELECT array_agg(id) INTO v_dead FROM died;
     IF p_queue.grouped AND NOT p_queue.ordered THEN
-        PERFORM mq.free_groups(p_queue.type, p_ids);
+        PERFORM mq_internal.free_groups(p_queue.type, p_ids);
     ELSIF p_queue.ordered AND v_dead IS NOT NULL THEN
         -- The messages that will be retried block their groups.
-        PERFORM mq.free_groups(p_queue.type, v_dead);
+        PERFORM mq_internal.free_groups(p_queue.type, v_dead);
     END IF;
-    PERFORM mq.wake(p_queue.type);
+    PERFORM mq_internal.wake(p_queue.type);
     RETURN v_dead;
 END
 $$;

@@ -3,11 +3,8 @@
 -- Arguments:   p_queue (the policy), p_size (of the claim), p_full_scan (also check expired claims and schedules),
 --              p_promoted_to (no message due before this time is delayed), p_now, p_long (a longer scan is repeated)
 -- Returns:     promoted_to (new value), scanned (the duration of the scan)
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT * FROM mq.fill_ring(mq.policy('crawl'), 10, true, '-infinity', clock_timestamp(), '0.3 ms');
 
-CREATE OR REPLACE FUNCTION mq.fill_ring(
+CREATE OR REPLACE FUNCTION mq_internal.fill_ring(
     p_queue mq.queue,
     p_size bigint,
     p_full_scan boolean,
@@ -38,13 +35,13 @@ BEGIN
         EXIT WHEN scanned < p_long;
     END LOOP;
     IF v_expired THEN
-        PERFORM mq.rescue(p_queue, c_rescue);
+        PERFORM mq_internal.rescue(p_queue, c_rescue);
     END IF;
     IF p_full_scan AND EXISTS (SELECT FROM mq.schedule WHERE type = p_queue.type) THEN
-        PERFORM mq.send_due(p_queue.type, v_promote);
+        PERFORM mq_internal.send_due(p_queue.type, v_promote);
     END IF;
     promoted_to := p_now - c_late;
-    IF v_due AND (mq.promote(p_queue, p_promoted_to, p_now, v_promote)).moved = v_promote THEN
+    IF v_due AND (mq_internal.promote(p_queue, p_promoted_to, p_now, v_promote)).moved = v_promote THEN
         promoted_to := p_promoted_to;
     END IF;
 END

@@ -1,11 +1,6 @@
 -- free_groups: unblock groups of a grouped queue after their messages were finished or dead-lettered.
--- Arguments:   p_type, p_ids
--- Returns:     nothing
--- Errors:      50001 wrong_isolation
--- Transaction: joins the caller's
--- Example:     SELECT mq.free_groups('invoice', ARRAY[17]);
 
-CREATE OR REPLACE FUNCTION mq.free_groups(
+CREATE OR REPLACE FUNCTION mq_internal.free_groups(
     p_type text,
     p_ids bigint[]
 ) RETURNS void
@@ -14,7 +9,7 @@ AS $$
 DECLARE
     v_groups text[];
 BEGIN
-    PERFORM mq.require_read_committed();
+    PERFORM mq_internal.require_read_committed();
     -- A claim that drops tickets of a blocked group holds its lock rows FOR SHARE until it commits. This DELETE waits for
     -- the claim, and the search for the group's next message follows.
     WITH freed AS (
@@ -25,7 +20,7 @@ BEGIN
     )
     SELECT array_agg(group_key) INTO v_groups FROM freed;
     IF v_groups IS NOT NULL THEN
-        PERFORM mq.issue_tickets(p_type, v_groups);
+        PERFORM mq_internal.issue_tickets(p_type, v_groups);
     END IF;
 END
 $$;

@@ -2,13 +2,11 @@
 -- Arguments:   p_full_at (when it was to be full; NULL: it is full), p_now, p_count (tokens to spend), p_rate,
 --              p_rate_seconds
 -- Returns:     the time; with a p_count of 1, this time minus p_rate_seconds is when the bucket has a token
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.full_after(NULL, now(), 3, 10, 5);
 --
 -- Whole microseconds, rounded up: rounding never allows an extra message.
 
-CREATE OR REPLACE FUNCTION mq.full_after(
+CREATE OR REPLACE FUNCTION mq_internal.full_after(
     p_full_at timestamptz,
     p_now timestamptz,
     p_count bigint,

@@ -2,11 +2,9 @@
 -- Arguments:   p_queue (the policy, with max_active or rate)
 -- Returns:     room: true or false; next_at: the latest time at which a limit allows the next message, as far as known
 --              (next token or end of a lease); NULL when one is allowed now
--- Errors:      none
 -- Transaction: reads only, without locks
--- Example:     SELECT * FROM mq.has_room(mq.policy('email'));
 
-CREATE OR REPLACE FUNCTION mq.has_room(
+CREATE OR REPLACE FUNCTION mq_internal.has_room(
     p_queue mq.queue,
     OUT room boolean,
     OUT next_at timestamptz
@@ -21,7 +19,7 @@ DECLARE
     v_batch record;
 BEGIN
     IF p_queue.rate > 0 THEN
-        SELECT mq.full_after(full_at, v_now, 1, p_queue.rate, p_queue.rate_seconds)
+        SELECT mq_internal.full_after(full_at, v_now, 1, p_queue.rate, p_queue.rate_seconds)
             - make_interval(secs => p_queue.rate_seconds)
         INTO next_at
         FROM mq.limited

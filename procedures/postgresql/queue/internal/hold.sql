@@ -1,11 +1,8 @@
 -- hold: store picked messages as a batch with a new batch key and a lease.
 -- Arguments:   p_queue (the policy), p_ids and p_attempts (parallel arrays), p_reader, p_lease_seconds (NULL: the policy's)
 -- Returns:     the new row of mq.batch
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT * FROM mq.hold(mq.policy('email'), ARRAY[17], ARRAY[1], 'worker-1', 60);
 
-CREATE OR REPLACE FUNCTION mq.hold(
+CREATE OR REPLACE FUNCTION mq_internal.hold(
     p_queue mq.queue,
     p_ids bigint[],
     p_attempts smallint[],

@@ -1,11 +1,8 @@
 -- is_busy: whether a group is blocked: it has no free place, or its first message waits for a retry or a token.
 -- Arguments:   p_queue (the policy), p_group_key ('' or NULL for none)
 -- Returns:     true or false
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT mq.is_busy(mq.policy('invoice'), 'customer-7');
 
-CREATE OR REPLACE FUNCTION mq.is_busy(
+CREATE OR REPLACE FUNCTION mq_internal.is_busy(
     p_queue mq.queue,
     p_group_key text
 ) RETURNS boolean

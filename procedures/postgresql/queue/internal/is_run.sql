@@ -1,11 +1,9 @@
 -- is_run: whether the ids of a batch are a run: each id is the one before it plus 1.
 -- Arguments:   p_ids (two or more, in claim order)
 -- Returns:     true or false; one scan of an index range returns the messages of a run, in this order
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.is_run(ARRAY[17, 18, 19]);
 
-CREATE OR REPLACE FUNCTION mq.is_run(
+CREATE OR REPLACE FUNCTION mq_internal.is_run(
     p_ids bigint[]
 ) RETURNS boolean
 LANGUAGE plpgsql

@@ -1,14 +1,11 @@
 -- join_group: add the message of a ticket to its group, if the message is ready and not in the group yet.
 -- Arguments:   p_type, p_group_key ('' for messages without one), p_id, p_attempts
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which holds the group's lock (lock_group)
--- Example:     SELECT mq.join_group('invoice', 'customer-7', 17, 0::smallint);
 --
 -- A message outside its group is active, failed or finished, and stays outside. Or a transaction sent it before it could
 -- see that the queue is grouped: then it is added now.
 
-CREATE OR REPLACE FUNCTION mq.join_group(
+CREATE OR REPLACE FUNCTION mq_internal.join_group(
     p_type text,
     p_group_key text,
     p_id bigint,

@@ -3,11 +3,9 @@
 --              queue it is compared with p_before if the message is due)
 -- Returns:     attempts (NULL: nothing was removed, or another transaction is claiming the message) and error of the last
 --              attempt
--- Errors:      none
 -- Transaction: joins the caller's; never waits
--- Example:     SELECT * FROM mq.leave_place(mq.policy('email'), 17, '', 'infinity', now());
 
-CREATE OR REPLACE FUNCTION mq.leave_place(
+CREATE OR REPLACE FUNCTION mq_internal.leave_place(
     p_queue mq.queue,
     p_id bigint,
     p_group_key text,
@@ -30,11 +28,11 @@ BEGIN
         ))
         RETURNING g.attempts INTO attempts;
         IF FOUND THEN
-            PERFORM mq.drop_tickets(p_queue.type, ARRAY[p_id]);
+            PERFORM mq_internal.drop_tickets(p_queue.type, ARRAY[p_id]);
             RETURN;
         END IF;
     ELSE
-        v_rows := mq.lock_places(p_queue.type, ARRAY[p_id], p_before);
+        v_rows := mq_internal.lock_places(p_queue.type, ARRAY[p_id], p_before);
         DELETE FROM mq.ready AS r WHERE r.ctid = ANY (v_rows) RETURNING r.attempts INTO attempts;
         IF FOUND THEN
             RETURN;

@@ -1,11 +1,9 @@
 -- lock_places: lock the rows of mq.ready that belong to messages, and skip rows that another transaction has locked.
 -- Arguments:   p_type, p_ids (messages of that type; NULL: none), p_before (only rows with an earlier run_at)
 -- Returns:     the ctid of each row
--- Errors:      none
 -- Transaction: joins the caller's; never waits
--- Example:     SELECT mq.lock_places('email', ARRAY[17], 'infinity');
 
-CREATE OR REPLACE FUNCTION mq.lock_places(
+CREATE OR REPLACE FUNCTION mq_internal.lock_places(
     p_type text,
     p_ids bigint[],
     p_before timestamptz

@@ -1,11 +1,6 @@
 -- lower_mark: make the next claim a full scan, if messages became ready below a low-water mark.
--- Arguments:   p_type
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT mq.lower_mark('email');
 
-CREATE OR REPLACE FUNCTION mq.lower_mark(
+CREATE OR REPLACE FUNCTION mq_internal.lower_mark(
     p_type text
 ) RETURNS void
 LANGUAGE plpgsql

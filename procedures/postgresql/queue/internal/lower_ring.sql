@@ -1,11 +1,7 @@
 -- lower_ring: lower the low-water mark of a ring when a message becomes ready below it.
 -- Arguments:   p_type, p_id (the lowest id that became ready)
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT mq.lower_ring('crawl', 17);
 
-CREATE OR REPLACE FUNCTION mq.lower_ring(
+CREATE OR REPLACE FUNCTION mq_internal.lower_ring(
     p_type text,
     p_id bigint
 ) RETURNS void

@@ -4,11 +4,8 @@
 --              the claim)
 -- Returns:     promoted_to (every message due until then is promoted), lowered_to (the earliest run_at among promoted
 --              messages; infinity: none), mark_lowered (a mark is later than that)
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT * FROM mq.make_ready(q, 10, false, 17, NULL, now()) FROM mq.policy('email') AS q;
 
-CREATE OR REPLACE FUNCTION mq.make_ready(
+CREATE OR REPLACE FUNCTION mq_internal.make_ready(
     p_queue mq.queue,
     p_size bigint,
     p_take boolean,
@@ -29,17 +26,17 @@ DECLARE
 BEGIN
     IF p_promoted_to IS NULL THEN
         IF EXISTS (SELECT FROM mq.batch WHERE type = p_queue.type AND lease_until <= p_now) THEN
-            PERFORM mq.rescue(p_queue, v_rescue);
+            PERFORM mq_internal.rescue(p_queue, v_rescue);
         END IF;
         IF EXISTS (SELECT FROM mq.schedule WHERE type = p_queue.type) THEN
-            PERFORM mq.send_due(p_queue.type, v_promote);
+            PERFORM mq_internal.send_due(p_queue.type, v_promote);
         END IF;
     END IF;
     promoted_to := coalesce(p_promoted_to, '-infinity');
     lowered_to := 'infinity';
     mark_lowered := false;
     IF EXISTS (SELECT FROM mq.delayed WHERE type = p_queue.type AND run_at > promoted_to AND run_at <= p_now) THEN
-        v_due := mq.promote(p_queue, promoted_to, p_now, v_promote);
+        v_due := mq_internal.promote(p_queue, promoted_to, p_now, v_promote);
         promoted_to := CASE WHEN v_due.moved < v_promote THEN p_now ELSE '-infinity' END;
         lowered_to := coalesce(v_due.first_run_at, 'infinity');
         mark_lowered := EXISTS (

@@ -1,9 +1,6 @@
 -- move_to_ring: in steps, add the messages of a type that its ring does not see yet to the index by id.
 -- Arguments:   p_type, p_size and p_after (of the claim)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     SELECT mq.move_to_ring('crawl', 10, 0);
 --
 -- A ring reads only rows of mq.ready whose by_id is set. The row of mq.ring_type makes senders set it. Rows without it come
 -- only from senders that checked before that row was committed. A sender checks after it has its transaction ID, or sets
@@ -12,7 +9,7 @@
 --
 -- Others skip the moved rows until the caller commits, so the call leaves some rows for them.
 
-CREATE OR REPLACE FUNCTION mq.move_to_ring(
+CREATE OR REPLACE FUNCTION mq_internal.move_to_ring(
     p_type text,
     p_size bigint,
     p_after bigint
@@ -32,7 +29,7 @@ DECLARE
     v_above boolean := pg_current_xact_id_if_assigned() IS NULL AND EXISTS (SELECT FROM mq.ring_type WHERE type = p_type);
     v_me xid8 := pg_current_xact_id();
     -- One claim per type at a time records how far the scan has come.
-    v_noted boolean := mq.lock_group(p_type, '');
+    v_noted boolean := mq_internal.lock_group(p_type, '');
     v_snapshot pg_snapshot;
     v_ring mq.ring_type;
     v_found record;
@@ -83,7 +80,7 @@ BEGIN
             RETURNING id
         )
         SELECT min(id) INTO v_lowest FROM moved;
-        PERFORM mq.lower_ring(p_type, v_lowest);
+        PERFORM mq_internal.lower_ring(p_type, v_lowest);
         v_ring.last_scan := false;
         -- The next claim continues at the first row that is left.
         SELECT r.priority, r.run_at, r.id INTO v_left

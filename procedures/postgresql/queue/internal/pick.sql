@@ -2,9 +2,7 @@
 --       promote due messages and send due schedules.
 -- Arguments:   p_queue (the policy), p_size, p_take (true: called by take_batch; see pick_grouped)
 -- Returns:     picked and attempts (the number of this attempt), parallel arrays; NULL when nothing is ready
--- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group)
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     SELECT * FROM mq.pick(mq.policy('email'), 10, false);
 --
 -- An open snapshot prevents the cleanup of dead rows. A claim that starts at the beginning of the index then scans every
 -- message that was finished since (9 ms after 200,000). The marks divide the index into segments:
@@ -28,7 +26,7 @@
 -- seems as cheap as the index in claim order. So sorting is off, and every query on mq.ready has the ORDER BY of that
 -- index.
 
-CREATE OR REPLACE FUNCTION mq.pick(
+CREATE OR REPLACE FUNCTION mq_internal.pick(
     p_queue mq.queue,
     p_size bigint,
     p_take boolean,
@@ -83,7 +81,7 @@ BEGIN
     v_scanned_at := CASE WHEN v_full_scan THEN v_now ELSE v_mark.scanned_at END;
     v_renew := v_full_scan;
     IF v_full_scan OR v_mark.due THEN
-        v_ready := mq.make_ready(p_queue, p_size, p_take, v_n, CASE WHEN NOT v_full_scan THEN v_mark.promoted_to END, v_now);
+        v_ready := mq_internal.make_ready(p_queue, p_size, p_take, v_n, CASE WHEN NOT v_full_scan THEN v_mark.promoted_to END, v_now);
         v_promoted_to := v_ready.promoted_to;
         v_lowered_to := v_ready.lowered_to;
         v_latest := least(v_latest, v_lowered_to);
@@ -92,12 +90,12 @@ BEGIN
 
     IF p_queue.grouped THEN
         IF v_full_scan AND NOT p_take AND (p_queue.group_rate > 0 OR NOT p_queue.ordered) THEN
-            PERFORM mq.tend_groups(p_queue);
+            PERFORM mq_internal.clean_buckets(p_queue);
         END IF;
-        SELECT g.picked, g.attempts INTO picked, attempts FROM mq.pick_grouped(p_queue, p_size, p_take) AS g;
+        SELECT g.picked, g.attempts INTO picked, attempts FROM mq_internal.pick_grouped(p_queue, p_size, p_take) AS g;
         IF v_full_scan AND picked IS NOT NULL THEN
             -- Claims of tickets start at no mark. The row only records the time of the last full scan.
-            PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, '-infinity', NULL, '-infinity', 'infinity');
+            PERFORM mq_internal.renew_marks(p_queue.type, v_n, v_scanned_at, '-infinity', NULL, '-infinity', 'infinity');
         END IF;
         RETURN;
     END IF;
@@ -143,12 +141,12 @@ BEGIN
 
     IF picked IS NOT NULL THEN
         IF v_renew THEN
-            PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, v_promoted_to, v_heads, '-infinity', v_lowered_to);
+            PERFORM mq_internal.renew_marks(p_queue.type, v_n, v_scanned_at, v_promoted_to, v_heads, '-infinity', v_lowered_to);
         END IF;
         DELETE FROM mq.ready WHERE ctid = ANY (v_rows);
     ELSIF v_full_scan AND v_n IS NOT NULL AND clock_timestamp() > v_now + c_long_scan THEN
         -- Nothing is ready: move all marks up to now.
-        PERFORM mq.renew_marks(p_queue.type, v_n, v_scanned_at, v_promoted_to, NULL, v_now, 'infinity');
+        PERFORM mq_internal.renew_marks(p_queue.type, v_n, v_scanned_at, v_promoted_to, NULL, v_now, 'infinity');
     END IF;
 END
 $$;

@@ -3,9 +3,7 @@
 -- Arguments:   p_queue (the policy), p_size, p_take (true: called by take_batch; its own commit finishes the messages,
 --              perhaps much later)
 -- Returns:     picked and attempts (the number of this attempt), parallel arrays; NULL when every group is blocked
--- Errors:      50001 wrong_isolation
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     SELECT * FROM mq.pick_grouped(mq.policy('invoice'), 10, false);
 --
 -- In a grouped queue a row of mq.ready is a ticket: the group of this message may have a message to claim. Every message
 -- brings a ticket, so senders lock nothing. A group has places: one in an ordered queue, otherwise group_max_active. Each
@@ -18,7 +16,7 @@
 -- A drop and a finish cannot miss each other. The drop locks the rows of mq.group_lock FOR SHARE until it commits. The
 -- finish deletes its row, which waits for the drop, and only then searches the group's next message.
 
-CREATE OR REPLACE FUNCTION mq.pick_grouped(
+CREATE OR REPLACE FUNCTION mq_internal.pick_grouped(
     p_queue mq.queue,
     p_size bigint,
     p_take boolean,
@@ -57,7 +55,7 @@ DECLARE
             AND EXISTS (
                 SELECT FROM mq.group_lock AS l WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, '') OFFSET 0
             )
-            AND (p_queue.ordered OR mq.is_busy(p_queue, m.group_key))
+            AND (p_queue.ordered OR mq_internal.is_busy(p_queue, m.group_key))
         )
         ORDER BY r.type, r.priority, r.run_at, r.id
         LIMIT c_tickets
@@ -72,11 +70,11 @@ DECLARE
     v_used text[] := '{}';
     v_busy text[] := '{}';
 BEGIN
-    PERFORM mq.require_read_committed();
+    PERFORM mq_internal.require_read_committed();
     IF p_queue.ordered AND p_queue.group_rate = 0 THEN
         -- Usually this is enough.
         SELECT h.picked, h.attempts, h.groups INTO picked, attempts, v_used
-        FROM mq.pick_heads(v_type, least(p_size, c_groups), p_take) AS h;
+        FROM mq_internal.pick_heads(v_type, least(p_size, c_groups), p_take) AS h;
         v_groups := coalesce(cardinality(picked), 0);
         v_used := coalesce(v_used, '{}');
         IF NOT p_take THEN
@@ -95,9 +93,9 @@ BEGIN
         END IF;
         -- Another claim or take has this group locked: leave the ticket.
         CONTINUE WHEN v_ticket.group_key = ANY (v_used)
-            OR NOT mq.lock_group(v_type, v_ticket.group_key);
+            OR NOT mq_internal.lock_group(v_type, v_ticket.group_key);
         IF v_ticket.lone THEN
-            PERFORM mq.join_group(v_type, v_ticket.group_key, v_ticket.id, v_ticket.attempts);
+            PERFORM mq_internal.join_group(v_type, v_ticket.group_key, v_ticket.id, v_ticket.attempts);
         END IF;
         v_locks := 0;
         IF EXISTS (SELECT FROM mq.group_lock WHERE type = v_type AND group_key = v_ticket.group_key) THEN
@@ -105,10 +103,10 @@ BEGIN
             IF NOT p_queue.ordered THEN
                 SELECT count(*) INTO v_locks FROM mq.group_lock WHERE type = v_type AND group_key = v_ticket.group_key;
             END IF;
-            IF p_queue.ordered OR mq.is_busy(p_queue, v_ticket.group_key) THEN
+            IF p_queue.ordered OR mq_internal.is_busy(p_queue, v_ticket.group_key) THEN
                 -- A take would hold the share lock until its handler ends, and calls that finish messages would wait for
                 -- it.
-                IF NOT p_take AND mq.share_group(v_type, v_ticket.group_key, v_locks) THEN
+                IF NOT p_take AND mq_internal.share_group(v_type, v_ticket.group_key, v_locks) THEN
                     v_busy := v_busy || v_ticket.group_key;
                     v_spent := v_spent || v_ticket.ctid;
                 END IF;
@@ -151,7 +149,7 @@ BEGIN
         END IF;
 
         v_size := least(p_size - coalesce(cardinality(picked), 0), CASE WHEN v_places > 0 THEN v_places - v_locks END);
-        v_taken := mq.take_group(p_queue, v_ticket.group_key, v_size);
+        v_taken := mq_internal.take_group(p_queue, v_ticket.group_key, v_size);
         IF NOT v_taken.leave THEN
             v_spent := v_spent || v_ticket.ctid;
         END IF;
@@ -168,7 +166,7 @@ BEGIN
             INSERT INTO mq.group_lock (id, type, group_key) SELECT unnest(v_taken.ids), v_type, v_ticket.group_key;
         END IF;
         IF NOT p_take AND v_locks + cardinality(v_taken.ids) = v_places
-                AND (v_locks = 0 OR mq.share_group(v_type, v_ticket.group_key, v_places)) THEN
+                AND (v_locks = 0 OR mq_internal.share_group(v_type, v_ticket.group_key, v_places)) THEN
             -- No place is free from now on.
             v_busy := v_busy || v_ticket.group_key;
         ELSE
@@ -178,12 +176,12 @@ BEGIN
     CLOSE v_tickets;
     DELETE FROM mq.ready WHERE ctid = ANY (v_spent);
     IF NOT p_queue.ordered THEN
-        PERFORM mq.drop_tickets(v_type, picked);
+        PERFORM mq_internal.drop_tickets(v_type, picked);
     END IF;
     -- Do this after the spent tickets are deleted: one of them may belong to the next message and would count as its
     -- ticket.
     IF v_used <> '{}' THEN
-        PERFORM mq.issue_tickets(v_type, v_used);
+        PERFORM mq_internal.issue_tickets(v_type, v_used);
     END IF;
 END
 $$;

@@ -3,15 +3,13 @@
 -- Arguments:   p_type, p_size, p_take (as in pick_grouped)
 -- Returns:     picked, attempts (the number of this attempt) and groups (their keys), parallel arrays; NULL when there are
 --              none
--- Errors:      none
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
--- Example:     SELECT * FROM mq.pick_heads('invoice', 100, false);
 --
 -- This does the work of pick_grouped for all tickets at once, in the same order: ticket, stripe, lock row, first message.
 -- Each statement sees everything that was committed before it, so a call that locks a stripe sees what its last holder has
 -- done.
 
-CREATE OR REPLACE FUNCTION mq.pick_heads(
+CREATE OR REPLACE FUNCTION mq_internal.pick_heads(
     p_type text,
     p_size bigint,
     p_take boolean,

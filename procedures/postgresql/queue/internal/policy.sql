@@ -1,11 +1,7 @@
 -- policy: the settings of a type; the defaults when it has no settings.
--- Arguments:   p_type
 -- Returns:     one row of mq.queue
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT * FROM mq.policy('email');
 
-CREATE OR REPLACE FUNCTION mq.policy(
+CREATE OR REPLACE FUNCTION mq_internal.policy(
     p_type text
 ) RETURNS mq.queue
 LANGUAGE plpgsql

@@ -2,11 +2,8 @@
 -- Arguments:   p_queue (the policy), p_after and p_until (due after p_after and up to p_until), p_size (maximum number of
 --              messages)
 -- Returns:     moved: number of messages; first_run_at: their earliest run_at in mq.ready, or NULL
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT * FROM mq.promote(mq.policy('email'), '-infinity', now(), 1000);
 
-CREATE OR REPLACE FUNCTION mq.promote(
+CREATE OR REPLACE FUNCTION mq_internal.promote(
     p_queue mq.queue,
     p_after timestamptz,
     p_until timestamptz,
@@ -46,7 +43,7 @@ BEGIN
     INTO moved, first_run_at, v_due, v_attempts
     FROM due;
     IF moved > 0 THEN
-        PERFORM mq.lower_ring(p_queue.type, (SELECT min(d) FROM unnest(v_due) AS d));
+        PERFORM mq_internal.lower_ring(p_queue.type, (SELECT min(d) FROM unnest(v_due) AS d));
     END IF;
     IF p_queue.grouped AND moved > 0 THEN
         INSERT INTO mq.grouped (id, attempts, type, group_key)

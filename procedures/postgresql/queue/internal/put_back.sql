@@ -1,11 +1,7 @@
 -- put_back: make messages ready again, at the position where they were sent.
 -- Arguments:   p_type, p_ids and p_attempts (parallel arrays), p_grouped (the policy)
--- Returns:     nothing
--- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group)
--- Transaction: joins the caller's
--- Example:     SELECT mq.put_back('email', ARRAY[17], ARRAY[0], false);
 
-CREATE OR REPLACE FUNCTION mq.put_back(
+CREATE OR REPLACE FUNCTION mq_internal.put_back(
     p_type text,
     p_ids bigint[],
     p_attempts smallint[],
@@ -18,7 +14,7 @@ SET enable_seqscan = off
 AS $$
 BEGIN
     IF p_grouped THEN
-        PERFORM mq.require_read_committed();
+        PERFORM mq_internal.require_read_committed();
         INSERT INTO mq.grouped (id, attempts, type, group_key)
         SELECT m.id, u.attempts, m.type, coalesce(m.group_key, '')
         FROM unnest(p_ids, p_attempts) AS u (id, attempts)
@@ -35,8 +31,8 @@ BEGIN
     -- One search by key per message, with any statistics.
     LEFT JOIN LATERAL (SELECT t.id FROM mq.ready AS t WHERE t.type = p_type AND t.by_id AND t.id = u.id LIMIT 1) AS r ON true
     ON CONFLICT DO NOTHING;
-    PERFORM mq.lower_mark(p_type);
-    PERFORM mq.lower_ring(p_type, (SELECT min(u.id) FROM unnest(p_ids) AS u (id)));
-    PERFORM mq.wake(p_type);
+    PERFORM mq_internal.lower_mark(p_type);
+    PERFORM mq_internal.lower_ring(p_type, (SELECT min(u.id) FROM unnest(p_ids) AS u (id)));
+    PERFORM mq_internal.wake(p_type);
 END
 $$;

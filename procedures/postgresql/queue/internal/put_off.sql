@@ -1,15 +1,12 @@
 -- put_off: delay the first message of a group until the group's next token.
 -- Arguments:   p_queue (the policy, with a group_rate), p_group_key ('' for none), p_id and p_attempts (the message,
 --              already removed from its group), p_full_at (when the bucket is full again after one more token is spent)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which holds the group's lock (lock_group)
--- Example:     SELECT mq.put_off(mq.policy('invoice'), 'customer-7', 17, 0::smallint, now() + interval '10 seconds');
 --
 -- The message waits like a failed message of an ordered queue: it is delayed and its row in mq.group_lock blocks the group
 -- until promote.
 
-CREATE OR REPLACE FUNCTION mq.put_off(
+CREATE OR REPLACE FUNCTION mq_internal.put_off(
     p_queue mq.queue,
     p_group_key text,
     p_id bigint,
@@ -24,6 +21,6 @@ BEGIN
     SELECT id, p_full_at - make_interval(secs => p_queue.group_rate_seconds), priority, p_attempts, type
     FROM mq.message
     WHERE id = p_id;
-    PERFORM mq.wake(p_queue.type);
+    PERFORM mq_internal.wake(p_queue.type);
 END
 $$;

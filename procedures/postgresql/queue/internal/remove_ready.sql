@@ -1,12 +1,9 @@
 -- remove_ready: remove one ready message that is not claimed from mq.ready.
--- Arguments:   p_id
 -- Returns:     type, attempt (the number of the next attempt) and reader (the caller); type is NULL when the message is not
 --              ready, is being claimed, or its group is blocked in an ordered queue
--- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group)
 -- Transaction: joins the caller's; never waits
--- Example:     SELECT * FROM mq.remove_ready(17);
 
-CREATE OR REPLACE FUNCTION mq.remove_ready(
+CREATE OR REPLACE FUNCTION mq_internal.remove_ready(
     p_id bigint,
     OUT type text,
     OUT attempt smallint,
@@ -27,10 +24,10 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    v_queue := mq.policy(v_message.type);
+    v_queue := mq_internal.policy(v_message.type);
     IF v_queue.ordered THEN
-        PERFORM mq.require_read_committed();
-        IF NOT mq.lock_group(v_message.type, v_message.group_key) THEN
+        PERFORM mq_internal.require_read_committed();
+        IF NOT mq_internal.lock_group(v_message.type, v_message.group_key) THEN
             RETURN;
         END IF;
         DELETE FROM mq.grouped AS g
@@ -49,7 +46,7 @@ BEGIN
         ))
         RETURNING g.attempts INTO v_attempts;
     ELSE
-        v_rows := mq.lock_places(v_message.type, ARRAY[p_id], 'infinity');
+        v_rows := mq_internal.lock_places(v_message.type, ARRAY[p_id], 'infinity');
         DELETE FROM mq.ready AS r WHERE r.ctid = ANY (v_rows) RETURNING r.attempts INTO v_attempts;
     END IF;
     IF NOT FOUND THEN
@@ -70,7 +67,7 @@ BEGIN
     IF FOUND THEN
         type := v_message.type;
         attempt := v_attempts + 1;
-        reader := mq.reader_name(NULL);
+        reader := mq_internal.reader_name(NULL);
     END IF;
 END
 $$;

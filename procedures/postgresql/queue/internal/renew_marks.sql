@@ -3,15 +3,12 @@
 --              full scan), p_promoted_to (no message due before this time is delayed), p_rows (rows of mq.ready that the
 --              claim found, with the first of each priority; NULL: none), p_at_least and p_at_most (bounds for the run_at
 --              of the marks of all other priorities)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     SELECT mq.renew_marks('email', 17, now(), now(), NULL, '-infinity', 'infinity');
 --
 -- The first row found of a priority becomes its mark. A priority without found rows keeps its mark. Marks are inserted,
 -- never updated: the newest are the first index entries, before all dead ones.
 
-CREATE OR REPLACE FUNCTION mq.renew_marks(
+CREATE OR REPLACE FUNCTION mq_internal.renew_marks(
     p_type text,
     p_n bigint,
     p_scanned_at timestamptz,

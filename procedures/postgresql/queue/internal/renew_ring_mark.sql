@@ -2,12 +2,9 @@
 -- Arguments:   p_type, p_n (the number of the mark that the claim read; NULL: there was none), p_after_id (no message up to
 --              this id is ready; NULL: no message is ready at all), p_low_until (how long the mark holds), p_promoted_to
 --              (no message due before this time is delayed)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     SELECT mq.renew_ring_mark('crawl', 5, 17, now() + interval '3 ms', now());
 
-CREATE OR REPLACE FUNCTION mq.renew_ring_mark(
+CREATE OR REPLACE FUNCTION mq_internal.renew_ring_mark(
     p_type text,
     p_n bigint,
     p_after_id bigint,

@@ -1,11 +1,8 @@
 -- require_headers: refuse headers that are not a JSON object with unique names, from its { to its }.
 -- Arguments:   p_headers (NULL: none)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     SELECT mq.require_headers('{"trace":"7"}');
 
-CREATE OR REPLACE FUNCTION mq.require_headers(
+CREATE OR REPLACE FUNCTION mq_internal.require_headers(
     p_headers text
 ) RETURNS void
 LANGUAGE plpgsql
@@ -22,7 +19,7 @@ BEGIN
         END;
     END IF;
     IF NOT v_fits THEN
-        PERFORM mq.raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
+        PERFORM mq_internal.raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
     END IF;
 END
 $$;

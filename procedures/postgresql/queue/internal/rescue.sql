@@ -2,11 +2,8 @@
 --         attempts are used up.
 -- Arguments:   p_queue (the policy), p_batches (maximum number of claims)
 -- Returns:     how many messages were made ready or dead-lettered
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT mq.rescue(mq.policy('email'), 1000);
 
-CREATE OR REPLACE FUNCTION mq.rescue(
+CREATE OR REPLACE FUNCTION mq_internal.rescue(
     p_queue mq.queue,
     p_batches bigint
 ) RETURNS bigint
@@ -43,14 +40,14 @@ BEGIN
         CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
         WHERE u.attempt < coalesce(m.max_attempts, p_queue.max_attempts);
         IF v_ids IS NOT NULL THEN
-            PERFORM mq.put_back(p_queue.type, v_ids, v_attempts, p_queue.grouped);
+            PERFORM mq_internal.put_back(p_queue.type, v_ids, v_attempts, p_queue.grouped);
         END IF;
         IF cardinality(v_batch.ids) > coalesce(cardinality(v_ids), 0) THEN
             SELECT array_agg(u.id), array_agg(u.attempt)
             INTO v_ids, v_attempts
             FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)
             WHERE v_ids IS NULL OR u.id <> ALL (v_ids);
-            PERFORM mq.fail_messages(p_queue, v_batch.reader, v_ids, v_attempts,
+            PERFORM mq_internal.fail_messages(p_queue, v_batch.reader, v_ids, v_attempts,
                 array_fill(-1, ARRAY[cardinality(v_ids)]),
                 array_fill('lease expired: the consumer died or was too slow'::text, ARRAY[cardinality(v_ids)]));
         END IF;

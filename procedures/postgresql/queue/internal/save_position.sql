@@ -1,15 +1,12 @@
 -- save_position: save the position of a round-robin reader, and delete its older positions.
 -- Arguments:   p_type, p_reader, p_size (of the claim), p_n and p_after_id (the round and the last id), p_old_n and
 --              p_old_after_id (the position that the claim read; NULL: there was none)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     SELECT mq.save_position('crawl', 'worker-1', 10, 3, 170, 3, 160);
 --
 -- A position is inserted, not updated: no session waits for it. When two claims of one reader start at the same position,
 -- the position further ahead counts, in whichever order they commit.
 
-CREATE OR REPLACE FUNCTION mq.save_position(
+CREATE OR REPLACE FUNCTION mq_internal.save_position(
     p_type text,
     p_reader text,
     p_size bigint,

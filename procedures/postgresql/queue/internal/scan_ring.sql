@@ -3,11 +3,8 @@
 --              either: measure that scan too), p_long (a longer scan is repeated)
 -- Returns:     lowest_id (NULL when there is none; another transaction may have locked it), scanned (the duration of the
 --              scan)
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT * FROM mq.scan_ring('crawl', 0, 17, false, '0.3 ms');
 
-CREATE OR REPLACE FUNCTION mq.scan_ring(
+CREATE OR REPLACE FUNCTION mq_internal.scan_ring(
     p_type text,
     p_from bigint,
     p_after bigint,

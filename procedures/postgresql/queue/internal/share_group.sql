@@ -1,11 +1,9 @@
 -- share_group: make calls that finish messages of a group wait until the caller commits: see pick_grouped.
 -- Arguments:   p_type, p_group_key ('' for none), p_locks (the number of active messages that the caller sees)
 -- Returns:     false when another transaction is finishing one of them
--- Errors:      none
 -- Transaction: joins the caller's; never waits
--- Example:     SELECT mq.share_group('invoice', 'customer-7', 1);
 
-CREATE OR REPLACE FUNCTION mq.share_group(
+CREATE OR REPLACE FUNCTION mq_internal.share_group(
     p_type text,
     p_group_key text,
     p_locks bigint

@@ -1,11 +1,8 @@
 -- spend: spend tokens from the bucket of a type.
 -- Arguments:   p_queue (the policy, with a rate), p_count (messages claimed)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which has locked the bucket (allowance); a rollback returns the tokens
--- Example:     SELECT mq.spend(mq.policy('email'), 10);
 
-CREATE OR REPLACE FUNCTION mq.spend(
+CREATE OR REPLACE FUNCTION mq_internal.spend(
     p_queue mq.queue,
     p_count bigint
 ) RETURNS void
@@ -14,7 +11,7 @@ SET enable_seqscan = off
 AS $$
 BEGIN
     UPDATE mq.limited
-    SET full_at = mq.full_after(full_at, clock_timestamp(), p_count, p_queue.rate, p_queue.rate_seconds)
+    SET full_at = mq_internal.full_after(full_at, clock_timestamp(), p_count, p_queue.rate, p_queue.rate_seconds)
     WHERE type = p_queue.type;
 END
 $$;

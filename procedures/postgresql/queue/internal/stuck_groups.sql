@@ -2,11 +2,9 @@
 --               there should be none.
 -- Arguments:   p_type, p_most (maximum number of groups)
 -- Returns:     the group keys ('' for messages without one); no rows when all is well
--- Errors:      none
 -- Transaction: reads only, from one snapshot, up to 10,000 entries of each table
--- Example:     SELECT * FROM mq.stuck_groups('invoice', 1000);
 
-CREATE OR REPLACE FUNCTION mq.stuck_groups(
+CREATE OR REPLACE FUNCTION mq_internal.stuck_groups(
     p_type text,
     p_most bigint
 ) RETURNS SETOF text

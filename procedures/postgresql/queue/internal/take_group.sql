@@ -4,11 +4,9 @@
 -- Returns:     ids and attempts (the number of the new attempt), parallel arrays, NULL when there are none; put_off: the
 --              first message was delayed until the next token; leave: another transaction has locked the group's messages,
 --              so the ticket must stay
--- Errors:      none
 -- Transaction: joins the caller's, which holds the group (lock_group); never waits
--- Example:     SELECT * FROM mq.take_group(mq.policy('invoice'), 'customer-7', 1);
 
-CREATE OR REPLACE FUNCTION mq.take_group(
+CREATE OR REPLACE FUNCTION mq_internal.take_group(
     p_queue mq.queue,
     p_group_key text,
     p_size bigint,
@@ -41,7 +39,7 @@ BEGIN
             v_full_at := v_now + make_interval(secs => p_queue.group_rate_seconds);
             UPDATE mq.bucket SET full_at = v_full_at WHERE type = p_queue.type AND group_key = p_group_key;
         END IF;
-        v_tokens := mq.tokens(v_full_at, v_now, p_queue.group_rate, p_queue.group_rate_seconds);
+        v_tokens := mq_internal.tokens(v_full_at, v_now, p_queue.group_rate, p_queue.group_rate_seconds);
         put_off := v_tokens = 0;
         v_size := least(v_size, greatest(v_tokens, 1));
     END IF;
@@ -72,11 +70,11 @@ BEGIN
     END IF;
     leave := false;
     IF put_off THEN
-        PERFORM mq.put_off(p_queue, p_group_key, ids[1], (attempts[1] - 1)::smallint,
-            mq.full_after(v_full_at, v_now, 1, p_queue.group_rate, p_queue.group_rate_seconds));
+        PERFORM mq_internal.put_off(p_queue, p_group_key, ids[1], (attempts[1] - 1)::smallint,
+            mq_internal.full_after(v_full_at, v_now, 1, p_queue.group_rate, p_queue.group_rate_seconds));
         ids := NULL;
     ELSIF p_queue.group_rate > 0 THEN
-        v_full_at := mq.full_after(v_full_at, v_now, cardinality(ids), p_queue.group_rate, p_queue.group_rate_seconds);
+        v_full_at := mq_internal.full_after(v_full_at, v_now, cardinality(ids), p_queue.group_rate, p_queue.group_rate_seconds);
         INSERT INTO mq.bucket AS b (type, group_key, full_at)
         VALUES (p_queue.type, p_group_key, v_full_at)
         ON CONFLICT (type, group_key) DO UPDATE SET full_at = excluded.full_at;

@@ -1,11 +1,9 @@
 -- take_ring: delete ready messages of a ring in order of id, and skip messages that another transaction has locked.
 -- Arguments:   p_type, p_after and p_until (ids above p_after, up to p_until), p_size (maximum number of messages)
 -- Returns:     ids and attempts (the number of the new attempt), parallel arrays; NULL when there are none
--- Errors:      none
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     SELECT * FROM mq.take_ring('crawl', 17, 9223372036854775807, 10);
 
-CREATE OR REPLACE FUNCTION mq.take_ring(
+CREATE OR REPLACE FUNCTION mq_internal.take_ring(
     p_type text,
     p_after bigint,
     p_until bigint,

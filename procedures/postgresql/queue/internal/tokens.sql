@@ -2,14 +2,12 @@
 -- Arguments:   p_full_at (when the bucket is full again; NULL: it is full), p_now, p_rate (tokens of a full bucket, and
 --              tokens gained per p_rate_seconds), p_rate_seconds
 -- Returns:     0 to p_rate
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.tokens(now() + interval '4 seconds', now(), 10, 5);
 --
 -- Whole microseconds, rounded down. A p_full_at more than one period ahead was written before the clock was set back or the
 -- period became shorter. The bucket then counts as empty, and the caller writes it again.
 
-CREATE OR REPLACE FUNCTION mq.tokens(
+CREATE OR REPLACE FUNCTION mq_internal.tokens(
     p_full_at timestamptz,
     p_now timestamptz,
     p_rate bigint,

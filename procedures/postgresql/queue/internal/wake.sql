@@ -1,11 +1,7 @@
 -- wake: notify the consumers that wait for a type, if any consumer has asked for it and the queue's setting allows it.
--- Arguments:   p_type
--- Returns:     nothing
--- Errors:      none
 -- Transaction: the notification goes out when the caller commits
--- Example:     LISTEN on the channel 'mq_' || md5('email'), then SELECT mq.wake('email');
 
-CREATE OR REPLACE FUNCTION mq.wake(
+CREATE OR REPLACE FUNCTION mq_internal.wake(
     p_type text
 ) RETURNS void
 LANGUAGE plpgsql

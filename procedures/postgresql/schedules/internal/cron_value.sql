@@ -2,11 +2,9 @@
 -- Arguments:   p_value (digits, or a name in capitals), p_low (the number of the first name), p_names (three letters per
 --              name; NULL: the field has no names)
 -- Returns:     the number; NULL when there is no such name
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.cron_value('TUE', 0, 'SUNMONTUEWEDTHUFRISAT');  -- 2
 
-CREATE OR REPLACE FUNCTION mq.cron_value(
+CREATE OR REPLACE FUNCTION mq_internal.cron_value(
     p_value text,
     p_low integer,
     p_names text

@@ -1,11 +1,9 @@
 -- find_change: when a time zone changes its UTC offset.
 -- Arguments:   p_zone, p_from and p_until (minutes since 1970-01-01 00:00 UTC, at most three days apart)
 -- Returns:     the first minute with the UTC offset of p_until; NULL: the offset does not change
--- Errors:      the server's own when it does not know the zone
 -- Transaction: reads nothing
--- Example:     SELECT to_timestamp(60 * mq.find_change('Europe/Paris', 29577600, 29581920));  -- 2026-03-29 01:00 UTC
 
-CREATE OR REPLACE FUNCTION mq.find_change(
+CREATE OR REPLACE FUNCTION mq_internal.find_change(
     p_zone text,
     p_from bigint,
     p_until bigint
@@ -13,17 +11,17 @@ CREATE OR REPLACE FUNCTION mq.find_change(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    v_minutes integer := mq.zone_minutes(p_zone, p_until);
+    v_minutes integer := mq_internal.zone_minutes(p_zone, p_until);
     v_before bigint := p_from;
     v_change bigint := p_until;
     v_middle bigint;
 BEGIN
-    IF mq.zone_minutes(p_zone, p_from) = v_minutes THEN
+    IF mq_internal.zone_minutes(p_zone, p_from) = v_minutes THEN
         RETURN NULL;
     END IF;
     WHILE v_change - v_before > 1 LOOP
         v_middle := (v_before + v_change) / 2;
-        IF mq.zone_minutes(p_zone, v_middle) = v_minutes THEN
+        IF mq_internal.zone_minutes(p_zone, v_middle) = v_minutes THEN
             v_change := v_middle;
         ELSE
             v_before := v_middle;

@@ -2,11 +2,8 @@
 -- Arguments:   p_schedule (its row)
 -- Returns:     true while the last message is new, and without overlap also while it is active; a dead letter does not
 --              prevent the next one
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT mq.last_lives(s) FROM mq.schedule AS s;
 
-CREATE OR REPLACE FUNCTION mq.last_lives(
+CREATE OR REPLACE FUNCTION mq_internal.last_lives(
     p_schedule mq.schedule
 ) RETURNS boolean
 LANGUAGE plpgsql
@@ -23,7 +20,7 @@ BEGIN
     RETURN NOT p_schedule.overlap
         OR EXISTS (SELECT FROM mq.delayed WHERE id = ANY (ARRAY[v_message.id]) ORDER BY id OFFSET 0)
         OR EXISTS (SELECT FROM mq.grouped WHERE type = v_message.type AND group_key = coalesce(v_message.group_key, '') AND id = v_message.id)
-        OR NOT (mq.policy(v_message.type)).grouped AND (
+        OR NOT (mq_internal.policy(v_message.type)).grouped AND (
             EXISTS (
                 SELECT FROM mq.ready
                 WHERE type = v_message.type AND priority = v_message.priority AND run_at = v_message.run_at AND id = v_message.id

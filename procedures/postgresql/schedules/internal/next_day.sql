@@ -1,11 +1,9 @@
 -- next_day: the first date from p_day on that a cron expression matches.
 -- Arguments:   p_cron (a row of read_cron), p_day (days since 1970-01-01)
 -- Returns:     days since 1970-01-01; NULL when no date in the next 50 years matches
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.next_day(c, 20000) FROM mq.read_cron('0 0 29 2 *') AS c;  -- 21243, the 29th of February 2028
 
-CREATE OR REPLACE FUNCTION mq.next_day(
+CREATE OR REPLACE FUNCTION mq_internal.next_day(
     p_cron record,
     p_day integer
 ) RETURNS integer

@@ -1,11 +1,9 @@
 -- next_minute: the first minute of a day that a cron expression matches.
 -- Arguments:   p_minutes and p_hours (of read_cron), p_from and p_until (minutes since midnight, inclusive)
 -- Returns:     minutes since midnight; NULL: none
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.next_minute(c.minutes, c.hours, 0, 1439) FROM mq.read_cron('30 2 * * *') AS c;  -- 150
 
-CREATE OR REPLACE FUNCTION mq.next_minute(
+CREATE OR REPLACE FUNCTION mq_internal.next_minute(
     p_minutes text,
     p_hours text,
     p_from bigint,

@@ -1,11 +1,9 @@
 -- next_time: the first time of a cron expression after a given time.
 -- Arguments:   p_cron, p_after, p_zone (one that the server knows)
 -- Returns:     the time; NULL when no date in the next 50 years matches
--- Errors:      50002 invalid_argument; the server's own when it does not know the zone
 -- Transaction: reads nothing
--- Example:     SELECT mq.next_time('30 2 * * *', now(), 'Europe/Paris');
 
-CREATE OR REPLACE FUNCTION mq.next_time(
+CREATE OR REPLACE FUNCTION mq_internal.next_time(
     p_cron text,
     p_after timestamptz,
     p_zone text
@@ -13,7 +11,7 @@ CREATE OR REPLACE FUNCTION mq.next_time(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    v_cron record := mq.read_cron(p_cron);
+    v_cron record := mq_internal.read_cron(p_cron);
     v_seconds numeric := extract(epoch FROM p_after);
     v_minute bigint := floor(v_seconds / 60) + 1;
     v_day integer;
@@ -22,10 +20,10 @@ BEGIN
     IF v_cron.every IS NOT NULL THEN
         RETURN to_timestamp((floor(v_seconds / v_cron.every) + 1) * v_cron.every);
     END IF;
-    v_day := floor((v_minute + mq.zone_minutes(p_zone, v_minute)) / 1440.0);
+    v_day := floor((v_minute + mq_internal.zone_minutes(p_zone, v_minute)) / 1440.0);
     LOOP
-        v_day := mq.next_day(v_cron, v_day);
-        v_found := mq.next_in_day(v_cron, p_zone, v_day, v_minute);
+        v_day := mq_internal.next_day(v_cron, v_day);
+        v_found := mq_internal.next_in_day(v_cron, p_zone, v_day, v_minute);
         EXIT WHEN v_day IS NULL OR v_found IS NOT NULL;
         v_day := v_day + 1;
     END LOOP;

@@ -3,11 +3,9 @@
 -- Returns:     every (seconds; NULL for five fields); minutes, hours, days, months and weekdays (see read_cron_field),
 --              both_days (a date must match both days and weekdays, not only one of them), real_time (the hour is *: see
 --              next_in_day)
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     SELECT * FROM mq.read_cron('30 2 * * MON-FRI');
 
-CREATE OR REPLACE FUNCTION mq.read_cron(
+CREATE OR REPLACE FUNCTION mq_internal.read_cron(
     p_cron text,
     OUT every bigint,
     OUT minutes text,
@@ -23,7 +21,7 @@ AS $$
 DECLARE
     v_fields text[];
 BEGIN
-    PERFORM mq.require_name('cron', p_cron, false);
+    PERFORM mq_internal.require_name('cron', p_cron, false);
     v_fields := regexp_split_to_array(btrim(p_cron, E' \t'), E'[ \t]+');
     IF lower(v_fields[1]) = '@every' AND cardinality(v_fields) = 2 AND v_fields[2] ~ '^[0-9]{1,9}$'
         AND v_fields[2]::integer BETWEEN 1 AND 315360000
@@ -43,14 +41,14 @@ BEGIN
         END, ' ');
     END IF;
     IF cardinality(v_fields) IS DISTINCT FROM 5 THEN
-        PERFORM mq.raise_error('invalid_argument', 'cron: must be five fields (minute, hour, day of month, month, day of week), '
+        PERFORM mq_internal.raise_error('invalid_argument', 'cron: must be five fields (minute, hour, day of month, month, day of week), '
             || '@hourly, @daily, @weekly, @monthly or @yearly, or @every and 1 to 315,360,000 seconds');
     END IF;
-    minutes := mq.read_cron_field('minute', v_fields[1], 0, 59, NULL);
-    hours := mq.read_cron_field('hour', v_fields[2], 0, 23, NULL);
-    days := mq.read_cron_field('day of month', v_fields[3], 1, 31, NULL);
-    months := mq.read_cron_field('month', v_fields[4], 1, 12, 'JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC');
-    weekdays := mq.read_cron_field('day of week', v_fields[5], 0, 7, 'SUNMONTUEWEDTHUFRISAT');
+    minutes := mq_internal.read_cron_field('minute', v_fields[1], 0, 59, NULL);
+    hours := mq_internal.read_cron_field('hour', v_fields[2], 0, 23, NULL);
+    days := mq_internal.read_cron_field('day of month', v_fields[3], 1, 31, NULL);
+    months := mq_internal.read_cron_field('month', v_fields[4], 1, 12, 'JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC');
+    weekdays := mq_internal.read_cron_field('day of week', v_fields[5], 0, 7, 'SUNMONTUEWEDTHUFRISAT');
     IF right(weekdays, 1) = '1' THEN
         weekdays := overlay(weekdays PLACING '1' FROM 1 FOR 1);
     END IF;

@@ -2,11 +2,9 @@
 -- Arguments:   p_name (of the field, for error texts), p_field (its text), p_low and p_high (its limits), p_names (three
 --              letters per value, from the first value on; NULL: the field has no names)
 -- Returns:     places: a text of p_high + 1 digits; the n-th is 1 if the value n - 1 matches, else 0
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     SELECT mq.read_cron_field('hour', '0-4/2', 0, 23, NULL);  -- 101010000000000000000000
 
-CREATE OR REPLACE FUNCTION mq.read_cron_field(
+CREATE OR REPLACE FUNCTION mq_internal.read_cron_field(
     p_name text,
     p_field text,
     p_low integer,
@@ -26,9 +24,9 @@ BEGIN
     places := repeat('0', p_high + 1);
     FOREACH v_item IN ARRAY string_to_array(upper(p_field), ',') LOOP
         v_parts := regexp_match(v_item, '^([*]|[0-9]{1,2}|[A-Z]{3})(-([0-9]{1,2}|[A-Z]{3}))?(/([0-9]{1,2}))?$');
-        v_first := CASE WHEN v_parts[1] = '*' THEN p_low ELSE mq.cron_value(v_parts[1], p_low, p_names) END;
+        v_first := CASE WHEN v_parts[1] = '*' THEN p_low ELSE mq_internal.cron_value(v_parts[1], p_low, p_names) END;
         v_last := CASE
-            WHEN v_parts[3] IS NOT NULL THEN mq.cron_value(v_parts[3], p_low, p_names)
+            WHEN v_parts[3] IS NOT NULL THEN mq_internal.cron_value(v_parts[3], p_low, p_names)
             WHEN v_parts[1] = '*' OR v_parts[5] IS NOT NULL THEN p_high
             ELSE v_first
         END;
@@ -40,7 +38,7 @@ BEGIN
         IF (v_first BETWEEN p_low AND v_last AND v_last <= p_high AND v_step > 0) IS NOT true
             OR v_parts[1] = '*' AND v_parts[3] IS NOT NULL
         THEN
-            PERFORM mq.raise_error('invalid_argument', format(
+            PERFORM mq_internal.raise_error('invalid_argument', format(
                 'cron: %s: %s must be *, a value or a range of %s to %s, with or without /step', p_name, v_item, p_low, p_high));
         END IF;
         FOR v_value IN v_first..v_last BY v_step LOOP

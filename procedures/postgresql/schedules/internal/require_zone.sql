@@ -1,20 +1,16 @@
 -- require_zone: refuse a time zone that the server does not know.
 -- Arguments:   p_zone (NULL passes and means UTC)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
--- Transaction: reads only
--- Example:     SELECT mq.require_zone('Europe/Paris');
 
-CREATE OR REPLACE FUNCTION mq.require_zone(
+CREATE OR REPLACE FUNCTION mq_internal.require_zone(
     p_zone text
 ) RETURNS void
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    PERFORM mq.require_name('time_zone', p_zone, true);
+    PERFORM mq_internal.require_name('time_zone', p_zone, true);
     -- AT TIME ZONE also accepts abbreviations, and offsets in which east is negative.
     IF upper(p_zone) <> 'UTC' AND NOT EXISTS (SELECT FROM pg_timezone_names AS z WHERE lower(z.name) = lower(p_zone)) THEN
-        PERFORM mq.raise_error('invalid_argument', format(
+        PERFORM mq_internal.raise_error('invalid_argument', format(
             'time_zone: this server does not know %s; to list the names: SELECT name FROM pg_timezone_names', p_zone));
     END IF;
 END

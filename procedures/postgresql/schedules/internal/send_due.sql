@@ -1,15 +1,12 @@
 -- send_due: send the messages of the schedules of a type that are due.
 -- Arguments:   p_type, p_size (the most schedules)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; skips schedules that another transaction has locked
--- Example:     SELECT mq.send_due('report', 100);
 --
 -- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
 -- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
 -- passed.
 
-CREATE OR REPLACE FUNCTION mq.send_due(
+CREATE OR REPLACE FUNCTION mq_internal.send_due(
     p_type text,
     p_size bigint
 ) RETURNS void
@@ -34,11 +31,11 @@ BEGIN
         LIMIT p_size
         FOR UPDATE SKIP LOCKED
     LOOP
-        IF v_schedule.next_at <= v_now AND NOT mq.last_lives(v_schedule) THEN
-            PERFORM mq.send_occurrence(v_schedule, v_schedule.next_at);
+        IF v_schedule.next_at <= v_now AND NOT mq_internal.last_lives(v_schedule) THEN
+            PERFORM mq_internal.send_occurrence(v_schedule, v_schedule.next_at);
         END IF;
         BEGIN
-            v_next_at := mq.next_time(v_schedule.cron, v_now, v_schedule.time_zone);
+            v_next_at := mq_internal.next_time(v_schedule.cron, v_now, v_schedule.time_zone);
         EXCEPTION WHEN invalid_parameter_value THEN
             -- The database may have been restored to a server that does not know the zone. Claims must still work;
             -- queue_health reports the schedule.

@@ -1,11 +1,8 @@
 -- send_occurrence: send a schedule's message and record it as the last one.
 -- Arguments:   p_schedule (its row, locked), p_run_at (when it was due)
 -- Returns:     id: the new message
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT mq.send_occurrence(s, now()) FROM mq.schedule AS s WHERE name = 'nightly';
 
-CREATE OR REPLACE FUNCTION mq.send_occurrence(
+CREATE OR REPLACE FUNCTION mq_internal.send_occurrence(
     p_schedule mq.schedule,
     p_run_at timestamptz,
     OUT id bigint

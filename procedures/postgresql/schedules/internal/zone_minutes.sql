@@ -1,11 +1,9 @@
 -- zone_minutes: the UTC offset of a time zone at a given time.
 -- Arguments:   p_zone, p_minute (the time: minutes since 1970-01-01 00:00 UTC)
 -- Returns:     the offset in minutes; negative west of Greenwich
--- Errors:      the server's own when it does not know the zone
 -- Transaction: reads nothing
--- Example:     SELECT mq.zone_minutes('Europe/Paris', 0);  -- 60
 
-CREATE OR REPLACE FUNCTION mq.zone_minutes(
+CREATE OR REPLACE FUNCTION mq_internal.zone_minutes(
     p_zone text,
     p_minute bigint
 ) RETURNS integer

@@ -2,11 +2,8 @@
 -- Arguments:   p_label (the table, as messages name it), p_actions, p_type and p_topic (one of them is empty), p_pass (see
 --              my_pass)
 -- Returns:     the number of new subscriptions
--- Errors:      50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     SELECT mq.add_subscriptions('stock', 'IU', 'stock.changed', '', v_pass);
 
-CREATE OR REPLACE FUNCTION mq.add_subscriptions(
+CREATE OR REPLACE FUNCTION mq_internal.add_subscriptions(
     p_label text,
     p_actions text,
     p_type text,
@@ -20,7 +17,7 @@ AS $$
 DECLARE
     v_count bigint;
 BEGIN
-    PERFORM mq.require_pass(p_pass, mq.labelled_table(p_label), 'show', '');
+    PERFORM mq_internal.require_pass(p_pass, mq_internal.labelled_table(p_label), 'show', '');
     INSERT INTO mq.subscription (label, action, type, topic)
     SELECT p_label, a.action, p_type, p_topic
     FROM regexp_split_to_table(p_actions, '') AS a (action)

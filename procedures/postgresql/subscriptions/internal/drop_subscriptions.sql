@@ -2,11 +2,8 @@
 -- Arguments:   p_label (the table, as messages name it), p_actions, p_type, p_topic (each NULL: all), p_pass (see my_pass;
 --              not needed if the table is gone)
 -- Returns:     the number of deleted subscriptions
--- Errors:      50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     SELECT mq.drop_subscriptions('stock', NULL, 'stock.changed', NULL, v_pass);
 
-CREATE OR REPLACE FUNCTION mq.drop_subscriptions(
+CREATE OR REPLACE FUNCTION mq_internal.drop_subscriptions(
     p_label text,
     p_actions text,
     p_type text,
@@ -18,11 +15,11 @@ SECURITY DEFINER
 SET search_path = mq, pg_temp
 AS $$
 DECLARE
-    v_table oid := mq.labelled_table(p_label);
+    v_table oid := mq_internal.labelled_table(p_label);
     v_count bigint;
 BEGIN
     IF v_table IS NOT NULL THEN
-        PERFORM mq.require_pass(p_pass, v_table, 'show', '');
+        PERFORM mq_internal.require_pass(p_pass, v_table, 'show', '');
     END IF;
     DELETE FROM mq.subscription AS s
     WHERE s.label = p_label AND (p_actions IS NULL OR strpos(p_actions, s.action) > 0)

@@ -1,11 +1,8 @@
 -- is_watched: return whether a table is watched.
 -- Arguments:   p_label (the table, as messages name it)
 -- Returns:     true or false
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT mq.is_watched('stock');
 
-CREATE OR REPLACE FUNCTION mq.is_watched(
+CREATE OR REPLACE FUNCTION mq_internal.is_watched(
     p_label text
 ) RETURNS boolean
 LANGUAGE plpgsql

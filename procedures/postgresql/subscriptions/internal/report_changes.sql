@@ -1,10 +1,6 @@
 -- report_changes: trigger function of watched tables: send one message per changed row and subscription.
--- Arguments:   none
 -- Returns:     NULL: it is an AFTER trigger
--- Errors:      none
 -- Transaction: the writer's
--- Example:     CREATE TRIGGER mq_insert AFTER INSERT ON stock REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT
---              EXECUTE FUNCTION mq.report_changes();
 --
 -- Every operator may create triggers with this function. So it ignores the trigger's arguments: it reports the table that
 -- the trigger fires on, under the name that this has now.
@@ -14,7 +10,7 @@
 -- docs/decisions/0012_subscriptions.md. There are fewer new rows than old rows only when a trigger of the table drops a row
 -- that moves to another partition. Then no old key is sent.
 
-CREATE OR REPLACE FUNCTION mq.report_changes() RETURNS trigger
+CREATE OR REPLACE FUNCTION mq_internal.report_changes() RETURNS trigger
 LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
@@ -54,7 +50,7 @@ BEGIN
             RETURN NULL;
         END IF;
     END IF;
-    v_key := mq.key_json(v_label, TG_RELID);
+    v_key := mq_internal.key_json(v_label, TG_RELID);
     IF strpos(v_key, 'json(') > 0 THEN
         -- The JSON texts depend on these settings, see row_json. A SET clause of the function would slow down every
         -- statement.
@@ -69,7 +65,7 @@ BEGIN
         EXECUTE format(c_keys, v_key, 'old_rows', c_part) INTO v_old_keys;
     END IF;
     IF cardinality(v_keys) < c_part THEN
-        PERFORM mq.send_changes(v_label, v_action, v_keys,
+        PERFORM mq_internal.send_changes(v_label, v_action, v_keys,
             CASE WHEN cardinality(v_keys) = cardinality(v_old_keys) THEN v_old_keys END);
     ELSIF v_keys IS NOT NULL THEN
         FOR v_keys, v_old_keys IN EXECUTE format(c_parts, format(CASE TG_OP
@@ -80,7 +76,7 @@ BEGIN
                 ' ON b.n = a.n AND (SELECT count(*) FROM old_rows) = (SELECT count(*) FROM new_rows)'
         END, v_key), c_part)
         LOOP
-            PERFORM mq.send_changes(v_label, v_action, v_keys, v_old_keys);
+            PERFORM mq_internal.send_changes(v_label, v_action, v_keys, v_old_keys);
         END LOOP;
     END IF;
     IF v_zone IS NOT NULL THEN

@@ -1,11 +1,8 @@
 -- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
 -- Arguments:   p_action, p_optional (true: NULL is allowed)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     SELECT mq.require_actions('IU', false);
 
-CREATE OR REPLACE FUNCTION mq.require_actions(
+CREATE OR REPLACE FUNCTION mq_internal.require_actions(
     p_action text,
     p_optional boolean
 ) RETURNS void
@@ -15,6 +12,6 @@ BEGIN
     IF p_action IS NULL AND p_optional OR p_action ~ '^[IUD]{1,3}$' AND p_action !~ $r$(.).*\1$r$ THEN
         RETURN;
     END IF;
-    PERFORM mq.raise_error('invalid_argument', 'action: must be I, U or D (insert, update, delete), or several of them');
+    PERFORM mq_internal.raise_error('invalid_argument', 'action: must be I, U or D (insert, update, delete), or several of them');
 END
 $$;

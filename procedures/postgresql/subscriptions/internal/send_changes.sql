@@ -1,12 +1,9 @@
 -- send_changes: send one message per changed row to each subscribed type, and to each type bound to a subscribed topic.
 -- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_keys and p_old_keys (parallel arrays of
 --              JSON texts; p_old_keys NULL: no old keys)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: the writer's
--- Example:     SELECT mq.send_changes('stock', 'I', ARRAY['{"id":17}'], ARRAY[NULL]);
 
-CREATE OR REPLACE FUNCTION mq.send_changes(
+CREATE OR REPLACE FUNCTION mq_internal.send_changes(
     p_label text,
     p_action text,
     p_keys text[],
@@ -18,7 +15,7 @@ AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_head text := format('{"table":%s,"action":"%s","key":', to_json(p_label), p_action);
-    v_source text := mq.reader_name(NULL);
+    v_source text := mq_internal.reader_name(NULL);
     v_types text[];
     v_headers text[];
     v_topics boolean;
@@ -44,7 +41,7 @@ BEGIN
             SELECT s.type, NULL AS headers WHERE s.topic = ''
             UNION ALL
             -- A topic needs no escapes in JSON, see require_topic.
-            SELECT b.type, concat('{"topic":"', s.topic, '"}') FROM mq.topic_types(s.topic) AS b (type) WHERE s.topic <> ''
+            SELECT b.type, concat('{"topic":"', s.topic, '"}') FROM mq_internal.topic_types(s.topic) AS b (type) WHERE s.topic <> ''
         ) AS t
         LEFT JOIN mq.queue AS q ON q.type = t.type
         WHERE s.label = p_label AND s.action = p_action;
@@ -71,7 +68,7 @@ BEGIN
     END LOOP;
     -- After all rows: every wake-up reads the waiters.
     FOR v_type IN SELECT DISTINCT t.type FROM unnest(v_types) AS t (type) LOOP
-        PERFORM mq.wake(v_type);
+        PERFORM mq_internal.wake(v_type);
     END LOOP;
 END
 $$;

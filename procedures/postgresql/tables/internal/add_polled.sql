@@ -1,11 +1,8 @@
 -- add_polled: store a polling table, for a caller with the rights that its claims need.
 -- Arguments:   p_new (its row of mq.polled), p_pass (see my_pass)
 -- Returns:     1; 0 when the table is already adopted with the same settings
--- Errors:      50006 unsuitable_table, 50007 already_exists
--- Transaction: joins the caller's
--- Example:     SELECT mq.add_polled(v_new, v_pass);
 
-CREATE OR REPLACE FUNCTION mq.add_polled(
+CREATE OR REPLACE FUNCTION mq_internal.add_polled(
     p_new mq.polled,
     p_pass text
 ) RETURNS integer
@@ -20,13 +17,13 @@ DECLARE
     v_other text;
     v_old mq.polled;
 BEGIN
-    p_new.table_id := mq.relation_of(p_new.table_schema, p_new.table_name);
+    p_new.table_id := mq_internal.relation_of(p_new.table_schema, p_new.table_name);
     p_new.queue_id := 'mq.polled'::regclass;
     p_new.place := NULL;
     p_new.place_hash := NULL;
     p_new.copies := NULL;
     p_new.scanned_at := NULL;
-    PERFORM mq.require_pass(p_pass, p_new.table_id, mq.polled_need(p_new), coalesce(p_new.status_column, ''));
+    PERFORM mq_internal.require_pass(p_pass, p_new.table_id, mq_internal.polled_need(p_new), coalesce(p_new.status_column, ''));
     SELECT p.name INTO v_other
     FROM mq.polled AS p
     WHERE p.table_schema = p_new.table_schema AND p.table_name = p_new.table_name AND p.name <> p_new.name
@@ -34,7 +31,7 @@ BEGIN
         AND (p_new.status_column IS NOT NULL OR p_new.on_complete = 'delete')
         AND p.status_column IS NOT DISTINCT FROM p_new.status_column AND p.ready_value IS NOT DISTINCT FROM p_new.ready_value;
     IF v_other IS NOT NULL THEN
-        PERFORM mq.raise_error('already_exists', format('%s is adopted as %s already: its rows would be claimed twice', v_label,
+        PERFORM mq_internal.raise_error('already_exists', format('%s is adopted as %s already: its rows would be claimed twice', v_label,
             v_other));
     END IF;
     INSERT INTO mq.polled SELECT p_new.* ON CONFLICT DO NOTHING;
@@ -48,7 +45,7 @@ BEGIN
     v_old.scanned_at := NULL;
     v_old.queue_id := p_new.queue_id;
     IF v_old IS DISTINCT FROM p_new THEN
-        PERFORM mq.raise_error('already_exists', format('name: %s is adopted with other settings: release_table first', p_new.name));
+        PERFORM mq_internal.raise_error('already_exists', format('name: %s is adopted with other settings: release_table first', p_new.name));
     END IF;
     RETURN 0;
 END

@@ -1,11 +1,9 @@
 -- column_without_equality: find a column of a table whose values cannot be compared reliably.
 -- Arguments:   p_table (the table's oid), p_status (a column to ignore, or NULL)
 -- Returns:     the first such column; NULL when there is none
--- Errors:      none
 -- Transaction: reads the catalog
--- Example:     SELECT mq.column_without_equality('shop.orders'::regclass, 'status');
 
-CREATE OR REPLACE FUNCTION mq.column_without_equality(
+CREATE OR REPLACE FUNCTION mq_internal.column_without_equality(
     p_table oid,
     p_status text
 ) RETURNS text
@@ -15,7 +13,7 @@ DECLARE
     v_column record;
 BEGIN
     FOR v_column IN
-        SELECT a.attname, format_type(a.atttypid, -1) AS type, mq.operator_of(a.atttypid, 3) AS equal
+        SELECT a.attname, format_type(a.atttypid, -1) AS type, mq_internal.operator_of(a.atttypid, 3) AS equal
         FROM pg_attribute AS a
         WHERE a.attrelid = p_table AND a.attnum > 0 AND NOT a.attisdropped AND a.attname IS DISTINCT FROM p_status
         ORDER BY a.attnum

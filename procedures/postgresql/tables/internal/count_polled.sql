@@ -1,11 +1,8 @@
 -- count_polled: count the rows of a polling table that are in one state, up to 10,000.
 -- Arguments:   p_name, p_state (A claimed, N waiting or E dead)
 -- Returns:     the count
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT mq.count_polled('orders', 'E');
 
-CREATE OR REPLACE FUNCTION mq.count_polled(
+CREATE OR REPLACE FUNCTION mq_internal.count_polled(
     p_name text,
     p_state text
 ) RETURNS bigint

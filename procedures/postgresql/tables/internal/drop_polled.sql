@@ -2,11 +2,9 @@
 -- Arguments:   p_name, p_pass (see my_pass): for reading if the status column is gone; not needed if the table is gone or
 --              replaced
 -- Returns:     1; 0 when there is no such polling table
--- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's; waits for claims of the table
--- Example:     SELECT mq.drop_polled('orders', v_shape->>'pass');
 
-CREATE OR REPLACE FUNCTION mq.drop_polled(
+CREATE OR REPLACE FUNCTION mq_internal.drop_polled(
     p_name text,
     p_pass text
 ) RETURNS integer
@@ -21,14 +19,14 @@ DECLARE
     v_table oid;
 BEGIN
     SELECT * INTO v_polled FROM mq.polled WHERE name = p_name;
-    v_table := mq.relation_of(v_polled.table_schema, v_polled.table_name);
+    v_table := mq_internal.relation_of(v_polled.table_schema, v_polled.table_name);
     IF v_table IS NOT NULL AND (v_table = v_polled.table_id OR v_polled.queue_id <> 'mq.polled'::regclass) THEN
         IF v_polled.status_column IS NULL OR EXISTS (
             SELECT FROM pg_attribute AS a WHERE a.attrelid = v_table AND a.attname = v_polled.status_column
         ) THEN
-            PERFORM mq.require_pass(p_pass, v_table, mq.polled_need(v_polled), coalesce(v_polled.status_column, ''));
+            PERFORM mq_internal.require_pass(p_pass, v_table, mq_internal.polled_need(v_polled), coalesce(v_polled.status_column, ''));
         ELSE
-            PERFORM mq.require_pass(p_pass, v_table, 'read', '');
+            PERFORM mq_internal.require_pass(p_pass, v_table, 'read', '');
         END IF;
     END IF;
     -- Wait for open claims, and block new ones.

@@ -1,11 +1,9 @@
 -- drop_polled_batch: end a claim. The transaction that deletes its batch owns the entries, which stay for the caller.
 -- Arguments:   p_name, p_pass (see my_pass), p_batch_key
 -- Returns:     ids of the entries; NULL when the lease was lost
--- Errors:      50006 unsuitable_table
 -- Transaction: joins the caller's; calls for the same batch wait for each other
--- Example:     SELECT mq.drop_polled_batch('orders', v_shape->>'pass', '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
-CREATE OR REPLACE FUNCTION mq.drop_polled_batch(
+CREATE OR REPLACE FUNCTION mq_internal.drop_polled_batch(
     p_name text,
     p_pass text,
     p_batch_key uuid
@@ -17,7 +15,7 @@ SET enable_seqscan = off
 SET jit = off
 AS $$
 BEGIN
-    PERFORM mq.polled_by_pass(p_name, p_pass, false);
+    PERFORM mq_internal.polled_by_pass(p_name, p_pass, false);
     DELETE FROM mq.polled_batch WHERE batch_key = p_batch_key AND name = p_name;
     IF NOT FOUND THEN
         RETURN NULL;

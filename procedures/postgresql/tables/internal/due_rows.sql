@@ -1,11 +1,8 @@
 -- due_rows: return the entries whose retry is due, including those of expired leases.
 -- Arguments:   p_name, p_pass (see my_pass), p_size, p_now
 -- Returns:     ids of entries, in order; NULL when there are none
--- Errors:      50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     SELECT mq.due_rows('orders', v_shape->>'pass', 100, clock_timestamp());
 
-CREATE OR REPLACE FUNCTION mq.due_rows(
+CREATE OR REPLACE FUNCTION mq_internal.due_rows(
     p_name text,
     p_pass text,
     p_size bigint,
@@ -20,7 +17,7 @@ SET enable_mergejoin = off
 SET jit = off
 AS $$
 BEGIN
-    PERFORM mq.polled_by_pass(p_name, p_pass, false);
+    PERFORM mq_internal.polled_by_pass(p_name, p_pass, false);
     -- Rows of dead consumers are retried.
     WITH lost AS (
         DELETE FROM mq.polled_batch

@@ -3,11 +3,8 @@
 --              doubled for each attempt, up to 3,600; -1: dead now; -2: given back without counting an attempt), p_errors
 --              (cut to 4,000 characters)
 -- Returns:     failed, dead, gone: counts of rows
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT * FROM mq.fail_rows(v_polled, v_shape, ARRAY[17], ARRAY[30], ARRAY['busy']);
 
-CREATE OR REPLACE FUNCTION mq.fail_rows(
+CREATE OR REPLACE FUNCTION mq_internal.fail_rows(
     p_polled mq.polled,
     p_shape jsonb,
     p_ids bigint[],
@@ -41,8 +38,8 @@ BEGIN
     IF p_polled.status_column IS NOT NULL THEN
         SELECT array_agg(f.id) AS ids, array_agg(f.part) AS parts, array_agg(f.place) AS places
         INTO v_found
-        FROM mq.find_rows(p_polled, p_shape, p_ids, false) AS f;
-        gone := mq.forget_rows(p_polled.name, p_shape->>'pass', ARRAY(SELECT unnest(p_ids) EXCEPT SELECT unnest(v_found.ids)));
+        FROM mq_internal.find_rows(p_polled, p_shape, p_ids, false) AS f;
+        gone := mq_internal.forget_rows(p_polled.name, p_shape->>'pass', ARRAY(SELECT unnest(p_ids) EXCEPT SELECT unnest(v_found.ids)));
         FOREACH v_dies IN ARRAY ARRAY[true, false] LOOP
             SELECT array_agg(u.id) AS ids, array_agg(u.part) AS parts, array_agg(u.place) AS places
             INTO v_some
@@ -50,7 +47,7 @@ BEGIN
             JOIN mq.my_polled_row AS e ON e.id = u.id
             WHERE v_dies AND e.id = ANY (v_dead) OR NOT v_dies AND e.id <> ALL (v_dead) AND e.active;
             CONTINUE WHEN v_some.ids IS NULL;
-            v_errors := mq.write_rows(p_shape, false, CASE WHEN v_dies THEN p_polled.error_value ELSE p_polled.ready_value END,
+            v_errors := mq_internal.write_rows(p_shape, false, CASE WHEN v_dies THEN p_polled.error_value ELSE p_polled.ready_value END,
                 v_some.parts, v_some.places);
             SELECT v_left || coalesce(array_agg(u.id), '{}'), v_told || coalesce(array_agg(u.error), '{}')
             INTO v_left, v_told
@@ -62,6 +59,6 @@ BEGIN
     -- status would make it claimable.
     v_dead := ARRAY(SELECT unnest(v_dead) EXCEPT SELECT unnest(v_left));
     SELECT p.failed, p.dead INTO failed, dead
-    FROM mq.put_back_rows(p_polled.name, p_shape->>'pass', p_ids, p_retries, p_errors, v_dead, v_left, v_told) AS p;
+    FROM mq_internal.put_back_rows(p_polled.name, p_shape->>'pass', p_ids, p_retries, p_errors, v_dead, v_left, v_told) AS p;
 END
 $$;

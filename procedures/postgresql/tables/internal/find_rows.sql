@@ -2,11 +2,9 @@
 -- Arguments:   p_polled, p_shape (from polled_shape), p_ids (of entries), p_skip (true: skip rows that others have locked;
 --              false: wait)
 -- Returns:     id, part and place (tableoid and ctid of the row), row_json (NULL without p_skip)
--- Errors:      none
 -- Transaction: joins the caller's; locks the rows
--- Example:     SELECT * FROM mq.find_rows(v_polled, v_shape, ARRAY[17], false);
 
-CREATE OR REPLACE FUNCTION mq.find_rows(
+CREATE OR REPLACE FUNCTION mq_internal.find_rows(
     p_polled mq.polled,
     p_shape jsonb,
     p_ids bigint[],
@@ -37,7 +35,7 @@ DECLARE
     -- Rows that are never written are not locked: a lock would need a right that the caller does not need otherwise.
     v_lock text := CASE WHEN p_shape->>'shape' IN ('b', 'd') THEN '' ELSE 'FOR UPDATE OF t' END
         || CASE WHEN p_skip AND p_shape->>'shape' NOT IN ('b', 'd') THEN ' SKIP LOCKED' ELSE '' END;
-    v_row text := CASE WHEN p_skip AND p_ids <> '{}' THEN mq.row_json((p_shape->>'table')::oid, NULL, 't') ELSE 'NULL::text' END;
+    v_row text := CASE WHEN p_skip AND p_ids <> '{}' THEN mq_internal.row_json((p_shape->>'table')::oid, NULL, 't') ELSE 'NULL::text' END;
 BEGIN
     -- Read the entries here, with a cached plan: the dynamic statements below are planned each time.
     FOR v_active, v_ids, v_idents IN

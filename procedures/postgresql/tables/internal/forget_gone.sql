@@ -1,12 +1,9 @@
 -- forget_gone: delete due entries whose rows were deleted or have another status.
 -- Arguments:   p_polled, p_shape (from polled_shape), p_ids (of due entries), p_found (those whose rows find_rows has
 --              locked)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; leaves entries of locked rows for the next claim
--- Example:     SELECT mq.forget_gone(v_polled, v_shape, ARRAY[17, 18], ARRAY[18]);
 
-CREATE OR REPLACE FUNCTION mq.forget_gone(
+CREATE OR REPLACE FUNCTION mq_internal.forget_gone(
     p_polled mq.polled,
     p_shape jsonb,
     p_ids bigint[],
@@ -39,7 +36,7 @@ BEGIN
     INTO v_gone
     USING p_polled.active_value, p_polled.ready_value, ARRAY(SELECT unnest(p_ids) EXCEPT SELECT unnest(p_found));
     IF v_gone IS NOT NULL THEN
-        PERFORM mq.forget_rows(p_polled.name, p_shape->>'pass', v_gone);
+        PERFORM mq_internal.forget_rows(p_polled.name, p_shape->>'pass', v_gone);
     END IF;
 END
 $$;

@@ -1,11 +1,8 @@
 -- forget_rows: delete entries of rows that are done or gone.
 -- Arguments:   p_name, p_pass (see my_pass), p_ids (of entries)
 -- Returns:     the number of entries deleted
--- Errors:      50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     SELECT mq.forget_rows('orders', v_shape->>'pass', ARRAY[17]);
 
-CREATE OR REPLACE FUNCTION mq.forget_rows(
+CREATE OR REPLACE FUNCTION mq_internal.forget_rows(
     p_name text,
     p_pass text,
     p_ids bigint[]
@@ -19,7 +16,7 @@ AS $$
 DECLARE
     v_count bigint;
 BEGIN
-    PERFORM mq.polled_by_pass(p_name, p_pass, false);
+    PERFORM mq_internal.polled_by_pass(p_name, p_pass, false);
     DELETE FROM mq.polled_row WHERE id = ANY (p_ids) AND name = p_name;
     GET DIAGNOSTICS v_count = ROW_COUNT;
     RETURN v_count;

@@ -2,11 +2,9 @@
 -- Arguments:   p_polled, p_shape (from polled_shape), p_size (0: none), p_lost (true: lost rows, see pick_lost), p_place
 --              (true: ready rows from the low-water mark on)
 -- Returns:     count; parallel arrays hashes, idents, keys, rows, parts, places, sorted, copies
--- Errors:      none
 -- Transaction: joins the caller's; skips rows that others have locked
--- Example:     SELECT * FROM mq.gather_rows(v_polled, v_shape, 100, false, false);
 
-CREATE OR REPLACE FUNCTION mq.gather_rows(
+CREATE OR REPLACE FUNCTION mq_internal.gather_rows(
     p_polled mq.polled,
     p_shape jsonb,
     p_size bigint,
@@ -31,12 +29,12 @@ BEGIN
         SELECT count(*), array_agg(x.hash), array_agg(x.ident), array_agg(x.key_json), array_agg(x.row_json), array_agg(x.part),
             array_agg(x.place), array_agg(x.sorted), array_agg(x.copy)
         INTO count, hashes, idents, keys, rows, parts, places, sorted, copies
-        FROM mq.pick_rows(p_polled, p_shape, p_size, p_place) AS x;
+        FROM mq_internal.pick_rows(p_polled, p_shape, p_size, p_place) AS x;
     ELSIF p_size > 0 AND p_polled.active_value IS NOT NULL THEN
         SELECT count(*), array_agg(x.hash), array_agg(x.ident), array_agg(x.key_json), array_agg(x.row_json), array_agg(x.part),
             array_agg(x.place), array_agg(x.sorted), array_agg(x.copy)
         INTO count, hashes, idents, keys, rows, parts, places, sorted, copies
-        FROM mq.pick_lost(p_polled, p_shape, p_size) AS x;
+        FROM mq_internal.pick_lost(p_polled, p_shape, p_size) AS x;
     END IF;
     IF count = 0 THEN
         hashes := '{}';

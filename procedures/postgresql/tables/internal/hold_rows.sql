@@ -3,11 +3,8 @@
 --              claimed for the first time: p_hashes, p_idents, p_keys; p_active (true: the row is at active_value; for the
 --              entries to retry, then for the new rows)
 -- Returns:     batch_key, lease_until; parallel arrays ids and attempts, entries to retry first
--- Errors:      50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     SELECT * FROM mq.hold_rows('orders', v_shape->>'pass', 'worker-1', 60, ARRAY[17], '{}', '{}', '{}', ARRAY[true]);
 
-CREATE OR REPLACE FUNCTION mq.hold_rows(
+CREATE OR REPLACE FUNCTION mq_internal.hold_rows(
     p_name text,
     p_pass text,
     p_reader text,
@@ -34,7 +31,7 @@ AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_batch uuid := gen_random_uuid();
-    v_polled mq.polled := mq.polled_by_pass(p_name, p_pass, false);
+    v_polled mq.polled := mq_internal.polled_by_pass(p_name, p_pass, false);
 BEGIN
     IF v_polled.status_column IS NOT NULL AND v_polled.key_columns IS NOT NULL THEN
         -- Delete old entries of dead rows that somebody has set back to ready.

@@ -1,11 +1,9 @@
 -- lock_polled: lock a polling table's row; claims of the table, and changes to its settings, wait for each other.
 -- Arguments:   p_name, p_pass (see my_pass)
 -- Returns:     the row, with the low-water mark of claims
--- Errors:      50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for transactions that have locked the row
--- Example:     SELECT * FROM mq.lock_polled('orders', v_shape->>'pass');
 
-CREATE OR REPLACE FUNCTION mq.lock_polled(
+CREATE OR REPLACE FUNCTION mq_internal.lock_polled(
     p_name text,
     p_pass text
 ) RETURNS mq.polled
@@ -17,9 +15,9 @@ AS $$
 DECLARE
     v_polled mq.polled;
 BEGIN
-    v_polled := mq.polled_by_pass(p_name, p_pass, true);
+    v_polled := mq_internal.polled_by_pass(p_name, p_pass, true);
     IF v_polled.name IS NULL THEN
-        PERFORM mq.raise_error('not_found', format('name: no table is adopted as %s', p_name));
+        PERFORM mq_internal.raise_error('not_found', format('name: no table is adopted as %s', p_name));
     END IF;
     RETURN v_polled;
 END

@@ -1,12 +1,8 @@
 -- move_polled: store the low-water mark of claims of a polling table.
 -- Arguments:   p_name, p_pass (see my_pass), p_place, p_hash and p_copies (the last row claimed; all NULL: unchanged),
 --              p_looked (time of a scan from the start or for lost rows; NULL: there was none)
--- Returns:     nothing
--- Errors:      50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     SELECT mq.move_polled('orders', v_shape->>'pass', '17', 4711, 1, clock_timestamp());
 
-CREATE OR REPLACE FUNCTION mq.move_polled(
+CREATE OR REPLACE FUNCTION mq_internal.move_polled(
     p_name text,
     p_pass text,
     p_place text,
@@ -20,7 +16,7 @@ SET search_path = mq, pg_temp
 SET jit = off
 AS $$
 BEGIN
-    PERFORM mq.polled_by_pass(p_name, p_pass, false);
+    PERFORM mq_internal.polled_by_pass(p_name, p_pass, false);
     UPDATE mq.polled
     SET place = coalesce(p_place, place),
         place_hash = CASE WHEN p_place IS NULL THEN place_hash ELSE p_hash END,

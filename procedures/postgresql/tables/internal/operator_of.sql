@@ -1,11 +1,9 @@
 -- operator_of: return a comparison operator of a type's default order, qualified by its schema.
 -- Arguments:   p_type (the type's oid), p_strategy (1 <, 2 <=, 3 =, 4 >=, 5 >)
 -- Returns:     for example OPERATOR(pg_catalog.=); NULL when the type has no order
--- Errors:      none
 -- Transaction: reads the catalog
--- Example:     SELECT mq.operator_of('text'::regtype, 3);
 
-CREATE OR REPLACE FUNCTION mq.operator_of(
+CREATE OR REPLACE FUNCTION mq_internal.operator_of(
     p_type oid,
     p_strategy bigint
 ) RETURNS text

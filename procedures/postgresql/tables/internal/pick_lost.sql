@@ -1,15 +1,13 @@
 -- pick_lost: find rows at active_value that have no entry.
 -- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_size
 -- Returns:     as pick_rows
--- Errors:      none
 -- Transaction: joins the caller's; skips rows that others have locked
--- Example:     SELECT * FROM mq.pick_lost(v_polled, v_shape, 100);
 --
 -- Another program has changed the key of a claimed row (without a key: any column), or has set the status itself. While the
 -- old entry exists, there are as many entries as rows, and a handler may still be working on the row. Therefore a claim
 -- takes only as many rows as there are rows in excess of entries.
 
-CREATE OR REPLACE FUNCTION mq.pick_lost(
+CREATE OR REPLACE FUNCTION mq_internal.pick_lost(
     p_polled mq.polled,
     p_shape jsonb,
     p_size bigint
@@ -39,8 +37,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     v_columns text := format('t.tableoid AS part, t.ctid AS place, %s AS ident, %s AS key_json, %s AS row_json, NULL::text AS sorted, '
-        'hashtextextended((%s)::text, 0) AS hash', p_shape->>'ident', mq.row_json((p_shape->>'table')::oid, p_polled.ident_columns, 't'),
-        mq.row_json((p_shape->>'table')::oid, NULL, 't'), p_shape->>'ident');
+        'hashtextextended((%s)::text, 0) AS hash', p_shape->>'ident', mq_internal.row_json((p_shape->>'table')::oid, p_polled.ident_columns, 't'),
+        mq_internal.row_json((p_shape->>'table')::oid, NULL, 't'), p_shape->>'ident');
     v_held bigint;
     v_lost bigint;
 BEGIN

@@ -3,13 +3,11 @@
 --              low-water mark)
 -- Returns:     part and place (tableoid and ctid), ident, key_json, row_json; sorted, hash and copy: the low-water mark
 --              after this row
--- Errors:      none
 -- Transaction: joins the caller's; skips rows that others have locked, where it locks rows at all
--- Example:     SELECT * FROM mq.pick_rows(v_polled, mq.polled_shape(v_polled), 100, false);
 
 -- The settings: identities are compared as text, which must not depend on the session's settings. And a claim must scan the
 -- index and stop when it has enough rows, also with outdated statistics.
-CREATE OR REPLACE FUNCTION mq.pick_rows(
+CREATE OR REPLACE FUNCTION mq_internal.pick_rows(
     p_polled mq.polled,
     p_shape jsonb,
     p_size bigint,
@@ -44,8 +42,8 @@ DECLARE
     v_order text := 't.' || (p_shape->>'order');
     v_type text := p_shape->>'order_type';
     v_columns text := format('t.tableoid AS part, t.ctid AS place, %s AS ident, %s AS key_json, %s AS row_json, %s AS sorted, '
-        'hashtextextended((%s)::text, 0) AS hash', p_shape->>'ident', mq.row_json((p_shape->>'table')::oid, p_polled.ident_columns, 't'),
-        mq.row_json((p_shape->>'table')::oid, NULL, 't'),
+        'hashtextextended((%s)::text, 0) AS hash', p_shape->>'ident', mq_internal.row_json((p_shape->>'table')::oid, p_polled.ident_columns, 't'),
+        mq_internal.row_json((p_shape->>'table')::oid, NULL, 't'),
         coalesce(v_order || '::text', 'NULL::text'), p_shape->>'ident');
     v_ready text := CASE
         WHEN p_polled.status_column IS NULL THEN 'true'
@@ -88,7 +86,7 @@ BEGIN
         USING p_polled.ready_value, p_polled.name, p_size + v_taken, p_size;
 
     ELSE
-        v_settled := mq.settled_place(p_polled, p_shape, v_now);
+        v_settled := mq_internal.settled_place(p_polled, p_shape, v_now);
         IF v_settled IS NULL THEN
             RETURN;
         END IF;

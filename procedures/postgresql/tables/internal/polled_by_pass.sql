@@ -1,11 +1,8 @@
 -- polled_by_pass: return a polling table, for a caller with the rights that its claims need.
 -- Arguments:   p_name, p_pass (see my_pass), p_lock (true: lock its row; claims of one table wait for each other)
 -- Returns:     its row of mq.polled
--- Errors:      50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     SELECT * FROM mq.polled_by_pass('orders', p_pass, false);
 
-CREATE OR REPLACE FUNCTION mq.polled_by_pass(
+CREATE OR REPLACE FUNCTION mq_internal.polled_by_pass(
     p_name text,
     p_pass text,
     p_lock boolean
@@ -22,11 +19,11 @@ BEGIN
     JOIN pg_namespace AS n ON n.nspname = p.table_schema
     JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = p.table_name AND c.relkind IN ('r', 'p')
     JOIN mq_internal.secret AS s ON s.n = 1
-    WHERE p.name = p_name AND p_pass = encode(sha256(convert_to(concat_ws('/', s.word, c.oid, mq.polled_need(p),
+    WHERE p.name = p_name AND p_pass = encode(sha256(convert_to(concat_ws('/', s.word, c.oid, mq_internal.polled_need(p),
         coalesce(p.status_column, ''), pg_backend_pid(), extract(epoch FROM now())), 'UTF8')), 'hex');
     IF NOT FOUND THEN
         PERFORM FROM mq.polled WHERE name = p_name;
-        PERFORM mq.raise_error(CASE WHEN FOUND THEN 'unsuitable_table' ELSE 'not_found' END, CASE WHEN FOUND
+        PERFORM mq_internal.raise_error(CASE WHEN FOUND THEN 'unsuitable_table' ELSE 'not_found' END, CASE WHEN FOUND
             THEN 'the caller has not shown the rights that claims of the table need'
             ELSE format('name: no table is adopted as %s', p_name) END);
     END IF;

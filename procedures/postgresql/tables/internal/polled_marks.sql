@@ -1,11 +1,8 @@
 -- polled_marks: return the highest order value of late_seconds ago, for a polling table without a status.
 -- Arguments:   p_name, p_pass (see my_pass), p_now, p_highest (the highest order value now, to be stored; NULL: none)
 -- Returns:     settled (that order value; NULL: none yet), is_old (true: it is time to store the highest value again)
--- Errors:      50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     SELECT * FROM mq.polled_marks('orders', v_shape->>'pass', clock_timestamp(), NULL);
 
-CREATE OR REPLACE FUNCTION mq.polled_marks(
+CREATE OR REPLACE FUNCTION mq_internal.polled_marks(
     p_name text,
     p_pass text,
     p_now timestamptz,
@@ -21,7 +18,7 @@ SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-    v_polled mq.polled := mq.polled_by_pass(p_name, p_pass, false);
+    v_polled mq.polled := mq_internal.polled_by_pass(p_name, p_pass, false);
     v_seen timestamptz;
 BEGIN
     IF p_highest IS NOT NULL THEN

@@ -1,11 +1,8 @@
 -- polled_need: return the rights on a polling table that its consumers need, as my_pass names them.
--- Arguments:   p_polled
 -- Returns:     read, write, delete or 'write, delete'
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.polled_need(p) FROM mq.polled AS p;
 
-CREATE OR REPLACE FUNCTION mq.polled_need(
+CREATE OR REPLACE FUNCTION mq_internal.polled_need(
     p_polled mq.polled
 ) RETURNS text
 LANGUAGE plpgsql

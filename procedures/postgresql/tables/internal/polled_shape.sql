@@ -5,22 +5,20 @@
 --              jsonb_to_record), match (condition over t and such a record r), status, status_type, status_is (condition
 --              over t and $1, the status), sort, order, order_type, later, not_before and not_later (the operators >, >= and
 --              <=), indexed (columns that an index must begin with)
--- Errors:      50005 not_found, 50006 unsuitable_table (the table, a column or a right is gone)
 -- Transaction: reads the catalog; locks the table against changes of its columns until the caller commits
--- Example:     SELECT mq.polled_shape(mq.polled_settings('orders', NULL));
 
-CREATE OR REPLACE FUNCTION mq.polled_shape(
+CREATE OR REPLACE FUNCTION mq_internal.polled_shape(
     p_polled mq.polled
 ) RETURNS jsonb
 LANGUAGE plpgsql
 SET search_path = mq, pg_temp
 AS $$
 DECLARE
-    v_table oid := mq.relation_of(p_polled.table_schema, p_polled.table_name);
+    v_table oid := mq_internal.relation_of(p_polled.table_schema, p_polled.table_name);
     v_quoted text := format('%I.%I', p_polled.table_schema, p_polled.table_name);
     v_label text := CASE WHEN p_polled.table_schema <> 'public' THEN quote_ident(p_polled.table_schema) || '.' ELSE '' END
         || quote_ident(p_polled.table_name);
-    v_need text := mq.polled_need(p_polled);
+    v_need text := mq_internal.polled_need(p_polled);
     v_order_column text := coalesce(p_polled.order_column,
         CASE WHEN cardinality(p_polled.key_columns) = 1 THEN p_polled.key_columns[1] END);
     v_bad text;
@@ -29,12 +27,12 @@ DECLARE
     v_order record;
 BEGIN
     IF v_table IS NULL THEN
-        PERFORM mq.raise_error('not_found', format('table: there is no %s any more', v_label));
+        PERFORM mq_internal.raise_error('not_found', format('table: there is no %s any more', v_label));
     ELSIF v_table <> p_polled.table_id AND p_polled.queue_id = 'mq.polled'::regclass THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s is not the table that was adopted: release_table, then adopt_table '
+        PERFORM mq_internal.raise_error('unsuitable_table', format('%s is not the table that was adopted: release_table, then adopt_table '
             'again', v_label));
     END IF;
-    PERFORM mq.require_rights(v_table, v_need, coalesce(p_polled.status_column, ''));
+    PERFORM mq_internal.require_rights(v_table, v_need, coalesce(p_polled.status_column, ''));
     -- This lock keeps the columns unchanged while the catalog is read and used.
     EXECUTE format('LOCK TABLE ONLY %s IN ACCESS SHARE MODE', v_quoted);
 
@@ -45,7 +43,7 @@ BEGIN
     WHERE w.name IS NOT NULL AND (a.attname IS NULL OR w.type <> format_type(a.atttypid, -1))
     LIMIT 1;
     IF v_bad IS NOT NULL THEN
-        PERFORM mq.raise_error('unsuitable_table', format('%s has no column %s any more, or it has another type: '
+        PERFORM mq_internal.raise_error('unsuitable_table', format('%s has no column %s any more, or it has another type: '
             'release_table, then adopt_table again', v_label, quote_ident(v_bad)));
     END IF;
     SELECT string_agg(CASE WHEN a.attnotnull THEN format('t.%1$I %2$s r.%1$I', a.attname, o.equal)
@@ -54,15 +52,15 @@ BEGIN
         string_agg(format('%I %s', a.attname, format_type(a.atttypid, -1)), ', ') AS stored
     INTO v_ident
     FROM pg_attribute AS a
-    CROSS JOIN LATERAL (SELECT mq.operator_of(a.atttypid, 3)) AS o (equal)
+    CROSS JOIN LATERAL (SELECT mq_internal.operator_of(a.atttypid, 3)) AS o (equal)
     WHERE a.attrelid = v_table AND a.attname = ANY (p_polled.ident_columns);
     SELECT quote_ident(a.attname) AS quoted, format_type(a.atttypid, -1) AS type,
-        format('t.%1$I %2$s $1::%4$s AND t.%1$I %3$s $1::%4$s', a.attname, mq.operator_of(a.atttypid, 4),
-            mq.operator_of(a.atttypid, 2), format_type(a.atttypid, -1)) AS is_1
+        format('t.%1$I %2$s $1::%4$s AND t.%1$I %3$s $1::%4$s', a.attname, mq_internal.operator_of(a.atttypid, 4),
+            mq_internal.operator_of(a.atttypid, 2), format_type(a.atttypid, -1)) AS is_1
     INTO v_status
     FROM pg_attribute AS a WHERE a.attrelid = v_table AND a.attname = p_polled.status_column;
-    SELECT quote_ident(a.attname) AS quoted, format_type(a.atttypid, -1) AS type, mq.operator_of(a.atttypid, 5) AS later,
-        mq.operator_of(a.atttypid, 4) AS not_before, mq.operator_of(a.atttypid, 2) AS not_later
+    SELECT quote_ident(a.attname) AS quoted, format_type(a.atttypid, -1) AS type, mq_internal.operator_of(a.atttypid, 5) AS later,
+        mq_internal.operator_of(a.atttypid, 4) AS not_before, mq_internal.operator_of(a.atttypid, 2) AS not_later
     INTO v_order
     FROM pg_attribute AS a WHERE a.attrelid = v_table AND a.attname = v_order_column;
 

@@ -3,11 +3,8 @@
 --              p_dead (the ids that become dead); parallel arrays: p_left and p_told (ids whose status could not be written,
 --              and the errors)
 -- Returns:     failed, dead: counts of rows
--- Errors:      50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     SELECT * FROM mq.put_back_rows('orders', v_shape->>'pass', ARRAY[17], ARRAY[30], ARRAY['busy'], '{}', '{}', '{}');
 
-CREATE OR REPLACE FUNCTION mq.put_back_rows(
+CREATE OR REPLACE FUNCTION mq_internal.put_back_rows(
     p_name text,
     p_pass text,
     p_ids bigint[],
@@ -31,7 +28,7 @@ AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
 BEGIN
-    PERFORM mq.polled_by_pass(p_name, p_pass, false);
+    PERFORM mq_internal.polled_by_pass(p_name, p_pass, false);
     WITH written AS (
         UPDATE mq.polled_row AS e
         SET state = CASE WHEN e.id = ANY (p_dead) THEN 'E' ELSE 'N' END,

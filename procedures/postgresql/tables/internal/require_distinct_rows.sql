@@ -1,12 +1,9 @@
 -- require_distinct_rows: refuse a table whose rows cannot be distinguished.
 -- Arguments:   p_table (the table's oid), p_label (its name in errors), p_keys (NULL: all columns except the status),
 --              p_status (the status column, or NULL), p_equal_rows (true: accept equal rows)
--- Returns:     nothing
--- Errors:      50006 unsuitable_table
 -- Transaction: reads the catalog only
--- Example:     SELECT mq.require_distinct_rows('shop.orders'::regclass, 'shop.orders', ARRAY['id'], 'status', false);
 
-CREATE OR REPLACE FUNCTION mq.require_distinct_rows(
+CREATE OR REPLACE FUNCTION mq_internal.require_distinct_rows(
     p_table oid,
     p_label text,
     p_keys text[],
@@ -21,12 +18,12 @@ DECLARE
 BEGIN
     IF p_keys IS NULL THEN
         IF NOT p_equal_rows THEN
-            PERFORM mq.raise_error('unsuitable_table', format('equal rows of %s cannot be distinguished: give key_columns, or '
+            PERFORM mq_internal.raise_error('unsuitable_table', format('equal rows of %s cannot be distinguished: give key_columns, or '
                 'equal_rows 1 to accept this', p_label));
         END IF;
-        v_bad := mq.column_without_equality(p_table, p_status);
+        v_bad := mq_internal.column_without_equality(p_table, p_status);
         IF v_bad IS NOT NULL THEN
-            PERFORM mq.raise_error('unsuitable_table', format('key_columns: needed, because %s of %s cannot be compared',
+            PERFORM mq_internal.raise_error('unsuitable_table', format('key_columns: needed, because %s of %s cannot be compared',
                 v_bad, p_label));
         END IF;
     ELSIF NOT EXISTS (
@@ -38,7 +35,7 @@ BEGIN
                 WHERE a.attname IS NULL OR NOT a.attnotnull OR a.attname <> ALL (p_keys)
             )
     ) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('key_columns: must include all columns of the primary key of %s, '
+        PERFORM mq_internal.raise_error('unsuitable_table', format('key_columns: must include all columns of the primary key of %s, '
             'or of a unique index of NOT NULL columns', p_label));
     END IF;
 END

@@ -1,12 +1,9 @@
 -- require_index: refuse a table whose claims would scan the whole table.
 -- Arguments:   p_table (the table's oid), p_columns (an index must begin with these, in this order; NULL: no index is
 --              needed)
--- Returns:     nothing
--- Errors:      50006 unsuitable_table, with the CREATE INDEX to run
 -- Transaction: reads the catalog only
--- Example:     SELECT mq.require_index('shop.orders'::regclass, ARRAY['status', 'id']);
 
-CREATE OR REPLACE FUNCTION mq.require_index(
+CREATE OR REPLACE FUNCTION mq_internal.require_index(
     p_table oid,
     p_columns text[]
 ) RETURNS void
@@ -27,7 +24,7 @@ BEGIN
             -- All columns ascending, or all descending: the index can be read in either direction.
             AND k.names = p_columns AND k.high = k.low AND k.low IN (0, 3)
     ) THEN
-        PERFORM mq.raise_error('unsuitable_table', (
+        PERFORM mq_internal.raise_error('unsuitable_table', (
             SELECT format('without this index claims would scan the table: CREATE INDEX ON %I.%I (%s)', n.nspname, c.relname,
                 (SELECT string_agg(quote_ident(w.name), ', ' ORDER BY w.n) FROM unnest(p_columns) WITH ORDINALITY AS w (name, n)))
             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace

@@ -1,11 +1,8 @@
 -- require_order: refuse an order column that claims cannot continue from.
 -- Arguments:   p_table (the table's oid), p_column
--- Returns:     nothing
--- Errors:      50006 unsuitable_table
 -- Transaction: reads the catalog only
--- Example:     SELECT mq.require_order('shop.events'::regclass, 'id');
 
-CREATE OR REPLACE FUNCTION mq.require_order(
+CREATE OR REPLACE FUNCTION mq_internal.require_order(
     p_table oid,
     p_column text
 ) RETURNS void
@@ -18,7 +15,7 @@ BEGIN
         JOIN pg_type AS t ON t.oid = a.atttypid
         WHERE a.attrelid = p_table AND a.attname = p_column AND NOT (a.attnotnull AND t.typcategory IN ('N', 'S', 'D'))
     ) THEN
-        PERFORM mq.raise_error('unsuitable_table', format('order_column: %s must be NOT NULL, and a number, a text or a time',
+        PERFORM mq_internal.raise_error('unsuitable_table', format('order_column: %s must be NOT NULL, and a number, a text or a time',
             p_column));
     END IF;
 END

@@ -1,11 +1,8 @@
 -- require_status: refuse status values that the column cannot hold or distinguish.
 -- Arguments:   p_table (the table's oid), p_column, p_ready, p_active, p_done, p_error, p_delete (true: delete done rows)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads the catalog
--- Example:     SELECT mq.require_status('shop.orders'::regclass, 'status', 'N', 'A', 'D', 'E', false);
 
-CREATE OR REPLACE FUNCTION mq.require_status(
+CREATE OR REPLACE FUNCTION mq_internal.require_status(
     p_table oid,
     p_column text,
     p_ready text,
@@ -28,15 +25,15 @@ DECLARE
     v_fits boolean;
     v_same boolean;
 BEGIN
-    SELECT format_type(a.atttypid, -1), format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attnum, mq.operator_of(a.atttypid, 3)
+    SELECT format_type(a.atttypid, -1), format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attnum, mq_internal.operator_of(a.atttypid, 3)
     INTO v_type, v_full, v_not_null, v_number, v_equal
     FROM pg_attribute AS a WHERE a.attrelid = p_table AND a.attname = p_column;
     IF p_error IS NULL THEN
-        PERFORM mq.raise_error('invalid_argument', 'error_value: must not be NULL with a status_column');
+        PERFORM mq_internal.raise_error('invalid_argument', 'error_value: must not be NULL with a status_column');
     ELSIF p_done IS NULL AND NOT p_delete THEN
-        PERFORM mq.raise_error('invalid_argument', 'done_value: must not be NULL with a status_column and keep');
+        PERFORM mq_internal.raise_error('invalid_argument', 'done_value: must not be NULL with a status_column and keep');
     ELSIF p_ready IS NULL AND v_not_null THEN
-        PERFORM mq.raise_error('invalid_argument', format('ready_value: must not be NULL, because %s is NOT NULL', p_column));
+        PERFORM mq_internal.raise_error('invalid_argument', format('ready_value: must not be NULL, because %s is NOT NULL', p_column));
     END IF;
     FOR i IN 1 .. 4 LOOP
         CONTINUE WHEN v_values[i] IS NULL;
@@ -55,14 +52,14 @@ BEGIN
             INTO v_fits USING v_values[i];
         END LOOP;
         IF NOT v_fits THEN
-            PERFORM mq.raise_error('invalid_argument', format('%s: %s cannot hold "%s"', c_names[i], p_column, left(v_values[i],
+            PERFORM mq_internal.raise_error('invalid_argument', format('%s: %s cannot hold "%s"', c_names[i], p_column, left(v_values[i],
                 50)));
         END IF;
         FOR j IN 1 .. i - 1 LOOP
             CONTINUE WHEN v_values[j] IS NULL;
             EXECUTE format('SELECT $1::%1$s %2$s $2::%1$s', v_type, v_equal) INTO v_same USING v_values[i], v_values[j];
             IF v_same THEN
-                PERFORM mq.raise_error('invalid_argument', format('%s: must differ from %s', c_names[i], c_names[j]));
+                PERFORM mq_internal.raise_error('invalid_argument', format('%s: must differ from %s', c_names[i], c_names[j]));
             END IF;
         END LOOP;
     END LOOP;

@@ -1,11 +1,8 @@
 -- revive_rows: make dead entries due again, with their attempts set back to 0.
 -- Arguments:   p_name, p_pass (see my_pass), p_ids (of entries)
 -- Returns:     the number of entries
--- Errors:      50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     SELECT mq.revive_rows('orders', v_shape->>'pass', ARRAY[17]);
 
-CREATE OR REPLACE FUNCTION mq.revive_rows(
+CREATE OR REPLACE FUNCTION mq_internal.revive_rows(
     p_name text,
     p_pass text,
     p_ids bigint[]
@@ -19,7 +16,7 @@ AS $$
 DECLARE
     v_count bigint;
 BEGIN
-    PERFORM mq.polled_by_pass(p_name, p_pass, false);
+    PERFORM mq_internal.polled_by_pass(p_name, p_pass, false);
     UPDATE mq.polled_row
     SET state = 'N', attempts = 0, run_at = clock_timestamp(), active = false
     WHERE id = ANY (p_ids) AND name = p_name AND state = 'E';

@@ -1,11 +1,8 @@
 -- settled_place: return the order value up to which rows of a table without a status may be claimed.
 -- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_now
 -- Returns:     the highest order value of late_seconds ago, as text; NULL when there is none yet
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT mq.settled_place(v_polled, v_shape, clock_timestamp());
 
-CREATE OR REPLACE FUNCTION mq.settled_place(
+CREATE OR REPLACE FUNCTION mq_internal.settled_place(
     p_polled mq.polled,
     p_shape jsonb,
     p_now timestamptz
@@ -17,7 +14,7 @@ DECLARE
     v_highest text;
 BEGIN
     IF p_polled.late_seconds > 0 THEN
-        SELECT * INTO v_marks FROM mq.polled_marks(p_polled.name, p_shape->>'pass', p_now, NULL);
+        SELECT * INTO v_marks FROM mq_internal.polled_marks(p_polled.name, p_shape->>'pass', p_now, NULL);
         IF NOT v_marks.is_old THEN
             RETURN v_marks.settled;
         END IF;
@@ -27,7 +24,7 @@ BEGIN
     IF p_polled.late_seconds = 0 THEN
         RETURN v_highest;
     END IF;
-    SELECT * INTO v_marks FROM mq.polled_marks(p_polled.name, p_shape->>'pass', p_now, v_highest);
+    SELECT * INTO v_marks FROM mq_internal.polled_marks(p_polled.name, p_shape->>'pass', p_now, v_highest);
     RETURN v_marks.settled;
 END
 $$;

@@ -1,11 +1,9 @@
 -- take_due: find the rows whose retry is due; rows without attempts left become dead.
 -- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_size, p_now
 -- Returns:     parallel arrays: ids (of entries), keys, rows, parts and places; empty when there are none
--- Errors:      none
 -- Transaction: joins the caller's; skips rows that others have locked
--- Example:     SELECT * FROM mq.take_due(v_polled, v_shape, 100, clock_timestamp());
 
-CREATE OR REPLACE FUNCTION mq.take_due(
+CREATE OR REPLACE FUNCTION mq_internal.take_due(
     p_polled mq.polled,
     p_shape jsonb,
     p_size bigint,
@@ -23,21 +21,21 @@ SET enable_mergejoin = off
 AS $$
 #variable_conflict use_column
 DECLARE
-    v_due bigint[] := mq.due_rows(p_polled.name, p_shape->>'pass', p_size, p_now);
+    v_due bigint[] := mq_internal.due_rows(p_polled.name, p_shape->>'pass', p_size, p_now);
     v_found record;
     v_dead record;
 BEGIN
     IF v_due IS NOT NULL THEN
         SELECT array_agg(f.id) AS ids, array_agg(f.part) AS parts, array_agg(f.place) AS places, array_agg(f.row_json) AS rows
         INTO v_found
-        FROM mq.find_rows(p_polled, p_shape, v_due, true) AS f;
+        FROM mq_internal.find_rows(p_polled, p_shape, v_due, true) AS f;
         IF cardinality(v_found.ids) IS DISTINCT FROM cardinality(v_due) THEN
-            PERFORM mq.forget_gone(p_polled, p_shape, v_due, coalesce(v_found.ids, '{}'));
+            PERFORM mq_internal.forget_gone(p_polled, p_shape, v_due, coalesce(v_found.ids, '{}'));
         END IF;
         SELECT array_agg(e.id) AS ids, array_agg(e.error) AS errors INTO v_dead
         FROM mq.my_polled_row AS e WHERE e.id = ANY (v_found.ids) AND e.attempts >= p_polled.max_attempts;
         IF v_dead.ids IS NOT NULL THEN
-            PERFORM mq.fail_rows(p_polled, p_shape, v_dead.ids, array_fill(-1, ARRAY[cardinality(v_dead.ids)]), v_dead.errors);
+            PERFORM mq_internal.fail_rows(p_polled, p_shape, v_dead.ids, array_fill(-1, ARRAY[cardinality(v_dead.ids)]), v_dead.errors);
         END IF;
         SELECT array_agg(u.id), array_agg(e.key_json), array_agg(u.row_json), array_agg(u.part), array_agg(u.place)
         INTO ids, keys, rows, parts, places

@@ -2,11 +2,9 @@
 -- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_size (0: none), p_now
 -- Returns:     parallel arrays: hashes, idents, keys, rows, parts and places; fresh: how many of them are ready rows; these
 --              come first
--- Errors:      50006 unsuitable_table (an index was dropped)
 -- Transaction: joins the caller's; skips rows that others have locked
--- Example:     SELECT * FROM mq.take_new(v_polled, v_shape, 100, clock_timestamp());
 
-CREATE OR REPLACE FUNCTION mq.take_new(
+CREATE OR REPLACE FUNCTION mq_internal.take_new(
     p_polled mq.polled,
     p_shape jsonb,
     p_size bigint,
@@ -34,21 +32,21 @@ DECLARE
     v_new record;
 BEGIN
     IF NOT v_recent THEN
-        PERFORM mq.require_index((p_shape->>'table')::oid,
+        PERFORM mq_internal.require_index((p_shape->>'table')::oid,
             (SELECT array_agg(c.name) FROM jsonb_array_elements_text(nullif(p_shape->'indexed', 'null')) AS c (name)));
     END IF;
-    SELECT * INTO v_lost FROM mq.gather_rows(p_polled, p_shape, CASE WHEN v_recent THEN 0 ELSE p_size END, true, false);
+    SELECT * INTO v_lost FROM mq_internal.gather_rows(p_polled, p_shape, CASE WHEN v_recent THEN 0 ELSE p_size END, true, false);
     LOOP
-        SELECT * INTO v_new FROM mq.gather_rows(p_polled, p_shape, p_size - v_lost.count, false, v_from_place);
+        SELECT * INTO v_new FROM mq_internal.gather_rows(p_polled, p_shape, p_size - v_lost.count, false, v_from_place);
         EXIT WHEN NOT v_from_place OR v_new.count = p_size;
         -- Rows may have appeared before the low-water mark.
         v_from_place := false;
     END LOOP;
     IF v_recent AND v_new.count < p_size THEN
-        SELECT * INTO v_lost FROM mq.gather_rows(p_polled, p_shape, p_size - v_new.count, true, false);
+        SELECT * INTO v_lost FROM mq_internal.gather_rows(p_polled, p_shape, p_size - v_new.count, true, false);
     END IF;
     IF v_new.count + v_lost.count > 0 AND (NOT v_recent OR p_shape->>'shape' IN ('b', 'd', 'e')) THEN
-        PERFORM mq.move_polled(p_polled.name, p_shape->>'pass',
+        PERFORM mq_internal.move_polled(p_polled.name, p_shape->>'pass',
             CASE WHEN p_shape->>'shape' IN ('b', 'd', 'e') THEN v_new.sorted[v_new.count] END,
             v_new.hashes[v_new.count], v_new.copies[v_new.count], CASE WHEN NOT v_from_place THEN p_now END);
     END IF;

@@ -2,11 +2,8 @@
 -- Arguments:   p_shape (from polled_shape), p_delete, p_value (the new status, without p_delete); parallel arrays: p_parts
 --              and p_places (tableoid and ctid of rows that the caller has locked)
 -- Returns:     an array: NULL for a row that was written, otherwise its error
--- Errors:      errors that concern all rows: a missing right, a deadlock, a timeout, no space
--- Transaction: joins the caller's
--- Example:     SELECT mq.write_rows(v_shape, false, 'D', v_parts, v_places);
 
-CREATE OR REPLACE FUNCTION mq.write_rows(
+CREATE OR REPLACE FUNCTION mq_internal.write_rows(
     p_shape jsonb,
     p_delete boolean,
     p_value text,

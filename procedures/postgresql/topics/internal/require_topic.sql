@@ -1,12 +1,9 @@
 -- require_topic: refuse a text that is not a topic, or not a pattern of topics.
 -- Arguments:   p_argument (its name in the contract), p_topic, p_wildcards (true: a pattern, in which a word may be * or
 --              #)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     SELECT mq.require_topic('pattern', 'orders.#', true);
 
-CREATE OR REPLACE FUNCTION mq.require_topic(
+CREATE OR REPLACE FUNCTION mq_internal.require_topic(
     p_argument text,
     p_topic text,
     p_wildcards boolean
@@ -16,15 +13,15 @@ AS $$
 DECLARE
     c_word CONSTANT text := $r$[^.*#"\\\u0001-\u0020\u007f]+$r$;
 BEGIN
-    PERFORM mq.require_name(p_argument, p_topic, false);
+    PERFORM mq_internal.require_name(p_argument, p_topic, false);
     IF p_wildcards THEN
         IF p_topic !~ format('^(%1$s|[*#])([.](%1$s|[*#]))*$', c_word) THEN
-            PERFORM mq.raise_error('invalid_argument', p_argument || ': must be words separated by dots; a word may be * '
+            PERFORM mq_internal.raise_error('invalid_argument', p_argument || ': must be words separated by dots; a word may be * '
                 'or #, and otherwise contains no *, #, quotes, backslashes or white space');
         END IF;
     ELSIF p_topic !~ format('^%1$s([.]%1$s)*$', c_word) THEN
         -- A topic that passes needs no escapes in JSON: see publish.
-        PERFORM mq.raise_error('invalid_argument', p_argument || ': must be words separated by dots, without *, #, quotes, '
+        PERFORM mq_internal.raise_error('invalid_argument', p_argument || ': must be words separated by dots, without *, #, quotes, '
             'backslashes or white space');
     END IF;
 END

@@ -1,15 +1,13 @@
 -- topic_matches: whether a pattern matches a topic.
 -- Arguments:   p_pattern, p_topic (as accepted by require_topic)
 -- Returns:     true or false
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.topic_matches('orders.#.paid', 'orders.eu.paid');
 --
 -- When a word does not match, the last # takes one more word. An earlier # need not take more: the part between the two
 -- has already matched at its first possible place. So the time is at most the number of words in the pattern times that
 -- in the topic.
 
-CREATE OR REPLACE FUNCTION mq.topic_matches(
+CREATE OR REPLACE FUNCTION mq_internal.topic_matches(
     p_pattern text,
     p_topic text
 ) RETURNS boolean

@@ -2,11 +2,8 @@
 -- Arguments:   @object_id, @list (names separated by commas; NULL: all columns)
 -- Returns:     n (1, 2, ... in the order of the list), name and quoted (as in the catalog), type (the server's own),
 --              nullable, column_id; no row for a name that is not a column
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT name, type FROM mq.columns_of(OBJECT_ID(N'dbo.orders'), NULL);
 
-CREATE OR ALTER FUNCTION mq.columns_of (@object_id int, @list nvarchar(max))
+CREATE OR ALTER FUNCTION mq_internal.columns_of (@object_id int, @list nvarchar(max))
 RETURNS TABLE
 AS
 RETURN
@@ -17,6 +14,6 @@ RETURN
         CAST(TYPE_NAME(CASE c.system_type_id WHEN 240 THEN c.user_type_id ELSE c.system_type_id END) AS nvarchar(128)) AS type
     FROM sys.columns AS c
     -- The server resolves the name, with its own rules for comparing names.
-    LEFT JOIN mq.split_names(@list, N',') AS l ON COLUMNPROPERTY(@object_id, l.name, 'ColumnId') = c.column_id
+    LEFT JOIN mq_internal.split_names(@list, N',') AS l ON COLUMNPROPERTY(@object_id, l.name, 'ColumnId') = c.column_id
     WHERE c.object_id = @object_id AND (@list IS NULL OR l.n IS NOT NULL);
 GO

@@ -1,12 +1,9 @@
 -- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits,
 --              without trailing blanks.
--- Arguments:   @error
 -- Returns:     up to 200 characters, from the first 500 of the error; '': no error
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.error_group(N'order 4711: timeout after 30 s');  -- order #: timeout after # s
 
-CREATE OR ALTER FUNCTION mq.error_group (@error nvarchar(max))
+CREATE OR ALTER FUNCTION mq_internal.error_group (@error nvarchar(max))
 RETURNS nvarchar(400)
 AS
 BEGIN

@@ -1,11 +1,9 @@
 -- fill: fill the placeholders of a statement's template, for dynamic SQL.
 -- Arguments:   @template (a placeholder is a name in braces), @pieces (the text for each name; NULL: an empty text)
 -- Returns:     the statement; braces inside a piece are not placeholders
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SET @statement = mq.fill(N'SELECT COUNT(*) FROM {table} AS t WHERE {is_ready};', @pieces);
 
-CREATE OR ALTER FUNCTION mq.fill (@template nvarchar(max), @pieces mq.pieces READONLY)
+CREATE OR ALTER FUNCTION mq_internal.fill (@template nvarchar(max), @pieces mq.pieces READONLY)
 RETURNS nvarchar(max)
 AS
 BEGIN

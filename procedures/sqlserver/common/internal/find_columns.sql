@@ -1,11 +1,8 @@
 -- find_columns: check a list of a table's columns.
 -- Arguments:   @argument (its name in the contract), @object_id (the table), @list (names separated by commas)
--- Returns:     @columns: the same list with quoted names as in the catalog, for mq.columns_of
--- Errors:      50002 invalid_argument
--- Transaction: joins the caller's
--- Example:     EXEC mq.find_columns 'key_columns', @object_id, N'region, id', @columns OUTPUT;
+-- Returns:     @columns: the same list with quoted names as in the catalog, for mq_internal.columns_of
 
-CREATE OR ALTER PROCEDURE mq.find_columns
+CREATE OR ALTER PROCEDURE mq_internal.find_columns
     @argument varchar(200),
     @object_id int,
     @list nvarchar(max),
@@ -17,8 +14,8 @@ BEGIN
     DECLARE @named TABLE (n int NOT NULL, name nvarchar(400), quoted nvarchar(300), column_id int);
     INSERT INTO @named (n, name, quoted, column_id)
     SELECT l.n, l.name, c.quoted, c.column_id
-    FROM mq.split_names(@list, N',') AS l
-    LEFT JOIN mq.columns_of(@object_id, @list) AS c ON c.n = l.n;
+    FROM mq_internal.split_names(@list, N',') AS l
+    LEFT JOIN mq_internal.columns_of(@object_id, @list) AS c ON c.n = l.n;
     SELECT @count = MAX(n) FROM @named;
     IF @count = 0
         SET @detail = CONCAT(@argument, N': must be names of columns, separated by commas; at most 200 characters per name; ',
@@ -36,7 +33,7 @@ BEGIN
     IF @detail IS NULL AND DATALENGTH(@quoted) > 8000
         SET @detail = CONCAT(@argument, N': the names are longer than 4,000 characters together');
     IF @detail IS NOT NULL
-        EXEC mq.raise_error 'invalid_argument', @detail;
+        EXEC mq_internal.raise_error 'invalid_argument', @detail;
     SET @columns = @quoted;
 END;
 GO

@@ -1,15 +1,10 @@
 -- find_table: find a user's table by the name in an argument.
 -- Arguments:   @argument (its name in the contract), @table (as written in T-SQL; the default schema is dbo)
 -- Returns:     @object_id, @schema, @name, @quoted (for dynamic SQL), @label (for error texts: without the schema dbo)
--- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table (a view, a temporary or system table, a
---              table of the queue, an external, memory-optimized or columnstore table)
--- Transaction: joins the caller's
--- Example:     EXEC mq.find_table 'table', N'sales.[order lines]', @object_id OUTPUT, @schema OUTPUT, @name OUTPUT,
---              @quoted OUTPUT, @label OUTPUT;
 --
 -- A user finds only tables on which it has a right; other tables are not found.
 
-CREATE OR ALTER PROCEDURE mq.find_table
+CREATE OR ALTER PROCEDURE mq_internal.find_table
     @argument varchar(200),
     @table nvarchar(max),
     @object_id int OUTPUT,
@@ -23,12 +18,12 @@ BEGIN
     DECLARE @parts int, @first nvarchar(400), @second nvarchar(400), @kind varchar(2), @why nvarchar(200);
     DECLARE @detail nvarchar(2000);
     SELECT @parts = MAX(n), @first = MAX(CASE n WHEN 1 THEN name ELSE N'' END), @second = MAX(CASE n WHEN 2 THEN name ELSE N'' END)
-    FROM mq.split_names(@table, N'.');
+    FROM mq_internal.split_names(@table, N'.');
     IF @parts NOT IN (1, 2)
     BEGIN
         SET @detail = CONCAT(@argument, N': must be table or schema.table; at most 200 characters per name; ',
             N'quote a name that is not a plain identifier with double quotes or brackets');
-        EXEC mq.raise_error 'invalid_argument', @detail;
+        EXEC mq_internal.raise_error 'invalid_argument', @detail;
     END;
     IF @parts = 1
         SELECT @second = @first, @first = N'dbo';
@@ -50,7 +45,7 @@ BEGIN
     ELSE IF @kind IS NULL OR @kind <> 'U'
     BEGIN
         SET @detail = CONCAT(@argument, N': there is no table ', CASE WHEN @first <> N'dbo' THEN @first + N'.' END, @second);
-        EXEC mq.raise_error 'not_found', @detail;
+        EXEC mq_internal.raise_error 'not_found', @detail;
     END;
     SELECT @why = COALESCE(@why, N'is an external or a memory-optimized table, or the history of another table')
     -- Before 2022 sys.tables has no ledger_type: the name then means that of l.
@@ -68,7 +63,7 @@ BEGIN
     IF @why IS NOT NULL
     BEGIN
         SET @detail = CONCAT(@label, N' ', @why);
-        EXEC mq.raise_error 'unsuitable_table', @detail;
+        EXEC mq_internal.raise_error 'unsuitable_table', @detail;
     END;
 END;
 GO

@@ -1,11 +1,8 @@
 -- has_key: whether columns include a primary key or a unique index of NOT NULL columns.
 -- Arguments:   @object_id (the table), @list (the columns, separated by commas)
 -- Returns:     1 or 0
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT mq.has_key(OBJECT_ID(N'dbo.orders'), N'[region], [id]');
 
-CREATE OR ALTER FUNCTION mq.has_key (@object_id int, @list nvarchar(max))
+CREATE OR ALTER FUNCTION mq_internal.has_key (@object_id int, @list nvarchar(max))
 RETURNS bit
 AS
 BEGIN
@@ -17,7 +14,7 @@ BEGIN
             AND NOT EXISTS (
                 SELECT *
                 FROM sys.index_columns AS x
-                LEFT JOIN mq.columns_of(@object_id, @list) AS k ON k.column_id = x.column_id
+                LEFT JOIN mq_internal.columns_of(@object_id, @list) AS k ON k.column_id = x.column_id
                 WHERE x.object_id = i.object_id AND x.index_id = i.index_id AND x.key_ordinal > 0
                     AND (k.column_id IS NULL OR k.nullable = 1)
             )

@@ -1,11 +1,8 @@
 -- missing_rights: the missing rights of the caller on a table.
 -- Arguments:   @quoted (the table: [schema].[name]), @update, @delete (1: the call updates, deletes)
 -- Returns:     an error text with the GRANT to run; NULL: the caller has all rights
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT mq.missing_rights(N'[dbo].[orders]', 1, 0);
 
-CREATE OR ALTER FUNCTION mq.missing_rights (@quoted nvarchar(600), @update bit, @delete bit)
+CREATE OR ALTER FUNCTION mq_internal.missing_rights (@quoted nvarchar(600), @update bit, @delete bit)
 RETURNS nvarchar(2000)
 AS
 BEGIN

@@ -1,22 +1,19 @@
 -- object_fingerprint: a hash of an object's definition in the catalog, to detect changes made by hand.
--- Arguments:   @name (a procedure, function or view of schema mq, or an index of one of its tables)
+-- Arguments:   @name (a procedure or function of schema mq or mq_internal, a view, or an index of one of its tables)
 -- Returns:     32 bytes; NULL when there is no such object, or the index is disabled
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT name FROM mq.installed WHERE fingerprint <> mq.object_fingerprint(name);
 --
 -- The catalog does not show an object's text to users that may only execute it. So grants.sql lets the roles view
--- definitions in schema mq. EXECUTE AS OWNER would work for every user, but it fails with error 15517 in a restored
+-- definitions in both schemas. EXECUTE AS OWNER would work for every user, but it fails with error 15517 in a restored
 -- database whose owner has no login on the new server.
 
-CREATE OR ALTER FUNCTION mq.object_fingerprint (@name nvarchar(200))
+CREATE OR ALTER FUNCTION mq_internal.object_fingerprint (@name nvarchar(200))
 RETURNS varbinary(32)
 AS
 BEGIN
     DECLARE @definition nvarchar(max);
     SELECT @definition = definition
     FROM sys.sql_modules
-    WHERE object_id = OBJECT_ID(CONCAT(N'mq.', QUOTENAME(@name)));
+    WHERE object_id IN (OBJECT_ID(CONCAT(N'mq.', QUOTENAME(@name))), OBJECT_ID(CONCAT(N'mq_internal.', QUOTENAME(@name))));
     IF @definition IS NULL
         SELECT TOP (1) @definition = CONCAT(t.name, N' ', i.type_desc, N' ', i.is_unique)
         FROM sys.tables AS t

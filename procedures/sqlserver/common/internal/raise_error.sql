@@ -1,11 +1,9 @@
 -- raise_error: raise a numbered error of the contract.
 -- Arguments:   @name (the error's name), @detail (the argument and its limit), @value (replaces {} in the detail)
 -- Returns:     never
--- Errors:      the one named; its message is 'name: detail'
 -- Transaction: the caller undoes its work
--- Example:     EXEC mq.raise_error 'invalid_argument', N'size: must be 1 to 10,000';
 
-CREATE OR ALTER PROCEDURE mq.raise_error
+CREATE OR ALTER PROCEDURE mq_internal.raise_error
     @name varchar(200),
     @detail nvarchar(2000),
     @value nvarchar(2000) = NULL

@@ -4,13 +4,11 @@
 -- Returns:     n (the line's number), id, retry (NULL: the queue's backoff), error (of several lines: may be cut at 4,000
 --              characters), valid (0: the line is malformed), quoted (1: the error was a JSON string), valid_error (0: it
 --              begins like a JSON string but is not one)
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT n, id, retry, error FROM mq.read_failures(N'17,30,busy');
 --
 -- All lines are read at once; only lines that continue an error are appended one by one.
 
-CREATE OR ALTER FUNCTION mq.read_failures (@failures nvarchar(max))
+CREATE OR ALTER FUNCTION mq_internal.read_failures (@failures nvarchar(max))
 RETURNS @read TABLE (
     n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), valid bit NOT NULL, quoted bit NOT NULL, valid_error bit NOT NULL
 )
@@ -28,7 +26,7 @@ BEGIN
             WHEN SUBSTRING(l.line, a.comma + 1, b.comma - a.comma - 1) LIKE N'%[^-0-9]%' THEN 0
             ELSE 1
         END
-    FROM mq.split_lines(@failures) AS l
+    FROM mq_internal.split_lines(@failures) AS l
     CROSS APPLY (SELECT NULLIF(CHARINDEX(N',', l.line), 0) AS comma) AS a
     CROSS APPLY (SELECT NULLIF(CHARINDEX(N',', l.line, a.comma + 1), 0) AS comma) AS b
     WHERE DATALENGTH(l.line) > 0;
@@ -49,7 +47,7 @@ BEGIN
     ) AS h
     OUTER APPLY (
         SELECT s.item, s.quoted, s.valid
-        FROM mq.split_list(h.error) AS s
+        FROM mq_internal.split_list(h.error) AS s
         WHERE h.error LIKE N'"%'
     ) AS e;
 

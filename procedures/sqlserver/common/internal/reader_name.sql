@@ -1,11 +1,9 @@
 -- reader_name: a name for a process that passed none: its application name, or else its login, and its session id.
 -- Arguments:   @name (NULL: make one)
 -- Returns:     the name, at most 200 characters
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.reader_name(NULL);
 
-CREATE OR ALTER FUNCTION mq.reader_name (@name nvarchar(400))
+CREATE OR ALTER FUNCTION mq_internal.reader_name (@name nvarchar(400))
 RETURNS nvarchar(400)
 AS
 BEGIN

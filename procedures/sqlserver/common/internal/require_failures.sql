@@ -1,12 +1,9 @@
 -- require_failures: refuse a list of failures that has a malformed line.
--- Arguments:   @bad and @bad_error (the first lines for which mq.read_failures returned valid = 0 and valid_error = 0;
+-- Arguments:   @bad and @bad_error (the first lines for which mq_internal.read_failures returned valid = 0 and valid_error = 0;
 --              NULL: none)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     EXEC mq.require_failures 3, NULL;
 
-CREATE OR ALTER PROCEDURE mq.require_failures
+CREATE OR ALTER PROCEDURE mq_internal.require_failures
     @bad int,
     @bad_error int
 AS
@@ -20,6 +17,6 @@ BEGIN
         SET @detail = CONCAT(N'failures: line ', @bad_error,
             N': the error begins with a double quote and is not a JSON string that this database can hold');
     IF @detail IS NOT NULL
-        EXEC mq.raise_error 'invalid_argument', @detail;
+        EXEC mq_internal.raise_error 'invalid_argument', @detail;
 END;
 GO

@@ -1,22 +1,20 @@
 -- require_key: convert a text to a batch key, and refuse a text that is not one.
 -- Arguments:   @batch_key (a text: the error for a wrong one names the argument)
 -- Returns:     @key
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     EXEC mq.require_key N'6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', @key OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.require_key
+CREATE OR ALTER PROCEDURE mq_internal.require_key
     @batch_key nvarchar(max),
     @key uniqueidentifier OUTPUT
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     IF @batch_key IS NULL
-        EXEC mq.raise_error 'invalid_argument', N'batch_key: must not be NULL';
+        EXEC mq_internal.raise_error 'invalid_argument', N'batch_key: must not be NULL';
     -- Check the length first: the conversion ignores text after the key.
     IF LEN(@batch_key + N'.') = 37
         SET @key = TRY_CONVERT(uniqueidentifier, @batch_key);
     IF @key IS NULL
-        EXEC mq.raise_error 'invalid_argument', N'batch_key: must be a batch key that a claim returned';
+        EXEC mq_internal.raise_error 'invalid_argument', N'batch_key: must be a batch key that a claim returned';
 END;
 GO

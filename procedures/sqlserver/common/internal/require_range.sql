@@ -1,11 +1,8 @@
 -- require_range: refuse a number outside its limits; NULL passes and means the default.
 -- Arguments:   @argument (its name in the contract), @value, @low, @high
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     EXEC mq.require_range 'size', 10, 1, 10000;
 
-CREATE OR ALTER PROCEDURE mq.require_range
+CREATE OR ALTER PROCEDURE mq_internal.require_range
     @argument varchar(200),
     @value bigint,
     @low bigint,
@@ -24,7 +21,7 @@ BEGIN
         SET @detail = CONCAT(
             @argument, N': must be ', REPLACE(RTRIM(CONVERT(varchar(30), CAST(@low AS money), 1)), '.00', ''), N' to ', @most
         );
-        EXEC mq.raise_error 'invalid_argument', @detail;
+        EXEC mq_internal.raise_error 'invalid_argument', @detail;
     END;
 END;
 GO

@@ -1,14 +1,10 @@
 -- require_rights: refuse a caller without the rights that a call needs on a polling table, and a table that was dropped.
 -- Arguments:   @name (the polling table), @change (0: the call only reads)
--- Returns:     nothing
--- Errors:      50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     EXEC mq.require_rights N'orders', 1;
 --
 -- The statements on the table run with the caller's rights anyway. This check returns the GRANT to run. It also hides
 -- what the queue has stored about rows from users that may not read them. Nobody has rights on a table that was dropped.
 
-CREATE OR ALTER PROCEDURE mq.require_rights
+CREATE OR ALTER PROCEDURE mq_internal.require_rights
     @name nvarchar(400),
     @change bit
 AS
@@ -19,13 +15,13 @@ BEGIN
         @update = CASE WHEN @change = 1 AND status_column IS NOT NULL THEN 1 ELSE 0 END,
         @delete = CASE WHEN @change = 1 AND on_complete = 'delete' THEN 1 ELSE 0 END
     FROM mq.polled WHERE name = @name;
-    SET @facts = mq.table_facts(@quoted);
+    SET @facts = mq_internal.table_facts(@quoted);
     IF COALESCE(@facts, 0) <= 0
-        EXEC mq.raise_error 'not_found', N'table: {} no longer exists', @quoted;
-    SET @detail = mq.missing_rights(@quoted, @update, @delete);
+        EXEC mq_internal.raise_error 'not_found', N'table: {} no longer exists', @quoted;
+    SET @detail = mq_internal.missing_rights(@quoted, @update, @delete);
     IF @detail IS NULL AND @facts = 2
         SET @detail = @quoted + N' has a security policy that filters its rows, and the queue would treat hidden rows as deleted';
     IF @detail IS NOT NULL
-        EXEC mq.raise_error 'unsuitable_table', @detail;
+        EXEC mq_internal.raise_error 'unsuitable_table', @detail;
 END;
 GO

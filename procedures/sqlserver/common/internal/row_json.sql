@@ -2,15 +2,12 @@
 -- Arguments:   @object_id (the table), @list (columns, in output order; NULL: all), @alias (the table's alias in the
 --              statement)
 -- Returns:     the expression, of type nvarchar(max); NULL when a column of the list does not exist
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT mq.row_json(OBJECT_ID(N'dbo.orders'), NULL, N't');
 --
 -- Numbers keep their digits. Times are ISO 8601 with the column's precision, and in UTC if they have a zone. bit is true
 -- or false, binary is base64, json is unchanged, and any other type is its text. FOR JSON would do most of this, but it
 -- reads a dot in a name as nesting, rounds float and keeps the zone.
 
-CREATE OR ALTER FUNCTION mq.row_json (@object_id int, @list nvarchar(max), @alias nvarchar(128))
+CREATE OR ALTER FUNCTION mq_internal.row_json (@object_id int, @list nvarchar(max), @alias nvarchar(128))
 RETURNS nvarchar(max)
 AS
 BEGIN
@@ -18,10 +15,10 @@ BEGIN
     DECLARE @count int, @n int = 1;
     DECLARE @columns TABLE (n int NOT NULL PRIMARY KEY, name nvarchar(128), quoted nvarchar(300), type nvarchar(128), scale int);
     INSERT INTO @columns (n, name, quoted, type, scale)
-    SELECT n, name, quoted, type, scale FROM mq.columns_of(@object_id, @list);
+    SELECT n, name, quoted, type, scale FROM mq_internal.columns_of(@object_id, @list);
     SELECT @count = MAX(n) FROM @columns;
     IF @list IS NOT NULL
-        SELECT @count = CASE COUNT(*) WHEN (SELECT COUNT(*) FROM @columns) THEN @count END FROM mq.split_names(@list, N',');
+        SELECT @count = CASE COUNT(*) WHEN (SELECT COUNT(*) FROM @columns) THEN @count END FROM mq_internal.split_names(@list, N',');
     WHILE @n <= @count
     BEGIN
         SELECT @value = CONCAT(@alias, N'.', quoted), @name = name, @type = type, @scale = scale FROM @columns WHERE n = @n;

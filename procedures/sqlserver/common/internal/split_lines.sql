@@ -1,15 +1,12 @@
 -- split_lines: split a text into its lines.
--- Arguments:   @text
 -- Returns:     n (1, 2, ...), line; includes empty lines
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT n, line FROM mq.split_lines(N'one' + NCHAR(10) + N'two');
 --
 -- The text is converted to a JSON array of its lines, which the server reads and numbers in one pass. After STRING_ESCAPE
 -- it contains no control characters: so U+0001 can represent an escaped backslash while escaped line feeds become ends of
 -- items.
 
-CREATE OR ALTER FUNCTION mq.split_lines (@text nvarchar(max))
+CREATE OR ALTER FUNCTION mq_internal.split_lines (@text nvarchar(max))
 RETURNS TABLE
 AS
 RETURN

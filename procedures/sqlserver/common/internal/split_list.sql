@@ -1,13 +1,10 @@
 -- split_list: split a list in the contract's format into its items.
--- Arguments:   @list
 -- Returns:     n (the line's number), item (a line; the value of a line that is a JSON string), quoted (1: it was a JSON
 --              string), valid (0: it begins like a JSON string but is not one, or contains the character NUL; item is
 --              undefined); no row for an empty line
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT n, item FROM mq.split_list(N'{"a":1}' + NCHAR(10) + N'"two\nlines"');
 
-CREATE OR ALTER FUNCTION mq.split_list (@list nvarchar(max))
+CREATE OR ALTER FUNCTION mq_internal.split_list (@list nvarchar(max))
 RETURNS TABLE
 AS
 RETURN
@@ -19,7 +16,7 @@ RETURN
         END AS valid
     FROM (
         SELECT n, line AS item, CASE UNICODE(line) WHEN 34 THEN 1 ELSE 0 END AS quoted
-        FROM mq.split_lines(@list)
+        FROM mq_internal.split_lines(@list)
         WHERE DATALENGTH(line) > 0
     ) AS l
     OUTER APPLY (

@@ -2,11 +2,9 @@
 -- Arguments:   @text, @separator (a dot or a comma)
 -- Returns:     n (1, 2, ...), name without its quotes (a closing quote inside is doubled); one row with n 0 and name NULL
 --              for a malformed text
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT n, name FROM mq.split_names(N'sales.[order lines]', N'.');
 
-CREATE OR ALTER FUNCTION mq.split_names (@text nvarchar(max), @separator nchar(1))
+CREATE OR ALTER FUNCTION mq_internal.split_names (@text nvarchar(max), @separator nchar(1))
 RETURNS @parts TABLE (n int NOT NULL, name nvarchar(400))
 AS
 BEGIN

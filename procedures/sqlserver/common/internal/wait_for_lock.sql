@@ -1,19 +1,16 @@
 -- wait_for_lock: take the application lock of a pair of names.
 -- Arguments:   @kind, @first, @second (as for lock_name)
--- Returns:     nothing
--- Errors:      51205: the wait was the victim of a deadlock, or too long
 -- Transaction: joins the caller's, which must be open; waits for others that hold the lock, as long as LOCK_TIMEOUT
 --              says, and keeps it until the end
--- Example:     EXEC mq.wait_for_lock 'schedule', N'nightly', N'';
 
-CREATE OR ALTER PROCEDURE mq.wait_for_lock
+CREATE OR ALTER PROCEDURE mq_internal.wait_for_lock
     @kind varchar(20),
     @first nvarchar(400),
     @second nvarchar(400)
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @resource nvarchar(255) = mq.lock_name(@kind, @first, @second), @got int, @longest int = @@LOCK_TIMEOUT;
+    DECLARE @resource nvarchar(255) = mq_internal.lock_name(@kind, @first, @second), @got int, @longest int = @@LOCK_TIMEOUT;
     EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = @longest;
     -- As the victim of a deadlock, the wait ends without the lock and without an error. No procedure can raise 1205.
     IF @got < 0

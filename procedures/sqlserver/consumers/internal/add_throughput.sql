@@ -1,12 +1,9 @@
 -- add_throughput: add to a consumer's figures of a type and a minute; the first call of a minute deletes old reports.
 -- Arguments:   @type, @reader, @at (a time in that minute), @sent, @completed, @failed, @dead, @waited_ms, @busy_ms
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED and has locked the row of the consumer: no other call adds to
 --              this row
--- Example:     EXEC mq.add_throughput N'email', N'worker-1', @now, 0, 120, 3, 0, 400, 9500;
 
-CREATE OR ALTER PROCEDURE mq.add_throughput
+CREATE OR ALTER PROCEDURE mq_internal.add_throughput
     @type nvarchar(400),
     @reader nvarchar(400),
     @at datetime2(7),
@@ -31,7 +28,7 @@ BEGIN
     BEGIN
         INSERT INTO mq.report (minute, sent, completed, failed, dead, waited_ms, busy_ms, type, reader)
         VALUES (@minute, @sent, @completed, @failed, @dead, @waited_ms, @busy_ms, @type, @reader);
-        EXEC mq.forget_reports @now;
+        EXEC mq_internal.forget_reports @now;
     END;
 END;
 GO

@@ -1,11 +1,8 @@
 -- forget_reports: delete figures older than a day, and consumers that stopped an hour ago or are silent for a day.
--- Arguments:   @now
 -- Returns:     nothing; a call deletes at most 1,000 rows of each
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that others have locked
--- Example:     EXEC mq.forget_reports @now;
 
-CREATE OR ALTER PROCEDURE mq.forget_reports
+CREATE OR ALTER PROCEDURE mq_internal.forget_reports
     @now datetime2(7)
 AS
 BEGIN

@@ -2,13 +2,11 @@
 -- Arguments:   @type, @reader, @now, @completed, @failed, @dead (NULL: count them), @busy_ms, @waited_ms, @next_seconds
 --              (0: the consumer stops)
 -- Returns:     @dead: the number of dead letters since the last report
--- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's, which is READ COMMITTED; the row is locked until its end
--- Example:     EXEC mq.save_report N'email', N'worker-1', @now, 120, 3, @dead OUTPUT, 9500, 400, 10;
 --
 -- Hints name the index: the server would scan a small table, and the scan would wait for the rows of other consumers.
 
-CREATE OR ALTER PROCEDURE mq.save_report
+CREATE OR ALTER PROCEDURE mq_internal.save_report
     @type nvarchar(400),
     @reader nvarchar(400),
     @now datetime2(7),
@@ -40,11 +38,11 @@ BEGIN
             FROM mq.consumer WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (consumer_pk))
             WHERE type = @type
         ) AS c) = @most
-            EXEC mq.raise_error 'invalid_argument', N'reader: this queue has {} consumers already', @most;
+            EXEC mq_internal.raise_error 'invalid_argument', N'reader: this queue has {} consumers already', @most;
         SET @counted_at = DATEADD(HOUR, -@unseen, @now);
         -- Of two processes with the same name, the second waits here and then finds the row. No range lock: other
         -- consumers are not blocked.
-        EXEC mq.wait_for_lock 'consumer', @type, @reader;
+        EXEC mq_internal.wait_for_lock 'consumer', @type, @reader;
         SELECT @goes_on = CASE WHEN due_at >= @now THEN 1 ELSE 0 END, @counted_at = counted_at
         FROM mq.consumer WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (consumer_pk))
         WHERE type = @type AND reader = @reader;

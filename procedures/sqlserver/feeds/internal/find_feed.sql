@@ -2,13 +2,10 @@
 -- Arguments:   @feed, @change (1: the caller will number rows)
 -- Returns:     @object_id, @quoted (the table), @keys and @sync (columns, quoted), @hint (forces the index on the sync
 --              column; empty: the index was dropped)
--- Errors:      50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     EXEC mq.find_feed N'orders', 0, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
 --
 -- The table is read and changed with the rights of the caller.
 
-CREATE OR ALTER PROCEDURE mq.find_feed
+CREATE OR ALTER PROCEDURE mq_internal.find_feed
     @feed nvarchar(400),
     @change bit,
     @object_id int OUTPUT,
@@ -21,29 +18,29 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @schema nvarchar(128), @name nvarchar(128), @lost nvarchar(400), @detail nvarchar(2000);
     DECLARE @pieces mq.pieces;
-    EXEC mq.use_feed @feed, @change;
+    EXEC mq_internal.use_feed @feed, @change;
     SELECT @schema = table_schema, @name = table_name, @keys = key_columns, @sync = sync_column FROM mq.feed WHERE name = @feed;
     SET @quoted = CONCAT(QUOTENAME(@schema), N'.', QUOTENAME(@name));
     SET @object_id = OBJECT_ID(@quoted, N'U');
     SELECT TOP (1) @lost = l.name
-    FROM mq.split_names(CONCAT(@keys, N', ', @sync), N',') AS l
+    FROM mq_internal.split_names(CONCAT(@keys, N', ', @sync), N',') AS l
     WHERE COLUMNPROPERTY(@object_id, l.name, 'ColumnId') IS NULL
     ORDER BY l.n;
     IF @lost IS NOT NULL
     BEGIN
         INSERT INTO @pieces (name, piece) VALUES ('table', @quoted), ('column', @lost);
-        SET @detail = mq.fill(N'{table} has no column {column} any more: drop_feed, then create_feed again', @pieces);
-        EXEC mq.raise_error 'unsuitable_table', @detail;
+        SET @detail = mq_internal.fill(N'{table} has no column {column} any more: drop_feed, then create_feed again', @pieces);
+        EXEC mq_internal.raise_error 'unsuitable_table', @detail;
     END;
     -- A computed column is a program of the table's owner.
     IF NOT EXISTS (
         SELECT *
-        FROM mq.columns_of(@object_id, @sync) AS c
+        FROM mq_internal.columns_of(@object_id, @sync) AS c
         INNER JOIN sys.columns AS s ON s.object_id = @object_id AND s.column_id = c.column_id
         WHERE c.type = N'bigint' AND s.is_computed = 0
     )
-        EXEC mq.raise_error 'unsuitable_table',
+        EXEC mq_internal.raise_error 'unsuitable_table',
             N'the sync column of {} is computed or no bigint: drop_feed, then create_feed again', @quoted;
-    SELECT @hint = COALESCE(mq.index_hint(@object_id, @sync), N'');
+    SELECT @hint = COALESCE(mq_internal.index_hint(@object_id, @sync), N'');
 END;
 GO

@@ -2,11 +2,9 @@
 -- Arguments:   @type, @items (messages of that type, at most 1,000; attempts are ignored), @states (to delete from: N, E
 --              or NE)
 -- Returns:     @count: the number of deleted messages; messages that are held or are being claimed at this moment stay
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for a claim
--- Example:     EXEC mq.erase N'email', @items, 'NE', @count OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.erase
+CREATE OR ALTER PROCEDURE mq_internal.erase
     @type nvarchar(400),
     @items mq.items READONLY,
     @states varchar(2),
@@ -14,12 +12,12 @@ CREATE OR ALTER PROCEDURE mq.erase
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @grouped bit, @ring bit = mq.is_ring(@type);
+    DECLARE @grouped bit, @ring bit = mq_internal.is_ring(@type);
     DECLARE @gone mq.items, @from_groups mq.items;
     DECLARE @out TABLE (id bigint NOT NULL, attempts smallint NOT NULL);
     DECLARE @place TABLE (id bigint NOT NULL PRIMARY KEY, priority smallint NOT NULL, run_at datetime2(7) NOT NULL);
     DECLARE @places mq.places, @round int = 0;
-    SELECT @grouped = grouped FROM mq.policy(@type);
+    SELECT @grouped = grouped FROM mq_internal.policy(@type);
     -- Lock the messages before deleting any of their rows: a claim that no longer finds one in mq.grouped then knows that
     -- it was not sent late.
     INSERT INTO @place (id, priority, run_at)
@@ -59,7 +57,7 @@ BEGIN
             SELECT p.priority, p.run_at, p.id
             FROM @from_groups AS g
             INNER JOIN @place AS p ON p.id = g.id;
-            EXEC mq.drop_tickets @type, @places;
+            EXEC mq_internal.drop_tickets @type, @places;
         END
         ELSE
             INSERT INTO @places (priority, run_at, id) SELECT priority, run_at, id FROM @place;
@@ -105,11 +103,11 @@ BEGIN
         BEGIN
             -- The deleted message may have been a group's first message in a retry delay, or the one with its group's
             -- ticket.
-            EXEC mq.free_groups @type, @gone;
-            EXEC mq.issue_tickets @type, @gone, 1;
+            EXEC mq_internal.free_groups @type, @gone;
+            EXEC mq_internal.issue_tickets @type, @gone, 1;
         END;
-        EXEC mq.forget_results @gone;
-        EXEC mq.delete_messages @gone;
+        EXEC mq_internal.forget_results @gone;
+        EXEC mq_internal.delete_messages @gone;
     END;
 END;
 GO

@@ -2,11 +2,9 @@
 -- Arguments:   @type (NULL: all), @before (only messages completed earlier; NULL: any), @size (the most messages to
 --              delete)
 -- Returns:     @count: the number of deleted messages
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that another call is deleting
--- Example:     EXEC mq.erase_archived N'email', NULL, 10000, @count OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.erase_archived
+CREATE OR ALTER PROCEDURE mq_internal.erase_archived
     @type nvarchar(400),
     @before datetime2(7),
     @size int,

@@ -1,15 +1,13 @@
 -- estimate: estimate how many messages of a type one of the queue's tables holds, from a sample.
 -- Arguments:   @table (ready, grouped, due or delayed: the two parts of mq.delayed, or dead), @type, @now
 -- Returns:     the estimate, at least 10,001
--- Errors:      none
 -- Transaction: reads only: the first and last index entries, and 400 messages by their id
--- Example:     SELECT mq.estimate('ready', N'email', SYSUTCDATETIME());
 --
 -- It searches the messages with 400 ids, spread from the lowest to the highest id that it finds at both ends of the index.
 -- The share of ids found gives the number. Dead letters have few of the ids, so they are sampled by their own numbers.
 -- The server's statistics are not used: queues change faster.
 
-CREATE OR ALTER FUNCTION mq.estimate (@table varchar(10), @type nvarchar(400), @now datetime2(7))
+CREATE OR ALTER FUNCTION mq_internal.estimate (@table varchar(10), @type nvarchar(400), @now datetime2(7))
 RETURNS bigint
 AS
 BEGIN

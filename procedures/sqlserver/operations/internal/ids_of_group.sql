@@ -1,12 +1,9 @@
 -- ids_of_group: the ids of a group's messages, from a bounded search.
--- Arguments:   @type, @group_key, @size
 -- Returns:     id: the lowest @size ids found: all due messages of a queue with groups, and other messages among the
 --              first 10,000 of each state
--- Errors:      none
 -- Transaction: reads only, at the caller's level
--- Example:     SELECT id FROM mq.ids_of_group(N'invoice', N'customer-17', 10);
 
-CREATE OR ALTER FUNCTION mq.ids_of_group (@type nvarchar(400), @group_key nvarchar(400), @size int)
+CREATE OR ALTER FUNCTION mq_internal.ids_of_group (@type nvarchar(400), @group_key nvarchar(400), @size int)
 RETURNS @ids TABLE (id bigint NOT NULL PRIMARY KEY)
 AS
 BEGIN

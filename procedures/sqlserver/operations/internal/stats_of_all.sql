@@ -1,11 +1,8 @@
 -- stats_of_all: the rows of queue_stats for all types that have a policy or a message.
--- Arguments:   @now
 -- Returns:     the columns of queue_stats
--- Errors:      none
 -- Transaction: reads only, at the caller's level
--- Example:     EXEC mq.stats_of_all @now;
 
-CREATE OR ALTER PROCEDURE mq.stats_of_all
+CREATE OR ALTER PROCEDURE mq_internal.stats_of_all
     @now datetime2(7)
 AS
 BEGIN
@@ -46,15 +43,15 @@ BEGIN
                 FROM mq.queue
                 WHERE type <> N''
                 UNION ALL
-                SELECT type, 1, past, ahead, oldest, 0, 0 FROM mq.count_types('ready', @cap, @now)
+                SELECT type, 1, past, ahead, oldest, 0, 0 FROM mq_internal.count_types('ready', @cap, @now)
                 UNION ALL
-                SELECT type, 2, past, ahead, oldest, 0, 0 FROM mq.count_types('grouped', @cap, @now)
+                SELECT type, 2, past, ahead, oldest, 0, 0 FROM mq_internal.count_types('grouped', @cap, @now)
                 UNION ALL
-                SELECT type, 3, past, ahead, oldest, 0, 0 FROM mq.count_types('delayed', @cap, @now)
+                SELECT type, 3, past, ahead, oldest, 0, 0 FROM mq_internal.count_types('delayed', @cap, @now)
                 UNION ALL
-                SELECT type, 4, past, ahead, oldest, 0, 0 FROM mq.count_types('batch', @cap, @now)
+                SELECT type, 4, past, ahead, oldest, 0, 0 FROM mq_internal.count_types('batch', @cap, @now)
                 UNION ALL
-                SELECT type, 5, past, ahead, oldest, 0, 0 FROM mq.count_types('dead', @cap, @now)
+                SELECT type, 5, past, ahead, oldest, 0, 0 FROM mq_internal.count_types('dead', @cap, @now)
             ) AS c
             GROUP BY type
         ) AS n

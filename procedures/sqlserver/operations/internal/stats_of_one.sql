@@ -1,11 +1,8 @@
 -- stats_of_one: the row of queue_stats for one type.
--- Arguments:   @type, @now
 -- Returns:     the columns of queue_stats
--- Errors:      none
 -- Transaction: reads only, at the caller's level, at most 10,001 rows per number, and all claims
--- Example:     EXEC mq.stats_of_one N'email', @now;
 
-CREATE OR ALTER PROCEDURE mq.stats_of_one
+CREATE OR ALTER PROCEDURE mq_internal.stats_of_one
     @type nvarchar(400),
     @now datetime2(7)
 AS
@@ -13,7 +10,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @cap int = 10000, @grouped bit, @paused bit, @oldest datetime2(7), @due_oldest datetime2(7);
     DECLARE @ready bigint, @due bigint, @delayed bigint, @active bigint, @expired bigint, @dead bigint;
-    -- Not from mq.policy, which reads committed rows and would wait for an open set_queue.
+    -- Not from mq_internal.policy, which reads committed rows and would wait for an open set_queue.
     SELECT TOP (1) @grouped = grouped, @paused = paused FROM mq.queue WHERE type IN (@type, N'') ORDER BY type DESC;
     IF @grouped = 1
         SELECT @ready = COUNT(*), @oldest = MIN(m.run_at)
@@ -46,13 +43,13 @@ BEGIN
     FROM (SELECT TOP (@cap + 1) id FROM mq.dead WHERE type = @type ORDER BY died_at, id) AS e
     OPTION (KEEPFIXED PLAN);
     IF @ready > @cap
-        SET @ready = mq.estimate(CASE @grouped WHEN 1 THEN 'grouped' ELSE 'ready' END, @type, @now);
+        SET @ready = mq_internal.estimate(CASE @grouped WHEN 1 THEN 'grouped' ELSE 'ready' END, @type, @now);
     IF @due > @cap
-        SET @due = mq.estimate('due', @type, @now);
+        SET @due = mq_internal.estimate('due', @type, @now);
     IF @delayed > @cap
-        SET @delayed = mq.estimate('delayed', @type, @now);
+        SET @delayed = mq_internal.estimate('delayed', @type, @now);
     IF @dead > @cap
-        SET @dead = mq.estimate('dead', @type, @now);
+        SET @dead = mq_internal.estimate('dead', @type, @now);
     SELECT @ready = @ready + @due, @oldest = COALESCE(@oldest, @due_oldest);
     SELECT @type AS type, @ready AS ready, @delayed AS delayed, @active AS active, @expired AS expired, @dead AS dead,
         CAST(CASE WHEN @oldest > @now THEN 0 ELSE DATEDIFF_BIG(MICROSECOND, @oldest, @now) / 1e6 END AS float)

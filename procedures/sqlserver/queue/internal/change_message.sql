@@ -3,15 +3,13 @@
 --              @headers (as in the call)
 -- Returns:     @changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is
 --              due later already
--- Errors:      none
 -- Transaction: joins the caller's; never waits for a claim of the message
--- Example:     EXEC mq.change_message N'email', 17, N'replace', @now, @now, 0, N'{}', NULL, @changed OUTPUT;
 --
 -- The message is locked first, as in erase. A claimed or dead message is not locked: its consumer would have to wait for
 -- the caller to finish it. The message is removed from its position and inserted where a new message with this run_at goes.
 -- In an ordered queue a failed first message no longer blocks its group.
 
-CREATE OR ALTER PROCEDURE mq.change_message
+CREATE OR ALTER PROCEDURE mq_internal.change_message
     @type nvarchar(400),
     @id bigint,
     @on_conflict nvarchar(10),
@@ -26,10 +24,10 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     -- For this call only: senders use any isolation level, and READPAST is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @replace bit = CASE @on_conflict WHEN N'replace' THEN 1 ELSE 0 END, @grouped bit, @ring bit = mq.is_ring(@type);
+    DECLARE @replace bit = CASE @on_conflict WHEN N'replace' THEN 1 ELSE 0 END, @grouped bit, @ring bit = mq_internal.is_ring(@type);
     DECLARE @group_key nvarchar(400), @old_priority smallint, @old_run_at datetime2(7), @attempts smallint, @error nvarchar(max);
     DECLARE @items mq.items;
-    SELECT @grouped = grouped FROM mq.policy(@type);
+    SELECT @grouped = grouped FROM mq_internal.policy(@type);
     SET @changed = 0;
     IF EXISTS (
         SELECT *
@@ -50,7 +48,7 @@ BEGIN
     -- While the message is locked, no other session writes its error.
     IF @replace = 0
         SELECT @error = error FROM mq.delayed WITH (READUNCOMMITTED) WHERE type = @type AND run_at = @old_run_at AND id = @id;
-    EXEC mq.leave_place @type, @id, @old_priority, @old_run_at, @grouped, @attempts OUTPUT;
+    EXEC mq_internal.leave_place @type, @id, @old_priority, @old_run_at, @grouped, @attempts OUTPUT;
     IF @attempts IS NULL
         RETURN;
 
@@ -78,9 +76,9 @@ BEGIN
         INSERT INTO mq.ready (type, priority, run_at, id, attempts)
         VALUES (@type, CASE @ring WHEN 1 THEN -32768 ELSE @priority END, CASE @ring WHEN 1 THEN '0001-01-01' ELSE @run_at END, @id,
             @attempts);
-        EXEC mq.lower_ring @type, @id;
+        EXEC mq_internal.lower_ring @type, @id;
         IF @run_at < @now
-            EXEC mq.lower_mark @type;
+            EXEC mq_internal.lower_mark @type;
     END;
     IF @grouped = 1
     BEGIN
@@ -89,8 +87,8 @@ BEGIN
             -- As when a failed first message is promoted: it is the first of its group again.
             DELETE FROM mq.group_lock WITH (ROWLOCK) WHERE id = @id AND blocks = 1;
         ELSE
-            EXEC mq.free_groups @type, @items;
-        EXEC mq.issue_tickets @type, @items, 1;
+            EXEC mq_internal.free_groups @type, @items;
+        EXEC mq_internal.issue_tickets @type, @items, 1;
     END;
 END;
 GO

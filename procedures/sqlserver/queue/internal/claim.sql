@@ -2,11 +2,8 @@
 -- Arguments:   @type, @size, @reader, @lease_seconds (NULL: the policy's)
 -- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
 --              queue is paused
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXEC mq.claim N'email', 10, N'worker-1', 60;
 
-CREATE OR ALTER PROCEDURE mq.claim
+CREATE OR ALTER PROCEDURE mq_internal.claim
     @type nvarchar(400),
     @size int,
     @reader nvarchar(400),
@@ -18,16 +15,16 @@ BEGIN
     SELECT @paused = paused, @lease_seconds = COALESCE(@lease_seconds, lease_seconds),
         @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END, @counted = CASE WHEN max_active > 0 THEN 1 ELSE 0 END,
         @in_groups = CASE WHEN grouped = 1 AND ordered = 0 THEN 1 ELSE 0 END
-    FROM mq.policy(@type);
+    FROM mq_internal.policy(@type);
     IF @paused = 0 AND @limited = 1
-        EXEC mq.allowance @type, @size, @size OUTPUT;
+        EXEC mq_internal.allowance @type, @size, @size OUTPUT;
     IF @paused = 0 AND @size > 0
-        EXEC mq.pick @type, @size, 0, @batch_key, @count OUTPUT;
+        EXEC mq_internal.pick @type, @size, 0, @batch_key, @count OUTPUT;
     IF @count > 0 AND @limited = 1
-        EXEC mq.spend @type, @count, @counted;
+        EXEC mq_internal.spend @type, @count, @counted;
     IF @count > 0
-        EXEC mq.hold @batch_key, @type, @reader, @lease_seconds, @counted, @in_groups;
+        EXEC mq_internal.hold @batch_key, @type, @reader, @lease_seconds, @counted, @in_groups;
     ELSE
-        EXEC mq.no_messages;
+        EXEC mq_internal.no_messages;
 END;
 GO

@@ -1,11 +1,9 @@
 -- count_batches: count the messages of batches whose claims did not see max_active yet.
 -- Arguments:   @type, @wait (1: wait for batches that are being claimed, finished or extended; 0: skip them)
 -- Returns:     @count: how many messages the batches hold; the caller adds them to mq.limited
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED
--- Example:     EXEC mq.count_batches N'email', 0, @count OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.count_batches
+CREATE OR ALTER PROCEDURE mq_internal.count_batches
     @type nvarchar(400),
     @wait bit,
     @count int OUTPUT

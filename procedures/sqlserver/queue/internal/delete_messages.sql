@@ -1,11 +1,7 @@
 -- delete_messages: delete messages whose row in a state table is already deleted, and their dedup_keys.
 -- Arguments:   @items (at most 1,000)
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXEC mq.delete_messages @items;
 
-CREATE OR ALTER PROCEDURE mq.delete_messages
+CREATE OR ALTER PROCEDURE mq_internal.delete_messages
     @items mq.items READONLY
 AS
 BEGIN

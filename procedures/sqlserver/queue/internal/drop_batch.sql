@@ -1,11 +1,8 @@
 -- drop_batch: end a claim: delete the row of its batch; its messages stay in mq.claimed for the caller.
--- Arguments:   @key
 -- Returns:     @type, @reader and @lease_seconds of the claim; NULL when the lease was lost
--- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
--- Example:     EXEC mq.drop_batch @key, @type OUTPUT, @reader OUTPUT, @lease_seconds OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.drop_batch
+CREATE OR ALTER PROCEDURE mq_internal.drop_batch
     @key uniqueidentifier,
     @type nvarchar(400) OUTPUT,
     @reader nvarchar(400) OUTPUT,
@@ -22,6 +19,6 @@ BEGIN
         RETURN;
     DELETE FROM mq.batch WHERE batch_key = @key;
     IF @counted = 1 OR @in_groups = 1
-        EXEC mq.free_places @type, @key, NULL, @counted, @in_groups;
+        EXEC mq_internal.free_places @type, @key, NULL, @counted, @in_groups;
 END;
 GO

@@ -1,11 +1,8 @@
 -- drop_tickets: delete tickets of a grouped queue, except tickets that another transaction has locked.
 -- Arguments:   @type, @tickets (their positions; at most 1,000)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips tickets that others have locked
--- Example:     EXEC mq.drop_tickets N'invoice', @tickets;
 
-CREATE OR ALTER PROCEDURE mq.drop_tickets
+CREATE OR ALTER PROCEDURE mq_internal.drop_tickets
     @type nvarchar(400),
     @tickets mq.places READONLY
 AS

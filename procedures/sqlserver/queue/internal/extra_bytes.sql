@@ -1,11 +1,9 @@
 -- extra_bytes: how many bytes of UTF-8 a text needs in addition to its number of UTF-16 code units.
 -- Arguments:   @piece (up to 4,000 code units)
 -- Returns:     0 to 8,000
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.extra_bytes(N'na' + NCHAR(239) + N've');
 
-CREATE OR ALTER FUNCTION mq.extra_bytes (@piece nvarchar(4000))
+CREATE OR ALTER FUNCTION mq_internal.extra_bytes (@piece nvarchar(4000))
 RETURNS int
 AS
 BEGIN

@@ -2,11 +2,8 @@
 -- Arguments:   @type, @reader, @failed (at most 1,000 rows: attempts is the number of this attempt; retry in seconds, NULL:
 --              the policy's backoff, -1: dead-letter it now; error, cut to 4,000 characters)
 -- Returns:     @dead: number of new dead letters
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXEC mq.fail_messages N'email', N'worker-1', @failed, @dead OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.fail_messages
+CREATE OR ALTER PROCEDURE mq_internal.fail_messages
     @type nvarchar(400),
     @reader nvarchar(400),
     @failed mq.failures READONLY,
@@ -19,17 +16,17 @@ BEGIN
     DECLARE @delay TABLE (id bigint NOT NULL PRIMARY KEY, milliseconds bigint NOT NULL);
     SELECT @max_attempts = max_attempts, @backoff = backoff_seconds, @backoff_max = backoff_max_seconds,
         @ordered = ordered, @grouped = grouped
-    FROM mq.policy(@type);
+    FROM mq_internal.policy(@type);
     INSERT INTO mq.dead (id, died_at, attempts, type, reader, error, error_group)
     OUTPUT inserted.id, inserted.attempts INTO @gone (id, attempts)
-    SELECT m.id, @now, f.attempts, @type, @reader, LEFT(f.error, 4000), mq.error_group(f.error)
+    SELECT m.id, @now, f.attempts, @type, @reader, LEFT(f.error, 4000), mq_internal.error_group(f.error)
     FROM @failed AS f
     INNER JOIN mq.message AS m ON m.id = f.id
     WHERE COALESCE(f.retry, 0) = -1 OR f.attempts >= COALESCE(m.max_attempts, @max_attempts)
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     SET @dead = @@ROWCOUNT;
     IF @dead > 0 AND @ordered = 1
-        EXEC mq.free_groups @type, @gone;
+        EXEC mq_internal.free_groups @type, @gone;
     -- Random jitter, half to all of the backoff: messages that failed together are retried at different times. RAND()
     -- returns one number for all rows. Store the delays in a table: in a subquery each use could draw another number.
     INSERT INTO @delay (id, milliseconds)
@@ -54,8 +51,8 @@ BEGIN
     IF @grouped = 1 AND @ordered = 0
     BEGIN
         INSERT INTO @all (id, attempts) SELECT id, attempts FROM @failed;
-        EXEC mq.free_groups @type, @all;
-        EXEC mq.issue_tickets @type, @all, 1;
+        EXEC mq_internal.free_groups @type, @all;
+        EXEC mq_internal.issue_tickets @type, @all, 1;
     END;
 END;
 GO

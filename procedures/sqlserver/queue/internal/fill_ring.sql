@@ -5,11 +5,9 @@
 --              once), @long_scan (microseconds; a longer scan is repeated)
 -- Returns:     @promoted_to (new value), @outside (1: some messages are outside the ring), @scanned (the duration of the
 --              scan, in microseconds)
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips locked rows
--- Example:     EXEC mq.fill_ring N'crawl', 10, 1, @promoted_to OUTPUT, @now, 1, 500, @outside OUTPUT, @scanned OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.fill_ring
+CREATE OR ALTER PROCEDURE mq_internal.fill_ring
     @type nvarchar(400),
     @size int,
     @full_scan bit,
@@ -33,7 +31,7 @@ BEGIN
         BEGIN
             IF EXISTS (SELECT * FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now)
                 SET @expired = 1;
-            SET @outside = mq.outside_ring(@type);
+            SET @outside = mq_internal.outside_ring(@type);
         END;
         IF EXISTS (
             SELECT * FROM mq.delayed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
@@ -45,24 +43,24 @@ BEGIN
             BREAK;
     END;
     IF @expired = 1
-        EXEC mq.rescue @type, @rescue, @rescued OUTPUT;
+        EXEC mq_internal.rescue @type, @rescue, @rescued OUTPUT;
     IF @full_scan = 1 AND EXISTS (SELECT * FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type)
     BEGIN
-        EXEC mq.send_due @type, @promote;
+        EXEC mq_internal.send_due @type, @promote;
         SET @sent = 1;
     END;
     IF @due = 1
-        EXEC mq.promote @type, @promoted_to, @now, @promote, 0, @moved OUTPUT, @first_run_at OUTPUT;
+        EXEC mq_internal.promote @type, @promoted_to, @now, @promote, 0, @moved OUTPUT, @first_run_at OUTPUT;
     -- Stop before now: another transaction may be about to commit a failed message that is already due.
     IF @moved < @promote
         SET @promoted_to = DATEADD(SECOND, -1, @now);
     -- In a type that is not a ring yet, rescued, promoted and scheduled messages are outside the ring.
-    IF @full_scan = 1 AND @outside = 0 AND (@expired = 1 OR @sent = 1 OR @moved > 0) AND mq.is_ring(@type) = 0
+    IF @full_scan = 1 AND @outside = 0 AND (@expired = 1 OR @sent = 1 OR @moved > 0) AND mq_internal.is_ring(@type) = 0
         SET @outside = 1;
     IF @outside = 1 AND @move = 1
     BEGIN
-        EXEC mq.move_to_ring @type;
-        SET @outside = mq.outside_ring(@type);
+        EXEC mq_internal.move_to_ring @type;
+        SET @outside = mq_internal.outside_ring(@type);
     END;
 END;
 GO

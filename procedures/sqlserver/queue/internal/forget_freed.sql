@@ -1,12 +1,9 @@
 -- forget_freed: delete the records of freed places of a group.
--- Arguments:   @type, @group_key
 -- Returns:     @changed: 1 when there were any; then the caller must keep the group's lock until it commits
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED and holds the group's application lock; skips rows that are not
 --              committed
--- Example:     EXEC mq.forget_freed N'invoice', N'customer-7', @changed OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.forget_freed
+CREATE OR ALTER PROCEDURE mq_internal.forget_freed
     @type nvarchar(400),
     @group_key nvarchar(400),
     @changed bit OUTPUT

@@ -1,11 +1,7 @@
 -- forget_results: delete the stored results of messages.
 -- Arguments:   @items (at most 1,000)
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXEC mq.forget_results @items;
 
-CREATE OR ALTER PROCEDURE mq.forget_results
+CREATE OR ALTER PROCEDURE mq_internal.forget_results
     @items mq.items READONLY
 AS
 BEGIN

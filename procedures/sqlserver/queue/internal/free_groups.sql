@@ -1,17 +1,14 @@
 -- free_groups: unblock the groups that these messages block.
 -- Arguments:   @type, @items (at most 1,000 messages that are finished, dead or erased; their rows in mq.message still
 --              exist)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; waits for a claim only while that claim checks the group
--- Example:     EXEC mq.free_groups N'invoice', @items;
 --
 -- Without row versions, no session sees a row of mq.group_lock that another transaction is deleting: a claim would take the
 -- group although this transaction may roll back. So a call that unblocks a group holds its application lock until it
 -- commits. A claim that finds the group blocked releases the lock at once and waits for nothing before that, so the wait
 -- cannot deadlock. A claim that takes the group keeps the lock, but then there is nothing to unblock.
 
-CREATE OR ALTER PROCEDURE mq.free_groups
+CREATE OR ALTER PROCEDURE mq_internal.free_groups
     @type nvarchar(400),
     @items mq.items READONLY
 AS
@@ -35,13 +32,13 @@ BEGIN
             SET @group_key = NULL;
             SELECT @group_key = group_key FROM mq.group_lock WITH (READUNCOMMITTED) WHERE id = @id;
             IF @group_key IS NOT NULL
-                EXEC mq.wait_for_lock 'group', @type, @group_key;
+                EXEC mq_internal.wait_for_lock 'group', @type, @group_key;
         END;
     END;
     DELETE l
     FROM @heads AS h
     INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = h.id
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-    EXEC mq.issue_tickets @type, @heads, 1;
+    EXEC mq_internal.issue_tickets @type, @heads, 1;
 END;
 GO

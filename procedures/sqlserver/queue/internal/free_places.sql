@@ -1,11 +1,8 @@
 -- free_places: record that messages leave their batch: their places under the limits are free when the caller commits.
 -- Arguments:   @type, @key (their batch), @id (one message; NULL: all), @counted and @in_groups (of the batch)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; never waits
--- Example:     EXEC mq.free_places N'email', @key, NULL, 1, 0;
 
-CREATE OR ALTER PROCEDURE mq.free_places
+CREATE OR ALTER PROCEDURE mq_internal.free_places
     @type nvarchar(400),
     @key uniqueidentifier,
     @id bigint,

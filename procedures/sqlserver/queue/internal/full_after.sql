@@ -1,11 +1,9 @@
 -- full_after: when a bucket is full again after tokens are spent.
 -- Arguments:   @full_at (when it was to be full), @now, @size (tokens to spend), @rate, @seconds: see tokens
 -- Returns:     the time
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.full_after(@full_at, @now, 3, 10, 60);
 
-CREATE OR ALTER FUNCTION mq.full_after (@full_at datetime2(6), @now datetime2(6), @size int, @rate int, @seconds int)
+CREATE OR ALTER FUNCTION mq_internal.full_after (@full_at datetime2(6), @now datetime2(6), @size int, @rate int, @seconds int)
 RETURNS datetime2(6)
 AS
 BEGIN

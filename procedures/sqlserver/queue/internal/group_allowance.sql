@@ -4,12 +4,9 @@
 -- Returns:     @size: 0 to the given @size; @put_off: 1 when a place is free but there is no token (then @size is 1);
 --              @full_at (of the bucket; NULL without a rate); @changed: 1 when the caller must keep the group's lock until
 --              it commits
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED and holds the group's application lock; never waits
--- Example:     EXEC mq.group_allowance N'invoice', N'customer-7', 0, 3, 0, 1, @size OUTPUT, @put_off OUTPUT, @full_at OUTPUT,
---              @changed OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.group_allowance
+CREATE OR ALTER PROCEDURE mq_internal.group_allowance
     @type nvarchar(400),
     @group_key nvarchar(400),
     @ordered bit,
@@ -26,7 +23,7 @@ BEGIN
     DECLARE @now datetime2(6) = SYSUTCDATETIME(), @tokens int, @room int;
     SELECT @put_off = 0, @changed = 0, @full_at = NULL;
     IF @ordered = 0
-        EXEC mq.forget_freed @type, @group_key, @changed OUTPUT;
+        EXEC mq_internal.forget_freed @type, @group_key, @changed OUTPUT;
     -- Read without locks: a session that changes these rows holds the group's lock.
     IF @ordered = 0 AND @places > 0
     BEGIN
@@ -51,7 +48,7 @@ BEGIN
             FROM mq.bucket AS b WITH (ROWLOCK, FORCESEEK, INDEX (bucket_pk))
             WHERE b.type = @type AND b.group_key = @group_key;
         END;
-        SET @tokens = mq.tokens(@full_at, @now, @rate, @seconds);
+        SET @tokens = mq_internal.tokens(@full_at, @now, @rate, @seconds);
         IF @tokens = 0
             SELECT @put_off = 1, @size = 1;
         ELSE IF @tokens < @size

@@ -1,11 +1,8 @@
 -- group_places: how many places of a group are taken, in a queue with limits per group and without order.
--- Arguments:   @type, @group_key
 -- Returns:     taken: one row; uncommitted changes of others may be missing
--- Errors:      none
 -- Transaction: reads only, at READ COMMITTED; never waits
--- Example:     SELECT taken FROM mq.group_places(N'invoice', N'customer-7');
 
-CREATE OR ALTER FUNCTION mq.group_places (@type nvarchar(400), @group_key nvarchar(400))
+CREATE OR ALTER FUNCTION mq_internal.group_places (@type nvarchar(400), @group_key nvarchar(400))
 RETURNS TABLE
 AS
 RETURN

@@ -1,11 +1,8 @@
 -- hold: store picked messages as a batch with a lease, and return them.
 -- Arguments:   @batch_key, @type, @reader, @lease_seconds, @counted and @in_groups (as in mq.batch)
 -- Returns:     the messages in order of priority, run_at, id
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXEC mq.hold @batch_key, N'email', N'worker-1', 60, 0, 0;
 
-CREATE OR ALTER PROCEDURE mq.hold
+CREATE OR ALTER PROCEDURE mq_internal.hold
     @batch_key uniqueidentifier,
     @type nvarchar(400),
     @reader nvarchar(400),

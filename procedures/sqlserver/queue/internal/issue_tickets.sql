@@ -1,11 +1,8 @@
 -- issue_tickets: write tickets for groups of a grouped queue that have due messages and are not blocked.
 -- Arguments:   @type, @items (at most 1,000 messages of these groups, which still exist), @hidden (1: messages that another
 --              transaction is cancelling also count; 0: they do not, and the call never waits)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; without row versions it waits for transactions that cancel the first messages of the
 --              same group
--- Example:     EXEC mq.issue_tickets N'invoice', @items, 1;
 --
 -- The first message of a group may be one that another transaction is cancelling. So three messages get a ticket: the first
 -- message, the first one that no session has locked, and one before them that is being deleted. An extra ticket does no
@@ -20,7 +17,7 @@
 --
 -- Rows of mq.grouped are locked by id only: a lock through the other index and a delete would lock in opposite order.
 
-CREATE OR ALTER PROCEDURE mq.issue_tickets
+CREATE OR ALTER PROCEDURE mq_internal.issue_tickets
     @type nvarchar(400),
     @items mq.items READONLY,
     @hidden bit
@@ -48,7 +45,7 @@ BEGIN
         IF @n IS NOT NULL
         BEGIN
             SELECT @group_key = group_key FROM @groups WHERE n = @n;
-            SET @resource = mq.lock_name('group', @type, @group_key);
+            SET @resource = mq_internal.lock_name('group', @type, @group_key);
             DELETE FROM @wanted;
             SELECT @first = NULL, @gone = NULL, @free = NULL;
             SELECT TOP (1) @first = id

@@ -1,14 +1,11 @@
 -- join_group: add messages to their group that a transaction sent before it could see that the queue is grouped.
 -- Arguments:   @late (messages that have a ticket and are not in a group yet)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED and holds the group's application lock
--- Example:     EXEC mq.join_group @late;
 --
 -- A call that erases a message locks it first. If this call can lock the message and no state table has it, the message is
 -- not being erased.
 
-CREATE OR ALTER PROCEDURE mq.join_group
+CREATE OR ALTER PROCEDURE mq_internal.join_group
     @late mq.items READONLY
 AS
 BEGIN

@@ -1,11 +1,9 @@
 -- leave_place: remove a message of state N from mq.ready or mq.delayed.
 -- Arguments:   @type, @id, @priority and @run_at (the message's own), @grouped (the policy)
 -- Returns:     @attempts (so far; NULL: another transaction is claiming the message)
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits
--- Example:     EXEC mq.leave_place N'email', 17, 0, @run_at, 0, @attempts OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.leave_place
+CREATE OR ALTER PROCEDURE mq_internal.leave_place
     @type nvarchar(400),
     @id bigint,
     @priority smallint,
@@ -30,7 +28,7 @@ BEGIN
             RETURN;
         DELETE FROM mq.grouped WHERE id = @id;
         INSERT INTO @places (priority, run_at, id) VALUES (@priority, @run_at, @id);
-        EXEC mq.drop_tickets @type, @places;
+        EXEC mq_internal.drop_tickets @type, @places;
     END
     ELSE
     BEGIN

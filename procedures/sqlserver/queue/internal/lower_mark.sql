@@ -1,11 +1,6 @@
 -- lower_mark: make the next claim a full scan, if messages became ready below a low-water mark.
--- Arguments:   @type
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXEC mq.lower_mark N'email';
 
-CREATE OR ALTER PROCEDURE mq.lower_mark
+CREATE OR ALTER PROCEDURE mq_internal.lower_mark
     @type nvarchar(400)
 AS
 BEGIN

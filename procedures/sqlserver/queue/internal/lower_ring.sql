@@ -1,11 +1,7 @@
 -- lower_ring: lower the low-water mark of a ring when a message becomes ready below it.
 -- Arguments:   @type, @id (the lowest id that became ready)
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXEC mq.lower_ring N'crawl', 17;
 
-CREATE OR ALTER PROCEDURE mq.lower_ring
+CREATE OR ALTER PROCEDURE mq_internal.lower_ring
     @type nvarchar(400),
     @id bigint
 AS

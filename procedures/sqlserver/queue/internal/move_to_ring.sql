@@ -1,18 +1,14 @@
 -- move_to_ring: move messages of a type into its ring, at most 2,000 per call; one caller at a time does this.
--- Arguments:   @type
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED and commits at once: until then other sessions do not see the
 --              moved messages
--- Example:     EXEC mq.move_to_ring N'crawl';
 
-CREATE OR ALTER PROCEDURE mq.move_to_ring
+CREATE OR ALTER PROCEDURE mq_internal.move_to_ring
     @type nvarchar(400)
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @start datetime2(7) = '0001-01-01', @step int = 1000, @round int = 0, @got int;
-    DECLARE @resource nvarchar(255) = mq.lock_name('ring', @type, N'');
+    DECLARE @resource nvarchar(255) = mq_internal.lock_name('ring', @type, N'');
     DECLARE @move mq.items;
     EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = 0;
     WHILE @got >= 0 AND @round < 2

@@ -1,11 +1,8 @@
 -- no_messages: the empty result of a claim that found nothing.
--- Arguments:   none
 -- Returns:     no rows, with the columns of a message
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     EXEC mq.no_messages;
 
-CREATE OR ALTER PROCEDURE mq.no_messages
+CREATE OR ALTER PROCEDURE mq_internal.no_messages
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;

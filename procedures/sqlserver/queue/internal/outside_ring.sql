@@ -1,12 +1,9 @@
 -- outside_ring: whether some messages of a ring are outside it: sent before the type was a ring, or by a sender that did
 --               not see it yet.
--- Arguments:   @type
 -- Returns:     1 or 0
--- Errors:      none
 -- Transaction: reads only, at READ COMMITTED; skips locked rows
--- Example:     SELECT mq.outside_ring(N'crawl');
 
-CREATE OR ALTER FUNCTION mq.outside_ring (@type nvarchar(400))
+CREATE OR ALTER FUNCTION mq_internal.outside_ring (@type nvarchar(400))
 RETURNS bit
 AS
 BEGIN

@@ -2,9 +2,7 @@
 --       claims, promote due messages and send due schedules.
 -- Arguments:   @type, @size, @take (1: called by take_batch; see pick_grouped), @batch_key
 -- Returns:     @count: how many rows of mq.claimed now have @batch_key
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
--- Example:     EXEC mq.pick N'email', 10, 0, @batch_key, @count OUTPUT;
 --
 -- Low-water marks. A claim starts at the marks of mq.mark, one per priority, where earlier claims found their first
 -- messages (see take_ready).
@@ -19,7 +17,7 @@
 -- Reads of marks, batches and delayed messages use READPAST, which skips locked rows, so they wait for no other session.
 -- READCOMMITTEDLOCK is needed because READPAST has no effect under READ_COMMITTED_SNAPSHOT.
 
-CREATE OR ALTER PROCEDURE mq.pick
+CREATE OR ALTER PROCEDURE mq_internal.pick
     @type nvarchar(400),
     @size int,
     @take bit,
@@ -41,7 +39,7 @@ BEGIN
 
     SET @count = 0;
     SELECT @grouped = grouped, @tend = CASE WHEN grouped = 1 AND (ordered = 0 OR group_rate > 0) THEN 1 ELSE 0 END
-    FROM mq.policy(@type);
+    FROM mq_internal.policy(@type);
     SELECT TOP (1) @n = n, @scanned_at = scanned_at, @promoted_to = promoted_to
     FROM mq.mark WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
     WHERE type = @type
@@ -56,9 +54,9 @@ BEGIN
         IF EXISTS (
             SELECT * FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type AND lease_until <= @now
         )
-            EXEC mq.rescue @type, @rescue, @rescued OUTPUT;
+            EXEC mq_internal.rescue @type, @rescue, @rescued OUTPUT;
         IF EXISTS (SELECT * FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type)
-            EXEC mq.send_due @type, @promote;
+            EXEC mq_internal.send_due @type, @promote;
     END;
 
     IF EXISTS (
@@ -66,7 +64,7 @@ BEGIN
         WHERE type = @type AND run_at > @promoted_to AND run_at <= @now
     )
     BEGIN
-        EXEC mq.promote @type, @promoted_to, @now, @promote, @grouped, @moved OUTPUT, @first_run_at OUTPUT;
+        EXEC mq_internal.promote @type, @promoted_to, @now, @promote, @grouped, @moved OUTPUT, @first_run_at OUTPUT;
         SELECT @promoted_to = CASE WHEN @moved < @promote THEN @now ELSE @start END,
             @lowered_to = COALESCE(@first_run_at, @lowered_to);
         IF EXISTS (
@@ -81,11 +79,11 @@ BEGIN
     IF @grouped = 1
     BEGIN
         IF @tend = 1 AND @full_scan = 1 AND @take = 0
-            EXEC mq.tend_groups @type;
-        EXEC mq.pick_grouped @type, @size, @take, @batch_key, @count OUTPUT;
+            EXEC mq_internal.clean_buckets @type;
+        EXEC mq_internal.pick_grouped @type, @size, @take, @batch_key, @count OUTPUT;
         IF @full_scan = 1 AND @count > 0
             -- Claims of tickets start at no mark. The row only records the time of the last full scan.
-            EXEC mq.renew_marks @type, @n, @now, @start, NULL, '0001-01-01', '9999-12-31';
+            EXEC mq_internal.renew_marks @type, @n, @now, @start, NULL, '0001-01-01', '9999-12-31';
         RETURN;
     END;
 
@@ -93,14 +91,14 @@ BEGIN
         SET @from_n = @n;
     IF @lowered_to < @latest
         SET @latest = @lowered_to;
-    EXEC mq.take_ready @type, @size, @from_n, @latest, @batch_key, @count OUTPUT, @front_moved OUTPUT;
+    EXEC mq_internal.take_ready @type, @size, @from_n, @latest, @batch_key, @count OUTPUT, @front_moved OUTPUT;
     SET @pause = 10 * DATEDIFF(MILLISECOND, @now, SYSUTCDATETIME());
     IF @full_scan = 1
         SET @scanned_at = DATEADD(MILLISECOND, CASE WHEN @pause < 5000 THEN @pause ELSE 5000 END, @now);
     IF @marks_changed = 1 OR (@count > 0 AND (@full_scan = 1 OR @front_moved = 1))
-        EXEC mq.renew_marks @type, @n, @scanned_at, @promoted_to, @batch_key, '0001-01-01', @lowered_to;
+        EXEC mq_internal.renew_marks @type, @n, @scanned_at, @promoted_to, @batch_key, '0001-01-01', @lowered_to;
     ELSE IF @count = 0 AND @full_scan = 1 AND @n IS NOT NULL AND SYSUTCDATETIME() > DATEADD(MILLISECOND, @long_scan, @now)
         -- Nothing is ready: move all marks up to now.
-        EXEC mq.renew_marks @type, @n, @scanned_at, @promoted_to, NULL, @now, '9999-12-31';
+        EXEC mq_internal.renew_marks @type, @n, @scanned_at, @promoted_to, NULL, @now, '9999-12-31';
 END;
 GO

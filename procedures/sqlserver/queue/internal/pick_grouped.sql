@@ -3,9 +3,7 @@
 -- Arguments:   @type, @size, @take (1: called by take_batch; its own commit finishes the messages, perhaps much later),
 --              @batch_key
 -- Returns:     @count: how many rows of mq.claimed now have @batch_key
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
--- Example:     EXEC mq.pick_grouped N'invoice', 10, 0, @batch_key, @count OUTPUT;
 --
 -- In a grouped queue a row of mq.ready is a ticket: the group of this message may have a message to claim. Every message
 -- brings a ticket, so senders lock nothing. A ticket is only a hint and is read without keeping a lock. The claim checks
@@ -20,7 +18,7 @@
 -- that are not in mq.grouped are dropped; these messages get new tickets when they return. The claim scans the group before
 -- it locks the ticket: if a cancel was in progress, it has removed the ticket by then.
 
-CREATE OR ALTER PROCEDURE mq.pick_grouped
+CREATE OR ALTER PROCEDURE mq_internal.pick_grouped
     @type nvarchar(400),
     @size int,
     @take bit,
@@ -54,7 +52,7 @@ BEGIN
     SET @count = 0;
     SELECT @ordered = ordered, @places = CASE ordered WHEN 1 THEN 1 ELSE group_max_active END, @rate = group_rate,
         @seconds = group_rate_seconds
-    FROM mq.policy(@type);
+    FROM mq_internal.policy(@type);
 
     WHILE @left > 0 AND @groups > 0 AND @scanned < @tickets
     BEGIN
@@ -62,7 +60,7 @@ BEGIN
         DELETE FROM @spent;
         INSERT INTO @seen (n, id, priority, run_at, attempts, group_key, what, nth)
         SELECT n, id, priority, run_at, attempts, group_key, what, nth
-        FROM mq.tickets(@type, @take, @chunk, @last_priority, @last_run_at, @last_id)
+        FROM mq_internal.tickets(@type, @take, @chunk, @last_priority, @last_run_at, @last_id)
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         SET @read = @@ROWCOUNT;
         IF @read = 0
@@ -75,7 +73,7 @@ BEGIN
             INNER JOIN (
                 SELECT k.group_key
                 FROM (SELECT DISTINCT group_key FROM @seen WHERE what = 2) AS k
-                CROSS APPLY mq.group_places(@type, k.group_key) AS p
+                CROSS APPLY mq_internal.group_places(@type, k.group_key) AS p
                 WHERE p.taken >= @places
             ) AS w ON w.group_key = s.group_key
             WHERE s.what = 2;
@@ -94,7 +92,7 @@ BEGIN
             DELETE FROM @late;
             INSERT INTO @late (id, attempts)
             SELECT id, MIN(attempts) FROM @seen WHERE what = 3 AND group_key = @group_key GROUP BY id;
-            EXEC mq.take_group @type, @group_key, @take, @late, @left, @priority, @run_at, @batch_key, @ordered, @places, @rate,
+            EXEC mq_internal.take_group @type, @group_key, @take, @late, @left, @priority, @run_at, @batch_key, @ordered, @places, @rate,
                 @seconds, @head OUTPUT, @attempts OUTPUT, @took OUTPUT;
             IF @head IS NULL
                 CONTINUE;
@@ -133,7 +131,7 @@ BEGIN
             WHERE k.what = 1 AND k.nth = 1
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         IF EXISTS (SELECT * FROM @spent)
-            EXEC mq.drop_tickets @type, @spent;
+            EXEC mq_internal.drop_tickets @type, @spent;
 
         IF @read < @chunk
             BREAK;
@@ -147,9 +145,9 @@ BEGIN
         DELETE h
         FROM @heads AS h
         INNER JOIN mq.message AS m WITH (READUNCOMMITTED) ON m.id = h.id
-        CROSS APPLY mq.group_places(@type, COALESCE(m.group_key, N'')) AS p
+        CROSS APPLY mq_internal.group_places(@type, COALESCE(m.group_key, N'')) AS p
         WHERE p.taken >= @places;
     IF (@take = 1 OR @ordered = 0) AND @count > 0
-        EXEC mq.issue_tickets @type, @heads, @take;
+        EXEC mq_internal.issue_tickets @type, @heads, @take;
 END;
 GO

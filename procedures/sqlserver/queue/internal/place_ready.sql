@@ -1,11 +1,7 @@
 -- place_ready: insert messages into mq.ready at the position where they were sent. The caller lowers the mark.
 -- Arguments:   @type, @items (at most 1,000), @grouped (the policy), @ring (1: the type is a ring)
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXEC mq.place_ready N'email', @items, 0, 0;
 
-CREATE OR ALTER PROCEDURE mq.place_ready
+CREATE OR ALTER PROCEDURE mq_internal.place_ready
     @type nvarchar(400),
     @items mq.items READONLY,
     @grouped bit,
@@ -53,7 +49,7 @@ BEGIN
         IF @ring = 1
         BEGIN
             SELECT @lowest = MIN(id) FROM @items;
-            EXEC mq.lower_ring @type, @lowest;
+            EXEC mq_internal.lower_ring @type, @lowest;
         END;
     END;
 END;

@@ -1,12 +1,9 @@
 -- policy: the settings of a type; the defaults when it has no settings.
--- Arguments:   @type
 -- Returns:     one row: lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
 --              rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused
--- Errors:      none
 -- Transaction: reads only, at READ COMMITTED: a SERIALIZABLE sender would keep the policy locked until it ends
--- Example:     SELECT lease_seconds FROM mq.policy(N'email');
 
-CREATE OR ALTER FUNCTION mq.policy (@type nvarchar(400))
+CREATE OR ALTER FUNCTION mq_internal.policy (@type nvarchar(400))
 RETURNS TABLE
 AS
 RETURN

@@ -2,11 +2,9 @@
 -- Arguments:   @type, @after and @until (due after @after and up to @until), @size (maximum number of messages), @grouped
 --              (the policy)
 -- Returns:     @moved: number of messages; @first_run_at: their earliest run_at in mq.ready, or NULL
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips messages that another claim is promoting
--- Example:     EXEC mq.promote N'email', '0001-01-01', @now, 1000, 0, @moved OUTPUT, @first OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.promote
+CREATE OR ALTER PROCEDURE mq_internal.promote
     @type nvarchar(400),
     @after datetime2(7),
     @until datetime2(7),
@@ -17,7 +15,7 @@ CREATE OR ALTER PROCEDURE mq.promote
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @ring bit = mq.is_ring(@type), @step int = 1000, @top int, @took int = 1, @lowest bigint;
+    DECLARE @ring bit = mq_internal.is_ring(@type), @step int = 1000, @top int, @took int = 1, @lowest bigint;
     DECLARE @due TABLE (
         id bigint NOT NULL PRIMARY KEY, run_at datetime2(7) NOT NULL, priority smallint NOT NULL, attempts smallint NOT NULL
     );
@@ -44,7 +42,7 @@ BEGIN
             BEGIN
                 SET @first_run_at = '0001-01-01';
                 SELECT @lowest = MIN(id) FROM @due;
-                EXEC mq.lower_ring @type, @lowest;
+                EXEC mq_internal.lower_ring @type, @lowest;
             END
             ELSE IF @first_run_at IS NULL
                 SELECT @first_run_at = MIN(run_at) FROM @due;

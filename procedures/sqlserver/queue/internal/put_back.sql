@@ -2,11 +2,8 @@
 -- Arguments:   @key (the batch, whose messages are in mq.claimed), @type, @more (added to the attempts: -1 for an attempt
 --              that was not made)
 -- Returns:     @count: how many messages
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXEC mq.put_back @key, N'email', -1, @count OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.put_back
+CREATE OR ALTER PROCEDURE mq_internal.put_back
     @key uniqueidentifier,
     @type nvarchar(400),
     @more smallint,
@@ -14,9 +11,9 @@ CREATE OR ALTER PROCEDURE mq.put_back
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @grouped bit, @ring bit = mq.is_ring(@type), @step int = 1000, @took int = 1;
+    DECLARE @grouped bit, @ring bit = mq_internal.is_ring(@type), @step int = 1000, @took int = 1;
     DECLARE @back mq.items;
-    SELECT @grouped = grouped FROM mq.policy(@type);
+    SELECT @grouped = grouped FROM mq_internal.policy(@type);
     SET @count = 0;
     WHILE @took > 0
     BEGIN
@@ -27,11 +24,11 @@ BEGIN
         SET @took = @@ROWCOUNT;
         SET @count = @count + @took;
         IF @took > 0
-            EXEC mq.place_ready @type, @back, @grouped, @ring;
+            EXEC mq_internal.place_ready @type, @back, @grouped, @ring;
         IF @took < @step
             SET @took = 0;
     END;
     IF @count > 0
-        EXEC mq.lower_mark @type;
+        EXEC mq_internal.lower_mark @type;
 END;
 GO

@@ -1,14 +1,11 @@
 -- put_off: delay the first message of a group until the group's next token.
 -- Arguments:   @type, @group_key, @id and @attempts (the message), @run_at (the time of the token)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which holds the group's application lock
--- Example:     EXEC mq.put_off N'invoice', N'customer-7', 17, 0, @run_at;
 --
 -- The message waits like a failed message of an ordered queue: it is delayed and its row in mq.group_lock blocks the group
 -- until promote.
 
-CREATE OR ALTER PROCEDURE mq.put_off
+CREATE OR ALTER PROCEDURE mq_internal.put_off
     @type nvarchar(400),
     @group_key nvarchar(400),
     @id bigint,

@@ -1,12 +1,9 @@
 -- remove_ready: remove one ready message that is not claimed from mq.ready; in an ordered queue it then blocks its group.
--- Arguments:   @id
 -- Returns:     @type, @attempt (the number of the next attempt) and @reader (the caller); @type is NULL when the message is
 --              not ready, is being claimed, or its group is blocked in an ordered queue
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits
--- Example:     EXEC mq.remove_ready 17, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.remove_ready
+CREATE OR ALTER PROCEDURE mq_internal.remove_ready
     @id bigint,
     @type nvarchar(400) OUTPUT,
     @attempt smallint OUTPUT,
@@ -22,12 +19,12 @@ BEGIN
     WHERE id = @id;
     IF @named IS NULL
         RETURN;
-    SELECT @grouped = grouped, @ordered = ordered FROM mq.policy(@named);
-    SET @ring = mq.is_ring(@named);
+    SELECT @grouped = grouped, @ordered = ordered FROM mq_internal.policy(@named);
+    SET @ring = mq_internal.is_ring(@named);
     IF @ordered = 1
     BEGIN
         -- As in pick_grouped: every call that takes or unblocks a group holds this lock.
-        SET @resource = mq.lock_name('group', @named, @group_key);
+        SET @resource = mq_internal.lock_name('group', @named, @group_key);
         EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive',
             @LockOwner = 'Transaction', @LockTimeout = 0;
         IF @got < 0
@@ -81,7 +78,7 @@ BEGIN
         -- As after a claim: the message blocks its group.
         IF @ordered = 1 AND @head IS NULL
             INSERT INTO mq.group_lock (type, group_key, id) VALUES (@named, @group_key, @id);
-        SELECT @type = @named, @reader = mq.reader_name(NULL);
+        SELECT @type = @named, @reader = mq_internal.reader_name(NULL);
     END
     ELSE IF @ordered = 1
         EXEC sp_releaseapplock @Resource = @resource, @LockOwner = 'Transaction';

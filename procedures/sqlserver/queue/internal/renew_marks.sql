@@ -3,16 +3,13 @@
 --              scan), @promoted_to (no message due before this time is delayed), @batch_key (of the messages that the claim
 --              found, in mq.claimed; NULL: none), @at_least and @at_most (bounds for the run_at of the marks of all other
 --              priorities)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
--- Example:     EXEC mq.renew_marks N'email', 17, @now, @now, @batch_key, '0001-01-01', '9999-12-31';
 --
 -- The first message found of a priority becomes its mark. A priority without found messages keeps its mark. Marks are
 -- inserted, never updated. The marks that the claim read stay until the new ones are committed: other sessions do not see
 -- the new ones before that, and would see none at all.
 
-CREATE OR ALTER PROCEDURE mq.renew_marks
+CREATE OR ALTER PROCEDURE mq_internal.renew_marks
     @type nvarchar(400),
     @n bigint,
     @scanned_at datetime2(7),

@@ -2,12 +2,9 @@
 -- Arguments:   @type, @n (the number of the mark that the claim read; NULL: there was none), @after_id (no message up to
 --              this id is ready), @low_until (how long the mark holds), @promoted_to (no message due before this time is
 --              delayed)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
--- Example:     EXEC mq.renew_ring_mark N'crawl', 5, 17, @low_until, @promoted_to;
 
-CREATE OR ALTER PROCEDURE mq.renew_ring_mark
+CREATE OR ALTER PROCEDURE mq_internal.renew_ring_mark
     @type nvarchar(400),
     @n bigint,
     @after_id bigint,

@@ -1,15 +1,12 @@
 -- require_body: refuse a text that has more than @limit bytes in UTF-8.
 -- Arguments:   @argument (its name in the contract), @value, @limit (bytes), @limit_text (the limit in words), @optional
 --              (1: NULL is allowed)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     EXEC mq.require_body 'body', N'{}', 16777216, N'16 MiB (16,777,216 bytes)', 0;
 --
 -- The server stores UTF-16, 2 bytes for most characters, and has no UTF-8 before SQL Server 2019. One code unit is 1 to 3
 -- bytes of UTF-8, so bytes are counted only if the number of code units does not decide.
 
-CREATE OR ALTER PROCEDURE mq.require_body
+CREATE OR ALTER PROCEDURE mq_internal.require_body
     @argument varchar(200),
     @value nvarchar(max),
     @limit bigint,
@@ -35,14 +32,14 @@ BEGIN
             BEGIN
                 -- A binary collation counts code units; other collations may count characters.
                 SET @piece = SUBSTRING(@value COLLATE Latin1_General_100_BIN2, @at, 4000);
-                SET @bytes = @bytes + mq.extra_bytes(@piece);
+                SET @bytes = @bytes + mq_internal.extra_bytes(@piece);
                 SET @at = @at + 4000;
             END;
     END;
     IF @value IS NULL OR @bytes > @limit
     BEGIN
         SET @detail = CONCAT(@argument, N': must be a text of up to ', @limit_text);
-        EXEC mq.raise_error 'invalid_argument', @detail;
+        EXEC mq_internal.raise_error 'invalid_argument', @detail;
     END;
 END;
 GO

@@ -1,11 +1,8 @@
 -- require_headers: refuse headers that are not a JSON object with unique names, from its { to its }.
 -- Arguments:   @headers (NULL: none)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     EXEC mq.require_headers N'{"trace":"7"}';
 
-CREATE OR ALTER PROCEDURE mq.require_headers
+CREATE OR ALTER PROCEDURE mq_internal.require_headers
     @headers nvarchar(max)
 AS
 BEGIN
@@ -19,6 +16,6 @@ BEGIN
     )
         SET @fits = 0;
     IF @fits = 0
-        EXEC mq.raise_error 'invalid_argument', N'headers: must be a JSON object with unique names';
+        EXEC mq_internal.raise_error 'invalid_argument', N'headers: must be a JSON object with unique names';
 END;
 GO

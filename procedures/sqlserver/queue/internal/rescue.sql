@@ -2,11 +2,9 @@
 --         attempts are used up.
 -- Arguments:   @type, @batches (maximum number of claims)
 -- Returns:     @count: how many messages were made ready or dead-lettered
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips claims that another call is finishing or extending
--- Example:     EXEC mq.rescue N'email', 20, @count OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.rescue
+CREATE OR ALTER PROCEDURE mq_internal.rescue
     @type nvarchar(400),
     @batches int,
     @count bigint OUTPUT
@@ -17,7 +15,7 @@ BEGIN
     DECLARE @step int = 1000, @took int, @dead bigint, @back bigint, @n int = 0, @last int;
     DECLARE @spent mq.failures;
     DECLARE @expired TABLE (n int NOT NULL PRIMARY KEY, batch_key uniqueidentifier NOT NULL);
-    SELECT @max_attempts = max_attempts FROM mq.policy(@type);
+    SELECT @max_attempts = max_attempts FROM mq_internal.policy(@type);
     SET @count = 0;
     -- Read the keys without locks, then lock each row by its primary key: a lock through the other index would block calls
     -- that finish or extend the claim.
@@ -43,7 +41,7 @@ BEGIN
             CONTINUE;
         DELETE FROM mq.batch WHERE batch_key = @key;
         IF @counted = 1 OR @in_groups = 1
-            EXEC mq.free_places @type, @key, NULL, @counted, @in_groups;
+            EXEC mq_internal.free_places @type, @key, NULL, @counted, @in_groups;
         SET @took = 1;
         WHILE @took > 0
         BEGIN
@@ -58,11 +56,11 @@ BEGIN
             SET @took = @@ROWCOUNT;
             IF @took > 0
             BEGIN
-                EXEC mq.fail_messages @type, @reader, @spent, @dead OUTPUT;
+                EXEC mq_internal.fail_messages @type, @reader, @spent, @dead OUTPUT;
                 SET @count = @count + @took;
             END;
         END;
-        EXEC mq.put_back @key, @type, 0, @back OUTPUT;
+        EXEC mq_internal.put_back @key, @type, 0, @back OUTPUT;
         SET @count = @count + @back;
     END;
 END;

@@ -1,17 +1,14 @@
 -- save_position: save the position of a round-robin reader, and delete its older positions.
 -- Arguments:   @type, @reader, @size (of the claim), @n and @after_id (the round and the last id), @old_n and @old_after_id
 --              (the position that the claim read; NULL: there was none)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
--- Example:     EXEC mq.save_position N'crawl', N'worker-1', 10, 3, 170, 3, 160;
 --
 -- A position is inserted, not updated: no session waits for it. When two claims of one reader start at the same position,
 -- the position further ahead counts, in whichever order they commit. The position that the claim read stays: until this
 -- transaction commits, it is the only one that others see. Positions shortly before it are deleted, and after the end of a
 -- round the last positions of the previous one.
 
-CREATE OR ALTER PROCEDURE mq.save_position
+CREATE OR ALTER PROCEDURE mq_internal.save_position
     @type nvarchar(400),
     @reader nvarchar(400),
     @size int,

@@ -2,11 +2,9 @@
 -- Arguments:   @type, @from_id and @after_id (ids above @from_id, up to @after_id), @ahead (1: nothing was found after
 --              @after_id either: measure that scan too), @long_scan (microseconds; a longer scan is repeated)
 -- Returns:     @lowest_id (NULL when there is none), @scanned (the duration of the scan, in microseconds)
--- Errors:      none
 -- Transaction: reads only; skips locked rows
--- Example:     EXEC mq.scan_ring N'crawl', 0, 17, 0, 500, @lowest_id OUTPUT, @scanned OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.scan_ring
+CREATE OR ALTER PROCEDURE mq_internal.scan_ring
     @type nvarchar(400),
     @from_id bigint,
     @after_id bigint,

@@ -2,13 +2,10 @@
 -- Arguments:   @type, @body, @run_at (NULL: now), @priority (NULL: 0), @group_key, @dedup_key, @max_attempts, @headers, @source (NULL: the
 --              application name), @on_conflict (NULL: keep), @now (when the call began)
 -- Returns:     @id, @created and @changed, as from send_message
--- Errors:      none
 -- Transaction: joins the caller's; waits for an open transaction that has sent or is finishing a message with the same
 --              dedup_key
--- Example:     EXEC mq.send_one N'email', N'{}', NULL, 0, NULL, N'a-1', NULL, NULL, NULL, NULL, @now, @id OUTPUT, @created OUTPUT,
---              @changed OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.send_one
+CREATE OR ALTER PROCEDURE mq_internal.send_one
     @type nvarchar(400),
     @body nvarchar(max),
     @run_at datetime2(7),
@@ -32,7 +29,7 @@ BEGIN
     -- would also block senders of other keys, and calls that complete a message with the next key.
     IF @dedup_key IS NOT NULL
     BEGIN
-        EXEC mq.wait_for_lock 'dedup', @type, @dedup_key;
+        EXEC mq_internal.wait_for_lock 'dedup', @type, @dedup_key;
         SELECT @id = id
         FROM mq.dedup WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (dedup_key_once))
         WHERE type = @type AND dedup_key = @dedup_key;
@@ -40,14 +37,14 @@ BEGIN
         BEGIN
             SET @created = 0;
             IF @on_conflict <> N'keep'
-                EXEC mq.change_message @type, @id, @on_conflict, @now, @run_at, @priority, @body, @headers, @changed OUTPUT;
+                EXEC mq_internal.change_message @type, @id, @on_conflict, @now, @run_at, @priority, @body, @headers, @changed OUTPUT;
             RETURN;
         END;
     END;
-    SELECT @grouped = grouped FROM mq.policy(@type);
-    SET @ring = mq.is_ring(@type);
+    SELECT @grouped = grouped FROM mq_internal.policy(@type);
+    SET @ring = mq_internal.is_ring(@type);
     INSERT INTO mq.message (run_at, created_at, priority, max_attempts, type, body, headers, group_key, dedup_key, source)
-    VALUES (@run_at, @now, @priority, @max_attempts, @type, @body, @headers, @group_key, @dedup_key, mq.reader_name(@source));
+    VALUES (@run_at, @now, @priority, @max_attempts, @type, @body, @headers, @group_key, @dedup_key, mq_internal.reader_name(@source));
     SET @id = SCOPE_IDENTITY();
     IF @dedup_key IS NOT NULL
         INSERT INTO mq.dedup (type, dedup_key, id) VALUES (@type, @dedup_key, @id);
@@ -60,7 +57,7 @@ BEGIN
         INSERT INTO mq.ready (type, priority, run_at, id, attempts)
         VALUES (@type, CASE @ring WHEN 1 THEN -32768 ELSE @priority END, CASE @ring WHEN 1 THEN '0001-01-01' ELSE @run_at END, @id, 0);
         IF @run_at < @now
-            EXEC mq.lower_mark @type;
+            EXEC mq_internal.lower_mark @type;
     END;
 END;
 GO

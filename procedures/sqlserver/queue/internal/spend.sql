@@ -1,12 +1,9 @@
 -- spend: record the messages that a claim of a type with limits has taken.
 -- Arguments:   @type, @size (messages, at most as many as allowance returned), @counted (1: they count as active and are
 --              recorded in their batch; 0: a take, which keeps the type's row locked until it commits)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which has called allowance
--- Example:     EXEC mq.spend N'email', 3, 1;
 
-CREATE OR ALTER PROCEDURE mq.spend
+CREATE OR ALTER PROCEDURE mq_internal.spend
     @type nvarchar(400),
     @size int,
     @counted bit
@@ -14,10 +11,10 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @rate int, @seconds int;
-    SELECT @rate = rate, @seconds = rate_seconds FROM mq.policy(@type);
+    SELECT @rate = rate, @seconds = rate_seconds FROM mq_internal.policy(@type);
     IF @counted = 1
         UPDATE mq.limited SET active = active + @size WHERE type = @type;
     IF @rate > 0
-        UPDATE mq.limited SET full_at = mq.full_after(full_at, SYSUTCDATETIME(), @size, @rate, @seconds) WHERE type = @type;
+        UPDATE mq.limited SET full_at = mq_internal.full_after(full_at, SYSUTCDATETIME(), @size, @rate, @seconds) WHERE type = @type;
 END;
 GO

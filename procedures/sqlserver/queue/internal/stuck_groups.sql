@@ -1,14 +1,11 @@
 -- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups, and
 --               there should be none.
--- Arguments:   @type
 -- Returns:     group_key and id of the first message, among the first 10,000 messages of the type
--- Errors:      none
 -- Transaction: reads only and never waits: it may return a group that another transaction is about to unblock
--- Example:     SELECT group_key, id FROM mq.stuck_groups(N'invoice');
 --
 -- A ticket is at its message's position or up to a millisecond after it: see issue_tickets.
 
-CREATE OR ALTER FUNCTION mq.stuck_groups (@type nvarchar(400))
+CREATE OR ALTER FUNCTION mq_internal.stuck_groups (@type nvarchar(400))
 RETURNS TABLE
 AS
 RETURN
@@ -23,7 +20,7 @@ RETURN
         ) AS x
         GROUP BY x.group_key
     ) AS k
-    CROSS APPLY mq.policy(@type) AS p
+    CROSS APPLY mq_internal.policy(@type) AS p
     WHERE NOT EXISTS (
             SELECT *
             FROM mq.group_lock AS l WITH (READUNCOMMITTED)

@@ -1,11 +1,9 @@
 -- take_around: move messages of a ring, inside and outside it, into a batch in order of id.
 -- Arguments:   @type, @after_id (the position: higher ids come first), @size (maximum number of messages), @batch_key
 -- Returns:     nothing; new rows of mq.claimed, with priority 0 for ids after the position and 1 from the lowest id on
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that others have locked
--- Example:     EXEC mq.take_around N'crawl', 17, 100, @batch_key;
 
-CREATE OR ALTER PROCEDURE mq.take_around
+CREATE OR ALTER PROCEDURE mq_internal.take_around
     @type nvarchar(400),
     @after_id bigint,
     @size int,

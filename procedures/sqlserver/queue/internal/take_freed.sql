@@ -1,11 +1,9 @@
 -- take_freed: subtract freed places from the number of active messages of a type.
 -- Arguments:   @type (the caller has locked its row of mq.limited), @active (the value of that row)
 -- Returns:     @active (the new value)
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that are not committed
--- Example:     EXEC mq.take_freed N'email', @active OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.take_freed
+CREATE OR ALTER PROCEDURE mq_internal.take_freed
     @type nvarchar(400),
     @active int OUTPUT
 AS

@@ -5,12 +5,9 @@
 --              and @run_at (of the ticket), @batch_key, @ordered, @places (0: no limit), @rate and @seconds (the policy)
 -- Returns:     @head: the first message that was taken or delayed; NULL when there is none; @attempts: its attempts so far;
 --              @count: number of new rows of mq.claimed
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; keeps the group's application lock if it has changed something
--- Example:     EXEC mq.take_group N'invoice', N'customer-7', 0, @late, 1, 0, @run_at, @batch_key, 1, 1, 0, 1, @head OUTPUT,
---              @attempts OUTPUT, @count OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.take_group
+CREATE OR ALTER PROCEDURE mq_internal.take_group
     @type nvarchar(400),
     @group_key nvarchar(400),
     @take bit,
@@ -29,7 +26,7 @@ CREATE OR ALTER PROCEDURE mq.take_group
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @resource nvarchar(255) = mq.lock_name('group', @type, @group_key), @got int, @first bigint, @before bigint;
+    DECLARE @resource nvarchar(255) = mq_internal.lock_name('group', @type, @group_key), @got int, @first bigint, @before bigint;
     DECLARE @put_off bit = 0, @changed bit = 0, @full_at datetime2(6), @now datetime2(6), @last bigint = -9223372036854775808;
     DECLARE @some mq.items, @taken mq.items, @again mq.items;
     SELECT @head = NULL, @attempts = NULL, @count = 0;
@@ -42,9 +39,9 @@ BEGIN
     IF EXISTS (SELECT * FROM mq.group_lock WITH (READUNCOMMITTED) WHERE type = @type AND group_key = @group_key AND blocks = 1)
         SET @size = 0;
     IF @size > 0 AND EXISTS (SELECT * FROM @late)
-        EXEC mq.join_group @late;
+        EXEC mq_internal.join_group @late;
     IF @size > 0 AND (@ordered = 0 OR @rate > 0)
-        EXEC mq.group_allowance @type, @group_key, @ordered, @places, @rate, @seconds, @size OUTPUT, @put_off OUTPUT, @full_at OUTPUT,
+        EXEC mq_internal.group_allowance @type, @group_key, @ordered, @places, @rate, @seconds, @size OUTPUT, @put_off OUTPUT, @full_at OUTPUT,
             @changed OUTPUT;
 
     IF @size > 0 AND @ordered = 1
@@ -115,8 +112,8 @@ BEGIN
     END;
     IF @put_off = 1
     BEGIN
-        SELECT @count = 0, @run_at = mq.next_token(@full_at, SYSUTCDATETIME(), @rate, @seconds);
-        EXEC mq.put_off @type, @group_key, @head, @attempts, @run_at;
+        SELECT @count = 0, @run_at = mq_internal.next_token(@full_at, SYSUTCDATETIME(), @rate, @seconds);
+        EXEC mq_internal.put_off @type, @group_key, @head, @attempts, @run_at;
         RETURN;
     END;
 
@@ -146,7 +143,7 @@ BEGIN
     END;
     IF @rate > 0
     BEGIN
-        SELECT @now = SYSUTCDATETIME(), @full_at = mq.full_after(@full_at, @now, @count, @rate, @seconds);
+        SELECT @now = SYSUTCDATETIME(), @full_at = mq_internal.full_after(@full_at, @now, @count, @rate, @seconds);
         UPDATE b
         SET full_at = @full_at
         FROM mq.bucket AS b WITH (ROWLOCK, FORCESEEK, INDEX (bucket_pk))

@@ -2,9 +2,7 @@
 -- Arguments:   @type, @size (maximum number of messages), @n (the number of the marks to start at; NULL: scan from the very
 --              start), @latest (no segment starts later), @batch_key
 -- Returns:     @took: number of new rows of mq.claimed; @front_moved: 1 when the marks must be renewed
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
--- Example:     EXEC mq.take_ready N'email', 100, 17, @latest, @batch_key, @took OUTPUT, @front_moved OUTPUT;
 --
 -- A deleted row stays in the index until ghost cleanup removes it; under row versioning, as long as a snapshot is open. A
 -- claim that starts at the beginning of the index then scans every message that was finished since. The marks divide the
@@ -22,7 +20,7 @@
 -- PLAN prevents recompilation. A table that fills and empties all the time always has outdated statistics: without the hint
 -- the server would often sample it and recompile the statement, to the same plan.
 
-CREATE OR ALTER PROCEDURE mq.take_ready
+CREATE OR ALTER PROCEDURE mq_internal.take_ready
     @type nvarchar(400),
     @size int,
     @n bigint,

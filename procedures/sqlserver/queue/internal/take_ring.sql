@@ -3,11 +3,9 @@
 -- Arguments:   @type, @after_id and @to_id (ids above @after_id, up to @to_id), @part (0 or 1: the first or second part of
 --              the claim), @size (maximum number of messages), @batch_key
 -- Returns:     @took: number of new rows of mq.claimed; their priority is @part
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that others have locked
--- Example:     EXEC mq.take_ring N'crawl', 17, 9223372036854775807, 0, 100, @batch_key, @took OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.take_ring
+CREATE OR ALTER PROCEDURE mq_internal.take_ring
     @type nvarchar(400),
     @after_id bigint,
     @to_id bigint,

@@ -4,14 +4,12 @@
 -- Returns:     n (1, 2, ... in the order of mq.ready), id, priority, run_at, attempts, group_key, what (0: nothing, 1: a
 --              blocked group, 2: another group, 3: a message that is not in its group yet), nth (1, 2, ... among the
 --              tickets of a group; those with what = 0 last)
--- Errors:      none
 -- Transaction: reads only and never waits; call it with FORCE ORDER, LOOP JOIN
--- Example:     SELECT n, id, what FROM mq.tickets(N'invoice', 0, 100, -32769, '0001-01-01', 0);
 --
 -- READUNCOMMITTED shows uncommitted inserts, hides rows that are being deleted, and never waits. The caller checks again,
 -- or locks, the rows that it relies on.
 
-CREATE OR ALTER FUNCTION mq.tickets (
+CREATE OR ALTER FUNCTION mq_internal.tickets (
     @type nvarchar(400), @take bit, @size int, @priority int, @run_at datetime2(7), @id bigint
 )
 RETURNS TABLE

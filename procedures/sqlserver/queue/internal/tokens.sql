@@ -2,13 +2,11 @@
 -- Arguments:   @full_at (when the bucket is full again), @now, @rate (tokens of a full bucket, and tokens gained per
 --              @seconds), @seconds
 -- Returns:     0 to @rate
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.tokens(@full_at, @now, 10, 60);
 --
 -- Whole microseconds, rounded down; full_after rounds up. Rounding never allows an extra message.
 
-CREATE OR ALTER FUNCTION mq.tokens (@full_at datetime2(6), @now datetime2(6), @rate int, @seconds int)
+CREATE OR ALTER FUNCTION mq_internal.tokens (@full_at datetime2(6), @now datetime2(6), @rate int, @seconds int)
 RETURNS int
 AS
 BEGIN

@@ -2,11 +2,9 @@
 -- Arguments:   @value (digits, or a name in capitals), @low (the number of the first name), @names (three letters per
 --              name; NULL: the field has no names)
 -- Returns:     the number; NULL when it is neither a number nor a name
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.cron_value(N'TUE', 0, N'SUNMONTUEWEDTHUFRISAT');  -- 2
 
-CREATE OR ALTER FUNCTION mq.cron_value (@value nvarchar(400), @low int, @names nvarchar(40))
+CREATE OR ALTER FUNCTION mq_internal.cron_value (@value nvarchar(400), @low int, @names nvarchar(40))
 RETURNS int
 AS
 BEGIN

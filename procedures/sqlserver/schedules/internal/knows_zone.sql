@@ -1,11 +1,7 @@
 -- knows_zone: whether the server knows a time zone.
--- Arguments:   @zone
 -- Returns:     1 or 0
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT mq.knows_zone(N'Romance Standard Time');
 
-CREATE OR ALTER FUNCTION mq.knows_zone (@zone nvarchar(400))
+CREATE OR ALTER FUNCTION mq_internal.knows_zone (@zone nvarchar(400))
 RETURNS bit
 AS
 BEGIN

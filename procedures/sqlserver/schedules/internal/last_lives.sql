@@ -2,14 +2,12 @@
 -- Arguments:   @last_id, @overlap (of the schedule)
 -- Returns:     1 while the last message is new, and without overlap also while it is active; a dead letter does not
 --              prevent the next one
--- Errors:      none
 -- Transaction: reads only, and never waits for locks
--- Example:     SELECT mq.last_lives(last_id, overlap) FROM mq.schedule;
 --
 -- It may read uncommitted rows: a message that is changing its state may count as new or active for another second, which
 -- is before the schedule's next time.
 
-CREATE OR ALTER FUNCTION mq.last_lives (@last_id bigint, @overlap bit)
+CREATE OR ALTER FUNCTION mq_internal.last_lives (@last_id bigint, @overlap bit)
 RETURNS bit
 AS
 BEGIN
@@ -27,7 +25,7 @@ BEGIN
                 )
                 OR EXISTS (SELECT * FROM mq.grouped AS g WITH (READUNCOMMITTED) WHERE g.id = m.id)
                 OR (
-                    EXISTS (SELECT * FROM mq.policy(m.type) AS p WHERE p.grouped = 0)
+                    EXISTS (SELECT * FROM mq_internal.policy(m.type) AS p WHERE p.grouped = 0)
                     AND (
                         EXISTS (
                             SELECT * FROM mq.ready AS r WITH (READUNCOMMITTED)

@@ -1,11 +1,9 @@
 -- next_day: the first date from @day on that a cron expression matches.
 -- Arguments:   @days, @months, @weekdays and @both_days (of read_cron), @day (days since 1970-01-01)
 -- Returns:     days since 1970-01-01; NULL when no date in the next 50 years matches
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.next_day(@days, @months, @weekdays, @both_days, 20000);  -- 21243 for 0 0 29 2 *
 
-CREATE OR ALTER FUNCTION mq.next_day (@days varchar(60), @months varchar(60), @weekdays varchar(60), @both_days bit, @day int)
+CREATE OR ALTER FUNCTION mq_internal.next_day (@days varchar(60), @months varchar(60), @weekdays varchar(60), @both_days bit, @day int)
 RETURNS int
 AS
 BEGIN

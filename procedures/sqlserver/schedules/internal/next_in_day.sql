@@ -2,15 +2,13 @@
 -- Arguments:   @minutes, @hours and @real_time (of read_cron), @zone, @day (a date that matches: days since 1970-01-01),
 --              @minute (the earliest result: minutes since 1970-01-01 00:00 UTC)
 -- Returns:     minutes since 1970-01-01 00:00 UTC; NULL: no time of this date
--- Errors:      the server's own when it does not know the zone
 -- Transaction: reads nothing
--- Example:     SELECT mq.next_in_day(@minutes, @hours, 0, N'UTC', 20000, 28800000);  -- 28800150 for 30 2 * * *
 --
 -- When the clocks are set forward, times in the missing hour occur once, at the change. When they are set back, times in
 -- the repeated hour occur once. With * as the hour, no time is moved or skipped: a message every ten minutes is still
 -- sent every ten minutes, as in Vixie cron.
 
-CREATE OR ALTER FUNCTION mq.next_in_day (
+CREATE OR ALTER FUNCTION mq_internal.next_in_day (
     @minutes varchar(60), @hours varchar(60), @real_time bit, @zone nvarchar(128), @day int, @minute bigint
 )
 RETURNS bigint
@@ -18,10 +16,10 @@ AS
 BEGIN
     DECLARE @midnight bigint = CAST(@day AS bigint) * 1440, @before int, @after int, @change bigint, @from bigint, @found bigint;
     -- Every UTC offset is less than a day: the whole date lies between these two.
-    SELECT @before = mq.zone_minutes(@zone, @midnight - 1440), @after = mq.zone_minutes(@zone, @midnight + 2880),
-        @change = mq.find_change(@zone, @midnight - 1440, @midnight + 2880);
+    SELECT @before = mq_internal.zone_minutes(@zone, @midnight - 1440), @after = mq_internal.zone_minutes(@zone, @midnight + 2880),
+        @change = mq_internal.find_change(@zone, @midnight - 1440, @midnight + 2880);
     SET @from = @minute + @before - @midnight;
-    SET @found = mq.next_minute(@minutes, @hours, CASE WHEN @from > 0 THEN @from ELSE 0 END,
+    SET @found = mq_internal.next_minute(@minutes, @hours, CASE WHEN @from > 0 THEN @from ELSE 0 END,
         COALESCE(@change - 1 + @before - @midnight, 1439));
     IF @found IS NOT NULL
         RETURN @midnight + @found - @before;
@@ -29,7 +27,7 @@ BEGIN
         RETURN NULL;
 
     SET @from = @change + @before - @midnight;
-    IF @after > @before AND @real_time = 0 AND @minute <= @change AND mq.next_minute(@minutes, @hours,
+    IF @after > @before AND @real_time = 0 AND @minute <= @change AND mq_internal.next_minute(@minutes, @hours,
         CASE WHEN @from > 0 THEN @from ELSE 0 END, @change + @after - 1 - @midnight) IS NOT NULL
         RETURN @change;
 
@@ -39,7 +37,7 @@ BEGIN
         VALUES (CAST(0 AS bigint)), (@minute + @after - @midnight), (@change + @after - @midnight),
             (CASE @real_time WHEN 1 THEN 0 ELSE @change + @before - @midnight END)
     ) AS f (minute);
-    SET @found = mq.next_minute(@minutes, @hours, @from, 1439);
+    SET @found = mq_internal.next_minute(@minutes, @hours, @from, 1439);
     RETURN @midnight + @found - @after;
 END;
 GO

@@ -1,11 +1,9 @@
 -- next_minute: the first minute of a day that a cron expression matches.
 -- Arguments:   @minutes and @hours (of read_cron), @from and @until (minutes since midnight, inclusive)
 -- Returns:     minutes since midnight; NULL: none
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.next_minute(@minutes, @hours, 0, 1439);  -- 150 for 30 2 * * *
 
-CREATE OR ALTER FUNCTION mq.next_minute (@minutes varchar(60), @hours varchar(60), @from bigint, @until bigint)
+CREATE OR ALTER FUNCTION mq_internal.next_minute (@minutes varchar(60), @hours varchar(60), @from bigint, @until bigint)
 RETURNS bigint
 AS
 BEGIN

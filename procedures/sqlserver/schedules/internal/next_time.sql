@@ -1,11 +1,9 @@
 -- next_time: the first time of a cron expression after a given time.
 -- Arguments:   @cron, @after (UTC), @zone (one that the server knows)
 -- Returns:     @next_at: the time; NULL when no date in the next 50 years matches
--- Errors:      50002 invalid_argument; the server's own when it does not know the zone
 -- Transaction: reads nothing
--- Example:     EXEC mq.next_time N'30 2 * * *', @now, N'Romance Standard Time', @next_at OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.next_time
+CREATE OR ALTER PROCEDURE mq_internal.next_time
     @cron nvarchar(max),
     @after datetime2(7),
     @zone nvarchar(128),
@@ -16,7 +14,7 @@ BEGIN
     DECLARE @every int, @minutes varchar(60), @hours varchar(60), @days varchar(60), @months varchar(60), @weekdays varchar(60);
     DECLARE @both_days bit, @real_time bit, @epoch datetime2(7) = '1970-01-01', @seconds bigint, @minute bigint, @day int, @found bigint;
     SET @next_at = NULL;
-    EXEC mq.read_cron @cron, @every OUTPUT, @minutes OUTPUT, @hours OUTPUT, @days OUTPUT, @months OUTPUT, @weekdays OUTPUT,
+    EXEC mq_internal.read_cron @cron, @every OUTPUT, @minutes OUTPUT, @hours OUTPUT, @days OUTPUT, @months OUTPUT, @weekdays OUTPUT,
         @both_days OUTPUT, @real_time OUTPUT;
     -- DATEDIFF counts the boundaries crossed: whole seconds and minutes.
     SET @seconds = DATEDIFF_BIG(SECOND, @epoch, @after);
@@ -25,13 +23,13 @@ BEGIN
     ELSE
     BEGIN
         SET @minute = @seconds / 60 + 1;
-        SET @day = (@minute + mq.zone_minutes(@zone, @minute) + 1440) / 1440 - 1;
-        SET @day = mq.next_day(@days, @months, @weekdays, @both_days, @day);
+        SET @day = (@minute + mq_internal.zone_minutes(@zone, @minute) + 1440) / 1440 - 1;
+        SET @day = mq_internal.next_day(@days, @months, @weekdays, @both_days, @day);
         WHILE @day IS NOT NULL AND @found IS NULL
         BEGIN
-            SET @found = mq.next_in_day(@minutes, @hours, @real_time, @zone, @day, @minute) * 60;
+            SET @found = mq_internal.next_in_day(@minutes, @hours, @real_time, @zone, @day, @minute) * 60;
             IF @found IS NULL
-                SET @day = mq.next_day(@days, @months, @weekdays, @both_days, @day + 1);
+                SET @day = mq_internal.next_day(@days, @months, @weekdays, @both_days, @day + 1);
         END;
     END;
     -- The number of seconds can exceed the range of DATEADD.

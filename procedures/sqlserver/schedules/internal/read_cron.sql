@@ -3,12 +3,9 @@
 -- Returns:     @every (seconds; NULL for five fields); @minutes, @hours, @days, @months and @weekdays (see
 --              read_cron_field), @both_days (1: a date must match both days and weekdays, not only one of them),
 --              @real_time (1: the hour is *: see next_in_day)
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     EXEC mq.read_cron N'30 2 * * MON-FRI', @every OUTPUT, @minutes OUTPUT, @hours OUTPUT, @days OUTPUT, @months OUTPUT,
---              @weekdays OUTPUT, @both_days OUTPUT, @real_time OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.read_cron
+CREATE OR ALTER PROCEDURE mq_internal.read_cron
     @cron nvarchar(max),
     @every int OUTPUT,
     @minutes varchar(60) OUTPUT,
@@ -26,7 +23,7 @@ BEGIN
     DECLARE @count int = 0, @at int, @field nvarchar(400), @all nvarchar(401), @digits nvarchar(400), @detail nvarchar(2000);
     DECLARE @minute nvarchar(400), @hour nvarchar(400), @day nvarchar(400), @month nvarchar(400), @weekday nvarchar(400);
     -- Trailing blanks do no harm here.
-    EXEC mq.require_name 'cron', @left, 0;
+    EXEC mq_internal.require_name 'cron', @left, 0;
     SELECT @every = NULL, @left = LTRIM(@left);
     SET @all = CASE LOWER(@left COLLATE Latin1_General_100_BIN2)
         WHEN N'@hourly' THEN N'0 * * * *'
@@ -61,13 +58,13 @@ BEGIN
     BEGIN
         SET @detail = CONCAT(N'cron: must be five fields (minute, hour, day of month, month, day of week), ',
             N'@hourly, @daily, @weekly, @monthly or @yearly, or @every and 1 to 315,360,000 seconds');
-        EXEC mq.raise_error 'invalid_argument', @detail;
+        EXEC mq_internal.raise_error 'invalid_argument', @detail;
     END;
-    EXEC mq.read_cron_field N'minute', @minute, 0, 59, NULL, @minutes OUTPUT;
-    EXEC mq.read_cron_field N'hour', @hour, 0, 23, NULL, @hours OUTPUT;
-    EXEC mq.read_cron_field N'day of month', @day, 1, 31, NULL, @days OUTPUT;
-    EXEC mq.read_cron_field N'month', @month, 1, 12, N'JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC', @months OUTPUT;
-    EXEC mq.read_cron_field N'day of week', @weekday, 0, 7, N'SUNMONTUEWEDTHUFRISAT', @weekdays OUTPUT;
+    EXEC mq_internal.read_cron_field N'minute', @minute, 0, 59, NULL, @minutes OUTPUT;
+    EXEC mq_internal.read_cron_field N'hour', @hour, 0, 23, NULL, @hours OUTPUT;
+    EXEC mq_internal.read_cron_field N'day of month', @day, 1, 31, NULL, @days OUTPUT;
+    EXEC mq_internal.read_cron_field N'month', @month, 1, 12, N'JANFEBMARAPRMAYJUNJULAUGSEPOCTNOVDEC', @months OUTPUT;
+    EXEC mq_internal.read_cron_field N'day of week', @weekday, 0, 7, N'SUNMONTUEWEDTHUFRISAT', @weekdays OUTPUT;
     IF RIGHT(@weekdays, 1) = '1'
         SET @weekdays = STUFF(@weekdays, 1, 1, '1');
     SELECT @both_days = CASE WHEN LEFT(@day, 1) = N'*' OR LEFT(@weekday, 1) = N'*' THEN 1 ELSE 0 END,

@@ -1,15 +1,12 @@
 -- send_due: send the messages of the schedules of a type that are due.
 -- Arguments:   @type, @size (the most schedules)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips schedules that another transaction has locked
--- Example:     EXEC mq.send_due N'report', 100;
 --
 -- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
 -- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
 -- passed.
 
-CREATE OR ALTER PROCEDURE mq.send_due
+CREATE OR ALTER PROCEDURE mq_internal.send_due
     @type nvarchar(400),
     @size int
 AS
@@ -42,13 +39,13 @@ BEGIN
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         IF @name IS NULL
             CONTINUE;
-        IF @next_at <= @now AND mq.last_lives(@last_id, @overlap) = 0
-            EXEC mq.send_occurrence @name, @next_at, @id OUTPUT;
+        IF @next_at <= @now AND mq_internal.last_lives(@last_id, @overlap) = 0
+            EXEC mq_internal.send_occurrence @name, @next_at, @id OUTPUT;
         -- The database may have been restored to a server that does not know the zone. Claims must still work;
         -- queue_health reports the schedule.
         SET @next_at = NULL;
-        IF mq.knows_zone(@zone) = 1
-            EXEC mq.next_time @cron, @now, @zone, @next_at OUTPUT;
+        IF mq_internal.knows_zone(@zone) = 1
+            EXEC mq_internal.next_time @cron, @now, @zone, @next_at OUTPUT;
         UPDATE mq.schedule SET next_at = @next_at, moved_at = @now WHERE name = @name;
     END;
 END;

@@ -1,11 +1,8 @@
 -- send_occurrence: send a schedule's message and record it as the last one.
 -- Arguments:   @name (of a schedule whose row is locked), @run_at (when it was due)
 -- Returns:     @id
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXEC mq.send_occurrence N'nightly', @now, @id OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.send_occurrence
+CREATE OR ALTER PROCEDURE mq_internal.send_occurrence
     @name nvarchar(400),
     @run_at datetime2(7),
     @id bigint OUTPUT
@@ -17,7 +14,7 @@ BEGIN
     SELECT @type = type, @body = body, @headers = headers, @priority = priority, @group_key = group_key
     FROM mq.schedule
     WHERE name = @name;
-    EXEC mq.send_one @type, @body, @run_at, @priority, @group_key, NULL, NULL, @headers, N'schedule', NULL, @now,
+    EXEC mq_internal.send_one @type, @body, @run_at, @priority, @group_key, NULL, NULL, @headers, N'schedule', NULL, @now,
         @id OUTPUT, @created OUTPUT, @changed OUTPUT;
     UPDATE mq.schedule SET last_at = @run_at, last_id = @id WHERE name = @name;
 END;

@@ -1,11 +1,9 @@
 -- zone_minutes: the UTC offset of a time zone at a given time.
 -- Arguments:   @zone, @minute (the time: minutes since 1970-01-01 00:00 UTC)
 -- Returns:     the offset in minutes; negative west of Greenwich
--- Errors:      the server's own when it does not know the zone
 -- Transaction: reads nothing
--- Example:     SELECT mq.zone_minutes(N'Romance Standard Time', 0);  -- 60
 
-CREATE OR ALTER FUNCTION mq.zone_minutes (@zone nvarchar(128), @minute int)
+CREATE OR ALTER FUNCTION mq_internal.zone_minutes (@zone nvarchar(128), @minute int)
 RETURNS int
 AS
 BEGIN

@@ -3,11 +3,8 @@
 --              ALTER; NULL: none)
 -- Returns:     @watched_id, @object_id (NULL: dropped; without @right also if the caller may
 --              not see it), @schema, @label
--- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     EXEC mq.find_watched N'sales.orders', 'SELECT', @watched_id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.find_watched
+CREATE OR ALTER PROCEDURE mq_internal.find_watched
     @table nvarchar(max),
     @right varchar(10),
     @watched_id int OUTPUT,
@@ -20,12 +17,12 @@ BEGIN
     DECLARE @parts int, @first nvarchar(400), @second nvarchar(400), @detail nvarchar(2000), @quoted nvarchar(600);
     DECLARE @pieces mq.pieces;
     SELECT @parts = MAX(n), @first = MAX(CASE n WHEN 1 THEN name ELSE N'' END), @second = MAX(CASE n WHEN 2 THEN name ELSE N'' END)
-    FROM mq.split_names(@table, N'.');
+    FROM mq_internal.split_names(@table, N'.');
     IF @parts NOT IN (1, 2)
     BEGIN
         SET @detail = CONCAT(N'table: must be the name of a table, with its schema and a dot before it or without; ',
             N'a name has up to 200 characters and stands in double quotes or brackets unless it is a plain one');
-        EXEC mq.raise_error 'invalid_argument', @detail;
+        EXEC mq_internal.raise_error 'invalid_argument', @detail;
     END;
     IF @parts = 1
         SELECT @second = @first, @first = N'dbo';
@@ -38,14 +35,14 @@ BEGIN
     WHERE table_schema = @first AND table_name = @second;
     SET @label = CONCAT(CASE WHEN @first <> N'dbo' THEN @first + N'.' END, @second);
     IF @watched_id IS NULL
-        EXEC mq.raise_error 'not_found', N'table: {} is not watched: call watch_table first', @label;
-    -- To a caller who may not see it, the table looks dropped: mq.table_facts tests whether it exists.
-    IF @right IS NOT NULL AND mq.table_facts(@quoted) <> 0 AND COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', @right), 0) = 0
+        EXEC mq_internal.raise_error 'not_found', N'table: {} is not watched: call watch_table first', @label;
+    -- To a caller who may not see it, the table looks dropped: mq_internal.table_facts tests whether it exists.
+    IF @right IS NOT NULL AND mq_internal.table_facts(@quoted) <> 0 AND COALESCE(HAS_PERMS_BY_NAME(@quoted, 'OBJECT', @right), 0) = 0
     BEGIN
         INSERT INTO @pieces (name, piece)
         VALUES ('right', @right), ('table', @quoted), ('user', QUOTENAME(CAST(USER_NAME() AS nvarchar(128))));
-        SET @detail = mq.fill(N'{user} must hold {right} on {table}: GRANT {right} ON {table} TO {user}', @pieces);
-        EXEC mq.raise_error 'unsuitable_table', @detail;
+        SET @detail = mq_internal.fill(N'{user} must hold {right} on {table}: GRANT {right} ON {table} TO {user}', @pieces);
+        EXEC mq_internal.raise_error 'unsuitable_table', @detail;
     END;
 END;
 GO

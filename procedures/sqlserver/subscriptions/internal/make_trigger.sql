@@ -1,12 +1,9 @@
 -- make_trigger: create or replace the trigger of a watched table.
 -- Arguments:   @object_id (the table), @keys (its primary key columns, quoted, separated by commas), @owner (the EXECUTE AS
 --              clause; NULL: none), @watched_id (its row in mq.watched)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's; waits for transactions that use the table, and they wait for its end
--- Example:     EXEC mq.make_trigger @object_id, N'[id]', NULL, 1;
 
-CREATE OR ALTER PROCEDURE mq.make_trigger
+CREATE OR ALTER PROCEDURE mq_internal.make_trigger
     @object_id int,
     @keys nvarchar(max),
     @owner nvarchar(300),
@@ -16,11 +13,11 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @statement nvarchar(max);
     DECLARE @pieces mq.pieces;
-    INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.trigger_pieces(@object_id, @keys);
+    INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq_internal.trigger_pieces(@object_id, @keys);
     INSERT INTO @pieces (name, piece) VALUES ('owner', @owner), ('id', CAST(@watched_id AS nvarchar(11)));
-    SET @statement = mq.fill(N'DROP TRIGGER IF EXISTS {trigger};', @pieces);
+    SET @statement = mq_internal.fill(N'DROP TRIGGER IF EXISTS {trigger};', @pieces);
     EXEC sp_executesql @statement;
-    SET @statement = mq.fill(N'CREATE TRIGGER {trigger} ON {table} {owner}
+    SET @statement = mq_internal.fill(N'CREATE TRIGGER {trigger} ON {table} {owner}
 AFTER INSERT, UPDATE, DELETE
 AS
 BEGIN
@@ -69,7 +66,7 @@ BEGIN
         INSERT INTO @events (n, key_json)
         SELECT ROW_NUMBER() OVER (ORDER BY {new_order}), {new_key}
         FROM inserted AS i;
-    EXEC mq.send_changes @id, @action, @events;
+    EXEC mq_internal.send_changes @id, @action, @events;
 END;', @pieces);
     EXEC sp_executesql @statement;
 END;

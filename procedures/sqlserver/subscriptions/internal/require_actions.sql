@@ -1,11 +1,8 @@
 -- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
 -- Arguments:   @action, @optional (1: NULL is allowed)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     EXEC mq.require_actions N'IU', 0;
 
-CREATE OR ALTER PROCEDURE mq.require_actions
+CREATE OR ALTER PROCEDURE mq_internal.require_actions
     @action nvarchar(max),
     @optional bit
 AS
@@ -26,6 +23,6 @@ BEGIN
     IF @at > 0
         SET @letters = STUFF(@letters, @at, 1, N'');
     IF COALESCE(DATALENGTH(@action), 0) = 0 OR @letters COLLATE Latin1_General_100_BIN2 <> N'.'
-        EXEC mq.raise_error 'invalid_argument', N'action: must be I, U or D (insert, update, delete), or several of them';
+        EXEC mq_internal.raise_error 'invalid_argument', N'action: must be I, U or D (insert, update, delete), or several of them';
 END;
 GO

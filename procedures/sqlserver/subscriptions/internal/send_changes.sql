@@ -1,14 +1,11 @@
 -- send_changes: send one message per changed row to each subscribed type, and to each type bound to a subscribed topic.
 -- Arguments:   @watched_id (the table), @action (I, U or D), @events (the keys of the changed rows)
--- Returns:     nothing
--- Errors:      none
 -- Transaction: the writer's; without READ_COMMITTED_SNAPSHOT it waits for a transaction that changes the subscriptions of the
 --              table, the bindings of their topics or the settings of their queues
--- Example:     EXEC mq.send_changes 7, 'I', @events;
 --
 -- It does the same as send, for a set of messages and without the checks: an error here would end the writer's transaction.
 
-CREATE OR ALTER PROCEDURE mq.send_changes
+CREATE OR ALTER PROCEDURE mq_internal.send_changes
     @watched_id int,
     @action char(1),
     @events mq.events READONLY
@@ -16,7 +13,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @source nvarchar(400) = mq.reader_name(NULL), @step int = 1000;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @source nvarchar(400) = mq_internal.reader_name(NULL), @step int = 1000;
     DECLARE @label nvarchar(800), @head nvarchar(1000), @type nvarchar(400), @headers nvarchar(max), @grouped bit, @ring bit;
     DECLARE @way int = 0, @ways int, @n int, @took int;
     DECLARE @target TABLE (
@@ -31,7 +28,7 @@ BEGIN
     SET @head = CONCAT(N'{"table":"', @label, N'","action":"', @action, N'","key":');
     -- Subscribed types, and types bound to subscribed topics. They are ordered by name: all writers lock in the same order.
     INSERT INTO @target (way, type, headers)
-    SELECT ROW_NUMBER() OVER (ORDER BY t.type, t.topic), t.type, CASE WHEN t.topic <> N'' THEN mq.topic_headers(t.topic, NULL) END
+    SELECT ROW_NUMBER() OVER (ORDER BY t.type, t.topic), t.type, CASE WHEN t.topic <> N'' THEN mq_internal.topic_headers(t.topic, NULL) END
     FROM (
         SELECT type, topic
         FROM mq.subscription WITH (READCOMMITTED, FORCESEEK, INDEX (subscription_pk))
@@ -39,7 +36,7 @@ BEGIN
         UNION ALL
         SELECT b.type, s.topic
         FROM mq.subscription AS s WITH (READCOMMITTED, FORCESEEK, INDEX (subscription_pk))
-        CROSS APPLY mq.topic_types(s.topic) AS b
+        CROSS APPLY mq_internal.topic_types(s.topic) AS b
         WHERE s.watched_id = @watched_id AND s.action = @action AND s.topic <> N''
     ) AS t;
     SET @ways = @@ROWCOUNT;
@@ -47,8 +44,8 @@ BEGIN
     BEGIN
         SET @way = @way + 1;
         SELECT @type = type, @headers = headers FROM @target WHERE way = @way;
-        SELECT @grouped = grouped FROM mq.policy(@type);
-        SELECT @ring = mq.is_ring(@type), @n = 0, @took = 1;
+        SELECT @grouped = grouped FROM mq_internal.policy(@type);
+        SELECT @ring = mq_internal.is_ring(@type), @n = 0, @took = 1;
         WHILE @took > 0
         BEGIN
             DELETE FROM @sent;

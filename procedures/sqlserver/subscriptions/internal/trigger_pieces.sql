@@ -1,13 +1,10 @@
--- trigger_pieces: return the SQL fragments of a watched table's trigger, for mq.fill.
+-- trigger_pieces: return the SQL fragments of a watched table's trigger, for mq_internal.fill.
 -- Arguments:   @object_id (the table), @keys (its primary key columns, quoted, separated by commas)
 -- Returns:     name, piece: trigger and table (names, quoted); new_key and old_key (JSON), new_order and old_order (the
 --              columns), over the aliases i and d; same (true when a row kept its key); touched (true when an UPDATE names a
 --              key column)
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.trigger_pieces(@object_id, N'[id]');
 
-CREATE OR ALTER FUNCTION mq.trigger_pieces (@object_id int, @keys nvarchar(max))
+CREATE OR ALTER FUNCTION mq_internal.trigger_pieces (@object_id int, @keys nvarchar(max))
 RETURNS @pieces TABLE (name varchar(20) NOT NULL PRIMARY KEY, piece nvarchar(max))
 AS
 BEGIN
@@ -19,7 +16,7 @@ BEGIN
     WHILE 1 = 1
     BEGIN
         SELECT @n = @n + 1, @column = NULL;
-        SELECT @column = quoted FROM mq.columns_of(@object_id, @keys) WHERE n = @n;
+        SELECT @column = quoted FROM mq_internal.columns_of(@object_id, @keys) WHERE n = @n;
         IF @column IS NULL
             BREAK;
         SELECT @new_order = CONCAT(@new_order + N', ', N'i.', @column), @old_order = CONCAT(@old_order + N', ', N'd.', @column),
@@ -29,7 +26,7 @@ BEGIN
     INSERT INTO @pieces (name, piece)
     VALUES ('trigger', CONCAT(@schema, N'.[mq_watch_', @object_id, N']')), ('table', CONCAT(@schema, N'.', @name)),
         ('new_order', @new_order), ('old_order', @old_order), ('same', @same), ('touched', @touched),
-        ('new_key', mq.row_json(@object_id, @keys, N'i')), ('old_key', mq.row_json(@object_id, @keys, N'd'));
+        ('new_key', mq_internal.row_json(@object_id, @keys, N'i')), ('old_key', mq_internal.row_json(@object_id, @keys, N'd'));
     RETURN;
 END;
 GO

@@ -3,12 +3,9 @@
 --              @delete (1: delete done rows), @late_seconds, @equal_rows, @max_attempts, @idents (the columns that identify
 --              a row without a key; NULL: it has a key), @types (see column_types)
 -- Returns:     @created: 1; 0 when the table is already adopted with the same settings
--- Errors:      50007 already_exists
 -- Transaction: joins the caller's; calls wait for each other
--- Example:     EXEC mq.add_polled N'orders', N'dbo', N'orders', N'[id]', NULL, N'[status]', N'N', N'A', N'D', N'E', 0, NULL, 0, 10, NULL,
---              @types, @created OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.add_polled
+CREATE OR ALTER PROCEDURE mq_internal.add_polled
     @name nvarchar(400),
     @schema nvarchar(128),
     @table nvarchar(128),
@@ -31,7 +28,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     DECLARE @other nvarchar(400), @same bit, @detail nvarchar(2000);
     DECLARE @pieces mq.pieces;
-    EXEC mq.wait_for_lock 'adopt_table', N'', N'';
+    EXEC mq_internal.wait_for_lock 'adopt_table', N'', N'';
     SELECT TOP (1) @other = name
     FROM mq.polled WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE name <> @name AND table_schema = @schema AND table_name = @table AND (status_column IS NOT NULL OR on_complete = 'delete')
@@ -41,8 +38,8 @@ BEGIN
     BEGIN
         INSERT INTO @pieces (name, piece)
         VALUES ('table', CONCAT(CASE WHEN @schema <> N'dbo' THEN @schema + N'.' END, @table)), ('other', @other);
-        SET @detail = mq.fill(N'{table} is adopted as {other} already: its rows would be claimed twice', @pieces);
-        EXEC mq.raise_error 'already_exists', @detail;
+        SET @detail = mq_internal.fill(N'{table} is adopted as {other} already: its rows would be claimed twice', @pieces);
+        EXEC mq_internal.raise_error 'already_exists', @detail;
     END;
     SELECT @same = CASE WHEN EXISTS (
         SELECT p.table_schema, p.table_name, p.key_columns, p.order_column, p.status_column, p.ready_value, p.active_value,
@@ -54,7 +51,7 @@ BEGIN
     FROM mq.polled AS p WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE p.name = @name;
     IF @same = 0
-        EXEC mq.raise_error 'already_exists', N'name: {} is adopted with other settings: release_table first', @name;
+        EXEC mq_internal.raise_error 'already_exists', N'name: {} is adopted with other settings: release_table first', @name;
     IF @same = 1
         SET @created = 0;
     ELSE

@@ -1,19 +1,16 @@
 -- claim_index: return the index hint for claims of a table, for dynamic SQL.
 -- Arguments:   @object_id (the table), @list (the columns that the index must begin with, in this order)
 -- Returns:     ', INDEX([name])', to append to other hints; NULL when the table has no such index
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT mq.claim_index(OBJECT_ID(N'dbo.orders'), N'[status], [id]');
 --
 -- A nonclustered index ends with the columns of the clustered index. Filtered indexes, indexes that are not B-trees, and
 -- indexes that mix ascending and descending columns do not count.
 
-CREATE OR ALTER FUNCTION mq.claim_index (@object_id int, @list nvarchar(max))
+CREATE OR ALTER FUNCTION mq_internal.claim_index (@object_id int, @list nvarchar(max))
 RETURNS nvarchar(300)
 AS
 BEGIN
     DECLARE @name nvarchar(128), @count int;
-    SELECT @count = COUNT(*) FROM mq.columns_of(@object_id, @list);
+    SELECT @count = COUNT(*) FROM mq_internal.columns_of(@object_id, @list);
     SELECT TOP (1) @name = i.name
     FROM sys.indexes AS i
     CROSS APPLY (
@@ -22,7 +19,7 @@ BEGIN
     ) AS k
     CROSS APPLY (
         SELECT COUNT(*) AS fitting, MIN(CAST(x.is_descending_key AS int)) AS low, MAX(CAST(x.is_descending_key AS int)) AS high
-        FROM mq.columns_of(@object_id, @list) AS c
+        FROM mq_internal.columns_of(@object_id, @list) AS c
         INNER JOIN sys.index_columns AS x ON x.object_id = @object_id AND x.column_id = c.column_id
             AND ((x.index_id = i.index_id AND x.key_ordinal = c.n)
                 OR (i.index_id > 1 AND x.index_id = 1 AND x.key_ordinal = c.n - k.own))

@@ -3,14 +3,11 @@
 -- Returns:     n, name, quoted, type, nullable, column_id; changes (1: the server changes the column with each update);
 --              of_text (1: a text); written and read_back: expressions in which ? stands for the column, or for its text;
 --              NULL for types whose values cannot be compared
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT quoted, written FROM mq.column_texts(OBJECT_ID(N'dbo.orders'), N'id');
 --
 -- Times are written in forms that every session language reads alike. A text is converted with its column's collation: its
 -- code page may differ from the database's.
 
-CREATE OR ALTER FUNCTION mq.column_texts (@object_id int, @list nvarchar(max))
+CREATE OR ALTER FUNCTION mq_internal.column_texts (@object_id int, @list nvarchar(max))
 RETURNS TABLE
 AS
 RETURN
@@ -43,7 +40,7 @@ RETURN
             WHEN c.type IN (N'char', N'varchar', N'nchar', N'nvarchar')
                 THEN CONCAT(N'CAST(? COLLATE ', s.collation_name, N' AS ', c.type, N'(', w.width, N'))')
         END AS read_back
-    FROM mq.columns_of(@object_id, @list) AS c
+    FROM mq_internal.columns_of(@object_id, @list) AS c
     INNER JOIN sys.columns AS s ON s.object_id = @object_id AND s.column_id = c.column_id
     CROSS APPLY (
         SELECT CASE

@@ -1,13 +1,10 @@
 -- column_types: return the types of a table's columns as one text, to detect later changes.
 -- Arguments:   @object_id, @list (columns)
 -- Returns:     each column with its type, size and collation
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT mq.column_types(OBJECT_ID(N'dbo.orders'), N'[id], [status]');
 --
 -- A longer varchar holds the same values: its size is left out.
 
-CREATE OR ALTER FUNCTION mq.column_types (@object_id int, @list nvarchar(max))
+CREATE OR ALTER FUNCTION mq_internal.column_types (@object_id int, @list nvarchar(max))
 RETURNS nvarchar(max)
 AS
 BEGIN
@@ -17,7 +14,7 @@ BEGIN
     SELECT c.n, CONCAT(c.quoted, N' ', c.type, N' ',
         CASE WHEN c.type IN (N'varchar', N'nvarchar', N'varbinary') THEN NULL ELSE s.max_length END, N' ', s.[precision],
         N' ', s.scale, N' ', s.collation_name)
-    FROM mq.columns_of(@object_id, @list) AS c
+    FROM mq_internal.columns_of(@object_id, @list) AS c
     INNER JOIN sys.columns AS s ON s.object_id = @object_id AND s.column_id = c.column_id;
     WHILE @n IS NOT NULL
     BEGIN

@@ -1,11 +1,9 @@
 -- count_polled: count the rows of a polling table that are in one state, up to 10,000.
 -- Arguments:   @name, @state (A claimed, N waiting or E dead)
 -- Returns:     the count
--- Errors:      none
 -- Transaction: reads only, at READ COMMITTED; skips entries that another call is changing
--- Example:     SELECT mq.count_polled(N'orders', 'E');
 
-CREATE OR ALTER FUNCTION mq.count_polled (@name nvarchar(400), @state char(1))
+CREATE OR ALTER FUNCTION mq_internal.count_polled (@name nvarchar(400), @state char(1))
 RETURNS bigint
 AS
 BEGIN

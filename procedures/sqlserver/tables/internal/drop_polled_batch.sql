@@ -1,11 +1,9 @@
 -- drop_polled_batch: end a claim. The transaction that deletes its batch owns the entries, which stay for the caller.
 -- Arguments:   @batch_key (as the caller gave it)
 -- Returns:     @key; @name of the polling table, NULL when the lease was lost
--- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; waits for another call on the same batch
--- Example:     EXEC mq.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.drop_polled_batch
+CREATE OR ALTER PROCEDURE mq_internal.drop_polled_batch
     @batch_key nvarchar(max),
     @key uniqueidentifier OUTPUT,
     @name nvarchar(400) OUTPUT
@@ -13,7 +11,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;
     SET @name = NULL;
-    EXEC mq.require_key @batch_key, @key OUTPUT;
+    EXEC mq_internal.require_key @batch_key, @key OUTPUT;
     SELECT @name = name FROM mq.polled_batch WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE batch_key = @key;
     IF @name IS NOT NULL
         DELETE FROM mq.polled_batch WHERE batch_key = @key;

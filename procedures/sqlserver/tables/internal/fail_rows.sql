@@ -3,11 +3,9 @@
 --              X; their retry is in seconds, NULL: 5 doubled for each attempt up to 3,600, -1: dead now), @touched (1:
 --              write_rows was called)
 -- Returns:     @failed, @dead, @gone: counts of rows
--- Errors:      50005 not_found, 50006 unsuitable_table (the table or a column was dropped)
 -- Transaction: joins the caller's, which must be READ COMMITTED
--- Example:     EXEC mq.fail_rows N'orders', @key, 0, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.fail_rows
+CREATE OR ALTER PROCEDURE mq_internal.fail_rows
     @name nvarchar(400),
     @key uniqueidentifier,
     @touched bit,
@@ -33,9 +31,9 @@ BEGIN
     IF @status IS NOT NULL
     BEGIN
         IF @touched = 0
-            EXEC mq.write_rows @name, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
+            EXEC mq_internal.write_rows @name, @key, @ready, 0, @problem OUTPUT, @detail OUTPUT;
         IF @problem IS NOT NULL
-            EXEC mq.raise_error @problem, @detail;
+            EXEC mq_internal.raise_error @problem, @detail;
         SET @took = 1;
         WHILE @took > 0
         BEGIN

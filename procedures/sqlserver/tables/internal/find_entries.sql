@@ -3,11 +3,9 @@
 --              entries with this active), @from (the status of their rows: parameter of the piece from), @low and @high
 --              (range of entry ids)
 -- Returns:     in #mq_entry: hit (1: found; 2: found with another status; 0: not found) and row_json
--- Errors:      none
 -- Transaction: joins the caller's, which must be READ COMMITTED
--- Example:     EXEC mq.find_entries @pieces, 1, 0, N'N', 1, 1000;
 
-CREATE OR ALTER PROCEDURE mq.find_entries
+CREATE OR ALTER PROCEDURE mq_internal.find_entries
     @pieces mq.pieces READONLY,
     @keyed bit,
     @flag int,
@@ -21,7 +19,7 @@ BEGIN
     DECLARE @units TABLE (n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, first bigint NOT NULL, size int NOT NULL, hash varbinary(32));
     IF @keyed = 1
     BEGIN
-        SET @statement = mq.fill(N'UPDATE e
+        SET @statement = mq_internal.fill(N'UPDATE e
 SET hit = CASE WHEN {from} THEN 1 ELSE 2 END, row_json = {row}
 {rows}
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);', @pieces);
@@ -29,7 +27,7 @@ OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);', @pieces);
             @flag = @flag, @from = @from;
         RETURN;
     END;
-    SET @statement = mq.fill(N'DECLARE @took int, @json nvarchar(max);
+    SET @statement = mq_internal.fill(N'DECLARE @took int, @json nvarchar(max);
 SELECT @took = COUNT(*), @json = MAX(c.j)
 FROM (SELECT TOP (@top) {row} AS j
 {rows} AND {from}) AS c

@@ -1,14 +1,11 @@
 -- forget_gone: delete due entries whose rows were deleted or have another status.
 -- Arguments:   @name (of the polling table), @key (of the batch; its entries of state N, for which write_rows has searched)
--- Returns:     nothing
--- Errors:      50005 not_found, 50006 unsuitable_table (the table or a column was dropped)
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for no other transaction
--- Example:     EXEC mq.forget_gone N'orders', @key;
 --
 -- Entries of locked rows are left for the next claim. This call does not wait for the transactions that hold the locks:
 -- without READ_COMMITTED_SNAPSHOT it reads their uncommitted changes.
 
-CREATE OR ALTER PROCEDURE mq.forget_gone
+CREATE OR ALTER PROCEDURE mq_internal.forget_gone
     @name nvarchar(400),
     @key uniqueidentifier
 AS
@@ -22,12 +19,12 @@ BEGIN
         WHERE batch_key = @key AND state = 'N' AND hit <> 1
     )
         RETURN;
-    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
+    EXEC mq_internal.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
         @problem OUTPUT, @detail OUTPUT;
     IF @problem IS NOT NULL
-        EXEC mq.raise_error @problem, @detail;
+        EXEC mq_internal.raise_error @problem, @detail;
     SELECT @ready = ready_value, @active = active_value FROM mq.polled WHERE name = @name;
-    INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.polled_pieces(@name, 0);
+    INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq_internal.polled_pieces(@name, 0);
     IF EXISTS (SELECT * FROM sys.databases WHERE name = DB_NAME() AND is_read_committed_snapshot_on = 0)
         INSERT INTO @pieces (name, piece) VALUES ('dirty', N' WITH (READUNCOMMITTED)');
     CREATE TABLE #mq_due (
@@ -38,7 +35,7 @@ BEGIN
     SELECT id, active, 0, ident_hash, ident
     FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
     WHERE batch_key = @key AND state = 'N' AND hit = 0;
-    SET @statement = mq.fill(CONCAT(N'UPDATE e
+    SET @statement = mq_internal.fill(CONCAT(N'UPDATE e
 SET there = 1
 FROM #mq_due AS e
 CROSS APPLY OPENJSON(e.ident) WITH ({fields}) AS r

@@ -1,11 +1,6 @@
 -- lock_polled: lock a polling table's low-water mark; claims of the table, and changes to its settings, wait for each other.
--- Arguments:   @name
--- Returns:     nothing
--- Errors:      50005 not_found
--- Transaction: joins the caller's
--- Example:     EXEC mq.lock_polled N'orders';
 
-CREATE OR ALTER PROCEDURE mq.lock_polled
+CREATE OR ALTER PROCEDURE mq_internal.lock_polled
     @name nvarchar(400)
 AS
 BEGIN
@@ -13,6 +8,6 @@ BEGIN
     DECLARE @found int = 0;
     SELECT @found = 1 FROM mq.polled_place WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE name = @name;
     IF @found = 0
-        EXEC mq.raise_error 'not_found', N'name: no table is adopted as {}', @name;
+        EXEC mq_internal.raise_error 'not_found', N'name: no table is adopted as {}', @name;
 END;
 GO

@@ -1,9 +1,7 @@
 -- pick_equal: pick_rows for a table without a key, when done rows are deleted or change their status.
 -- Arguments:   @pieces (see pick_rows); the others as in pick_rows
 -- Returns:     @took, as pick_rows
--- Errors:      none
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
--- Example:     EXEC mq.pick_equal @pieces, N'orders', @key, 100, @now, N'worker-1', @took OUTPUT;
 --
 -- The table is read with the caller's rights, which do not include the entries. So the rows go into a temporary table first,
 -- and are compared with the entries there. No lock is kept: changes by others are detected when the status is written.
@@ -11,7 +9,7 @@
 -- Finishing a row deletes its entry. If the row is then no longer ready, entries are read before rows. If a failed row
 -- becomes ready again, rows are read before entries. An old reading only makes the claim smaller.
 
-CREATE OR ALTER PROCEDURE mq.pick_equal
+CREATE OR ALTER PROCEDURE mq_internal.pick_equal
     @pieces mq.pieces READONLY,
     @name nvarchar(400),
     @key uniqueidentifier,
@@ -31,7 +29,7 @@ BEGIN
     SELECT @status = status_column, @ready = ready_value, @active = active_value FROM mq.polled WHERE name = @name;
     SELECT @many = @top + COUNT(*) FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_ident))
     WHERE name = @name AND active = 0 AND (state <> 'E' OR @status IS NULL);
-    SET @statement = mq.fill(N'INSERT INTO #mq_row (n, hash, ident, key_json, row_json)
+    SET @statement = mq_internal.fill(N'INSERT INTO #mq_row (n, hash, ident, key_json, row_json)
 SELECT TOP (@many) ROW_NUMBER() OVER (ORDER BY {sort}), HASHBYTES(''SHA2_256'', i.ident), i.ident, {key}, {row}
 FROM {table} AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint})
 CROSS APPLY (SELECT {identity} AS ident) AS i

@@ -1,14 +1,12 @@
 -- pick_keyed: pick_rows for a table with a key, when done rows are deleted or change their status.
 -- Arguments:   @pieces (see pick_rows); the others as in pick_rows
 -- Returns:     @took, as pick_rows
--- Errors:      none
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
--- Example:     EXEC mq.pick_keyed @pieces, N'orders', @key, 100, 0, @now, N'worker-1', @took OUTPUT;
 --
 -- The table is read with the caller's rights, which do not include the entries. So the rows go into a temporary table first, and are
 -- compared with the entries there.
 
-CREATE OR ALTER PROCEDURE mq.pick_keyed
+CREATE OR ALTER PROCEDURE mq_internal.pick_keyed
     @pieces mq.pieces READONLY,
     @name nvarchar(400),
     @key uniqueidentifier,
@@ -31,14 +29,14 @@ BEGIN
     );
     SELECT @status = status_column, @ready = ready_value FROM mq.polled WHERE name = @name;
     SELECT @place = place FROM mq.polled_place WHERE name = @name;
-    SET @scan = mq.fill(CONCAT(N'INSERT INTO #mq_row (n, hash, ident)
+    SET @scan = mq_internal.fill(CONCAT(N'INSERT INTO #mq_row (n, hash, ident)
 SELECT TOP (@many) ROW_NUMBER() OVER (ORDER BY {sort}), HASHBYTES(''SHA2_256'', i.ident), i.ident
 FROM {table} AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint})
 CROSS APPLY (SELECT {identity} AS ident) AS i
 WHERE {is_ready}', CASE @from_place WHEN 1 THEN N' AND t.{order} >= {place}' END, N'
 ORDER BY {sort}
 OPTION (KEEPFIXED PLAN);'), @pieces);
-    SET @lock_rows = mq.fill(N'INSERT INTO #mq_got (n, key_json, row_json, place)
+    SET @lock_rows = mq_internal.fill(N'INSERT INTO #mq_got (n, key_json, row_json, place)
 SELECT TOP (@top) c.n, {key}, {row}, {order_text}
 FROM #mq_row AS c
 CROSS APPLY OPENJSON(c.ident) WITH ({fields}) AS r

@@ -2,15 +2,13 @@
 -- Arguments:   @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @top (1 to
 --              1,000), @now, @reader
 -- Returns:     @took: the number of rows claimed
--- Errors:      50005 not_found, 50006 unsuitable_table (the table or a column was dropped)
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
--- Example:     EXEC mq.pick_lost N'orders', @key, 100, @now, N'worker-1', @took OUTPUT;
 --
 -- The key or content of such a row changed while it was claimed, or its entry was lost. A claim takes only as many rows as
 -- there are rows in excess of entries: while the old entry exists, a handler may still be working on the row. Entries are
 -- counted before rows: rows finished in between make the difference smaller.
 
-CREATE OR ALTER PROCEDURE mq.pick_lost
+CREATE OR ALTER PROCEDURE mq_internal.pick_lost
     @name nvarchar(400),
     @key uniqueidentifier,
     @top int,
@@ -36,23 +34,23 @@ BEGIN
     SELECT @active = active_value FROM mq.polled WHERE name = @name;
     IF @active IS NULL
         RETURN;
-    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
+    EXEC mq_internal.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
         @problem OUTPUT, @detail OUTPUT;
     IF @problem IS NOT NULL
-        EXEC mq.raise_error @problem, @detail;
+        EXEC mq_internal.raise_error @problem, @detail;
     SELECT @held = COUNT(*)
     FROM mq.polled_row WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (polled_row_due))
     WHERE name = @name AND state IN ('A', 'N') AND active = 1;
     SET @many = @held + @top;
-    INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.polled_pieces(@name, 1);
-    INSERT INTO @pieces (name, piece) VALUES ('hint', mq.index_hint(@object_id, @status));
-    SET @statement = mq.fill(N'SELECT @standing = COUNT(*)
+    INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq_internal.polled_pieces(@name, 1);
+    INSERT INTO @pieces (name, piece) VALUES ('hint', mq_internal.index_hint(@object_id, @status));
+    SET @statement = mq_internal.fill(N'SELECT @standing = COUNT(*)
 FROM (SELECT TOP (@many) 1 AS one FROM {table} AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint}) WHERE {is_active}) AS x;', @pieces);
     EXEC sp_executesql @statement, N'@many int, @active nvarchar(max), @standing int OUTPUT', @many = @many, @active = @active,
         @standing = @standing OUTPUT;
     IF @standing <= @held
         RETURN;
-    SET @statement = mq.fill(N'INSERT INTO #mq_orphan (n, hash, ident, key_json, row_json)
+    SET @statement = mq_internal.fill(N'INSERT INTO #mq_orphan (n, hash, ident, key_json, row_json)
 SELECT TOP (@many) ROW_NUMBER() OVER (ORDER BY (SELECT NULL)), HASHBYTES(''SHA2_256'', i.ident), i.ident, {key}, {row}
 FROM {table} AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint})
 CROSS APPLY (SELECT {identity} AS ident) AS i
@@ -69,7 +67,7 @@ WHERE {is_active};', @pieces);
     SET @standing = CASE WHEN @standing - @held < @top THEN @standing - @held ELSE @top END;
     IF @shape = 'a'
     BEGIN
-        SET @statement = mq.fill(N'INSERT INTO #mq_found (n, ident, key_json, row_json)
+        SET @statement = mq_internal.fill(N'INSERT INTO #mq_found (n, ident, key_json, row_json)
 SELECT TOP (@top) c.n, c.ident, {key}, {row}
 FROM #mq_orphan AS c
 CROSS APPLY OPENJSON(c.ident) WITH ({fields}) AS r

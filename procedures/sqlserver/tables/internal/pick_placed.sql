@@ -1,11 +1,9 @@
 -- pick_placed: pick_rows for a table without a status that keeps its rows: claim the rows after the low-water mark.
 -- Arguments:   @pieces (see pick_rows); the others as in pick_rows
 -- Returns:     @took, as pick_rows
--- Errors:      none
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
--- Example:     EXEC mq.pick_placed @pieces, N'orders', @key, 100, @now, N'worker-1', @took OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.pick_placed
+CREATE OR ALTER PROCEDURE mq_internal.pick_placed
     @pieces mq.pieces READONLY,
     @name nvarchar(400),
     @key uniqueidentifier,
@@ -23,12 +21,12 @@ BEGIN
         row_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL, place nvarchar(max) COLLATE Latin1_General_100_BIN2 NULL
     );
     SET @took = 0;
-    EXEC mq.settled_place @pieces, @name, @now, @settled OUTPUT;
+    EXEC mq_internal.settled_place @pieces, @name, @now, @settled OUTPUT;
     IF @settled IS NULL
         RETURN;
     SELECT @place = place, @hash = place_hash, @copies = copies FROM mq.polled_place WHERE name = @name;
     -- Find the last order value first: then only rows up to it are sorted.
-    SET @statement = mq.fill(CONCAT(N'DECLARE @high nvarchar(max);
+    SET @statement = mq_internal.fill(CONCAT(N'DECLARE @high nvarchar(max);
 SELECT TOP (1) @high = y.high
 FROM (
     SELECT TOP (@top) t.{order} AS o, {order_text} AS high

@@ -3,11 +3,9 @@
 --              1,000), @from_place (1: start at the low-water mark), @now, @reader
 -- Returns:     @took: the number of new entries. They have todo P; place and copies are their order value and their number
 --              among equal rows
--- Errors:      50005 not_found, 50006 unsuitable_table (the table, a column or the index was dropped)
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
--- Example:     EXEC mq.pick_rows N'orders', @key, 100, 0, @now, N'worker-1', @took OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.pick_rows
+CREATE OR ALTER PROCEDURE mq_internal.pick_rows
     @name nvarchar(400),
     @key uniqueidentifier,
     @top int,
@@ -23,40 +21,40 @@ BEGIN
     DECLARE @wanted nvarchar(max), @hint nvarchar(300), @column nvarchar(300), @sort nvarchar(max), @n int = 0;
     DECLARE @pieces mq.pieces;
     SET @took = 0;
-    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
+    EXEC mq_internal.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
         @problem OUTPUT, @detail OUTPUT;
     IF @problem IS NOT NULL
-        EXEC mq.raise_error @problem, @detail;
+        EXEC mq_internal.raise_error @problem, @detail;
     SELECT @keys = key_columns, @by = order_column FROM mq.polled WHERE name = @name;
-    IF @by IS NULL AND (SELECT COUNT(*) FROM mq.columns_of(@object_id, @keys) WHERE @keys IS NOT NULL) = 1
+    IF @by IS NULL AND (SELECT COUNT(*) FROM mq_internal.columns_of(@object_id, @keys) WHERE @keys IS NOT NULL) = 1
         SET @by = @keys;
     SET @list = COALESCE(@by, @keys);
     SET @wanted = CONCAT(@status + CASE WHEN @list IS NOT NULL THEN N', ' ELSE N'' END, @list);
-    SET @hint = mq.claim_index(@object_id, @wanted);
+    SET @hint = mq_internal.claim_index(@object_id, @wanted);
     IF @hint IS NULL AND @shape <> 'f'
     BEGIN
         INSERT INTO @pieces (name, piece)
         VALUES ('quoted', @quoted), ('wanted', @wanted),
             ('index', QUOTENAME(LEFT(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)), 110) + N'_claim'));
-        SET @detail = mq.fill(N'without this index claims would scan the table: CREATE INDEX {index} ON {quoted} ({wanted})', @pieces);
-        EXEC mq.raise_error 'unsuitable_table', @detail;
+        SET @detail = mq_internal.fill(N'without this index claims would scan the table: CREATE INDEX {index} ON {quoted} ({wanted})', @pieces);
+        EXEC mq_internal.raise_error 'unsuitable_table', @detail;
     END;
     WHILE @list IS NOT NULL
     BEGIN
         SELECT @n = @n + 1, @column = NULL;
-        SELECT @column = quoted FROM mq.columns_of(@object_id, @list) WHERE n = @n;
+        SELECT @column = quoted FROM mq_internal.columns_of(@object_id, @list) WHERE n = @n;
         IF @column IS NULL
             BREAK;
         SET @sort = CONCAT(@sort + N', ', N't.', @column);
     END;
-    INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.polled_pieces(@name, 1);
+    INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq_internal.polled_pieces(@name, 1);
     INSERT INTO @pieces (name, piece)
     VALUES ('hint', @hint), ('sort', COALESCE(@sort, N'(SELECT NULL)')), ('order', @by);
     -- The order value as text, and read back from it.
     INSERT INTO @pieces (name, piece)
     SELECT p.name, p.piece
     FROM (VALUES (1)) AS o (one)
-    LEFT JOIN mq.column_texts(@object_id, @by) AS c ON @by IS NOT NULL
+    LEFT JOIN mq_internal.column_texts(@object_id, @by) AS c ON @by IS NOT NULL
     CROSS APPLY (
         VALUES ('order_text', COALESCE(REPLACE(c.written, N'?', N't.' + @by), N'CAST(NULL AS nvarchar(max))')),
             ('place', REPLACE(c.read_back, N'?', N'@place')), ('settled', REPLACE(c.read_back, N'?', N'@settled')),
@@ -64,11 +62,11 @@ BEGIN
     ) AS p (name, piece);
 
     IF @shape IN ('a', 'e')
-        EXEC mq.pick_keyed @pieces, @name, @key, @top, @from_place, @now, @reader, @took OUTPUT;
+        EXEC mq_internal.pick_keyed @pieces, @name, @key, @top, @from_place, @now, @reader, @took OUTPUT;
     ELSE IF @shape IN ('c', 'f')
-        EXEC mq.pick_equal @pieces, @name, @key, @top, @now, @reader, @took OUTPUT;
+        EXEC mq_internal.pick_equal @pieces, @name, @key, @top, @now, @reader, @took OUTPUT;
     ELSE
-        EXEC mq.pick_placed @pieces, @name, @key, @top, @now, @reader, @took OUTPUT;
+        EXEC mq_internal.pick_placed @pieces, @name, @key, @top, @now, @reader, @took OUTPUT;
     -- Delete old entries of dead rows that somebody has set back to ready.
     IF @shape = 'a' AND @took > 0
         DELETE e

@@ -3,12 +3,8 @@
 -- Returns:     @shape (a to f), @object_id, @quoted (the table), @status (the column, quoted) and @value (an expression for
 --              a status; ? stands for its text); @problem and @detail: name and text of the error when the table or a column
 --              was dropped or changed
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXEC mq.polled_shape N'orders', @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
---              @problem OUTPUT, @detail OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.polled_shape
+CREATE OR ALTER PROCEDURE mq_internal.polled_shape
     @name nvarchar(400),
     @shape char(1) OUTPUT,
     @object_id int OUTPUT,
@@ -33,10 +29,10 @@ BEGIN
         SELECT @problem = 'not_found', @detail = CONCAT(N'table: there is no ', @quoted, N' any more');
         RETURN;
     END;
-    IF mq.column_types(@object_id, @all) <> @types COLLATE Latin1_General_100_BIN2
+    IF mq_internal.column_types(@object_id, @all) <> @types COLLATE Latin1_General_100_BIN2
     BEGIN
         SELECT TOP (1) @changed = l.name
-        FROM mq.split_names(@all, N',') AS l
+        FROM mq_internal.split_names(@all, N',') AS l
         WHERE l.n > 0 AND COLUMNPROPERTY(@object_id, l.name, 'ColumnId') IS NULL
         ORDER BY l.n;
         SELECT @problem = 'unsuitable_table',
@@ -49,6 +45,6 @@ BEGIN
         WHEN @keys IS NULL THEN 'd'
         ELSE 'b'
     END;
-    SELECT @value = read_back FROM mq.column_texts(@object_id, @status) WHERE @status IS NOT NULL;
+    SELECT @value = read_back FROM mq_internal.column_texts(@object_id, @status) WHERE @status IS NOT NULL;
 END;
 GO

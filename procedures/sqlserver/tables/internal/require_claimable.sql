@@ -1,12 +1,8 @@
 -- require_claimable: refuse a table whose rows cannot be claimed with these settings.
 -- Arguments:   @object_id, @quoted and @label (the table), @keys, @order and @status (columns, quoted, or NULL), @delete (1:
 --              delete done rows), @equal_rows (1: accept equal rows without a key), @late_seconds
--- Returns:     nothing
--- Errors:      50006 unsuitable_table
--- Transaction: joins the caller's
--- Example:     EXEC mq.require_claimable @object_id, N'[dbo].[orders]', N'orders', N'[id]', NULL, N'[status]', 0, 0, NULL;
 
-CREATE OR ALTER PROCEDURE mq.require_claimable
+CREATE OR ALTER PROCEDURE mq_internal.require_claimable
     @object_id int,
     @quoted nvarchar(600),
     @label nvarchar(300),
@@ -22,7 +18,7 @@ BEGIN
     DECLARE @bad nvarchar(400), @column nvarchar(4000), @wanted nvarchar(max), @detail nvarchar(2000);
     DECLARE @pieces mq.pieces;
     DECLARE @update bit = CASE WHEN @status IS NULL THEN 0 ELSE 1 END;
-    SELECT TOP (1) @bad = name FROM mq.column_texts(@object_id, @keys)
+    SELECT TOP (1) @bad = name FROM mq_internal.column_texts(@object_id, @keys)
     WHERE (@keys IS NULL AND quoted <> COALESCE(@status, N'') AND changes = 0
         AND (written IS NULL OR type IN (N'float', N'real')))
         OR (@keys IS NOT NULL AND (written IS NULL OR changes = 1))
@@ -38,34 +34,34 @@ BEGIN
         SET @detail = N'key_columns: needed, because {bad} of {table} cannot be compared';
     ELSE IF @bad IS NOT NULL
         SET @detail = N'key_columns: {bad} of {table} cannot be compared, or the server changes it';
-    ELSE IF @keys IS NOT NULL AND mq.has_key(@object_id, @keys) = 0
+    ELSE IF @keys IS NOT NULL AND mq_internal.has_key(@object_id, @keys) = 0
         SET @detail = N'key_columns: must include all columns of the primary key of {table}, '
             + N'or of a unique index of NOT NULL columns';
     ELSE IF @status IS NULL AND @delete = 0 AND @late_seconds IS NULL
         SET @detail = N'without a status, rows of {table} that commit late are missed: '
             + N'give late_seconds, the longest delay, or 0 to accept this';
     ELSE IF @status IS NULL AND @delete = 0 AND @order IS NULL
-        AND (@keys IS NULL OR (SELECT COUNT(*) FROM mq.columns_of(@object_id, @keys)) <> 1)
+        AND (@keys IS NULL OR (SELECT COUNT(*) FROM mq_internal.columns_of(@object_id, @keys)) <> 1)
         SET @detail = N'order_column: needed without a status and with keep, unless there is exactly one key column';
     ELSE IF @status IS NULL AND @delete = 0 AND NOT EXISTS (
-        SELECT * FROM mq.column_texts(@object_id, @column)
+        SELECT * FROM mq_internal.column_texts(@object_id, @column)
         WHERE nullable = 0 AND changes = 0 AND written IS NOT NULL
             AND type NOT IN (N'bit', N'uniqueidentifier', N'binary', N'varbinary')
     )
         SET @detail = N'order_column: {column} must be NOT NULL, and a number, a text or a time';
-    ELSE IF @wanted IS NOT NULL AND mq.claim_index(@object_id, @wanted) IS NULL
+    ELSE IF @wanted IS NOT NULL AND mq_internal.claim_index(@object_id, @wanted) IS NULL
         SET @detail = N'without this index claims would scan the table: CREATE INDEX {index} ON {quoted} ({wanted})';
     INSERT INTO @pieces (name, piece)
     VALUES ('table', @label), ('bad', @bad), ('column', @column), ('quoted', @quoted), ('wanted', @wanted),
         ('index', QUOTENAME(LEFT(CAST(OBJECT_NAME(@object_id) AS nvarchar(128)), 110) + N'_claim'));
-    SET @detail = mq.fill(@detail, @pieces);
+    SET @detail = mq_internal.fill(@detail, @pieces);
     IF @detail IS NULL
-        SET @detail = mq.missing_rights(@quoted, @update, @delete);
+        SET @detail = mq_internal.missing_rights(@quoted, @update, @delete);
     IF @detail IS NULL AND EXISTS (SELECT * FROM sys.columns WHERE object_id = @object_id AND encryption_type IS NOT NULL)
         SET @detail = @quoted + N' has an encrypted column: the server cannot read its rows';
-    IF @detail IS NULL AND mq.table_facts(@quoted) = 2
+    IF @detail IS NULL AND mq_internal.table_facts(@quoted) = 2
         SET @detail = @quoted + N' has a security policy that filters its rows: rows that it hides would look as if they were gone';
     IF @detail IS NOT NULL
-        EXEC mq.raise_error 'unsuitable_table', @detail;
+        EXEC mq_internal.raise_error 'unsuitable_table', @detail;
 END;
 GO

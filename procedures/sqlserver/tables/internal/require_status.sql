@@ -1,11 +1,7 @@
 -- require_status: refuse status values that the column cannot hold or distinguish.
 -- Arguments:   @object_id (the table), @column (quoted), @ready, @active, @done, @error, @delete (1: delete done rows)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
--- Transaction: joins the caller's
--- Example:     EXEC mq.require_status @object_id, N'[status]', N'N', N'A', N'D', N'E', 0;
 
-CREATE OR ALTER PROCEDURE mq.require_status
+CREATE OR ALTER PROCEDURE mq_internal.require_status
     @object_id int,
     @column nvarchar(300),
     @ready nvarchar(max),
@@ -25,7 +21,7 @@ BEGIN
     DECLARE @values TABLE (n int NOT NULL PRIMARY KEY, argument nvarchar(20) NOT NULL, value nvarchar(max));
     SELECT @name = name, @number = column_id, @type = type, @nullable = nullable, @of_text = of_text, @changes = changes,
         @value = read_back
-    FROM mq.column_texts(@object_id, @column);
+    FROM mq_internal.column_texts(@object_id, @column);
     IF @value IS NULL OR @changes = 1 OR @type IN (N'float', N'real', N'binary', N'varbinary')
         SET @detail = CONCAT(N'status_column: ', @name, N' must be a number, a text or a time that the server does not compute');
     ELSE IF @error IS NULL
@@ -35,7 +31,7 @@ BEGIN
     ELSE IF @ready IS NULL AND @nullable = 0
         SET @detail = CONCAT(N'ready_value: must not be NULL, because ', @name, N' is NOT NULL');
     IF @detail IS NOT NULL
-        EXEC mq.raise_error 'invalid_argument', @detail;
+        EXEC mq_internal.raise_error 'invalid_argument', @detail;
     -- A conversion cuts a text that is too long without an error: so compare it with the text converted without a length.
     SET @wide = @value;
     IF @of_text = 1
@@ -47,14 +43,14 @@ BEGIN
     INSERT INTO @pieces (name, piece)
     VALUES ('value', REPLACE(@value, N'?', N'@given')), ('wide', REPLACE(@wide, N'?', N'@given')),
         ('before', REPLACE(@value, N'?', N'@before')), ('column', @column), ('check', NULL);
-    SET @can_hold = mq.fill(N'SELECT @fits = CASE
+    SET @can_hold = mq_internal.fill(N'SELECT @fits = CASE
     WHEN {value} IS NULL THEN 0
     WHEN @of_text = 0 THEN 1
     WHEN DATALENGTH({wide}) > DATALENGTH({value}) THEN 0
     WHEN CAST({wide} AS nvarchar(max)) COLLATE Latin1_General_100_BIN2 <> @given COLLATE Latin1_General_100_BIN2 THEN 0
     ELSE 1
 END;', @pieces);
-    SET @is_same = mq.fill(N'SELECT @same = CASE WHEN {value} = {before} THEN 1 ELSE 0 END;', @pieces);
+    SET @is_same = mq_internal.fill(N'SELECT @same = CASE WHEN {value} = {before} THEN 1 ELSE 0 END;', @pieces);
     WHILE @i < 4
     BEGIN
         SET @i = @i + 1;
@@ -73,14 +69,14 @@ END;', @pieces);
             IF @check IS NULL
                 BREAK;
             UPDATE @pieces SET piece = @check WHERE name = 'check';
-            SET @check = mq.fill(N'SELECT @fits = CASE WHEN NOT ({check}) THEN 0 ELSE 1 END
+            SET @check = mq_internal.fill(N'SELECT @fits = CASE WHEN NOT ({check}) THEN 0 ELSE 1 END
 FROM (SELECT {value} AS {column}) AS t;', @pieces);
             EXEC sp_executesql @check, N'@given nvarchar(max), @fits int OUTPUT', @given = @given, @fits = @fits OUTPUT;
         END;
         IF @fits = 0
         BEGIN
             SET @detail = CONCAT(@argument, N': ', @name, N' cannot hold "', LEFT(@given, 50), N'"');
-            EXEC mq.raise_error 'invalid_argument', @detail;
+            EXEC mq_internal.raise_error 'invalid_argument', @detail;
         END;
         SET @j = 0;
         WHILE @j < @i - 1
@@ -94,7 +90,7 @@ FROM (SELECT {value} AS {column}) AS t;', @pieces);
             IF @same = 1
             BEGIN
                 SET @detail = CONCAT(@argument, N': must differ from ', @other);
-                EXEC mq.raise_error 'invalid_argument', @detail;
+                EXEC mq_internal.raise_error 'invalid_argument', @detail;
             END;
         END;
     END;

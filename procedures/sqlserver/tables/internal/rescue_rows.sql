@@ -1,11 +1,8 @@
 -- rescue_rows: make the entries of expired leases due again.
 -- Arguments:   @name (of the polling table; the caller has locked its low-water mark), @now
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips claims that are being finished or extended
--- Example:     EXEC mq.rescue_rows N'orders', @now;
 
-CREATE OR ALTER PROCEDURE mq.rescue_rows
+CREATE OR ALTER PROCEDURE mq_internal.rescue_rows
     @name nvarchar(400),
     @now datetime2(7)
 AS

@@ -1,11 +1,9 @@
 -- reset_active: give all rows at active_value their ready_value back.
 -- Arguments:   @name (of the polling table)
 -- Returns:     nothing, also when the table or its status column was dropped
--- Errors:      errors of the table's triggers that end the transaction
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
--- Example:     EXEC mq.reset_active N'orders';
 
-CREATE OR ALTER PROCEDURE mq.reset_active
+CREATE OR ALTER PROCEDURE mq_internal.reset_active
     @name nvarchar(400)
 AS
 BEGIN
@@ -14,7 +12,7 @@ BEGIN
     DECLARE @problem varchar(200), @detail nvarchar(2000), @active nvarchar(max), @ready nvarchar(max);
     DECLARE @statement nvarchar(max), @rounds bigint, @took int = 1;
     DECLARE @pieces mq.pieces;
-    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
+    EXEC mq_internal.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
         @problem OUTPUT, @detail OUTPUT;
     SELECT @active = active_value, @ready = ready_value FROM mq.polled WHERE name = @name;
     IF @active IS NULL OR @value IS NULL
@@ -23,10 +21,10 @@ BEGIN
     VALUES ('table', @quoted), ('status', @status), ('active', REPLACE(@value, N'?', N'@active')),
         ('ready', REPLACE(@value, N'?', N'@ready'));
     -- Limit the rounds by the current number of rows: a trigger may undo each change.
-    SET @statement = mq.fill(N'SELECT @rounds = COUNT_BIG(*) / 1000 + 1 FROM {table} AS t WITH (ROWLOCK, READCOMMITTEDLOCK)
+    SET @statement = mq_internal.fill(N'SELECT @rounds = COUNT_BIG(*) / 1000 + 1 FROM {table} AS t WITH (ROWLOCK, READCOMMITTEDLOCK)
 WHERE t.{status} = {active};', @pieces);
     EXEC sp_executesql @statement, N'@active nvarchar(max), @rounds bigint OUTPUT', @active = @active, @rounds = @rounds OUTPUT;
-    SET @statement = mq.fill(N'UPDATE TOP (1000) t SET {status} = {ready} FROM {table} AS t WITH (ROWLOCK) WHERE t.{status} = {active};
+    SET @statement = mq_internal.fill(N'UPDATE TOP (1000) t SET {status} = {ready} FROM {table} AS t WITH (ROWLOCK) WHERE t.{status} = {active};
 SET @took = @@ROWCOUNT;', @pieces);
     WHILE @rounds > 0 AND @took > 0
     BEGIN
@@ -37,7 +35,7 @@ SET @took = @@ROWCOUNT;', @pieces);
                 @ready = @ready, @took = @took OUTPUT;
         END TRY
         BEGIN CATCH
-            IF mq.concerns_all_rows(ERROR_NUMBER(), ERROR_SEVERITY(), XACT_STATE()) = 1
+            IF mq_internal.concerns_all_rows(ERROR_NUMBER(), ERROR_SEVERITY(), XACT_STATE()) = 1
                 THROW;
             SET @took = 0;
         END CATCH;

@@ -3,14 +3,11 @@
 --              (then a column to ignore, quoted, or NULL), @piece (json: the expression of the identity, over the alias t;
 --              fields: what OPENJSON reads of it; match: the condition over t and those fields, r; list: the columns)
 -- Returns:     that piece
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT mq.row_identity(OBJECT_ID(N'dbo.orders'), N'[id]', NULL, 'json');
 --
 -- The condition finds rows by an index. The JSON decides whether they are the same row: to most collations different texts
 -- can be equal.
 
-CREATE OR ALTER FUNCTION mq.row_identity (
+CREATE OR ALTER FUNCTION mq_internal.row_identity (
     @object_id int,
     @keys nvarchar(max),
     @status nvarchar(300),
@@ -27,7 +24,7 @@ BEGIN
     );
     INSERT INTO @parts (n, quoted, nullable, of_text, written, read_back)
     SELECT ROW_NUMBER() OVER (ORDER BY c.n), c.quoted, c.nullable, c.of_text, c.written, c.read_back
-    FROM mq.column_texts(@object_id, @keys) AS c
+    FROM mq_internal.column_texts(@object_id, @keys) AS c
     WHERE c.written IS NOT NULL AND (@keys IS NOT NULL OR (c.changes = 0 AND c.quoted <> COALESCE(@status, N'')));
     SELECT @count = COUNT(*) FROM @parts;
     WHILE @n < @count

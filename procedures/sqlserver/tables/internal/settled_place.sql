@@ -1,11 +1,8 @@
 -- settled_place: return the order value up to which rows of a table without a status may be claimed.
 -- Arguments:   @pieces (see pick_rows), @name (of the polling table; the caller has locked its low-water mark), @now
 -- Returns:     @settled: the highest order value of late_seconds ago, as text; NULL when there is none yet
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXEC mq.settled_place @pieces, N'orders', @now, @settled OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.settled_place
+CREATE OR ALTER PROCEDURE mq_internal.settled_place
     @pieces mq.pieces READONLY,
     @name nvarchar(400),
     @now datetime2(7),
@@ -22,7 +19,7 @@ BEGIN
     IF @late = 0 OR @seen IS NULL OR @seen <= DATEADD(SECOND, -CASE WHEN @late > 10 THEN @late / 10 ELSE 1 END, @now)
     BEGIN
         -- Uncommitted rows are skipped.
-        SET @statement = mq.fill(N'SELECT TOP (1) @settled = {order_text}
+        SET @statement = mq_internal.fill(N'SELECT TOP (1) @settled = {order_text}
 FROM {table} AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint})
 ORDER BY t.{order} DESC
 OPTION (KEEPFIXED PLAN);', @pieces);

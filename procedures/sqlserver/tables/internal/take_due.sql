@@ -2,11 +2,9 @@
 -- Arguments:   @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @size, @now,
 --              @reader
 -- Returns:     @count: rows claimed. Entries whose rows are gone are deleted; rows without attempts left become dead
--- Errors:      50005 not_found, 50006 unsuitable_table (the table or a column was dropped)
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
--- Example:     EXEC mq.take_due N'orders', @key, 100, @now, N'worker-1', @count OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.take_due
+CREATE OR ALTER PROCEDURE mq_internal.take_due
     @name nvarchar(400),
     @key uniqueidentifier,
     @size int,
@@ -36,20 +34,20 @@ BEGIN
         FROM @due AS d
         INNER JOIN mq.polled_row AS e WITH (UPDLOCK, ROWLOCK) ON e.id = d.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-        EXEC mq.write_rows @name, @key, @ready, 1, @problem OUTPUT, @detail OUTPUT;
+        EXEC mq_internal.write_rows @name, @key, @ready, 1, @problem OUTPUT, @detail OUTPUT;
         IF @problem IS NOT NULL
-            EXEC mq.raise_error @problem, @detail;
-        EXEC mq.forget_gone @name, @key;
+            EXEC mq_internal.raise_error @problem, @detail;
+        EXEC mq_internal.forget_gone @name, @key;
         UPDATE e
         SET batch_key = NULL, todo = NULL
         FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
         WHERE e.batch_key = @key AND e.state = 'N' AND e.hit <> 1;
-        EXEC mq.fail_rows @name, @key, 1, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
+        EXEC mq_internal.fail_rows @name, @key, 1, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
         UPDATE e
         SET state = 'A', attempts = e.attempts + 1, reader = @reader, todo = 'P'
         FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
         WHERE e.batch_key = @key AND e.state = 'N';
-        EXEC mq.take_new @name, @key, @took OUTPUT;
+        EXEC mq_internal.take_new @name, @key, @took OUTPUT;
         SET @count = @count + @took;
         -- Locked rows stay due: the next round would find them again.
         IF @took < @found

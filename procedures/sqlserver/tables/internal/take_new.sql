@@ -2,11 +2,9 @@
 -- Arguments:   @name (of the polling table), @key (of the batch; its entries with todo P)
 -- Returns:     @count: rows claimed. Entries of rows that others have taken meanwhile are deleted; rows that the table
 --              refuses have failed
--- Errors:      50005 not_found, 50006 unsuitable_table (the table or a column was dropped)
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
--- Example:     EXEC mq.take_new N'orders', @key, @count OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.take_new
+CREATE OR ALTER PROCEDURE mq_internal.take_new
     @name nvarchar(400),
     @key uniqueidentifier,
     @count int OUTPUT
@@ -26,9 +24,9 @@ BEGIN
             WHERE e.batch_key = @key AND e.todo = 'P';
             SET @took = @@ROWCOUNT;
         END;
-        EXEC mq.write_rows @name, @key, @ready, 1, @problem OUTPUT, @detail OUTPUT;
+        EXEC mq_internal.write_rows @name, @key, @ready, 1, @problem OUTPUT, @detail OUTPUT;
         IF @problem IS NOT NULL
-            EXEC mq.raise_error @problem, @detail;
+            EXEC mq_internal.raise_error @problem, @detail;
         SET @took = 1;
         WHILE @took > 0
         BEGIN
@@ -57,6 +55,6 @@ BEGIN
         WHERE e.batch_key = @key AND e.todo IN ('A', 'P');
         SELECT @took = @@ROWCOUNT, @count = @count + @@ROWCOUNT;
     END;
-    EXEC mq.fail_rows @name, @key, 0, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
+    EXEC mq_internal.fail_rows @name, @key, 0, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
 END;
 GO

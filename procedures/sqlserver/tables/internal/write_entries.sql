@@ -3,11 +3,9 @@
 --              delete done rows), @flag (only entries with this active), @from (the status of their rows: parameter of the
 --              piece from), @todo (only entries with this), @to (the new status), @low and @high (range of entry ids)
 -- Returns:     in #mq_entry: hit (0: the row is gone) and refused (1: the table refused the change; error says why)
--- Errors:      errors of triggers that end the transaction, and errors that concern all rows, such as a missing right
 -- Transaction: joins the caller's, which must be READ COMMITTED
--- Example:     EXEC mq.write_entries @pieces, 1, 0, 1, N'A', 'D', N'D', 1, 1000;
 
-CREATE OR ALTER PROCEDURE mq.write_entries
+CREATE OR ALTER PROCEDURE mq_internal.write_entries
     @pieces mq.pieces READONLY,
     @keyed bit,
     @delete bit,
@@ -26,7 +24,7 @@ BEGIN
         n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, low bigint NOT NULL, high bigint NOT NULL, size int NOT NULL,
         hash varbinary(32)
     );
-    SET @statement = mq.fill(CONCAT(CASE
+    SET @statement = mq_internal.fill(CONCAT(CASE
         WHEN @todo = 'D' AND @delete = 1 THEN N'DELETE TOP (@top) t'
         ELSE N'UPDATE TOP (@top) t SET {status} = {to}'
     END, N'
@@ -56,7 +54,7 @@ SET @took = @@ROWCOUNT;'), @pieces);
                 @took = @took OUTPUT;
         END TRY
         BEGIN CATCH
-            IF mq.concerns_all_rows(ERROR_NUMBER(), ERROR_SEVERITY(), XACT_STATE()) = 1
+            IF mq_internal.concerns_all_rows(ERROR_NUMBER(), ERROR_SEVERITY(), XACT_STATE()) = 1
                 THROW;
             SELECT @why = ERROR_MESSAGE(), @took = 0;
         END CATCH;
@@ -88,7 +86,7 @@ SET @took = @@ROWCOUNT;'), @pieces);
     IF @keyed = 1
     BEGIN
         -- A trigger may have undone the change. Always check: only the table's owner can see triggers in the catalog.
-        SET @statement = mq.fill(N'UPDATE e
+        SET @statement = mq_internal.fill(N'UPDATE e
 SET refused = 1, error = N''a trigger of the table left the row as it was''
 {rows} AND {from} AND e.todo = @todo AND e.hit = 1 AND e.refused = 0
 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);', @pieces);

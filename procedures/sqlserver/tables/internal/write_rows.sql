@@ -4,9 +4,7 @@
 --              JSON in its entry)
 -- Returns:     in the entries: hit (1: found and written; 2: found with another status; 0: not found), refused (1: the table
 --              refused the change; error says why); @problem and @detail: the error when the table is gone
--- Errors:      errors of triggers that end the transaction, and errors that concern all rows, such as a missing right
 -- Transaction: joins the caller's, which must be READ COMMITTED
--- Example:     EXEC mq.write_rows N'orders', @key, N'N', 0, @problem OUTPUT, @detail OUTPUT;
 --
 -- Values of todo: D done, P only find, A active, F failed, L given back, X dead, Y ready again, Z nothing. Equal rows are
 -- written together: TOP changes as many of them as there are entries.
@@ -15,7 +13,7 @@
 -- carries the entries there and back. The table's triggers could change it: only the columns hit, refused, error and
 -- row_json are read back, and only for entries of this claim.
 
-CREATE OR ALTER PROCEDURE mq.write_rows
+CREATE OR ALTER PROCEDURE mq_internal.write_rows
     @name nvarchar(400),
     @key uniqueidentifier,
     @ready nvarchar(max),
@@ -36,14 +34,14 @@ BEGIN
         ident nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL, row_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL,
         error nvarchar(max) COLLATE DATABASE_DEFAULT NULL
     );
-    EXEC mq.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
+    EXEC mq_internal.polled_shape @name, @shape OUTPUT, @object_id OUTPUT, @quoted OUTPUT, @status OUTPUT, @value OUTPUT,
         @problem OUTPUT, @detail OUTPUT;
     IF @problem IS NOT NULL
         RETURN;
     SELECT @active = active_value, @done = done_value, @error = error_value, @again = ready_value,
         @delete = CASE on_complete WHEN 'delete' THEN 1 ELSE 0 END, @keyed = CASE WHEN key_columns IS NULL THEN 0 ELSE 1 END
     FROM mq.polled WHERE name = @name;
-    INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq.polled_pieces(@name, @skip);
+    INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq_internal.polled_pieces(@name, @skip);
     INSERT INTO @pieces (name, piece)
     SELECT 'lock', CASE
         WHEN @shape IN ('b', 'd') THEN N''
@@ -52,7 +50,7 @@ BEGIN
     END;
     IF @skip = 0
         INSERT INTO @pieces (name, piece) VALUES ('row', N'e.row_json');
-    SET @rows = mq.fill(N'FROM #mq_entry AS e
+    SET @rows = mq_internal.fill(N'FROM #mq_entry AS e
 CROSS APPLY OPENJSON(e.ident) WITH ({fields}) AS r
 INNER JOIN {table} AS t{lock} ON {match}
 WHERE e.id BETWEEN @low AND @high AND e.active = @flag AND HASHBYTES(''SHA2_256'', {identity}) = e.ident_hash', @pieces);
@@ -84,7 +82,7 @@ WHERE e.id BETWEEN @low AND @high AND e.active = @flag AND HASHBYTES(''SHA2_256'
                 ELSE CONCAT(N't.', @status, N' = ', REPLACE(@value, N'?', N'@from'))
             END
             WHERE name = 'from';
-            EXEC mq.find_entries @pieces, @keyed, @flag, @from, @low, @high;
+            EXEC mq_internal.find_entries @pieces, @keyed, @flag, @from, @low, @high;
             SET @todo = NULL;
             WHILE @status IS NOT NULL OR @delete = 1
             BEGIN
@@ -96,7 +94,7 @@ WHERE e.id BETWEEN @low AND @high AND e.active = @flag AND HASHBYTES(''SHA2_256'
                     OR (@status IS NULL AND @todo <> 'D')
                     CONTINUE;
                 SET @to = CASE @todo WHEN 'D' THEN @done WHEN 'A' THEN @active WHEN 'X' THEN @error ELSE @again END;
-                EXEC mq.write_entries @pieces, @keyed, @delete, @flag, @from, @todo, @to, @low, @high;
+                EXEC mq_internal.write_entries @pieces, @keyed, @delete, @flag, @from, @todo, @to, @low, @high;
             END;
             SET @flag = @flag + 1;
         END;

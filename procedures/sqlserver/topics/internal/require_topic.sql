@@ -1,11 +1,8 @@
 -- require_topic: refuse a text that is not a topic, or not a pattern of topics.
 -- Arguments:   @argument (its name in the contract), @topic, @wildcards (1: a pattern, in which a word may be * or #)
--- Returns:     nothing
--- Errors:      50002 invalid_argument
 -- Transaction: reads nothing
--- Example:     EXEC mq.require_topic 'pattern', N'orders.*.paid', 1;
 
-CREATE OR ALTER PROCEDURE mq.require_topic
+CREATE OR ALTER PROCEDURE mq_internal.require_topic
     @argument varchar(200),
     @topic nvarchar(max),
     @wildcards bit
@@ -18,7 +15,7 @@ BEGIN
     DECLARE @words nvarchar(max) = CONCAT(N'.', @topic, N'.'), @detail nvarchar(2000);
     -- Check the length first, but not the blank at the end, which this check reports itself.
     IF @topic IS NULL OR DATALENGTH(@topic) = 0 OR LEN(@words COLLATE Latin1_General_100_CI_AS_SC) > 202
-        EXEC mq.require_name @argument, @topic, 0;
+        EXEC mq_internal.require_name @argument, @topic, 0;
     IF CHARINDEX(N'..', @words COLLATE Latin1_General_100_BIN2) > 0
         OR CHARINDEX(N'\', @topic COLLATE Latin1_General_100_BIN2) > 0
         OR CHARINDEX(NCHAR(0) COLLATE Latin1_General_100_BIN2, @topic COLLATE Latin1_General_100_BIN2) > 0
@@ -32,7 +29,7 @@ BEGIN
                 + N'quotes, backslashes or white space'
             ELSE N': must be words separated by dots, without *, #, quotes, backslashes or white space'
         END);
-        EXEC mq.raise_error 'invalid_argument', @detail;
+        EXEC mq_internal.raise_error 'invalid_argument', @detail;
     END;
 END;
 GO

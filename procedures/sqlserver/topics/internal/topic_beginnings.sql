@@ -1,11 +1,8 @@
 -- topic_beginnings: the leading parts of a topic: none of its words, the first, the first two, and so on.
--- Arguments:   @topic
 -- Returns:     prefix: the words, separated by dots
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT prefix FROM mq.topic_beginnings(N'orders.eu.paid');
 
-CREATE OR ALTER FUNCTION mq.topic_beginnings (@topic nvarchar(400))
+CREATE OR ALTER FUNCTION mq_internal.topic_beginnings (@topic nvarchar(400))
 RETURNS @beginnings TABLE (prefix nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY NONCLUSTERED)
 AS
 BEGIN

@@ -1,11 +1,9 @@
 -- topic_headers: the headers of a published message.
 -- Arguments:   @topic, @headers (a JSON object; NULL: none)
 -- Returns:     the headers with the topic as their first member; NULL when @headers is not an object
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.topic_headers(N'orders.eu.paid', N'{"trace":"7"}');
 
-CREATE OR ALTER FUNCTION mq.topic_headers (@topic nvarchar(400), @headers nvarchar(max))
+CREATE OR ALTER FUNCTION mq_internal.topic_headers (@topic nvarchar(400), @headers nvarchar(max))
 RETURNS nvarchar(max)
 AS
 BEGIN

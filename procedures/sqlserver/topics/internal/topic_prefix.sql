@@ -1,11 +1,8 @@
 -- topic_prefix: the part of a pattern before its first wildcard, without the dot in front of it.
--- Arguments:   @pattern
 -- Returns:     the prefix; empty: the pattern begins with a wildcard; the whole pattern when it has no wildcard
--- Errors:      none
 -- Transaction: reads nothing
--- Example:     SELECT mq.topic_prefix(N'orders.eu.*.paid');
 
-CREATE OR ALTER FUNCTION mq.topic_prefix (@pattern nvarchar(400))
+CREATE OR ALTER FUNCTION mq_internal.topic_prefix (@pattern nvarchar(400))
 RETURNS nvarchar(400)
 AS
 BEGIN

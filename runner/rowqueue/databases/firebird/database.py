@@ -76,6 +76,9 @@ class Firebird(Database):
         with self._opened("rowqueue apply") as connection:
             return rights.problems(connection)
 
+    def indexes(self, migration: str) -> list[str]:
+        return [name.upper() for name in super().indexes(migration)]
+
     def fitted(self, files: Sequence[SqlFile]) -> list[SqlFile]:
         return [file if not script.variants(file.name) else self._fitted(file) for file in files]
 
@@ -87,7 +90,7 @@ class Firebird(Database):
         with self._opened("rowqueue apply") as connection:
             if not objects.existing(connection, "TABLE", ["MQ_INSTALLED"]):
                 return None
-            needed = ["MQ_INSTALLED_FILES", "MQ_OBJECT_FINGERPRINT"]
+            needed = ["MQ_INSTALLED_FILES", "IMQ_OBJECT_FINGERPRINT"]
             found = objects.existing(connection, "PROCEDURE", needed) + objects.existing(connection, "FUNCTION", needed)
             query = (
                 "SELECT name, kind, sha256, changed FROM mq_installed_files"
@@ -103,6 +106,7 @@ class Firebird(Database):
             for file in files:
                 with in_file(file.name), translated():
                     _run(connection, file.text)
+                    _run(connection, script.comment(file))
             with cursor_of(connection.main_transaction) as cursor:
                 for file in files:
                     record = script.RECORD.format("?", "?", "?", "?", "?")

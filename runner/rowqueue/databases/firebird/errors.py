@@ -89,7 +89,7 @@ def translate(error: BaseException) -> Exception:
         return Conflict(message)
     if codes & _FORBIDDEN or state == "28000":
         grant = "GRANT {} TO USER …, and connect with this role"
-        return forbidden(message, r"EXECUTE access to PROCEDURE MQ_(\w+)", grant)
+        return forbidden(message, r"EXECUTE access to PROCEDURE I?MQ_(\w+)", grant)
     if (codes & _MISSING and "MQ_" in message) or _NO_COLUMN in codes:
         return not_installed(message)
     return DatabaseError(message)

@@ -12,7 +12,7 @@ from .statements import CATALOG
 # The triggers of watched and formerly watched tables: they have a right that no other trigger has.
 WATCHING = """\
 SELECT TRIM(t.rdb$trigger_name) FROM rdb$triggers AS t JOIN rdb$user_privileges AS p ON p.rdb$user = t.rdb$trigger_name
-WHERE p.rdb$user_type = 2 AND p.rdb$relation_name = 'MQ_SEND_CHANGES'"""
+WHERE p.rdb$user_type = 2 AND p.rdb$relation_name = 'IMQ_SEND_CHANGES'"""
 
 ADOPTED = """\
 SELECT p.name, IIF(r.rdb$owner_name = CURRENT_USER, '', TRIM(r.rdb$owner_name))
@@ -26,10 +26,11 @@ DEPENDENTS = """\
 SELECT DISTINCT DECODE(d.rdb$dependent_type, 1, 'view', 2, 'trigger', 3, 'computed column of', 5, 'procedure', 15,
     'function', 'object'), TRIM(d.rdb$dependent_name)
 FROM rdb$dependencies AS d
-WHERE d.rdb$depended_on_name STARTING WITH 'MQ_' AND d.rdb$dependent_name NOT STARTING WITH 'MQ_'
+WHERE (d.rdb$depended_on_name STARTING WITH 'MQ_' OR d.rdb$depended_on_name STARTING WITH 'IMQ_')
+    AND d.rdb$dependent_name NOT STARTING WITH 'MQ_' AND d.rdb$dependent_name NOT STARTING WITH 'IMQ_'
     AND d.rdb$dependent_name NOT STARTING WITH 'CHECK_' AND d.rdb$dependent_name NOT STARTING WITH 'RDB$'
 ORDER BY 1, 2"""
-_CREATED = re.compile(rf"\bCREATE (?:OR ALTER |GLOBAL TEMPORARY )?({'|'.join(CATALOG)}) (mq_\w+)")
+_CREATED = re.compile(rf"\bCREATE (?:OR ALTER |GLOBAL TEMPORARY )?({'|'.join(CATALOG)}) (i?mq_\w+)")
 
 
 def existing(connection: Connection, kind: str, names: Iterable[str]) -> list[str]:
@@ -44,7 +45,12 @@ def drop(connection: Connection, recorded: Iterable[str]) -> None:
     """Drop what the files of this release create, and the procedures that are recorded."""
     files = [*released("firebird"), *procedures("firebird").rglob("*.sql")]
     created = [found for path in files for found in _CREATED.findall(path.read_text("utf-8"))]
-    created += [(kind, f"mq_{name}") for kind in ("PROCEDURE", "FUNCTION", "VIEW") for name in recorded]
+    created += [
+        (kind, f"{prefix}{name}")
+        for kind in ("PROCEDURE", "FUNCTION", "VIEW")
+        for name in recorded
+        for prefix in ("mq_", "imq_")
+    ]
     created += [("ROLE", role) for role in ROLES]
     drops = [f"DROP TRIGGER {name}" for (name,) in rows(connection, WATCHING)]
     for kind in CATALOG:

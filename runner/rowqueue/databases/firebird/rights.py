@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from typing import Any
 
+from ... import contract
 from .. import files
 from ..base import ROLES
 from .connection import Connection, rows
@@ -13,7 +14,7 @@ _ROLES = tuple(role.upper() for role in ROLES)
 # All objects with names like ours, their kinds as in rdb$user_privileges, and their owners.
 _OBJECTS = " UNION ALL ".join(
     f"SELECT TRIM(rdb${column}_name), {number}, TRIM(rdb$owner_name) FROM rdb${column}s"
-    f" WHERE rdb${column}_name STARTING WITH 'MQ_'{condition}"
+    f" WHERE (rdb${column}_name STARTING WITH 'MQ_' OR rdb${column}_name STARTING WITH 'IMQ_'){condition}"
     for column, number, condition in (
         ("relation", "IIF(rdb$view_blr IS NULL, 0, 1)", ""),
         ("procedure", "5", " AND rdb$package_name IS NULL"),
@@ -24,18 +25,22 @@ _OBJECTS = " UNION ALL ".join(
 )
 _EVERYBODY = """\
 SELECT DISTINCT TRIM(rdb$relation_name), rdb$object_type, TRIM(rdb$privilege) FROM rdb$user_privileges
-WHERE rdb$user = 'PUBLIC' AND rdb$user_type = 8 AND rdb$relation_name STARTING WITH 'MQ_'"""
+WHERE rdb$user = 'PUBLIC' AND rdb$user_type = 8
+    AND (rdb$relation_name STARTING WITH 'MQ_' OR rdb$relation_name STARTING WITH 'IMQ_')"""
 # The objects that our procedures use, and those on which they have rights. Joined here: the server would use a nested
 # loop.
 _NEEDED = """\
 SELECT DISTINCT TRIM(rdb$dependent_name), rdb$dependent_type, TRIM(rdb$depended_on_name), rdb$depended_on_type
 FROM rdb$dependencies
-WHERE rdb$dependent_name STARTING WITH 'MQ_' AND rdb$dependent_type IN (5, 15)
-    AND rdb$depended_on_name STARTING WITH 'MQ_' AND rdb$depended_on_type IN (0, 5, 7, 14, 15)"""
+WHERE rdb$dependent_type IN (5, 15)
+    AND (rdb$dependent_name STARTING WITH 'MQ_' OR rdb$dependent_name STARTING WITH 'IMQ_')
+    AND (rdb$depended_on_name STARTING WITH 'MQ_' OR rdb$depended_on_name STARTING WITH 'IMQ_')
+    AND rdb$depended_on_type IN (0, 5, 7, 14, 15)"""
 _OF_PROCEDURES = """\
 SELECT DISTINCT TRIM(rdb$user), rdb$user_type, TRIM(rdb$relation_name), rdb$object_type
 FROM rdb$user_privileges
-WHERE rdb$user STARTING WITH 'MQ_' AND rdb$user_type IN (5, 15) AND rdb$relation_name STARTING WITH 'MQ_'
+WHERE rdb$user_type IN (5, 15) AND (rdb$user STARTING WITH 'MQ_' OR rdb$user STARTING WITH 'IMQ_')
+    AND (rdb$relation_name STARTING WITH 'MQ_' OR rdb$relation_name STARTING WITH 'IMQ_')
     AND rdb$privilege IN ('S', 'X', 'G')"""
 # A procedure of an earlier release had rights on tables of users.
 _LEFT = """\
@@ -45,7 +50,8 @@ _OF_ROLES = f"""\
 SELECT TRIM(r.rdb$role_name), TRIM(p.rdb$relation_name), p.rdb$object_type, TRIM(p.rdb$privilege)
 FROM rdb$roles AS r
 LEFT JOIN rdb$user_privileges AS p ON p.rdb$user = r.rdb$role_name AND p.rdb$user_type = 13
-    AND p.rdb$relation_name STARTING WITH 'MQ_' AND p.rdb$object_type <> 13
+    AND (p.rdb$relation_name STARTING WITH 'MQ_' OR p.rdb$relation_name STARTING WITH 'IMQ_')
+    AND p.rdb$object_type <> 13
 WHERE r.rdb$role_name IN {_ROLES}"""
 _KINDS = {"PROCEDURE ": 5, "FUNCTION ": 15, "": 0}
 _LETTERS = {"EXECUTE": "X", "SELECT": "S"}
@@ -59,7 +65,9 @@ def problems(connection: Connection) -> list[str]:
     owner = objects.get(("MQ_MESSAGE", 0))
     if owner is None or ("MQ_INSTALLED", 0) not in objects:
         return []
-    installed = {f"MQ_{name.upper()}" for (name,) in rows(connection, "SELECT name FROM mq_installed")}
+    installed = {
+        contract.load().prefixed(name).upper() for (name,) in rows(connection, "SELECT name FROM mq_installed")
+    }
     ours = {thing for thing, other in objects.items() if other == owner}
     missing = {*rows(connection, _NEEDED)} - {*rows(connection, _OF_PROCEDURES)}
     lacking = Counter(name for name, kind, *thing in missing if (name, kind) in ours and tuple(thing) in ours)

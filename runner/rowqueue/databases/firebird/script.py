@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from ..base import SqlFile
-from ..files import procedures
+from ..files import commented, procedures, quoted
 from ..migrations import hashed, names
 from . import yoyo_tables
 from .statements import is_there, statements
@@ -16,7 +16,7 @@ VERSION = f"CAST(LEFT({_ENGINE}, POSITION('.' IN {_ENGINE}) - 1) AS integer)"
 
 RECORD = """\
 UPDATE OR INSERT INTO mq_installed (name, kind, sha256, fingerprint, applied_at)
-VALUES ({}, {}, {}, IIF({} = 'procedure', mq_object_fingerprint({}), NULL), mq_utc_now()) MATCHING (name)"""
+VALUES ({}, {}, {}, IIF({} = 'procedure', imq_object_fingerprint({}), NULL), mq_utc_now()) MATCHING (name)"""
 
 
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:
@@ -27,7 +27,8 @@ def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     yield from (_YOYO_TABLE.format(name=name, columns=_quoted(columns)) for name, columns in own)
     yield f"COMMIT^\n{yoyo_tables.VERSION.format(time='NULL')}^\nCOMMIT^\n\nSET TERM ; ^\n\n"
     for file in files:
-        yield from _migration(file) if file.kind == "migration" else _procedure(file)
+        if file.text:
+            yield from _migration(file) if file.kind == "migration" else _procedure(file)
     yield from map(_record, files)
     yield _SCRIPT_END
 
@@ -44,7 +45,13 @@ def _procedure(file: SqlFile) -> Iterator[str]:
     yield f"-- {file.kind} {file.name}\n{text.rstrip()}\n"
     # isql's transaction may have begun before the file ran, and then does not see its objects.
     yield from (f"COMMIT;\n{_variant(version, other)}" for version, other in variants(file.name))
-    yield "COMMIT;\n"
+    yield f"COMMIT;\n{comment(file)}COMMIT;\n" if comment(file) else "COMMIT;\n"
+
+
+def comment(file: SqlFile) -> str:
+    """The statement that stores the comment of a file's object in the catalog; '' when it has none."""
+    found = commented(file)
+    return "COMMENT ON {} {} IS {};\n".format(*found[:2], quoted(found[2])) if found else ""
 
 
 def _record(file: SqlFile) -> str:

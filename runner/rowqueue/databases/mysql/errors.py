@@ -135,7 +135,7 @@ def translate(error: BaseException, closed: bool = False) -> Exception:
         return not_installed(message)
     if code in FORBIDDEN:
         error = forbidden(
-            message, r"denied to user .* for routine '.*\bmq_(\w+)'", "GRANT {} TO …, as its default role"
+            message, r"denied to user .* for routine '.*\bi?mq_(\w+)'", "GRANT {} TO …, as its default role"
         )
         # A user without rights on the whole database gets this error for a procedure that does not exist, too.
         absent = areas_of(message)

@@ -37,7 +37,9 @@ def existing(cursor: Any, kind: str, names: Iterable[str]) -> list[str]:
 
 def drop_objects(cursor: Any, recorded: Iterable[str]) -> None:
     """Drop the views, procedures and tables of this release and those that are recorded."""
-    objects = [f"mq_{name}" for name in {*contract.load().objects("mysql"), *recorded}]
+    objects = [
+        f"{prefix}{name}" for name in {*contract.load().objects("mysql"), *recorded} for prefix in ("mq_", "imq_")
+    ]
     # Without the queue, the triggers of watched tables would make every write fail.
     cursor.execute(_TRIGGERS)
     for schema, trigger in cursor.fetchall():
@@ -82,5 +84,5 @@ def drop_accounts(cursor: Any) -> None:
 _TRIGGERS = """\
 SELECT trigger_schema, trigger_name FROM information_schema.triggers
 WHERE definer = 'mq_owner@localhost'
-    AND (LOCATE(CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.mq_send_changes('), action_statement) > 0
-        OR trigger_schema = DATABASE() AND LOCATE('CALL mq_send_changes(', action_statement) > 0)"""
+    AND (LOCATE(CONCAT('`', REPLACE(DATABASE(), '`', '``'), '`.imq_send_changes('), action_statement) > 0
+        OR trigger_schema = DATABASE() AND LOCATE('CALL imq_send_changes(', action_statement) > 0)"""

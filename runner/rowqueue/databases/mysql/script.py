@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..base import SqlFile
+from ..files import commented, quoted
 from ..migrations import hashed, names
 from .connecting import SQL_MODE
 
@@ -18,11 +19,18 @@ def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     """See `Database.script`."""
     yield _SCRIPT_HEAD.replace("%names%", ", ".join(f"'{name}'" for name in names("mysql")))
     for file in files:
-        yield f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n"
+        if file.text:
+            yield f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n{comment(file)}"
         if file.kind == "migration":
             yield _YOYO_ROW.format(name=file.name, hash=hashed(file.name))
         yield RECORD % (f"'{file.name}'", f"'{file.kind}'", f"'{file.sha256}'") + ";\n"
     yield from (f"{statement};\n" for statement in FINGERPRINTS)
+
+
+def comment(file: SqlFile) -> str:
+    """The statement that stores the comment of a file's procedure in the catalog; '' for others: a view has none."""
+    found = commented(file)
+    return f"ALTER PROCEDURE {found[1]} COMMENT {quoted(found[2])};\n" if found and found[0] == "PROCEDURE" else ""
 
 
 RECORD = """\
@@ -30,7 +38,7 @@ REPLACE INTO mq_installed (name, kind, sha256, fingerprint, applied_at)
 VALUES (%s, %s, %s, NULL, UTC_TIMESTAMP(6))"""
 
 FINGERPRINTS = (
-    "CALL mq_object_fingerprint(@mq_fingerprints)",
+    "CALL imq_object_fingerprint(@mq_fingerprints)",
     """\
 UPDATE mq_installed AS i
 INNER JOIN JSON_TABLE(@mq_fingerprints, '$[*]' COLUMNS (

@@ -52,6 +52,7 @@ class PostgreSQL(Database):
 
     name: ClassVar[str] = "postgresql"
     prefix: ClassVar[str] = "mq."
+    unnamed_key: ClassVar[str] = "{}_pkey"
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
     undoes_ddl: ClassVar[bool] = True
 
@@ -135,7 +136,8 @@ class PostgreSQL(Database):
         with self._opened("rowqueue apply") as connection:
             found = connection.execute(
                 "SELECT to_regclass('mq.installed') IS NOT NULL, to_regprocedure('mq.installed_files()') IS NOT NULL"
-                " AND to_regprocedure('mq.object_fingerprint(text)') IS NOT NULL"
+                " AND EXISTS (SELECT FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace"
+                " WHERE n.nspname = 'mq_internal' AND p.proname = 'object_fingerprint')"
             ).fetchone()
             assert found is not None
             table, procedures = found
@@ -156,7 +158,7 @@ class PostgreSQL(Database):
                 for file in files:
                     with in_file(file.name), translated():
                         if file.text:
-                            connection.execute(file.text.encode(), prepare=False)
+                            connection.execute((file.text + script.comment(file)).encode(), prepare=False)
                 # After all files have run, because a file may change an object of an earlier one.
                 records = [(file.kind, file.name, file.sha256) for file in files]
                 connection.cursor().executemany(script.RECORD, records)
@@ -223,7 +225,7 @@ SELECT p.name, CASE r.rolname WHEN current_user THEN '' ELSE r.rolname END
 FROM mq.polled AS p
 INNER JOIN pg_class AS c
     ON c.oid = CASE p.queue_id
-        WHEN 'mq.polled'::regclass::oid THEN p.table_id ELSE mq.relation_of(p.table_schema, p.table_name)
+        WHEN 'mq.polled'::regclass::oid THEN p.table_id ELSE mq_internal.relation_of(p.table_schema, p.table_name)
     END
 INNER JOIN pg_roles AS r ON r.oid = c.relowner
 WHERE r.rolname = current_user OR EXISTS (SELECT FROM mq.polled_row AS e WHERE e.name = p.name AND e.active)
@@ -235,7 +237,8 @@ _DEPENDENTS = """\
 WITH own AS (
     SELECT 'pg_class'::regclass AS classid, oid FROM pg_class
     WHERE relnamespace IN (to_regnamespace('mq'), to_regnamespace('mq_internal'))
-    UNION ALL SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE pronamespace = to_regnamespace('mq')
+    UNION ALL SELECT 'pg_proc'::regclass, oid FROM pg_proc
+    WHERE pronamespace IN (to_regnamespace('mq'), to_regnamespace('mq_internal'))
     UNION ALL SELECT 'pg_type'::regclass, oid FROM pg_type WHERE typnamespace = to_regnamespace('mq')
 ), used AS (
     SELECT d.classid, d.objid, d.objsubid, coalesce(r.ev_class, a.adrelid, c.conrelid) AS relation

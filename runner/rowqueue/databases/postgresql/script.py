@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ..base import SqlFile
+from ..files import commented, quoted
 from ..migrations import hashed
 
 # The installation lock: a schema of this name that is never committed. Any user could take an advisory lock.
@@ -15,20 +16,26 @@ def parts(files: Sequence[SqlFile]) -> Iterator[str]:
         f"('{file.name}', '{file.sha256}')" for file in files if file.kind == "migration"
     )
     yield _SCRIPT_HEAD.replace("%migrations%", migrations)
-    texts = {file: f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n" for file in files}
+    texts = {file: f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n" for file in files if file.text}
     for file, text in texts.items():
         if file.kind == "migration":
             yield _MIGRATION.format(name=file.name, hash=hashed(file.name), text=text)
     yield "RESET client_min_messages;\n"
-    yield from (text for file, text in texts.items() if file.kind != "migration")
+    yield from (text + comment(file) for file, text in texts.items() if file.kind != "migration")
     records = ",\n".join(f"    ('{file.kind}', '{file.name}', '{file.sha256}')" for file in files)
     yield f"{_RECORD_HEAD}FROM (VALUES\n{records}\n) AS f (kind, name, sha256)\n{_RECORD_TAIL};\n"
     yield f"DROP SCHEMA {INSTALL_LOCK};\nCOMMIT;\n"
 
 
+def comment(file: SqlFile) -> str:
+    """The statement that stores the comment of a file's object in the catalog; '' when it has none."""
+    found = commented(file)
+    return "COMMENT ON {} {} IS {};\n".format(*found[:2], quoted(found[2])) if found else ""
+
+
 _RECORD_HEAD = """\
 INSERT INTO mq.installed (kind, name, sha256, fingerprint, applied_at)
-SELECT f.kind, f.name, f.sha256, CASE WHEN f.kind = 'procedure' THEN mq.object_fingerprint(f.name) END, now()
+SELECT f.kind, f.name, f.sha256, CASE WHEN f.kind = 'procedure' THEN mq_internal.object_fingerprint(f.name) END, now()
 """
 
 

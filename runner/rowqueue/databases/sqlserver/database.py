@@ -156,6 +156,8 @@ def _run_file(connection: Connection, file: SqlFile, replaces: bool) -> None:
         for batch in script.batches(file.text):
             for part in replacing(batch) if replaces else [batch]:
                 connection.command(part)
+        if comment := script.comment(file):
+            connection.command(comment)
         with connection.cursor() as cursor:
             cursor.execute(script.RECORD, (file.name, file.name, file.kind, file.sha256))
         connection.end()
@@ -196,9 +198,10 @@ ORDER BY p.name"""
 _DEPENDENTS = """\
 SELECT LOWER(REPLACE(o.type_desc, '_', ' ')), OBJECT_SCHEMA_NAME(o.object_id), o.name
 FROM sys.objects AS o
-WHERE o.schema_id <> SCHEMA_ID(N'mq') AND o.name <> CONCAT(N'mq_watch_', o.parent_object_id)
+WHERE o.schema_id NOT IN (SCHEMA_ID(N'mq'), SCHEMA_ID(N'mq_internal'))
+    AND o.name <> CONCAT(N'mq_watch_', o.parent_object_id)
     AND (EXISTS (SELECT 1 FROM sys.sql_expression_dependencies AS d
-            WHERE d.referencing_id = o.object_id AND d.referenced_schema_name = N'mq'
+            WHERE d.referencing_id = o.object_id AND d.referenced_schema_name IN (N'mq', N'mq_internal')
                 AND d.referenced_database_name IS NULL)
         OR EXISTS (SELECT 1 FROM sys.foreign_keys AS f
             WHERE f.object_id = o.object_id AND OBJECT_SCHEMA_NAME(f.referenced_object_id) = N'mq'))

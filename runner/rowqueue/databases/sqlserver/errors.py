@@ -28,7 +28,7 @@ CONFLICTS = {
     8628,  # timeout while waiting to compile
     8645,  # no memory for the query
     8651,
-    51205,  # mq.wait_for_lock: a procedure cannot raise 1205
+    51205,  # mq_internal.wait_for_lock: a procedure cannot raise 1205
 }
 # Two transactions put a message back at the same time and one rolls back: for a moment the key is taken.
 _DUPLICATES = {2601, 2627}

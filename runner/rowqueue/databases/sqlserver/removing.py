@@ -21,7 +21,7 @@ _KINDS = {
 
 
 def drop_schema(cursor: Cursor) -> None:
-    """Drop the schema mq with all its objects, and the triggers of watched tables, which would fail without it."""
+    """Drop the queue's schemas with all objects, and the triggers of watched tables, which would fail without them."""
     cursor.execute(
         "SELECT QUOTENAME(OBJECT_SCHEMA_NAME(object_id)), QUOTENAME(name) FROM sys.triggers"
         " WHERE name = CONCAT(N'mq_watch_', parent_id)"
@@ -29,17 +29,18 @@ def drop_schema(cursor: Cursor) -> None:
     for schema, trigger in cursor.fetchall():
         cursor.execute(f"DROP TRIGGER {schema}.{trigger}")
     cursor.execute(
-        "SELECT RTRIM(type), QUOTENAME(name) FROM sys.objects"
-        " WHERE schema_id = SCHEMA_ID(N'mq') AND parent_object_id = 0 ORDER BY name"
+        "SELECT RTRIM(type), CONCAT(SCHEMA_NAME(schema_id), N'.', QUOTENAME(name)) FROM sys.objects"
+        " WHERE schema_id IN (SCHEMA_ID(N'mq'), SCHEMA_ID(N'mq_internal')) AND parent_object_id = 0 ORDER BY name"
     )
     found = cursor.fetchall()
     for known, kind in _KINDS.items():
         for name in [name for code, name in found if code == known]:
-            cursor.execute(f"DROP {kind} IF EXISTS mq.{name}")
+            cursor.execute(f"DROP {kind} IF EXISTS {name}")
     cursor.execute("SELECT QUOTENAME(name) FROM sys.types WHERE is_user_defined = 1 AND schema_id = SCHEMA_ID(N'mq')")
     for (name,) in cursor.fetchall():
         cursor.execute(f"DROP TYPE mq.{name}")
     cursor.execute("DROP SCHEMA IF EXISTS mq")
+    cursor.execute("DROP SCHEMA IF EXISTS mq_internal")
 
 
 def forget_migrations(cursor: Cursor, migrations: Iterable[str]) -> None:

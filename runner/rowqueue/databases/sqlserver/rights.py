@@ -15,22 +15,25 @@ _TYPES = (
 )
 
 _OWNED = """\
-SELECT CONCAT(N'mq.', o.name, N' has another owner than schema mq, which breaks the ownership chain to the tables')
+SELECT CONCAT(SCHEMA_NAME(o.schema_id), N'.', o.name,
+    N' has another owner than schema mq, which breaks the ownership chain to the tables')
 FROM sys.objects AS o
-WHERE o.schema_id = SCHEMA_ID(N'mq') AND o.principal_id IS NOT NULL AND o.parent_object_id = 0"""
+WHERE o.schema_id IN (SCHEMA_ID(N'mq'), SCHEMA_ID(N'mq_internal'))
+    AND o.principal_id IS NOT NULL AND o.parent_object_id = 0"""
 
 # Rights that a DBA granted to other users and roles are not checked.
 _ON_SCHEMA = """\
-SELECT g.name, p.permission_name
+SELECT g.name, p.permission_name, SCHEMA_NAME(p.major_id)
 FROM sys.database_permissions AS p
 INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id
-WHERE p.class = 3 AND p.major_id = SCHEMA_ID(N'mq') AND p.state IN ('G', 'W')
+WHERE p.class = 3 AND p.major_id IN (SCHEMA_ID(N'mq'), SCHEMA_ID(N'mq_internal')) AND p.state IN ('G', 'W')
     AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_viewer', N'mq_reporter')"""
 
 _ON_OBJECTS = """\
-SELECT g.name, p.permission_name, o.name
+SELECT g.name, p.permission_name, CONCAT(SCHEMA_NAME(o.schema_id), N'.', o.name)
 FROM sys.database_permissions AS p
-INNER JOIN sys.objects AS o ON o.object_id = p.major_id AND o.schema_id = SCHEMA_ID(N'mq')
+INNER JOIN sys.objects AS o ON o.object_id = p.major_id
+    AND o.schema_id IN (SCHEMA_ID(N'mq'), SCHEMA_ID(N'mq_internal'))
 INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id
 WHERE p.class = 1 AND p.state IN ('G', 'W')
     AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_viewer', N'mq_reporter')"""
@@ -72,10 +75,11 @@ WHERE u.type = 'S' AND u.authentication_type = 1 AND u.principal_id > 4 AND SUSE
             AND r.name IN (N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_viewer')
     )
 UNION ALL
-SELECT CONCAT(N'schema mq belongs to ', USER_NAME(principal_id), N', but only dbo sees every security policy on a',
-    N' polling table: ALTER AUTHORIZATION ON SCHEMA::mq TO dbo, which drops the grants; then runner apply')
+SELECT CONCAT(N'schema ', name, N' belongs to ', USER_NAME(principal_id), N', but only dbo sees every security policy',
+    N' on a polling table: ALTER AUTHORIZATION ON SCHEMA::', name, N' TO dbo, which drops the grants;',
+    N' then runner apply')
 FROM sys.schemas
-WHERE name = N'mq' AND principal_id <> 1
+WHERE name IN (N'mq', N'mq_internal') AND principal_id <> 1
 UNION ALL
 SELECT CONCAT(N'database ', DB_NAME(), N' is TRUSTWORTHY: on the whole server, code that runs as dbo has the rights',
     N' of the login that owns the database: ALTER DATABASE ', QUOTENAME(DB_NAME()), N' SET TRUSTWORTHY OFF')
@@ -100,12 +104,12 @@ def problems(connection: Any) -> list[str]:
     procedures = contract.load().procedures.items()
     wanted = {(role, "EXECUTE", f"mq.{name}") for name, procedure in procedures for role in procedure.roles}
     wanted |= {(role, "SELECT", f"mq.{name}") for role, names in contract.load().reads.items() for name in names}
-    wanted |= {(role, "VIEW DEFINITION", "schema mq") for role in ROLES}
+    wanted |= {(role, "VIEW DEFINITION", f"schema {name}") for role in ROLES for name in ("mq", "mq_internal")}
     wanted |= {(role, "EXECUTE", f"type mq.{name}") for name, role in _TYPES}
     if reporter:
-        wanted |= {(REPORTER, "EXECUTE", "mq.send_changes"), (REPORTER, "SELECT", "mq.subscription")}
-    held = {(who, right, "schema mq") for who, right in _rows(connection, _ON_SCHEMA)}
-    held |= {(who, right, f"mq.{name}") for who, right, name in _rows(connection, _ON_OBJECTS)}
+        wanted |= {(REPORTER, "EXECUTE", "mq_internal.send_changes"), (REPORTER, "SELECT", "mq.subscription")}
+    held = {(who, right, f"schema {name}") for who, right, name in _rows(connection, _ON_SCHEMA)}
+    held |= {*_rows(connection, _ON_OBJECTS)}
     held |= {(who, right, f"type mq.{name}") for who, right, name in _rows(connection, _ON_TYPES)}
     # Other users' rights on the types are harmless: they neither show nor change data.
     too_many = sorted(row for row in held - wanted if not row[2].startswith("type"))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ..base import SqlFile
-from ..files import statements
+from ..files import commented, quoted, statements
 from ..migrations import hashed
 from .suitable import LEAST_LEVEL
 
@@ -29,10 +29,26 @@ def parts(files: Sequence[SqlFile]) -> Iterator[str]:
             yield _YOYO_ROW.format(name=file.name, hash=hashed(file.name))
         else:
             # The server stores a procedure with the whole text of its batch, so the batch is the file and nothing else.
-            yield "".join(f"{batch}\nGO\n" for batch in batches(file.text))
+            yield "".join(f"{batch}\nGO\n" for batch in batches(file.text) if batch)
+            yield f"{comment(file)}GO\n" if comment(file) else ""
         yield RECORD.replace("%s", "N'{}'").format(file.name, file.name, file.kind, file.sha256) + ";\nGO\n"
         yield "COMMIT TRANSACTION;\nGO\n"
     yield f"{FINGERPRINTS};\nGO\n"
+
+
+def comment(file: SqlFile) -> str:
+    """The batch that stores the comment of a file's object in the catalog; '' when it has none."""
+    found = commented(file)
+    if not found:
+        return ""
+    kind, name, text = found
+    level = f"N'SCHEMA', N'mq', N'{kind}', N'{name.removeprefix('mq.')}'"
+    return f"""\
+IF EXISTS (SELECT * FROM sys.fn_listextendedproperty(N'MS_Description', {level}, NULL, NULL))
+    EXEC sys.sp_updateextendedproperty N'MS_Description', N{quoted(text)}, {level};
+ELSE
+    EXEC sys.sp_addextendedproperty N'MS_Description', N{quoted(text)}, {level};
+"""
 
 
 def batches(text: str) -> Iterator[str]:
@@ -50,7 +66,7 @@ RECORD = """\
 DELETE FROM mq.installed WHERE name = %s;
 INSERT INTO mq.installed (name, kind, sha256, fingerprint, applied_at) VALUES (%s, %s, %s, NULL, SYSUTCDATETIME())"""
 
-FINGERPRINTS = "UPDATE mq.installed SET fingerprint = mq.object_fingerprint(name) WHERE kind = 'procedure'"
+FINGERPRINTS = "UPDATE mq.installed SET fingerprint = mq_internal.object_fingerprint(name) WHERE kind = 'procedure'"
 
 
 # yoyo's own tables as yoyo 9 makes them, for `yoyo apply` and `runner apply` to continue from. sqlcmd has

@@ -1,11 +1,8 @@
--- withdraw: remove one message from the batch that holds it.
--- Arguments:   p_id, p_batch_key
+-- leave_batch: remove one message from the batch that holds it.
 -- Returns:     type, attempt and reader of the claim; type is NULL when the key does not hold the message
--- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
--- Example:     SELECT * FROM mq.withdraw(17, '00000000-0000-0000-0000-000000000000');
 
-CREATE OR REPLACE FUNCTION mq.withdraw(
+CREATE OR REPLACE FUNCTION mq_internal.leave_batch(
     p_id bigint,
     p_batch_key uuid,
     OUT type text,

@@ -1,11 +1,7 @@
--- settle: complete messages: delete them, or archive them if the queue's policy is archive.
+-- complete_messages: complete messages: delete them, or archive them if the queue's policy is archive.
 -- Arguments:   p_queue (the policy), p_ids and p_attempts (parallel arrays), p_reader
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     SELECT mq.settle(mq.policy('email'), ARRAY[17], ARRAY[1], 'worker-1');
 
-CREATE OR REPLACE FUNCTION mq.settle(
+CREATE OR REPLACE FUNCTION mq_internal.complete_messages(
     p_queue mq.queue,
     p_ids bigint[],
     p_attempts smallint[],
@@ -38,16 +34,16 @@ BEGIN
         IF v_results THEN
             DELETE FROM mq.result WHERE id = ANY (p_ids);
         END IF;
-    ELSIF cardinality(p_ids) > 1 AND mq.is_run(p_ids) THEN
+    ELSIF cardinality(p_ids) > 1 AND mq_internal.is_run(p_ids) THEN
         DELETE FROM mq.message WHERE id BETWEEN p_ids[1] AND p_ids[cardinality(p_ids)];
     ELSE
         DELETE FROM mq.message WHERE id = ANY (p_ids);
     END IF;
     IF p_queue.grouped THEN
-        PERFORM mq.free_groups(p_queue.type, p_ids);
+        PERFORM mq_internal.free_groups(p_queue.type, p_ids);
     END IF;
     IF p_queue.max_active > 0 OR p_queue.group_max_active > 0 THEN
-        PERFORM mq.wake(p_queue.type);
+        PERFORM mq_internal.wake(p_queue.type);
     END IF;
 END
 $$;

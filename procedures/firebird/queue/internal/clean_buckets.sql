@@ -1,16 +1,12 @@
--- tend_groups: unblock stuck groups for some seconds after a change of limits per group.
--- Arguments:   p_type
--- Returns:     nothing
--- Errors:      none
+-- clean_buckets: unblock stuck groups for some seconds after a change of limits per group.
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_tend_groups('invoice');
 --
 -- The first claim of each second calls this before it takes messages: until the claim ends, its messages are in no batch
 -- and would look stuck.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_tend_groups (
+CREATE OR ALTER PROCEDURE imq_clean_buckets (
     p_type mq_name
 )
 AS
@@ -21,7 +17,7 @@ DECLARE v_repaired integer;
 BEGIN
     SELECT changed_at FROM mq_queue WHERE type = :p_type INTO v_changed_at;
     IF (mq_utc_now() BETWEEN v_changed_at AND DATEADD(c_seconds SECOND TO v_changed_at)) THEN
-        EXECUTE PROCEDURE mq_mend_groups(p_type) RETURNING_VALUES v_repaired;
+        EXECUTE PROCEDURE imq_unblock_groups(p_type) RETURNING_VALUES v_repaired;
 END^
 
 SET TERM ; ^

@@ -1,13 +1,9 @@
--- loosen_groups: make groups claimable after a change of limits per group: issue tickets, and end waits for tokens.
--- Arguments:   p_type
--- Returns:     nothing
--- Errors:      none
+-- rebuild_groups: make groups claimable after a change of limits per group: issue tickets, and end waits for tokens.
 -- Transaction: joins the caller's; skips messages that a claim is promoting
--- Example:     EXECUTE PROCEDURE mq_loosen_groups('invoice');
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_loosen_groups (
+CREATE OR ALTER PROCEDURE imq_rebuild_groups (
     p_type mq_name
 )
 AS
@@ -16,7 +12,7 @@ DECLARE v_id bigint;
 DECLARE v_last mq_name;
 BEGIN
     -- A claim that began with the old limits may be dropping tickets at this moment: claims of the next seconds repair
-    -- this, see tend_groups.
+    -- this, see clean_buckets.
     UPDATE mq_queue SET changed_at = mq_utc_now() WHERE type = :p_type;
     FOR SELECT l.group_key, l.id
         FROM mq_group_lock AS l
@@ -32,10 +28,10 @@ BEGIN
                 v_id = NULL;
         END
         IF (v_group_key IS DISTINCT FROM v_last) THEN
-            EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
+            EXECUTE PROCEDURE imq_issue_tickets(p_type, v_group_key);
         v_last = v_group_key;
     END
-    EXECUTE PROCEDURE mq_lower_mark(p_type);
+    EXECUTE PROCEDURE imq_lower_mark(p_type);
 END^
 
 SET TERM ; ^

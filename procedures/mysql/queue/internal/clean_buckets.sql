@@ -1,18 +1,14 @@
--- tend_groups: clean up the token buckets of groups, and unblock stuck groups for some seconds after a change of limits.
--- Arguments:   p_type, p_now
--- Returns:     nothing
--- Errors:      none
+-- clean_buckets: clean up the token buckets of groups, and unblock stuck groups for some seconds after a change of limits.
 -- Transaction: joins the caller's; skips groups that other claims have locked
--- Example:     CALL mq_tend_groups('email', UTC_TIMESTAMP(6));
 --
 -- A group without a bucket has all its tokens. A bucket whose full_at is more than one period ahead was written before the
 -- clock was set back: its messages would wait too long for a token.
 
-DROP PROCEDURE IF EXISTS mq_tend_groups;
+DROP PROCEDURE IF EXISTS imq_clean_buckets;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_tend_groups(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_clean_buckets(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_now datetime(6)
 )
@@ -52,7 +48,7 @@ BEGIN
         SET b.full_at = v_latest
         WHERE b.full_at > v_latest;
         IF ROW_COUNT() > 0 THEN
-            CALL mq_hurry_groups(p_type);
+            CALL imq_hurry_groups(p_type);
         END IF;
     END IF;
 END//

@@ -1,14 +1,10 @@
--- loosen_groups: make groups claimable after a change of limits per group, as far as the new limits allow.
--- Arguments:   p_type
--- Returns:     nothing
--- Errors:      none
+-- rebuild_groups: make groups claimable after a change of limits per group, as far as the new limits allow.
 -- Transaction: joins the caller's; never waits
--- Example:     SELECT mq.loosen_groups('invoice');
 --
 -- A claim that began with the old limits may be dropping tickets at this moment. Because of changed_at, claims of the
 -- next seconds search for stuck groups (see pick).
 
-CREATE OR REPLACE FUNCTION mq.loosen_groups(
+CREATE OR REPLACE FUNCTION mq_internal.rebuild_groups(
     p_type text
 ) RETURNS void
 LANGUAGE plpgsql
@@ -31,6 +27,6 @@ BEGIN
         WHERE l.type = p_type AND d.run_at > v_now AND d.error IS NULL
         FOR UPDATE OF d SKIP LOCKED
     ));
-    PERFORM mq.issue_tickets(p_type, ARRAY(SELECT DISTINCT group_key FROM mq.group_lock WHERE type = p_type));
+    PERFORM mq_internal.issue_tickets(p_type, ARRAY(SELECT DISTINCT group_key FROM mq.group_lock WHERE type = p_type));
 END
 $$;

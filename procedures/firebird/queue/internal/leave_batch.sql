@@ -1,15 +1,12 @@
--- withdraw: remove one message from the batch that holds it.
--- Arguments:   p_id, p_batch_key
+-- leave_batch: remove one message from the batch that holds it.
 -- Returns:     type, attempt and reader of the claim; NULL when the key does not hold the message
--- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
--- Example:     EXECUTE PROCEDURE mq_withdraw(17, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
 --
 -- Firebird 5.0 and later use withdraw.5.sql instead.
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_withdraw (
+CREATE OR ALTER PROCEDURE imq_leave_batch (
     p_id bigint,
     p_batch_key mq_argument
 )
@@ -22,7 +19,7 @@ AS
 DECLARE v_found integer;
 DECLARE v_id bigint;
 BEGIN
-    EXECUTE PROCEDURE mq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
+    EXECUTE PROCEDURE imq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
     IF (v_found = 1) THEN
         SELECT type, reader, id, attempt FROM mq_batch WHERE batch_key = :p_batch_key INTO type, reader, v_id, attempt;
     IF (v_found = 1 AND v_id IS NULL) THEN

@@ -1,11 +1,7 @@
--- mend_groups: unblock groups that are stuck. There should be none.
--- Arguments:   p_type
+-- unblock_groups: unblock groups that are stuck. There should be none.
 -- Returns:     how many groups, at most 1,000
--- Errors:      50001 wrong_isolation
--- Transaction: joins the caller's
--- Example:     SELECT mq.mend_groups('invoice');
 
-CREATE OR REPLACE FUNCTION mq.mend_groups(
+CREATE OR REPLACE FUNCTION mq_internal.unblock_groups(
     p_type text
 ) RETURNS integer
 LANGUAGE plpgsql
@@ -13,17 +9,17 @@ AS $$
 DECLARE
     v_groups text[];
 BEGIN
-    IF NOT (mq.policy(p_type)).grouped THEN
+    IF NOT (mq_internal.policy(p_type)).grouped THEN
         RETURN 0;
     END IF;
-    PERFORM mq.require_read_committed();
-    v_groups := ARRAY(SELECT * FROM mq.stuck_groups(p_type, 1000));
+    PERFORM mq_internal.require_read_committed();
+    v_groups := ARRAY(SELECT * FROM mq_internal.stuck_groups(p_type, 1000));
     -- Groups that were unblocked in the meantime are not harmed: the lock row of an active first message stays.
     DELETE FROM mq.group_lock AS l
     WHERE l.type = p_type AND l.group_key = ANY (v_groups)
         AND NOT EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type AND l.id = ANY (b.ids))
         AND NOT EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = l.id);
-    PERFORM mq.issue_tickets(p_type, v_groups);
+    PERFORM mq_internal.issue_tickets(p_type, v_groups);
     RETURN cardinality(v_groups);
 END
 $$;

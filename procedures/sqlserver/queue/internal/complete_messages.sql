@@ -1,11 +1,8 @@
--- settle: complete messages: delete them, or archive them if the queue's policy is archive.
+-- complete_messages: complete messages: delete them, or archive them if the queue's policy is archive.
 -- Arguments:   @key (the batch, whose messages are in mq.claimed), @id (one message; NULL: all), @type, @reader
 -- Returns:     @count: how many messages
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXEC mq.settle @key, NULL, N'email', N'worker-1', @count OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.settle
+CREATE OR ALTER PROCEDURE mq_internal.complete_messages
     @key uniqueidentifier,
     @id bigint,
     @type nvarchar(400),
@@ -18,7 +15,7 @@ BEGIN
     DECLARE @ordered bit, @grouped bit, @on_complete varchar(7);
     DECLARE @done mq.items;
     DECLARE @keys TABLE (id bigint NOT NULL PRIMARY KEY);
-    SELECT @ordered = ordered, @grouped = grouped, @on_complete = on_complete FROM mq.policy(@type);
+    SELECT @ordered = ordered, @grouped = grouped, @on_complete = on_complete FROM mq_internal.policy(@type);
     SET @count = 0;
     WHILE @took > 0
     BEGIN
@@ -46,13 +43,13 @@ BEGIN
                 INNER JOIN mq.message AS m ON m.id = d.id
                 LEFT JOIN mq.result AS k ON k.id = d.id
                 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-                EXEC mq.forget_results @done;
+                EXEC mq_internal.forget_results @done;
             END;
             IF @ordered = 1
-                EXEC mq.free_groups @type, @done;
+                EXEC mq_internal.free_groups @type, @done;
             ELSE IF @grouped = 1
-                EXEC mq.issue_tickets @type, @done, 1;
-            EXEC mq.delete_messages @done;
+                EXEC mq_internal.issue_tickets @type, @done, 1;
+            EXEC mq_internal.delete_messages @done;
         END;
         IF @took < @step
             SET @took = 0;

@@ -1,11 +1,8 @@
--- withdraw: lock the batch that holds one message.
--- Arguments:   @id, @key
+-- leave_batch: lock the batch that holds one message.
 -- Returns:     @type (NULL when the key does not hold the message), @attempt, @reader
--- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
--- Example:     EXEC mq.withdraw 17, @key, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
 
-CREATE OR ALTER PROCEDURE mq.withdraw
+CREATE OR ALTER PROCEDURE mq_internal.leave_batch
     @id bigint,
     @key uniqueidentifier,
     @type nvarchar(400) OUTPUT,
@@ -26,7 +23,7 @@ BEGIN
         RETURN;
     SET @type = @locked;
     IF @counted = 1 OR @in_groups = 1
-        EXEC mq.free_places @type, @key, @id, @counted, @in_groups;
+        EXEC mq_internal.free_places @type, @key, @id, @counted, @in_groups;
     IF NOT EXISTS (SELECT * FROM mq.claimed WHERE batch_key = @key AND id <> @id)
         DELETE FROM mq.batch WHERE batch_key = @key;
 END;

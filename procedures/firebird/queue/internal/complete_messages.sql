@@ -1,10 +1,6 @@
--- settle: complete a message: delete it, or archive it if the queue's policy is archive.
+-- complete_messages: complete a message: delete it, or archive it if the queue's policy is archive.
 -- Arguments:   p_id, p_attempt, p_reader, p_on_complete and p_grouped (the policy), p_done_at (one time for the whole
 --              batch)
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     EXECUTE PROCEDURE mq_settle(17, 1, 'worker-1', 'delete', 0, mq_utc_now());
 --
 -- The caller has removed the message from mq_ready or from its batch. A transaction that had removed it before may still be
 -- rolling back, and undoes its changes one by one: for a moment the position is free, but the message is still locked and
@@ -14,7 +10,7 @@
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_settle (
+CREATE OR ALTER PROCEDURE imq_complete_messages (
     p_id bigint,
     p_attempt smallint,
     p_reader mq_name,
@@ -62,7 +58,7 @@ BEGIN
     IF (v_dedup_key IS NOT NULL) THEN
         DELETE FROM mq_dedup WHERE type = :v_type AND dedup_key = :v_dedup_key;
     IF (p_grouped = 1) THEN
-        EXECUTE PROCEDURE mq_free_groups(v_type, v_group_key, p_id);
+        EXECUTE PROCEDURE imq_free_groups(v_type, v_group_key, p_id);
 END^
 
 SET TERM ; ^

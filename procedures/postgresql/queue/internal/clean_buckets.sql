@@ -1,15 +1,12 @@
--- tend_groups: clean up the token buckets of groups, and unblock stuck groups for some seconds after a change of limits.
+-- clean_buckets: clean up the token buckets of groups, and unblock stuck groups for some seconds after a change of limits.
 -- Arguments:   p_queue (the policy, with limits per group)
--- Returns:     nothing
--- Errors:      50001 wrong_isolation
 -- Transaction: joins the caller's; skips rows that others have locked
--- Example:     SELECT mq.tend_groups(mq.policy('invoice'));
 --
 -- The first claim of each second calls this. A full bucket is the same as no bucket, so it is deleted. A bucket whose
 -- full_at is more than one period ahead was written before the clock was set back: it starts to fill now. The message that
 -- waits for its token becomes due, so a claim computes the new time of the token.
 
-CREATE OR REPLACE FUNCTION mq.tend_groups(
+CREATE OR REPLACE FUNCTION mq_internal.clean_buckets(
     p_queue mq.queue
 ) RETURNS void
 LANGUAGE plpgsql
@@ -27,7 +24,7 @@ DECLARE
     v_latest timestamptz := v_now + make_interval(secs => p_queue.group_rate_seconds);
 BEGIN
     IF v_now BETWEEN p_queue.changed_at AND p_queue.changed_at + c_mend THEN
-        PERFORM mq.mend_groups(p_queue.type);
+        PERFORM mq_internal.unblock_groups(p_queue.type);
     END IF;
     DELETE FROM mq.bucket
     WHERE ctid = ANY (ARRAY(

@@ -1,15 +1,12 @@
--- lost_index: raise the error that contains the CREATE INDEX which a polling table needs again.
--- Arguments:   p_table (as mq_polled_settings returns it)
--- Returns:     nothing
--- Errors:      50006 unsuitable_table, with the statement to run
+-- missing_index: raise the error that contains the CREATE INDEX which a polling table needs again.
+-- Arguments:   p_table (as imq_polled_settings returns it)
 -- Transaction: reads the catalog only
--- Example:     CALL mq_lost_index(v_table);
 
-DROP PROCEDURE IF EXISTS mq_lost_index;
+DROP PROCEDURE IF EXISTS imq_missing_index;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_lost_index(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_missing_index(
     IN p_table longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY INVOKER
@@ -39,10 +36,10 @@ BEGIN
     WHERE s.table_schema = v_of_schema AND s.table_name = v_of_table
         AND CAST(CONVERT(s.index_name USING utf8mb4) AS binary) = CAST(v_claim_index AS binary);
     IF v_claim_index IS NOT NULL AND v_there = 0 THEN
-        CALL mq_raise_error('unsuitable_table', CONCAT('needs: CREATE INDEX `', LEFT(v_claim_index, 30), '` ON ',
+        CALL imq_raise_error('unsuitable_table', CONCAT('needs: CREATE INDEX `', LEFT(v_claim_index, 30), '` ON ',
             LEFT(v_label, 40), ' (', v_columns, ')'));
     END IF;
-    CALL mq_raise_error('unsuitable_table', CONCAT('needs: CREATE UNIQUE INDEX `', LEFT(v_key_index, 30), '` ON ',
+    CALL imq_raise_error('unsuitable_table', CONCAT('needs: CREATE UNIQUE INDEX `', LEFT(v_key_index, 30), '` ON ',
         LEFT(v_label, 40), ' (', v_keys, ')'));
 END//
 

@@ -1,11 +1,7 @@
--- loosen_groups: make groups claimable after limits per group were raised or removed.
--- Arguments:   @type
--- Returns:     nothing
--- Errors:      none
+-- rebuild_groups: make groups claimable after limits per group were raised or removed.
 -- Transaction: joins the caller's, which is READ COMMITTED
--- Example:     EXEC mq.loosen_groups N'invoice';
 
-CREATE OR ALTER PROCEDURE mq.loosen_groups
+CREATE OR ALTER PROCEDURE mq_internal.rebuild_groups
     @type nvarchar(400)
 AS
 BEGIN
@@ -42,7 +38,7 @@ BEGIN
         BEGIN
             SELECT @group_key = MAX(group_key) FROM @first;
             INSERT INTO @heads (id, attempts) SELECT id, 0 FROM @first WHERE id IS NOT NULL;
-            EXEC mq.issue_tickets @type, @heads, 1;
+            EXEC mq_internal.issue_tickets @type, @heads, 1;
         END;
     END;
     -- Messages that wait for a token of their group become due now.

@@ -1,13 +1,10 @@
--- mend_groups: unblock groups that are stuck. There should be none.
--- Arguments:   p_type
+-- unblock_groups: unblock groups that are stuck. There should be none.
 -- Returns:     repaired: how many groups, at most 1,000
--- Errors:      none
 -- Transaction: joins the caller's, which is NO WAIT
--- Example:     EXECUTE PROCEDURE mq_mend_groups('invoice') RETURNING_VALUES v_repaired;
 
 SET TERM ^ ;
 
-CREATE OR ALTER PROCEDURE mq_mend_groups (
+CREATE OR ALTER PROCEDURE imq_unblock_groups (
     p_type mq_name
 )
 RETURNS (
@@ -18,14 +15,14 @@ DECLARE v_grouped smallint;
 DECLARE v_group_key mq_name;
 BEGIN
     repaired = 0;
-    SELECT grouped FROM mq_policy(:p_type) INTO v_grouped;
+    SELECT grouped FROM imq_policy(:p_type) INTO v_grouped;
     IF (v_grouped = 1) THEN
-        FOR SELECT group_key FROM mq_stuck_groups(:p_type, 1000) INTO v_group_key DO
+        FOR SELECT group_key FROM imq_stuck_groups(:p_type, 1000) INTO v_group_key DO
         BEGIN
             DELETE FROM mq_group_lock AS l
-            WHERE l.type = :p_type AND l.group_key = :v_group_key AND mq_is_active(:p_type, l.id) = 0
+            WHERE l.type = :p_type AND l.group_key = :v_group_key AND imq_is_active(:p_type, l.id) = 0
                 AND NOT EXISTS (SELECT * FROM mq_delayed AS d WHERE d.id = l.id);
-            EXECUTE PROCEDURE mq_issue_tickets(p_type, v_group_key);
+            EXECUTE PROCEDURE imq_issue_tickets(p_type, v_group_key);
             repaired = repaired + 1;
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
                 -- The message is active after all.
@@ -33,8 +30,8 @@ BEGIN
         END
     IF (repaired > 0) THEN
     BEGIN
-        EXECUTE PROCEDURE mq_lower_mark(p_type);
-        EXECUTE PROCEDURE mq_wake(p_type);
+        EXECUTE PROCEDURE imq_lower_mark(p_type);
+        EXECUTE PROCEDURE imq_wake(p_type);
     END
 END^
 

@@ -1,15 +1,11 @@
--- settle: complete messages: delete them, or archive them if the queue's policy is archive.
+-- complete_messages: complete messages: delete them, or archive them if the queue's policy is archive.
 -- Arguments:   p_type, p_on_complete and p_grouped (the policy), p_items (a JSON array of [id, attempt]), p_reader
--- Returns:     nothing
--- Errors:      none
--- Transaction: joins the caller's
--- Example:     CALL mq_settle('email', 'delete', 0, '[[17,1]]', 'worker-1');
 
-DROP PROCEDURE IF EXISTS mq_settle;
+DROP PROCEDURE IF EXISTS imq_complete_messages;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_settle(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_complete_messages(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_on_complete varchar(7) CHARACTER SET ascii,
     IN p_grouped tinyint,
@@ -28,12 +24,12 @@ BEGIN
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt smallint PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         LEFT JOIN mq_result AS k FORCE INDEX (PRIMARY) ON k.id = j.id;
-        CALL mq_delete_results(p_items);
+        CALL imq_delete_results(p_items);
     END IF;
     IF p_grouped THEN
-        CALL mq_free_groups(p_type, p_items);
+        CALL imq_free_groups(p_type, p_items);
     END IF;
-    CALL mq_delete_messages(p_items);
+    CALL imq_delete_messages(p_items);
 END//
 
 DELIMITER ;

@@ -1,15 +1,12 @@
--- withdraw: remove one message from the batch that holds it.
--- Arguments:   p_id, p_batch_key
+-- leave_batch: remove one message from the batch that holds it.
 -- Returns:     p_type, p_attempt and p_reader of the claim; p_type is NULL when the key does not hold the message
--- Errors:      none
 -- Transaction: joins the caller's; calls for the same batch wait for each other
--- Example:     CALL mq_withdraw(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', @type, @attempt, @reader);
 
-DROP PROCEDURE IF EXISTS mq_withdraw;
+DROP PROCEDURE IF EXISTS imq_leave_batch;
 
 DELIMITER //
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_withdraw(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_leave_batch(
     IN p_id bigint,
     IN p_batch_key longtext CHARACTER SET utf8mb4,
     OUT p_type varchar(200) CHARACTER SET utf8mb4,

@@ -1,14 +1,10 @@
--- tend_groups: delete freed places and full buckets of groups, and unblock stuck groups for some seconds after a change of
+-- clean_buckets: delete freed places and full buckets of groups, and unblock stuck groups for some seconds after a change of
 --              limits.
--- Arguments:   @type
--- Returns:     nothing
--- Errors:      none
 -- Transaction: joins the caller's, which is READ COMMITTED; skips groups that other claims have locked
--- Example:     EXEC mq.tend_groups N'invoice';
 --
 -- The first claim of each second calls this.
 
-CREATE OR ALTER PROCEDURE mq.tend_groups
+CREATE OR ALTER PROCEDURE mq_internal.clean_buckets
     @type nvarchar(400)
 AS
 BEGIN
@@ -22,9 +18,9 @@ BEGIN
     DECLARE @stuck mq.items;
     IF EXISTS (SELECT * FROM mq.queue WHERE type = @type AND changed_at BETWEEN DATEADD(SECOND, -@mend, @now) AND @now)
     BEGIN
-        INSERT INTO @stuck (id, attempts) SELECT TOP (1000) id, 0 FROM mq.stuck_groups(@type) ORDER BY id;
+        INSERT INTO @stuck (id, attempts) SELECT TOP (1000) id, 0 FROM mq_internal.stuck_groups(@type) ORDER BY id;
         IF @@ROWCOUNT > 0
-            EXEC mq.issue_tickets @type, @stuck, 0;
+            EXEC mq_internal.issue_tickets @type, @stuck, 0;
     END;
     INSERT INTO @groups (group_key)
     SELECT u.group_key
@@ -50,11 +46,11 @@ BEGIN
     BEGIN
         SET @n = @n + 1;
         SELECT @group_key = group_key FROM @groups WHERE n = @n;
-        SET @resource = mq.lock_name('group', @type, @group_key);
+        SET @resource = mq_internal.lock_name('group', @type, @group_key);
         EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = 0;
         IF @got < 0
             CONTINUE;
-        EXEC mq.forget_freed @type, @group_key, @changed OUTPUT;
+        EXEC mq_internal.forget_freed @type, @group_key, @changed OUTPUT;
         DELETE b
         FROM mq.bucket AS b WITH (ROWLOCK, FORCESEEK, INDEX (bucket_pk))
         WHERE b.type = @type AND b.group_key = @group_key AND b.full_at <= @now;
