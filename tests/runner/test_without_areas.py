@@ -223,7 +223,7 @@ def test_functions_of_applications_say_what_is_not_installed(server: Server, par
         assert rowqueue.send(connection, "sent", "body").created
 
 
-def test_a_user_with_a_role_is_told_what_is_not_installed(server: Server, core: Database) -> None:
+def test_an_error_for_a_user_with_a_role_says_what_is_not_installed(server: Server, core: Database) -> None:
     asked = requests.publish("t", "body")
     with (
         server.login(core.url, f"sender_{server.name[0]}", "mq_producer") as url,

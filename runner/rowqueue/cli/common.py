@@ -105,7 +105,7 @@ def listed(session: Session, procedure: str, *arguments: Any) -> list[Row]:
     """The rows of a call that lists; none if its area is not installed, and stderr then says how to add it."""
     try:
         return session.call(procedure, *arguments)
-    except (AreaMissing, Forbidden):  # MySQL and MariaDB say of what does not exist that the user may not call it
+    except (AreaMissing, Forbidden):  # some servers refuse a call of what does not exist
         if not (absent := _absent(session, procedure)):
             raise
     print(f"runner: {how_to_add(absent)}", file=sys.stderr)
