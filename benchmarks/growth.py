@@ -204,7 +204,7 @@ def make_ready(client: Client) -> None:
 
 POLICY = (
     "lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,"
-    " rate_seconds, group_max_active, group_rate, group_rate_seconds, paused"
+    " rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair"
 )
 
 
@@ -236,6 +236,37 @@ def grow_groups(client: Client, count: int) -> None:
     client.run(
         f"INSERT INTO {mq}grouped (type, group_key, id, attempts) SELECT type, group_key, id, 0 FROM {mq}message"
     )
+
+
+def grow_fair(client: Client, count: int) -> None:
+    """A fair queue with `count` groups of one message."""
+    mq = client.prefix
+    send(client, count)
+    client.run(f"UPDATE {mq}message SET group_key = {client.joined.format('customer-', 'id')}")
+    client.call("set_queue", TYPE, *[None] * 14, 1)
+
+
+def grow_blocked(client: Client, count: int) -> None:
+    """An ordered queue with `count` groups of two messages, of which each has an active one, and then a backlog of
+    other groups."""
+    mq = client.prefix
+    client.call("set_queue", TYPE, None, None, None, None, None, 1)
+    send(client, -(-2 * count // READY) * READY + READY)
+    [(first, last)] = client.run(f"SELECT MIN(id), MAX(id) FROM {mq}message")
+    client.run(f"DELETE FROM {mq}grouped")
+    own = client.joined.format("customer-", "id")
+    shared = client.joined.format("blocked-", f"MOD(id, {count})")
+    client.run(f"UPDATE {mq}message SET group_key = CASE WHEN id > {last - READY} THEN {own} ELSE {shared} END")
+    client.run(
+        f"INSERT INTO {mq}grouped (type, group_key, id, attempts) SELECT type, group_key, id, 0 FROM {mq}message"
+        f" WHERE id < {first + 2 * count} OR id > {last - READY}"
+    )
+    gone = f"id >= {first + 2 * count} AND id <= {last - READY}"
+    client.run(f"DELETE FROM {mq}ready WHERE type = '{TYPE}' AND {gone}")
+    client.run(f"DELETE FROM {mq}message WHERE {gone}")
+    blocked = 0
+    while blocked < count:
+        blocked += len(client.call("claim_batch", TYPE, min(250, count - blocked), "bench", 3_600))
 
 
 def grow_priorities(client: Client, count: int) -> None:
@@ -341,10 +372,15 @@ def measure(run: Run, name: str) -> None:
 
 
 def measure_order(run: Run) -> None:
-    """An ordered queue with as many groups as messages, compared with an unordered one."""
+    """An ordered queue and a fair one with as many groups as messages, compared with an unordered one."""
     count = run.size(100_000)
+    _compare(run, f"an ordered queue, {count:,} groups of 1** compared with an unordered one", count, grow_groups)
+    _compare(run, f"a fair queue, {count:,} groups of 1** compared with an unordered one", count, grow_fair)
+
+
+def _compare(run: Run, title: str, count: int, grow: Callable[[Client, int], None]) -> None:
     plain = Growth(count, count, send)
-    ordered = Growth(count, count, grow_groups)
+    ordered = Growth(count, count, grow)
     clocks: dict[str, tuple[Clock, Clock]] = {}
     for _ in range(run.bench.repeat):
         for place, growth in enumerate((plain, ordered)):
@@ -359,13 +395,36 @@ def measure_order(run: Run) -> None:
                     clock.process = client.process() if run.local else None
                     with clock.running(count):
                         send(client, count)
-    print(f"| **an ordered queue, {count:,} groups of 1** compared with an unordered one | | | | | |")
+    print(f"| **{title} | | | | | |")
     for name, (few, many) in clocks.items():
         rates = [1 / statistics.median(clock.wall) for clock in (few, many)]
         ratio = statistics.median(a / b for a, b in zip(few.wall, many.wall, strict=True))
         cpu = [statistics.median(clock.cpu) for clock in (few, many)]
         used = f"{cpu[0] / cpu[1]:.2f}" if cpu[1] else ""
         print(f"| `{name}` | {rates[1]:,.0f}/s | {rates[0]:,.0f}/s | {ratio:.2f} | {used} | ≥ 0.5 |", flush=True)
+
+
+def measure_blocked(run: Run) -> None:
+    """The backlog of an ordered queue behind groups that all have an active message, compared with few such groups."""
+    count = run.size(100_000)
+    clocks: dict[str, tuple[Clock, Clock]] = {}
+    for _ in range(run.bench.repeat):
+        for name, work in (("take_batch", lines.take), ("finish_batch", lines.finish)):
+            for place, groups in enumerate((100, count)):
+                with run.filled(Growth(groups, groups, grow_blocked), groups) as client:
+                    clock = clocks.setdefault(name, (Clock(None), Clock(None)))[place]
+                    clock.process = client.process() if run.local else None
+                    with clock.running(READY):
+                        done = work(client, lines.BATCH)
+                    assert done == READY, f"{done} of {READY}"
+    print(f"| **a backlog of {READY:,} behind {count:,} blocked groups** compared with 100 | | | | | |")
+    for name, (few, many) in clocks.items():
+        wall = [statistics.median(clock.wall) for clock in (few, many)]
+        cpu = [statistics.median(clock.cpu) for clock in (few, many)]
+        show(f"`{name}` of {lines.BATCH}, per message", *wall, cpu[1] / cpu[0] if cpu[0] else None)
+
+
+APART = {"order": measure_order, "blocked": measure_blocked}
 
 
 def main() -> None:
@@ -377,7 +436,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="a factor for the large numbers, such as 0.1")
     parser.add_argument("--repeat", type=int, default=3, help="the number of rounds with few and many")
     parser.add_argument("--stale", action="store_true", help="use the statistics of empty tables")
-    parser.add_argument("--only", choices=[*GROWTHS, "order"], action="append", help="these only")
+    parser.add_argument("--only", choices=[*GROWTHS, *APART], action="append", help="these only")
     options = parser.parse_args()
     server = servers.external(options.database) if options.database else servers.make(options.server)
     [kind] = [k for k in KINDS if servers.product(server.name) in k.products]
@@ -387,9 +446,9 @@ def main() -> None:
         with run.bench.connect(server.url) as client:
             print(f"{client.describe()}, {os.cpu_count()} processors\n")
         print("| call | many | few | ratio | of the server's processor time | target |\n" + "| --- " * 6 + "|")
-        for name in options.only or [*GROWTHS, "order"]:
-            if name == "order":
-                measure_order(run)
+        for name in options.only or [*GROWTHS, *APART]:
+            if name in APART:
+                APART[name](run)
             else:
                 measure(run, name)
     finally:

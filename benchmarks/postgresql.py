@@ -93,7 +93,7 @@ class Client(lines.Client):
 
     def empty(self) -> None:
         self._connection.execute(
-            "TRUNCATE wide, mq.message, mq.ready, mq.delayed, mq.batch, mq.mark, mq.ring, mq.ring_type", prepare=False
+            "TRUNCATE wide, mq.message, mq.ready, mq.delayed, mq.batch, mq.mark, mq.ring", prepare=False
         )
 
     def call(self, procedure: str, *arguments: Any) -> Rows:

@@ -414,6 +414,7 @@ def prepare(server: servers.Server, url: str, engine: str) -> None:
     """Queues, a schedule and the watched table."""
     session = open_database(url).connect("soak")
     session.call("set_queue", "ordered", None, None, 1, 5, None, 1)
+    session.call("set_queue", "ring", *[None] * 13, 1)
     session.call("set_queue", "archived", None, None, None, None, "archive")
     session.call("set_schedule", "tick", "plain", "* * * * *", "0 of the schedule")
     with server.client(url) as connection:

@@ -72,6 +72,8 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("publish", ["orders.eu.paid", '{"order":17}']),
     ("list_bindings", ["orders.eu.paid"]),
     ("unbind_topic", ["orders.*.paid", "invoice"]),
+    ("set_group", ["invoice", "customer-7", 3]),
+    ("set_queue", ["crawl", *[N] * 13, 1]),
     ("send_batch", ["crawl", "https://a.example/\nhttps://b.example/"]),
     ("claim_wraparound", ["crawl", 1, "worker-1"]),
     ("report_consumer", ["worker-1", "email", 120, 3, 0, 9500, N, N, N, 10]),

@@ -114,6 +114,16 @@ class Queue:
         self.call("set_queue", ordered=1)
         return self
 
+    def ring(self) -> "Queue":
+        """The same queue, now declared a ring."""
+        self.call("set_queue", ring=1)
+        return self
+
+    def fair(self) -> "Queue":
+        """The same queue, now fair."""
+        self.call("set_queue", fair=1)
+        return self
+
     def rows(self, columns: str = "*") -> list[Row]:
         """Every message of the queue with its state, by id."""
         return self.sql(f"SELECT {columns} FROM {self.can.view} WHERE type = %s ORDER BY id", self.name)
@@ -288,7 +298,10 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
     names = [a.name for a in CONTRACT.procedures[procedure].arguments if not a.optional]
     values: dict[str, Any] = {"type": queue.name, "body": "b", "bodies": "b", "state": "N", "before": LONG_AGO}
     values |= {"name": queue.name, "key_columns": "id", "sync_column": "sync", "consumer": "reader", "position": 0}
+    values["group_key"] = "g"
     values |= {"reader": "me", "topic": "a.b", "pattern": f"a.{queue.name}.#", "result": "r"}
+    if procedure == "claim_wraparound":
+        queue.ring()
     if procedure == "subscribe":
         names.append("type")  # or a topic
     values["cron"] = "@yearly"

@@ -14,6 +14,12 @@ from rowqueue.databases import Row, Session, open_database
 from servers import Server
 
 
+@pytest.fixture
+def q(q: Queue) -> Queue:
+    """A ring."""
+    return q.ring()
+
+
 def visit(q: Queue, size: int, reader: str = "me", **options: int) -> list[int]:
     """Claim round-robin and fail the whole batch, to be retried at once."""
     rows = q.call("claim_wraparound", size, reader, **options)
@@ -131,9 +137,12 @@ def test_claim_wraparound_rescues_expired_claims_on_the_way(q: Queue) -> None:
     assert (row["id"], row["attempt"]) == (id, 2)
 
 
-def test_claim_wraparound_is_refused_on_an_ordered_queue(q: Queue) -> None:
-    q.ordered().send()
-    with q.refused("queue_is_ordered", q.name):
+@pytest.mark.parametrize("settings", [{}, {"ordered": 1}, {"fair": 1}, {"group_max_active": 1}], ids=str)
+def test_claim_wraparound_of_a_queue_that_is_no_ring_says_how_to_declare_it(q: Queue, settings: dict[str, int]) -> None:
+    q = q.named(f"{q.name}.other")
+    q.call("set_queue", **settings)
+    q.send(group_key="g")
+    with q.refused("queue_is_ordered", q.name, "is not a ring", "set_queue", "ring"):
         q.call("claim_wraparound")
 
 
@@ -266,6 +275,7 @@ def test_claim_wraparound_keeps_its_position_after_a_server_restart(private_serv
     database = open_database(url)
     install.apply(database)
     session = database.connect("before")
+    call(session, "set_queue", "crawl", ring=1)
     call(session, "send_batch", "crawl", "a\nb\nc\nd")
     [*_, last] = rows = call(session, "claim_wraparound", "crawl", 2, "me")
     call(session, "release_batch", rows[0]["batch_key"])

@@ -118,7 +118,7 @@ OBJECTS = [  # not `claimed`, which only some have
     *("message_state", "message_overview", "message", "ready", "delayed", "batch", "dead", "grouped"),
     "group_lock",
     *("archive", "result", "queue", "polled", "polled_batch", "polled_row", "feed", "consumer", "report"),
-    *("schedule", "mark"),
+    *("schedule", "mark", "queue_group"),
 ]
 
 

@@ -92,7 +92,7 @@ def test_every_name_and_key_is_stored_unchanged(q: Queue, connect: Callable[...,
 def test_every_procedure_takes_a_hostile_type(q: Queue, text: str) -> None:
     skip_blank_endings(q, text)
     each = q.named(f"{q.name} {text}")
-    assert each.call("set_queue", on_complete="archive")[0]["type"] == each.name
+    assert each.call("set_queue", on_complete="archive", ring=1)[0]["type"] == each.name
     assert [each.count("pause"), each.count("resume")] == [1, 1]
     id = each.call("send", "b")[0]["id"]
     assert each.call("wait_for_message")[0]["ready"] == 1
@@ -239,7 +239,7 @@ def test_names_of_200_characters_are_taken_whole(q: Queue, name: str) -> None:
     [row] = q.claim(1, reader=name)
     assert (row["id"], row["group_key"], row["dedup_key"], row["source"]) == (sent["id"], name, name, name)
     assert q.row(sent["id"])["reader"] == name
-    each = q.named(name)
+    each = q.named(name).ring()
     [of_name] = each.call("send", "b")
     assert each.call("wait_for_message")[0]["ready"] == 1
     assert ids(each.call("claim_wraparound", 10, name)) == [of_name["id"]]

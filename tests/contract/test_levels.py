@@ -113,6 +113,9 @@ def test_set_queue_changes_orders_and_groups_only_where_it_sees_all_messages(q: 
             with refused("wrong_isolation"), snapshot(other):
                 q.send()
                 other.call("set_queue", **{name: 1})
+        with refused("wrong_isolation"), snapshot(other):
+            q.send()
+            other.call("set_group", "g", max_active=1)
     q.call("set_queue", max_attempts=3)
     for level in q.can.levels:
         raise_level(other, level)

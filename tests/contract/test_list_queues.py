@@ -23,6 +23,8 @@ def test_a_queue_without_a_policy_has_the_defaults_and_gets_no_row(q: Queue) -> 
         "group_rate": 0,
         "group_rate_seconds": 1,
         "paused": 0,
+        "ring": 0,
+        "fair": 0,
     }
     assert q.name not in [row["type"] for row in q.on("list_queues")]
 
@@ -30,7 +32,7 @@ def test_a_queue_without_a_policy_has_the_defaults_and_gets_no_row(q: Queue) -> 
 def test_a_policy_is_listed_as_set_queue_returns_it(q: Queue) -> None:
     policy = {"lease_seconds": 5, "max_attempts": 3, "backoff_seconds": 7, "backoff_max_seconds": 70}
     limits = {"max_active": 9, "rate": 8, "rate_seconds": 6, "group_max_active": 4, "group_rate": 2}
-    [row] = q.call("set_queue", on_complete="archive", notify=0, group_rate_seconds=11, **policy, **limits)
+    [row] = q.call("set_queue", on_complete="archive", notify=0, fair=1, group_rate_seconds=11, **policy, **limits)
     assert q.call("list_queues") == [row]
     assert row in q.on("list_queues")
     q.call("pause")

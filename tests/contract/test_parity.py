@@ -92,6 +92,7 @@ LIMITS = {
     "seconds": Limit((0, 315_360_000), (-1, 315_360_001), "0 to 315,360,000"),
     "retry_seconds": Limit((-1, 0, 315_360_000), (-2, 315_360_001), "315,360,000"),
     "priority": Limit((-32_768, 32_767), (-32_769, 32_768), "-32,768 to 32,767"),
+    "weight": Limit((1, 1_000), (0, -1, 1_001), "1 to 1,000"),
     "attempts": Limit((1, 1_000), (0, -1, 1_001), "1 to 1,000"),
     "limited": Limit((0, 1, 1_000_000), (-1, 1_000_001), "0 to 1,000,000"),
     "period": Limit((1, 86_400), (0, -1, 86_401), "1 to 86,400"),
@@ -109,6 +110,7 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
     """A call that returns at least one row, with as few NULLs as the procedure can do."""
     options = {"headers": "{}", "group_key": "g", "source": "me"}
     if procedure in {"get_message", "claim_batch", "claim_wraparound", "take_batch"}:
+        q.call("set_queue", ring=int(procedure == "claim_wraparound"))
         q.send(dedup_key="d", **options)
         return q.call(procedure)
     if procedure == "finish_batch":
@@ -297,7 +299,7 @@ def test_a_value_beyond_its_limit_is_refused_and_nothing_changes(q: Queue, proce
             call(q.session, procedure, **values | {argument.name: value})
 
 
-@pytest.mark.parametrize("argument", ["ordered", "notify"])
+@pytest.mark.parametrize("argument", ["ordered", "notify", "ring", "fair"])
 def test_a_flag_is_0_or_1(q: Queue, argument: str) -> None:
     for value in FLAG.inside:
         assert q.call("set_queue", **{argument: value})[0][argument] == value

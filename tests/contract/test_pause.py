@@ -13,6 +13,7 @@ def test_pause_says_whether_the_queue_was_running(q: Queue) -> None:
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_pause_stops_every_way_to_claim(q: Queue, claim: str) -> None:
+    q.call("set_queue", ring=int(claim == "claim_wraparound"))
     q.send()
     q.call("pause")
     with q.unchanged():

@@ -412,6 +412,7 @@ def test_a_dead_letter_keeps_nothing_away_and_a_failure_that_waits_does(
 
 @pytest.mark.parametrize("way", ["get_message", "take_batch", "claim_wraparound", "claim_batch"])
 def test_every_way_to_claim_finds_due_messages(q: Queue, schedule: Schedule, way: str) -> None:
+    q.call("set_queue", ring=int(way == "claim_wraparound"))
     schedule.set()
     schedule.pass_time()
     assert [message["body"] for message in q.call(way)] == ["body"]

@@ -452,7 +452,7 @@ def test_a_replaced_message_is_archived_with_its_new_values(q: Queue) -> None:
 
 
 def test_a_round_robin_claim_finds_what_was_replaced(q: Queue) -> None:
-    id = q.send("first", dedup_key="d", run_at=in_an_hour())
+    id = q.ring().send("first", dedup_key="d", run_at=in_an_hour())
     more = q.send_many(3)
 
     def ring(size: int) -> list[tuple[int, str]]:

@@ -23,6 +23,8 @@ DEFAULTS = {
     "group_rate": 0,
     "group_rate_seconds": 1,
     "paused": 0,
+    "ring": 0,
+    "fair": 0,
 }
 CHANGED: dict[str, Any] = {
     "lease_seconds": 7,
@@ -38,17 +40,21 @@ CHANGED: dict[str, Any] = {
     "group_max_active": 1,
     "group_rate": 1_000_000,
     "group_rate_seconds": 90,
+    "fair": 1,
 }
+# One that cannot be combined with the others.
+ALONE = {"ring": 1}
 
 
 def test_set_queue_shows_the_defaults_of_a_new_queue(q: Queue) -> None:
     assert q.call("set_queue") == [{"type": q.name, **DEFAULTS}]
 
 
-@pytest.mark.parametrize("setting", CHANGED)
+@pytest.mark.parametrize("setting", [*CHANGED, *ALONE])
 def test_set_queue_changes_one_setting_and_leaves_the_others(q: Queue, setting: str) -> None:
-    wanted = {"type": q.name, **DEFAULTS, setting: CHANGED[setting]}
-    assert q.call("set_queue", **{setting: CHANGED[setting]}) == [wanted]
+    value = (CHANGED | ALONE)[setting]
+    wanted = {"type": q.name, **DEFAULTS, setting: value}
+    assert q.call("set_queue", **{setting: value}) == [wanted]
     assert q.call("set_queue") == [wanted]
 
 

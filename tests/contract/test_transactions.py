@@ -116,6 +116,20 @@ def policy(q: Queue) -> dict[str, Any]:
     return {"lease_seconds": 7, "on_complete": "archive"}
 
 
+def ring(q: Queue) -> dict[str, Any]:
+    """Made of a queue with messages in every state."""
+    values = backlog(q)
+    q.ring()
+    return values
+
+
+def shared(q: Queue) -> dict[str, Any]:
+    """A group that has messages and a weight."""
+    backlog(q)
+    q.call("set_group", "f", 3)
+    return {"group_key": "f", "weight": 2}
+
+
 def paused(q: Queue) -> dict[str, Any]:
     q.call("pause")
     return {}
@@ -194,7 +208,7 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "send_batch": lambda q: {"bodies": "a\nb\nc"},
     "get_message": first_only,
     "claim_batch": backlog,
-    "claim_wraparound": backlog,
+    "claim_wraparound": ring,
     "take_batch": backlog,
     "complete": held,
     "complete_batch": held_key,
@@ -208,6 +222,7 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "purge": purged,
     "purge_archive": purged_archive,
     "set_queue": policy,
+    "set_group": shared,
     "pause": lambda q: {},
     "report_consumer": lambda q: {
         "reader": "me",

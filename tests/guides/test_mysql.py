@@ -90,7 +90,8 @@ def test_the_queue_moves_to_another_database_with_all_its_states(shop: MySQLShop
     [row, *_] = shop("CALL mq_claim_batch('email', 5, NULL, NULL)")
     shop(f"CALL mq_fail(1, '{row['batch_key']}', 'no', -1)")
     shop(
-        "CALL mq_set_queue('email', NULL, NULL, NULL, NULL, 'archive', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
+        "CALL mq_set_queue('email', NULL, NULL, NULL, NULL, 'archive',"
+        " NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
     )
     shop(f"CALL mq_complete(2, '{row['batch_key']}')")
     there = shop.server.database_url("shop2")

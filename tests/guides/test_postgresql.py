@@ -113,6 +113,7 @@ def test_claims_work_under_a_publication_of_all_tables(shop: PostgreSQLShop) -> 
     shop("CREATE PUBLICATION everything FOR ALL TABLES")
     shop("SELECT mq.set_queue('email', p_on_complete => 'archive')")
     for procedure in ("claim_batch", "claim_wraparound"):
+        shop(f"SELECT mq.set_queue('email', p_ring => {int(procedure == 'claim_wraparound')})")
         for _ in range(3):
             assert shop(f"SELECT mq.complete_batch(batch_key) AS count FROM mq.{procedure}('email')") == [{"count": 1}]
             shop("SELECT mq_internal.lower_mark('email')")

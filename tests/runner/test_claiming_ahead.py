@@ -141,6 +141,7 @@ def test_a_ring_and_a_single_claim_have_one_batch_only(
     send(session, queue, 60)
     Consumer(database.url, queue, handler, batch=BATCH, once=True).run()
     assert active == [BATCH]
+    session.call("set_queue", queue, *[None] * 13, 1)
     Consumer(database.url, queue, handler, batch=BATCH, ring=True, reader="one", drain=True).run()
     assert active == [BATCH] * 6
 

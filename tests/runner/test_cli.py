@@ -76,7 +76,7 @@ def test_commands_are_those_of_the_design() -> None:
         *("apply", "sql", "doctor", "uninstall", "completion", "demo", "bench", "send", "consume", "stats"),
         *("consumers", "throughput", "exporter", "top", "web"),
         *("queue list", "queue find", "dead errors", "table list"),
-        *("queue set", "queue peek", "queue pause", "queue resume", "queue cancel", "queue purge"),
+        *("queue set", "queue set-group", "queue peek", "queue pause", "queue resume", "queue cancel", "queue purge"),
         *("dead list", "dead redrive"),
         *("feed publish", "feed consume", "feed list", "feed create", "feed drop", "feed rewind"),
         *("table adopt", "table consume", "table release", "table retry", "table peek"),
@@ -753,3 +753,37 @@ def test_a_policy_is_set_in_parts_and_shown_whole(runner: Runner, queue: str) ->
     done = runner("queue", "set", queue, "--ordered")
     assert done.returncode == 1 and "group_max_active" in done.stderr
     assert json.loads(runner("queue", "set", queue, "--json").stdout) == row
+
+
+@pytest.mark.any_engine
+def test_a_queue_is_declared_a_ring_or_fair(runner: Runner, session: Session, queue: str) -> None:
+    assert "ring\t1" in runner("queue", "set", queue, "--ring").stdout.splitlines()
+    done = runner("queue", "set", queue, "--fair")
+    assert done.returncode == 1 and "ring" in done.stderr and "fair" in done.stderr
+    row = json.loads(runner("queue", "set", queue, "--no-ring", "--fair", "--json").stdout)
+    assert (row["ring"], row["fair"]) == (0, 1)
+    assert session.call("list_queues", queue) == [row]
+
+
+@pytest.mark.any_engine
+def test_one_group_gets_its_own_share_and_limits(
+    runner: Runner, session: Session, queue: str, sql: Sql, server: Server
+) -> None:
+    def stored() -> list[tuple[object, ...]]:
+        rows = sql(f"SELECT * FROM {server.table('queue_group')} WHERE type = %s", queue)
+        return [
+            tuple(row[name] for name in ("group_key", "weight", "max_active", "rate", "rate_seconds")) for row in rows
+        ]
+
+    session.call("set_queue", queue)
+    done = runner("queue", "set-group", queue, "customer 7", "--weight", 3, "--max-active", 2)
+    assert (done.returncode, done.stdout) == (0, "set\n"), done.stderr
+    assert stored() == [("customer 7", 3, 2, None, None)]
+    done = runner("queue", "set-group", queue, "customer 7", "--rate", 5, "--rate-seconds", 9, "--json")
+    assert json.loads(done.stdout) == {"type": queue, "group_key": "customer 7", "set": 1}
+    assert stored() == [("customer 7", None, None, 5, 9)]
+    assert runner("queue", "set-group", queue, "customer 7").stdout == "as the queue\n"
+    assert stored() == []
+    assert runner("queue", "set-group", queue, "g", "--weight", 0).returncode == 2
+    done = runner("queue", "set-group", queue, "", "--weight", 1)
+    assert done.returncode == 1 and "group_key" in done.stderr

@@ -326,6 +326,7 @@ def test_types_take_turns(runner: Runner, session: Session, queue: str, joblog: 
 def test_ring_continues_where_the_reader_stopped(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
+    session.call("set_queue", queue, *[None] * 13, 1)
     for n in range(6):
         session.call("send_message", queue, str(n), None, 6 - n)
     command = ["consume", "--type", queue, "--handler", "jobs:record", "--batch", 2, "--ring", "--reader", "r"]
@@ -340,6 +341,7 @@ def test_ring_continues_where_the_reader_stopped(
 def test_ring_retries_a_failed_message_after_all_others_had_their_turn(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
+    session.call("set_queue", queue, *[None] * 13, 1)
     session.call("send", queue, "a")
     session.call("send_message", queue, "retry 0", None, -5, None, None, 3)
     send(session, queue, "b", "c")

@@ -84,6 +84,7 @@ def fill(session: Session) -> tuple[Any, Any]:
     in_group = claimed("ordered")
     call(session, "send_message", "plain", "new", priority=5, dedup_key="d", headers='{"a":1}', source="shop")
     call(session, "send_message", "plain", "later", run_at=in_an_hour())
+    call(session, "set_queue", "ring", ring=1)
     call(session, "send_batch", "ring", "1\n2\n3")
     [visited] = call(session, "claim_wraparound", "ring", 1, "r", 600)
     call(session, "release_batch", visited["batch_key"])

@@ -22,7 +22,9 @@ CREATE OR REPLACE FUNCTION mq.list_queues(
     group_max_active integer,
     group_rate integer,
     group_rate_seconds integer,
-    paused smallint
+    paused smallint,
+    ring smallint,
+    fair smallint
 )
 LANGUAGE plpgsql
 SECURITY DEFINER
@@ -34,9 +36,10 @@ BEGIN
     RETURN QUERY
         SELECT q.type, q.lease_seconds, q.max_attempts::integer, q.backoff_seconds, q.backoff_max_seconds, q.on_complete,
             q.ordered::integer::smallint, q.notify::integer::smallint, q.max_active, q.rate, q.rate_seconds,
-            q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused::integer::smallint
+            q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused::integer::smallint,
+            q.ring::integer::smallint, q.fair::integer::smallint
         FROM (
-            SELECT * FROM mq.queue WHERE p_type IS NULL
+            SELECT * FROM mq.queue WHERE p_type IS NULL AND type <> ''
             UNION ALL
             SELECT * FROM mq_internal.policy(p_type) WHERE p_type IS NOT NULL
         ) AS q

@@ -122,7 +122,7 @@ BEGIN
                 INTO v_row
                 FROM (
                     SELECT q.type
-                    FROM (SELECT type FROM mq.queue WHERE grouped LIMIT 1000) AS q
+                    FROM (SELECT type FROM mq.queue WHERE grouped AND type <> '' LIMIT 1000) AS q
                     CROSS JOIN LATERAL mq_internal.stuck_groups(q.type, 1000) AS g
                     LIMIT 1000
                 ) AS s;
@@ -161,22 +161,15 @@ BEGIN
                 RETURN NEXT;
 
             WHEN 'missing_indexes' THEN
-                SELECT count(*) AS indexes, string_agg(w.name, ', ' ORDER BY w.name) AS names
+                SELECT count(*) AS indexes, string_agg(i.name, ', ' ORDER BY i.name) AS names
                 INTO v_row
-                FROM string_to_table(
-                    'archive_age archive_id archive_type batch_lease batch_pkey binding_pkey bucket_full bucket_pkey '
-                    || 'consumer_pkey counter_pkey dead_age dead_error dead_n dead_pkey delayed_due delayed_pkey feed_column '
-                    || 'feed_consumer_pkey feed_pkey group_lock_id_key group_lock_pkey grouped_pkey installed_pkey '
-                    || 'limited_pkey mark_newest message_dedup message_pkey polled_batch_lease polled_batch_pkey '
-                    || 'polled_mark_pkey polled_pkey polled_row_active polled_row_batch polled_row_due polled_row_ident '
-                    || 'polled_row_pkey queue_pkey ready_by_id ready_pkey report_pkey result_pkey ring_newest '
-                    || 'ring_type_pkey schedule_due schedule_pkey secret_pkey stripe_pkey subscription_pkey waiter_pkey '
-                    || 'watched_pkey',
-                    ' ') AS w (name)
-                WHERE NOT EXISTS (
+                FROM mq.installed AS i
+                WHERE i.kind = 'index' AND NOT EXISTS (
                     SELECT FROM pg_index AS x
                     JOIN pg_class AS c ON c.oid = x.indexrelid
-                    WHERE c.relnamespace IN ('mq'::regnamespace, 'mq_internal'::regnamespace) AND c.relname = w.name AND x.indisvalid
+                    JOIN pg_class AS t ON t.oid = x.indrelid
+                    WHERE c.relnamespace IN ('mq'::regnamespace, 'mq_internal'::regnamespace)
+                        AND concat(t.relname, '.', c.relname) = i.name AND x.indisvalid
                 );
                 value := v_row.indexes;
                 unit := 'indexes';

@@ -44,7 +44,7 @@ BEGIN
         ) AS c
         UNION ALL
         -- A type with only a policy also has a row, and so has a type that is given by name.
-        SELECT q.type, 'policy', 0, 0, NULL FROM mq.queue AS q WHERE p_type IS NULL OR q.type = p_type
+        SELECT q.type, 'policy', 0, 0, NULL FROM mq.queue AS q WHERE p_type IS NULL AND q.type <> '' OR q.type = p_type
         UNION ALL
         SELECT p_type, 'policy', 0, 0, NULL WHERE p_type IS NOT NULL
     ), totals AS (

@@ -60,7 +60,7 @@ BEGIN
     END IF;
     count := coalesce(cardinality(v_ids), 0);
     IF count > 0 THEN
-        PERFORM mq_internal.put_back(p_type, v_ids, array_fill(0::smallint, ARRAY[count::integer]), (mq_internal.policy(p_type)).grouped);
+        PERFORM mq_internal.put_back(mq_internal.policy(p_type), v_ids, array_fill(0::smallint, ARRAY[count::integer]));
     END IF;
 END
 $$;

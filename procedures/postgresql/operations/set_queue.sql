@@ -4,11 +4,13 @@
 --              p_backoff_max_seconds (0 to 315,360,000; 3,600), p_on_complete (delete or archive; delete), p_ordered (0
 --              or 1; 0), p_notify (0 or 1; 1), p_max_active (0 to 1,000,000; 0, no limit), p_rate (messages per
 --              p_rate_seconds, 0 to 1,000,000; 0, no limit), p_rate_seconds (1 to 86,400; 1); the same limits for each
---              group_key: p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1)
+--              group_key: p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1); p_ring (1: consumers go
+--              round by id; 0), p_fair (1: the groups of a priority take turns; 0)
 -- Returns:     the settings of the queue after the call, and paused
 -- Errors:      50001 wrong_isolation (with p_ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
 --              (ordered can change, and limits per group can be added or removed, only without new and active messages)
--- Transaction: joins the caller's; calls for one type wait for each other
+-- Transaction: joins the caller's; calls for one type wait for each other; a change of p_ring or p_fair locks the ready
+--              messages until it commits
 -- Example:     SELECT * FROM mq.set_queue('invoice', p_max_attempts => 5, p_on_complete => 'archive');
 
 CREATE OR REPLACE FUNCTION mq.set_queue(
@@ -26,6 +28,8 @@ CREATE OR REPLACE FUNCTION mq.set_queue(
     p_group_max_active bigint DEFAULT NULL,
     p_group_rate bigint DEFAULT NULL,
     p_group_rate_seconds bigint DEFAULT NULL,
+    p_ring bigint DEFAULT NULL,
+    p_fair bigint DEFAULT NULL,
     OUT type text,
     OUT lease_seconds integer,
     OUT max_attempts integer,
@@ -40,7 +44,9 @@ CREATE OR REPLACE FUNCTION mq.set_queue(
     OUT group_max_active integer,
     OUT group_rate integer,
     OUT group_rate_seconds integer,
-    OUT paused smallint
+    OUT paused smallint,
+    OUT ring smallint,
+    OUT fair smallint
 )
 LANGUAGE plpgsql
 SECURITY DEFINER
@@ -51,6 +57,7 @@ AS $$
 DECLARE
     v_old mq.queue;
     v_queue mq.queue;
+    v_limits boolean;
 BEGIN
     PERFORM mq_internal.require_name('type', p_type, false);
     PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
@@ -68,6 +75,8 @@ BEGIN
     PERFORM mq_internal.require_range('group_max_active', p_group_max_active, 0, 1000000);
     PERFORM mq_internal.require_range('group_rate', p_group_rate, 0, 1000000);
     PERFORM mq_internal.require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
+    PERFORM mq_internal.require_range('ring', p_ring, 0, 1);
+    PERFORM mq_internal.require_range('fair', p_fair, 0, 1);
     IF coalesce(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL THEN
         -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
         PERFORM mq_internal.require_read_committed();
@@ -81,19 +90,31 @@ BEGIN
     v_queue.group_max_active := coalesce(p_group_max_active, v_old.group_max_active);
     v_queue.group_rate := coalesce(p_group_rate, v_old.group_rate);
     v_queue.group_rate_seconds := coalesce(p_group_rate_seconds, v_old.group_rate_seconds);
-    v_queue.grouped := v_queue.ordered OR v_queue.group_max_active > 0 OR v_queue.group_rate > 0;
+    v_queue.ring := coalesce(p_ring = 1, v_old.ring);
+    v_queue.fair := coalesce(p_fair = 1, v_old.fair);
+    v_limits := v_queue.group_max_active > 0 OR v_queue.group_rate > 0 OR EXISTS (
+        SELECT FROM mq.queue_group AS g WHERE g.type = p_type AND (g.max_active > 0 OR g.rate > 0)
+    );
+    v_queue.grouped := v_queue.ordered OR v_limits;
     IF v_queue.ordered AND v_queue.group_max_active > 1 THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'group_max_active: must be 0 or 1 on an ordered queue');
     END IF;
-    IF (v_queue.ordered, v_queue.grouped) <> (v_old.ordered, v_old.grouped) AND (
-        EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
-        OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type)
-        OR EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type)
-        OR v_old.grouped AND EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = p_type)
-    ) THEN
-        PERFORM mq_internal.raise_error('queue_not_empty', format('%s only while %s holds no new and no active message',
-            CASE WHEN v_queue.ordered <> v_old.ordered THEN 'ordered can change' ELSE 'limits per group can be added or removed' END,
-            p_type));
+    IF v_queue.ordered AND EXISTS (SELECT FROM mq.queue_group AS g WHERE g.type = p_type AND g.max_active > 1) THEN
+        PERFORM mq_internal.raise_error('invalid_argument', 'ordered: a group has a max_active above 1: see set_group');
+    END IF;
+    IF v_queue.ring AND (v_queue.ordered OR v_queue.fair OR v_limits) THEN
+        PERFORM mq_internal.raise_error('invalid_argument', 'ring: cannot be combined with '
+            || CASE WHEN v_queue.ordered THEN 'ordered' WHEN v_queue.fair THEN 'fair' ELSE 'limits per group' END);
+    END IF;
+    IF (v_queue.ordered, v_queue.grouped) <> (v_old.ordered, v_old.grouped) AND NOT mq_internal.is_empty(v_old) THEN
+        IF v_queue.ring OR (v_queue.ordered, v_queue.group_max_active, v_queue.group_rate)
+                <> (v_old.ordered, v_old.group_max_active, v_old.group_rate) THEN
+            PERFORM mq_internal.raise_error('queue_not_empty', format('%s only while %s holds no new and no active message',
+                CASE WHEN v_queue.ordered <> v_old.ordered THEN 'ordered can change' ELSE 'limits per group can be added or removed' END,
+                p_type));
+        END IF;
+        -- set_group has removed the last limit: the messages keep their tickets.
+        v_queue.grouped := true;
     END IF;
     IF v_queue.grouped AND NOT v_old.grouped THEN
         -- Rows of a transaction that sent while the queue still had groups, and committed after it had none.
@@ -117,15 +138,27 @@ BEGIN
         group_max_active = v_queue.group_max_active,
         group_rate = v_queue.group_rate,
         group_rate_seconds = v_queue.group_rate_seconds,
-        grouped = v_queue.grouped
+        grouped = v_queue.grouped,
+        ring = v_queue.ring,
+        fair = v_queue.fair,
+        mixed = CASE WHEN (v_queue.ring, v_queue.fair) <> (v_old.ring, v_old.fair) THEN v_queue.ring OR v_queue.fair ELSE q.mixed END,
+        senders_before = CASE WHEN (v_queue.ring, v_queue.fair) = (v_old.ring, v_old.fair) THEN q.senders_before END
     WHERE q.type = p_type
     RETURNING q.* INTO v_queue;
+    IF (v_queue.ring, v_queue.fair) <> (v_old.ring, v_old.fair) THEN
+        -- What this call cannot see or lock, claims convert later: see convert_rows.
+        v_old := v_queue;
+        v_old.mixed := false;
+        PERFORM mq_internal.convert_rows(v_old, NULL);
+        DELETE FROM mq.ring WHERE ctid = ANY (ARRAY(SELECT r.ctid FROM mq.ring AS r WHERE r.type = p_type FOR UPDATE SKIP LOCKED));
+        PERFORM mq_internal.lower_mark(p_type);
+    END IF;
     IF v_queue.max_active > 0 OR v_queue.rate > 0 THEN
         INSERT INTO mq.limited AS l (type, full_at) VALUES (p_type, clock_timestamp()) ON CONFLICT DO NOTHING;
     END IF;
     IF v_old.grouped AND (v_queue.group_max_active, v_queue.group_rate, v_queue.group_rate_seconds)
             <> (v_old.group_max_active, v_old.group_rate, v_old.group_rate_seconds) THEN
-        PERFORM mq_internal.rebuild_groups(p_type);
+        PERFORM mq_internal.rebuild_groups(v_queue);
     END IF;
     PERFORM mq_internal.wake(p_type);
 
@@ -144,5 +177,7 @@ BEGIN
     group_rate := v_queue.group_rate;
     group_rate_seconds := v_queue.group_rate_seconds;
     paused := v_queue.paused::integer;
+    ring := v_queue.ring::integer;
+    fair := v_queue.fair::integer;
 END
 $$;

@@ -3,16 +3,16 @@
 --              queue's), p_after_id (NULL: the position where this reader stopped)
 -- Returns:     the messages after p_after_id in order of id, then those from the lowest id on; no message twice; no rows
 --              when nothing is ready, no limit allows it, or the queue is paused
--- Errors:      50001 wrong_isolation (queues with limits), 50002 invalid_argument, 50003 queue_is_ordered (or has limits
---              per group)
+-- Errors:      50001 wrong_isolation (queues with limits), 50002 invalid_argument, 50003 queue_is_ordered (the queue is not a
+--              ring)
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.claim_wraparound('crawl', 10, 'worker-1');
 --
 -- A claim that finds too few messages continues at the lowest id. Under an open snapshot it scans all dead rows before the
--- first ready message. If that took long, the next claims start there, at a low-water mark, until low_until. The mark is
--- stored as the position of the reader with the empty name. A procedure that makes a message ready below the mark calls
--- lower_ring. A message that a sender commits late below the mark waits until low_until. The claim takes in two statements,
--- because a UNION cannot be locked.
+-- first ready message. So a ring has a low-water mark, as other queues have (see pick): a row of mq.mark whose run_at is
+-- -infinity; no message up to its id is ready. Whatever makes a message ready below it makes the next claim a full scan. A
+-- message that a sender commits late below the mark waits for the full scan, which the first claim of each second is. The
+-- claim takes in two statements, because a UNION cannot be locked.
 
 CREATE OR REPLACE FUNCTION mq.claim_wraparound(
     p_type text,
@@ -43,28 +43,24 @@ SET enable_bitmapscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
-    -- A longer scan leaves a low-water mark. 0.3 ms is the time to read about 3,000 dead rows.
-    c_long CONSTANT interval := '0.3 milliseconds';
-    -- A mark holds for ten times as long as its scans took, at most this long: full scans then take a tenth of the time. A
-    -- mark that holds much longer was written before the clock was set back.
-    c_longest CONSTANT interval := '5 seconds';
-    c_set_back CONSTANT interval := '1 minute';
+    -- As in pick.
+    c_late CONSTANT interval := '1 second';
+    c_long_scan CONSTANT interval := '5 milliseconds';
+    c_stride CONSTANT bigint := 1000;
     v_now timestamptz := clock_timestamp();
     v_queue mq.queue;
     v_size integer := coalesce(p_size, 1);
     v_reader text := coalesce(p_reader, mq_internal.reader_name(NULL));
-    v_low mq.ring;
+    v_mark record;
     v_full_scan boolean;
+    v_promoted_to timestamptz;
     v_from bigint;
-    v_filled record;
-    v_scanned interval;
+    v_lowest bigint;
     v_position mq.ring;
     v_after bigint;
     v_round bigint;
     v_taken record;
     v_left integer;
-    v_lowest record;
-    v_low_after bigint;
     v_more record;
     v_batch mq.batch;
 BEGIN
@@ -73,8 +69,9 @@ BEGIN
     PERFORM mq_internal.require_name('reader', p_reader, true);
     PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
     v_queue := mq_internal.policy(p_type);
-    IF v_queue.grouped THEN
-        PERFORM mq_internal.raise_error('queue_is_ordered', 'type: ' || p_type || ' is ordered or has limits per group; use claim_batch');
+    IF NOT v_queue.ring THEN
+        PERFORM mq_internal.raise_error('queue_is_ordered', format('type: %s is not a ring; use set_queue(%L, p_ring => 1), or claim_batch',
+            p_type, p_type));
     END IF;
     IF v_queue.paused THEN
         RETURN;
@@ -82,13 +79,10 @@ BEGIN
     SELECT * INTO v_position
     FROM mq.ring
     WHERE type = p_type AND reader = v_reader
-    ORDER BY type, reader, n DESC, after_id DESC
+    ORDER BY type, reader, n DESC, lane DESC, after_id DESC
     LIMIT 1;
     v_after := coalesce(p_after_id, v_position.after_id, 0);
     v_round := coalesce(v_position.n, 0) + (p_after_id IS NOT NULL)::integer;
-    IF NOT EXISTS (SELECT FROM mq.ring_type WHERE type = p_type AND complete) THEN
-        PERFORM mq_internal.move_to_ring(p_type, v_size, v_after);
-    END IF;
     IF v_queue.max_active > 0 OR v_queue.rate > 0 THEN
         v_size := mq_internal.allowance(v_queue, v_size);
         IF v_size = 0 THEN
@@ -96,42 +90,50 @@ BEGIN
         END IF;
     END IF;
 
-    SELECT * INTO v_low FROM mq.ring WHERE type = p_type AND reader = '' ORDER BY type, reader, n DESC, after_id DESC LIMIT 1;
-    v_full_scan := v_low.low_until IS NULL OR v_now NOT BETWEEN v_low.low_until - c_set_back AND v_low.low_until;
-    v_from := CASE WHEN v_full_scan THEN -9223372036854775808 ELSE v_low.after_id END;
-    v_filled := mq_internal.fill_ring(v_queue, v_size, v_full_scan, CASE WHEN v_full_scan THEN '-infinity' ELSE v_low.promoted_to END,
-        v_now, c_long);
-    v_scanned := v_filled.scanned;
+    SELECT k.*, EXISTS (SELECT FROM mq.delayed WHERE type = p_type AND run_at > k.promoted_to AND run_at <= v_now) AS due
+    INTO v_mark
+    FROM (SELECT * FROM mq.mark WHERE type = p_type ORDER BY type, n DESC, priority, run_at LIMIT 1) AS k;
+    -- Any other mark is one of claim_batch.
+    v_full_scan := (v_mark.run_at = '-infinity' AND v_now BETWEEN v_mark.scanned_at AND v_mark.scanned_at + c_late) IS NOT TRUE;
+    IF v_full_scan OR v_mark.due THEN
+        v_promoted_to := (mq_internal.make_ready(v_queue, v_size, false, v_mark.n,
+            CASE WHEN NOT v_full_scan THEN v_mark.promoted_to END, v_now)).promoted_to;
+    END IF;
+    v_from := CASE WHEN v_full_scan OR v_mark.due THEN 0 ELSE v_mark.id END;
 
     v_taken := mq_internal.take_ring(p_type, greatest(v_after, v_from), 9223372036854775807, v_size);
-    v_low_after := v_from;
     v_left := v_size - coalesce(cardinality(v_taken.ids), 0);
     IF v_left > 0 THEN
-        v_lowest := mq_internal.scan_ring(p_type, v_from, v_after, v_taken.ids IS NULL, c_long);
-        v_scanned := v_scanned + v_lowest.scanned;
-        v_low_after := CASE
-            WHEN v_lowest.lowest_id IS NOT NULL THEN v_lowest.lowest_id - 1
-            WHEN v_taken.ids IS NOT NULL THEN greatest(v_after, v_from)
-        END;
-        IF v_lowest.lowest_id IS NOT NULL THEN
-            v_more := mq_internal.take_ring(p_type, v_lowest.lowest_id - 1, v_after, v_left);
+        v_lowest := (
+            SELECT id FROM mq.ready
+            WHERE type = p_type AND by_id AND lane IS NULL AND id > v_from AND id <= v_after
+            ORDER BY type, lane, id
+            LIMIT 1
+        );
+        IF v_lowest IS NOT NULL THEN
+            v_more := mq_internal.take_ring(p_type, v_lowest - 1, v_after, v_left);
             v_taken.ids := v_taken.ids || v_more.ids;
             v_taken.attempts := v_taken.attempts || v_more.attempts;
             v_round := v_round + (v_more.ids IS NOT NULL)::integer;
         END IF;
     END IF;
 
-    IF v_scanned > c_long THEN
-        PERFORM mq_internal.renew_ring_mark(p_type, v_low.n, v_low_after,
-            CASE WHEN v_full_scan THEN clock_timestamp() + least(10 * v_scanned, c_longest) ELSE v_low.low_until END,
-            v_filled.promoted_to);
+    IF v_full_scan AND (v_taken.ids IS NOT NULL OR clock_timestamp() > v_now + c_long_scan) OR v_mark.due
+            OR v_lowest - v_from > c_stride THEN
+        PERFORM mq_internal.renew_marks(p_type, v_mark.n, CASE WHEN v_full_scan THEN v_now ELSE v_mark.scanned_at END,
+            coalesce(v_promoted_to, v_mark.promoted_to), NULL, '-infinity', 'infinity', CASE
+                WHEN v_lowest IS NOT NULL THEN v_lowest - 1
+                WHEN v_taken.ids IS NULL THEN (SELECT last_value FROM mq.message_id_seq)
+                WHEN v_left = 0 THEN v_from
+                ELSE greatest(v_after, v_from)
+            END);
     END IF;
     IF v_taken.ids IS NOT NULL THEN
         IF v_queue.rate > 0 THEN
             PERFORM mq_internal.spend(v_queue, cardinality(v_taken.ids));
         END IF;
-        PERFORM mq_internal.save_position(p_type, v_reader, v_size, v_round, v_taken.ids[cardinality(v_taken.ids)], v_position.n,
-            v_position.after_id);
+        PERFORM mq_internal.save_position(
+            ROW(v_round, v_taken.ids[cardinality(v_taken.ids)], p_type, v_reader, '')::mq.ring, v_position);
         v_batch := mq_internal.hold(v_queue, v_taken.ids, v_taken.attempts, v_reader, p_lease_seconds);
         RETURN QUERY
             -- The rows keep the order of unnest: see claim_batch.

@@ -9,7 +9,7 @@ BEGIN
          extend_lease rescue_expired wait_for_message');
     PERFORM mq_internal.grant_to('mq_operator',
         'fail release_batch extend_lease rescue_expired',
-        'message ready delayed batch dead grouped group_lock archive mark queue');
+        'message ready delayed batch dead grouped group_lock archive mark queue queue_group');
     PERFORM mq_internal.grant_to('mq_viewer', '', 'ready delayed dead grouped');
 END
 $$;

@@ -21,8 +21,8 @@ BEGIN
     END IF;
     DELETE FROM mq.batch WHERE batch_key = p_batch_key RETURNING * INTO v_batch;
     IF FOUND THEN
-        PERFORM mq_internal.put_back(v_batch.type, v_batch.ids, ARRAY(SELECT (unnest(v_batch.attempts) - 1)::smallint),
-            (mq_internal.policy(v_batch.type)).grouped);
+        PERFORM mq_internal.put_back(mq_internal.policy(v_batch.type), v_batch.ids,
+            ARRAY(SELECT (unnest(v_batch.attempts) - 1)::smallint));
     END IF;
     count := coalesce(cardinality(v_batch.ids), 0);
 END

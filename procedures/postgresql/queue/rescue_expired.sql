@@ -30,7 +30,7 @@ BEGIN
         count := count + mq_internal.rescue(mq_internal.policy(v_type), 1000);
         SELECT min(b.type) INTO v_type FROM mq.batch AS b WHERE b.type > v_type;
     END LOOP;
-    FOR v_type IN SELECT q.type FROM mq.queue AS q WHERE q.grouped LOOP
+    FOR v_type IN SELECT q.type FROM mq.queue AS q WHERE q.grouped AND q.type <> '' LOOP
         PERFORM mq_internal.unblock_groups(v_type);
     END LOOP;
 END

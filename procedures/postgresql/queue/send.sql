@@ -27,16 +27,17 @@ BEGIN
     INSERT INTO mq.message AS m (run_at, created_at, priority, type, body, source)
     VALUES (v_now, v_now, 0, p_type, p_body, mq_internal.reader_name(NULL))
     RETURNING m.id INTO id;
-    -- Read this only after the transaction has its ID: see move_to_ring. In statements of their own, these questions would
-    -- take 14 µs more.
-    INSERT INTO mq.ready AS r (run_at, id, priority, attempts, type, by_id)
-    VALUES (v_now, send.id, 0, 0, p_type,
-        CASE WHEN EXISTS (SELECT FROM mq.queue AS q WHERE q.type = p_type AND q.grouped)
-            OR EXISTS (SELECT FROM mq.ring_type AS t WHERE t.type = p_type)
-            OR current_setting('transaction_isolation') <> 'read committed' THEN true END)
+    -- The settings are read only after the transaction has its ID: see convert_rows. In statements of their own, these
+    -- questions would take 14 µs more.
+    INSERT INTO mq.ready AS r (run_at, id, priority, attempts, type, by_id, lane)
+    SELECT v_now, send.id, 0, 0, p_type,
+        CASE WHEN q.grouped OR q.ring OR q.fair OR current_setting('transaction_isolation') <> 'read committed' THEN true END,
+        mq_internal.lane(q.fair, 0, NULL)
+    FROM (SELECT) AS one
+    LEFT JOIN (SELECT * FROM mq.queue WHERE type = ANY (ARRAY[p_type, '']) ORDER BY type DESC LIMIT 1) AS q ON true
     RETURNING r.by_id, EXISTS (SELECT FROM mq.waiter AS w WHERE w.type = p_type AND w.wait_until > v_now)
     INTO v_by_id, v_wake;
-    IF v_by_id AND EXISTS (SELECT FROM mq.queue AS q WHERE q.type = p_type AND q.grouped) THEN
+    IF v_by_id AND (mq_internal.policy(p_type)).grouped THEN
         INSERT INTO mq.grouped (id, attempts, type, group_key) VALUES (send.id, 0, p_type, '');
     END IF;
     IF v_wake THEN

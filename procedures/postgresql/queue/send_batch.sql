@@ -17,7 +17,7 @@ SET search_path = mq, pg_temp
 AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
-    -- Force a transaction ID before the ring is checked: see move_to_ring.
+    -- Assign the transaction ID before the settings are read: see convert_rows.
     v_me xid8 := pg_current_xact_id();
     v_queue mq.queue;
     v_by_id boolean;
@@ -36,7 +36,7 @@ BEGIN
             'bodies: line %s: must be a text of up to 16 MiB (16,777,216 bytes)', v_bad));
     END IF;
     v_queue := mq_internal.policy(p_type);
-    v_by_id := CASE WHEN v_queue.grouped OR EXISTS (SELECT FROM mq.ring_type WHERE type = p_type)
+    v_by_id := CASE WHEN v_queue.grouped OR v_queue.ring OR v_queue.fair
         OR current_setting('transaction_isolation') <> 'read committed' THEN true END;
     -- Plain lines are split and inserted in one step: building and checking a list first made the call a tenth slower.
     WITH sent AS (
@@ -53,8 +53,8 @@ BEGIN
         INSERT INTO mq.grouped (id, attempts, type, group_key)
         SELECT id, 0, p_type, '' FROM sent WHERE v_queue.grouped
     )
-    INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
-    SELECT v_now, id, 0, 0, p_type, v_by_id FROM sent;
+    INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
+    SELECT v_now, id, 0, 0, p_type, v_by_id, mq_internal.lane(v_queue.fair, 0, NULL) FROM sent;
     GET DIAGNOSTICS count = ROW_COUNT;
     IF count NOT BETWEEN 1 AND 10000 THEN
         PERFORM mq_internal.raise_error('invalid_argument', format('bodies: must be 1 to 10,000 lines, not %s',

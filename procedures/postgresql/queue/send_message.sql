@@ -42,7 +42,6 @@ BEGIN
         p_delay_seconds, p_on_conflict);
     v_run_at := coalesce(p_run_at, v_now + make_interval(secs => p_delay_seconds), v_now);
     v_priority := coalesce(p_priority, 0);
-    v_queue := mq_internal.policy(p_type);
     created := 1;
     changed := 0;
     LOOP
@@ -55,7 +54,7 @@ BEGIN
         EXIT WHEN FOUND;
         SELECT m.id INTO id FROM mq.message AS m WHERE m.type = p_type AND m.dedup_key = p_dedup_key;
         IF FOUND AND p_on_conflict <> 'keep' THEN
-            changed := mq_internal.change_message(v_queue, id, p_on_conflict, v_now, v_run_at, v_priority, p_body, p_headers);
+            changed := mq_internal.change_message(mq_internal.policy(p_type), id, p_on_conflict, v_now, v_run_at, v_priority, p_body, p_headers);
             PERFORM FROM mq.message AS m WHERE m.id = send_message.id;
         END IF;
         IF FOUND THEN
@@ -65,6 +64,8 @@ BEGIN
         -- The live message was finished between the two statements: try to send again.
     END LOOP;
 
+    -- Read this only after the transaction has its ID: see convert_rows.
+    v_queue := mq_internal.policy(p_type);
     IF v_run_at > v_now THEN
         INSERT INTO mq.delayed (id, run_at, priority, attempts, type) VALUES (send_message.id, v_run_at, v_priority, 0, p_type);
     ELSE
@@ -72,11 +73,11 @@ BEGIN
             INSERT INTO mq.grouped (id, attempts, type, group_key)
             VALUES (send_message.id, 0, p_type, coalesce(p_group_key, ''));
         END IF;
-        -- Read this only after the transaction has its ID: see move_to_ring.
-        INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
+        INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
         VALUES (v_run_at, send_message.id, v_priority, 0, p_type,
-            CASE WHEN v_queue.grouped OR EXISTS (SELECT FROM mq.ring_type AS r WHERE r.type = p_type)
-                OR current_setting('transaction_isolation') <> 'read committed' THEN true END);
+            CASE WHEN v_queue.grouped OR v_queue.ring OR v_queue.fair
+                OR current_setting('transaction_isolation') <> 'read committed' THEN true END,
+            mq_internal.lane(v_queue.fair, v_priority, p_group_key));
         IF v_run_at < v_now THEN
             PERFORM mq_internal.lower_mark(p_type);
         END IF;

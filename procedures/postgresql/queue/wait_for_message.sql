@@ -25,6 +25,7 @@ DECLARE
     -- A variable: a comparison with a volatile function cannot use an index.
     v_now timestamptz;
     v_scan_at timestamptz;
+    v_due_at timestamptz;
     v_queue mq.queue;
     v_room record;
     v_left double precision := coalesce(p_seconds, 0);
@@ -50,17 +51,17 @@ BEGIN
         -- not ready before the next one.
         SELECT coalesce(max(t.scan_at), '-infinity') INTO v_scan_at
         FROM (
-            (SELECT scanned_at + interval '1 second' AS scan_at FROM mq.mark WHERE type = p_type ORDER BY type, n DESC, priority, run_at LIMIT 1)
-            UNION ALL
-            (SELECT low_until FROM mq.ring WHERE type = p_type AND reader = '' ORDER BY type, reader, n DESC, after_id DESC LIMIT 1)
+            SELECT scanned_at + interval '1 second' AS scan_at
+            FROM mq.mark WHERE type = p_type ORDER BY type, n DESC, priority, run_at LIMIT 1
         ) AS t
-        WHERE t.scan_at BETWEEN v_now AND v_now + interval '6 seconds';
+        WHERE t.scan_at BETWEEN v_now AND v_now + interval '1 second';
+        v_due_at := mq_internal.next_due(p_type);
         ready := CASE WHEN NOT v_queue.paused AND v_room.room AND (
             EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
             OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type AND d.run_at <= v_now)
             OR v_scan_at <= v_now AND (
                 EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type AND b.lease_until <= v_now)
-                OR EXISTS (SELECT FROM mq.schedule AS s WHERE s.type = p_type AND s.next_at <= v_now)
+                OR v_due_at <= v_now
             )
         ) THEN 1 ELSE 0 END;
         EXIT WHEN ready = 1 OR v_left <= 0;
@@ -73,7 +74,7 @@ BEGIN
     SELECT least(
         (SELECT d.run_at FROM mq.delayed AS d WHERE d.type = p_type ORDER BY d.type, d.run_at LIMIT 1),
         (SELECT greatest(b.lease_until, v_scan_at) FROM mq.batch AS b WHERE b.type = p_type ORDER BY b.type, b.lease_until LIMIT 1),
-        (SELECT greatest(s.next_at, v_scan_at) FROM mq.schedule AS s WHERE s.type = p_type ORDER BY s.type, s.next_at LIMIT 1)
+        CASE WHEN v_due_at IS NOT NULL THEN greatest(v_due_at, v_scan_at) END
     ) INTO next_run_at;
     IF NOT v_room.room AND (next_run_at < v_room.next_at OR EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)) THEN
         next_run_at := v_room.next_at;

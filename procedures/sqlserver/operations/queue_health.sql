@@ -151,19 +151,9 @@ BEGIN
     -- Through object_fingerprint, which sees more than the caller.
     BEGIN TRY
         INSERT INTO @wrong (n, name)
-        SELECT 5, w.name
-        FROM (
-            VALUES (N'installed_pk'), (N'queue_pk'), (N'message_pk'), (N'dedup_pk'), (N'dedup_key_once'), (N'ready_pk'),
-                (N'delayed_pk'), (N'batch_pk'), (N'batch_lease'), (N'claimed_pk'), (N'dead_pk'), (N'dead_age'), (N'dead_error'), (N'dead_n'), (N'result_pk'),
-                (N'archive_pk'), (N'archive_type'), (N'archive_id'), (N'mark_newest'), (N'ring_newest'), (N'grouped_pk'),
-                (N'grouped_order'), (N'group_lock_pk'), (N'group_lock_group'), (N'limited_pk'), (N'freed_pk'), (N'bucket_full'),
-                (N'counter_pk'), (N'feed_pk'), (N'feed_counter_pk'), (N'feed_consumer_pk'), (N'watched_pk'),
-                (N'watched_table_once'), (N'subscription_pk'), (N'polled_pk'), (N'polled_place_pk'), (N'polled_batch_pk'),
-                (N'polled_batch_lease'), (N'polled_row_pk'), (N'polled_row_ident'), (N'polled_row_batch'), (N'polled_row_due'),
-                (N'polled_mark_pk'), (N'binding_pk'), (N'binding_prefix'), (N'schedule_pk'), (N'schedule_due'), (N'consumer_pk'),
-                (N'report_pk'), (N'group_freed_pk'), (N'bucket_pk')
-        ) AS w (name)
-        WHERE mq_internal.object_fingerprint(w.name) IS NULL;
+        SELECT 5, i.name
+        FROM mq.installed AS i
+        WHERE i.kind = 'index' AND mq_internal.object_fingerprint(i.name) IS NULL;
     END TRY
     BEGIN CATCH
         INSERT INTO @checks VALUES (6, 'missing_indexes', 'bad', NULL, '', CONCAT(N'this check failed: ', ERROR_MESSAGE()));

@@ -32,6 +32,8 @@ _POLICY = (
     "max_active",
     "rate",
     "paused",
+    "ring",
+    "fair",
 )
 
 
@@ -140,6 +142,14 @@ def queue_set(
     group_rate_seconds: Annotated[
         int | None, typer.Option(min=1, max=_DAY, help="The period of --group-rate, in seconds. New queues: 1.")
     ] = None,
+    ring: Annotated[
+        bool | None,
+        typer.Option("--ring/--no-ring", help="Consumers claim round-robin, with claim_wraparound. New queues: no."),
+    ] = None,
+    fair: Annotated[
+        bool | None,
+        typer.Option("--fair/--no-fair", help="The groups of a priority take turns. New queues: no."),
+    ] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
@@ -147,11 +157,45 @@ def queue_set(
     flags = [None if flag is None else int(flag) for flag in (ordered, notify)]
     policy = (lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete and on_complete.value)
     limits = (max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds)
+    ways = [None if flag is None else int(flag) for flag in (ring, fair)]
     with connected(database) as session:
         mention_unknown(session, type)
-        [row] = session.call("set_queue", type, *policy, *flags, *limits)
+        [row] = session.call("set_queue", type, *policy, *flags, *limits, *ways)
     found = [row] if json else [{"setting": name, "value": str(value)} for name, value in row.items()]
     output.rows(found, ("setting", "value"), json)
+
+
+@app.command("set-group")
+def queue_set_group(
+    type: Type,
+    group_key: Annotated[str, typer.Argument(metavar="GROUP_KEY", help="The group.")],
+    weight: Annotated[
+        int | None,
+        typer.Option(min=1, max=1_000, help="How many messages the group gets per turn of a fair queue. [1]"),
+    ] = None,
+    max_active: Annotated[
+        int | None,
+        typer.Option(min=0, max=_LIMIT, help="Most messages of the group active at a time. 0: no limit. [the queue's]"),
+    ] = None,
+    rate: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=_LIMIT, help="Most messages of the group claimed per --rate-seconds. 0: no limit. [the queue's]"
+        ),
+    ] = None,
+    rate_seconds: Annotated[
+        int | None, typer.Option(min=1, max=_DAY, help="The period of --rate, in seconds. [the queue's]")
+    ] = None,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Set one group's own share and limits, in place of those before. Options that are left out are the queue's."""
+    settings = (weight, max_active, rate, rate_seconds)
+    with connected(database) as session:
+        mention_unknown(session, type)
+        session.call("set_group", type, group_key, *settings)
+    own = any(setting is not None for setting in settings)
+    say("set" if own else "as the queue", json, type=type, group_key=group_key, set=int(own))
 
 
 @app.command()

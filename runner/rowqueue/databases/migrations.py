@@ -28,6 +28,11 @@ def released(database: str) -> list[Path]:
     return sorted((contract.sql_root() / "migrations" / database).glob("*.sql"))
 
 
+def hashes(database: str) -> dict[str, str]:
+    """The migrations of all areas, with the hash of each."""
+    return {path.stem: hashlib.sha256(path.read_bytes()).hexdigest() for path in released(database)}
+
+
 def tables(database: str) -> list[str]:
     """The tables that the migrations create, in order, on an engine where the queue's names have a prefix."""
     created = r"CREATE (?:GLOBAL TEMPORARY )?TABLE (?:IF NOT EXISTS )?(mq_\w+)"

@@ -150,6 +150,8 @@ class QueueScreen(Live):
         if policy := seen.queue.policy:
             parts = [
                 "ordered" if policy["ordered"] else "",
+                "ring" if policy["ring"] else "",
+                "fair" if policy["fair"] else "",
                 f"lease {period(policy['lease_seconds'])}",
                 f"{policy['max_attempts']} attempts",
                 f"backoff {period(policy['backoff_seconds'])}",

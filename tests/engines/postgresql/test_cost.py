@@ -103,9 +103,10 @@ def backlogs(server: Server) -> Iterator[str]:
 
 
 def make_rings(connection: Connection, *types: str) -> None:
-    """Make the first claims of a ring, which read and move more than later ones."""
+    """Declare rings, as if no transaction of before were open any more: until then claims read more."""
     for type in types:
-        connection.execute("INSERT INTO mq.ring_type (type, last_scan, complete) VALUES (%s, true, true)", [type])
+        connection.execute("SELECT mq.set_queue(%s, p_ring => 1)", [type])
+        connection.execute("UPDATE mq.queue SET mixed = false WHERE type = %s", [type])
 
 
 def held(connection: Connection, type: str) -> tuple[Any, list[int]]:

@@ -81,7 +81,7 @@ BEGIN
     IF v_groups IS NOT NULL THEN
         -- The deleted message may have been a group's first message in a retry delay, or the one with its group's ticket.
         DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (v_gone) ORDER BY id));
-        PERFORM mq_internal.issue_tickets(p_queue.type, v_groups);
+        PERFORM mq_internal.issue_tickets(p_queue, v_groups);
     END IF;
     RETURN cardinality(v_gone);
 END

@@ -5,7 +5,7 @@
 -- next seconds search for stuck groups (see pick).
 
 CREATE OR REPLACE FUNCTION mq_internal.rebuild_groups(
-    p_type text
+    p_queue mq.queue
 ) RETURNS void
 LANGUAGE plpgsql
 SET enable_hashjoin = off
@@ -16,7 +16,7 @@ AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
 BEGIN
-    UPDATE mq.queue SET changed_at = v_now WHERE type = p_type;
+    UPDATE mq.queue SET changed_at = v_now WHERE type = p_queue.type;
     -- First messages of groups that wait for a token of the old rate.
     UPDATE mq.delayed
     SET run_at = v_now
@@ -24,9 +24,9 @@ BEGIN
         SELECT d.ctid
         FROM mq.group_lock AS l
         JOIN mq.delayed AS d ON d.id = l.id
-        WHERE l.type = p_type AND d.run_at > v_now AND d.error IS NULL
+        WHERE l.type = p_queue.type AND d.run_at > v_now AND d.error IS NULL
         FOR UPDATE OF d SKIP LOCKED
     ));
-    PERFORM mq_internal.issue_tickets(p_type, ARRAY(SELECT DISTINCT group_key FROM mq.group_lock WHERE type = p_type));
+    PERFORM mq_internal.issue_tickets(p_queue, ARRAY(SELECT DISTINCT group_key FROM mq.group_lock WHERE type = p_queue.type));
 END
 $$;

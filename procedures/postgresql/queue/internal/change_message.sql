@@ -44,7 +44,7 @@ BEGIN
         OR EXISTS (
             SELECT FROM mq.ready AS r WHERE r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
         )
-        OR EXISTS (SELECT FROM mq.ready AS r WHERE r.type = m.type AND r.by_id AND r.id = m.id)
+        OR EXISTS (SELECT FROM mq_internal.rows_of(m.type, m.id, mq_internal.lane(true, m.priority, m.group_key)))
         OR p_queue.grouped AND EXISTS (
             SELECT FROM mq.grouped AS g WHERE g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
         )
@@ -74,16 +74,16 @@ BEGIN
         INSERT INTO mq.grouped (id, attempts, type, group_key)
         VALUES (p_id, v_place.attempts, p_queue.type, v_message.group_key);
     ELSE
-        INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
-        VALUES (p_run_at, p_id, v_message.priority, v_place.attempts, p_queue.type, true);
-        PERFORM mq_internal.lower_ring(p_queue.type, p_id);
+        INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
+        VALUES (p_run_at, p_id, v_message.priority, v_place.attempts, p_queue.type, true,
+            mq_internal.lane(p_queue.fair, v_message.priority, v_message.group_key));
     END IF;
-    IF p_run_at < p_now THEN
+    IF p_run_at < p_now OR p_queue.ring THEN
         PERFORM mq_internal.lower_mark(p_queue.type);
     END IF;
     IF p_queue.grouped THEN
         DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (ARRAY[p_id]) ORDER BY id));
-        PERFORM mq_internal.issue_tickets(p_queue.type, ARRAY[v_message.group_key]);
+        PERFORM mq_internal.issue_tickets(p_queue, ARRAY[v_message.group_key]);
     END IF;
     PERFORM mq_internal.wake(p_queue.type);
     RETURN 1;

@@ -21,7 +21,8 @@ DECLARE
     -- Claims that began with the old limits have committed by then.
     c_mend CONSTANT interval := '10 seconds';
     v_now timestamptz := clock_timestamp();
-    v_latest timestamptz := v_now + make_interval(secs => p_queue.group_rate_seconds);
+    v_latest timestamptz := v_now + make_interval(secs => greatest(p_queue.group_rate_seconds,
+        (SELECT max(g.rate_seconds) FROM mq.queue_group AS g WHERE g.type = p_queue.type)));
 BEGIN
     IF v_now BETWEEN p_queue.changed_at AND p_queue.changed_at + c_mend THEN
         PERFORM mq_internal.unblock_groups(p_queue.type);

@@ -40,7 +40,7 @@ BEGIN
         DELETE FROM mq.message WHERE id = ANY (p_ids);
     END IF;
     IF p_queue.grouped THEN
-        PERFORM mq_internal.free_groups(p_queue.type, p_ids);
+        PERFORM mq_internal.free_groups(p_queue, p_ids);
     END IF;
     IF p_queue.max_active > 0 OR p_queue.group_max_active > 0 THEN
         PERFORM mq_internal.wake(p_queue.type);

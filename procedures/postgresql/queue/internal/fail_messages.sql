@@ -38,10 +38,10 @@ BEGIN
     )
     SELECT array_agg(id) INTO v_dead FROM died;
     IF p_queue.grouped AND NOT p_queue.ordered THEN
-        PERFORM mq_internal.free_groups(p_queue.type, p_ids);
+        PERFORM mq_internal.free_groups(p_queue, p_ids);
     ELSIF p_queue.ordered AND v_dead IS NOT NULL THEN
         -- The messages that will be retried block their groups.
-        PERFORM mq_internal.free_groups(p_queue.type, v_dead);
+        PERFORM mq_internal.free_groups(p_queue, v_dead);
     END IF;
     PERFORM mq_internal.wake(p_queue.type);
     RETURN v_dead;

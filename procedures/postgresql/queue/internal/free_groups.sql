@@ -1,7 +1,7 @@
 -- free_groups: unblock groups of a grouped queue after their messages were finished or dead-lettered.
 
 CREATE OR REPLACE FUNCTION mq_internal.free_groups(
-    p_type text,
+    p_queue mq.queue,
     p_ids bigint[]
 ) RETURNS void
 LANGUAGE plpgsql
@@ -20,7 +20,7 @@ BEGIN
     )
     SELECT array_agg(group_key) INTO v_groups FROM freed;
     IF v_groups IS NOT NULL THEN
-        PERFORM mq_internal.issue_tickets(p_type, v_groups);
+        PERFORM mq_internal.issue_tickets(p_queue, v_groups);
     END IF;
 END
 $$;

@@ -7,7 +7,7 @@
 -- committed before this call.
 
 CREATE OR REPLACE FUNCTION mq_internal.issue_tickets(
-    p_type text,
+    p_queue mq.queue,
     p_groups text[]
 ) RETURNS void
 LANGUAGE plpgsql
@@ -27,13 +27,13 @@ BEGIN
     FROM (SELECT DISTINCT unnest(p_groups)) AS u (group_key)
     CROSS JOIN LATERAL (
         SELECT id FROM mq.grouped
-        WHERE type = p_type AND group_key = u.group_key
+        WHERE type = p_queue.type AND group_key = u.group_key
         ORDER BY type, group_key, id
         LIMIT 1
     ) AS f
     LEFT JOIN LATERAL (
         SELECT id FROM mq.grouped
-        WHERE type = p_type AND group_key = u.group_key
+        WHERE type = p_queue.type AND group_key = u.group_key
         ORDER BY type, group_key, id
         LIMIT 1
         FOR KEY SHARE SKIP LOCKED
@@ -41,20 +41,17 @@ BEGIN
     IF v_ids IS NULL THEN
         RETURN;
     END IF;
-    INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
-    SELECT m.run_at, m.id, m.priority, g.attempts, m.type, true
+    INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
+    SELECT m.run_at, m.id, m.priority, g.attempts, m.type, true, m.lane
     -- Start from the ids, not from statistics: a join may read the whole group, which can be long.
     FROM unnest(v_ids, v_groups) AS u (id, group_key)
-    CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
     CROSS JOIN LATERAL (
-        SELECT attempts FROM mq.grouped WHERE type = p_type AND group_key = u.group_key AND id = u.id OFFSET 0
+        SELECT *, mq_internal.lane(p_queue.fair, priority, group_key) AS lane FROM mq.message WHERE id = u.id OFFSET 0
+    ) AS m
+    CROSS JOIN LATERAL (
+        SELECT attempts FROM mq.grouped WHERE type = p_queue.type AND group_key = u.group_key AND id = u.id OFFSET 0
     ) AS g
-    WHERE NOT EXISTS (
-        -- A range and an ORDER BY: see lock_places.
-        SELECT FROM mq.ready AS r
-        WHERE r.type = p_type AND r.by_id AND r.id BETWEEN u.id AND u.id
-        ORDER BY r.type, r.id OFFSET 0
-    )
+    WHERE NOT EXISTS (SELECT FROM mq_internal.rows_of(p_queue.type, u.id, m.lane))
     ON CONFLICT DO NOTHING;
 END
 $$;

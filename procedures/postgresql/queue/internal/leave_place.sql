@@ -28,7 +28,9 @@ BEGIN
         ))
         RETURNING g.attempts INTO attempts;
         IF FOUND THEN
-            PERFORM mq_internal.drop_tickets(p_queue.type, ARRAY[p_id]);
+            -- Its tickets.
+            v_rows := mq_internal.lock_places(p_queue.type, ARRAY[p_id], 'infinity');
+            DELETE FROM mq.ready AS r WHERE r.ctid = ANY (v_rows);
             RETURN;
         END IF;
     ELSE

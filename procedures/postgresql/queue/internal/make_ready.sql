@@ -1,4 +1,4 @@
--- make_ready: before a claim, rescue expired claims, send due schedules and promote due messages.
+-- make_ready: before a claim, rescue expired claims, send due schedules, promote due messages and convert rows.
 -- Arguments:   p_queue (the policy), p_size and p_take (of the claim), p_n (the number of the marks that the claim read),
 --              p_promoted_to (every message due until then is promoted; NULL: the claim is a full scan), p_now (the time of
 --              the claim)
@@ -28,8 +28,14 @@ BEGIN
         IF EXISTS (SELECT FROM mq.batch WHERE type = p_queue.type AND lease_until <= p_now) THEN
             PERFORM mq_internal.rescue(p_queue, v_rescue);
         END IF;
-        IF EXISTS (SELECT FROM mq.schedule WHERE type = p_queue.type) THEN
-            PERFORM mq_internal.send_due(p_queue.type, v_promote);
+        PERFORM mq_internal.send_due(p_queue.type, v_promote);
+        -- A row of another form, in the index by lane and id: see convert_rows.
+        IF p_queue.mixed OR p_queue.ring AND EXISTS (
+            SELECT FROM mq.ready WHERE type = p_queue.type AND by_id AND lane >= '' ORDER BY type, lane, id OFFSET 0
+        ) OR p_queue.fair AND EXISTS (
+            SELECT FROM mq.ready WHERE type = p_queue.type AND by_id AND lane IS NULL ORDER BY type, lane, id OFFSET 0
+        ) THEN
+            PERFORM mq_internal.convert_rows(p_queue, CASE WHEN p_take THEN p_size END);
         END IF;
     END IF;
     promoted_to := coalesce(p_promoted_to, '-infinity');

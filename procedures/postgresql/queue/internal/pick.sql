@@ -88,13 +88,17 @@ BEGIN
         v_renew := v_full_scan OR v_ready.mark_lowered;
     END IF;
 
-    IF p_queue.grouped THEN
-        IF v_full_scan AND NOT p_take AND (p_queue.group_rate > 0 OR NOT p_queue.ordered) THEN
-            PERFORM mq_internal.clean_buckets(p_queue);
+    IF p_queue.grouped OR p_queue.fair THEN
+        IF p_queue.fair AND NOT p_queue.grouped THEN
+            SELECT f.picked, f.attempts INTO picked, attempts FROM mq_internal.pick_fair(p_queue, p_size) AS f;
+        ELSE
+            IF v_full_scan AND NOT p_take THEN
+                PERFORM mq_internal.clean_buckets(p_queue);
+            END IF;
+            SELECT g.picked, g.attempts INTO picked, attempts FROM mq_internal.pick_grouped(p_queue, p_size, p_take) AS g;
         END IF;
-        SELECT g.picked, g.attempts INTO picked, attempts FROM mq_internal.pick_grouped(p_queue, p_size, p_take) AS g;
         IF v_full_scan AND picked IS NOT NULL THEN
-            -- Claims of tickets start at no mark. The row only records the time of the last full scan.
+            -- These claims start at no mark. The row only records the time of the last full scan.
             PERFORM mq_internal.renew_marks(p_queue.type, v_n, v_scanned_at, '-infinity', NULL, '-infinity', 'infinity');
         END IF;
         RETURN;

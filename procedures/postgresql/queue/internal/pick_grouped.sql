@@ -3,18 +3,19 @@
 -- Arguments:   p_queue (the policy), p_size, p_take (true: called by take_batch; its own commit finishes the messages,
 --              perhaps much later)
 -- Returns:     picked and attempts (the number of this attempt), parallel arrays; NULL when every group is blocked
--- Transaction: joins the caller's; never waits for another claim
 --
 -- In a grouped queue a row of mq.ready is a ticket: the group of this message may have a message to claim. Every message
--- brings a ticket, so senders lock nothing. A group has places: one in an ordered queue, otherwise group_max_active. Each
--- active message has a row in mq.group_lock. A claim that finds a ticket reads the state of its group:
--- - The group is blocked if no place is free, or if its first message waits for a retry or a token. The ticket is dropped;
+-- brings a ticket, so senders lock nothing. A group has places: one in an ordered queue, otherwise group_max_active; and
+-- tokens, if it has a rate. Each active message has a row in mq.group_lock. A claim reads tickets in claim order, a part at
+-- a time, and locks the stripes of their groups (see lock_group): other claims leave these groups alone until it commits.
+-- - A group is blocked if no place is free, or if its first message waits for a retry or a token. Its tickets are dropped;
 --   a new one is issued when the block ends.
 -- - If there is no token left, the first message is delayed until the next token.
--- - Otherwise the first messages of the group are taken, whichever message the ticket belongs to: one in an ordered queue,
---   otherwise as many as places and tokens allow. If the group is not blocked after that, it gets a new ticket.
+-- - Otherwise the first messages of the group are taken, whichever messages the tickets belong to. If the group is not
+--   blocked after that, it gets a new ticket.
 -- A drop and a finish cannot miss each other. The drop locks the rows of mq.group_lock FOR SHARE until it commits. The
--- finish deletes its row, which waits for the drop, and only then searches the group's next message.
+-- finish deletes its row, which waits for the drop, and only then searches the group's next message. A take would hold
+-- these locks until its handler ends: it reads no tickets of blocked groups, and drops none.
 
 CREATE OR REPLACE FUNCTION mq_internal.pick_grouped(
     p_queue mq.queue,
@@ -30,158 +31,301 @@ SET enable_mergejoin = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
+#variable_conflict use_column
 DECLARE
     -- The maximum number of groups per call: the stripes that a take locks also block other groups. See lock_group.
     c_groups CONSTANT integer := 250;
     -- The maximum number of tickets that one claim reads, even if all groups are blocked.
     c_tickets CONSTANT integer := 10000;
     v_type text := p_queue.type;
-    -- 0: no limit.
-    v_places integer := CASE WHEN p_queue.ordered THEN 1 ELSE p_queue.group_max_active END;
-    -- Fetch one ticket at a time: a FOR loop would lock tickets ahead, and a take would hide their groups from others.
-    v_tickets CURSOR FOR
-        SELECT r.ctid, r.id, r.attempts, m.id IS NULL AS stale, g.id IS NULL AS lone,
-            coalesce(m.group_key, '') AS group_key
-        FROM mq.ready AS r
-        -- One search by primary key per ticket, with any statistics.
-        LEFT JOIN LATERAL (SELECT id, type, group_key FROM mq.message WHERE id = r.id OFFSET 0) AS m ON true
-        LEFT JOIN LATERAL (
-            SELECT id FROM mq.grouped WHERE type = m.type AND group_key = coalesce(m.group_key, '') AND id = m.id OFFSET 0
-        ) AS g ON true
-        -- A take does not drop the tickets of blocked groups (see below). Its scan leaves them out: they would use up its
-        -- limit.
-        WHERE r.type = v_type AND NOT (
-            p_take
-            AND EXISTS (
-                SELECT FROM mq.group_lock AS l WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, '') OFFSET 0
-            )
-            AND (p_queue.ordered OR mq_internal.is_busy(p_queue, m.group_key))
-        )
-        ORDER BY r.type, r.priority, r.run_at, r.id
-        LIMIT c_tickets
-        FOR UPDATE OF r SKIP LOCKED;
-    v_ticket record;
+    v_now timestamptz := clock_timestamp();
+    v_left integer := p_size;
     v_groups integer := 0;
-    v_locks integer;
-    v_head record;
-    v_size integer;
+    v_read integer := 0;
+    v_part integer := least(p_size, c_groups);
+    v_rows integer;
+    v_tickets record;
+    v_after_priority integer := -32769;
+    v_after_run_at timestamptz := '-infinity';
+    v_after_id bigint := 0;
+    v_priority text := '';
+    v_start mq.ring;
+    v_place mq.ring;
+    v_all text[];
+    v_keys text[];
+    v_state record;
     v_taken record;
-    v_spent tid[];
-    v_used text[] := '{}';
-    v_busy text[] := '{}';
+    v_full boolean;
+    v_end boolean;
+    i integer;
+    v_handled text[];
+    v_kept text[];
+    v_used text[];
+    v_done text[] := '{}';
 BEGIN
     PERFORM mq_internal.require_read_committed();
-    IF p_queue.ordered AND p_queue.group_rate = 0 THEN
-        -- Usually this is enough.
-        SELECT h.picked, h.attempts, h.groups INTO picked, attempts, v_used
-        FROM mq_internal.pick_heads(v_type, least(p_size, c_groups), p_take) AS h;
-        v_groups := coalesce(cardinality(picked), 0);
-        v_used := coalesce(v_used, '{}');
-        IF NOT p_take THEN
-            v_busy := v_used;
-            v_used := '{}';
-        END IF;
+    IF p_queue.fair THEN
+        v_priority := mq_internal.next_priority(v_type, '');
     END IF;
-    OPEN v_tickets;
-    LOOP
-        EXIT WHEN cardinality(picked) >= p_size OR v_groups >= c_groups;
-        FETCH v_tickets INTO v_ticket;
-        EXIT WHEN NOT FOUND;
-        IF v_ticket.stale OR v_ticket.group_key = ANY (v_busy) AND NOT v_ticket.lone THEN
-            v_spent := v_spent || v_ticket.ctid;
-            CONTINUE;
-        END IF;
-        -- Another claim or take has this group locked: leave the ticket.
-        CONTINUE WHEN v_ticket.group_key = ANY (v_used)
-            OR NOT mq_internal.lock_group(v_type, v_ticket.group_key);
-        IF v_ticket.lone THEN
-            PERFORM mq_internal.join_group(v_type, v_ticket.group_key, v_ticket.id, v_ticket.attempts);
-        END IF;
-        v_locks := 0;
-        IF EXISTS (SELECT FROM mq.group_lock WHERE type = v_type AND group_key = v_ticket.group_key) THEN
-            v_locks := 1;
-            IF NOT p_queue.ordered THEN
-                SELECT count(*) INTO v_locks FROM mq.group_lock WHERE type = v_type AND group_key = v_ticket.group_key;
+    WHILE v_priority IS NOT NULL LOOP
+        IF p_queue.fair THEN
+            v_tickets := mq_internal.read_lanes(p_queue, v_part, p_take, false, v_priority, v_place);
+            IF v_place.n IS NULL THEN
+                v_start := v_tickets.start;
             END IF;
-            IF p_queue.ordered OR mq_internal.is_busy(p_queue, v_ticket.group_key) THEN
-                -- A take would hold the share lock until its handler ends, and calls that finish messages would wait for
-                -- it.
-                IF NOT p_take AND mq_internal.share_group(v_type, v_ticket.group_key, v_locks) THEN
-                    v_busy := v_busy || v_ticket.group_key;
-                    v_spent := v_spent || v_ticket.ctid;
-                END IF;
-                CONTINUE;
-            END IF;
+            SELECT v_tickets.rows AS rows, v_tickets.ids AS ids, v_tickets.attempts AS attempts, v_tickets.n AS n,
+                v_tickets.lanes AS lanes, ARRAY(SELECT substr(unnest(v_tickets.lanes), 6)) AS groups
+            INTO v_tickets;
+        ELSE
+            SELECT array_agg(t.ctid) AS rows, array_agg(t.id) AS ids, array_agg(t.attempts) AS attempts,
+                array_agg(t.group_key) AS groups, (array_agg(t.priority))[count(*)] AS priority,
+                (array_agg(t.run_at))[count(*)] AS run_at, (array_agg(t.id))[count(*)] AS id
+            INTO v_tickets
+            FROM (
+                SELECT r.ctid, r.*, CASE WHEN m.type IS NOT NULL THEN coalesce(m.group_key, '') END AS group_key
+                FROM mq.ready AS r
+                -- One search by primary key per ticket, with any statistics.
+                LEFT JOIN LATERAL (SELECT type, group_key FROM mq.message WHERE id = r.id OFFSET 0) AS m ON true
+                WHERE r.type = v_type AND (r.priority, r.run_at, r.id) > (v_after_priority, v_after_run_at, v_after_id)
+                    AND NOT (
+                        p_take
+                        AND EXISTS (
+                            SELECT FROM mq.group_lock AS l
+                            WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, '') OFFSET 0
+                        )
+                        AND mq_internal.is_busy(p_queue, coalesce(m.group_key, ''))
+                    )
+                ORDER BY r.type, r.priority, r.run_at, r.id
+                LIMIT v_part
+                FOR UPDATE OF r SKIP LOCKED
+            ) AS t;
+            v_after_priority := v_tickets.priority;
+            v_after_run_at := v_tickets.run_at;
+            v_after_id := v_tickets.id;
         END IF;
+        v_rows := coalesce(cardinality(v_tickets.rows), 0);
+        v_read := v_read + v_rows;
+        EXIT WHEN v_rows = 0 AND NOT p_queue.fair;
 
-        IF p_queue.ordered AND p_queue.group_rate = 0 THEN
-            -- Inlined take_group for one message: calling it takes a sixth more time.
-            SELECT g.id, g.attempts INTO v_head
-            FROM mq.grouped AS g
-            WHERE g.type = v_type AND g.group_key = v_ticket.group_key
-            ORDER BY g.type, g.group_key, g.id
-            LIMIT 1;
-            IF NOT FOUND THEN
-                v_spent := v_spent || v_ticket.ctid;
-                CONTINUE;
-            END IF;
-            DELETE FROM mq.grouped
-            WHERE ctid = ANY (ARRAY(
-                SELECT ctid
+        -- The groups in the order of their first tickets, except those of which this take has messages already.
+        v_all := ARRAY(
+            SELECT u.key
+            FROM unnest(v_tickets.groups) WITH ORDINALITY AS u (key, n)
+            WHERE u.key IS NOT NULL
+            GROUP BY u.key
+            ORDER BY min(u.n)
+        );
+        v_keys := ARRAY(
+            SELECT u.key
+            FROM unnest(v_all) AS u (key)
+            CROSS JOIN LATERAL (
+                SELECT n
+                FROM mq.stripe
+                WHERE n = hashtext(v_type || E'\n' || u.key) & 16383 AND u.key <> ALL (v_done)
+                FOR NO KEY UPDATE SKIP LOCKED
+            ) AS s
+        );
+        -- Messages of senders that could not see yet that the queue is grouped. Other messages outside their groups are
+        -- active, failed or finished, and stay outside.
+        INSERT INTO mq.grouped (id, attempts, type, group_key)
+        SELECT u.id, u.attempts, v_type, u.key
+        FROM unnest(v_tickets.ids, v_tickets.attempts, v_tickets.groups) AS u (id, attempts, key)
+        WHERE NOT EXISTS (
+                SELECT FROM mq.grouped AS g WHERE g.type = v_type AND g.group_key = u.key AND g.id = u.id OFFSET 0
+            )
+            AND u.key = ANY (v_keys)
+            AND EXISTS (SELECT FROM mq.message AS m WHERE m.id = u.id OFFSET 0)
+            AND NOT EXISTS (SELECT FROM mq.group_lock AS l WHERE l.type = v_type AND l.group_key = u.key AND l.id = u.id OFFSET 0)
+            AND NOT EXISTS (SELECT FROM mq.dead AS d WHERE d.id = ANY (ARRAY[u.id]) ORDER BY d.id OFFSET 0)
+            AND NOT EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = ANY (ARRAY[u.id]) ORDER BY d.id OFFSET 0)
+        ON CONFLICT DO NOTHING;
+
+        -- The state of each group: how many messages it may have now. size 0: it is blocked.
+        SELECT array_agg(s.key) AS keys, array_agg(s.size) AS sizes, array_agg(s.locks) AS locks,
+            array_agg(s.places) AS places, array_agg(s.rate) AS rates, array_agg(s.rate_seconds) AS seconds,
+            array_agg(s.tokens) AS tokens, array_agg(s.full_at) AS full_at, coalesce(min(s.size) = 0, false) AS blocked,
+            coalesce(max(s.rate) > 0, false) AS rated
+        INTO v_state
+        FROM (
+            SELECT u.key, o.*, l.locks, t.tokens, b.full_at,
+                CASE
+                    WHEN l.waiting > 0 OR o.places > 0 AND l.locks >= o.places THEN 0
+                    ELSE least(v_left, CASE WHEN o.places > 0 THEN o.places - l.locks END,
+                        CASE WHEN o.rate > 0 THEN greatest(t.tokens, 1) END,
+                        CASE WHEN p_queue.fair THEN o.weight END)
+                END AS size
+            FROM unnest(v_keys) AS u (key)
+            CROSS JOIN LATERAL mq_internal.group_limits(p_queue, u.key) AS o
+            CROSS JOIN LATERAL (
+                SELECT count(*) AS locks, count(d.id) AS waiting
+                FROM mq.group_lock AS k
+                -- ORDER BY id selects the right index: see erase.
+                LEFT JOIN LATERAL (SELECT id FROM mq.delayed WHERE id = ANY (ARRAY[k.id]) ORDER BY id) AS d ON true
+                WHERE k.type = v_type AND k.group_key = u.key
+            ) AS l
+            LEFT JOIN LATERAL (
+                SELECT full_at
+                FROM mq.bucket
+                WHERE o.rate > 0 AND type = v_type AND group_key = u.key
+                FOR NO KEY UPDATE SKIP LOCKED
+            ) AS b ON true
+            CROSS JOIN LATERAL (
+                SELECT CASE WHEN o.rate > 0 THEN mq_internal.tokens(b.full_at, v_now, o.rate, o.rate_seconds) END AS tokens
+            ) AS t
+            -- Otherwise the bucket is full and is being deleted.
+            WHERE o.rate = 0 OR b.full_at IS NOT NULL
+                OR NOT EXISTS (SELECT FROM mq.bucket AS f WHERE f.type = v_type AND f.group_key = u.key OFFSET 0)
+        ) AS s;
+
+        -- Their first messages. An ordered queue takes the very first, or nothing while that is being cancelled.
+        SELECT array_agg(h.row) AS rows, array_agg(h.id) AS ids, array_agg((h.attempts + 1)::smallint) AS attempts,
+            array_agg(h.n) AS n, array_agg(h.key) AS keys, array_agg(h.late) AS late, count(DISTINCT h.n) AS groups,
+            coalesce(bool_or(h.late), false) AS some_late
+        INTO v_taken
+        FROM (
+            SELECT f.n, f.key, f.tokens IS NOT DISTINCT FROM 0 AS late, g.*
+            FROM unnest(v_state.keys, v_state.sizes, v_state.tokens) WITH ORDINALITY AS f (key, size, tokens, n)
+            LEFT JOIN LATERAL (
+                SELECT id FROM mq.grouped
+                WHERE p_queue.ordered AND type = v_type AND group_key = f.key
+                ORDER BY type, group_key, id
+                LIMIT 1
+            ) AS o ON true
+            CROSS JOIN LATERAL (
+                SELECT ctid AS row, id, attempts
                 FROM mq.grouped
-                WHERE type = v_type AND group_key = v_ticket.group_key AND id = v_head.id
+                WHERE type = v_type AND group_key = f.key AND (NOT p_queue.ordered OR id = o.id)
+                ORDER BY type, group_key, id
+                LIMIT f.size
                 FOR UPDATE SKIP LOCKED
-            ));
-            CONTINUE WHEN NOT FOUND;  -- another transaction is cancelling or purging it
-            v_groups := v_groups + 1;
-            v_spent := v_spent || v_ticket.ctid;
-            picked := picked || v_head.id;
-            attempts := attempts || (v_head.attempts + 1)::smallint;
-            IF p_take THEN
-                v_used := v_used || v_ticket.group_key;
-            ELSE
-                -- The group is blocked from now on. Drop its other tickets in this claim, or every claim reads all tickets
-                -- of a long group.
-                v_busy := v_busy || v_ticket.group_key;
-                INSERT INTO mq.group_lock (id, type, group_key) VALUES (v_head.id, v_type, v_ticket.group_key);
-            END IF;
-            CONTINUE;
+            ) AS g
+            LIMIT v_left
+        ) AS h;
+        v_handled := '{}';
+        v_used := '{}';
+        IF v_taken.rows IS NOT NULL THEN
+            DELETE FROM mq.grouped WHERE ctid = ANY (v_taken.rows);
+            INSERT INTO mq.group_lock (id, type, group_key)
+            SELECT u.id, v_type, u.key
+            FROM unnest(v_taken.ids, v_taken.keys, v_taken.late) AS u (id, key, late)
+            WHERE NOT p_take OR u.late;
+            v_handled := ARRAY(SELECT DISTINCT unnest(v_taken.keys));
+        END IF;
+        IF v_state.rated AND v_taken.rows IS NOT NULL THEN
+            -- A message that must wait for its group's next token waits like a failed message of an ordered queue.
+            INSERT INTO mq.delayed (id, run_at, priority, attempts, type)
+            SELECT m.id, mq_internal.full_after(v_state.full_at[u.n], v_now, 1, v_state.rates[u.n], v_state.seconds[u.n])
+                - make_interval(secs => v_state.seconds[u.n]), m.priority, u.attempts - 1, v_type
+            FROM unnest(v_taken.ids, v_taken.attempts, v_taken.n, v_taken.late) AS u (id, attempts, n, late)
+            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
+            WHERE u.late;
+            -- Without a message, this only corrects a bucket of before the clock was set back.
+            INSERT INTO mq.bucket AS b (type, group_key, full_at)
+            SELECT v_type, c.key, mq_internal.full_after(v_state.full_at[c.n], v_now, c.messages, v_state.rates[c.n], v_state.seconds[c.n])
+            FROM (
+                SELECT u.n, u.key, count(*) FILTER (WHERE NOT u.late) AS messages
+                FROM unnest(v_taken.n, v_taken.keys, v_taken.late) AS u (n, key, late)
+                GROUP BY u.n, u.key
+            ) AS c
+            WHERE v_state.rates[c.n] > 0
+            ON CONFLICT (type, group_key) DO UPDATE SET full_at = excluded.full_at;
         END IF;
 
-        v_size := least(p_size - coalesce(cardinality(picked), 0), CASE WHEN v_places > 0 THEN v_places - v_locks END);
-        v_taken := mq_internal.take_group(p_queue, v_ticket.group_key, v_size);
-        IF NOT v_taken.leave THEN
-            v_spent := v_spent || v_ticket.ctid;
+        IF p_take THEN
+            v_used := v_handled;
+            v_done := v_done || v_handled;
+        ELSIF v_state.blocked OR NOT p_queue.ordered THEN
+            -- Of the groups that are blocked now, drop the tickets. With locks of other claims, only if no call is
+            -- finishing one of them; or else the ticket of a group that was blocked before stays, and a group that has
+            -- just lost its last free place gets a new one.
+            SELECT array_agg(g.key) FILTER (WHERE g.size = 0 AND s.safe),
+                coalesce(array_agg(g.key) FILTER (WHERE g.size > 0 AND NOT s.safe), '{}')
+            INTO v_kept, v_used
+            FROM (
+                SELECT max(f.key) AS key, max(f.size) AS size, max(f.locks) AS locks, max(f.places) AS places,
+                    sum(f.messages) AS messages, bool_or(f.late) AS late
+                FROM (
+                    SELECT t.*, 0 AS messages, false AS late
+                    FROM unnest(v_state.keys, v_state.sizes, v_state.locks, v_state.places)
+                        WITH ORDINALITY AS t (key, size, locks, places, n)
+                    UNION ALL
+                    SELECT NULL, NULL, NULL, NULL, u.n, 1, u.late FROM unnest(v_taken.n, v_taken.late) AS u (n, late)
+                ) AS f
+                GROUP BY f.n
+            ) AS g
+            CROSS JOIN LATERAL (
+                SELECT CASE
+                    WHEN g.size > 0 AND NOT g.late AND (g.places = 0 OR g.locks + g.messages < g.places) THEN false
+                    WHEN g.locks = 0 OR g.late THEN true
+                    ELSE (
+                        SELECT count(*) FROM (
+                            SELECT FROM mq.group_lock AS l WHERE l.type = v_type AND l.group_key = g.key FOR SHARE SKIP LOCKED
+                        ) AS l
+                    ) >= g.locks + g.messages
+                END AS safe
+            ) AS s
+            WHERE g.size = 0 OR g.messages > 0;
+            v_handled := v_handled || v_kept;
         END IF;
-        IF v_taken.put_off THEN
-            -- Its other tickets are not needed: the delayed message brings a new one when it is promoted.
-            v_groups := v_groups + 1;
-            v_busy := v_busy || v_ticket.group_key;
+        v_kept := '{}';
+        IF cardinality(v_handled) < cardinality(v_all) THEN
+            -- Tickets stay whose groups others have locked, or whose first messages others are cancelling or purging.
+            v_kept := ARRAY(
+                SELECT k.key
+                FROM (SELECT unnest(v_all) EXCEPT SELECT unnest(v_handled)) AS k (key)
+                WHERE k.key <> ALL (v_keys)
+                    OR EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = v_type AND g.group_key = k.key OFFSET 0)
+            );
         END IF;
-        CONTINUE WHEN v_taken.ids IS NULL;
-        v_groups := v_groups + 1;
+        DELETE FROM mq.ready
+        WHERE ctid = ANY (ARRAY(
+            SELECT u.row
+            FROM unnest(v_tickets.rows, v_tickets.groups) AS u (row, key)
+            WHERE u.key IS NULL OR u.key <> ALL (v_kept)
+        ));
+        IF NOT p_queue.ordered AND NOT v_taken.ids <@ v_tickets.ids THEN
+            -- The other tickets of the taken messages.
+            v_tickets.rows := mq_internal.lock_places(v_type, v_taken.ids, 'infinity');
+            DELETE FROM mq.ready WHERE ctid = ANY (v_tickets.rows);
+        END IF;
+        -- After the spent tickets are deleted: one of them may belong to the next message and would count as its ticket.
+        IF v_used <> '{}' THEN
+            PERFORM mq_internal.issue_tickets(p_queue, v_used);
+        END IF;
+
+        IF v_taken.some_late THEN
+            SELECT array_agg(u.id) AS ids, array_agg(u.attempts) AS attempts, v_taken.groups AS groups, v_taken.keys AS keys
+            INTO v_taken
+            FROM unnest(v_taken.ids, v_taken.attempts, v_taken.late) AS u (id, attempts, late)
+            WHERE NOT u.late;
+            PERFORM mq_internal.wake(v_type);
+        END IF;
         picked := picked || v_taken.ids;
         attempts := attempts || v_taken.attempts;
-        IF NOT p_take THEN
-            INSERT INTO mq.group_lock (id, type, group_key) SELECT unnest(v_taken.ids), v_type, v_ticket.group_key;
+        v_left := p_size - coalesce(cardinality(picked), 0);
+        v_groups := v_groups + v_taken.groups;
+        v_full := v_left = 0 OR v_groups >= c_groups OR v_read >= c_tickets;
+        -- In a fair queue this part was a round, or the end of one. After a round with messages another one may find more.
+        v_end := v_rows < v_part AND (NOT p_queue.fair OR v_taken.groups = 0);
+        IF p_queue.fair AND v_rows > 0 THEN
+            -- If the batch is full, the groups that come after the last taken one keep their turns.
+            i := CASE WHEN v_left > 0 THEN v_rows
+                ELSE array_position(v_tickets.groups, v_taken.keys[cardinality(v_taken.keys)]) END;
+            v_place := ROW(v_tickets.n[i], 1, v_type, v_priority, v_tickets.lanes[i]);
         END IF;
-        IF NOT p_take AND v_locks + cardinality(v_taken.ids) = v_places
-                AND (v_locks = 0 OR mq_internal.share_group(v_type, v_ticket.group_key, v_places)) THEN
-            -- No place is free from now on.
-            v_busy := v_busy || v_ticket.group_key;
-        ELSE
-            v_used := v_used || v_ticket.group_key;
+        IF v_place.n IS NOT NULL AND (v_full OR v_end) THEN
+            PERFORM mq_internal.save_position(v_place, v_start);
         END IF;
+        EXIT WHEN v_full OR v_end AND NOT p_queue.fair;
+        IF v_end THEN
+            v_priority := mq_internal.next_priority(v_type, v_priority);
+            v_place := NULL;
+        END IF;
+        -- Behind many blocked groups a claim reads more tickets at once. A take does not: others skip what it has locked.
+        v_part := CASE
+            WHEN p_take OR p_queue.fair OR 2 * v_taken.groups > v_rows THEN least(v_left, c_groups - v_groups)
+            ELSE least(4 * v_part, 1000)
+        END;
     END LOOP;
-    CLOSE v_tickets;
-    DELETE FROM mq.ready WHERE ctid = ANY (v_spent);
-    IF NOT p_queue.ordered THEN
-        PERFORM mq_internal.drop_tickets(v_type, picked);
-    END IF;
-    -- Do this after the spent tickets are deleted: one of them may belong to the next message and would count as its
-    -- ticket.
-    IF v_used <> '{}' THEN
-        PERFORM mq_internal.issue_tickets(v_type, v_used);
-    END IF;
 END
 $$;

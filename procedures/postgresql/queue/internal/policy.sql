@@ -1,4 +1,4 @@
--- policy: the settings of a type; the defaults when it has no settings.
+-- policy: the settings of a type; the defaults, which are the row with an empty type, when it has none.
 -- Returns:     one row of mq.queue
 
 CREATE OR REPLACE FUNCTION mq_internal.policy(
@@ -9,10 +9,8 @@ AS $$
 DECLARE
     v_queue mq.queue;
 BEGIN
-    SELECT * INTO v_queue FROM mq.queue WHERE type = p_type;
-    IF NOT FOUND THEN
-        v_queue := ROW(p_type, 60, 10, 5, 3600, 'delete', false, true, 0, 0, 1, 0, 0, 1, false, NULL, false);
-    END IF;
+    SELECT * INTO v_queue FROM mq.queue WHERE type = ANY (ARRAY[p_type, '']) ORDER BY type DESC LIMIT 1;
+    v_queue.type := p_type;
     RETURN v_queue;
 END
 $$;

@@ -35,16 +35,16 @@ BEGIN
         RETURNING run_at, id, priority, attempts
     ), moving AS (
         -- After an attempt the run_at is not the one that the message was sent with.
-        INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
-        SELECT run_at, id, priority, attempts, p_queue.type, true FROM due
+        INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
+        SELECT run_at, id, priority, attempts, p_queue.type, true, CASE WHEN p_queue.fair THEN (
+                SELECT mq_internal.lane(true, m.priority, m.group_key) FROM mq.message AS m WHERE m.id = due.id
+            ) END
+        FROM due
         ON CONFLICT DO NOTHING
     )
     SELECT count(*), min(run_at), array_agg(id), array_agg(attempts)
     INTO moved, first_run_at, v_due, v_attempts
     FROM due;
-    IF moved > 0 THEN
-        PERFORM mq_internal.lower_ring(p_queue.type, (SELECT min(d) FROM unnest(v_due) AS d));
-    END IF;
     IF p_queue.grouped AND moved > 0 THEN
         INSERT INTO mq.grouped (id, attempts, type, group_key)
         SELECT m.id, d.attempts, m.type, coalesce(m.group_key, '')

@@ -2,10 +2,9 @@
 -- Arguments:   p_type, p_ids and p_attempts (parallel arrays), p_grouped (the policy)
 
 CREATE OR REPLACE FUNCTION mq_internal.put_back(
-    p_type text,
+    p_queue mq.queue,
     p_ids bigint[],
-    p_attempts smallint[],
-    p_grouped boolean
+    p_attempts smallint[]
 ) RETURNS void
 LANGUAGE plpgsql
 SET enable_hashjoin = off
@@ -13,7 +12,7 @@ SET enable_mergejoin = off
 SET enable_seqscan = off
 AS $$
 BEGIN
-    IF p_grouped THEN
+    IF p_queue.grouped THEN
         PERFORM mq_internal.require_read_committed();
         INSERT INTO mq.grouped (id, attempts, type, group_key)
         SELECT m.id, u.attempts, m.type, coalesce(m.group_key, '')
@@ -24,15 +23,15 @@ BEGIN
         DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (p_ids) ORDER BY id));
     END IF;
     -- Another claim may be dropping an old ticket: the new one gets the current time as its position.
-    INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
-    SELECT CASE WHEN r.id IS NULL THEN m.run_at ELSE clock_timestamp() END, m.id, m.priority, u.attempts, m.type, true
+    INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
+    SELECT CASE WHEN r.found THEN clock_timestamp() ELSE m.run_at END, m.id, m.priority, u.attempts, m.type, true, m.lane
     FROM unnest(p_ids, p_attempts) AS u (id, attempts)
-    CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
-    -- One search by key per message, with any statistics.
-    LEFT JOIN LATERAL (SELECT t.id FROM mq.ready AS t WHERE t.type = p_type AND t.by_id AND t.id = u.id LIMIT 1) AS r ON true
+    CROSS JOIN LATERAL (
+        SELECT *, mq_internal.lane(p_queue.fair, priority, group_key) AS lane FROM mq.message WHERE id = u.id OFFSET 0
+    ) AS m
+    CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM mq_internal.rows_of(p_queue.type, u.id, m.lane)) AS found) AS r
     ON CONFLICT DO NOTHING;
-    PERFORM mq_internal.lower_mark(p_type);
-    PERFORM mq_internal.lower_ring(p_type, (SELECT min(u.id) FROM unnest(p_ids) AS u (id)));
-    PERFORM mq_internal.wake(p_type);
+    PERFORM mq_internal.lower_mark(p_queue.type);
+    PERFORM mq_internal.wake(p_queue.type);
 END
 $$;

@@ -40,7 +40,7 @@ BEGIN
         CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
         WHERE u.attempt < coalesce(m.max_attempts, p_queue.max_attempts);
         IF v_ids IS NOT NULL THEN
-            PERFORM mq_internal.put_back(p_queue.type, v_ids, v_attempts, p_queue.grouped);
+            PERFORM mq_internal.put_back(p_queue, v_ids, v_attempts);
         END IF;
         IF cardinality(v_batch.ids) > coalesce(cardinality(v_ids), 0) THEN
             SELECT array_agg(u.id), array_agg(u.attempt)

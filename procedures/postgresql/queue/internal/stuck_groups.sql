@@ -34,7 +34,8 @@ AS $$
     )
     SELECT d.group_key
     FROM due AS d
-    CROSS JOIN (SELECT CASE WHEN ordered THEN 1 ELSE group_max_active END AS places FROM mq.queue WHERE type = p_type) AS q
+    CROSS JOIN (SELECT q FROM mq_internal.policy(p_type) AS q OFFSET 0) AS p
+    CROSS JOIN LATERAL mq_internal.group_limits(p.q, d.group_key) AS o
     CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE w.id IS NULL AND l.id IN (SELECT h.id FROM held AS h)) AS active,
             count(*) FILTER (WHERE w.id IS NOT NULL) AS waiting,
@@ -48,7 +49,7 @@ AS $$
         AND CASE
             -- A message has a lock row, but no batch holds it and it is not delayed.
             WHEN l.locks > l.active + l.waiting THEN true
-            WHEN l.waiting > 0 OR q.places > 0 AND l.active >= q.places THEN false
+            WHEN l.waiting > 0 OR o.places > 0 AND l.active >= o.places THEN false
             -- No ticket among the first tickets; if there are more tickets, none of the group's first messages has one.
             ELSE d.group_key NOT IN (SELECT t.group_key FROM ticketed AS t)
                 AND NOT EXISTS (
@@ -57,7 +58,8 @@ AS $$
                         WHERE g.type = p_type AND g.group_key = d.group_key
                         ORDER BY g.type, g.group_key, g.id LIMIT 1000
                     ) AS g
-                    JOIN mq.ready AS r ON r.type = p_type AND r.by_id AND r.id = g.id
+                    CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = g.id OFFSET 0) AS m
+                    CROSS JOIN LATERAL mq_internal.rows_of(p_type, g.id, mq_internal.lane(true, m.priority, m.group_key)) AS r
                 )
             END
     LIMIT p_most;

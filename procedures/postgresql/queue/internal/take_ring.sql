@@ -21,8 +21,8 @@ BEGIN
     FROM (
         SELECT q.ctid, q.id, q.attempts
         FROM mq.ready AS q
-        WHERE q.type = p_type AND q.by_id AND q.id > p_after AND q.id <= p_until
-        ORDER BY q.type, q.id
+        WHERE q.type = p_type AND q.by_id AND q.lane IS NULL AND q.id > p_after AND q.id <= p_until
+        ORDER BY q.type, q.lane, q.id
         LIMIT p_size
         FOR UPDATE SKIP LOCKED
     ) AS r;

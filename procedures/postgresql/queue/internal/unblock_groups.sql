@@ -7,9 +7,10 @@ CREATE OR REPLACE FUNCTION mq_internal.unblock_groups(
 LANGUAGE plpgsql
 AS $$
 DECLARE
+    v_queue mq.queue := mq_internal.policy(p_type);
     v_groups text[];
 BEGIN
-    IF NOT (mq_internal.policy(p_type)).grouped THEN
+    IF NOT v_queue.grouped THEN
         RETURN 0;
     END IF;
     PERFORM mq_internal.require_read_committed();
@@ -19,7 +20,7 @@ BEGIN
     WHERE l.type = p_type AND l.group_key = ANY (v_groups)
         AND NOT EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type AND l.id = ANY (b.ids))
         AND NOT EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = l.id);
-    PERFORM mq_internal.issue_tickets(p_type, v_groups);
+    PERFORM mq_internal.issue_tickets(v_queue, v_groups);
     RETURN cardinality(v_groups);
 END
 $$;

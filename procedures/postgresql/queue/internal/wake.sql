@@ -10,7 +10,7 @@ BEGIN
     -- Each NOTIFY takes a server-wide lock at commit. While all consumers are busy, no sender pays for it. A transaction
     -- with a NOTIFY cannot be prepared for two-phase commit; hence every step asks here.
     IF EXISTS (SELECT FROM mq.waiter WHERE type = p_type AND wait_until > clock_timestamp())
-        AND NOT EXISTS (SELECT FROM mq.queue WHERE type = p_type AND NOT notify) THEN
+        AND (mq_internal.policy(p_type)).notify THEN
         PERFORM pg_notify('mq_' || md5(p_type), p_type);
     END IF;
 END

@@ -19,23 +19,20 @@ DECLARE
     v_types text[];
     v_headers text[];
     v_topics boolean;
-    v_grouped text[];
     v_type text;
-    -- Assign the transaction id before reading ring_type: see move_to_ring.
+    -- Assign the transaction ID before the settings are read: see convert_rows.
     v_me xid8 := pg_current_xact_id();
-    v_by_id text[];
+    v_queue mq.queue;
+    v_by_id boolean;
 BEGIN
-    SELECT array_agg(s.type ORDER BY s.type), array_agg(s.type) FILTER (WHERE q.grouped),
-        coalesce(bool_or(s.topic <> ''), false)
-    INTO v_types, v_grouped, v_topics
+    SELECT array_agg(s.type ORDER BY s.type), coalesce(bool_or(s.topic <> ''), false)
+    INTO v_types, v_topics
     FROM mq.subscription AS s
-    LEFT JOIN mq.queue AS q ON q.type = s.type
     WHERE s.label = p_label AND s.action = p_action;
     IF v_topics THEN
         -- Only tables with a subscribed topic run this slower query.
-        SELECT array_agg(t.type ORDER BY t.type, s.topic), array_agg(t.headers ORDER BY t.type, s.topic),
-            array_agg(t.type) FILTER (WHERE q.grouped)
-        INTO v_types, v_headers, v_grouped
+        SELECT array_agg(t.type ORDER BY t.type, s.topic), array_agg(t.headers ORDER BY t.type, s.topic)
+        INTO v_types, v_headers
         FROM mq.subscription AS s
         CROSS JOIN LATERAL (
             SELECT s.type, NULL AS headers WHERE s.topic = ''
@@ -43,16 +40,16 @@ BEGIN
             -- A topic needs no escapes in JSON, see require_topic.
             SELECT b.type, concat('{"topic":"', s.topic, '"}') FROM mq_internal.topic_types(s.topic) AS b (type) WHERE s.topic <> ''
         ) AS t
-        LEFT JOIN mq.queue AS q ON q.type = t.type
         WHERE s.label = p_label AND s.action = p_action;
     END IF;
-    v_by_id := CASE WHEN current_setting('transaction_isolation') <> 'read committed' THEN v_types
-        ELSE v_grouped || ARRAY(SELECT r.type FROM mq.ring_type AS r WHERE r.type = ANY (v_types)) END;
     IF p_old_keys = p_keys THEN
         p_old_keys := NULL;
     END IF;
     -- One statement per type needs neither a join nor a sort: unnest gives the rows in the order of the arrays.
     FOR i IN 1..coalesce(cardinality(v_types), 0) LOOP
+        v_queue := mq_internal.policy(v_types[i]);
+        v_by_id := CASE WHEN v_queue.grouped OR v_queue.ring OR v_queue.fair
+            OR current_setting('transaction_isolation') <> 'read committed' THEN true END;
         WITH sent AS (
             INSERT INTO mq.message (run_at, created_at, priority, type, body, headers, source)
             SELECT v_now, v_now, 0, v_types[i], concat(v_head, c.key, ',"old_key":' || nullif(c.old_key, c.key), '}'),
@@ -61,10 +58,10 @@ BEGIN
             RETURNING id
         ), grouped AS (
             INSERT INTO mq.grouped (id, attempts, type, group_key)
-            SELECT id, 0, v_types[i], '' FROM sent WHERE v_types[i] = ANY (v_grouped)
+            SELECT id, 0, v_types[i], '' FROM sent WHERE v_queue.grouped
         )
-        INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
-        SELECT v_now, id, 0, 0, v_types[i], CASE WHEN v_types[i] = ANY (v_by_id) THEN true END FROM sent;
+        INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
+        SELECT v_now, id, 0, 0, v_types[i], v_by_id, mq_internal.lane(v_queue.fair, 0, NULL) FROM sent;
     END LOOP;
     -- After all rows: every wake-up reads the waiters.
     FOR v_type IN SELECT DISTINCT t.type FROM unnest(v_types) AS t (type) LOOP

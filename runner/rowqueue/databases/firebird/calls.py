@@ -94,7 +94,8 @@ def query(procedure: str, markers: tuple[str, ...]) -> str:
             name = f"CAST(DATEDIFF(MILLISECOND FROM TIMESTAMP '{EPOCH:%Y-%m-%d}' TO {name}) AS BIGINT)"
         columns.append(name)
     arguments = f"({', '.join(markers)})" if markers else ""
-    return f"SELECT {', '.join(columns + whole)} FROM mq_{procedure}{arguments}"
+    call = f"mq_{procedure}{arguments}"
+    return f"SELECT {', '.join(columns + whole)} FROM {call}" if columns else f"EXECUTE PROCEDURE {call}"
 
 
 @dataclass(frozen=True)

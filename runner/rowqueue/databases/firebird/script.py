@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from ..base import SqlFile
+from ..base import AREA, SqlFile
 from ..files import commented, procedures, quoted
-from ..migrations import hashed, names
+from ..migrations import hashed, hashes, names
 from . import yoyo_tables
 from .statements import is_there, statements
 
@@ -21,8 +21,9 @@ VALUES ({}, {}, {}, IIF({} = 'procedure', imq_object_fingerprint({}), NULL), mq_
 
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     """See `Database.script`."""
-    migrations = [f"''{file.name} {file.sha256}''" for file in files if file.kind == "migration"]
-    yield _SCRIPT_HEAD.format(unsuitable=unsuitable(), migrations=",\n            ".join(migrations))
+    migrations = ",\n            ".join(f"''{name} {sha256}''" for name, sha256 in hashes("firebird").items())
+    areas = ", ".join(f"''{file.name}''" for file in files if file.kind == AREA)
+    yield _SCRIPT_HEAD.format(unsuitable=unsuitable(), migrations=migrations, areas=areas)
     own = yoyo_tables.TABLES.items()
     yield from (_YOYO_TABLE.format(name=name, columns=_quoted(columns)) for name, columns in own)
     yield f"COMMIT^\n{yoyo_tables.VERSION.format(time='NULL')}^\nCOMMIT^\n\nSET TERM ; ^\n\n"
@@ -149,6 +150,10 @@ BEGIN
             AND name || '' '' || sha256 NOT IN ({migrations})' INTO v_unknown;
         IF (v_unknown IS NOT NULL) THEN
             v_reason = 'this script does not know migration ' || v_unknown || ': use that of a later release';
+        EXECUTE STATEMENT 'SELECT LIST(name) FROM mq_installed WHERE kind = ''area''
+            AND name NOT IN ({areas})' INTO v_unknown;
+        IF (v_unknown IS NOT NULL) THEN
+            v_reason = 'this script lacks areas that the database has: use runner sql --areas ' || v_unknown || ',...';
     END
     IF (v_reason IS NOT NULL) THEN
         v_at = CAST(v_reason AS timestamp);

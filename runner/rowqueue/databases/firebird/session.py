@@ -21,7 +21,7 @@ from .errors import told, translate, translated
 from .events import Listener
 
 # These wait for the locks of other transactions; all other calls skip locked rows, or are repeated.
-_WAITING = {"send", "send_message", "send_batch", "set_queue", "pause", "resume", "extend_lease"} | {
+_WAITING = {"send", "send_message", "send_batch", "set_queue", "set_group", "pause", "resume", "extend_lease"} | {
     *("advance_sequence", "create_feed", "drop_feed", "advance_feed", "rewind_feed"),
     *("subscribe", "unsubscribe", "unwatch_table", "bind_topic", "unbind_topic", "publish", "set_result"),
     *("set_schedule", "drop_schedule", "run_schedule"),
@@ -119,7 +119,7 @@ class FirebirdSession(Session):
         cursor = self._cursors[transaction]
         try:
             cursor.execute(self._statement(cursor, text), values)
-            found: list[tuple[Any, ...]] = cursor.fetchall()
+            found: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
             return found
         except Error as error:
             self._connection.let_go(error)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..base import SqlFile
+from ..base import AREA, SqlFile
 from ..files import commented, quoted
 from ..migrations import hashed, names
 from .connecting import SQL_MODE
@@ -17,7 +17,9 @@ INSTALL_SECONDS = 60
 
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     """See `Database.script`."""
-    yield _SCRIPT_HEAD.replace("%names%", ", ".join(f"'{name}'" for name in names("mysql")))
+    areas = ", ".join(f"'{file.name}'" for file in files if file.kind == AREA)
+    listed = ", ".join(f"'{name}'" for name in names("mysql"))
+    yield _SCRIPT_HEAD.replace("%names%", listed).replace("%areas%", areas.replace("'", "''"))
     for file in files:
         if file.text:
             yield f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n{comment(file)}"
@@ -106,6 +108,17 @@ FROM (
     SELECT 'routine', CAST(routine_name AS char) FROM information_schema.routines WHERE routine_schema = DATABASE()
 ) AS o
 WHERE LOWER(name) IN (%names%);
+PREPARE mq_statement FROM @mq_statement;
+EXECUTE mq_statement;
+DEALLOCATE PREPARE mq_statement;
+SET @mq_unknown = NULL, @mq_statement = 'DO 0';
+SELECT 'SELECT GROUP_CONCAT(name) INTO @mq_unknown FROM mq_installed WHERE kind = ''area'' AND name NOT IN (%areas%)'
+INTO @mq_statement
+FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'mq_installed';
+PREPARE mq_statement FROM @mq_statement;
+EXECUTE mq_statement;
+DEALLOCATE PREPARE mq_statement;
+SET @mq_statement = COALESCE(CONCAT('SELECT `this script lacks areas of the database: ', @mq_unknown, '`'), 'DO 0');
 PREPARE mq_statement FROM @mq_statement;
 EXECUTE mq_statement;
 DEALLOCATE PREPARE mq_statement;

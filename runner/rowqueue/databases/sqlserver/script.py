@@ -1,9 +1,10 @@
 """SQL Server: recording a file, and the installation as a script for sqlcmd."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
-from ..base import SqlFile
+from ..base import GRANTS, SqlFile
 from ..files import commented, quoted, statements
 from ..migrations import hashed
 from .suitable import LEAST_LEVEL
@@ -19,9 +20,23 @@ EXEC @got = sp_getapplock @Resource = N'rowqueue', @LockMode = 'Exclusive', @Loc
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     """See `Database.script`."""
     yield _SCRIPT_HEAD
-    for file in files:
-        # A file is one transaction: after a script that stopped early, `runner apply` continues.
+    for unit in units(files):
+        # After a script that stopped early, `runner apply` continues.
         yield "BEGIN TRANSACTION;\nGO\n"
+        yield from _parts_of(unit)
+        yield "COMMIT TRANSACTION;\nGO\n"
+    yield f"{FINGERPRINTS};\nGO\n"
+
+
+def units(files: Iterable[SqlFile]) -> Iterator[list[SqlFile]]:
+    """The files of each transaction. All grants are in one, because the first of their files revokes them."""
+    for kind, found in groupby(files, key=lambda file: file.kind):
+        same = list(found)
+        yield from [same] if kind == GRANTS else ([file] for file in same)
+
+
+def _parts_of(unit: list[SqlFile]) -> Iterator[str]:
+    for file in unit:
         if file.kind == "migration":
             # One statement per batch, as yoyo runs them: no statement is compiled before the objects it names exist.
             yield f"-- {file.kind} {file.name}\n"
@@ -32,8 +47,6 @@ def parts(files: Sequence[SqlFile]) -> Iterator[str]:
             yield "".join(f"{batch}\nGO\n" for batch in batches(file.text) if batch)
             yield f"{comment(file)}GO\n" if comment(file) else ""
         yield RECORD.replace("%s", "N'{}'").format(file.name, file.name, file.kind, file.sha256) + ";\nGO\n"
-        yield "COMMIT TRANSACTION;\nGO\n"
-    yield f"{FINGERPRINTS};\nGO\n"
 
 
 def comment(file: SqlFile) -> str:

@@ -1,0 +1,15 @@
+-- lane: the lane of a message: its priority, so that the texts have the order of the numbers, and its group.
+-- Returns:     NULL in a queue that is not fair
+--
+-- The planner puts the expression in the place of the call.
+
+CREATE OR REPLACE FUNCTION mq_internal.lane(
+    p_fair boolean,
+    p_priority integer,
+    p_group_key text
+) RETURNS text
+LANGUAGE sql
+IMMUTABLE
+AS $$
+    SELECT CASE WHEN p_fair THEN lpad((p_priority + 32768)::text, 5, '0') || coalesce(p_group_key, '') END
+$$;

@@ -1,0 +1,304 @@
+"""Fair queues under racing consumers: no group is served twice before each waiting group was served once."""
+
+import json
+import os
+import random
+import time
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crowd import Crowd, Member, until
+from rowqueue.databases import Session
+
+pytestmark = pytest.mark.one_engine
+
+CONSUMERS = 16
+LEASE = 2
+PATIENCE = 180
+# One group with very many messages, some with many, most with one: (groups, messages of each).
+SIZES = [(1, 400), (9, 30), (90, 4), (900, 1)]
+MORE_SIZES = [(1, 3_000), (9, 300), (90, 20), (900, 2)]
+WEIGHTS = {"0.0": 4, "1.3": 2, "2.50": 9}
+
+Look = Callable[[str], dict[str, int]]
+
+
+class Log:
+    """A file to which many processes append. It keeps what a process wrote before it was killed."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
+
+    def write(self, what: str, begun: int, messages: Any) -> None:
+        line = json.dumps([what, begun, time.monotonic_ns(), messages]) + "\n"
+        os.write(self._file, line.encode())
+
+
+def served(rows: Sequence[dict[str, Any]]) -> list[tuple[int, str, int]]:
+    return [(row["id"], f"{row['priority']} {row['group_key']}", row["attempt"]) for row in rows]
+
+
+def serve(member: Member, type: str, path: str, size: int, trouble: float) -> None:
+    """Claim and finish until stopped; a share `trouble` of the messages fails, of the batches is given back."""
+    log, chance = Log(path), random.Random(time.monotonic_ns())
+    while not member.stopped():
+        begun = time.monotonic_ns()
+        if trouble and chance.random() < 0.2:
+            rows = member.session.call("take_batch", type, chance.randint(1, size))
+            log.write("claim", begun, served(rows))
+            continue
+        rows = member.session.call("claim_batch", type, chance.randint(1, size), None, LEASE)
+        if not rows:
+            time.sleep(0.01)
+            continue
+        log.write("claim", begun, served(rows))
+        begun = time.monotonic_ns()
+        if chance.random() < trouble / 4:
+            member.session.call("release_batch", rows[0]["batch_key"])
+            log.write("back", begun, [row["id"] for row in rows])
+            continue
+        failed = {row["id"]: chance.choice([0, -1]) for row in rows if chance.random() < trouble}
+        member.finish(rows[0]["batch_key"], "\n".join(f"{id},{after},no" for id, after in failed.items()))
+        log.write("back", begun, [id for id, after in failed.items() if after == 0])
+
+
+def send(session: Session, type: str, groups: Sequence[tuple[str, int]], priorities: int = 1) -> dict[int, int]:
+    """So many messages for each group; returns the time by which each is there, by id."""
+    sent: dict[int, int] = {}
+    for first in range(0, len(groups), 50):
+        made = []
+        with session.transaction():
+            for group, count in groups[first : first + 50]:
+                for n in range(count):
+                    [row] = session.call("send_message", type, group, None, n % priorities, group)
+                    made.append(row["id"])
+        sent |= dict.fromkeys(made, time.monotonic_ns())
+    return sent
+
+
+def send_late(member: Member, type: str, path: str) -> int:
+    """Messages of small groups, of which each transaction stays open for a while."""
+    log, sent = Log(path), 0
+    while not member.stopped():
+        begun = time.monotonic_ns()
+        with member.session.transaction():
+            rows = [
+                member.session.call("send_message", type, "late", None, None, f"late.{member.number}.{sent + n}")[0]
+                for n in range(5)
+            ]
+            time.sleep(0.05)
+        log.write("back", begun, [row["id"] for row in rows])
+        sent += len(rows)
+        time.sleep(0.05)
+    return sent
+
+
+def redrive(member: Member, type: str) -> int:
+    """Redrive dead letters until stopped: they may come back at any time, as far as the log knows."""
+    count = 0
+    while not member.stopped():
+        count += member.session.call("redrive", type)[0]["count"]
+        time.sleep(0.1)
+    return count
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A group was served a message, surely between these two times."""
+
+    begun: int
+    ended: int
+    id: int
+    attempt: int
+
+
+def read(path: Path) -> tuple[dict[str, list[Claim]], dict[int, list[int]]]:
+    """The claims by group, and the times at which each message was surely back, by id."""
+    claims: dict[str, list[Claim]] = defaultdict(list)
+    back: dict[int, list[int]] = defaultdict(list)
+    for line in path.read_text().splitlines():
+        what, begun, ended, messages = json.loads(line)
+        if what == "back":
+            for id in messages:
+                back[id].append(ended)
+            continue
+        for id, group, attempt in messages:
+            claims[group].append(Claim(begun, ended, id, attempt))
+    for found in claims.values():
+        found.sort(key=lambda claim: claim.begun)
+    return claims, back
+
+
+def waits(claims: dict[str, list[Claim]], sent: dict[int, int], back: dict[int, list[int]]) -> dict[str, list[Any]]:
+    """When each group surely waited, and was not served: from the later of two times, when a message of it was there
+    and when the claims before had ended, until the claim that took this message began."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    for group, of_group in claims.items():
+        ended = 0
+        taken: dict[int, int] = {}
+        for claim in of_group:
+            times = [*back[claim.id], *([sent[claim.id]] if claim.id in sent and claim.attempt == 1 else [])]
+            # A message that a killed consumer held, or that was redriven, came back at an unknown time.
+            known = [at for at in times if taken.get(claim.id, 0) < at <= claim.begun]
+            start = max([*known, ended]) if known else claim.begun
+            if start < claim.begun:
+                found[group].append((start, claim.begun))
+            ended, taken[claim.id] = max(ended, claim.ended), claim.begun
+    return found
+
+
+def worst(claims: dict[str, list[Claim]], waited: dict[str, list[Any]]) -> tuple[int, str]:
+    """How often any group was served, beyond its weight, while another of its priority waited once; and which."""
+    begun = {group: [claim.begun for claim in found] for group, found in claims.items()}
+    ended = {group: sorted(claim.ended for claim in found) for group, found in claims.items()}
+    most = (0, "")
+    often = [group for group, found in claims.items() if len(found) > 1]
+    for group, times in waited.items():
+        priority = group.split()[0]
+        for start, end in times:
+            for other in often:
+                if other == group or other.split()[0] != priority:
+                    continue
+                # Claims that began after the start and ended before the end.
+                inside = bisect_right(ended[other], end) - bisect_left(begun[other], start)
+                beyond = inside - WEIGHTS.get(other.split()[1], 1)
+                most = max(most, (beyond, f"{other} while {group} waited {(end - start) / 1e6:.0f} ms"))
+    return most
+
+
+@pytest.mark.parametrize(
+    ("sizes", "size", "trouble"),
+    [
+        pytest.param(SIZES, 1, 0.0, id="one by one"),
+        pytest.param(SIZES, 10, 0.0, id="batches"),
+        pytest.param(SIZES, 5, 0.05, id="with trouble"),
+        pytest.param(MORE_SIZES, 20, 0.02, id="long", marks=pytest.mark.heavy),
+    ],
+)
+def test_no_group_is_served_twice_before_each_waiting_group_was_served_once(
+    crowd: Crowd,
+    session: Session,
+    queue: str,
+    rest: Look,
+    tmp_path: Path,
+    sizes: list[tuple[int, int]],
+    size: int,
+    trouble: float,
+) -> None:
+    session.call("set_queue", queue, LEASE, 1_000, 0, 1, "delete", *[None] * 9, 1)
+    if trouble:
+        for group, weight in WEIGHTS.items():
+            session.call("set_group", queue, group, weight)
+    groups = [(f"{kind}.{n}", count) for kind, (many, count) in enumerate(sizes) for n in range(many)]
+    random.Random(1).shuffle(groups)
+    sent = send(session, queue, groups, 2 if trouble else 1)
+    path = tmp_path / "log"
+    consumers = crowd.start(serve, queue, str(path), size, trouble, count=CONSUMERS)
+    if trouble:
+        helpers = crowd.start(send_late, queue, str(path), count=2) + crowd.start(redrive, queue)
+        for victim in consumers[:4]:
+            time.sleep(0.3)
+            crowd.kill(victim)
+            consumers.remove(victim)
+            consumers += crowd.start(serve, queue, str(path), size, trouble)
+        crowd.stop(helpers[:2])
+        late = sum(crowd.results(helpers[:2]))
+        assert late > 0
+    until(lambda: rest(queue) == {}, PATIENCE, f"the end of {queue}")
+    crowd.stop()
+    crowd.results()
+    claims, back = read(path)
+    beyond, what = worst(claims, waits(claims, sent, back))
+    assert beyond <= CONSUMERS, f"served {beyond} times too often: {what}"
+    if not trouble:
+        assert sum(map(len, claims.values())) == len(sent)
+
+
+def test_consumers_share_a_queue_with_a_single_big_group(
+    crowd: Crowd, session: Session, queue: str, rest: Look
+) -> None:
+    """The first row of the group is locked by one claim; the others take what it has not locked."""
+    session.call("set_queue", queue, *[None] * 14, 1)
+    session.call("send_batch", queue, "\n".join(["x"] * 4_000))
+    crowd.start(claim_all, queue, count=CONSUMERS)
+    shares = crowd.results()
+    assert sum(shares) == 4_000
+    assert rest(queue) == {}
+    assert len([share for share in shares if share]) > CONSUMERS // 2, shares
+
+
+def claim_all(member: Member, type: str) -> int:
+    """Claim and complete until nothing is there; returns how many."""
+    count, empty = 0, 0
+    while empty < 20:
+        rows = member.session.call("claim_batch", type, 10, None, 60)
+        if not rows:
+            empty += 1
+            time.sleep(0.01)
+            continue
+        empty = 0
+        count += len(rows)
+        member.finish(rows[0]["batch_key"])
+    return count
+
+
+def switch(member: Member, type: str) -> int:
+    """Change how the queue is served until stopped; returns how often."""
+    count, chance = 0, random.Random(member.number)
+    while not member.stopped():
+        ring, fair = chance.choice([(0, 0), (0, 1), (1, 0)])
+        member.session.call("set_queue", type, *[None] * 13, ring, fair)
+        count += 1
+        time.sleep(chance.random() / 5)
+    return count
+
+
+def consume(member: Member, type: str) -> list[int]:
+    """Claim and complete until stopped; returns the ids."""
+    done = []
+    while not member.stopped():
+        rows = member.session.call("claim_batch", type, 7, None, LEASE)
+        if not rows:
+            time.sleep(0.01)
+            continue
+        time.sleep(0.002)
+        if member.session.call("complete_batch", rows[0]["batch_key"])[0]["count"] == len(rows):
+            done += [row["id"] for row in rows]
+    return done
+
+
+def send_some(member: Member, type: str, count: int) -> list[int]:
+    """Messages with an open transaction each; returns their ids."""
+    sent = []
+    for n in range(count):
+        with member.session.transaction():
+            [row] = member.session.call("send_message", type, "x", None, n % 3, f"g{n % 7}")
+            if n % 5 == 0:
+                time.sleep(0.02)
+        sent.append(row["id"])
+    return sent
+
+
+def test_no_message_is_lost_doubled_or_stuck_while_a_queue_changes_its_way(
+    crowd: Crowd, session: Session, queue: str, rest: Look
+) -> None:
+    """Senders are open, consumers claim, and one who changes the queue is killed."""
+    session.call("set_queue", queue, LEASE, 1_000, 0, 1)
+    consumers = crowd.start(consume, queue, count=4)
+    switchers = crowd.start(switch, queue, count=2)
+    senders = crowd.start(send_some, queue, 150, count=4)
+    for _ in range(3):
+        time.sleep(0.4)
+        crowd.kill(switchers.pop(0))
+        switchers += crowd.start(switch, queue)
+    sent = [id for ids in crowd.results(senders) for id in ids]
+    until(lambda: rest(queue) == {}, PATIENCE, f"the end of {queue}")
+    crowd.stop()
+    done = [id for ids in crowd.results(consumers) for id in ids]
+    assert sorted(done) == sorted(sent)
+    assert sum(crowd.results(switchers)) > 0
