@@ -3,7 +3,7 @@
 EXECUTE PROCEDURE imq_grant_to('mq_producer', 'queue_stats installed_files');
 EXECUTE PROCEDURE imq_grant_to('mq_consumer', 'queue_stats installed_files');
 EXECUTE PROCEDURE imq_grant_to('mq_operator',
-    'cancel redrive purge purge_archive set_queue pause resume queue_stats queue_health installed_files peek
+    'cancel redrive purge purge_archive set_queue set_group pause resume queue_stats queue_health installed_files peek
      list_queues list_errors find_messages',
     'message_state message_overview');
 EXECUTE PROCEDURE imq_grant_to('mq_viewer',
