@@ -9,7 +9,6 @@ CREATE OR ALTER PROCEDURE mq_internal.require_rights
     @change bit
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @quoted nvarchar(600), @update bit, @delete bit, @facts int, @detail nvarchar(2000);
     SELECT @quoted = CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name)),
         @update = CASE WHEN @change = 1 AND status_column IS NOT NULL THEN 1 ELSE 0 END,
