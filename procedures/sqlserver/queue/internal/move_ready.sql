@@ -36,12 +36,12 @@ BEGIN
         SELECT @priority = @next, @lane = @next_lane, @run_at = @start, @id = -9223372036854775808;
         -- In a fair queue all groups have their lanes already: continue with the next priority. In a ring the rows of its
         -- own place stay.
-        IF @fair = 1 AND @lane > N'-'
+        IF @fair = 1 AND @lane > N'-' COLLATE Latin1_General_100_BIN2
         BEGIN
             SET @lane = REPLICATE(NCHAR(65535), 37);
             CONTINUE;
         END;
-        IF @ring = 1 AND @priority = -32768 AND @lane = N'-'
+        IF @ring = 1 AND @priority = -32768 AND @lane = N'-' COLLATE Latin1_General_100_BIN2
             SET @id = 9223372036854775807;
         WHILE 1 = 1
         BEGIN

@@ -21,7 +21,7 @@ BEGIN
         FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE type = @type AND priority = @priority AND lane > @lane
         ORDER BY priority, lane, run_at, id;
-        IF @wrapped = 1 AND (@next IS NULL OR @next > @until)
+        IF @wrapped = 1 AND (@next IS NULL OR @next > @until COLLATE Latin1_General_100_BIN2)
             BREAK;
         IF @next IS NULL
             SELECT @wrapped = 1, @lane = N'';

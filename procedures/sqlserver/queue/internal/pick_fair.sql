@@ -75,7 +75,7 @@ BEGIN
             IF @next_lane IS NULL AND @wrapped = 0
                 -- The lane - has the messages of senders that did not see yet that the queue is fair.
                 SELECT @wrapped = 1, @lane = N'', @round = @round + 1;
-            ELSE IF @next_lane IS NULL OR @passed = @most OR (@wrapped = 1 AND @next_lane > @from)
+            ELSE IF @next_lane IS NULL OR @passed = @most OR (@wrapped = 1 AND @next_lane > @from COLLATE Latin1_General_100_BIN2)
                 OR EXISTS (SELECT * FROM @turn WHERE lane = @next_lane)
                 SET @whole = 1;
             ELSE
@@ -86,7 +86,7 @@ BEGIN
                     SELECT @weight = COALESCE(MAX(weight), 1)
                     FROM mq.queue_group WITH (READCOMMITTED, FORCESEEK, INDEX (queue_group_lane))
                     WHERE type = @type AND lane = @lane AND weight > 1;
-                IF @lane = @after AND @wrapped = 0
+                IF @lane = @after COLLATE Latin1_General_100_BIN2 AND @wrapped = 0
                     SET @i = @taken;
                 IF @i >= @weight
                     CONTINUE;
@@ -107,7 +107,7 @@ BEGIN
             FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
             WHERE type = @type AND reader = @reader
             ORDER BY n DESC, after_id DESC, lane DESC, taken DESC;
-            IF @new_n > COALESCE(@n, -1) OR (@new_n = @n AND @new_after > @after)
+            IF @new_n > COALESCE(@n, -1) OR (@new_n = @n AND @new_after > @after COLLATE Latin1_General_100_BIN2)
             BEGIN
                 WHILE @i IS NOT NULL
                 BEGIN

@@ -150,7 +150,7 @@ BEGIN
             INSERT INTO @heads (id, attempts) VALUES (@head, @attempts);
             SELECT @count = @count + @took, @left = @left - @took, @groups = @groups - 1, @in_round = @in_round + @took;
             IF @fair = 1 AND @took > 0
-                SELECT @served = @lane, @served_round = @round + CASE WHEN @lane <= @until THEN 1 ELSE 0 END;
+                SELECT @served = @lane, @served_round = @round + CASE WHEN @lane <= @until COLLATE Latin1_General_100_BIN2 THEN 1 ELSE 0 END;
             INSERT INTO @used (group_key) VALUES (@group_key);
             -- A take drops only the tickets that it used: others must not be hidden until it commits.
             IF @take = 1 AND @ordered = 1
@@ -199,7 +199,7 @@ BEGIN
         IF @fair = 0 AND @read < @chunk
             BREAK;
         SELECT TOP (1) @last_priority = priority, @last_lane = lane, @last_run_at = run_at, @last_id = id FROM @seen ORDER BY n DESC;
-        IF @last_lane <= @until
+        IF @last_lane <= @until COLLATE Latin1_General_100_BIN2
             SET @wrapped = 1;
         SELECT @scanned = @scanned + @read, @chunk = 1000;
         IF @fair = 1 AND (@left = 0 OR @groups = 0 OR @scanned >= @tickets OR @read < @chunk_read)
