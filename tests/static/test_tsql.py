@@ -163,7 +163,7 @@ PLANTED = {
     "a parameter's default": (r"(    @\w+ bigint) = NULL", r"\1 DEFAULT NULL"),
     "READONLY": (r" READONLY", " READ ONLY"),
     "OUTPUT of a parameter": (r"(@\w+ \w+) OUTPUT\n", r"\1 OUTPUTS\n"),
-    "AS of a procedure": (r"\nAS\nBEGIN\n", "\nBEGIN\n"),
+    "AS of a procedure": (r"(PROCEDURE [^;]*)\nAS\nBEGIN\n", r"\1\nBEGIN\n"),
     "a function's RETURNS TABLE": (r"RETURNS TABLE\nAS\nRETURN", "RETURNS TABLE\nAS\nRETURNS"),
     "DECLARE of a table": (r"(DECLARE @\w+ TABLE) \(", r"\1 "),
     "SET of an option": (r"SET NOCOUNT, XACT_ABORT ON;", "SET NOCOUNT, XACT_ABORT;"),
