@@ -12,6 +12,8 @@ RETURNS (
 )
 AS
 BEGIN
+    IF (1 = 0) THEN
+        SUSPEND; -- or the procedure could not be selected from
 END^
 
 SET TERM ; ^
