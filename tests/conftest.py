@@ -9,14 +9,14 @@ import tempfile
 import uuid
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import servers
 from rowqueue import install
-from rowqueue.databases import Database, Session, open_database
+from rowqueue.databases import AreaMissing, Database, Session, open_database
 from servers.clock import Clock
 
 # capabilities.py, which every suite uses.
@@ -40,6 +40,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--languages", action="store_true", help="with the tests of other languages, which `tests/languages` names too"
+    )
+    parser.addoption(
+        "--areas", metavar="NAME,...", help="the databases have only these areas; what needs another one is skipped"
     )
     parser.addoption("--only-rest", action="store_true", help="only what --every-version adds")
     parser.addoption(
@@ -197,6 +200,40 @@ def _server_name(item: pytest.Item) -> str | None:
     return None if name is None else str(name)
 
 
+@contextmanager
+def _skipping(config: pytest.Config) -> Iterator[None]:
+    """Skip what needs an area that --areas leaves out."""
+    try:
+        yield
+    except AreaMissing as error:
+        if config.getoption("--areas"):
+            pytest.skip(str(error).partition(":")[0])
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
+    with _skipping(pyfuncitem.config):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(request: pytest.FixtureRequest) -> Any:
+    with _skipping(request.config):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Any:
+    with _skipping(item.config):
+        return (yield)
+
+
+def _areas(config: pytest.Config) -> list[str] | None:
+    named: str | None = config.getoption("--areas")
+    return named.split(",") if named else None
+
+
 def unavailable(config: pytest.Config, reason: object) -> None:
     """Skip the current test, or fail it under --require-databases."""
     if config.getoption("--require-databases"):
@@ -269,11 +306,11 @@ def clock(private_server: servers.Server, pytestconfig: pytest.Config) -> Iterat
 
 
 @pytest.fixture(scope="session")
-def database(server: servers.Server) -> Iterator[Database]:
+def database(server: servers.Server, pytestconfig: pytest.Config) -> Iterator[Database]:
     """A database with the queue installed, shared by all tests of a worker: use names of your own, see `queue`."""
     url = server.create_database()
     database = open_database(url)
-    install.apply(database)
+    install.apply(database, areas=_areas(pytestconfig))
     # Firebird closes a database without attachments, and the next connection then takes twice as long.
     with closing(database.connect("the tests")):
         yield database
@@ -289,23 +326,23 @@ def empty_database(server: servers.Server) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="session")
-def template(server: servers.Server) -> Iterator[str | None]:
+def template(server: servers.Server, pytestconfig: pytest.Config) -> Iterator[str | None]:
     """An installed database to copy, which is faster than an installation; None if it cannot be copied."""
     if not server.copies:
         yield None
         return
     url = server.create_database()
-    install.apply(open_database(url))
+    install.apply(open_database(url), areas=_areas(pytestconfig))
     yield url
     server.drop_database(url)
 
 
 @pytest.fixture
-def installed_database(server: servers.Server, template: str | None) -> Iterator[Database]:
+def installed_database(server: servers.Server, template: str | None, pytestconfig: pytest.Config) -> Iterator[Database]:
     """A database with the queue installed, for one test."""
     if template is None:
         url = server.create_database()
-        install.apply(open_database(url))
+        install.apply(open_database(url), areas=_areas(pytestconfig))
     else:
         url = server.copy_database(template)
     yield open_database(url)
