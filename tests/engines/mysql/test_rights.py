@@ -196,7 +196,7 @@ def calls(schema: str, type: str) -> list[str]:
         f"CALL {schema}.mq_rescue_expired('{type}')",
         f"CALL {schema}.mq_queue_stats(NULL)",
         f"CALL {schema}.mq_peek('{type}', 'N', 10, NULL)",
-        f"CALL {schema}.mq_set_queue('{type}', 1, NULL, NULL, NULL, 'archive', NULL, NULL, 5, 6, 7, NULL, NULL, NULL, NULL, NULL)",
+        f"CALL {schema}.mq_set_queue('{type}', 1, NULL, NULL, NULL, 'archive', NULL, NULL, 5, 6, 7{', NULL' * 5})",
         f"CALL {schema}.mq_pause('{type}')",
         f"CALL {schema}.mq_resume('{type}')",
         f"CALL {schema}.mq_redrive('{type}', NULL, NULL)",
