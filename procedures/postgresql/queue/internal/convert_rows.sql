@@ -1,4 +1,4 @@
--- convert_rows: give up to p_size rows of mq.ready the form that the settings ring and fair ask for; skip locked rows.
+-- convert_rows: bring rows of mq.ready, at most p_size, into the form of the settings ring and fair; skip locked rows.
 -- Transaction: joins the caller's; never waits for a claim
 --
 -- Rows of another form are of before set_queue, or of senders that read the settings before it committed. A sender reads

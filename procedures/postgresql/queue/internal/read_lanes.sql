@@ -90,7 +90,7 @@ BEGIN
                 SELECT q.ctid FROM mq.ready AS q
                 WHERE q.type = v_type AND q.by_id IS NOT NULL AND q.lane = t.lane
                 ORDER BY q.type, q.lane, q.id
-                -- The lane where the round began comes again at its end.
+                -- The lane where the round began is also its last one.
                 OFFSET CASE WHEN t.row IS NOT NULL AND t.lane = t.last_lane THEN greatest(t.weight - t.had, 0) ELSE 0 END
                 LIMIT greatest(t.weight - t.served, 0)
             ) ELSE ARRAY[t.row] END
