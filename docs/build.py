@@ -35,7 +35,7 @@ def pages() -> dict[Path, str]:
 
 def _areas() -> dict[str, list[Procedure]]:
     every = contract.load().every.values()
-    found = {area: [p for p in every if p.area == area] for area in contract.AREAS}
+    found = {area: [p for p in every if p.area == area] for area in contract.load().areas}
     return {area: procedures for area, procedures in found.items() if procedures}
 
 

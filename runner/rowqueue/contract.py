@@ -1,24 +1,17 @@
 """The contract as data: procedures/contract.toml, read once."""
 
+import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 GRANTS = "grants"
-AREAS = (
-    "common",
-    "queue",
-    "operations",
-    "feeds",
-    "subscriptions",
-    "results",
-    "topics",
-    "schedules",
-    "consumers",
-    "tables",
-)
+CORE = frozenset(("common", "queue", "operations"))
+# A name of one of the queue's objects in SQL.
+_NAME = re.compile(r"\b(?:mq_internal\.|mq\.|i?mq_)(\w+)")
 
 
 def sql_root() -> Path:
@@ -67,15 +60,23 @@ class Procedure:
 
 
 @dataclass(frozen=True)
-class Internal:
-    """A helper or view that procedures need. `databases`: as for a Procedure. `public`: users may query it."""
+class Area:
+    """A part of the queue. `needs`: the areas that it uses. `migrations`: its own ones."""
+
+    name: str
+    meaning: str
+    needs: tuple[str, ...] = ()
+    migrations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class View:
+    """A view, or a function, that users may query. `databases`: as for a Procedure."""
 
     name: str
     area: str
-    kind: str
-    purpose: str
+    meaning: str
     databases: tuple[str, ...] = ()
-    public: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,29 +90,72 @@ class Error:
 
 @dataclass(frozen=True)
 class Contract:
-    """The whole contract in the order of installation.
+    """The whole contract.
 
     `procedures`: those that every database has. `extras`: those that only some have. `reads`: the tables and views that
     a role may read.
     """
 
+    areas: dict[str, Area]
     procedures: dict[str, Procedure]
     extras: dict[str, Procedure]
-    internals: dict[str, Internal]
+    views: dict[str, View]
     errors: dict[str, Error]
     limits: dict[str, str]
     types: dict[str, dict[str, str]]
     reads: dict[str, tuple[str, ...]]
 
-    def objects(self, database: str) -> tuple[str, ...]:
-        """Names of a database's procedure files, without grants.sql, in the order of installation."""
-        own = [name for name, entry in self.internals.items() if not entry.databases or database in entry.databases]
-        return (*own, *self.procedures_of(database))
+    def with_needs(self, areas: Iterable[str]) -> tuple[str, ...]:
+        """The core, these areas and what they need, in the contract's order. Raises LookupError for an unknown name."""
+        found, left = set(CORE), [*areas]
+        while left:
+            name = left.pop()
+            if name not in self.areas:
+                raise LookupError(f"areas: unknown area {name!r}; known: {', '.join(self.areas)}")
+            found.add(name)
+            left += set(self.areas[name].needs) - found
+        return tuple(name for name in self.areas if name in found)
+
+    def area_of_migration(self, name: str) -> str | None:
+        """The area that a migration belongs to; None for the core."""
+        return next((area.name for area in self.areas.values() if name in area.migrations), None)
+
+    def objects(self, database: str, areas: Iterable[str] | None = None) -> tuple[str, ...]:
+        """Names of the procedure files of some areas, or of all, each after those that it names."""
+        return tuple(self.files(database, areas))
+
+    def files(self, database: str, areas: Iterable[str] | None = None) -> dict[str, Path]:
+        """The procedure files of some areas, or of all, by name: each after those that it names.
+
+        An area may have an internal object of the core in its own version, which then replaces that of the core.
+        """
+        return _in_order(sql_root() / "procedures" / database, self.with_needs(self.areas if areas is None else areas))
+
+    def grants(self, database: str, areas: Iterable[str] | None = None) -> list[Path]:
+        """The files with the grants of some areas, or of all."""
+        folder = sql_root() / "procedures" / database
+        chosen = ["", *self.with_needs(self.areas if areas is None else areas)]
+        return [path for area in chosen if (path := folder / area / f"{GRANTS}.sql").exists()]
+
+    def internals(self, database: str) -> dict[str, str]:
+        """The internal objects of a database, with the area of each: of the core if an area only replaces it."""
+        known = self.files(database).keys() - self.every.keys() - self.views.keys()
+        return {
+            path.stem: area
+            for area in reversed(self.areas)
+            for path in (sql_root() / "procedures" / database / area).rglob("*.sql")
+            if path.stem in known
+        }
 
     @property
     def every(self) -> dict[str, Procedure]:
         """All procedures, including those that only some databases have."""
         return self.procedures | self.extras
+
+    def public(self, database: str) -> dict[str, str]:
+        """The public objects of a database, with the area of each."""
+        views = {name: view for name, view in self.views.items() if not view.databases or database in view.databases}
+        return {name: entry.area for name, entry in (self.procedures_of(database) | views).items()}
 
     def procedures_of(self, database: str) -> dict[str, Procedure]:
         """The procedures that users of a database may call."""
@@ -119,22 +163,47 @@ class Contract:
         return self.procedures | extras
 
     def is_internal(self, name: str) -> bool:
-        """Whether an object is in the private room of the database: its name has a schema or prefix of its own."""
-        entry = self.internals.get(name)
-        return entry is not None and not entry.public and entry.kind != "view"
+        """Whether a procedure or function is internal: its name has a schema or prefix of its own."""
+        return name not in self.every and name not in self.views
 
     def prefixed(self, name: str) -> str:
         """The name of an object on an engine where the queue's names have a prefix."""
         return f"imq_{name}" if self.is_internal(name) else f"mq_{name}"
 
     def file(self, database: str, name: str) -> Path:
-        """The SQL file of an object; `grants` is in the folder above the areas."""
-        folder = sql_root() / "procedures" / database
-        if name == GRANTS:
-            return folder / f"{name}.sql"
-        entry = self.every.get(name) or self.internals[name]
-        inside = isinstance(entry, Internal) and not entry.public
-        return folder / entry.area / ("internal" if inside else "") / f"{name}.sql"
+        """The SQL file of a procedure, a view or an internal object."""
+        return self.files(database)[name]
+
+
+@cache
+def _in_order(folder: Path, areas: tuple[str, ...]) -> dict[str, Path]:
+    found = {
+        path.stem: path
+        for area in areas
+        for path in sorted((folder / area).rglob("*.sql"))
+        if path.stem != GRANTS and len(path.suffixes) == 1  # NAME.4.sql: the text for later versions of a server
+    }
+    names = {name: _names(path) & found.keys() for name, path in found.items()}
+    ordered: dict[str, Path] = {}
+    entered: set[str] = set()
+
+    def enter(name: str) -> None:
+        if name in entered:
+            return
+        entered.add(name)
+        for other in sorted(names[name]):
+            enter(other)
+        ordered[name] = found[name]
+
+    for name in found:
+        enter(name)
+    return ordered
+
+
+def _names(path: Path) -> set[str]:
+    """The objects that a file names, in all its versions."""
+    texts = [version.read_text("utf-8") for version in [path, *path.parent.glob(f"{path.stem}.[0-9]*.sql")]]
+    return {name for text in texts for name in _NAME.findall(re.sub(r"--.*", "", text))}
 
 
 @cache
@@ -163,11 +232,16 @@ def read(path: Path) -> Contract:
             databases=tuple(entry.get("databases", ())),
         )
 
+    def area(entry: dict[str, Any]) -> Area:
+        lists = {"needs": tuple(entry.get("needs", ())), "migrations": tuple(entry.get("migrations", ()))}
+        return Area(**{**entry, **lists})
+
     procedures = {e["name"]: procedure(e) for e in data["procedure"]}
     return Contract(
+        areas={e["name"]: area(e) for e in data.get("areas", ())},
         procedures={name: entry for name, entry in procedures.items() if not entry.databases},
         extras={name: entry for name, entry in procedures.items() if entry.databases},
-        internals={e["name"]: Internal(**{**e, "databases": tuple(e.get("databases", ()))}) for e in data["internal"]},
+        views={e["name"]: View(**{**e, "databases": tuple(e.get("databases", ()))}) for e in data.get("views", ())},
         errors={e["name"]: Error(**e) for e in data["errors"]},
         limits=data["limits"],
         types=data["types"],

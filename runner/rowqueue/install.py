@@ -8,9 +8,11 @@ from pathlib import Path
 
 from . import contract
 from .databases import Database, DatabaseError, Forbidden, Installed, QueueError, SqlFile, open_database
+from .databases.base import AREA, GRANTS, INDEX, MIGRATION, PROCEDURE
 from .databases.migrations import InstallError as InstallError
-from .databases.migrations import earlier_name, migrate
+from .databases.migrations import area_of, earlier_name, migrate, released
 
+_SQL = (PROCEDURE, GRANTS)  # kinds of files that apply runs; yoyo runs migrations
 _SHOWN = 3  # names of objects with the same problem
 _ROLES = "producer|consumer|operator|viewer|owner|reporter"
 _OBJECT = re.compile(rf"(?<![\w.])(?!mq_(?:{_ROLES})\b)(?:mq_internal\.|mq\.|i?mq_)\w+(?:\([^)]*\))?", re.IGNORECASE)
@@ -40,42 +42,77 @@ class Applied:
     notices: list[str] = field(default_factory=list)
 
 
-def files(database: str) -> list[SqlFile]:
-    """All SQL files of an engine in the order of installation. Raises LookupError for an unknown engine."""
+def files(database: str, areas: Iterable[str] | None = None) -> list[SqlFile]:
+    """The SQL files of some areas, or of all, in the order of installation, and these areas themselves.
+
+    Raises LookupError for an unknown engine or area.
+    """
     root = contract.sql_root()
     migrations = sorted((root / "migrations" / database).glob("*.sql"))
     if not migrations:
         names = ", ".join(sorted(path.name for path in (root / "migrations").iterdir() if any(path.glob("*.sql"))))
         raise LookupError(f"database: no SQL for {database!r}; known: {names}")
     known = contract.load()
-    procedures = [known.file(database, name) for name in (*known.objects(database), contract.GRANTS)]
-    return [*(_file("migration", path) for path in migrations), *(_file("procedure", path) for path in procedures)]
+    chosen = known.with_needs(known.areas if areas is None else areas)
+    return [
+        *(_file(MIGRATION, path) for path in migrations if area_of(path.stem) in (None, *chosen)),
+        *(SqlFile(AREA, area, _hashed(""), "") for area in chosen),
+        *(_procedure(path) for path in known.files(database, chosen).values()),
+        *(replace(_file(GRANTS, path), name=f"{path.parent.name}/{GRANTS}") for path in known.grants(database, chosen)),
+    ]
 
 
 def _file(kind: str, path: Path) -> SqlFile:
     text = path.read_text("utf-8")
-    return SqlFile(kind, path.stem, hashlib.sha256(text.encode()).hexdigest(), text)
+    return SqlFile(kind, path.stem, _hashed(text), text, folder=path.parent)
 
 
-def known(database: Database) -> list[SqlFile]:
-    """All SQL files in the order of installation, with the texts for this database's server version."""
-    return database.fitted(files(database.name))
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def script(database: str) -> Iterator[str]:
-    """The installation as a script for the engine's own client, in parts. Raises LookupError for an unknown engine."""
-    return open_database(f"{database}://").script(files(database))
+def _with_indexes(database: Database, files: Iterable[SqlFile]) -> Iterator[SqlFile]:
+    """These files, each migration with the indexes that it creates: queue_health looks for those that are recorded."""
+    for file in files:
+        yield file
+        if file.kind == MIGRATION:
+            yield from (SqlFile(INDEX, name, _hashed(""), "") for name in database.indexes(file.text))
 
 
-def status(database: Database) -> list[FileStatus]:
-    """The status of every file. Raises Forbidden for a user who may not read it."""
+def _procedure(path: Path) -> SqlFile:
+    """A procedure file. For a public object, the first line of the file becomes the object's comment."""
+    file = _file(PROCEDURE, path)
+    if path.parent.name == "internal":
+        return file
+    meaning = file.text.partition("\n")[0].partition(": ")[2]
+    return replace(file, comment=meaning[:1].upper() + meaning[1:])
+
+
+def known(database: Database, areas: Iterable[str] | None = None) -> list[SqlFile]:
+    """All SQL files in the order of installation, with the texts for this database's server version.
+
+    `areas`: None for those that are installed, or all if none is.
+    """
+    return database.fitted(files(database.name, database.areas() if areas is None else areas))
+
+
+def script(database: str, areas: Iterable[str] | None = None) -> Iterator[str]:
+    """The installation of some areas, or of all, as a script for the engine's own client, in parts.
+
+    Raises LookupError for an unknown engine or area.
+    """
+    opened = open_database(f"{database}://")
+    return opened.script([*_with_indexes(opened, files(database, areas))])
+
+
+def status(database: Database, areas: Iterable[str] | None = None) -> list[FileStatus]:
+    """The status of every file. Raises Forbidden for a user who may not read it. `areas`: as for `known`."""
     installed = database.installed() or {}
-    released = known(database)
-    names = {file.name for file in released}
-    found = [FileStatus(file.kind, file.name, _state(file, installed)) for file in released]
+    found = [FileStatus(file.kind, file.name, _state(file, installed)) for file in known(database, areas)]
+    names = {path.stem for path in released(database.name)}
     names |= {earlier_name(name) for name in names}
-    unknown = [entry.name for entry in installed.values() if entry.kind == "migration" and entry.name not in names]
-    return found + [FileStatus("migration", name, "newer") for name in unknown]
+    unknown = [entry.name for entry in installed.values() if entry.kind == MIGRATION and entry.name not in names]
+    return found + [FileStatus(MIGRATION, name, "newer") for name in unknown]
 
 
 def _state(file: SqlFile, installed: Mapping[str, Installed]) -> str:
@@ -83,7 +120,7 @@ def _state(file: SqlFile, installed: Mapping[str, Installed]) -> str:
     if entry is None:
         return "missing"
     if entry.sha256 != file.sha256:
-        return "edited" if file.kind == "migration" else "pending"
+        return "edited" if file.kind == MIGRATION else "pending"
     if entry.name != file.name:
         return "pending"
     return "drifted" if entry.changed else "ok"
@@ -117,40 +154,63 @@ def briefly(problems: Iterable[str]) -> list[str]:
     return found
 
 
-def apply(database: Database, break_lock: bool = False) -> Applied:
+def apply(database: Database, break_lock: bool = False, areas: Iterable[str] | None = None) -> Applied:
     """Install this release or upgrade to it, with owners and grants. If nothing is to do, it needs no privilege.
 
-    `break_lock`: remove the lock row that a killed `yoyo apply` left. Raises InstallError when a migration was edited
-    after its release, when the database is newer than this release, or when yoyo's lock is held. Raises DatabaseError
-    when the database refuses a statement.
+    `areas`: those to add, with what they need; None for those that the database has, or all in a new one. `break_lock`:
+    remove the lock row that a killed `yoyo apply` left. Raises LookupError for an unknown area; InstallError when a
+    migration was edited after its release, when the database is newer than this release, or when yoyo's lock is held;
+    and DatabaseError when the database refuses a statement.
     """
-    if not break_lock and _is_done(database):
-        return Applied()
+    named = None if areas is None else [*areas]
+    chosen, notices = _chosen(database, named)
+    if not break_lock and _is_done(database, chosen):
+        return Applied(notices=notices)
     applied = Applied()
     with database.installing():
-        _refuse(status(database))
-        applied.migrations = migrate(database, break_lock)
+        chosen, applied.notices = _chosen(database, named)
+        _refuse(status(database, chosen))
+        applied.migrations = migrate(database, break_lock, chosen)
         changed = {file.name for file in status(database) if file.state != "ok"}
         applied.repaired = [] if changed else rights_problems(database)
         if changed or applied.repaired:
-            changed.add(contract.GRANTS)  # a migration's new tables need grants too
+            changed |= {file.name for file in known(database) if file.kind == GRANTS}  # new tables need grants too
         _run(database, changed, applied)
         # Grants alone do not repair everything: a wrong owner needs the object created again.
         if changed and (wrong := rights_problems(database)):
             applied.repaired = applied.repaired or wrong
-            _run(database, {file.name for file in known(database) if file.kind == "procedure"}, applied)
+            _run(database, {file.name for file in known(database) if file.kind in _SQL}, applied)
             applied.notices += [f"still wrong: {problem}" for problem in rights_problems(database)]
         if changed:
             applied.notices += database.warnings_about_installation()
     return applied
 
 
+def _chosen(database: Database, named: list[str] | None) -> tuple[tuple[str, ...], list[str]]:
+    """The areas to install, and what to say about them."""
+    all_areas, there = contract.load(), database.areas()
+    if named is None:
+        return (all_areas.with_needs(all_areas.areas) if there is None else all_areas.with_needs(there)), []
+    wanted = all_areas.with_needs(named)
+    chosen = all_areas.with_needs([*named, *(there or ())])
+    notices = [
+        f"area {name!r} is installed too: {' and '.join(users)} {'needs' if len(users) == 1 else 'need'} it"
+        for name in wanted
+        if name not in (*named, *contract.CORE, *(there or ()))
+        and (users := [area.name for area in all_areas.areas.values() if area.name in wanted and name in area.needs])
+    ]
+    if kept := [name for name in chosen if name not in wanted]:
+        notices.append(f"installed before, and kept: {', '.join(kept)}; areas cannot be removed")
+    return chosen, notices
+
+
 def _run(database: Database, names: set[str], applied: Applied) -> None:
-    """Run the procedure files with these names; record them, and also the migrations among the names."""
+    """Run the procedure files and grants with these names; record them, and also the others among the names."""
     chosen = [file for file in known(database) if file.name in names]
     if chosen:
-        applied.notices += database.run_files([f if f.kind == "procedure" else replace(f, text="") for f in chosen])
-        run = [file.name for file in chosen if file.kind == "procedure"]
+        every = _with_indexes(database, chosen)
+        applied.notices += database.run_files([f if f.kind in _SQL else replace(f, text="") for f in every])
+        run = [file.name for file in chosen if file.kind in _SQL]
         applied.procedures += [name for name in run if name not in applied.procedures]
 
 
@@ -192,8 +252,8 @@ def uninstall(database: Database, force: bool = False, cascade: bool = False) ->
     return released, [name for name, _ in adopted if name not in released]
 
 
-def _is_done(database: Database) -> bool:
-    return all(file.state == "ok" for file in status(database)) and not rights_problems(database)
+def _is_done(database: Database, areas: Iterable[str]) -> bool:
+    return all(file.state == "ok" for file in status(database, areas)) and not rights_problems(database)
 
 
 def _refuse(found: list[FileStatus]) -> None:

@@ -56,12 +56,19 @@ def yoyo(database: Database, *arguments: str, folder: Path | None = None) -> sub
 
 def test_apply_installs_every_file_of_the_contract(empty_database: Database) -> None:
     applied = install.apply(empty_database)
-    assert applied.migrations == sorted(path.stem for path in migration_files(empty_database))
-    assert applied.procedures == [*contract.load().objects(empty_database.name), "grants"]
+    assert sorted(applied.migrations) == sorted(path.stem for path in migration_files(empty_database))
+    assert applied.procedures == [*contract.load().objects(empty_database.name), *grants(empty_database)]
     installed = empty_database.installed()
     assert installed is not None
-    assert set(installed) == {*applied.migrations, *applied.procedures}
+    files = {file.name: file.sha256 for file in install.known(empty_database)}
+    assert {name: entry.sha256 for name, entry in installed.items()} == files
+    assert set(files) >= {*applied.migrations, *applied.procedures, *contract.load().areas}
     assert install.pending(empty_database) == []
+
+
+def grants(database: Database) -> list[str]:
+    """The files with grants, as they are recorded."""
+    return [f"{path.parent.name}/grants" for path in contract.load().grants(database.name)]
 
 
 def migration_files(database: Database) -> list[Path]:
@@ -88,7 +95,7 @@ def test_a_changed_procedure_file_is_pending_until_it_is_applied_alone(
     with (procedures / "cancel.sql").open("a") as file:
         file.write("-- changed\n")
     assert states(installed_database) == {"cancel": "pending"}
-    assert install.apply(installed_database).procedures == ["cancel", "grants"]
+    assert install.apply(installed_database).procedures == ["cancel", *grants(installed_database)]
     assert states(installed_database) == {}
     assert catalog() == before
 
@@ -100,7 +107,7 @@ def test_an_object_that_was_dropped_by_hand_is_drifted_and_apply_creates_it_agai
     before = catalog()
     server.drop_procedure(installed_database.url, "cancel")
     assert states(installed_database) == {"cancel": "drifted"}
-    assert install.apply(installed_database).procedures == ["cancel", "grants"]
+    assert install.apply(installed_database).procedures == ["cancel", *grants(installed_database)]
     assert catalog() == before
 
 
@@ -127,7 +134,8 @@ def test_a_new_migration_is_applied_once_to_a_database_that_has_the_others(
     (migrations / "rowqueue_9999_more.sql").write_text(text)
     assert states(installed_database) == {"rowqueue_9999_more": "missing"}
     applied = install.apply(installed_database)
-    assert (applied.migrations, applied.procedures, applied.repaired) == (["rowqueue_9999_more"], ["grants"], [])
+    assert (applied.migrations, applied.repaired) == (["rowqueue_9999_more"], [])
+    assert applied.procedures == grants(installed_database)
     install.apply(installed_database)
     assert server.query(installed_database.url, f"SELECT id FROM {more}") == [{"id": 7}]
 
@@ -197,7 +205,8 @@ def test_four_installers_at_once_install_once(empty_database: Database, server: 
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
     results = [process.communicate(timeout=90) for process in running]
     assert [(process.returncode, error) for process, (_, error) in zip(running, results, strict=True)] == [(0, "")] * 4
-    assert sorted(int(out) for out, _ in results) == [0, 0, 0, len(contract.load().objects(empty_database.name)) + 1]
+    others = [*migration_files(empty_database), *contract.load().areas]
+    assert sorted(int(out) for out, _ in results) == [0, 0, 0, len(install.files(empty_database.name)) - len(others)]
     assert states(empty_database) == {}
 
 

@@ -12,6 +12,7 @@ RUNNER = ROOT / "runner" / "rowqueue"
 DATABASES = sorted(path.name for path in (ROOT / "procedures").iterdir() if path.is_dir())
 PROCEDURES = sorted((ROOT / "procedures").rglob("*.sql"))
 SQL = sorted([*PROCEDURES, *(ROOT / "migrations").glob("*/*.sql")])
+PREFIX = r"(?:mq_internal\.|mq\.|i?mq_)"
 HEADER = ("Arguments", "Returns", "Errors", "Transaction", "Example")
 
 
@@ -19,40 +20,72 @@ def engine(path: Path) -> str:
     return path.relative_to(ROOT).parts[1]
 
 
+def code(path: Path) -> str:
+    """A file's text without comments."""
+    return re.sub(r"--.*", "", path.read_text("utf-8"))
+
+
 def area(path: Path) -> str:
     return path.relative_to(ROOT).parts[2]
 
 
+KNOWN = contract.load()
+
+
+def stem(path: Path) -> str:
+    """The object of a file; NAME.4.sql is the text for version 4 of the server and later."""
+    return path.name.partition(".")[0]
+
+
 @pytest.mark.parametrize("database", DATABASES)
-def test_a_database_folder_holds_exactly_the_files_of_the_contract(database: str) -> None:
-    """Each file in its area: procedures for users at the top, internal ones under internal/."""
-    found = {path for path in PROCEDURES if engine(path) == database}
-    # NAME.4.sql: the text for version 4 of the server and later
-    variants = {path for path in found if len(path.suffixes) == 2}
-    known = contract.load()
-    assert found - variants == {known.file(database, name) for name in (*known.objects(database), contract.GRANTS)}
-    assert {path.with_name(f"{path.name.partition('.')[0]}.sql") for path in variants} <= found
-    assert {area(path) for path in found} - {"grants.sql"} == set(contract.AREAS)
-
-
-def test_internals_of_an_area_are_not_used_by_another() -> None:
-    """Some are done on messages of the queue or send some; and its claims send those of schedules."""
-    more = {
-        **{name: {"queue"} for name in ("operations", "results", "topics", "schedules")},
-        "queue": {"schedules"},
-        "subscriptions": {"queue", "topics"},
+def test_a_database_folder_holds_the_procedures_and_views_of_the_contract_and_internal_files(database: str) -> None:
+    """Those for users at the top of their area, all others under internal/."""
+    found = {path for path in PROCEDURES if engine(path) == database and path.stem != contract.GRANTS}
+    assert {area(path) for path in found} == set(KNOWN.areas)
+    public = KNOWN.public(database)
+    assert {(area(path), stem(path)) for path in found if path.parent.name != "internal"} == {
+        (home, name) for name, home in public.items()
     }
+    assert {path.with_name(f"{stem(path)}.sql") for path in found} <= found
+    twice = [
+        path for path in found if stem(path) in KNOWN.areas or (path.parent.name == "internal" and stem(path) in public)
+    ]
+    assert twice == [], "a record's name has one meaning"
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_an_area_replaces_only_internal_files_of_the_core_that_have_one_version(database: str) -> None:
+    places: dict[str, list[Path]] = {}
+    for path in PROCEDURES:
+        if engine(path) == database and path.stem != contract.GRANTS:
+            places.setdefault(path.name, []).append(path)
+    for name, paths in places.items():
+        cores = [path for path in paths if area(path) in contract.CORE]
+        assert len(paths) == 1 or (len(paths) == 2 and len(cores) == 1 and name.count(".") == 1), paths
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_an_area_uses_only_the_core_and_what_it_needs(database: str) -> None:
+    """Its tables and internal files too; so the core can be installed without any area."""
+    homes = KNOWN.public(database) | KNOWN.internals(database)
+    for path in SQL:
+        if path.parts[-3] == "migrations" and engine(path) == database:
+            created = re.findall(
+                rf"CREATE (?:GLOBAL TEMPORARY |UNLOGGED )?TABLE (?:IF NOT EXISTS )?{PREFIX}(\w+)", code(path)
+            )
+            homes |= dict.fromkeys(created, KNOWN.area_of_migration(path.stem) or "queue")
 
     def outside(path: Path) -> Iterator[str]:
-        if path.stem == contract.GRANTS:
-            return
-        may = {"common", area(path)} | more.get(area(path), set())
-        code = re.sub(r"--.*", "", path.read_text("utf-8"))
-        for word in sorted(set(re.findall(r"\b(?:mq_internal\.|imq_)(\w+)", code)) & contract.load().internals.keys()):
-            if contract.load().internals[word].area not in may:
-                yield word
+        may = KNOWN.with_needs([area(path)])
+        prefix = r"mq(?:_internal)?\." if database in ("postgresql", "sqlserver") else "i?mq_"
+        for word in sorted(set(re.findall(rf"(?<!INDEX )\b{prefix}(\w+)", code(path))) & homes.keys()):
+            if homes[word] not in may and (path.stem, word) != (contract.GRANTS, "consumer"):  # a role
+                yield f"{word} of {homes[word]}"
 
-    assert offending(PROCEDURES, outside) == []
+    assert (
+        offending([path for path in PROCEDURES if engine(path) == database and area(path) in KNOWN.areas], outside)
+        == []
+    )
 
 
 def test_migrations_are_numbered_and_a_number_has_the_same_name_on_every_database() -> None:
@@ -77,8 +110,10 @@ def test_a_procedure_file_opens_with_its_header() -> None:
         if not re.match(rf"-- {stem}: \S", lines[0]):
             yield f"the first line is not '-- {stem}: what it does'"
         words = [match[1] for line in lines if (match := re.match(r"-- (\w+): ", line))]
-        optional = [word for word in words[1:] if word in HEADER[:4] and word != "Errors"]
-        if words != [stem, *(optional if path.parent.name == "internal" else HEADER)]:
+        if path.parent.name == "internal" or stem == contract.GRANTS:
+            if words[1:] != [word for word in ("Arguments", "Returns", "Transaction") if word in words[1:]]:
+                yield f"the header of an internal file has {words}"
+        elif words != [stem, *HEADER]:
             yield f"the header has {words}"
 
     assert offending(PROCEDURES, faults) == []

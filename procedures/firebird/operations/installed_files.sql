@@ -1,7 +1,7 @@
 -- installed_files: list the installed files, and whether the object of each file was changed since.
 -- Arguments:   none
--- Returns:     name (the file's name without .sql), kind (migration or procedure), sha256 (of the file's text), changed
---              (1: the object is missing or was changed by hand), applied_at
+-- Returns:     name (the file's without .sql), kind (migration, area, procedure or grants), sha256 (of the file's text),
+--              changed (1: the object is missing or was changed by hand), applied_at
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT name FROM mq_installed_files WHERE changed = 1;
@@ -18,11 +18,12 @@ RETURNS (
 )
 AS
 BEGIN
-    -- Migrations and grants.sql create no object of their name, so there is nothing to compare.
+    -- Others than procedures create no object of their name: there is nothing to compare. Indexes are for queue_health.
     FOR
         SELECT i.name, i.kind, i.sha256,
             IIF(i.kind = 'procedure' AND i.fingerprint IS DISTINCT FROM imq_object_fingerprint(i.name), 1, 0), i.applied_at
         FROM mq_installed AS i
+        WHERE i.kind <> 'index'
         ORDER BY i.name
         INTO name, kind, sha256, changed, applied_at
     DO

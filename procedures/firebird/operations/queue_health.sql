@@ -205,19 +205,11 @@ BEGIN
             ELSE IF (name = 'missing_indexes') THEN
             BEGIN
                 unit = 'indexes';
-                SELECT COUNT(*), LIST(w.item, ', ')
-                FROM imq_split_list('indexes', REPLACE('MQ_ARCHIVE_AGE MQ_ARCHIVE_PK MQ_ARCHIVE_TYPE MQ_BATCH_LEASE MQ_BATCH_PK MQ_BINDING_PK '
-                    || 'MQ_BUCKET_FULL MQ_BUCKET_PK MQ_CLAIMED_PK MQ_CONSUMER_PK MQ_COUNTER_PK MQ_DEAD_AGE MQ_DEAD_ERROR MQ_DEAD_NUMBER MQ_DEAD_PK '
-                    || 'MQ_DEDUP_PK MQ_DELAYED_DUE MQ_DELAYED_PK MQ_FEED_COLUMN MQ_FEED_CONSUMER_PK MQ_FEED_PK '
-                    || 'MQ_GROUPED_PK MQ_GROUP_LOCK_PK MQ_INSTALLED_PK MQ_LIMITED_PK MQ_MARK_NEWEST MQ_MESSAGE_PK '
-                    || 'MQ_MET_PK MQ_POLLED_BATCH_LEASE MQ_POLLED_BATCH_PK MQ_POLLED_BY_ID MQ_POLLED_MARK_PK '
-                    || 'MQ_POLLED_PK MQ_POLLED_ROW_ACTIVE MQ_POLLED_ROW_BATCH MQ_POLLED_ROW_DUE MQ_POLLED_ROW_IDENT '
-                    || 'MQ_POLLED_ROW_PK MQ_POLLED_SEEN_HASH MQ_POLLED_TAKEN_PK MQ_POLLED_WRITE_PK MQ_QUEUE_PK '
-                    || 'MQ_READY_PK MQ_READY_RING MQ_REPORT_PK MQ_RESULT_PK MQ_RING_NEWEST MQ_SCHEDULE_DUE '
-                    || 'MQ_SCHEDULE_PK MQ_STRIPE_PK MQ_SUBSCRIPTION_PK MQ_TAKEN_PK MQ_WATCHED_LABEL MQ_WATCHED_PK', ' ', ASCII_CHAR(10))) AS w
-                WHERE NOT EXISTS (
+                SELECT COUNT(*), LIST(i.name, ', ')
+                FROM mq_installed AS i
+                WHERE i.kind = 'index' AND NOT EXISTS (
                     SELECT 1 FROM rdb$indices AS x
-                    WHERE x.rdb$index_name = CAST(w.item AS varchar(31)) AND COALESCE(x.rdb$index_inactive, 0) = 0
+                    WHERE x.rdb$index_name = SUBSTRING(i.name FROM POSITION('.', i.name) + 1) AND COALESCE(x.rdb$index_inactive, 0) = 0
                 )
                 INTO "VALUE", detail;
                 verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));

@@ -79,30 +79,18 @@ BEGIN
                     'objects', v_detail));
 
             WHEN 'missing_indexes' THEN
-                SELECT COUNT(*), COALESCE(CONCAT('missing or ignored: ', GROUP_CONCAT(w.name ORDER BY w.name SEPARATOR ', '),
+                SELECT COUNT(*), COALESCE(CONCAT('missing or ignored: ', GROUP_CONCAT(i.name ORDER BY i.name SEPARATOR ', '),
                     '; create it as in the migrations'),
                     'none')
                 INTO v_value, v_detail
-                FROM JSON_TABLE('["mq_allowed.PRIMARY", "mq_archive.archive_age", "mq_archive.archive_type", "mq_archive.PRIMARY",
-                    "mq_batch.batch_lease", "mq_batch.PRIMARY", "mq_binding.binding_wild", "mq_binding.PRIMARY",
-                    "mq_bucket.bucket_full", "mq_bucket.PRIMARY", "mq_consumer.PRIMARY", "mq_counter.PRIMARY",
-                    "mq_dead.dead_age", "mq_dead.dead_error", "mq_dead.dead_n", "mq_dead.PRIMARY", "mq_dedup.PRIMARY", "mq_delayed.PRIMARY",
-                    "mq_feed.feed_column", "mq_feed.PRIMARY", "mq_feed_consumer.PRIMARY", "mq_group_lock.PRIMARY",
-                    "mq_grouped.PRIMARY", "mq_installed.PRIMARY", "mq_limited.PRIMARY", "mq_mark.mark_newest",
-                    "mq_mark.PRIMARY", "mq_message.PRIMARY", "mq_polled.PRIMARY", "mq_polled_batch.polled_batch_lease",
-                    "mq_polled_batch.PRIMARY", "mq_polled_mark.PRIMARY", "mq_polled_row.polled_row_batch",
-                    "mq_polled_row.polled_row_due", "mq_polled_row.polled_row_ident", "mq_polled_row.PRIMARY",
-                    "mq_queue.PRIMARY", "mq_ready.PRIMARY", "mq_report.PRIMARY", "mq_result.PRIMARY", "mq_ring.PRIMARY",
-                    "mq_ring.ring_newest", "mq_schedule.PRIMARY", "mq_schedule.schedule_due", "mq_stripe.PRIMARY",
-                    "mq_subscription.PRIMARY", "mq_watched.PRIMARY"]',
-                    '$[*]' COLUMNS (name varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS w
+                FROM mq_installed AS i
                 -- Not IN: MariaDB would search the catalog for each name, and would find none.
                 LEFT JOIN (
                     SELECT DISTINCT CONCAT(table_name, '.', index_name) AS name
                     FROM information_schema.statistics
                     WHERE table_schema = DATABASE() /*M! AND ignored = 'NO' */ /*!80000 AND is_visible = 'YES' */
-                ) AS s ON s.name = w.name
-                WHERE s.name IS NULL;
+                ) AS s ON s.name = i.name
+                WHERE i.kind = 'index' AND s.name IS NULL;
                 SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('missing_indexes', IF(v_value > 0, 'bad', 'ok'), v_value,
                     'indexes', v_detail));
 

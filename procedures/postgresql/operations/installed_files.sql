@@ -1,7 +1,7 @@
 -- installed_files: list the installed files, and whether the object of each file was changed since.
 -- Arguments:   none
--- Returns:     name (the file's name without .sql), kind (migration or procedure), sha256 (of the file's text), changed
---              (1: the object is missing or was changed by hand), applied_at
+-- Returns:     name (the file's without .sql), kind (migration, area, procedure or grants), sha256 (of the file's text),
+--              changed (1: the object is missing or was changed by hand), applied_at
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT name FROM mq.installed_files() WHERE changed = 1;
@@ -20,12 +20,13 @@ SET search_path = mq, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-    -- Migrations and grants.sql create no object of their name, so there is nothing to compare.
+    -- Others than procedures create no object of their name: there is nothing to compare. Indexes are for queue_health.
     RETURN QUERY
         SELECT i.name, i.kind, i.sha256,
             (i.kind = 'procedure' AND i.fingerprint IS DISTINCT FROM mq_internal.object_fingerprint(i.name))::integer::smallint,
             i.applied_at
         FROM mq.installed AS i
+        WHERE i.kind <> 'index'
         ORDER BY i.name;
 END
 $$;

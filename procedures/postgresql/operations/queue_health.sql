@@ -27,7 +27,7 @@ DECLARE
 BEGIN
     FOREACH name IN ARRAY ARRAY[
         'oldest_transaction', 'oldest_prepared_transaction', 'replication_slot_horizon', 'dead_rows',
-        'expired_leases', 'stuck_groups', 'stopped_schedules', 'changed_objects', 'missing_indexes',
+        'expired_leases', 'stuck_groups', 'areas', 'changed_objects', 'missing_indexes',
         'autovacuum', 'durability'
     ]
     LOOP
@@ -135,18 +135,8 @@ BEGIN
                     END;
                 RETURN NEXT;
 
-            WHEN 'stopped_schedules' THEN
-                SELECT count(*) AS schedules, string_agg(s.name, ', ' ORDER BY s.name) AS names
-                INTO v_row
-                FROM (SELECT c.name FROM mq.schedule AS c WHERE c.next_at IS NULL ORDER BY c.name LIMIT 10) AS s;
-                value := v_row.schedules;
-                unit := 'schedules';
-                verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
-                detail := CASE WHEN value = 0 THEN 'none'
-                    ELSE format('the server does not know the time zone of %s; call set_schedule again with a name of pg_timezone_names',
-                        v_row.names)
-                    END;
-                RETURN NEXT;
+            WHEN 'areas' THEN
+                RETURN QUERY SELECT * FROM mq_internal.area_health();
 
             WHEN 'changed_objects' THEN
                 SELECT count(*) AS objects, string_agg(i.name, ', ' ORDER BY i.name) AS names
@@ -161,22 +151,15 @@ BEGIN
                 RETURN NEXT;
 
             WHEN 'missing_indexes' THEN
-                SELECT count(*) AS indexes, string_agg(w.name, ', ' ORDER BY w.name) AS names
+                SELECT count(*) AS indexes, string_agg(i.name, ', ' ORDER BY i.name) AS names
                 INTO v_row
-                FROM string_to_table(
-                    'archive_age archive_id archive_type batch_lease batch_pkey binding_pkey bucket_full bucket_pkey '
-                    || 'consumer_pkey counter_pkey dead_age dead_error dead_n dead_pkey delayed_due delayed_pkey feed_column '
-                    || 'feed_consumer_pkey feed_pkey group_lock_id_key group_lock_pkey grouped_pkey installed_pkey '
-                    || 'limited_pkey mark_newest message_dedup message_pkey polled_batch_lease polled_batch_pkey '
-                    || 'polled_mark_pkey polled_pkey polled_row_active polled_row_batch polled_row_due polled_row_ident '
-                    || 'polled_row_pkey queue_pkey ready_lane ready_pkey report_pkey result_pkey ring_newest '
-                    || 'queue_group_pkey schedule_due schedule_pkey secret_pkey stripe_pkey subscription_pkey waiter_pkey '
-                    || 'watched_pkey',
-                    ' ') AS w (name)
-                WHERE NOT EXISTS (
+                FROM mq.installed AS i
+                WHERE i.kind = 'index' AND NOT EXISTS (
                     SELECT FROM pg_index AS x
                     JOIN pg_class AS c ON c.oid = x.indexrelid
-                    WHERE c.relnamespace IN ('mq'::regnamespace, 'mq_internal'::regnamespace) AND c.relname = w.name AND x.indisvalid
+                    JOIN pg_class AS t ON t.oid = x.indrelid
+                    WHERE c.relnamespace IN ('mq'::regnamespace, 'mq_internal'::regnamespace)
+                        AND concat(t.relname, '.', c.relname) = i.name AND x.indisvalid
                 );
                 value := v_row.indexes;
                 unit := 'indexes';

@@ -1,7 +1,7 @@
 -- installed_files: list the installed files, and whether the object of each file was changed since.
 -- Arguments:   none
--- Returns:     name (the file's name without .sql), kind (migration or procedure), sha256 (of the file's text), changed
---              (1: the object is missing or was changed by hand), applied_at
+-- Returns:     name (the file's without .sql), kind (migration, area, procedure or grants), sha256 (of the file's text),
+--              changed (1: the object is missing or was changed by hand), applied_at
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     EXEC mq.installed_files;
@@ -13,7 +13,7 @@ BEGIN
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: at a higher level, the locks of this read would stay until the caller's transaction ends.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    -- Migrations and grants.sql create no object of their name, so there is nothing to compare.
+    -- Others than procedures create no object of their name: there is nothing to compare. Indexes are for queue_health.
     SELECT i.name, i.kind, i.sha256,
         CAST(CASE
             WHEN i.kind <> 'procedure' THEN 0
@@ -22,6 +22,7 @@ BEGIN
         END AS smallint) AS changed,
         i.applied_at
     FROM mq.installed AS i
+    WHERE i.kind <> 'index'
     ORDER BY i.name;
 END;
 GO

@@ -5,25 +5,39 @@ from typing import Annotated
 
 import typer
 
-from .. import install, link
+from .. import contract, install, link
 from ..output import escaped
 from .common import Json, Url, Yes, group, opened, say
 
 top = group()
 
+Areas = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,...",
+        help="The areas to install, such as queue,schedules; the core is always installed."
+        " [those that are installed; in a new database all]",
+    ),
+]
+
 
 @top.command()
 def apply(
     database: Url = None,
+    areas: Areas = None,
     break_lock: Annotated[bool, typer.Option(help="Remove the lock that a killed `yoyo apply` left behind.")] = False,
     connect_timeout: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="How long to wait for a database that cannot be reached.")
     ] = 0,
     json: Json = False,
 ) -> None:
-    """Install the queue, or upgrade it to this release. A second run changes nothing."""
+    """Install the queue, or upgrade it to this release. A second run changes nothing.
+
+    Areas can be added later, but not removed.
+    """
+    named = _names(areas)
     with opened(database) as target:
-        applied = link.when_there(lambda: install.apply(target, break_lock), connect_timeout)
+        applied = link.when_there(lambda: install.apply(target, break_lock, named), connect_timeout)
     for notice in [*(f"repaired: {problem}" for problem in applied.repaired), *applied.notices]:
         print(f"runner: {escaped(notice)}", file=sys.stderr)
     say(
@@ -40,14 +54,28 @@ def apply(
 @top.command()
 def sql(
     engine: Annotated[str, typer.Option("--database", metavar="NAME", help="The kind of database, not a URL.")],
+    areas: Areas = None,
 ) -> None:
     """Print the installation as one SQL script."""
+    named = _names(areas)
     try:
-        parts = install.script(engine)
+        parts = install.script(engine, named)
     except (LookupError, ValueError) as error:
         raise typer.BadParameter(str(error.args[0]), param_hint="--database") from None
     for part in parts:
         print(part)
+
+
+def _names(areas: str | None) -> list[str] | None:
+    """The names in a list of areas. Raises BadParameter for an unknown one."""
+    if areas is None:
+        return None
+    names = [name for part in areas.split(",") if (name := part.strip())]
+    try:
+        contract.load().with_needs(names)
+    except LookupError as error:
+        raise typer.BadParameter(str(error.args[0]), param_hint="--areas") from None
+    return names
 
 
 @top.command()

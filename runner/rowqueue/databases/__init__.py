@@ -2,6 +2,7 @@
 
 from .base import (
     LEASE_LOST,
+    AreaMissing,
     Cluster,
     Conflict,
     Database,
@@ -18,11 +19,13 @@ from .base import (
     SqlFile,
     TimedOut,
     Values,
+    how_to_add,
 )
 from .registry import open_database, open_embedded
 
 __all__ = [
     "LEASE_LOST",
+    "AreaMissing",
     "Cluster",
     "Conflict",
     "Database",
@@ -39,6 +42,7 @@ __all__ = [
     "SqlFile",
     "TimedOut",
     "Values",
+    "how_to_add",
     "open_database",
     "open_embedded",
 ]

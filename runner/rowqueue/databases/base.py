@@ -6,15 +6,17 @@ Drivers, SQL dialects and the behaviour of a server are known only here: each en
 import re
 import selectors
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
 
 from .. import contract
 from ..errors import Expected
+from .indexes import indexes
 
 Row = dict[str, Any]
 Values = Sequence[Any]
@@ -79,9 +81,31 @@ class SchemaMissing(DatabaseError):
     exit_code = 3
 
 
+class AreaMissing(SchemaMissing):
+    """A procedure of an area that is not installed in this database."""
+
+
 def not_installed(message: str) -> SchemaMissing:
     """The error for a procedure or table that does not exist; `message`: the server's."""
+    if areas := areas_of(message):
+        return AreaMissing(f"{how_to_add(areas)} ({message})")
     return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
+
+
+def areas_of(message: str) -> set[str]:
+    """The areas of the procedures that a server's message names, if the core is not among them."""
+    known = contract.load().every
+    names = re.findall(r"\bmq[._](\w+)", message.lower())
+    areas = {known[name].area for name in names if name in known}
+    return set() if areas & contract.CORE else areas
+
+
+def how_to_add(areas: Iterable[str]) -> str:
+    """A sentence about areas that are not installed in a database."""
+    names = sorted(areas)
+    which = f"area {names[0]} is" if len(names) == 1 else f"areas {', '.join(names[:-1])} and {names[-1]} are"
+    add = "adds it" if len(names) == 1 else "adds them"
+    return f"the {which} not installed here: `runner apply --areas {','.join(names)}` {add}"
 
 
 class Session(ABC):
@@ -103,6 +127,17 @@ class Session(ABC):
         rows = self.call(procedure, *arguments)
         names = [column.name for column in contract.load().procedures[procedure].columns]
         return lambda: [[row[name] for name in names] for row in rows]
+
+    def areas(self) -> frozenset[str]:
+        """The areas that are installed in the database. Raises SchemaMissing when nothing is installed."""
+        known = contract.load().every
+        return frozenset(known[row["name"]].area for row in self.call("installed_files") if row["name"] in known)
+
+    def require(self, area: str) -> None:
+        """Raise AreaMissing when an area is not installed. A user who may not read that is not refused."""
+        with suppress(Forbidden):
+            if area not in self.areas():
+                raise AreaMissing(how_to_add([area]))
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Any]:
@@ -136,14 +171,23 @@ class Session(ABC):
         """Close the connection; never raises."""
 
 
+# The kinds of records. An area, or an index that a migration creates, is recorded like a file with an empty text.
+MIGRATION, AREA, INDEX, PROCEDURE, GRANTS = "migration", "area", "index", "procedure", "grants"
+
+
 @dataclass(frozen=True)
 class SqlFile:
-    """One SQL file of the queue. `kind`: migration or procedure. `name`: without its suffix."""
+    """One SQL file of the queue, or an area of it. `name`: without its suffix; of grants, with the area before it.
+
+    `comment`: the first line of a public object's file, for the database's catalog. `folder`: where the file is.
+    """
 
     kind: str
     name: str
     sha256: str
     text: str
+    comment: str = ""
+    folder: Path = Path()
 
 
 @dataclass(frozen=True)
@@ -154,6 +198,12 @@ class Installed:
     kind: str
     sha256: str
     changed: bool
+
+
+def areas_in(records: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """The areas among the kinds and names of records; all areas if there are none."""
+    recorded = {name for kind, name in records if kind == AREA}
+    return tuple(name for name in contract.load().areas if not recorded or name in recorded)
 
 
 @dataclass(frozen=True)
@@ -180,6 +230,8 @@ class Database(ABC):
     undoes_ddl: ClassVar[bool] = False
     # The scheme of this engine's yoyo-migrations backend.
     yoyo_scheme: ClassVar[str]
+    # What the server calls a primary key without a name, with {} for its table.
+    unnamed_key: ClassVar[str] = ""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -196,6 +248,10 @@ class Database(ABC):
     def installing(self) -> AbstractContextManager[None]:
         """Hold the installation lock: installers run one after the other. A crash releases it."""
 
+    def indexes(self, migration: str) -> list[str]:
+        """The indexes that the text of a migration creates, as TABLE.INDEX in the spelling of the catalog."""
+        return indexes(migration, self.unnamed_key)
+
     def fitted(self, files: Sequence[SqlFile]) -> list[SqlFile]:
         """These files, with the text for this server's version where a file has several."""
         return list(files)
@@ -205,7 +261,12 @@ class Database(ABC):
         rows = self._recorded()
         if rows is None:
             return None
-        return {name: Installed(name, kind, sha256, bool(changed)) for name, kind, sha256, changed in rows}
+        return {row[0]: Installed(*row[:3], bool(row[3])) for row in rows if row[1] != INDEX}
+
+    def areas(self) -> tuple[str, ...] | None:
+        """The areas that are installed, in the contract's order; None when the queue is not installed."""
+        installed = self.installed()
+        return None if installed is None else areas_in((entry.kind, name) for name, entry in installed.items())
 
     @abstractmethod
     def _recorded(self) -> list[tuple[str, str, str, Any]] | None:

@@ -1,9 +1,11 @@
 """The SQL files of the queue: finding them and splitting them into statements."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from .. import contract
+from .base import SqlFile
 
 
 def procedures(database: str) -> Path:
@@ -11,9 +13,23 @@ def procedures(database: str) -> Path:
     return contract.sql_root() / "procedures" / database
 
 
-def grants(database: str) -> str:
-    """The text of grants.sql, which grants the roles their rights."""
-    return contract.load().file(database, contract.GRANTS).read_text("utf-8")
+def grants(database: str, areas: Iterable[str] | None = None) -> str:
+    """The text of the files that grant the roles their rights."""
+    return "\n".join(path.read_text("utf-8") for path in contract.load().grants(database, areas))
+
+
+_CREATES = re.compile(r"^CREATE (?:OR REPLACE |OR ALTER )?(?:.* )?(FUNCTION|PROCEDURE|VIEW) ([\w.]+)", re.M)
+
+
+def commented(file: SqlFile) -> tuple[str, str, str] | None:
+    """The kind and the name of the object that a file creates, and its comment; None when it has no comment."""
+    found = _CREATES.search(file.text)
+    return (found[1], found[2], file.comment) if found and file.comment else None
+
+
+def quoted(text: str) -> str:
+    """A text as a literal of SQL. No engine takes backslashes for escapes in the texts of our files."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def statements(text: str) -> Iterator[str]:

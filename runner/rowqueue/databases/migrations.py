@@ -4,14 +4,14 @@ import glob
 import hashlib
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from .. import contract
 from ..errors import Expected
-from .base import Database, DatabaseError, Disconnected, Installed
+from .base import AREA, Database, DatabaseError, Disconnected, Installed
 
 LOCK_SECONDS = 10
 # yoyo knows a migration by its name alone, so ours differ from those of other projects in the same database.
@@ -26,6 +26,11 @@ class InstallError(Expected):
 def released(database: str) -> list[Path]:
     """The migration files of this release, in order."""
     return sorted((contract.sql_root() / "migrations" / database).glob("*.sql"))
+
+
+def hashes(database: str) -> dict[str, str]:
+    """The migrations of all areas, with the hash of each."""
+    return {path.stem: hashlib.sha256(path.read_bytes()).hexdigest() for path in released(database)}
 
 
 def tables(database: str) -> list[str]:
@@ -56,25 +61,53 @@ def hashed(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()
 
 
-def migrate(database: Database, break_lock: bool) -> list[str]:
-    """Apply the migrations that yoyo has not recorded; returns their names."""
+def migrate(database: Database, break_lock: bool, areas: Sequence[str]) -> list[str]:
+    """Apply the migrations of these areas that yoyo has not recorded; returns their names.
+
+    The areas are recorded after the core's migrations: an interrupted installation continues with the same ones.
+    """
     import yoyo  # type: ignore[import-untyped]
 
     logging.getLogger("yoyo").setLevel(logging.CRITICAL)
     folder = contract.sql_root() / "migrations" / database.name
     migrations = yoyo.read_migrations(glob.escape(str(folder)))
+    core, others = (migrations.filter(lambda m, w=wanted: area_of(m.id) in w) for wanted in ({None}, {*areas}))
     with _backend(database) as backend:
         if break_lock:
             backend.break_lock()
         _rename(database, backend)
-        if not (todo := backend.to_apply(migrations)):
-            return []
-        with backend.lock(LOCK_SECONDS):
-            _apply(database, backend, todo)
-        # yoyo skips a file that it cannot read.
-        if left := [migration.id for migration in backend.to_apply(migrations)]:
-            raise InstallError(f"migration {left[0]}: cannot be read")
-        return [migration.id for migration in todo]
+        done = _run(database, backend, core)
+        _record(database, backend, areas)
+        return done + _run(database, backend, others)
+
+
+def area_of(migration: str) -> str | None:
+    """The area that a migration belongs to; None for the core."""
+    return contract.load().area_of_migration(migration)
+
+
+def _run(database: Database, backend: Any, migrations: Any) -> list[str]:
+    if not (todo := backend.to_apply(migrations)):
+        return []
+    with backend.lock(LOCK_SECONDS):
+        _apply(database, backend, todo)
+    # yoyo skips a file that it cannot read.
+    if left := [migration.id for migration in backend.to_apply(migrations)]:
+        raise InstallError(f"migration {left[0]}: cannot be read")
+    return [migration.id for migration in todo]
+
+
+def _record(database: Database, backend: Any, areas: Sequence[str]) -> None:
+    """Record areas before their files are installed. Without a hash they count as pending until all files are."""
+    recorded = {entry.name for entry in (database.installed() or {}).values() if entry.kind == AREA}
+    if new := [area for area in areas if area not in recorded]:
+        with backend.lock(LOCK_SECONDS), backend.transaction():
+            for area in new:
+                backend.execute(
+                    f"INSERT INTO {database.prefix}installed (name, kind, sha256, applied_at)"
+                    f" VALUES (:name, '{AREA}', '', CURRENT_TIMESTAMP)",
+                    {"name": area},
+                )
 
 
 def _rename(database: Database, backend: Any) -> None:

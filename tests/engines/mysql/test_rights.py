@@ -19,7 +19,7 @@ CONTRACT = contract.load()
 QUOTED = "'mq_owner'@'localhost'"
 PUBLISHED = set(CONTRACT.procedures_of("mysql"))
 VIEWS = {"message_state", "message_overview"}
-INTERNAL = set(CONTRACT.objects("mysql")) - PUBLISHED - VIEWS
+INTERNAL = set(CONTRACT.internals("mysql"))
 ROLES = {"mq_producer", "mq_consumer", "mq_operator", "mq_viewer"}
 OWNER = "mq_owner@localhost"
 # What touches a user's table, and what that calls.
@@ -28,6 +28,7 @@ AS_THE_CALLER = {
     *("create_feed", "publish_feed", "fetch_feed", "feed_stats", "watch_table"),
     *(
         "run",
+        "grant_to",
         "find_table",
         "find_columns",
         "find_one_column",

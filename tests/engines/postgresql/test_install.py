@@ -223,13 +223,12 @@ def test_the_script_refuses_a_newer_database_and_repairs_one_of_its_own_release(
     psql = [str(programs(18) / "psql"), "-X", "-q", installed_database.url]
     script = "\n".join(install.script("postgresql"))
     for change in ("name = 'rowqueue_9999_next'", "sha256 = 'edited'"):
-        run(f"UPDATE mq.installed SET {change} WHERE name = 'rowqueue_0009_secret'")
+        run(f"UPDATE mq.installed SET {change} WHERE name = 'rowqueue_0007_consumers'")
         done = subprocess.run(psql, input=script, capture_output=True, text=True)
         assert done.returncode == 3 and "has migration rowqueue_" in done.stderr, done.stderr
     for statement in (
-        "DELETE FROM mq.installed WHERE name IN ('rowqueue_9999_next', 'rowqueue_0009_secret')",
-        "ALTER TABLE mq_internal.secret SET SCHEMA mq",
-        "DROP SCHEMA mq_internal CASCADE",
+        "DELETE FROM mq.installed WHERE name IN ('rowqueue_9999_next', 'rowqueue_0007_consumers')",
+        "DROP TABLE mq.consumer, mq.report",
         "DROP FUNCTION mq.cancel",
         "GRANT EXECUTE ON FUNCTION mq.send TO PUBLIC",
     ):

@@ -13,11 +13,8 @@ from rowqueue.databases import Database, open_database
 pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
 
 PUBLISHED = set(contract.load().procedures)
-INTERNAL = {
-    name
-    for name, item in contract.load().internals.items()
-    if item.kind == "function" and (not item.databases or "postgresql" in item.databases)
-}
+# Two of them are views.
+INTERNAL = contract.load().internals("postgresql").keys() - {"my_pass", "my_polled_row"}
 ROLES = ["mq_producer", "mq_consumer", "mq_operator", "mq_viewer"]
 
 Sql = Callable[..., list[dict[str, Any]]]
@@ -30,6 +27,7 @@ def on_postgresql(database: Database) -> None:
 
 
 def test_schema_mq_holds_the_functions_of_the_contract_and_no_other(sql: Sql) -> None:
+    """Internal functions are in a schema of their own: a list of mq.* shows the public ones alone."""
     for schema, names in (("mq", PUBLISHED), ("mq_internal", INTERNAL)):
         rows = sql("SELECT proname AS name FROM pg_proc WHERE pronamespace = %s::regnamespace", schema)
         assert sorted(row["name"] for row in rows) == sorted(names)
@@ -76,7 +74,7 @@ def test_functions_that_touch_a_users_table_run_as_their_caller(sql: Sql) -> Non
 def test_internal_functions_are_granted_only_to_consumers(sql: Sql, role: str) -> None:
     rows = sql(
         "SELECT oid::regprocedure::text AS name FROM pg_proc"
-        " WHERE pronamespace IN ('mq'::regnamespace, 'mq_internal'::regnamespace) AND proname = ANY (%s)"
+        " WHERE pronamespace = 'mq_internal'::regnamespace AND proname = ANY (%s)"
         " AND has_function_privilege(%s, oid, 'EXECUTE')",
         sorted(INTERNAL),
         role,
@@ -237,7 +235,7 @@ def test_a_grant_on_all_tables_shows_no_secret(server: servers.Server, installed
             server.query(reader, "SELECT * FROM mq_internal.secret")
         server.query(url, "GRANT USAGE ON SCHEMA mq_internal TO reader")
         server.query(url, "GRANT SELECT ON ALL TABLES IN SCHEMA mq_internal TO reader")
-        problems = ["reader may use mq_internal.secret", "reader may use schema mq_internal"]
+        problems = ["reader may read mq_internal.secret", "reader may use schema mq_internal"]
         assert sorted(installed_database.rights_problems()) == problems
         assert sorted(install.apply(installed_database).repaired) == problems
         with pytest.raises(psycopg.errors.InsufficientPrivilege):

@@ -18,7 +18,7 @@ BEGIN
         SELECT TOP (1) @definition = CONCAT(t.name, N' ', i.type_desc, N' ', i.is_unique)
         FROM sys.tables AS t
         INNER JOIN sys.indexes AS i ON i.object_id = t.object_id
-        WHERE t.schema_id = SCHEMA_ID(N'mq') AND i.name = @name AND i.is_disabled = 0 AND i.is_hypothetical = 0
+        WHERE t.schema_id = SCHEMA_ID(N'mq') AND CONCAT(t.name, N'.', i.name) = @name AND i.is_disabled = 0 AND i.is_hypothetical = 0
         ORDER BY t.name;
     RETURN HASHBYTES('SHA2_256', @definition);
 END;

@@ -76,11 +76,14 @@ class Firebird(Database):
         with self._opened("rowqueue apply") as connection:
             return rights.problems(connection)
 
+    def indexes(self, migration: str) -> list[str]:
+        return [name.upper() for name in super().indexes(migration)]
+
     def fitted(self, files: Sequence[SqlFile]) -> list[SqlFile]:
-        return [file if not script.variants(file.name) else self._fitted(file) for file in files]
+        return [file if not script.variants(file) else self._fitted(file) for file in files]
 
     def _fitted(self, file: SqlFile) -> SqlFile:
-        fitting = [text for version, text in script.variants(file.name) if version <= self.version]
+        fitting = [text for version, text in script.variants(file) if version <= self.version]
         return replace(file, sha256=script.sha256(fitting[-1]), text=fitting[-1]) if fitting else file
 
     def _recorded(self) -> list[tuple[str, str, str, Any]] | None:
@@ -103,6 +106,7 @@ class Firebird(Database):
             for file in files:
                 with in_file(file.name), translated():
                     _run(connection, file.text)
+                    _run(connection, script.comment(file))
             with cursor_of(connection.main_transaction) as cursor:
                 for file in files:
                     record = script.RECORD.format("?", "?", "?", "?", "?")

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from ... import contract
@@ -42,10 +43,6 @@ FROM rdb$user_privileges
 WHERE rdb$user_type IN (5, 15) AND (rdb$user STARTING WITH 'MQ_' OR rdb$user STARTING WITH 'IMQ_')
     AND (rdb$relation_name STARTING WITH 'MQ_' OR rdb$relation_name STARTING WITH 'IMQ_')
     AND rdb$privilege IN ('S', 'X', 'G')"""
-# A procedure of an earlier release had rights on tables of users.
-_LEFT = """\
-SELECT DISTINCT TRIM(rdb$relation_name) FROM rdb$user_privileges
-WHERE rdb$user = 'MQ_USE_TABLE' AND rdb$user_type = 5 AND rdb$relation_name NOT STARTING WITH 'MQ_'"""
 _OF_ROLES = f"""\
 SELECT TRIM(r.rdb$role_name), TRIM(p.rdb$relation_name), p.rdb$object_type, TRIM(p.rdb$privilege)
 FROM rdb$roles AS r
@@ -53,9 +50,6 @@ LEFT JOIN rdb$user_privileges AS p ON p.rdb$user = r.rdb$role_name AND p.rdb$use
     AND (p.rdb$relation_name STARTING WITH 'MQ_' OR p.rdb$relation_name STARTING WITH 'IMQ_')
     AND p.rdb$object_type <> 13
 WHERE r.rdb$role_name IN {_ROLES}"""
-_KINDS = {"PROCEDURE ": 5, "FUNCTION ": 15, "": 0}
-_LETTERS = {"EXECUTE": "X", "SELECT": "S"}
-_GRANTED = re.compile(r"^GRANT (EXECUTE|SELECT) ON (PROCEDURE |FUNCTION |)(\w+) TO (mq_[\w, ]+);", re.M)
 
 
 def problems(connection: Connection) -> list[str]:
@@ -82,24 +76,28 @@ def problems(connection: Connection) -> list[str]:
             for name, kind, right in sorted(rows(connection, _EVERYBODY))
             if (name, kind) in ours or (name, 1) in ours
         ),
-        *(f"MQ_USE_TABLE has rights on {name}, which are no longer needed" for (name,) in rows(connection, _LEFT)),
         *(f"{name} lacks a right on {n} objects of the queue" for name, n in sorted(lacking.items())),
-        *_problems_of_roles(rows(connection, _OF_ROLES)),
+        *_problems_of_roles(rows(connection, _OF_ROLES), objects, owner),
     ]
 
 
-def _problems_of_roles(rows: list[tuple[Any, ...]]) -> list[str]:
-    """The rights that the roles lack, and those that they have beyond grants.sql."""
-    text = files.grants("firebird")
-    wanted = {
-        (role.upper(), name.upper(), _KINDS[kind], _LETTERS[right])
-        for right, kind, name, roles in _GRANTED.findall(text)
-        for role in roles.split(", ")
-    }
-    there = {role for role, *_ in rows}
-    found = {row for row in rows if row[1] is not None}
+def _problems_of_roles(held: list[tuple[Any, ...]], objects: Mapping[tuple[str, int], str], owner: str) -> list[str]:
+    """The rights that the roles lack, and those that they have beyond the grants of all areas."""
+    kinds = {name: kind for (name, kind), other in objects.items() if other == owner}
+    known = contract.load()
+    wanted = set()
+    calls_of_roles = r"(?s)grant_to\('([\w ]+)',\s+'(.*?)'(?:,\s+'(.*?)')?\);"
+    for roles, calls, reads in re.findall(calls_of_roles, files.grants("firebird")):
+        names = [(known.prefixed(name).upper(), "X") for name in calls.split()]
+        names += [(f"MQ_{name.upper()}", "S") for name in reads.split()]
+        for name, right in names:
+            if name in kinds:  # its area is installed
+                kind = 0 if kinds[name] == 1 else kinds[name]
+                wanted |= {(role.upper(), name, kind, right) for role in roles.split()}
+    there = {role for role, *_ in held}
+    found = {row for row in held if row[1] is not None}
     return [
         *(f"the role {role} does not exist" for role in _ROLES if role not in there),
         *(f"{role} may not {_VERBS[right]} {name}" for role, name, _, right in sorted(wanted - found) if role in there),
-        *(f"{role} has a right on {name} that grants.sql does not give" for role, name, *_ in sorted(found - wanted)),
+        *(f"{role} has a right on {name} that no grants.sql gives" for role, name, *_ in sorted(found - wanted)),
     ]

@@ -4,10 +4,11 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 
-from ..base import SqlFile
-from ..files import procedures
-from ..migrations import hashed, names
+from ..base import AREA, PROCEDURE, SqlFile
+from ..files import commented, quoted
+from ..migrations import hashed, hashes, names
 from . import yoyo_tables
 from .statements import is_there, statements
 
@@ -21,13 +22,15 @@ VALUES ({}, {}, {}, IIF({} = 'procedure', imq_object_fingerprint({}), NULL), mq_
 
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     """See `Database.script`."""
-    migrations = [f"''{file.name} {file.sha256}''" for file in files if file.kind == "migration"]
-    yield _SCRIPT_HEAD.format(unsuitable=unsuitable(), migrations=",\n            ".join(migrations))
+    migrations = ",\n            ".join(f"''{name} {sha256}''" for name, sha256 in hashes("firebird").items())
+    areas = ", ".join(f"''{file.name}''" for file in files if file.kind == AREA)
+    yield _SCRIPT_HEAD.format(unsuitable=unsuitable(), migrations=migrations, areas=areas)
     own = yoyo_tables.TABLES.items()
     yield from (_YOYO_TABLE.format(name=name, columns=_quoted(columns)) for name, columns in own)
     yield f"COMMIT^\n{yoyo_tables.VERSION.format(time='NULL')}^\nCOMMIT^\n\nSET TERM ; ^\n\n"
     for file in files:
-        yield from _migration(file) if file.kind == "migration" else _procedure(file)
+        if file.text:
+            yield from _migration(file) if file.kind == "migration" else _procedure(file)
     yield from map(_record, files)
     yield _SCRIPT_END
 
@@ -43,25 +46,32 @@ def _procedure(file: SqlFile) -> Iterator[str]:
     text = file.text.replace("\nSET TERM ; ^\n", "\nSET TERM ; ^\n\nCOMMIT;\n")
     yield f"-- {file.kind} {file.name}\n{text.rstrip()}\n"
     # isql's transaction may have begun before the file ran, and then does not see its objects.
-    yield from (f"COMMIT;\n{_variant(version, other)}" for version, other in variants(file.name))
-    yield "COMMIT;\n"
+    yield from (f"COMMIT;\n{_variant(version, other)}" for version, other in variants(file))
+    yield f"COMMIT;\n{comment(file)}COMMIT;\n" if comment(file) else "COMMIT;\n"
+
+
+def comment(file: SqlFile) -> str:
+    """The statement that stores the comment of a file's object in the catalog; '' when it has none."""
+    found = commented(file)
+    return "COMMENT ON {} {} IS {};\n".format(*found[:2], quoted(found[2])) if found else ""
 
 
 def _record(file: SqlFile) -> str:
-    of_version = [(version, sha256(text)) for version, text in variants(file.name)]
+    of_version = [(version, sha256(text)) for version, text in variants(file)]
     whens = "".join(f"WHEN {VERSION} >= {version} THEN '{other}' " for version, other in reversed(of_version))
     value = f"CASE {whens}ELSE '{file.sha256}' END" if whens else f"'{file.sha256}'"
     name, kind = f"'{file.name}'", f"'{file.kind}'"
     return RECORD.format(name, kind, value, kind, name) + ";\n"
 
 
-@cache
-def variants(name: str) -> tuple[tuple[int, str], ...]:
+def variants(file: SqlFile) -> tuple[tuple[int, str], ...]:
     """The texts of a file for later servers, such as `NAME.4.sql`, each with the first server version it is for."""
-    found = [
-        (int(path.suffixes[0][1:]), path.read_text("utf-8"))
-        for path in procedures("firebird").rglob(f"{name}.[0-9]*.sql")
-    ]
+    return _variants(file.folder, file.name) if file.kind == PROCEDURE else ()
+
+
+@cache
+def _variants(folder: Path, name: str) -> tuple[tuple[int, str], ...]:
+    found = [(int(path.suffixes[0][1:]), path.read_text("utf-8")) for path in folder.glob(f"{name}.[0-9]*.sql")]
     return tuple(sorted(found))
 
 
@@ -142,6 +152,10 @@ BEGIN
             AND name || '' '' || sha256 NOT IN ({migrations})' INTO v_unknown;
         IF (v_unknown IS NOT NULL) THEN
             v_reason = 'this script does not know migration ' || v_unknown || ': use that of a later release';
+        EXECUTE STATEMENT 'SELECT LIST(name) FROM mq_installed WHERE kind = ''area''
+            AND name NOT IN ({areas})' INTO v_unknown;
+        IF (v_unknown IS NOT NULL) THEN
+            v_reason = 'this script lacks areas that the database has: use runner sql --areas ' || v_unknown || ',...';
     END
     IF (v_reason IS NOT NULL) THEN
         v_at = CAST(v_reason AS timestamp);

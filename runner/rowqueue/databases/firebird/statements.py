@@ -46,7 +46,7 @@ def _code(text: str, inside: str) -> tuple[str, str]:
 _MAKES = re.compile(
     r"(?:\s|--.*\n)*(?:CREATE (?:GLOBAL TEMPORARY |UNIQUE |ASC\w* |DESC\w* )*(?P<kind>\w+) (?P<name>mq_\w+)"
     r"|ALTER TABLE (?P<table>mq_\w+)\s+ADD (?P<column>\w+)"
-    r"|INSERT INTO (?P<filled>mq_\w+))",
+    r"|INSERT INTO (?P<filled>mq_(?!installed\b)\w+))",  # rows of mq_installed are not a migration's
     re.I,
 )
 

@@ -8,7 +8,7 @@ import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import ER  # type: ignore[import-untyped]
 
 from ... import contract
-from ..base import Cluster, Database, DatabaseError, Session, SqlFile
+from ..base import GRANTS, Cluster, Database, DatabaseError, Session, SqlFile
 from ..files import statements
 from ..guard import in_file, lock_held
 from ..migrations import known, names
@@ -29,6 +29,7 @@ class MySQL(Database):
 
     name: ClassVar[str] = "mysql"
     prefix: ClassVar[str] = "mq_"
+    unnamed_key: ClassVar[str] = "PRIMARY"
     schemes: ClassVar[tuple[str, ...]] = ("mysql", "mariadb")
     swaps_at_once: ClassVar[bool] = False
     yoyo_scheme: ClassVar[str] = "mysql+rowqueue"
@@ -112,10 +113,10 @@ class MySQL(Database):
         with self._reading("rowqueue apply") as cursor:
             for file in files:
                 with in_file(file.name), translated():
-                    for statement in statements(file.text):
+                    for statement in statements(f"{file.text}\n{script.comment(file)}"):
                         cursor.execute(statement)
                 cursor.execute(script.RECORD, [file.name, file.kind, file.sha256])
-            if any(file.name == contract.GRANTS for file in files):
+            if any(file.kind == GRANTS for file in files):
                 rights.revoke_from_everybody(cursor)
             for statement in script.FINGERPRINTS:
                 cursor.execute(statement)

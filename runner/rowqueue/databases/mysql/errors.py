@@ -7,7 +7,19 @@ from typing import Any
 import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import CR, ER  # type: ignore[import-untyped]
 
-from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, TimedOut, forbidden, not_installed
+from ..base import (
+    Conflict,
+    DatabaseError,
+    Disconnected,
+    Forbidden,
+    QueueError,
+    ReadOnly,
+    TimedOut,
+    areas_of,
+    forbidden,
+    how_to_add,
+    not_installed,
+)
 from ..guard import is_of_contract, telling, translating
 from ..values import invalid
 
@@ -122,9 +134,12 @@ def translate(error: BaseException, closed: bool = False) -> Exception:
     if code == _NO_DEFINER or (code in FORBIDDEN and re.search(r"'mq_owner'.* for \S+ \S*mq_", message)):
         return not_installed(message)
     if code in FORBIDDEN:
-        return forbidden(
+        error = forbidden(
             message, r"denied to user .* for routine '.*\bi?mq_(\w+)'", "GRANT {} TO …, as its default role"
         )
+        # A user without rights on the whole database gets this error for a procedure that does not exist, too.
+        absent = areas_of(message)
+        return Forbidden(f"{error}; or {how_to_add(absent)}") if absent else error
     return DatabaseError(HINTS.get(code, "{}").format(message))
 
 

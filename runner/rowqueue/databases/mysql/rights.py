@@ -7,6 +7,7 @@ from typing import Any
 
 import pymysql  # type: ignore[import-untyped]
 
+from ... import contract
 from .. import files
 from ..base import ROLES, Forbidden
 from .errors import FORBIDDEN, number
@@ -71,20 +72,28 @@ def _is_like(name: str, pattern: str) -> bool:
     return bool(re.fullmatch("".join(wild.get(w) or re.escape(e or c) for e, w, c in parts), name, re.S | re.I))
 
 
-def _granted_by_files() -> tuple[set[tuple[str, str, str]], set[str]]:
-    """The grants in grants.sql as (right, object, account), and their objects."""
+def _granted(cursor: Any) -> tuple[set[tuple[str, str, str]], set[str]]:
+    """The grants that the files give as (right, object, account), and the queue's objects in this database."""
     text = files.grants("mysql")
-    given = set()
-    for rights, name, accounts in re.findall(r"(?m)^GRANT ([A-Z, ]+?) ON (?:PROCEDURE )?(i?mq_\w+) TO (.+);$", text):
-        for right in rights.split(", "):
-            for account in accounts.split(", "):
-                given.add((right, name, "mq_owner" if account == OWNER else account))
+    cursor.execute("SELECT routine_name FROM information_schema.routines WHERE routine_schema = DATABASE()")
+    known = contract.load()
+    routines = {name for (name,) in cursor.fetchall()} & {*map(known.prefixed, known.objects("mysql"))}
+    given = {("EXECUTE", name, "mq_owner") for name in routines}
+    for roles, calls, reads in re.findall(r"(?s)grant_to\('([\w ]+)',\s+'(.*?)',\s+'(.*?)'\);", text):
+        for role in roles.split():
+            given |= {("EXECUTE", known.prefixed(name), role) for name in calls.split()}
+            given |= {("SELECT", f"mq_{name}", role) for name in reads.split()}
+    for rights, name in re.findall(rf"(?m)^GRANT ([A-Z, ]+) ON (mq_\w+) TO {OWNER};$", text):
+        given |= {(right, name, "mq_owner") for right in rights.split(", ")}
+    cursor.execute("SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()")
+    there = routines | {name for (name,) in cursor.fetchall()}
+    given = {(right, name, account) for right, name, account in given if name in there}
     return given, {name for _, name, _ in given}
 
 
 def problems(cursor: Any) -> list[str]:
     """See Database.rights_problems. Raises the driver's error if this account may not read the grants."""
-    wanted, names = _granted_by_files()
+    wanted, names = _granted(cursor)
     found = []
     cursor.execute("SELECT user FROM mysql.user WHERE user IN %s", [["mq_owner", *ROLES]])
     accounts = {user for (user,) in cursor.fetchall()}
@@ -127,7 +136,7 @@ def problems(cursor: Any) -> list[str]:
 
 def revoke_from_everybody(cursor: Any) -> None:
     """Revoke from PUBLIC and from the queue's own accounts all rights that grants.sql does not give."""
-    wanted, names = _granted_by_files()
+    wanted, names = _granted(cursor)
     try:
         for table, column, held, kind in (
             ("procs_priv", "routine_name", "proc_priv", "PROCEDURE "),

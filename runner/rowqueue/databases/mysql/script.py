@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..base import SqlFile
+from ..base import AREA, SqlFile
+from ..files import commented, quoted
 from ..migrations import hashed, names
 from .connecting import SQL_MODE
 
@@ -16,13 +17,22 @@ INSTALL_SECONDS = 60
 
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     """See `Database.script`."""
-    yield _SCRIPT_HEAD.replace("%names%", ", ".join(f"'{name}'" for name in names("mysql")))
+    areas = ", ".join(f"'{file.name}'" for file in files if file.kind == AREA)
+    listed = ", ".join(f"'{name}'" for name in names("mysql"))
+    yield _SCRIPT_HEAD.replace("%names%", listed).replace("%areas%", areas.replace("'", "''"))
     for file in files:
-        yield f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n"
+        if file.text:
+            yield f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n{comment(file)}"
         if file.kind == "migration":
             yield _YOYO_ROW.format(name=file.name, hash=hashed(file.name))
         yield RECORD % (f"'{file.name}'", f"'{file.kind}'", f"'{file.sha256}'") + ";\n"
     yield from (f"{statement};\n" for statement in FINGERPRINTS)
+
+
+def comment(file: SqlFile) -> str:
+    """The statement that stores the comment of a file's procedure in the catalog; '' for others: a view has none."""
+    found = commented(file)
+    return f"ALTER PROCEDURE {found[1]} COMMENT {quoted(found[2])};\n" if found and found[0] == "PROCEDURE" else ""
 
 
 RECORD = """\
@@ -98,6 +108,17 @@ FROM (
     SELECT 'routine', CAST(routine_name AS char) FROM information_schema.routines WHERE routine_schema = DATABASE()
 ) AS o
 WHERE LOWER(name) IN (%names%);
+PREPARE mq_statement FROM @mq_statement;
+EXECUTE mq_statement;
+DEALLOCATE PREPARE mq_statement;
+SET @mq_unknown = NULL, @mq_statement = 'DO 0';
+SELECT 'SELECT GROUP_CONCAT(name) INTO @mq_unknown FROM mq_installed WHERE kind = ''area'' AND name NOT IN (%areas%)'
+INTO @mq_statement
+FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'mq_installed';
+PREPARE mq_statement FROM @mq_statement;
+EXECUTE mq_statement;
+DEALLOCATE PREPARE mq_statement;
+SET @mq_statement = COALESCE(CONCAT('SELECT `this script lacks areas of the database: ', @mq_unknown, '`'), 'DO 0');
 PREPARE mq_statement FROM @mq_statement;
 EXECUTE mq_statement;
 DEALLOCATE PREPARE mq_statement;

@@ -52,6 +52,7 @@ class PostgreSQL(Database):
 
     name: ClassVar[str] = "postgresql"
     prefix: ClassVar[str] = "mq."
+    unnamed_key: ClassVar[str] = "{}_pkey"
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
     undoes_ddl: ClassVar[bool] = True
 
@@ -135,7 +136,8 @@ class PostgreSQL(Database):
         with self._opened("rowqueue apply") as connection:
             found = connection.execute(
                 "SELECT to_regclass('mq.installed') IS NOT NULL, to_regprocedure('mq.installed_files()') IS NOT NULL"
-                " AND to_regprocedure('mq_internal.object_fingerprint(text)') IS NOT NULL"
+                " AND EXISTS (SELECT FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace"
+                " WHERE n.nspname = 'mq_internal' AND p.proname = 'object_fingerprint')"
             ).fetchone()
             assert found is not None
             table, procedures = found
@@ -156,7 +158,7 @@ class PostgreSQL(Database):
                 for file in files:
                     with in_file(file.name), translated():
                         if file.text:
-                            connection.execute(file.text.encode(), prepare=False)
+                            connection.execute((file.text + script.comment(file)).encode(), prepare=False)
                 # After all files have run, because a file may change an object of an earlier one.
                 records = [(file.kind, file.name, file.sha256) for file in files]
                 connection.cursor().executemany(script.RECORD, records)

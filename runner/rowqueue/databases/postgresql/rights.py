@@ -6,33 +6,35 @@ from typing import Any
 
 import psycopg
 
-from ... import contract
 from .. import files
 from ..base import ROLES
 
 
 def problems(connection: psycopg.Connection[Any]) -> list[str]:
     """One line for each problem that running the procedure files and the grants again repairs."""
-    every = [*contract.load().procedures]
-    found = [line for (line,) in connection.execute(_WRONG_RIGHTS)]
-    others = connection.execute(_OTHERS_GRANTS, {"public": every, "roles": [*ROLES]})
-    found += [line for (line,) in others]
+    found = [line for (line,) in connection.execute(_WRONG_RIGHTS, {"roles": [*ROLES]})]
     known = {role for (role,) in connection.execute("SELECT rolname FROM pg_roles WHERE rolname LIKE 'mq\\_%'")}
     query = "SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user"
     may_create = connection.execute(query).fetchone() == (True,)
     for role in ROLES:
-        if role not in known:
-            # A user who may not create roles cannot repair this; `apply` reports it.
-            found += [f"role {role} does not exist"] if may_create else []
-            continue
-        calls = [name for name, call in contract.load().procedures.items() if role in call.roles]
-        rows = connection.execute(_WRONG_GRANTS, {"role": role, "calls": calls + _own_steps(role)})
-        found += [line for (line,) in rows]
-        reads = [*contract.load().reads.get(role, ())]
-        found += [line for (line,) in connection.execute(_WRONG_READS, {"role": role, "reads": reads})]
+        if role in known:
+            rows = connection.execute(_WRONG_GRANTS, {"role": role, "granted": [*_granted()[role]]})
+            found += [line for (line,) in rows]
+        elif may_create:  # other users cannot repair this; `apply` reports it
+            found.append(f"role {role} does not exist")
     readable = connection.execute("SELECT has_table_privilege(to_regclass('mq.polled'), 'SELECT')").fetchone()
     if readable == (True,):
         found += [line for (line,) in connection.execute(_RESTORED)]
+    return found
+
+
+@cache
+def _granted() -> dict[str, set[str]]:
+    """The functions, tables and views that the grants of all areas name for each role."""
+    found: dict[str, set[str]] = {role: set() for role in ROLES}
+    for roles, names in re.findall(r"grant_to\('([\w ]+)',\s+(.*?)\);", files.grants("postgresql"), re.DOTALL):
+        for role in roles.split():
+            found[role] |= {*re.findall(r"\w+", names)}
     return found
 
 
@@ -74,96 +76,67 @@ def warnings(connection: psycopg.Connection[Any]) -> list[str]:
     return found
 
 
-@cache
-def _own_steps(role: str) -> list[str]:
-    """The internal procedures that a role may call: procedures that it calls run with its own rights."""
-    text = files.grants("postgresql")
-    lists = dict(re.findall(r"c_(\w+) CONSTANT text\[\] := ARRAY\[(.*?)\];", text, re.DOTALL))
-    names = {
-        "mq_consumer": ("helpers", "consumer"),
-        "mq_operator": ("helpers", "operator"),
-        "mq_viewer": ("viewer",),
-    }.get(role, ())
-    return [step for name in names for step in re.findall(r"'(\w+)'", lists[name])]
-
-
-# Rights of PUBLIC, and objects that do not belong to the schema's owner.
+# Rights of PUBLIC, objects that do not belong to the schema's owner, and rights of others in mq_internal. Users may
+# grant the public functions, tables and views to their own roles.
 _WRONG_RIGHTS = """\
-SELECT format('PUBLIC may execute %s', p.oid::regprocedure)
-FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-WHERE n.nspname IN ('mq', 'mq_internal') AND has_function_privilege('public', p.oid, 'EXECUTE')
-UNION ALL
-SELECT format('PUBLIC may read or change %s', c.oid::regclass)
-FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-WHERE n.nspname = 'mq' AND c.relkind IN ('r', 'p', 'v')
-    AND (has_table_privilege('public', c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
-        OR has_any_column_privilege('public', c.oid, 'SELECT, INSERT, UPDATE, REFERENCES'))
-UNION ALL
-SELECT 'PUBLIC may use schema mq' FROM pg_namespace AS n
-WHERE n.nspname = 'mq' AND has_schema_privilege('public', n.oid, 'USAGE, CREATE')
-UNION ALL
-SELECT format('%s may use %s', CASE o.grantee WHEN 0 THEN 'PUBLIC' ELSE o.grantee::regrole::text END, o.name)
-FROM (
-    SELECT g.grantee, n.nspowner AS owner, 'schema ' || n.nspname AS name
-    FROM pg_namespace AS n CROSS JOIN LATERAL aclexplode(n.nspacl) AS g
-    WHERE n.nspname = 'mq_internal' AND NOT EXISTS (
-        SELECT FROM pg_roles AS r
-        WHERE r.oid = g.grantee AND r.rolname IN ('mq_producer', 'mq_consumer', 'mq_operator', 'mq_viewer')
-    )
-    UNION
-    SELECT g.grantee, c.relowner, c.oid::regclass::text
-    FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-    CROSS JOIN LATERAL aclexplode(c.relacl) AS g WHERE n.nspname = 'mq_internal'
-) AS o
-WHERE o.grantee <> o.owner
-UNION ALL
-SELECT format('schema mq_internal is owned by %s, schema mq by %s', i.nspowner::regrole, n.nspowner::regrole)
-FROM pg_namespace AS i JOIN pg_namespace AS n ON n.nspname = 'mq'
-WHERE i.nspname = 'mq_internal' AND i.nspowner <> n.nspowner
-UNION ALL
-SELECT format('%s is owned by %s, the schema by %s', p.oid::regprocedure, p.proowner::regrole, n.nspowner::regrole)
-FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-WHERE n.nspname IN ('mq', 'mq_internal') AND p.proowner <> n.nspowner
-UNION ALL
-SELECT format('%s is owned by %s, the schema by %s', c.oid::regclass, c.relowner::regrole, n.nspowner::regrole)
-FROM pg_class AS c
-JOIN pg_namespace AS i ON i.oid = c.relnamespace AND i.nspname IN ('mq', 'mq_internal')
+WITH object AS (
+    SELECT n.oid, n.nspname, 'schema ' || n.nspname AS name, n.nspowner AS owner,
+        coalesce(n.nspacl, acldefault('n', n.nspowner)) AS acl
+    FROM pg_namespace AS n
+    WHERE n.nspname IN ('mq', 'mq_internal')
+    UNION ALL
+    SELECT n.oid, n.nspname, p.oid::regprocedure::text, p.proowner, coalesce(p.proacl, acldefault('f', p.proowner))
+    FROM pg_proc AS p
+    JOIN pg_namespace AS n ON n.oid = p.pronamespace AND n.nspname IN ('mq', 'mq_internal')
+    UNION ALL
+    SELECT n.oid, n.nspname, c.oid::regclass::text, c.relowner, coalesce(c.relacl, acldefault('r', c.relowner))
+    FROM pg_class AS c
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname IN ('mq', 'mq_internal')
+    WHERE c.relkind IN ('r', 'p', 'v')
+)
+SELECT format('%%s is owned by %%s, the schema by %%s', o.name, o.owner::regrole, n.nspowner::regrole)
+FROM object AS o
 JOIN pg_namespace AS n ON n.nspname = 'mq'
-WHERE c.relkind IN ('r', 'p', 'v') AND c.relowner <> n.nspowner
+WHERE o.owner <> n.nspowner
+UNION ALL
+SELECT DISTINCT format('%%s may %%s %%s', CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END,
+    CASE g.privilege_type WHEN 'USAGE' THEN 'use' WHEN 'SELECT' THEN 'read' ELSE lower(g.privilege_type) END, o.name)
+FROM object AS o
+CROSS JOIN LATERAL aclexplode(o.acl) AS g
+WHERE g.grantee <> o.owner AND (g.grantee = 0 OR o.nspname = 'mq_internal')
+    AND g.grantee <> ALL (ARRAY(SELECT r.oid FROM pg_roles AS r WHERE r.rolname = ANY (%(roles)s)))
+UNION ALL
+SELECT format('PUBLIC has %%s on columns of %%s', g.privilege_type, c.oid::regclass)
+FROM pg_class AS c
+JOIN pg_namespace AS n ON n.oid = c.relnamespace AND n.nspname IN ('mq', 'mq_internal')
+JOIN pg_attribute AS a ON a.attrelid = c.oid
+CROSS JOIN LATERAL aclexplode(a.attacl) AS g
+WHERE g.grantee = 0
 """
 
 
+# The rights of one of the queue's roles that differ from the grants. It may have more rights on tables and views of mq.
 _WRONG_GRANTS = """\
 SELECT format('%%s lacks EXECUTE on %%s', %(role)s::text, p.oid::regprocedure)
 FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-WHERE n.nspname IN ('mq', 'mq_internal') AND p.proname = ANY (%(calls)s)
-    AND NOT has_function_privilege(%(role)s, p.oid, 'EXECUTE')
+WHERE n.nspname IN ('mq', 'mq_internal') AND p.proname = ANY (%(granted)s)
+    AND NOT (has_function_privilege(%(role)s, p.oid, 'EXECUTE') AND has_schema_privilege(%(role)s, n.oid, 'USAGE'))
 UNION ALL
 SELECT format('%%s may execute %%s', %(role)s::text, p.oid::regprocedure)
 FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-WHERE n.nspname IN ('mq', 'mq_internal') AND p.proname <> ALL (%(calls)s)
+WHERE n.nspname IN ('mq', 'mq_internal') AND p.proname <> ALL (%(granted)s)
     AND has_function_privilege(%(role)s, p.oid, 'EXECUTE') AND p.proowner <> %(role)s::regrole
 UNION ALL
-SELECT format('%%s lacks USAGE on schema mq', %(role)s::text) FROM pg_namespace AS n
-WHERE n.nspname = 'mq' AND NOT has_schema_privilege(%(role)s, n.oid, 'USAGE')
-"""
-
-
-_WRONG_READS = """\
-SELECT format('%%s may not read mq.%%s', %(role)s::text, r.name)
-FROM unnest(%(reads)s::text[]) AS r (name)
-WHERE NOT coalesce(has_table_privilege(%(role)s, to_regclass('mq.' || r.name), 'SELECT'), true)
-"""
-
-
-# Users may grant the procedures of the contract to their own roles, but not the internal ones.
-_OTHERS_GRANTS = """\
-SELECT DISTINCT format('%%s may execute %%s', g.grantee::regrole, p.oid::regprocedure)
-FROM pg_proc AS p
-JOIN pg_namespace AS n ON n.oid = p.pronamespace
-CROSS JOIN LATERAL aclexplode(p.proacl) AS g
-WHERE n.nspname IN ('mq', 'mq_internal') AND p.proname <> ALL (%(public)s) AND g.grantee NOT IN (0, p.proowner)
-    AND g.grantee <> ALL (ARRAY(SELECT r.oid FROM pg_roles AS r WHERE r.rolname = ANY (%(roles)s)))
+SELECT format('%%s may not read %%s', %(role)s::text, c.oid::regclass)
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = 'mq' AND c.relname = ANY (%(granted)s) AND c.relkind IN ('r', 'p', 'v')
+    AND NOT has_table_privilege(%(role)s, c.oid, 'SELECT')
+UNION ALL
+SELECT format('%%s has %%s on %%s', %(role)s::text, g.privilege_type, c.oid::regclass)
+FROM pg_class AS c
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+CROSS JOIN LATERAL aclexplode(c.relacl) AS g
+WHERE n.nspname = 'mq_internal' AND g.grantee = %(role)s::regrole AND g.grantee <> c.relowner
 """
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from ..base import SqlFile
-from ..migrations import hashed
+from ..base import AREA, SqlFile
+from ..files import commented, quoted
+from ..migrations import hashed, hashes
 
 # The installation lock: a schema of this name that is never committed. Any user could take an advisory lock.
 INSTALL_LOCK = "rowqueue_installing"
@@ -11,19 +12,24 @@ INSTALL_LOCK = "rowqueue_installing"
 
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     """See `Database.script`."""
-    migrations = ",\n            ".join(
-        f"('{file.name}', '{file.sha256}')" for file in files if file.kind == "migration"
-    )
-    yield _SCRIPT_HEAD.replace("%migrations%", migrations)
-    texts = {file: f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n" for file in files}
+    migrations = ",\n            ".join(f"('{name}', '{sha256}')" for name, sha256 in hashes("postgresql").items())
+    areas = ", ".join(f"'{file.name}'" for file in files if file.kind == AREA)
+    yield _SCRIPT_HEAD.replace("%migrations%", migrations).replace("%areas%", areas)
+    texts = {file: f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n" for file in files if file.text}
     for file, text in texts.items():
         if file.kind == "migration":
             yield _MIGRATION.format(name=file.name, hash=hashed(file.name), text=text)
     yield "RESET client_min_messages;\n"
-    yield from (text for file, text in texts.items() if file.kind != "migration")
+    yield from (text + comment(file) for file, text in texts.items() if file.kind != "migration")
     records = ",\n".join(f"    ('{file.kind}', '{file.name}', '{file.sha256}')" for file in files)
     yield f"{_RECORD_HEAD}FROM (VALUES\n{records}\n) AS f (kind, name, sha256)\n{_RECORD_TAIL};\n"
     yield f"DROP SCHEMA {INSTALL_LOCK};\nCOMMIT;\n"
+
+
+def comment(file: SqlFile) -> str:
+    """The statement that stores the comment of a file's object in the catalog; '' when it has none."""
+    found = commented(file)
+    return "COMMENT ON {} {} IS {};\n".format(*found[:2], quoted(found[2])) if found else ""
 
 
 _RECORD_HEAD = """\
@@ -65,6 +71,12 @@ BEGIN
         IF v_unknown IS NOT NULL THEN
             RAISE EXCEPTION 'the database has migration %, which this script does not know', v_unknown
                 USING HINT = 'Use the script of the release that installed it, or of a later one.';
+        END IF;
+        SELECT string_agg(i.name, ',' ORDER BY i.name) INTO v_unknown
+        FROM mq.installed AS i WHERE i.kind = 'area' AND i.name NOT IN (%areas%);
+        IF v_unknown IS NOT NULL THEN
+            RAISE EXCEPTION 'the database has areas that this script does not contain: %', v_unknown
+                USING HINT = 'Use a script that contains them: runner sql --areas ' || v_unknown || ',...';
         END IF;
         PERFORM set_config('rowqueue.applied', string_agg(i.name, ' '), true)
         FROM mq.installed AS i WHERE i.kind = 'migration';

@@ -127,13 +127,12 @@ class SQLServer(Database):
             return _installed_files(connection, cursor)
 
     def run_files(self, files: Sequence[SqlFile]) -> list[str]:
-        # One transaction per file, to block callers only briefly. It also records the file, but without a fingerprint.
-        # The file then counts as changed until all are done, and after an interruption a second `apply` does the rest.
+        # Short transactions, to block callers only briefly. Each also records its files, but without a fingerprint.
+        # A file then counts as changed until all are done, and after an interruption a second `apply` does the rest.
         with self._opened("rowqueue apply") as connection:
             replaces = is_babelfish(connection)
-            for file in files:
-                with in_file(file.name):
-                    _run_file(connection, file, replaces)
+            for unit in script.units(files):
+                _run_unit(connection, unit, replaces)
             connection.command(script.FINGERPRINTS)
         return []
 
@@ -150,19 +149,29 @@ class SQLServer(Database):
             connection.end()
 
 
-def _run_file(connection: Connection, file: SqlFile, replaces: bool) -> None:
+def _run_unit(connection: Connection, unit: Sequence[SqlFile], replaces: bool) -> None:
+    name = unit[0].name
     try:
         connection.command(BEGIN)
-        for batch in script.batches(file.text):
-            for part in replacing(batch) if replaces else [batch]:
-                connection.command(part)
-        with connection.cursor() as cursor:
-            cursor.execute(script.RECORD, (file.name, file.name, file.kind, file.sha256))
+        for file in unit:
+            name = file.name
+            _run_file(connection, file, replaces)
         connection.end()
     except pymssql.Error as error:
         translated = translate(error, connection.is_closed)
         connection.undo()
-        raise translated from error
+        with in_file(name):
+            raise translated from error
+
+
+def _run_file(connection: Connection, file: SqlFile, replaces: bool) -> None:
+    for batch in script.batches(file.text):
+        for part in replacing(batch) if replaces else [batch]:
+            connection.command(part)
+    if comment := script.comment(file):
+        connection.command(comment)
+    with connection.cursor() as cursor:
+        cursor.execute(script.RECORD, (file.name, file.name, file.kind, file.sha256))
 
 
 def _installed_files(connection: Connection, cursor: Cursor) -> list[tuple[str, str, str, Any]] | None:

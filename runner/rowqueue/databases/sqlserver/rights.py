@@ -38,6 +38,13 @@ INNER JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_
 WHERE p.class = 1 AND p.state IN ('G', 'W')
     AND g.name IN (N'public', N'guest', N'mq_producer', N'mq_consumer', N'mq_operator', N'mq_viewer', N'mq_reporter')"""
 
+_THERE = """\
+SELECT CONCAT(SCHEMA_NAME(o.schema_id), N'.', o.name)
+FROM sys.objects AS o
+WHERE o.schema_id IN (SCHEMA_ID(N'mq'), SCHEMA_ID(N'mq_internal'))
+UNION ALL
+SELECT CONCAT(N'type mq.', y.name) FROM sys.types AS y WHERE y.schema_id = SCHEMA_ID(N'mq')"""
+
 _ON_TYPES = """\
 SELECT g.name, p.permission_name, y.name
 FROM sys.database_permissions AS p
@@ -98,16 +105,17 @@ def problems(connection: Any) -> list[str]:
             f"user {user} needs the right VIEW DEFINITION on database {database} to see who holds which right"
         )
     found = [line for (line,) in _rows(connection, _OWNED)]
-    reporter = not _rows(connection, _NO_REPORTER)
-    if not reporter:
-        found.append(f"the user {REPORTER} does not exist; triggers of watched tables may run as this user")
+    there = {name for (name,) in _rows(connection, _THERE)} | {"schema mq", "schema mq_internal"}
     procedures = contract.load().procedures.items()
     wanted = {(role, "EXECUTE", f"mq.{name}") for name, procedure in procedures for role in procedure.roles}
     wanted |= {(role, "SELECT", f"mq.{name}") for role, names in contract.load().reads.items() for name in names}
     wanted |= {(role, "VIEW DEFINITION", f"schema {name}") for role in ROLES for name in ("mq", "mq_internal")}
     wanted |= {(role, "EXECUTE", f"type mq.{name}") for name, role in _TYPES}
-    if reporter:
-        wanted |= {(REPORTER, "EXECUTE", "mq_internal.send_changes"), (REPORTER, "SELECT", "mq.subscription")}
+    wanted |= {(REPORTER, "EXECUTE", "mq_internal.send_changes"), (REPORTER, "SELECT", "mq.subscription")}
+    wanted = {row for row in wanted if row[2] in there}
+    if any(who == REPORTER for who, _, _ in wanted) and _rows(connection, _NO_REPORTER):
+        found.append(f"the user {REPORTER} does not exist; triggers of watched tables may run as this user")
+        wanted = {row for row in wanted if row[0] != REPORTER}
     held = {(who, right, f"schema {name}") for who, right, name in _rows(connection, _ON_SCHEMA)}
     held |= {*_rows(connection, _ON_OBJECTS)}
     held |= {(who, right, f"type mq.{name}") for who, right, name in _rows(connection, _ON_TYPES)}

@@ -1,10 +1,11 @@
 """SQL Server: recording a file, and the installation as a script for sqlcmd."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
-from ..base import SqlFile
-from ..files import statements
+from ..base import GRANTS, SqlFile
+from ..files import commented, quoted, statements
 from ..migrations import hashed
 from .suitable import LEAST_LEVEL
 
@@ -19,9 +20,23 @@ EXEC @got = sp_getapplock @Resource = N'rowqueue', @LockMode = 'Exclusive', @Loc
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     """See `Database.script`."""
     yield _SCRIPT_HEAD
-    for file in files:
-        # A file is one transaction: after a script that stopped early, `runner apply` continues.
+    for unit in units(files):
+        # After a script that stopped early, `runner apply` continues.
         yield "BEGIN TRANSACTION;\nGO\n"
+        yield from _parts_of(unit)
+        yield "COMMIT TRANSACTION;\nGO\n"
+    yield f"{FINGERPRINTS};\nGO\n"
+
+
+def units(files: Iterable[SqlFile]) -> Iterator[list[SqlFile]]:
+    """The files of each transaction. All grants are in one, because the first of their files revokes them."""
+    for kind, found in groupby(files, key=lambda file: file.kind):
+        same = list(found)
+        yield from [same] if kind == GRANTS else ([file] for file in same)
+
+
+def _parts_of(unit: list[SqlFile]) -> Iterator[str]:
+    for file in unit:
         if file.kind == "migration":
             # One statement per batch, as yoyo runs them: no statement is compiled before the objects it names exist.
             yield f"-- {file.kind} {file.name}\n"
@@ -29,10 +44,24 @@ def parts(files: Sequence[SqlFile]) -> Iterator[str]:
             yield _YOYO_ROW.format(name=file.name, hash=hashed(file.name))
         else:
             # The server stores a procedure with the whole text of its batch, so the batch is the file and nothing else.
-            yield "".join(f"{batch}\nGO\n" for batch in batches(file.text))
+            yield "".join(f"{batch}\nGO\n" for batch in batches(file.text) if batch)
+            yield f"{comment(file)}GO\n" if comment(file) else ""
         yield RECORD.replace("%s", "N'{}'").format(file.name, file.name, file.kind, file.sha256) + ";\nGO\n"
-        yield "COMMIT TRANSACTION;\nGO\n"
-    yield f"{FINGERPRINTS};\nGO\n"
+
+
+def comment(file: SqlFile) -> str:
+    """The batch that stores the comment of a file's object in the catalog; '' when it has none."""
+    found = commented(file)
+    if not found:
+        return ""
+    kind, name, text = found
+    level = f"N'SCHEMA', N'mq', N'{kind}', N'{name.removeprefix('mq.')}'"
+    return f"""\
+IF EXISTS (SELECT * FROM sys.fn_listextendedproperty(N'MS_Description', {level}, NULL, NULL))
+    EXEC sys.sp_updateextendedproperty N'MS_Description', N{quoted(text)}, {level};
+ELSE
+    EXEC sys.sp_addextendedproperty N'MS_Description', N{quoted(text)}, {level};
+"""
 
 
 def batches(text: str) -> Iterator[str]:

@@ -1,0 +1,5 @@
+-- grants: which role may call which procedure of this area and read which table.
+
+EXECUTE PROCEDURE imq_grant_to('mq_producer', 'get_result');
+EXECUTE PROCEDURE imq_grant_to('mq_consumer', 'set_result get_result');
+EXECUTE PROCEDURE imq_grant_to('mq_operator', 'get_result');

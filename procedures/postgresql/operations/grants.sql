@@ -1,0 +1,15 @@
+-- grants: which role may call which function of this area and read which table.
+
+DO $$
+BEGIN
+    PERFORM mq_internal.grant_to('mq_producer', 'queue_stats installed_files');
+    PERFORM mq_internal.grant_to('mq_consumer', 'queue_stats installed_files');
+    PERFORM mq_internal.grant_to('mq_operator',
+        'cancel redrive purge purge_archive set_queue set_group pause resume queue_stats installed_files queue_health
+         peek list_queues list_errors find_messages',
+        'message_state message_overview');
+    PERFORM mq_internal.grant_to('mq_viewer',
+        'queue_stats installed_files queue_health list_queues list_errors',
+        'message_overview');
+END
+$$;

@@ -1,0 +1,20 @@
+-- grants: which role may call which procedure of this area and read which table.
+
+GRANT EXECUTE ON OBJECT::mq.cancel TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.redrive TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.purge TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.purge_archive TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.set_queue TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.set_group TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.pause TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.resume TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.queue_stats TO mq_operator, mq_consumer, mq_producer, mq_viewer;
+GRANT EXECUTE ON OBJECT::mq.installed_files TO mq_operator, mq_consumer, mq_producer, mq_viewer;
+GRANT EXECUTE ON OBJECT::mq.queue_health TO mq_operator, mq_viewer;
+GRANT EXECUTE ON OBJECT::mq.peek TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.list_queues TO mq_operator, mq_viewer;
+GRANT EXECUTE ON OBJECT::mq.find_messages TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.list_errors TO mq_operator, mq_viewer;
+GRANT SELECT ON OBJECT::mq.message_state TO mq_operator;
+GRANT SELECT ON OBJECT::mq.message_overview TO mq_operator, mq_viewer;
+GO
