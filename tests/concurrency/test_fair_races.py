@@ -59,12 +59,15 @@ def serve(member: Member, type: str, path: str, size: int, trouble: float) -> No
         log.write("claim", begun, served(rows))
         begun = time.monotonic_ns()
         if chance.random() < trouble / 4:
-            member.session.call("release_batch", rows[0]["batch_key"])
-            log.write("back", begun, [row["id"] for row in rows])
+            if member.session.call("release_batch", rows[0]["batch_key"])[0]["count"]:
+                log.write("back", begun, [row["id"] for row in rows])
             continue
         failed = {row["id"]: chance.choice([0, -1]) for row in rows if chance.random() < trouble}
-        member.finish(rows[0]["batch_key"], "\n".join(f"{id},{after},no" for id, after in failed.items()))
-        log.write("back", begun, [id for id, after in failed.items() if after == 0])
+        if (
+            member.finish(rows[0]["batch_key"], "\n".join(f"{id},{after},no" for id, after in failed.items()))
+            is not None
+        ):
+            log.write("back", begun, [id for id, after in failed.items() if after == 0])
 
 
 def send(session: Session, type: str, groups: Sequence[tuple[str, int]], priorities: int = 1) -> dict[int, int]:
