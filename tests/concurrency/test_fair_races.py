@@ -151,7 +151,7 @@ def waits(claims: dict[str, list[Claim]], sent: dict[int, int], back: dict[int, 
             start = max([*known, ended]) if known else claim.begun
             if start < claim.begun:
                 found[group].append((start, claim.begun))
-            ended, taken[claim.id] = max(ended, claim.ended), claim.begun
+            ended, taken[claim.id] = max(ended, claim.ended), claim.ended
     return found
 
 
