@@ -11,11 +11,6 @@ CREATE OR REPLACE FUNCTION mq_internal.convert_rows(
     p_size bigint
 ) RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
 AS $$
 DECLARE
     v_me bigint := pg_current_xact_id()::text;

@@ -28,12 +28,6 @@ CREATE OR REPLACE FUNCTION mq_internal.read_lanes(
     OUT start mq.ring
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -57,9 +51,11 @@ BEGIN
         LIMIT 1
     ), lanes AS (
         -- The lane where the last turn was, then a lane per step, around to that lane.
-        SELECT p.n, p.lane, NULL::tid AS row, p.served, p.n + 1 AS last_n, p.lane AS last_lane FROM position AS p
+        SELECT p.n, p.lane, NULL::tid AS row, p.served, p.n + 1 AS last_n, p.lane AS last_lane,
+            p.served AS had
+        FROM position AS p
         UNION ALL
-        SELECT r.n, r.lane, r.row, 0, l.last_n, l.last_lane
+        SELECT r.n, r.lane, r.row, 0, l.last_n, l.last_lane, l.had
         FROM lanes AS l
         CROSS JOIN LATERAL (
             (
@@ -94,6 +90,8 @@ BEGIN
                 SELECT q.ctid FROM mq.ready AS q
                 WHERE q.type = v_type AND q.by_id IS NOT NULL AND q.lane = t.lane
                 ORDER BY q.type, q.lane, q.id
+                -- The lane where the round began comes again at its end.
+                OFFSET CASE WHEN t.row IS NOT NULL AND t.lane = t.last_lane THEN greatest(t.weight - t.had, 0) ELSE 0 END
                 LIMIT greatest(t.weight - t.served, 0)
             ) ELSE ARRAY[t.row] END
         ) WITH ORDINALITY AS f (row, i)
