@@ -190,6 +190,7 @@ def calls(schema: str, type: str) -> list[str]:
         f"CALL {schema}.mq_claim_batch('{type}', 1, 'r', 60)",
         f"CALL {schema}.mq_set_queue('{type}.ring', {', '.join(['NULL'] * 13)}, 1, NULL)",
         f"CALL {schema}.mq_claim_wraparound('{type}.ring', 1, NULL, NULL, NULL)",
+        f"CALL {schema}.mq_get_message('{type}')",
         f"CALL {schema}.mq_take_batch('{type}', 1)",
         f"CALL {schema}.mq_wait_for_message('{type}', 0)",
         f"CALL {schema}.mq_rescue_expired('{type}')",
