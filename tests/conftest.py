@@ -127,10 +127,15 @@ def _may_be_for(metafunc: pytest.Metafunc, name: str) -> bool:
     every = config.getoption("--only-rest") or config.getoption("--every-version")
     product = test.get_closest_marker("product")
     # Marks on the values of a parameter take precedence over those of the test.
-    has_values = test.get_closest_marker("parametrize") is not None
+    values = [value for mark in test.iter_markers("parametrize") for value in mark.args[1:2]]
+    may_be_marked = any(not isinstance(value, list | tuple) or any(map(_has_marks, value)) for value in values)
     return (product is None or servers.product(name) in product.args) and (
-        has_values or name in _on(test, every, servers.newest(servers.engine))
+        may_be_marked or name in _on(test, every, servers.newest(servers.engine))
     )
+
+
+def _has_marks(value: object) -> bool:
+    return bool(getattr(value, "marks", ()))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
