@@ -8,10 +8,13 @@ CREATE DOMAIN mq_name AS varchar(200) CHARACTER SET UTF8;
 CREATE DOMAIN mq_argument AS varchar(1000) CHARACTER SET UTF8;
 CREATE DOMAIN mq_text AS blob SUB_TYPE TEXT CHARACTER SET UTF8;
 CREATE DOMAIN mq_error AS varchar(4000) CHARACTER SET UTF8;
+-- Bytes: texts are compared as if blanks followed, and a text with a control character would come before its beginning.
+CREATE DOMAIN mq_lane AS varchar(820) CHARACTER SET OCTETS;
 CREATE DOMAIN mq_key AS varchar(36) CHARACTER SET ASCII;
 
 COMMENT ON DOMAIN mq_name IS 'A type, key or name.';
 COMMENT ON DOMAIN mq_argument IS 'A name argument, before it is checked.';
+COMMENT ON DOMAIN mq_lane IS 'The groups of a fair queue take turns: priority + 32768 in five digits, then the group key, in UTF-8.';
 COMMENT ON DOMAIN mq_key IS 'A batch key: a UUID as text.';
 
 CREATE TABLE mq_installed (
@@ -33,6 +36,8 @@ CREATE TABLE mq_queue (
     backoff_max_seconds integer DEFAULT 3600 NOT NULL,
     on_complete varchar(7) CHARACTER SET ASCII DEFAULT 'delete' NOT NULL,
     ordered smallint DEFAULT 0 NOT NULL,
+    ring smallint DEFAULT 0 NOT NULL,
+    fair smallint DEFAULT 0 NOT NULL,
     notify smallint DEFAULT 1 NOT NULL,
     max_active integer DEFAULT 0 NOT NULL,
     rate integer DEFAULT 0 NOT NULL,
@@ -48,8 +53,22 @@ CREATE TABLE mq_queue (
 );
 
 COMMENT ON TABLE mq_queue IS 'Policy of each type that was named in set_queue, pause or resume. The row with the empty type holds the defaults.';
+COMMENT ON COLUMN mq_queue.ring IS '1: claim_wraparound goes round by id.';
+COMMENT ON COLUMN mq_queue.fair IS '1: the groups of a priority take turns.';
 COMMENT ON COLUMN mq_queue.grouped IS '1: the queue is ordered or has limits per group, and its due messages are in mq_grouped.';
 COMMENT ON COLUMN mq_queue.changed_at IS 'The last change of limits per group.';
+
+CREATE TABLE mq_queue_group (
+    type mq_name NOT NULL,
+    group_key mq_name NOT NULL,
+    weight integer,
+    max_active integer,
+    rate integer,
+    rate_seconds integer,
+    CONSTRAINT mq_queue_group_pk PRIMARY KEY (type, group_key)
+);
+
+COMMENT ON TABLE mq_queue_group IS 'The share and limits of single groups, as set_group sets them. NULL: as the queue.';
 
 CREATE TABLE mq_limited (
     type mq_name NOT NULL,
@@ -95,13 +114,16 @@ CREATE TABLE mq_ready (
     run_at timestamp NOT NULL,
     id bigint NOT NULL,
     attempts smallint NOT NULL,
+    lane mq_lane,
     CONSTRAINT mq_ready_pk PRIMARY KEY (type, priority, run_at, id)
 );
 
 COMMENT ON TABLE mq_ready IS 'State N, due. In a grouped queue a row is a ticket: its group may have a message to claim.';
 
--- Rings read a type by id; cancel and fail find one message with it.
-CREATE INDEX mq_ready_ring ON mq_ready (type, id);
+COMMENT ON COLUMN mq_ready.lane IS 'In a fair queue the place where the group takes its turns; NULL in other queues.';
+
+-- Fair queues read a type by lane, rings by id; cancel and fail find one message with it. The longest possible key.
+CREATE INDEX mq_ready_lane ON mq_ready (type, lane, id);
 
 CREATE TABLE mq_delayed (
     id bigint NOT NULL,
@@ -144,6 +166,8 @@ CREATE TABLE mq_claimed (
 
 COMMENT ON TABLE mq_claimed IS 'State A: the messages that a claim still holds. n: the order in the claim; attempt: the number of the attempt.';
 
+CREATE SEQUENCE mq_dead_n;
+
 CREATE TABLE mq_dead (
     id bigint NOT NULL,
     died_at timestamp NOT NULL,
@@ -151,12 +175,20 @@ CREATE TABLE mq_dead (
     type mq_name NOT NULL,
     reader mq_name,
     error mq_error,
+    error_group mq_name DEFAULT '' NOT NULL,
+    error_hash bigint DEFAULT 0 NOT NULL,
+    n bigint,
     CONSTRAINT mq_dead_pk PRIMARY KEY (id)
 );
 
 COMMENT ON TABLE mq_dead IS 'State E: dead letters. The message stays in mq_message until it is redriven or purged.';
+COMMENT ON COLUMN mq_dead.error_group IS 'The error as list_errors returns it.';
+COMMENT ON COLUMN mq_dead.error_hash IS 'HASH of error_group, which is too long for an index. Different errors may have the same.';
+COMMENT ON COLUMN mq_dead.n IS 'The number of this death, without large gaps: estimates count a sample of numbers.';
 
 CREATE INDEX mq_dead_age ON mq_dead (type, died_at, id);
+CREATE INDEX mq_dead_error ON mq_dead (type, error_hash, died_at);
+CREATE INDEX mq_dead_number ON mq_dead (n);
 
 CREATE TABLE mq_result (
     id bigint NOT NULL,
@@ -208,11 +240,10 @@ CREATE TABLE mq_ring (
     reader mq_name NOT NULL,
     n bigint NOT NULL,
     after_id bigint NOT NULL,
-    low_until timestamp,
-    promoted_to timestamp
+    lane mq_lane
 );
 
-COMMENT ON TABLE mq_ring IS 'The position of each reader of claim_wraparound: round n, after_id. The row furthest ahead counts. A row with an empty reader is a low-water mark.';
+COMMENT ON TABLE mq_ring IS 'Where the next turn begins: after after_id for a reader of claim_wraparound; in a fair queue after lane, and reader is the priority (+ 32768). The row with the highest n counts.';
 
 -- When two claims of one reader run at once, the row furthest ahead counts, in whichever order they commit.
 CREATE DESCENDING INDEX mq_ring_newest ON mq_ring (type, reader, n, after_id);
@@ -293,7 +324,7 @@ CREATE GLOBAL TEMPORARY TABLE mq_taken (
     attempt smallint NOT NULL,
     created_at timestamp,
     source mq_name,
-    CONSTRAINT mq_taken_pk PRIMARY KEY (call, n)
+    CONSTRAINT mq_taken_pk PRIMARY KEY (call, n, id)
 ) ON COMMIT DELETE ROWS;
 
 COMMENT ON TABLE mq_taken IS 'Messages that take_batch has taken, until the caller has fetched them.';

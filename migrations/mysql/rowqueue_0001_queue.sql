@@ -30,13 +30,30 @@ CREATE TABLE IF NOT EXISTS mq_queue (
     group_max_active int NOT NULL DEFAULT 0,
     group_rate int NOT NULL DEFAULT 0,
     group_rate_seconds int NOT NULL DEFAULT 1,
-    grouped tinyint GENERATED ALWAYS AS (ordered OR group_max_active > 0 OR group_rate > 0) STORED,
+    ring tinyint NOT NULL DEFAULT 0,
+    fair tinyint NOT NULL DEFAULT 0,
+    converted tinyint NOT NULL DEFAULT 0,
+    group_weight int NOT NULL DEFAULT 1,
+    group_limits tinyint NOT NULL DEFAULT 0,
+    grouped tinyint GENERATED ALWAYS AS (ordered OR group_max_active > 0 OR group_rate > 0 OR group_limits) STORED,
     paused tinyint NOT NULL DEFAULT 0,
     PRIMARY KEY (type),
     CHECK (on_complete IN ('delete', 'archive'))
 ) ENGINE = InnoDB COMMENT = 'Policy of each type that was named in set_queue, pause or resume. The row with the empty type holds the defaults.';
 
 INSERT IGNORE INTO mq_queue (type) VALUES ('');
+
+-- group_weight and group_limits in mq_queue say what is here: the highest weight, and whether a group has a limit.
+CREATE TABLE IF NOT EXISTS mq_queue_group (
+    type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    weight int,
+    max_active int,
+    rate int,
+    rate_seconds int,
+    PRIMARY KEY (type, group_key),
+    KEY queue_group_weight (type, weight)
+) ENGINE = InnoDB COMMENT = 'Groups with a share or limits of their own: see set_group. NULL: as the queue.';
 
 -- Claims of a type with such a limit run one after the other: each keeps this row locked until it commits.
 CREATE TABLE IF NOT EXISTS mq_limited (
@@ -71,14 +88,17 @@ CREATE TABLE IF NOT EXISTS mq_dedup (
     PRIMARY KEY (type, dedup_key)
 ) ENGINE = InnoDB COMMENT = 'The dedup_key of each live message that has one.';
 
--- No second index: on InnoDB it would double the cost of a claim.
+-- lane: the group_key of a message in a fair queue, else empty. In a queue that is claimed round-robin, all rows have one
+-- priority and one run_at, so the key has the order of the ids. No second index: on InnoDB it would double the cost of a
+-- claim.
 CREATE TABLE IF NOT EXISTS mq_ready (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     priority smallint NOT NULL,
+    lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL DEFAULT '',
     run_at datetime(6) NOT NULL,
     id bigint NOT NULL,
     attempts smallint NOT NULL,
-    PRIMARY KEY (type, priority, run_at, id)
+    PRIMARY KEY (type, priority, lane, run_at, id)
 ) ENGINE = InnoDB COMMENT = 'State N, due. In a queue whose messages are in mq_grouped, a row is a ticket: its group may have a message to claim.';
 
 CREATE TABLE IF NOT EXISTS mq_delayed (
@@ -103,6 +123,8 @@ CREATE TABLE IF NOT EXISTS mq_batch (
     KEY batch_lease (type, lease_until)
 ) ENGINE = InnoDB COMMENT = 'State A: one row per claim. items: the messages that it still holds, a JSON array of [id, number of the attempt, ...].';
 
+-- error_group: the first line, with # for each run of digits, without trailing blanks. A generated column, because some
+-- servers refuse stored functions. n: to estimate how many there are. See docs/decisions/0029_counts.md.
 CREATE TABLE IF NOT EXISTS mq_dead (
     id bigint NOT NULL,
     died_at datetime(6) NOT NULL,
@@ -110,8 +132,15 @@ CREATE TABLE IF NOT EXISTS mq_dead (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     reader varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     error text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    error_group varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */
+        GENERATED ALWAYS AS (TRIM(TRAILING ' ' FROM LEFT(REGEXP_REPLACE(SUBSTRING_INDEX(SUBSTRING_INDEX(
+            LEFT(COALESCE(error, ''), 500), CHAR(10 USING utf8mb4), 1), CHAR(13 USING utf8mb4), 1),
+            '[0-9#]+', '#'), 200))) STORED,
+    n bigint NOT NULL AUTO_INCREMENT,
     PRIMARY KEY (id),
-    KEY dead_age (type, died_at, id)
+    KEY dead_age (type, died_at, id),
+    KEY dead_error (type, error_group, died_at, id),
+    KEY dead_n (n)
 ) ENGINE = InnoDB COMMENT = 'State E: dead letters. The message stays in mq_message until it is redriven or purged.';
 
 CREATE TABLE IF NOT EXISTS mq_result (
@@ -169,18 +198,17 @@ CREATE TABLE IF NOT EXISTS mq_mark (
     KEY mark_newest (type, n)
 ) ENGINE = InnoDB COMMENT = 'The low-water marks of a type, a JSON array of [priority, run_at, id]: claims start there, after the deleted rows of finished messages. The row with the highest n counts.';
 
--- When two claims of one reader run at once, the row furthest ahead counts, in whichever order they commit.
+-- When two claims run at once, the row furthest ahead counts, in whichever order they commit.
 CREATE TABLE IF NOT EXISTS mq_ring (
     id bigint NOT NULL AUTO_INCREMENT,
     n bigint NOT NULL,
     after_id bigint NOT NULL,
-    low_until datetime(6),
-    promoted_to datetime(6),
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL DEFAULT '',
     PRIMARY KEY (id),
     KEY ring_newest (type, reader, n, after_id)
-) ENGINE = InnoDB COMMENT = 'The position of each reader of claim_wraparound: round n, after_id. The row furthest ahead counts. A row with an empty reader is a low-water mark. A type that has a row here is a ring.';
+) ENGINE = InnoDB COMMENT = 'Positions of claims; the row furthest ahead counts. Of each reader of claim_wraparound: round n, after_id. Of a fair queue: a priority as reader, the lane, and n, the number of lanes passed.';
 
 CREATE TABLE IF NOT EXISTS mq_grouped (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,

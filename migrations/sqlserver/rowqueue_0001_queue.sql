@@ -25,6 +25,8 @@ CREATE TABLE mq.queue (
     backoff_max_seconds int NOT NULL CONSTRAINT queue_backoff_max_seconds DEFAULT 3600,
     on_complete varchar(7) NOT NULL CONSTRAINT queue_on_complete DEFAULT 'delete',
     ordered bit NOT NULL CONSTRAINT queue_ordered DEFAULT 0,
+    ring bit NOT NULL CONSTRAINT queue_ring DEFAULT 0,
+    fair bit NOT NULL CONSTRAINT queue_fair DEFAULT 0,
     notify bit NOT NULL CONSTRAINT queue_notify DEFAULT 1,
     max_active int NOT NULL CONSTRAINT queue_max_active DEFAULT 0,
     rate int NOT NULL CONSTRAINT queue_rate DEFAULT 0,
@@ -42,6 +44,20 @@ CREATE TABLE mq.queue (
 
 -- The row with the empty type holds the defaults.
 INSERT INTO mq.queue (type) VALUES (N'');
+
+-- Shares and limits of single groups; NULL: as the queue. lane: of a fair queue, see mq_internal.place. Not unique: two
+-- groups may have one lane, and set_queue and set_group lock the row of mq.queue.
+CREATE TABLE mq.queue_group (
+    type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    lane nvarchar(37) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    weight int,
+    max_active int,
+    rate int,
+    rate_seconds int,
+    group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL
+);
+
+CREATE CLUSTERED INDEX queue_group_lane ON mq.queue_group (type, lane);
 
 -- run_at is the message's position in mq.ready or mq.delayed: it completes the only index of both. A failed message gets a
 -- new run_at; sent_run_at keeps the original one, which is restored when the message is released, rescued or redriven.
@@ -69,14 +85,16 @@ CREATE TABLE mq.dedup (
 );
 
 -- State N, due. In a grouped queue a row is a ticket: its group may have a message to claim. No second index: two
--- transactions that lock rows through two indexes can deadlock.
+-- transactions that lock rows through two indexes can deadlock. lane: the group in a fair queue, else -; see
+-- mq_internal.place.
 CREATE TABLE mq.ready (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     priority smallint NOT NULL,
+    lane nvarchar(37) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT ready_lane DEFAULT N'-',
     run_at datetime2(7) NOT NULL,
     id bigint NOT NULL,
     attempts smallint NOT NULL,
-    CONSTRAINT ready_pk PRIMARY KEY (type, priority, run_at, id)
+    CONSTRAINT ready_pk PRIMARY KEY (type, priority, lane, run_at, id)
 );
 
 -- State N: not due yet, or due and not promoted yet. error: the error of the last attempt.
@@ -105,8 +123,8 @@ CREATE TABLE mq.batch (
 
 CREATE INDEX batch_lease ON mq.batch (type, lease_until);
 
--- State A: the messages that batches hold. priority and run_at are the positions in mq.ready and give the order of the
--- claim. OUTPUT INTO inserts the rows, so the table must not have CHECK constraints, foreign keys or triggers.
+-- State A: the messages that batches hold. priority and run_at give the order of the claim; mostly they are the place in
+-- mq.ready. OUTPUT INTO inserts the rows, so the table must not have CHECK constraints, foreign keys or triggers.
 CREATE TABLE mq.claimed (
     batch_key uniqueidentifier NOT NULL,
     id bigint NOT NULL,
@@ -116,17 +134,25 @@ CREATE TABLE mq.claimed (
     CONSTRAINT claimed_pk PRIMARY KEY (batch_key, id)
 );
 
--- State E: dead letters. The message stays in mq.message until it is redriven or purged.
+-- State E: dead letters. The message stays in mq.message until it is redriven or purged. error_group: the error as
+-- list_errors returns it. n: the number of this death, without large gaps, to estimate how many there are; see
+-- docs/decisions/0029_counts.md.
 CREATE TABLE mq.dead (
     id bigint NOT NULL CONSTRAINT dead_pk PRIMARY KEY,
+    n bigint IDENTITY (1, 1) NOT NULL,
     died_at datetime2(7) NOT NULL,
     attempts smallint NOT NULL,
+    error_group nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT dead_error_group DEFAULT N'',
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     reader nvarchar(400),
     error nvarchar(max)
 );
 
 CREATE INDEX dead_age ON mq.dead (type, died_at, id);
+
+CREATE INDEX dead_error ON mq.dead (type, error_group, died_at, id);
+
+CREATE INDEX dead_n ON mq.dead (n);
 
 -- Results of messages that are not archived yet. A separate table, because most messages have none.
 CREATE TABLE mq.result (
@@ -172,19 +198,19 @@ CREATE TABLE mq.mark (
 
 CREATE CLUSTERED INDEX mark_newest ON mq.mark (type, n DESC, priority, run_at, id);
 
--- The position of each reader of claim_wraparound: round n, after_id. When two claims of one reader run at once, the row
--- furthest ahead counts, in whichever order they commit. A row with an empty reader is a low-water mark. A type that has a
--- row here is a ring.
+-- Where claims stopped: of a ring for each reader, of a fair queue for each priority (its number is the reader). Round n,
+-- after_id or lane: the last one; taken: messages of the turn of that lane. When two claims run at once, the row
+-- furthest ahead counts, in whichever order they commit.
 CREATE TABLE mq.ring (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     reader nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     n bigint NOT NULL,
-    after_id bigint NOT NULL,
-    low_until datetime2(7),
-    promoted_to datetime2(7)
+    after_id bigint NOT NULL CONSTRAINT ring_after_id DEFAULT 0,
+    lane nvarchar(37) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT ring_lane DEFAULT N'-',
+    taken int NOT NULL CONSTRAINT ring_taken DEFAULT 0
 );
 
-CREATE INDEX ring_newest ON mq.ring (type, reader, n DESC, after_id DESC) INCLUDE (low_until, promoted_to);
+CREATE INDEX ring_newest ON mq.ring (type, reader, n DESC, after_id DESC, lane DESC, taken DESC);
 
 -- Due messages of grouped queues, by group. An empty group_key: the message was sent without one.
 CREATE TABLE mq.grouped (
@@ -233,7 +259,8 @@ CREATE TABLE mq.group_freed (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     id bigint NOT NULL,
-    CONSTRAINT group_freed_pk PRIMARY KEY (type, group_key, id)
+    -- Two names fit only into the key of a nonclustered index; a clustered key has at most 900 bytes.
+    CONSTRAINT group_freed_pk PRIMARY KEY NONCLUSTERED (type, group_key, id)
 );
 
 -- The token buckets of groups. A group without a row has a full bucket. Only the session that holds the group's application
@@ -242,7 +269,7 @@ CREATE TABLE mq.bucket (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     full_at datetime2(6) NOT NULL,
-    CONSTRAINT bucket_pk PRIMARY KEY (type, group_key)
+    CONSTRAINT bucket_pk PRIMARY KEY NONCLUSTERED (type, group_key)
 );
 
 CREATE INDEX bucket_full ON mq.bucket (type, full_at);
@@ -262,9 +289,10 @@ CREATE TYPE mq.pieces AS TABLE (
 -- Positions in mq.ready, in claim order.
 CREATE TYPE mq.places AS TABLE (
     priority smallint NOT NULL,
+    lane nvarchar(37) COLLATE Latin1_General_100_BIN2 NOT NULL,
     run_at datetime2(7) NOT NULL,
     id bigint NOT NULL,
-    PRIMARY KEY (priority, run_at, id)
+    PRIMARY KEY (priority, lane, run_at, id)
 );
 
 CREATE TYPE mq.failures AS TABLE (

@@ -64,7 +64,7 @@ def files(database: str, areas: Iterable[str] | None = None) -> list[SqlFile]:
 
 def _file(kind: str, path: Path) -> SqlFile:
     text = path.read_text("utf-8")
-    return SqlFile(kind, path.stem, _hashed(text), text)
+    return SqlFile(kind, path.stem, _hashed(text), text, folder=path.parent)
 
 
 def _hashed(text: str) -> str:

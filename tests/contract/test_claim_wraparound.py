@@ -133,8 +133,11 @@ def test_claim_wraparound_promotes_what_is_due_and_leaves_what_is_not(q: Queue) 
 def test_claim_wraparound_rescues_expired_claims_on_the_way(q: Queue) -> None:
     id = q.send()
     q.claim(lease_seconds=0)
-    [row] = q.call("claim_wraparound")
-    assert (row["id"], row["attempt"]) == (id, 2)
+    deadline = time.monotonic() + 10
+    while not (rows := q.call("claim_wraparound")):  # the first claim of each second rescues
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert [(row["id"], row["attempt"]) for row in rows] == [(id, 2)]
 
 
 @pytest.mark.parametrize("settings", [{}, {"ordered": 1}, {"fair": 1}, {"group_max_active": 1}], ids=str)
@@ -142,7 +145,7 @@ def test_claim_wraparound_of_a_queue_that_is_no_ring_says_how_to_declare_it(q: Q
     q = q.named(f"{q.name}.other")
     q.call("set_queue", **settings)
     q.send(group_key="g")
-    with q.refused("queue_is_ordered", q.name, "is not a ring", "set_queue", "ring"):
+    with q.refused("queue_is_ordered", q.name, "set_queue", "ring"):
         q.call("claim_wraparound")
 
 
@@ -247,8 +250,10 @@ def test_readers_that_race_round_a_ring_share_its_messages(q: Queue, connect: Ca
     def read(number: int) -> None:
         session = connect(f"reader-{number}")
         turn = 0
-        deadline = time.monotonic() + 30
-        while turn < 25:
+        begun = time.monotonic()
+        deadline = begun + 30
+        # A message that was put back at the moment of another claim is found by the first claim of a second.
+        while turn < 25 or time.monotonic() < begun + 3:
             rows = call(session, "claim_wraparound", q.name, 5, f"reader-{number}")
             if not rows:
                 assert time.monotonic() < deadline, "all are with the others, all the time"

@@ -303,6 +303,23 @@ def test_a_weight_counts_with_claims_of_one_message(q: Queue) -> None:
     assert Counter(first) == {"a": 3, "b": 9}
 
 
+@pytest.mark.parametrize("first", [1, 2, 3, 4, 5, 6])
+@pytest.mark.parametrize("groups", ["b" * 12, "a" + "b" * 12, "ab" * 7, "abbc" * 4])
+def test_a_claim_that_begins_in_the_middle_of_a_turn_returns_each_message_once(
+    q: Queue, first: int, groups: str
+) -> None:
+    q.fair().call("set_group", "b", 4)
+    send(q, groups)
+    expected: list[str] = []
+    left = Counter(groups)
+    while left.total():
+        for letter in sorted(left):
+            for _ in range(min(4 if letter == "b" else 1, left[letter])):
+                left[letter] -= 1
+                expected.append(f"{letter}{groups.count(letter) - left[letter]}")
+    assert [row["body"] for size in (first, 3, 20) for row in q.claim(size)] == expected
+
+
 def test_a_weight_applies_at_once_and_to_messages_that_wait(q: Queue) -> None:
     send(q.fair(), "a" * 9 + "b" * 9)
     assert turns(q, 4) == ["a1 b1 a2 b2"]

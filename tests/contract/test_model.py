@@ -303,7 +303,7 @@ class PlainQueue(RuleBasedStateMachine):
     @rule(size=st.integers(1, 6), reader=st.sampled_from("ab"), index=st.none() | INDEX)
     def claim_wraparound(self, size: int, reader: str, index: int | None) -> None:
         if self.way != "ring":
-            with refused("queue_is_ordered", self.q.name, "is not a ring"):
+            with refused("queue_is_ordered", self.q.name, "set_queue", "ring"):
                 self.q.call("claim_wraparound", size, reader)
             return
         after = None if index is None or not self.messages else self.pick(self.messages, index)

@@ -93,8 +93,9 @@ def dropped(server: Server, run: Callable[[str], list[dict[str, Any]]], engine: 
     if engine in ("postgresql", "sqlserver"):
         begin = "BEGIN" if engine == "postgresql" else "BEGIN TRANSACTION"
         schema = "mq_internal" if table == "secret" else "mq"
+        cascade = " CASCADE" if engine == "postgresql" else ""
         where = f"{schema}.{index}" if engine == "postgresql" else f"{index} ON {schema}.{table}"
-        drop = f"ALTER TABLE {schema}.{table} DROP CONSTRAINT {index}" if is_key else f"DROP INDEX {where}"
+        drop = f"ALTER TABLE {schema}.{table} DROP CONSTRAINT {index}{cascade}" if is_key else f"DROP INDEX {where}"
         undo = ["ROLLBACK"]
     elif engine == "mysql":
         begin, drop, undo = "DO 0", *mysql(run, table, index)

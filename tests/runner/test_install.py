@@ -425,25 +425,3 @@ def test_the_same_problem_of_many_objects_is_one_line(form: str) -> None:
     assert install.briefly(["role mq_viewer does not exist", *few]) == ["role mq_viewer does not exist", *few]
     [line] = install.briefly(many)
     assert line.startswith(f"{many[0]}, and the same of 119 others: ") and "f2" in line.lower() and len(line) < 150
-
-
-CORE = ("common", "queue", "operations")
-
-
-@pytest.mark.any_engine
-def test_a_part_is_installed_and_a_later_apply_keeps_and_extends_it(empty_database: Database) -> None:
-    install.apply(empty_database, areas=["queue", "results"])
-    assert empty_database.areas() == (*CORE, "results")
-    assert install.apply(empty_database) == install.Applied()
-    applied = install.apply(empty_database, areas=["subscriptions"])
-    assert empty_database.areas() == (*CORE, "subscriptions", "results", "topics")
-    assert "area 'topics' is installed too: subscriptions needs it" in applied.notices
-    assert any(notice.startswith("installed before, and kept: results;") for notice in applied.notices)
-    assert install.apply(empty_database) == install.Applied()
-
-
-@pytest.mark.any_engine
-def test_an_unknown_area_is_refused_with_the_names_that_are_known(empty_database: Database) -> None:
-    with pytest.raises(LookupError, match=r"unknown area 'schedule'; known: common, queue, .*schedules"):
-        install.apply(empty_database, areas=["queue", "schedule"])
-    assert empty_database.areas() is None

@@ -25,7 +25,9 @@ RETURNS (
     group_max_active bigint,
     group_rate bigint,
     group_rate_seconds bigint,
-    paused bigint
+    paused bigint,
+    ring bigint,
+    fair bigint
 )
 AS
 BEGIN
@@ -42,10 +44,11 @@ BEGIN
     DO
     BEGIN
         SELECT p.lease_seconds, p.max_attempts, p.backoff_seconds, p.backoff_max_seconds, p.on_complete, p.ordered, p.notify,
-            p.max_active, p.rate, p.rate_seconds, p.group_max_active, p.group_rate, p.group_rate_seconds, p.paused
+            p.max_active, p.rate, p.rate_seconds, p.group_max_active, p.group_rate, p.group_rate_seconds, p.paused,
+            p.ring, p.fair
         FROM imq_policy(:type) AS p
         INTO lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
-            rate_seconds, group_max_active, group_rate, group_rate_seconds, paused;
+            rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair;
         SUSPEND;
     END
 END^

@@ -44,9 +44,11 @@ LEFT JOIN mq_delayed AS d ON d.id = m.id
 LEFT JOIN mq_grouped AS g ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
 -- In a queue with groups these rows are tickets, and a message may have several old ones. The row with the lowest DB_KEY
 -- counts. The comparison is written to prevent the use of an index: 5.0 would scan the whole table for a lower DB_KEY.
-LEFT JOIN mq_ready AS r ON r.type = m.type AND r.id = m.id AND NOT EXISTS (
+LEFT JOIN mq_ready AS r ON r.type = m.type AND r.id = m.id
+    AND (r.lane IS NULL OR r.lane = CAST(LPAD(m.priority + 32768, 5, '0') || COALESCE(m.group_key, '') AS mq_lane)) AND NOT EXISTS (
     SELECT 1 FROM mq_ready AS t
     WHERE t.type = r.type AND t.id = r.id
+        AND (t.lane IS NULL OR t.lane = CAST(LPAD(m.priority + 32768, 5, '0') || COALESCE(m.group_key, '') AS mq_lane))
         AND (0 > t.priority - r.priority OR (t.priority = r.priority AND t.run_at < r.run_at))
 )
 UNION ALL

@@ -4,9 +4,9 @@
 --              p_backoff_max_seconds (0 to 315,360,000; 3,600), p_on_complete (delete or archive; delete), p_ordered (0
 --              or 1; 0), p_notify (0 or 1; 1), p_max_active (0 to 1,000,000; 0, no limit), p_rate (messages per
 --              p_rate_seconds, 0 to 1,000,000; 0, no limit), p_rate_seconds (1 to 86,400; 1); the same limits for each
---              group_key: p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1)
+--              group_key: p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1); p_ring (0 or 1; 0), p_fair (0 or 1; 0)
 -- Returns:     the settings of the queue after the call, and paused
--- Errors:      50001 wrong_isolation (with p_ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
+-- Errors:      50001 wrong_isolation (with p_ordered, p_ring, p_fair or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
 --              (ordered can change, and limits per group can be added or removed, only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other; in a NO WAIT transaction they fail with a lock
 --              conflict
@@ -28,7 +28,9 @@ CREATE OR ALTER PROCEDURE mq_set_queue (
     p_rate_seconds bigint = NULL,
     p_group_max_active bigint = NULL,
     p_group_rate bigint = NULL,
-    p_group_rate_seconds bigint = NULL
+    p_group_rate_seconds bigint = NULL,
+    p_ring bigint = NULL,
+    p_fair bigint = NULL
 )
 RETURNS (
     type mq_name,
@@ -45,7 +47,9 @@ RETURNS (
     group_max_active bigint,
     group_rate bigint,
     group_rate_seconds bigint,
-    paused bigint
+    paused bigint,
+    ring bigint,
+    fair bigint
 )
 AS
 DECLARE v_grouped smallint;
@@ -54,6 +58,8 @@ DECLARE v_old_grouped smallint;
 DECLARE v_old_max_active integer;
 DECLARE v_old_rate integer;
 DECLARE v_old_seconds integer;
+DECLARE v_old_fair smallint;
+DECLARE v_limits smallint;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
@@ -71,16 +77,18 @@ BEGIN
     EXECUTE PROCEDURE imq_require_range('group_max_active', p_group_max_active, 0, 1000000);
     EXECUTE PROCEDURE imq_require_range('group_rate', p_group_rate, 0, 1000000);
     EXECUTE PROCEDURE imq_require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
+    EXECUTE PROCEDURE imq_require_range('ring', p_ring, 0, 1);
+    EXECUTE PROCEDURE imq_require_range('fair', p_fair, 0, 1);
     -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
-    IF (COALESCE(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL
+    IF (COALESCE(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds, p_ring, p_fair) IS NOT NULL
         AND RDB$GET_CONTEXT('SYSTEM', 'ISOLATION_LEVEL') <> 'READ COMMITTED') THEN
         EXECUTE PROCEDURE imq_require_read_committed;
 
     BEGIN
         INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
-            notify)
+            ring, fair, notify)
         SELECT :p_type, d.lease_seconds, d.max_attempts, d.backoff_seconds, d.backoff_max_seconds, d.on_complete, d.ordered,
-            d.notify
+            d.ring, d.fair, d.notify
         FROM mq_queue AS d
         WHERE d.type = '' AND NOT EXISTS (SELECT 1 FROM mq_queue AS q WHERE q.type = :p_type);
     WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
@@ -90,23 +98,39 @@ BEGIN
     END
     SELECT COALESCE(:p_ordered, q.ordered), q.on_complete, COALESCE(:p_max_active, q.max_active), COALESCE(:p_rate, q.rate),
         COALESCE(:p_group_max_active, q.group_max_active), COALESCE(:p_group_rate, q.group_rate), q.ordered, q.grouped,
-        q.group_max_active, q.group_rate, q.group_rate_seconds
+        q.group_max_active, q.group_rate, q.group_rate_seconds, COALESCE(:p_ring, q.ring), COALESCE(:p_fair, q.fair), q.fair
     FROM mq_queue AS q WHERE q.type = :p_type FOR UPDATE WITH LOCK
     INTO ordered, on_complete, max_active, rate, group_max_active, group_rate, v_old_ordered, v_old_grouped,
-        v_old_max_active, v_old_rate, v_old_seconds;
+        v_old_max_active, v_old_rate, v_old_seconds, ring, fair, v_old_fair;
     IF (ordered = 1 AND group_max_active > 1) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'group_max_active: must be 0 or 1 on an ordered queue, not ' || group_max_active);
-    v_grouped = IIF(ordered + group_max_active + group_rate > 0, 1, 0);
+    v_limits = IIF(EXISTS (
+        SELECT * FROM mq_queue_group AS g WHERE g.type = :p_type AND (g.max_active > 0 OR g.rate > 0)
+    ), 1, 0);
+    IF (ordered = 1 AND EXISTS (SELECT * FROM mq_queue_group AS g WHERE g.type = :p_type AND g.max_active > 1)) THEN
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument',
+            'max_active: must be 0 or 1 for each group of an ordered queue, see set_group');
+    v_grouped = IIF(ordered + group_max_active + group_rate + v_limits > 0, 1, 0);
+    IF (ring = 1 AND v_grouped + fair > 0) THEN
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'ring: cannot be combined with '
+            || SUBSTRING(IIF(ordered = 1, ', ordered', '') || IIF(group_max_active + group_rate + v_limits > 0,
+                ', limits per group', '') || IIF(fair = 1, ', fair', '') FROM 3));
     IF ((v_grouped <> v_old_grouped OR ordered <> v_old_ordered) AND (
         EXISTS (SELECT 1 FROM mq_ready AS r WHERE r.type = :p_type)
         OR EXISTS (SELECT 1 FROM mq_delayed AS d WHERE d.type = :p_type)
         OR EXISTS (SELECT 1 FROM mq_batch AS b WHERE b.type = :p_type)
         OR v_old_grouped = 1 AND EXISTS (SELECT 1 FROM mq_grouped AS g WHERE g.type = :p_type)
     )) THEN
-        EXECUTE PROCEDURE imq_raise_error('queue_not_empty',
-            'ordered can change, and limits per group be added or removed, only while ' || p_type
-                || ' holds no new and no active message');
+    BEGIN
+        -- set_group has removed the last limit: the queue keeps its groups until it is empty.
+        IF (v_grouped < v_old_grouped AND ring + v_old_ordered + v_old_max_active + v_old_rate = 0) THEN
+            v_grouped = 1;
+        ELSE
+            EXECUTE PROCEDURE imq_raise_error('queue_not_empty',
+                'ordered can change, and limits per group be added or removed, only while ' || p_type
+                    || ' holds no new and no active message');
+    END
     IF (v_grouped > v_old_grouped) THEN
         -- Rows of a transaction that sent while the queue still had groups, and committed after it had none.
         DELETE FROM mq_grouped AS g WHERE g.type = :p_type;
@@ -127,13 +151,18 @@ BEGIN
         q.group_max_active = :group_max_active,
         q.group_rate = :group_rate,
         q.group_rate_seconds = COALESCE(:p_group_rate_seconds, q.group_rate_seconds),
+        q.ring = :ring,
+        q.fair = :fair,
         q.grouped = :v_grouped
     WHERE q.type = :p_type;
     SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered, q.notify,
-        q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused
+        q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused,
+        q.ring, q.fair
     FROM mq_queue AS q WHERE q.type = :p_type
     INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
-        rate_seconds, group_max_active, group_rate, group_rate_seconds, paused;
+        rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair;
+    IF (fair <> v_old_fair) THEN
+        EXECUTE PROCEDURE imq_set_lanes(p_type, fair, 2147483647);
     IF (max_active + rate > 0 AND NOT EXISTS (SELECT 1 FROM mq_limited AS l WHERE l.type = :p_type)) THEN
         INSERT INTO mq_limited (type, full_at) VALUES (:p_type, 0);
     IF (v_grouped = 1 AND (group_max_active <> v_old_max_active OR group_rate <> v_old_rate

@@ -44,7 +44,7 @@ BEGIN
             SELECT id, attempt, n FROM mq_claimed WHERE batch_key = :batch_key
             UNION ALL
             SELECT id, attempt, 1 FROM mq_batch WHERE batch_key = :batch_key AND id IS NOT NULL
-            ORDER BY 3
+            ORDER BY 3, 1
         ) AS c
         LEFT JOIN mq_message AS m ON m.id = c.id
         INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source

@@ -3,17 +3,14 @@
 --              queue's), p_after_id (NULL: the position where this reader stopped)
 -- Returns:     the messages after p_after_id in order of id, then those from the lowest id on; no message twice; no rows
 --              when nothing is ready, no limit allows it, or the queue is paused
--- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50003 queue_is_ordered (or has limits per group)
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50003 queue_is_ordered (or not a ring, see set_queue)
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
 -- Example:     SELECT * FROM mq_claim_wraparound('crawl', 10, 'worker-1');
 --
 -- Low-water mark. A claim that finds too few messages continues at the lowest id. While another transaction keeps a
 -- snapshot open, the claim reads all dead rows before the first ready message. The scan for due messages does the same. If
--- that took long, the next claims start there, for ten times as long as it took, at most 5 seconds. The mark is stored as
--- the position of the reader with the empty name, valid until low_until. A procedure that makes a message ready below the
--- mark calls lower_ring. A message that a sender commits late below the mark waits for the next full scan.
---
--- Half of this file declares arguments, results and variables. Its steps are separate procedures.
+-- that took long, the next claims start there until the mark expires: see make_ready. A message that a sender commits late
+-- below the mark waits for the next full scan.
 
 SET TERM ^ ;
 
@@ -46,43 +43,42 @@ DECLARE c_long integer = 2;
 DECLARE c_longest integer = 5000;
 DECLARE v_now timestamp;
 DECLARE v_paused smallint;
-DECLARE v_grouped smallint;
+DECLARE v_ring smallint;
 DECLARE v_seconds integer;
 DECLARE v_max_active integer;
 DECLARE v_rate integer;
 DECLARE v_rate_seconds integer;
 DECLARE v_reader mq_name;
 DECLARE v_size integer;
+DECLARE v_n bigint;
+DECLARE v_scanned_at timestamp;
+DECLARE v_from bigint;
+DECLARE v_full_scan smallint;
+DECLARE v_promoted_to timestamp;
+DECLARE v_lowered_to timestamp;
 DECLARE v_old_n bigint;
 DECLARE v_after bigint;
-DECLARE v_old_after bigint;
-DECLARE v_round bigint;
 DECLARE v_lowest_id bigint;
-DECLARE v_low_n bigint;
-DECLARE v_low_after bigint;
-DECLARE v_low_until timestamp;
-DECLARE v_promoted_to timestamp;
-DECLARE v_full_scan smallint = 0;
-DECLARE v_from bigint = -9223372036854775807;
-DECLARE v_scanned bigint;
-DECLARE v_more bigint;
+DECLARE v_tries integer = 2;
+DECLARE v_begun timestamp;
+DECLARE v_scanned bigint = 0;
+DECLARE v_count integer;
+DECLARE v_ahead integer;
 DECLARE v_last bigint;
 DECLARE v_more_last bigint;
-DECLARE v_count integer = 0;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE imq_require_name('reader', p_reader, 1);
     EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    SELECT paused, grouped, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds FROM imq_policy(:p_type)
-    INTO v_paused, v_grouped, v_seconds, v_max_active, v_rate, v_rate_seconds;
-    IF (v_grouped = 1) THEN
-        EXECUTE PROCEDURE imq_raise_error('queue_is_ordered',
-            'type: ' || p_type || ' is ordered or has limits per group; use claim_batch');
+    SELECT paused, ring, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds FROM imq_policy(:p_type)
+    INTO v_paused, v_ring, v_seconds, v_max_active, v_rate, v_rate_seconds;
+    IF (v_ring = 0) THEN
+        EXECUTE PROCEDURE imq_raise_error('queue_is_ordered', 'type: ' || p_type || ' is not a ring; use mq_set_queue('''
+            || p_type || ''', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1)');
     EXECUTE PROCEDURE imq_require_read_committed;
     IF (v_paused = 1) THEN
         EXIT;
-    v_now = mq_utc_now();
     v_size = COALESCE(p_size, 1);
     IF (v_max_active + v_rate > 0) THEN
         EXECUTE PROCEDURE imq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES v_size;
@@ -90,53 +86,54 @@ BEGIN
         EXIT;
     v_reader = imq_reader_name(p_reader);
     batch_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
-
-    SELECT n, after_id, low_until, promoted_to FROM mq_ring WHERE type = :p_type AND reader = ''
-    ORDER BY type DESC, reader DESC, n DESC, after_id DESC ROWS 1
-    INTO v_low_n, v_low_after, v_low_until, v_promoted_to;
-    IF (v_now < v_low_until AND v_now > DATEADD(-6 SECOND TO v_low_until) AND v_promoted_to <= v_now) THEN
-        v_from = v_low_after;
-    ELSE
-    BEGIN
-        v_full_scan = 1;
-        v_promoted_to = '1900-01-01';
-    END
-    EXECUTE PROCEDURE imq_fill_ring(p_type, v_size, v_full_scan, v_promoted_to, v_now, c_long)
-        RETURNING_VALUES v_promoted_to, v_scanned;
+    EXECUTE PROCEDURE imq_make_ready(p_type, v_size, 0, 1, 0)
+        RETURNING_VALUES v_now, v_n, v_scanned_at, v_from, v_full_scan, v_promoted_to, v_lowered_to;
+    IF (EXISTS (SELECT * FROM mq_ready AS r WHERE r.type = :p_type AND r.lane >= '')) THEN
+        EXECUTE PROCEDURE imq_set_lanes(p_type, 0, MAXVALUE(2 * v_size, 100));
 
     SELECT n, after_id FROM mq_ring WHERE type = :p_type AND reader = :v_reader
     ORDER BY type DESC, reader DESC, n DESC, after_id DESC ROWS 1
-    INTO v_old_n, v_old_after;
-    v_after = COALESCE(p_after_id, v_old_after, 0);
-    v_round = COALESCE(v_old_n, 0) + IIF(p_after_id IS NULL, 0, 1);
+    INTO v_old_n, v_after;
+    v_after = COALESCE(p_after_id, v_after, 0);
     EXECUTE PROCEDURE imq_take_ring(batch_key, 0, v_size, p_type, MAXVALUE(v_after, v_from), 9223372036854775807)
         RETURNING_VALUES v_count, v_last;
-    v_low_after = v_from;
+    v_ahead = v_count;
     IF (v_count < v_size) THEN
     BEGIN
-        EXECUTE PROCEDURE imq_scan_ring(p_type, v_from, v_after, IIF(v_count = 0, 1, 0), c_long)
-            RETURNING_VALUES v_lowest_id, v_more;
-        v_scanned = v_scanned + v_more;
-        v_low_after = CASE
+        -- Measure twice: planning and cold pages are slow only the first time.
+        WHILE (v_tries > 0) DO
+        BEGIN
+            v_begun = mq_utc_now();
+            v_lowest_id = NULL;
+            SELECT r.id FROM mq_ready AS r WHERE r.type = :p_type AND r.lane IS NULL AND r.id > :v_from AND r.id <= :v_after
+            PLAN (r ORDER mq_ready_lane) ORDER BY r.type, r.lane, r.id ROWS 1
+            INTO v_lowest_id;
+            IF (v_full_scan = 1 AND EXISTS (SELECT * FROM mq_delayed WHERE type = :p_type AND run_at <= :v_now)) THEN
+                v_promoted_to = '1900-01-01';
+            v_scanned = DATEDIFF(MILLISECOND FROM v_begun TO mq_utc_now());
+            v_tries = IIF(v_scanned < c_long, 0, v_tries - 1);
+        END
+        v_from = CASE
             WHEN v_lowest_id IS NOT NULL THEN v_lowest_id - 1
             WHEN v_count > 0 THEN MAXVALUE(v_after, v_from)
+            ELSE GEN_ID(mq_message_id, 0)
         END;
-        v_more = v_count;
         IF (v_lowest_id IS NOT NULL) THEN
             EXECUTE PROCEDURE imq_take_ring(batch_key, v_count, v_size, p_type, v_lowest_id - 1, v_after)
                 RETURNING_VALUES v_count, v_more_last;
         v_last = COALESCE(v_more_last, v_last);
-        v_round = v_round + IIF(v_count > v_more, 1, 0);
     END
-    IF (v_scanned >= c_long) THEN
-        EXECUTE PROCEDURE imq_renew_ring_mark(p_type, v_low_n, v_low_after,
-            IIF(v_full_scan = 1, DATEADD(MINVALUE(10 * v_scanned, c_longest) MILLISECOND TO mq_utc_now()), v_low_until),
-            v_promoted_to);
+    -- A lowered mark is replaced too: otherwise each message that is put back would add a row.
+    IF (v_full_scan = 1 AND (v_scanned >= c_long OR EXTRACT(YEAR FROM v_scanned_at) = 1900)) THEN
+        EXECUTE PROCEDURE imq_renew_marks(p_type, v_n,
+            DATEADD(IIF(v_scanned >= c_long, MINVALUE(10 * v_scanned, c_longest), -60000) MILLISECOND TO v_now), v_promoted_to,
+            '000001900-01-01 00:00:00.0000' || LPAD(v_from, 19, '0'), '1900-01-01', v_lowered_to, 1);
     IF (v_count = 0) THEN
         EXIT;
     IF (v_rate > 0) THEN
         EXECUTE PROCEDURE imq_spend(p_type, v_count, v_rate, v_rate_seconds);
-    EXECUTE PROCEDURE imq_save_position(p_type, v_reader, v_size, v_round, v_last, v_old_n, v_old_after);
+    EXECUTE PROCEDURE imq_save_position(p_type, v_reader, v_old_n, IIF(p_after_id IS NOT NULL OR v_count > v_ahead, 1, 0), v_last,
+        NULL);
     EXECUTE PROCEDURE imq_write_batch(batch_key, p_type, v_reader, v_seconds, NULL, NULL) RETURNING_VALUES lease_until;
     -- Sort narrow rows first, then join: the sort carries no bodies.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source

@@ -18,6 +18,7 @@ RETURNS (
 AS
 DECLARE v_now timestamp;
 DECLARE v_grouped smallint;
+DECLARE v_fair smallint;
 DECLARE v_source mq_name;
 DECLARE v_n integer;
 DECLARE v_body mq_text;
@@ -26,7 +27,7 @@ BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     v_now = mq_utc_now();
     v_source = imq_reader_name(NULL);
-    SELECT grouped FROM imq_policy(:p_type) INTO v_grouped;
+    SELECT grouped, fair FROM imq_policy(:p_type) INTO v_grouped, v_fair;
     "COUNT" = 0;
     FOR SELECT n, item FROM imq_split_list('bodies', :p_bodies) INTO v_n, v_body DO
     BEGIN
@@ -41,7 +42,8 @@ BEGIN
         VALUES (:v_id, :v_now, :v_now, 0, :p_type, :v_body, :v_source);
         IF (v_grouped = 1) THEN
             INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, '', :v_id, 0);
-        INSERT INTO mq_ready (type, priority, run_at, id, attempts) VALUES (:p_type, 0, :v_now, :v_id, 0);
+        INSERT INTO mq_ready (type, priority, run_at, id, attempts, lane)
+        VALUES (:p_type, 0, :v_now, :v_id, 0, IIF(:v_fair = 1, '32768', NULL));
     END
     IF ("COUNT" = 0) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'bodies: must be 1 to 10,000 lines, not 0');

@@ -36,6 +36,7 @@ AS
 DECLARE v_now timestamp;
 DECLARE v_paused smallint;
 DECLARE v_grouped smallint;
+DECLARE v_fair smallint;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 DECLARE v_reader mq_name;
 DECLARE v_size integer;
@@ -43,14 +44,15 @@ DECLARE v_max_active integer;
 DECLARE v_rate integer;
 DECLARE v_rate_seconds integer;
 DECLARE v_call bigint;
+DECLARE v_place integer;
 DECLARE v_n integer = 0;
 BEGIN
     v_now = mq_utc_now();
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE imq_require_read_committed;
-    SELECT paused, grouped, on_complete, max_active, rate, rate_seconds FROM imq_policy(:p_type)
-    INTO v_paused, v_grouped, v_on_complete, v_max_active, v_rate, v_rate_seconds;
+    SELECT paused, grouped, fair, on_complete, max_active, rate, rate_seconds FROM imq_policy(:p_type)
+    INTO v_paused, v_grouped, v_fair, v_on_complete, v_max_active, v_rate, v_rate_seconds;
     IF (v_paused = 1) THEN
         EXIT;
     v_size = COALESCE(p_size, 1);
@@ -58,7 +60,7 @@ BEGIN
         EXECUTE PROCEDURE imq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES v_size;
     IF (v_size = 0) THEN
         EXIT;
-    FOR SELECT id, attempt FROM imq_pick(:p_type, :v_size, :v_grouped, 1) INTO id, attempt DO
+    FOR SELECT id, attempt, n FROM imq_pick(:p_type, :v_size, :v_grouped, :v_fair, 1) INTO id, attempt, v_place DO
     BEGIN
         IF (v_size = 1) THEN
             SELECT m.type, m.body || '', m.headers || '', m.priority, m.group_key, m.dedup_key, m.created_at, m.source
@@ -70,13 +72,14 @@ BEGIN
             v_call = COALESCE(v_call, id);
             v_n = v_n + 1;
             INSERT INTO mq_taken (call, n, id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source)
-            SELECT :v_call, :v_n, m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, :attempt, m.created_at,
+            SELECT :v_call, :v_place, m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, :attempt, m.created_at,
                 m.source
             FROM mq_message AS m
             WHERE m.id = :id;
         END
         v_reader = COALESCE(v_reader, imq_reader_name(NULL));
-        EXECUTE PROCEDURE imq_complete_messages(id, attempt, v_reader, v_on_complete, v_grouped, v_now);
+        -- It took no place in its group.
+        EXECUTE PROCEDURE imq_complete_messages(id, attempt, v_reader, v_on_complete, 0, v_now);
     END
     IF (v_reader IS NOT NULL) THEN
     BEGIN
@@ -94,7 +97,7 @@ BEGIN
     FOR SELECT t.id, t.type, t.body, t.headers, t.priority, t.group_key, t.dedup_key, t.attempt, t.created_at, t.source
         FROM mq_taken AS t
         WHERE t.call = :v_call
-        ORDER BY t.call, t.n
+        ORDER BY t.call, t.n, t.id
         INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source
     DO
         SUSPEND;

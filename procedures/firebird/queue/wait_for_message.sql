@@ -50,24 +50,13 @@ BEGIN
     ORDER BY b.type, b.lease_until
     ROWS 1
     INTO v_lease;
-    -- The lower bound excludes NULL, which sorts first.
-    SELECT s.next_at FROM mq_schedule AS s WHERE s.type = :p_type AND s.next_at > '1900-01-01'
-    PLAN (s ORDER mq_schedule_due)
-    ORDER BY s.type, s.next_at
-    ROWS 1
-    INTO v_next_at;
-    -- A claim rescues expired claims and sends due schedules only in a full scan: see pick and claim_wraparound. They are not
-    -- ready before the next one.
+    v_next_at = imq_next_due(p_type);
+    -- A claim rescues expired claims and sends due schedules only in a full scan: see make_ready. They are not ready before the next
+    -- one.
     SELECT DATEADD(1 SECOND TO scanned_at) FROM mq_mark WHERE type = :p_type ORDER BY type DESC, n DESC ROWS 1
     INTO v_scanned_at;
     IF (v_scanned_at BETWEEN v_now AND DATEADD(7 SECOND TO v_now)) THEN
         v_scan_at = v_scanned_at;
-    v_scanned_at = NULL;
-    SELECT low_until FROM mq_ring WHERE type = :p_type AND reader = ''
-    ORDER BY type DESC, reader DESC, n DESC, after_id DESC ROWS 1
-    INTO v_scanned_at;
-    IF (v_scanned_at BETWEEN v_now AND DATEADD(6 SECOND TO v_now)) THEN
-        v_scan_at = MAXVALUE(v_scan_at, v_scanned_at);
     v_lease = MAXVALUE(v_lease, v_scan_at);
     v_next_at = MAXVALUE(v_next_at, v_scan_at);
     next_run_at = NULLIF(MINVALUE(COALESCE(v_due, c_never), COALESCE(v_lease, c_never), COALESCE(v_next_at, c_never)), c_never);

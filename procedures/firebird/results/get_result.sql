@@ -33,7 +33,7 @@ BEGIN
                     SELECT * FROM mq_grouped AS g
                     WHERE g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
                 ) THEN 'N'
-            WHEN EXISTS (SELECT * FROM mq_ready AS r WHERE r.type = m.type AND r.id = m.id PLAN (r INDEX (mq_ready_ring)))
+            WHEN EXISTS (SELECT * FROM imq_find_ready(m.type, m.id))
                 AND ((SELECT q.grouped FROM imq_policy(m.type) AS q) = 0 OR imq_is_active(m.type, m.id) = 0) THEN 'N'
             -- Do not search for its claim: a message in no other table is active.
             ELSE 'A'

@@ -64,10 +64,10 @@ BEGIN
             CASE
                 WHEN a.id IS NOT NULL THEN 'A'
                 WHEN e.id IS NOT NULL THEN 'E'
-                WHEN COALESCE(d.id, g.id, r.id, o.id) IS NOT NULL THEN 'N'
+                WHEN COALESCE(d.id, g.id, r.id, l.id, o.id) IS NOT NULL THEN 'N'
             END AS state,
             LEFT(m.body, v_length) AS body, m.headers, m.priority, m.group_key, m.dedup_key,
-            COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts, o.attempts) AS attempts, m.created_at, m.source,
+            COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts, l.attempts, o.attempts) AS attempts, m.created_at, m.source,
             IF(g.id IS NULL, m.run_at, COALESCE(m.sent_run_at, m.run_at)) AS run_at, COALESCE(a.reader, e.reader) AS reader,
             a.batch_key, a.lease_until, COALESCE(a.claimed_at, e.died_at) AS changed_at, COALESCE(e.error, d.error) AS error
         FROM JSON_TABLE(v_ids, '$[*]' COLUMNS (id bigint PATH '$')) AS j
@@ -87,10 +87,14 @@ BEGIN
         LEFT JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
             ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
         LEFT JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-            ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id AND NOT v_tickets
+            ON r.type = m.type AND r.priority = m.priority AND r.lane = '' AND r.run_at = m.run_at AND r.id = m.id AND NOT v_tickets
+        -- Its lane in a fair queue.
+        LEFT JOIN mq_ready AS l FORCE INDEX (PRIMARY)
+            ON l.type = m.type AND l.priority = m.priority AND l.lane = COALESCE(m.group_key, '') AND l.run_at = '1000-01-01' AND l.id = m.id
+            AND NOT v_tickets
         -- The position of a message in a queue that is claimed round-robin.
         LEFT JOIN mq_ready AS o FORCE INDEX (PRIMARY)
-            ON o.type = m.type AND o.priority = -32768 AND o.run_at = '1000-01-01' AND o.id = m.id
+            ON o.type = m.type AND o.priority = -32768 AND o.lane = '' AND o.run_at = '1000-01-01' AND o.id = m.id
         UNION ALL
         SELECT c.id, c.type, 'C', LEFT(c.body, v_length), c.headers, c.priority,
             c.group_key COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,

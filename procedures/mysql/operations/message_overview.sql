@@ -16,12 +16,12 @@ SELECT
     CASE
         WHEN a.id IS NOT NULL THEN 'A'
         WHEN e.id IS NOT NULL THEN 'E'
-        WHEN COALESCE(d.id, g.id, r.id, o.id) IS NOT NULL THEN 'N'
+        WHEN COALESCE(d.id, g.id, r.id, f.id, o.id) IS NOT NULL THEN 'N'
     END AS state,
     m.priority,
     m.group_key,
     m.dedup_key,
-    COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts, o.attempts) AS attempts,
+    COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts, f.attempts, o.attempts) AS attempts,
     m.created_at,
     m.source,
     IF(COALESCE(a.id, e.id, g.id) IS NULL, m.run_at, COALESCE(m.sent_run_at, m.run_at)) AS run_at,
@@ -40,9 +40,12 @@ LEFT JOIN (
 LEFT JOIN mq_dead AS e ON e.id = m.id
 LEFT JOIN mq_delayed AS d ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
 LEFT JOIN mq_grouped AS g ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
-LEFT JOIN mq_ready AS r ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
+LEFT JOIN mq_ready AS r ON r.type = m.type AND r.priority = m.priority AND r.lane = '' AND r.run_at = m.run_at AND r.id = m.id
+-- Its lane in a fair queue.
+LEFT JOIN mq_ready AS f ON f.type = m.type AND f.priority = m.priority AND f.lane = COALESCE(m.group_key, '') AND f.run_at = '1000-01-01'
+    AND f.id = m.id
 -- The position of a message in a queue that is claimed round-robin.
-LEFT JOIN mq_ready AS o ON o.type = m.type AND o.priority = -32768 AND o.run_at = '1000-01-01' AND o.id = m.id
+LEFT JOIN mq_ready AS o ON o.type = m.type AND o.priority = -32768 AND o.lane = '' AND o.run_at = '1000-01-01' AND o.id = m.id
 UNION ALL
 SELECT c.id, c.type, 'C', c.priority,
     c.group_key COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,

@@ -17,9 +17,6 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_own tinyint;
     DECLARE v_count bigint;
-    DECLARE v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds int;
-    DECLARE v_on_complete varchar(10) CHARACTER SET ascii;
-    DECLARE v_ordered, v_notify tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);
@@ -27,15 +24,7 @@ BEGIN
     END;
     CALL imq_require_name('type', p_type, 0);
     CALL imq_begin_call(0, v_own);
-    -- Not INSERT ... SELECT: after such a read, MariaDB fails if a row changed while the statement waited for it.
-    SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify
-    INTO v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds, v_on_complete, v_ordered, v_notify
-    FROM mq_queue WHERE type = '';
-    INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
-        notify)
-    VALUES (p_type, v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds, v_on_complete, v_ordered,
-        v_notify)
-    ON DUPLICATE KEY UPDATE mq_queue.paused = mq_queue.paused;
+    CALL imq_add_queue(p_type);
     UPDATE mq_queue SET paused = 1 WHERE type = p_type AND paused = 0;
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);

@@ -68,27 +68,27 @@ BEGIN
             t.attempts, m.created_at, m.source, m.run_at, NULL AS reader, NULL AS batch_key,
             NULL AS lease_until, NULL AS changed_at, t.error
         FROM (
-            (SELECT 1 AS part, '' AS group_key, priority, run_at, id, attempts, NULL AS error
+            (SELECT 1 AS part, '' AS group_key, priority, lane, run_at, id, attempts, NULL AS error
             FROM mq_ready FORCE INDEX (PRIMARY)
             -- In a queue with groups these rows are tickets.
             WHERE type = p_type AND NOT v_grouped
-            ORDER BY priority, run_at, id
+            ORDER BY priority, lane, run_at, id
             LIMIT v_size)
             UNION ALL
-            (SELECT 2, group_key, 0, NULL, id, attempts, NULL
+            (SELECT 2, group_key, 0, '', NULL, id, attempts, NULL
             FROM mq_grouped FORCE INDEX (PRIMARY)
             WHERE type = p_type
             ORDER BY group_key, id
             LIMIT v_size)
             UNION ALL
-            (SELECT 3, '', 0, run_at, id, attempts, error
+            (SELECT 3, '', 0, '', run_at, id, attempts, error
             FROM mq_delayed FORCE INDEX (PRIMARY)
             WHERE type = p_type
             ORDER BY run_at, id
             LIMIT v_size)
         ) AS t
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = t.id
-        ORDER BY t.part, t.group_key, t.priority, t.run_at, t.id
+        ORDER BY t.part, t.group_key, t.priority, t.lane, t.run_at, t.id
         LIMIT v_size;
     END IF;
 END//

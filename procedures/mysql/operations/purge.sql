@@ -59,7 +59,7 @@ BEGIN
             FROM (
                 SELECT id FROM mq_ready FORCE INDEX (PRIMARY)
                 WHERE type = p_type
-                ORDER BY priority, run_at, id
+                ORDER BY priority, lane, run_at, id
                 LIMIT v_left
                 FOR UPDATE SKIP LOCKED
             ) AS k;

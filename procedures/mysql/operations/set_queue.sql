@@ -4,12 +4,15 @@
 --              p_backoff_max_seconds (0 to 315,360,000; 3,600), p_on_complete (delete or archive; delete), p_ordered (0
 --              or 1; 0), p_notify (0 or 1; 1), p_max_active (0 to 1,000,000; 0, no limit), p_rate (messages per
 --              p_rate_seconds, 0 to 1,000,000; 0, no limit), p_rate_seconds (1 to 86,400; 1); the same limits for each
---              group_key: p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1)
+--              group_key: p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1); p_ring (1: round-robin claims by
+--              id; 0), p_fair (1: the groups of a priority take turns; 0)
 -- Returns:     the settings of the queue after the call, and paused
 -- Errors:      50001 wrong_isolation (with p_ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
 --              (ordered can change only without new and active messages)
--- Transaction: joins the caller's; calls for one type wait for each other
--- Example:     CALL mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive', NULL, NULL, 5, NULL, NULL, NULL, NULL, NULL);
+-- Transaction: joins the caller's; calls for one type wait for each other. A change of p_ring or p_fair locks the ready
+--              messages until it ends
+-- Example:     CALL mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive', NULL, NULL, 5, NULL, NULL, NULL, NULL, NULL,
+--                  NULL, NULL);
 
 DROP PROCEDURE IF EXISTS mq_set_queue;
 
@@ -29,16 +32,16 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_queue(
     IN p_rate_seconds bigint,
     IN p_group_max_active bigint,
     IN p_group_rate bigint,
-    IN p_group_rate_seconds bigint
+    IN p_group_rate_seconds bigint,
+    IN p_ring bigint,
+    IN p_fair bigint
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_own, v_refused, v_orphans, v_limited tinyint;
-    DECLARE v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds int;
-    DECLARE v_on_complete varchar(10) CHARACTER SET ascii;
-    DECLARE v_was_ordered, v_was_grouped, v_ordered, v_grouped, v_notify tinyint;
-    DECLARE v_group_max_active, v_group_rate int;
+    DECLARE v_own, v_used, v_orphans, v_limited, v_conversion tinyint;
+    DECLARE v_was_ordered, v_was_grouped, v_was_ring, v_was_fair, v_ordered, v_grouped, v_ring, v_fair, v_limits, v_own_limits tinyint;
+    DECLARE v_group_max_active, v_group_rate, v_most int;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);
@@ -61,40 +64,43 @@ BEGIN
     CALL imq_require_range('group_max_active', p_group_max_active, 0, 1000000);
     CALL imq_require_range('group_rate', p_group_rate, 0, 1000000);
     CALL imq_require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
+    CALL imq_require_range('ring', p_ring, 0, 1);
+    CALL imq_require_range('fair', p_fair, 0, 1);
 
     -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
-    CALL imq_begin_call(COALESCE(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL, v_own);
-    -- Not INSERT IGNORE: its shared lock on an existing row would deadlock two callers. Not INSERT ... SELECT: after such
-    -- a read, MariaDB fails if a row changed while the statement waited for it.
-    SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify
-    INTO v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds, v_on_complete, v_ordered, v_notify
-    FROM mq_queue WHERE type = '';
-    INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
-        notify)
-    VALUES (p_type, v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds, v_on_complete, v_ordered,
-        v_notify)
-    ON DUPLICATE KEY UPDATE mq_queue.paused = mq_queue.paused;
-    SELECT q.ordered, q.grouped, COALESCE(p_ordered, q.ordered), COALESCE(p_group_max_active, q.group_max_active),
-        COALESCE(p_group_rate, q.group_rate)
-    INTO v_was_ordered, v_was_grouped, v_ordered, v_group_max_active, v_group_rate
+    CALL imq_begin_call(COALESCE(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds, p_ring, p_fair) IS NOT NULL, v_own);
+    CALL imq_add_queue(p_type);
+    SELECT q.ordered, q.grouped, q.ring, q.fair, q.group_limits, COALESCE(p_ordered, q.ordered), COALESCE(p_ring, q.ring),
+        COALESCE(p_fair, q.fair), COALESCE(p_group_max_active, q.group_max_active), COALESCE(p_group_rate, q.group_rate)
+    INTO v_was_ordered, v_was_grouped, v_was_ring, v_was_fair, v_limits, v_ordered, v_ring, v_fair, v_group_max_active,
+        v_group_rate
     FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
-    IF v_ordered AND v_group_max_active > 1 THEN
-        CALL imq_raise_error('invalid_argument', 'group_max_active: must be 0 or 1 on an ordered queue');
-    END IF;
-    SET v_grouped = v_ordered OR v_group_max_active > 0 OR v_group_rate > 0;
     SELECT EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
         OR EXISTS (SELECT 1 FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type)
         OR EXISTS (SELECT 1 FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type)
-        OR v_was_grouped AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type),
-        v_grouped > v_was_grouped AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
-    INTO v_refused, v_orphans;
-    IF v_refused AND v_ordered <> v_was_ordered THEN
+        OR v_was_grouped AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
+    INTO v_used;
+    CALL imq_group_limits(p_type, v_own_limits, v_most);
+    -- Messages stay in groups until the queue is empty.
+    SET v_limits = v_own_limits OR v_limits AND v_used,
+        v_grouped = v_ordered OR v_group_max_active > 0 OR v_group_rate > 0 OR v_limits;
+    IF v_ordered AND v_group_max_active > 1 THEN
+        CALL imq_raise_error('invalid_argument', 'group_max_active: must be 0 or 1 on an ordered queue');
+    ELSEIF v_ordered AND v_most > 1 THEN
+        CALL imq_raise_error('invalid_argument', 'ordered: set_group has given a group a max_active above 1');
+    ELSEIF v_ring AND (v_ordered OR v_fair OR v_grouped) THEN
+        CALL imq_raise_error('invalid_argument', CONCAT('ring: not together with ',
+            CASE WHEN v_ordered THEN 'ordered' WHEN v_grouped THEN 'limits per group' ELSE 'fair' END));
+    ELSEIF v_used AND v_ordered <> v_was_ordered THEN
         CALL imq_raise_error('queue_not_empty', CONCAT('ordered can change only while ', p_type,
             ' holds no new and no active message'));
-    ELSEIF v_refused AND v_grouped <> v_was_grouped THEN
+    ELSEIF v_used AND v_grouped <> v_was_grouped THEN
         CALL imq_raise_error('queue_not_empty', CONCAT('limits per group can be added or removed only while ', p_type,
             ' holds no new and no active message'));
     END IF;
+    SELECT v_grouped > v_was_grouped AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
+    INTO v_orphans;
+    SET v_conversion = v_ring <> v_was_ring OR v_fair <> v_was_fair;
     IF v_orphans THEN
         -- Rows of a transaction that sent while the queue still had groups, and committed after it had none.
         DELETE FROM mq_grouped WHERE type = p_type;
@@ -115,8 +121,15 @@ BEGIN
         rate_seconds = COALESCE(p_rate_seconds, rate_seconds),
         group_max_active = COALESCE(p_group_max_active, group_max_active),
         group_rate = COALESCE(p_group_rate, group_rate),
-        group_rate_seconds = COALESCE(p_group_rate_seconds, group_rate_seconds)
+        group_rate_seconds = COALESCE(p_group_rate_seconds, group_rate_seconds),
+        ring = v_ring,
+        fair = v_fair,
+        converted = converted OR v_conversion,
+        group_limits = v_limits
     WHERE type = p_type;
+    IF v_conversion THEN
+        CALL imq_move_ready(p_type, 1);
+    END IF;
     SELECT (p_max_active > 0 OR p_rate > 0) AND NOT EXISTS (SELECT * FROM mq_limited WHERE type = p_type) INTO v_limited;
     IF v_limited THEN
         INSERT IGNORE INTO mq_limited (type, full_at) VALUES (p_type, UTC_TIMESTAMP(6));
@@ -130,7 +143,8 @@ BEGIN
         DELETE k FROM mq_result AS k STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = k.id WHERE m.type = p_type;
     END IF;
     SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered,
-        q.notify, q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused
+        q.notify, q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused, q.ring,
+        q.fair
     FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
     CALL imq_end_call(v_own);
 END//

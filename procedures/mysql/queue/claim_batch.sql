@@ -21,8 +21,6 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_paused, v_grouped tinyint;
-    DECLARE v_seconds, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds int;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -35,12 +33,7 @@ BEGIN
     CALL imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
     CALL imq_begin_call(1, v_own);
     CALL imq_reader_name(p_reader, v_reader);
-    SELECT paused, grouped, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds, group_rate,
-        group_rate_seconds
-    INTO v_paused, v_grouped, v_seconds, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds
-    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    CALL imq_claim(p_type, v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds,
-        COALESCE(p_size, 1), v_reader, v_seconds);
+    CALL imq_claim(p_type, COALESCE(p_size, 1), v_reader, p_lease_seconds);
     CALL imq_end_call(v_own);
 END//
 

@@ -23,8 +23,8 @@ BEGIN
     DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items, v_failed longtext CHARACTER SET utf8mb4;
     DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
-    DECLARE v_paused, v_grouped tinyint;
-    DECLARE v_seconds, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds int;
+    DECLARE v_grouped tinyint;
+    DECLARE v_seconds int;
     DECLARE v_dead bigint;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -45,9 +45,7 @@ BEGIN
         CALL imq_raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
     END IF;
     DELETE FROM mq_batch WHERE batch_key = p_batch_key;
-    SELECT on_complete, paused, grouped, max_active, rate, rate_seconds, group_rate, group_rate_seconds
-    INTO v_on_complete, v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds
-    FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
+    SELECT on_complete, grouped INTO v_on_complete, v_grouped FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
     IF p_failures <> '' THEN
         CALL imq_read_failures(p_failures, v_items, v_failed, v_items);
         IF v_failed IS NOT NULL THEN
@@ -58,8 +56,7 @@ BEGIN
         CALL imq_complete_messages(v_type, v_on_complete, v_grouped, v_items, v_reader);
     END IF;
     IF p_next_size > 0 THEN
-        CALL imq_claim(v_type, v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_rate_seconds,
-            p_next_size, v_reader, v_seconds);
+        CALL imq_claim(v_type, p_next_size, v_reader, v_seconds);
     ELSE
         CALL imq_no_messages();
     END IF;

@@ -2,6 +2,7 @@
 
 -- For the procedures.
 GRANT SELECT, INSERT, UPDATE ON mq_queue TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_queue_group TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE ON mq_limited TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_message TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_dedup TO 'mq_owner'@'localhost';
@@ -26,5 +27,5 @@ CALL imq_grant_to('mq_consumer',
     '');
 CALL imq_grant_to('mq_operator',
     'fail release_batch extend_lease rescue_expired',
-    'message ready delayed batch dead grouped group_lock archive mark queue');
+    'message ready delayed batch dead grouped group_lock archive mark queue queue_group');
 CALL imq_grant_to('mq_viewer', '', 'ready delayed dead grouped');

@@ -17,7 +17,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    DECLARE v_grouped, v_ring tinyint;
+    DECLARE v_grouped, v_ring, v_fair tinyint;
     DECLARE v_source varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_id bigint;
     DECLARE v_own tinyint;
@@ -31,8 +31,7 @@ BEGIN
         CALL imq_raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
     END IF;
     CALL imq_begin_call(0, v_own);
-    SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
-    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    SELECT grouped, ring, fair INTO v_grouped, v_ring, v_fair FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     CALL imq_reader_name(NULL, v_source);
     INSERT INTO mq_message (run_at, created_at, priority, type, body, source)
     VALUES (v_now, v_now, 0, p_type, p_body, v_source);
@@ -41,7 +40,7 @@ BEGIN
         INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (p_type, '', v_id, 0);
     END IF;
     INSERT INTO mq_ready (type, priority, run_at, id, attempts)
-    VALUES (p_type, IF(v_ring, -32768, 0), IF(v_ring, '1000-01-01', v_now), v_id, 0);
+    VALUES (p_type, IF(v_ring, -32768, 0), IF(v_ring OR v_fair AND NOT v_grouped, '1000-01-01', v_now), v_id, 0);
     CALL imq_end_call(v_own);
     SELECT v_id AS id;
 END//

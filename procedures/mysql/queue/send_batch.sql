@@ -25,7 +25,7 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     -- Binary: finding the n-th character of a long utf8mb4 text reads it from its beginning each time.
     DECLARE v_list longblob DEFAULT CONCAT(p_bodies, '\n');
-    DECLARE v_grouped, v_ring tinyint;
+    DECLARE v_grouped, v_ring, v_fair tinyint;
     DECLARE v_source varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_count, v_first, v_bad, v_end bigint;
     DECLARE v_ids longtext CHARACTER SET utf8mb4;
@@ -68,8 +68,7 @@ BEGIN
         END IF;
     END IF;
 
-    SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
-    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    SELECT grouped, ring, fair INTO v_grouped, v_ring, v_fair FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     CALL imq_reader_name(NULL, v_source);
     INSERT INTO mq_message (run_at, created_at, priority, type, body, source)
     WITH RECURSIVE line (n, a, z) AS (
@@ -104,7 +103,7 @@ BEGIN
         SELECT p_type, '', j.id, 0 FROM JSON_TABLE(v_ids, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
     END IF;
     INSERT INTO mq_ready (type, priority, run_at, id, attempts)
-    SELECT p_type, IF(v_ring, -32768, 0), IF(v_ring, '1000-01-01', v_now), j.id, 0
+    SELECT p_type, IF(v_ring, -32768, 0), IF(v_ring OR v_fair AND NOT v_grouped, '1000-01-01', v_now), j.id, 0
     FROM JSON_TABLE(v_ids, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
     CALL imq_end_call(v_own);
     SELECT v_count AS count;

@@ -19,7 +19,7 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
-    DECLARE v_paused, v_grouped tinyint;
+    DECLARE v_paused, v_grouped, v_fair tinyint;
     DECLARE v_max_active, v_rate, v_rate_seconds int;
     DECLARE v_size int DEFAULT COALESCE(p_size, 1);
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
@@ -33,14 +33,14 @@ BEGIN
     CALL imq_require_name('type', p_type, 0);
     CALL imq_require_range('size', p_size, 1, 10000);
     CALL imq_begin_call(1, v_own);
-    SELECT on_complete, paused, grouped, max_active, rate, rate_seconds
-    INTO v_on_complete, v_paused, v_grouped, v_max_active, v_rate, v_rate_seconds
+    SELECT on_complete, paused, grouped, fair, max_active, rate, rate_seconds
+    INTO v_on_complete, v_paused, v_grouped, v_fair, v_max_active, v_rate, v_rate_seconds
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_max_active + v_rate > 0 AND NOT v_paused THEN
         CALL imq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds, v_size);
     END IF;
     IF v_size > 0 AND NOT v_paused THEN
-        CALL imq_pick(p_type, v_grouped, v_size, 1, v_items);
+        CALL imq_pick(p_type, v_grouped, v_fair, v_size, 1, NULL, v_items);
     END IF;
     IF v_items IS NULL THEN
         CALL imq_no_messages();

@@ -27,7 +27,7 @@ BEGIN
     DECLARE v_slept, v_took double;
     DECLARE v_polls int;
     DECLARE v_ready, v_limited tinyint DEFAULT 0;
-    DECLARE v_room_at datetime(6);
+    DECLARE v_room_at, v_next_at datetime(6);
     DECLARE v_pause double DEFAULT 0.005;
     CALL imq_require_name('type', p_type, 0);
     CALL imq_require_range('seconds', p_seconds, 0, 315360000);
@@ -37,13 +37,11 @@ BEGIN
         -- not ready before the next one.
         SELECT COALESCE(MAX(t.scan_at), '1000-01-01') INTO v_scan_at
         FROM (
-            (SELECT scanned_at + INTERVAL 1 SECOND AS scan_at FROM mq_mark FORCE INDEX (mark_newest)
-                WHERE type = p_type ORDER BY n DESC LIMIT 1)
-            UNION ALL
-            (SELECT low_until FROM mq_ring FORCE INDEX (ring_newest)
-                WHERE type = p_type AND reader = '' ORDER BY n DESC, after_id DESC LIMIT 1)
+            SELECT scanned_at + INTERVAL 1 SECOND AS scan_at FROM mq_mark FORCE INDEX (mark_newest)
+            WHERE type = p_type ORDER BY n DESC LIMIT 1
         ) AS t
         WHERE t.scan_at BETWEEN v_now AND v_now + INTERVAL 6 SECOND;
+        CALL imq_next_due(p_type, v_next_at);
         -- SELECT ... INTO reads without locks; a subquery in SET or IF locks.
         SELECT q.paused = 0 AND (
             EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
@@ -52,7 +50,7 @@ BEGIN
             OR v_scan_at <= v_now AND (
                 EXISTS (SELECT 1 FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type
                     AND b.lease_until <= v_now AND b.lease_seconds >= 0)
-                OR EXISTS (SELECT 1 FROM mq_schedule AS s FORCE INDEX (schedule_due) WHERE s.type = p_type AND s.next_at <= v_now)
+                OR COALESCE(v_next_at <= v_now, 0)
             )
         ), q.max_active + q.rate > 0
         INTO v_ready, v_limited
@@ -91,7 +89,7 @@ BEGIN
         UNION ALL
         (SELECT GREATEST(lease_until, v_scan_at) FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type ORDER BY lease_until LIMIT 1)
         UNION ALL
-        (SELECT GREATEST(MIN(next_at), v_scan_at) FROM mq_schedule FORCE INDEX (schedule_due) WHERE type = p_type)
+        (SELECT GREATEST(v_next_at, v_scan_at))
     ) AS t;
 END//
 

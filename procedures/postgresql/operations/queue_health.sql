@@ -27,7 +27,7 @@ DECLARE
 BEGIN
     FOREACH name IN ARRAY ARRAY[
         'oldest_transaction', 'oldest_prepared_transaction', 'replication_slot_horizon', 'dead_rows',
-        'expired_leases', 'stuck_groups', 'stopped_schedules', 'changed_objects', 'missing_indexes',
+        'expired_leases', 'stuck_groups', 'areas', 'changed_objects', 'missing_indexes',
         'autovacuum', 'durability'
     ]
     LOOP
@@ -135,18 +135,8 @@ BEGIN
                     END;
                 RETURN NEXT;
 
-            WHEN 'stopped_schedules' THEN
-                SELECT count(*) AS schedules, string_agg(s.name, ', ' ORDER BY s.name) AS names
-                INTO v_row
-                FROM (SELECT c.name FROM mq.schedule AS c WHERE c.next_at IS NULL ORDER BY c.name LIMIT 10) AS s;
-                value := v_row.schedules;
-                unit := 'schedules';
-                verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
-                detail := CASE WHEN value = 0 THEN 'none'
-                    ELSE format('the server does not know the time zone of %s; call set_schedule again with a name of pg_timezone_names',
-                        v_row.names)
-                    END;
-                RETURN NEXT;
+            WHEN 'areas' THEN
+                RETURN QUERY SELECT * FROM mq_internal.area_health();
 
             WHEN 'changed_objects' THEN
                 SELECT count(*) AS objects, string_agg(i.name, ', ' ORDER BY i.name) AS names

@@ -57,9 +57,9 @@ BEGIN
         CASE
             WHEN a.batch_key IS NOT NULL THEN 'A'
             WHEN e.id IS NOT NULL THEN 'E'
-            WHEN COALESCE(d.id, g.id, r.id, o.id) IS NOT NULL THEN 'N'
+            WHEN COALESCE(d.id, g.id, r.id) IS NOT NULL THEN 'N'
         END,
-        COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts, o.attempts), m.run_at,
+        COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts), m.run_at,
         CASE WHEN g.id IS NULL THEN m.run_at ELSE COALESCE(m.sent_run_at, m.run_at) END, a.reader, a.batch_key, a.lease_until,
         COALESCE(a.claimed_at, e.died_at)
     FROM @ids AS i
@@ -74,9 +74,7 @@ BEGIN
         INNER JOIN mq.claimed AS c ON c.batch_key = b.batch_key AND c.id = m.id
         WHERE b.type = m.type AND COALESCE(e.id, d.id, g.id) IS NULL
     ) AS a
-    LEFT JOIN mq.ready AS r ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
-    -- The position of a message in a queue that is claimed round-robin.
-    LEFT JOIN mq.ready AS o ON o.type = m.type AND o.priority = -32768 AND o.run_at = '0001-01-01' AND o.id = m.id
+    OUTER APPLY mq_internal.ready_row(m.type, m.id, m.priority, m.group_key, m.run_at) AS r
     WHERE (@name IS NULL OR m.type = @name) AND (@dedup IS NULL OR m.dedup_key = @dedup) AND (@group IS NULL OR m.group_key = @group)
     ORDER BY i.id
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);

@@ -15,14 +15,14 @@ SELECT
     CASE
         WHEN a.id IS NOT NULL THEN 'A'
         WHEN e.id IS NOT NULL THEN 'E'
-        WHEN COALESCE(d.id, g.id, r.id, o.id) IS NOT NULL THEN 'N'
+        WHEN COALESCE(d.id, g.id, r.id) IS NOT NULL THEN 'N'
     END AS state,
     m.body,
     m.headers,
     m.priority,
     m.group_key,
     m.dedup_key,
-    COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts, o.attempts) AS attempts,
+    COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts) AS attempts,
     m.created_at,
     m.source,
     CASE WHEN COALESCE(a.id, e.id, g.id) IS NULL THEN m.run_at ELSE COALESCE(m.sent_run_at, m.run_at) END AS run_at,
@@ -40,10 +40,7 @@ LEFT JOIN (
 LEFT JOIN mq.dead AS e ON e.id = m.id
 LEFT JOIN mq.delayed AS d ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
 LEFT JOIN mq.grouped AS g ON g.id = m.id
--- By its position: so only one of several tickets counts, and the others are not searched.
-LEFT JOIN mq.ready AS r ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
--- The position of a message in a queue that is claimed round-robin.
-LEFT JOIN mq.ready AS o ON o.type = m.type AND o.priority = -32768 AND o.run_at = '0001-01-01' AND o.id = m.id
+OUTER APPLY mq_internal.ready_row(m.type, m.id, m.priority, m.group_key, m.run_at) AS r
 UNION ALL
 SELECT c.id, c.type, 'C', c.body, c.headers, c.priority, c.group_key, c.dedup_key, c.attempts, c.created_at, c.source, NULL,
     c.reader, NULL, NULL, c.completed_at, NULL

@@ -21,13 +21,7 @@ BEGIN
         SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
-        -- Locks the key range too: of two first calls for a type, the second waits here and then finds the row.
-        IF NOT EXISTS (SELECT * FROM mq.queue WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE type = @name)
-            INSERT INTO mq.queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
-                notify, max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped)
-            SELECT @name, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify,
-                max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped
-            FROM mq_internal.policy(@name);
+        EXEC mq_internal.add_queue @name;
         UPDATE mq.queue SET paused = 1 WHERE type = @name AND paused = 0;
         SET @count = @@ROWCOUNT;
         IF @own = 1

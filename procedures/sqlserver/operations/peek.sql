@@ -75,10 +75,10 @@ BEGIN
             ORDER BY group_key, id;
         ELSE
             INSERT INTO @found (n, id, attempts)
-            SELECT TOP (@size) ROW_NUMBER() OVER (ORDER BY priority, run_at, id), id, attempts
+            SELECT TOP (@size) ROW_NUMBER() OVER (ORDER BY priority, lane, run_at, id), id, attempts
             FROM mq.ready
             WHERE type = @name
-            ORDER BY priority, run_at, id;
+            ORDER BY priority, lane, run_at, id;
         SET @n = @@ROWCOUNT;
         IF @n < @size
             INSERT INTO @found (n, id, attempts, moment)

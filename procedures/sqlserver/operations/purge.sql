@@ -52,7 +52,7 @@ BEGIN
                     SELECT TOP (@top) id, attempts
                     FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
                     WHERE type = @name
-                    ORDER BY priority, run_at, id
+                    ORDER BY priority, lane, run_at, id
                 ) AS r
                 GROUP BY id;
             ELSE IF @stage = 3

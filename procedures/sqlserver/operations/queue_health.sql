@@ -18,7 +18,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @value float, @verdict varchar(4), @detail nvarchar(max), @sees bit = 0;
     DECLARE @right nvarchar(200), @seconds bigint, @level int, @versions bit, @snapshots bit, @delayed_durability int;
-    DECLARE @name nvarchar(400), @stopped nvarchar(max), @changed nvarchar(max), @missing nvarchar(max);
+    DECLARE @name nvarchar(400), @changed nvarchar(max), @missing nvarchar(max);
     DECLARE @checks TABLE (
         n int NOT NULL PRIMARY KEY, name varchar(60) NOT NULL, verdict varchar(4) NOT NULL, value float,
         unit varchar(20) NOT NULL, detail nvarchar(max) NOT NULL
@@ -130,14 +130,11 @@ BEGIN
 
     -- One check that fails, such as for a lack of rights, must not hide the others.
     BEGIN TRY
-        INSERT INTO @wrong (n, name)
-        SELECT TOP (10) 3, name
-        FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-        WHERE next_at IS NULL
-        ORDER BY name;
+        INSERT INTO @checks (n, name, verdict, value, unit, detail)
+        SELECT 100 + ROW_NUMBER() OVER (ORDER BY name), name, verdict, value, unit, detail FROM mq_internal.area_health();
     END TRY
     BEGIN CATCH
-        INSERT INTO @checks VALUES (4, 'stopped_schedules', 'bad', NULL, '', CONCAT(N'this check failed: ', ERROR_MESSAGE()));
+        INSERT INTO @checks VALUES (100, 'area_health', 'bad', NULL, '', CONCAT(N'this check failed: ', ERROR_MESSAGE()));
     END CATCH;
     BEGIN TRY
         INSERT INTO @wrong (n, name)
@@ -159,25 +156,17 @@ BEGIN
         INSERT INTO @checks VALUES (6, 'missing_indexes', 'bad', NULL, '', CONCAT(N'this check failed: ', ERROR_MESSAGE()));
     END CATCH;
     -- One after the other: STRING_AGG exists only from 2017 on.
-    SELECT @round = 3, @name = N'';
+    SELECT @round = 4, @name = N'';
     WHILE @round < 6
     BEGIN
         SET @name = (SELECT MIN(name) FROM @wrong WHERE n = @round AND name > @name);
         IF @name IS NULL
             SELECT @round = @round + 1, @name = N'';
-        ELSE IF @round = 3
-            SET @stopped = CONCAT(@stopped + N', ', @name);
         ELSE IF @round = 4
             SET @changed = CONCAT(@changed + N', ', @name);
         ELSE
             SET @missing = CONCAT(@missing + N', ', @name);
     END;
-    SELECT @value = COUNT(*) FROM @wrong WHERE n = 3;
-    SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
-    SET @detail = COALESCE(N'the server does not know the time zone of ' + @stopped + N'; call set_schedule again with a name of sys.time_zone_info',
-        N'none');
-    IF NOT EXISTS (SELECT * FROM @checks WHERE n = 4)
-        INSERT INTO @checks VALUES (4, 'stopped_schedules', @verdict, @value, 'schedules', @detail);
     SELECT @value = COUNT(*) FROM @wrong WHERE n = 4;
     SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
     SET @detail = COALESCE(N'missing or changed by hand: ' + @changed + N'; run the installation again',

@@ -17,7 +17,7 @@ BEGIN
     -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @grouped bit, @ring bit, @count bigint = 0, @most int = 10000, @step int = 1000, @top int, @took int = 1;
+    DECLARE @count bigint = 0, @most int = 10000, @step int = 1000, @top int, @took int = 1;
     DECLARE @found TABLE (id bigint NOT NULL PRIMARY KEY);
     -- Longer than any error of list_errors.
     DECLARE @group nvarchar(450) = RTRIM(LEFT(@error, 450));
@@ -27,8 +27,6 @@ BEGIN
         SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @grouped = grouped FROM mq_internal.policy(@name);
-        SET @ring = mq_internal.is_ring(@name);
         WHILE @took > 0 AND @count < @most
         BEGIN
             DELETE FROM @found;
@@ -61,7 +59,7 @@ BEGIN
             SET @took = @@ROWCOUNT;
             SET @count = @count + @took;
             IF @took > 0
-                EXEC mq_internal.place_ready @name, @back, @grouped, @ring;
+                EXEC mq_internal.place_ready @name, @back;
             IF @id IS NOT NULL
                 SET @took = 0;
         END;

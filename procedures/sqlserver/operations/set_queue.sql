@@ -4,8 +4,9 @@
 --              @backoff_max_seconds (0 to 315,360,000; 3,600), @on_complete (delete or archive; delete), @ordered (0 or
 --              1; 0), @notify (0 or 1; 1), @max_active (0 to 1,000,000; 0, no limit), @rate (messages per @rate_seconds,
 --              0 to 1,000,000; 0, no limit), @rate_seconds (1 to 86,400; 1); the same limits for each group_key:
---              @group_max_active (0), @group_rate (0), @group_rate_seconds (1)
--- Returns:     the settings of the queue after the call, and paused
+--              @group_max_active (0), @group_rate (0), @group_rate_seconds (1); @ring (1: claim_wraparound goes round by id;
+--              0), @fair (1: the groups of a priority take turns; 0)
+-- Returns:     the settings of the queue after the call, paused, ring and fair
 -- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change, and limits per group can be added or
 --              removed, only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other; without READ_COMMITTED_SNAPSHOT claims of the
@@ -27,7 +28,9 @@ CREATE OR ALTER PROCEDURE mq.set_queue
     @rate_seconds bigint = NULL,
     @group_max_active bigint = NULL,
     @group_rate bigint = NULL,
-    @group_rate_seconds bigint = NULL
+    @group_rate_seconds bigint = NULL,
+    @ring bigint = NULL,
+    @fair bigint = NULL
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
@@ -35,8 +38,8 @@ BEGIN
     -- For this call only: the call needs the current rows, and a snapshot shows old ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @was bit, @was_grouped bit, @grouped bit, @refused bit = 0, @step int = 1000, @took int = 1, @counted int = 0;
-    DECLARE @old_max int, @old_rate int, @old_seconds int, @until datetime2(7);
+    DECLARE @was bit, @was_grouped bit, @was_ring bit, @was_fair bit, @grouped bit, @limits bit, @holds bit, @with nvarchar(30), @step int = 1000, @took int = 1, @counted int = 0;
+    DECLARE @old_max int, @old_rate int, @old_seconds int, @own_places int, @own_rate int, @until datetime2(7);
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
@@ -55,54 +58,40 @@ BEGIN
         EXEC mq_internal.require_range 'group_max_active', @group_max_active, 0, 1000000;
         EXEC mq_internal.require_range 'group_rate', @group_rate, 0, 1000000;
         EXEC mq_internal.require_range 'group_rate_seconds', @group_rate_seconds, 1, 86400;
+        EXEC mq_internal.require_range 'ring', @ring, 0, 1;
+        EXEC mq_internal.require_range 'fair', @fair, 0, 1;
         IF @own = 1
             BEGIN TRANSACTION;
         -- Before locking the policy: a call that this one waits for may still need to read the policy.
         IF @max_active > 0 AND EXISTS (SELECT * FROM mq_internal.policy(@name) WHERE max_active = 0)
             EXEC mq_internal.count_batches @name, 1, @counted OUTPUT;
-        -- Locks the key range too: of two first calls for a type, the second waits here and then finds the row.
-        SELECT @was = ordered FROM mq.queue WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE type = @name;
-        IF @was IS NULL
-        BEGIN
-            INSERT INTO mq.queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
-                notify, max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped)
-            SELECT @name, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify,
-                max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped
-            FROM mq_internal.policy(@name);
-        END;
-        SELECT @was = ordered, @was_grouped = grouped, @old_max = group_max_active, @old_rate = group_rate,
-            @old_seconds = group_rate_seconds, @ordered = COALESCE(@ordered, ordered),
+        EXEC mq_internal.add_queue @name;
+        SELECT @was = ordered, @was_grouped = grouped, @was_ring = ring, @was_fair = fair, @old_max = group_max_active,
+            @old_rate = group_rate, @old_seconds = group_rate_seconds, @ordered = COALESCE(@ordered, ordered),
             @group_max_active = COALESCE(@group_max_active, group_max_active), @group_rate = COALESCE(@group_rate, group_rate),
-            @group_rate_seconds = COALESCE(@group_rate_seconds, group_rate_seconds)
+            @group_rate_seconds = COALESCE(@group_rate_seconds, group_rate_seconds), @ring = COALESCE(@ring, ring),
+            @fair = COALESCE(@fair, fair)
         FROM mq.queue
         WHERE type = @name;
+        SELECT @own_places = MAX(COALESCE(max_active, 0)), @own_rate = MAX(COALESCE(rate, 0))
+        FROM mq.queue_group WITH (FORCESEEK, INDEX (queue_group_lane))
+        WHERE type = @name;
+        SET @limits = CASE WHEN @group_max_active > 0 OR @group_rate > 0 OR @own_places > 0 OR @own_rate > 0 THEN 1 ELSE 0 END;
+        SET @grouped = CASE WHEN @ordered = 1 THEN 1 ELSE @limits END;
         IF @ordered = 1 AND @group_max_active > 1
             EXEC mq_internal.raise_error 'invalid_argument', N'group_max_active: must be 0 or 1 on an ordered queue';
-        SET @grouped = CASE WHEN @ordered = 1 OR @group_max_active > 0 OR @group_rate > 0 THEN 1 ELSE 0 END;
+        IF @ordered = 1 AND @own_places > 1
+            EXEC mq_internal.raise_error 'invalid_argument', N'ordered: a group has a max_active above 1, see set_group';
+        SET @with = CASE WHEN @ordered = 1 THEN N'ordered' WHEN @limits = 1 THEN N'limits per group' WHEN @fair = 1 THEN N'fair' END;
+        IF @ring = 1 AND @with IS NOT NULL
+            EXEC mq_internal.raise_error 'invalid_argument', N'ring: cannot be combined with {}', @with;
         IF @ordered <> @was OR @grouped <> @was_grouped
         BEGIN
-            -- A locked row is a message that is being added or removed: it counts as a message, because waiting for it
-            -- could deadlock.
-            BEGIN TRY
-                IF EXISTS (SELECT * FROM mq.ready WITH (ROWLOCK, READCOMMITTEDLOCK, NOWAIT) WHERE type = @name)
-                    SET @refused = 1;
-                IF EXISTS (SELECT * FROM mq.delayed WITH (ROWLOCK, READCOMMITTEDLOCK, NOWAIT) WHERE type = @name)
-                    SET @refused = 1;
-                IF EXISTS (
-                    SELECT * FROM mq.batch WITH (ROWLOCK, READCOMMITTEDLOCK, NOWAIT, FORCESEEK, INDEX (batch_lease)) WHERE type = @name
-                )
-                    SET @refused = 1;
-                IF @was_grouped = 1 AND EXISTS (
-                    SELECT * FROM mq.grouped WITH (ROWLOCK, READCOMMITTEDLOCK, NOWAIT, FORCESEEK, INDEX (grouped_order)) WHERE type = @name
-                )
-                    SET @refused = 1;
-            END TRY
-            BEGIN CATCH
-                IF ERROR_NUMBER() <> 1222
-                    THROW;
-                SET @refused = 1;
-            END CATCH;
-            IF @refused = 1
+            EXEC mq_internal.holds_messages @name, @was_grouped, @holds OUTPUT;
+            -- The last limit was that of a group: messages keep their groups until the queue is empty.
+            IF @holds = 1 AND @ordered = @was AND @grouped = 0 AND @ring = 0 AND @old_max = 0 AND @old_rate = 0
+                SET @grouped = 1;
+            ELSE IF @holds = 1
                 EXEC mq_internal.raise_error 'queue_not_empty',
                     N'ordered can change, and limits per group be added or removed, only while {} holds no new and no active message', @name;
             -- Rows of a transaction that sent while the queue still had groups, and committed after it had none.
@@ -128,6 +117,8 @@ BEGIN
             backoff_max_seconds = COALESCE(@backoff_max_seconds, backoff_max_seconds),
             on_complete = COALESCE(@on_complete, on_complete),
             ordered = @ordered,
+            ring = @ring,
+            fair = @fair,
             notify = COALESCE(CAST(@notify AS bit), notify),
             max_active = COALESCE(@max_active, max_active),
             rate = COALESCE(@rate, rate),
@@ -142,6 +133,14 @@ BEGIN
             OR (@old_rate > 0 AND (@group_rate = 0 OR @group_rate * @old_seconds > @old_rate * @group_rate_seconds))
         )
             EXEC mq_internal.rebuild_groups @name;
+        IF @ring <> @was_ring OR @fair <> @was_fair
+        BEGIN
+            DELETE r
+            FROM mq.ring AS r WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
+            WHERE r.type = @name;
+            EXEC mq_internal.move_ready @name, @ring, @fair, @grouped;
+            EXEC mq_internal.lower_mark @name;
+        END;
         -- A queue that does not archive keeps no results.
         SET @took = 1;
         WHILE @on_complete = N'delete' AND @took > 0
@@ -155,7 +154,8 @@ BEGIN
         END;
         SELECT type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete,
             CAST(ordered AS smallint) AS ordered, CAST(notify AS smallint) AS notify, max_active, rate, rate_seconds,
-            group_max_active, group_rate, group_rate_seconds, CAST(paused AS smallint) AS paused
+            group_max_active, group_rate, group_rate_seconds, CAST(paused AS smallint) AS paused, CAST(ring AS smallint) AS ring,
+            CAST(fair AS smallint) AS fair
         FROM mq.queue
         WHERE type = @name;
         IF @own = 1

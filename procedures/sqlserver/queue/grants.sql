@@ -26,6 +26,7 @@ GRANT SELECT ON OBJECT::mq.group_lock TO mq_operator;
 GRANT SELECT ON OBJECT::mq.archive TO mq_operator;
 GRANT SELECT ON OBJECT::mq.mark TO mq_operator;
 GRANT SELECT ON OBJECT::mq.queue TO mq_operator;
+GRANT SELECT ON OBJECT::mq.queue_group TO mq_operator;
 GRANT SELECT ON OBJECT::mq.claimed TO mq_operator;
 GO
 -- To call a procedure that declares a variable of one of these types, a user needs a right on the type, which gives no

@@ -13,22 +13,21 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @grouped bit, @ring bit, @id bigint;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @grouped bit, @ring bit, @fair bit, @id bigint;
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
         EXEC mq_internal.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @grouped = grouped FROM mq_internal.policy(@name);
-        SET @ring = mq_internal.is_ring(@name);
+        SELECT @grouped = grouped, @ring = ring, @fair = fair FROM mq_internal.policy(@name);
         INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
         VALUES (@now, @now, 0, @name, @body, mq_internal.reader_name(NULL));
         SET @id = SCOPE_IDENTITY();
         IF @grouped = 1
             INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@name, N'', @id, 0);
-        INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-        VALUES (@name, CASE @ring WHEN 1 THEN -32768 ELSE 0 END, CASE @ring WHEN 1 THEN '0001-01-01' ELSE @now END, @id, 0);
+        INSERT INTO mq.ready (type, priority, lane, run_at, id, attempts)
+        SELECT @name, priority, lane, run_at, @id, 0 FROM mq_internal.place(@ring, @fair, @grouped, 0, NULL, @now);
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -14,7 +14,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @grouped bit, @ring bit, @source nvarchar(400) = mq_internal.reader_name(NULL);
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @grouped bit, @ring bit, @fair bit, @source nvarchar(400) = mq_internal.reader_name(NULL);
     DECLARE @count int, @bad int, @line int = 0, @item nvarchar(max), @detail nvarchar(2000), @step int = 1000, @took int = 1;
     DECLARE @lines TABLE (n int NOT NULL PRIMARY KEY, item nvarchar(max), valid bit NOT NULL);
     DECLARE @sent TABLE (id bigint NOT NULL PRIMARY KEY);
@@ -44,8 +44,7 @@ BEGIN
         END;
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @grouped = grouped FROM mq_internal.policy(@name);
-        SET @ring = mq_internal.is_ring(@name);
+        SELECT @grouped = grouped, @ring = ring, @fair = fair FROM mq_internal.policy(@name);
         SET @line = 0;
         WHILE @took > 0
         BEGIN
@@ -60,9 +59,10 @@ BEGIN
                 SELECT @line = MAX(n) FROM (SELECT TOP (@step) n FROM @lines WHERE n > @line ORDER BY n) AS l;
                 IF @grouped = 1
                     INSERT INTO mq.grouped (type, group_key, id, attempts) SELECT @name, N'', id, 0 FROM @sent;
-                INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-                SELECT @name, CASE @ring WHEN 1 THEN -32768 ELSE 0 END, CASE @ring WHEN 1 THEN '0001-01-01' ELSE @now END, id, 0
-                FROM @sent;
+                INSERT INTO mq.ready (type, priority, lane, run_at, id, attempts)
+                SELECT @name, p.priority, p.lane, p.run_at, s.id, 0
+                FROM mq_internal.place(@ring, @fair, @grouped, 0, NULL, @now) AS p
+                CROSS JOIN @sent AS s;
             END;
         END;
         IF @own = 1

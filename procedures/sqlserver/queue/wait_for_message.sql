@@ -28,29 +28,21 @@ BEGIN
     BEGIN
         SET @began = @now;
         SELECT @paused = paused, @room = 1, @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END,
-            @in_groups = CASE WHEN grouped = 1 AND (ordered = 0 OR group_rate > 0) THEN 1 ELSE 0 END
+            @in_groups = CASE WHEN grouped = 1 AND (ordered = 0 OR group_rate > 0 OR EXISTS (
+                SELECT * FROM mq.queue_group WITH (READCOMMITTED, FORCESEEK, INDEX (queue_group_lane)) WHERE type = @name AND rate > 0
+            )) THEN 1 ELSE 0 END
         FROM mq_internal.policy(@name);
         IF @paused = 0 AND @limited = 1
             SET @room = mq_internal.has_room(@name, @now);
-        -- A claim rescues expired claims and sends due schedules only in a full scan: see pick and claim_wraparound. They are
+        -- A claim rescues expired claims and sends due schedules only in a full scan: see make_ready. They are
         -- not ready before the next one.
-        SELECT @scan_at = COALESCE(MAX(t.scan_at), '1900-01-01')
+        SET @scan_at = '1900-01-01';
+        SELECT @scan_at = t.scan_at
         FROM (
-            SELECT m.scan_at
-            FROM (
-                SELECT TOP (1) DATEADD(SECOND, 1, scanned_at) AS scan_at
-                FROM mq.mark WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                WHERE type = @name
-                ORDER BY n DESC, priority, run_at, id
-            ) AS m
-            UNION ALL
-            SELECT r.low_until
-            FROM (
-                SELECT TOP (1) low_until
-                FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
-                WHERE type = @name AND reader = N''
-                ORDER BY n DESC, after_id DESC
-            ) AS r
+            SELECT TOP (1) DATEADD(SECOND, 1, scanned_at) AS scan_at
+            FROM mq.mark WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            WHERE type = @name
+            ORDER BY n DESC, priority, run_at, id
         ) AS t
         WHERE t.scan_at BETWEEN @now AND DATEADD(SECOND, 6, @now);
         -- A locked row is being claimed or is not committed yet.
@@ -67,9 +59,7 @@ BEGIN
             SELECT * FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name AND lease_until <= @now
         )
             SET @ready = 1;
-        ELSE IF @paused = 0 AND @room = 1 AND @scan_at <= @now AND EXISTS (
-            SELECT * FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name AND next_at <= @now
-        )
+        ELSE IF @paused = 0 AND @room = 1 AND @scan_at <= @now AND mq_internal.next_due(@name) <= @now
             SET @ready = 1;
         -- Also count the pauses: the clock may be set back.
         IF @ready = 1 OR @now >= @until OR @left <= 0
@@ -103,12 +93,7 @@ BEGIN
         ) AS b
         UNION ALL
         SELECT CASE WHEN s.due < @scan_at THEN @scan_at ELSE s.due END
-        FROM (
-            SELECT TOP (1) next_at AS due
-            FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-            WHERE type = @name AND next_at IS NOT NULL
-            ORDER BY next_at
-        ) AS s
+        FROM (SELECT mq_internal.next_due(@name) AS due) AS s
     ) AS t;
     IF @paused = 0 AND @room = 0
     BEGIN

@@ -22,7 +22,7 @@ BEGIN
         @state = CASE
             WHEN e.id IS NOT NULL THEN 'E'
             -- In a grouped queue a row of mq.ready is a ticket, which may remain while its message is active.
-            WHEN d.id IS NOT NULL OR g.id IS NOT NULL OR (p.grouped = 0 AND COALESCE(r.id, o.id) IS NOT NULL) THEN 'N'
+            WHEN d.id IS NOT NULL OR g.id IS NOT NULL OR (p.grouped = 0 AND r.id IS NOT NULL) THEN 'N'
             ELSE 'A'
         END
     FROM mq.message AS m
@@ -30,9 +30,7 @@ BEGIN
     LEFT JOIN mq.dead AS e ON e.id = m.id
     LEFT JOIN mq.delayed AS d ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
     LEFT JOIN mq.grouped AS g ON g.id = m.id
-    LEFT JOIN mq.ready AS r ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
-    -- The position of a message in a queue that is claimed round-robin.
-    LEFT JOIN mq.ready AS o ON o.type = m.type AND o.priority = -32768 AND o.run_at = '0001-01-01' AND o.id = m.id
+    OUTER APPLY mq_internal.ready_row(m.type, m.id, m.priority, m.group_key, m.run_at) AS r
     LEFT JOIN mq.result AS k ON k.id = m.id
     WHERE m.id = @id
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);

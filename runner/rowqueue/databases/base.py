@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -177,7 +178,7 @@ MIGRATION, AREA, INDEX, PROCEDURE, GRANTS = "migration", "area", "index", "proce
 class SqlFile:
     """One SQL file of the queue, or an area of it. `name`: without its suffix; of grants, with the area before it.
 
-    `comment`: the first line of a public object's file, for the database's catalog.
+    `comment`: the first line of a public object's file, for the database's catalog. `folder`: where the file is.
     """
 
     kind: str
@@ -185,6 +186,7 @@ class SqlFile:
     sha256: str
     text: str
     comment: str = ""
+    folder: Path = Path()
 
 
 @dataclass(frozen=True)

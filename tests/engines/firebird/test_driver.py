@@ -360,10 +360,9 @@ GRANT a TO b;
 
 def test_a_server_gets_the_text_for_its_version(empty_database: Database, server: Server) -> None:
     assert isinstance(empty_database, Firebird)
-    folder = contract.sql_root() / "procedures" / "firebird"
     plain = {file.name: file.text for file in install.files("firebird")}
     for file in install.known(empty_database):
-        paths = folder.rglob(f"{file.name}.[0-9]*.sql")
+        paths = file.folder.glob(f"{file.name}.[0-9]*.sql") if file.kind == "procedure" else []
         texts = {int(path.suffixes[0][1:]): path.read_text("utf-8") for path in paths}
         fitting = [version for version in sorted(texts) if version <= empty_database.version]
         assert file.text == (texts[fitting[-1]] if fitting else plain[file.name])

@@ -169,6 +169,7 @@ def test_a_claim_of_a_ring_reads_what_it_takes(server: Server, backlogs: str, st
         set_statistics(connection, statistics)
         connection.begin()
         connection.execute("UPDATE mq_ready SET priority = -32768, run_at = '1000-01-01' WHERE type = 'ready'")
+        connection.execute("REPLACE INTO mq_queue (type, ring) VALUES ('ready', 1)")
         [middle] = run(connection, "SELECT id FROM mq_ready WHERE type = 'ready' LIMIT 1 OFFSET 100000")
         connection.execute(
             "INSERT INTO mq_ring (n, after_id, type, reader) VALUES (1, %s, 'ready', 'r')", [middle["id"]]

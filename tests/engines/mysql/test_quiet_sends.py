@@ -67,7 +67,6 @@ def test_a_call_returns_no_rows_and_leaves_the_id(
     assert [row["id"] for row in found] == [first, second]
     assert [*found[1].values()][1:] == ["b", 3, "g", "d", "{}", "me"]
     # The id of the live message, and 0 rows for a new one.
-    client.execute("INSERT INTO mq_ring (n, after_id, type, reader) VALUES (1, 1, 'none', 'x')")
     for how in ("NULL", "'replace'"):
         client.execute(
             f"CALL mq_send_message_quietly(%s, 'c', NULL, NULL, NULL, 'd', NULL, NULL, NULL, 60, {how})", [queue]

@@ -124,6 +124,7 @@ def work(server: Server, database: Database, session: Any, name: str) -> None:
                 assert rows and session.call("complete_batch", rows[0]["batch_key"])[0]["count"] == len(rows)
             assert sorted(done) == [TEXT, "x", "y", "z"]
             assert session.call("peek", type) == []
+        session.call("set_queue", "ring", *[None] * 13, 1)
         session.call("send", "ring", "r")
         assert [row["body"] for row in session.call("claim_wraparound", "ring", 5, "r")] == ["r"]
         can = BY_DATABASE[database.name]

@@ -350,6 +350,7 @@ def test_names_that_collations_take_for_equal_are_two_queues(session: Session, q
 def test_a_type_named_like_sql_is_a_name(session: Session, queue: str, name: str) -> None:
     name = f"{name}{queue}{name}"
     session.call("send", name, name)
+    session.call("set_queue", name, *[None] * 13, 1)
     [row] = session.call("claim_wraparound", name, 10, name)
     assert (row["type"], row["body"]) == (name, name)
     assert session.call("complete", row["id"], row["batch_key"]) == [{"count": 1}]

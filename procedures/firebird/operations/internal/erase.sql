@@ -17,8 +17,7 @@ RETURNS (
 AS
 DECLARE v_group_key mq_name;
 DECLARE v_dedup_key mq_name;
-DECLARE v_priority smallint;
-DECLARE v_run_at timestamp;
+DECLARE v_place char(8) CHARACTER SET OCTETS;
 BEGIN
     gone = 0;
     SELECT COALESCE(group_key, ''), dedup_key FROM mq_message WHERE id = :p_id INTO v_group_key, v_dedup_key;
@@ -42,18 +41,12 @@ BEGIN
         END
         -- In a queue with groups, delete only the tickets of messages that are already deleted.
         IF (gone = p_grouped) THEN
-            FOR SELECT r.priority, r.run_at
-                FROM mq_ready AS r
-                WHERE r.type = :p_type AND r.id = :p_id
-                PLAN (r ORDER mq_ready_ring)
-                ORDER BY r.type, r.id
-                INTO v_priority, v_run_at AS CURSOR c
-            DO
+            FOR SELECT place FROM imq_find_ready(:p_type, :p_id) INTO v_place DO
             BEGIN
-                DELETE FROM mq_ready WHERE CURRENT OF c;
-                gone = 1;
+                DELETE FROM mq_ready WHERE RDB$DB_KEY = :v_place AND id = :p_id;
+                gone = MAXVALUE(gone, ROW_COUNT);
                 WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-                    v_priority = NULL;
+                    v_place = NULL;
             END
     END
     IF (gone = 0 AND p_states CONTAINING 'E') THEN
@@ -70,7 +63,7 @@ BEGIN
         IF (v_dedup_key IS NOT NULL) THEN
             DELETE FROM mq_dedup WHERE type = :p_type AND dedup_key = :v_dedup_key;
         IF (p_grouped = 1) THEN
-            EXECUTE PROCEDURE imq_renew_ticket(p_type, v_group_key, p_id);
+            EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
     END
 END^
 

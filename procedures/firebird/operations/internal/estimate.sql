@@ -33,15 +33,20 @@ BEGIN
     v_high = GEN_ID(mq_message_id, 0);
     IF (p_table = 'ready') THEN
     BEGIN
-        SELECT r.id FROM mq_ready AS r WHERE r.type = :p_type PLAN (r ORDER mq_ready_ring) ORDER BY r.type, r.id ROWS 1
+        SELECT MIN(e.id)
+        FROM (
+            SELECT r.id FROM mq_ready AS r WHERE r.type = :p_type
+            PLAN (r ORDER mq_ready_lane) ORDER BY r.type, r.lane, r.id ROWS :c_ends
+        ) AS e
         INTO v_low;
-        v_from = v_low;
+        -- A fair queue reads no ids in order.
+        v_from = IIF(EXISTS (SELECT * FROM mq_ready AS r WHERE r.type = :p_type AND r.lane IS NULL), v_low, v_high);
         WHILE (20 * (v_high - v_from) > v_high - v_low) DO
         BEGIN
             v_middle = v_from + (v_high - v_from) / 2;
             v_id = NULL;
-            SELECT r.id FROM mq_ready AS r WHERE r.type = :p_type AND r.id > :v_middle
-            PLAN (r ORDER mq_ready_ring) ORDER BY r.type, r.id ROWS 1
+            SELECT r.id FROM mq_ready AS r WHERE r.type = :p_type AND r.lane IS NULL AND r.id > :v_middle
+            PLAN (r ORDER mq_ready_lane) ORDER BY r.type, r.lane, r.id ROWS 1
             INTO v_id;
             IF (v_id IS NULL) THEN
                 v_high = v_middle;

@@ -61,12 +61,11 @@ BEGIN
         IF (v_grouped = 1) THEN
             INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :p_id, :v_attempts);
         EXECUTE PROCEDURE imq_place_ready(p_type, v_priority, p_run_at, p_id, v_attempts) RETURNING_VALUES v_run_at;
-        EXECUTE PROCEDURE imq_lower_ring(p_type, p_id);
-        IF (p_run_at < p_now) THEN
-            EXECUTE PROCEDURE imq_lower_mark(p_type);
+        -- The low-water mark of a ring may be above this id, that of another queue above this run_at.
+        EXECUTE PROCEDURE imq_lower_mark(p_type);
     END
     IF (v_grouped = 1) THEN
-        EXECUTE PROCEDURE imq_renew_ticket(p_type, v_group_key, p_id);
+        EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
     EXECUTE PROCEDURE imq_wake(p_type);
 END^
 

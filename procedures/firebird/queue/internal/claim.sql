@@ -22,6 +22,7 @@ RETURNS (
 AS
 DECLARE v_paused smallint;
 DECLARE v_grouped smallint;
+DECLARE v_fair smallint;
 DECLARE v_seconds integer;
 DECLARE v_max_active integer;
 DECLARE v_rate integer;
@@ -29,17 +30,18 @@ DECLARE v_rate_seconds integer;
 DECLARE v_key mq_key;
 DECLARE v_id bigint;
 DECLARE v_attempt smallint;
+DECLARE v_place integer;
 DECLARE v_n integer = 0;
 BEGIN
-    SELECT paused, grouped, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds
+    SELECT paused, grouped, fair, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds
     FROM imq_policy(:p_type)
-    INTO v_paused, v_grouped, v_seconds, v_max_active, v_rate, v_rate_seconds;
+    INTO v_paused, v_grouped, v_fair, v_seconds, v_max_active, v_rate, v_rate_seconds;
     IF (v_paused = 0 AND v_max_active + v_rate > 0) THEN
         EXECUTE PROCEDURE imq_allowance(p_type, p_size, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES p_size;
     IF (p_size = 0) THEN
         EXIT;
     IF (v_paused = 0) THEN
-        FOR SELECT id, attempt FROM imq_pick(:p_type, :p_size, :v_grouped, 0) INTO v_id, v_attempt DO
+        FOR SELECT id, attempt, n FROM imq_pick(:p_type, :p_size, :v_grouped, :v_fair, 0) INTO v_id, v_attempt, v_place DO
         BEGIN
             -- Create the key only now: a random number costs more than a scan of an empty queue.
             IF (v_n = 0) THEN
@@ -47,7 +49,7 @@ BEGIN
             v_n = v_n + 1;
             IF (p_alone = 0) THEN
             BEGIN
-                INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:v_key, :v_id, :v_n, :v_attempt);
+                INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:v_key, :v_id, :v_place, :v_attempt);
                 v_id = NULL;
                 v_attempt = NULL;
             END

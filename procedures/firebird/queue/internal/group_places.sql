@@ -1,7 +1,5 @@
 -- group_places: how many messages of a group its free places allow a claim to take.
--- Arguments:   p_type, p_group_key ('' for none), p_places (places of a group: 1 in an ordered queue; 0: no limit; NULL:
---              the policy's)
--- Returns:     the number; 0 while the group's first message blocks it
+-- Arguments:   p_type, p_group_key, p_places (of the group; 0: no limit; NULL: see group_limits)
 
 SET TERM ^ ;
 
@@ -16,7 +14,7 @@ DECLARE c_no_limit integer = 1000000;
 DECLARE v_locks integer;
 BEGIN
     IF (p_places IS NULL) THEN
-        SELECT IIF(ordered = 1, 1, group_max_active) FROM imq_policy(:p_type) INTO p_places;
+        SELECT places FROM imq_group_limits(:p_type, :p_group_key) INTO p_places;
     IF (NOT EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key)) THEN
         RETURN IIF(p_places = 0, c_no_limit, p_places);
     IF (p_places = 1) THEN
@@ -25,7 +23,11 @@ BEGIN
     SELECT COUNT(DISTINCT id) FROM mq_group_lock WHERE type = :p_type AND group_key = :p_group_key INTO v_locks;
     IF (p_places > 0 AND v_locks >= p_places) THEN
         RETURN 0;
-    IF (imq_group_waits(p_type, p_group_key) = 1) THEN
+    IF (EXISTS (
+        SELECT *
+        FROM mq_group_lock AS l
+        WHERE l.type = :p_type AND l.group_key = :p_group_key AND EXISTS (SELECT * FROM mq_delayed AS d WHERE d.id = l.id)
+    )) THEN
         RETURN 0;
     RETURN IIF(p_places = 0, c_no_limit, p_places - v_locks);
 END^

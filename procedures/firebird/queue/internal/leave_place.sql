@@ -20,7 +20,7 @@ RETURNS (
     error mq_error
 )
 AS
-DECLARE v_run_at timestamp;
+DECLARE v_place char(8) CHARACTER SET OCTETS;
 BEGIN
     -- The delayed table first: a claim may be promoting the message.
     BEGIN
@@ -30,8 +30,8 @@ BEGIN
     END
     IF (attempts IS NULL AND p_grouped = 0) THEN
     BEGIN
-        DELETE FROM mq_ready WHERE type = :p_type AND id = :p_id AND run_at < :p_before PLAN (mq_ready INDEX (mq_ready_ring))
-        RETURNING attempts INTO attempts;
+        FOR SELECT place FROM imq_find_ready(:p_type, :p_id) WHERE run_at < :p_before INTO v_place DO
+            DELETE FROM mq_ready WHERE RDB$DB_KEY = :v_place AND id = :p_id RETURNING attempts INTO attempts;
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
             attempts = NULL;
     END
@@ -43,17 +43,11 @@ BEGIN
     END
     IF (attempts IS NOT NULL AND p_grouped = 1) THEN
         -- The tickets of the message.
-        FOR SELECT r.run_at
-            FROM mq_ready AS r
-            WHERE r.type = :p_type AND r.id = :p_id
-            PLAN (r ORDER mq_ready_ring)
-            ORDER BY r.type, r.id
-            INTO v_run_at AS CURSOR c
-        DO
+        FOR SELECT place FROM imq_find_ready(:p_type, :p_id) INTO v_place DO
         BEGIN
-            DELETE FROM mq_ready WHERE CURRENT OF c;
+            DELETE FROM mq_ready WHERE RDB$DB_KEY = :v_place AND id = :p_id;
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-                v_run_at = NULL;
+                v_place = NULL;
         END
 END^
 

@@ -1,7 +1,6 @@
--- pick: take up to p_size ready messages of a type out of mq_ready, in claim order; before that, rescue expired claims,
---       promote due messages and send due schedules.
--- Arguments:   p_type, p_size, p_grouped (the policy), p_take (1: called by take_batch; see pick_grouped)
--- Returns:     id and attempt (the number of this attempt)
+-- pick: take up to p_size ready messages of a type out of mq_ready, in claim order.
+-- Arguments:   p_type, p_size, p_grouped and p_fair (the policy), p_take (1: called by take_batch; see pick_grouped)
+-- Returns:     id, attempt (the number of this attempt) and n, which gives the order of the batch
 -- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
 --
 -- Low-water marks. An open snapshot prevents the cleanup of dead rows. A claim that starts at the beginning of the index
@@ -27,11 +26,13 @@ CREATE OR ALTER PROCEDURE imq_pick (
     p_type mq_name,
     p_size integer,
     p_grouped smallint,
+    p_fair smallint,
     p_take smallint
 )
 RETURNS (
     id bigint,
-    attempt smallint
+    attempt smallint,
+    n integer
 )
 AS
 -- Renew a mark when the first message is this many ids after it.
@@ -46,11 +47,9 @@ DECLARE v_now timestamp;
 DECLARE v_n bigint;
 DECLARE v_scanned_at timestamp;
 DECLARE v_promoted_to timestamp;
-DECLARE v_full_scan smallint = 1;
+DECLARE v_full_scan smallint;
 DECLARE v_marks_changed smallint = 0;
 DECLARE v_left integer;
-DECLARE v_promote integer;
-DECLARE v_moved bigint;
 DECLARE v_lowered_to timestamp;
 DECLARE v_scans integer = 1;
 DECLARE v_begun timestamp;
@@ -69,53 +68,30 @@ DECLARE v_last_priority integer = -32769;
 -- The first row found of each priority, as fixed-width text: priority + 32768 in 5 characters, run_at in 24, id in 19.
 DECLARE v_found varchar(400) CHARACTER SET ASCII = '';
 BEGIN
-    v_now = mq_utc_now();
     v_left = p_size;
-    v_promote = IIF(p_take = 1, p_size, MAXVALUE(2 * p_size, 100));
-    v_lowered_to = CAST('9999-12-31' AS timestamp);
-    SELECT n FROM mq_mark WHERE type = :p_type ORDER BY type DESC, n DESC ROWS 1 INTO v_n;
-    IF (v_n IS NOT NULL) THEN
+    EXECUTE PROCEDURE imq_make_ready(p_type, p_size, p_grouped, 0, p_take)
+        RETURNING_VALUES v_now, v_n, v_scanned_at, v_id, v_full_scan, v_promoted_to, v_lowered_to;
+    IF (p_grouped = 1 OR p_fair = 1) THEN
     BEGIN
-        SELECT MIN(scanned_at), MIN(promoted_to) FROM mq_mark WHERE type = :p_type AND n = :v_n
-        INTO v_scanned_at, v_promoted_to;
-        -- scanned_at may be up to 6 seconds ahead. More than that, or a promotion in the future, means that the clock was
-        -- set back.
-        IF (v_now BETWEEN DATEADD(-6 SECOND TO v_scanned_at) AND DATEADD(1 SECOND TO v_scanned_at)
-            AND v_promoted_to <= v_now) THEN
-            v_full_scan = 0;
-    END
-    IF (v_full_scan = 1) THEN
-    BEGIN
-        -- Messages that a take rescues or promotes stay hidden from others until it commits: no more than it can use.
-        IF (EXISTS (SELECT * FROM mq_batch WHERE type = :p_type AND lease_until <= :v_now)) THEN
-            EXECUTE PROCEDURE imq_rescue(p_type, IIF(p_take = 1, 1, 20)) RETURNING_VALUES v_moved;
-        IF (EXISTS (SELECT * FROM mq_schedule WHERE type = :p_type)) THEN
-            EXECUTE PROCEDURE imq_send_due(p_type, v_promote);
-        v_promoted_to = c_long_ago;
-    END
-
-    IF (EXISTS (SELECT * FROM mq_delayed WHERE type = :p_type AND run_at > :v_promoted_to AND run_at <= :v_now)) THEN
-    BEGIN
-        EXECUTE PROCEDURE imq_promote(p_type, v_promoted_to, v_now, v_promote, p_grouped) RETURNING_VALUES v_moved, v_next_run_at;
-        v_lowered_to = COALESCE(v_next_run_at, v_lowered_to);
-        v_promoted_to = IIF(v_moved < v_promote, v_now, c_long_ago);
-    END
-    ELSE
-        v_promoted_to = v_now;
-
-    IF (p_grouped = 1) THEN
-    BEGIN
-        IF (v_full_scan = 1 AND p_take = 0) THEN
+        IF (p_grouped = 1 AND v_full_scan = 1 AND p_take = 0) THEN
             EXECUTE PROCEDURE imq_clean_buckets(p_type);
-        FOR SELECT id, attempt FROM imq_pick_grouped(:p_type, :p_size, :p_take) INTO id, attempt DO
-        BEGIN
-            v_left = v_left - 1;
-            SUSPEND;
-        END
+        IF (p_fair = 1) THEN
+            FOR SELECT id, attempt, n FROM imq_pick_fair(:p_type, :p_size, :p_grouped, :p_take) INTO id, attempt, n DO
+            BEGIN
+                v_left = v_left - 1;
+                SUSPEND;
+            END
+        ELSE
+            FOR SELECT id, attempt FROM imq_pick_grouped(:p_type, :p_size, :p_take, NULL, NULL, 0, 1, 0) INTO id, attempt DO
+            BEGIN
+                v_left = v_left - 1;
+                n = p_size - v_left;
+                SUSPEND;
+            END
         IF (v_full_scan = 1 AND v_left < p_size) THEN
-            -- Claims of tickets start at no mark. The row only records the time of the last full scan.
+            -- Claims of lanes and tickets start at no mark. The row only records the time of the last full scan.
             EXECUTE PROCEDURE imq_renew_marks(p_type, v_n, v_now, c_long_ago, '', c_long_ago, v_lowered_to, 1);
-        IF (v_full_scan = 1 AND p_take = 0) THEN
+        IF (p_grouped = 1 AND v_full_scan = 1 AND p_take = 0) THEN
             EXECUTE PROCEDURE imq_forget_buckets(p_type);
         EXIT;
     END
@@ -157,6 +133,7 @@ BEGIN
                             v_found = v_found || LPAD(v_found_priority + 32768, 5, '0') || v_found_run_at || LPAD(id, 19, '0');
                     END
                     v_left = v_left - 1;
+                    n = p_size - v_left;
                     SUSPEND;
                 END
             -- The next segment starts at its mark, or at the latest allowed time if that is earlier: messages may have

@@ -19,11 +19,13 @@ RETURNS (
 )
 AS
 DECLARE v_tries integer = 0;
+DECLARE v_lane mq_lane;
 BEGIN
+    v_lane = imq_lane_of(p_type, p_priority, p_id);
     WHILE (placed_at IS NULL) DO
     BEGIN
-        INSERT INTO mq_ready (type, priority, run_at, id, attempts)
-        VALUES (:p_type, :p_priority, DATEADD(-:v_tries MILLISECOND TO :p_run_at), :p_id, :p_attempts);
+        INSERT INTO mq_ready (type, priority, run_at, id, attempts, lane)
+        VALUES (:p_type, :p_priority, DATEADD(-:v_tries MILLISECOND TO :p_run_at), :p_id, :p_attempts, :v_lane);
         placed_at = DATEADD(-v_tries MILLISECOND TO p_run_at);
         WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
         BEGIN

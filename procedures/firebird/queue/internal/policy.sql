@@ -13,6 +13,8 @@ RETURNS (
     backoff_max_seconds integer,
     on_complete varchar(7) CHARACTER SET ASCII,
     ordered smallint,
+    ring smallint,
+    fair smallint,
     notify smallint,
     max_active integer,
     rate integer,
@@ -25,17 +27,15 @@ RETURNS (
 )
 AS
 BEGIN
-    SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
-        rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused
-    FROM mq_queue WHERE type = :p_type
-    INTO lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
-        rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused;
-    IF (paused IS NULL) THEN
-        SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
-            rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused
-        FROM mq_queue WHERE type = ''
-        INTO lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
-            rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused;
+    WHILE (paused IS NULL AND p_type IS NOT NULL) DO
+    BEGIN
+        SELECT lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, ring, fair, notify,
+            max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused
+        FROM mq_queue WHERE type = :p_type
+        INTO lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, ring, fair, notify,
+            max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused;
+        p_type = NULLIF('', p_type);
+    END
     SUSPEND;
 END^
 

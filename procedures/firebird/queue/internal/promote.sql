@@ -21,7 +21,6 @@ RETURNS (
 )
 AS
 DECLARE v_id bigint;
-DECLARE v_lowest bigint;
 DECLARE v_run_at timestamp;
 DECLARE v_priority smallint;
 DECLARE v_attempts smallint;
@@ -56,14 +55,11 @@ BEGIN
         BEGIN
             EXECUTE PROCEDURE imq_place_ready(p_type, v_priority, v_run_at, v_id, v_attempts) RETURNING_VALUES v_run_at;
             first_run_at = COALESCE(first_run_at, v_run_at);
-            v_lowest = MINVALUE(COALESCE(v_lowest, v_id), v_id);
             moved = moved + 1;
         END
         IF (moved >= p_size) THEN
             LEAVE;
     END
-    IF (moved > 0) THEN
-        EXECUTE PROCEDURE imq_lower_ring(p_type, v_lowest);
 END^
 
 SET TERM ; ^

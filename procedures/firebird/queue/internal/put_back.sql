@@ -23,10 +23,10 @@ BEGIN
     IF (p_grouped = 1) THEN
     BEGIN
         INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :p_id, :p_attempts);
-        DELETE FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key AND id = :p_id;
+        EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
+        EXIT;
     END
     EXECUTE PROCEDURE imq_place_ready(p_type, v_priority, v_run_at, p_id, p_attempts) RETURNING_VALUES v_run_at;
-    EXECUTE PROCEDURE imq_lower_ring(p_type, p_id);
 END^
 
 SET TERM ; ^

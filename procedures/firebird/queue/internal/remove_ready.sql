@@ -21,6 +21,7 @@ DECLARE v_ordered smallint;
 DECLARE v_head bigint;
 DECLARE v_locked integer = 1;
 DECLARE v_attempts smallint;
+DECLARE v_place char(8) CHARACTER SET OCTETS;
 BEGIN
     SELECT m.type, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id INTO v_type, v_group_key;
     IF (v_type IS NULL) THEN
@@ -48,8 +49,8 @@ BEGIN
             DELETE FROM mq_grouped WHERE type = :v_type AND group_key = :v_group_key AND id = :p_id
             RETURNING attempts INTO v_attempts;
         ELSE IF (v_attempts IS NULL AND v_head IS NULL) THEN
-            DELETE FROM mq_ready WHERE type = :v_type AND id = :p_id PLAN (mq_ready INDEX (mq_ready_ring))
-            RETURNING attempts INTO v_attempts;
+            FOR SELECT place FROM imq_find_ready(:v_type, :p_id) INTO v_place DO
+                DELETE FROM mq_ready WHERE RDB$DB_KEY = :v_place AND id = :p_id RETURNING attempts INTO v_attempts;
         IF (v_attempts IS NOT NULL AND v_grouped = 1 AND v_head IS NULL) THEN
             -- As after a claim: free_groups deletes the row and issues a ticket.
             INSERT INTO mq_group_lock (type, group_key, id) VALUES (:v_type, :v_group_key, :p_id);

@@ -1,49 +1,40 @@
--- save_position: save the position of a round-robin reader, and delete its older positions.
--- Arguments:   p_type, p_reader, p_size (of the claim), p_n and p_after_id (the round and the last id), p_old_n and
---              p_old_after_id (the position that the claim read; NULL: there was none)
+-- save_position: save where the next turn begins, of a round-robin reader or of a priority of a fair queue; delete older rows.
+-- Arguments:   p_type, p_reader, p_old_n (of the position that the claim read; NULL: there was none), p_passed (1: the claim
+--              has passed the end, or was told where to start), p_after_id, p_lane
 -- Transaction: joins the caller's, which is NO WAIT; never waits for another claim
 --
--- A position is inserted, not updated: no session meets a lock. When two claims of one reader start at the same position,
--- the position further ahead counts, in whichever order they commit.
+-- A position is inserted, not updated: no session meets a lock. When two claims start at the same position, the position
+-- further ahead counts, in whichever order they commit: each round begins with a much higher n.
 
 SET TERM ^ ;
 
 CREATE OR ALTER PROCEDURE imq_save_position (
     p_type mq_name,
     p_reader mq_name,
-    p_size integer,
-    p_n bigint,
-    p_after_id bigint,
     p_old_n bigint,
-    p_old_after_id bigint
+    p_passed smallint,
+    p_after_id bigint,
+    p_lane mq_lane
 )
 AS
--- Delete positions up to this many claims back: concurrent claims of this reader may have left some.
+-- Delete positions up to this many claims back: concurrent claims may have left some. At the end of a round, delete all.
 DECLARE c_claims integer = 20;
+DECLARE c_round integer = 1000000;
+DECLARE v_n bigint;
 BEGIN
-    INSERT INTO mq_ring (type, reader, n, after_id) VALUES (:p_type, :p_reader, :p_n, :p_after_id);
-    IF (p_n = p_old_n) THEN
-        FOR SELECT n
-            FROM mq_ring
-            WHERE type = :p_type AND reader = :p_reader AND n = :p_old_n
-                AND after_id BETWEEN :p_old_after_id - :c_claims * :p_size AND :p_old_after_id
-            INTO p_n AS CURSOR old
-        DO
-        BEGIN
-            DELETE FROM mq_ring WHERE CURRENT OF old;
-            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-                p_n = NULL;
-        END
-    ELSE
-        -- At the end of a round, delete all remaining positions of the last two rounds.
-        FOR SELECT n FROM mq_ring WHERE type = :p_type AND reader = :p_reader AND n BETWEEN :p_old_n - 1 AND :p_old_n
-            INTO p_n AS CURSOR past
-        DO
-        BEGIN
-            DELETE FROM mq_ring WHERE CURRENT OF past;
-            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-                p_n = NULL;
-        END
+    INSERT INTO mq_ring (type, reader, n, after_id, lane)
+    VALUES (:p_type, :p_reader, COALESCE(:p_old_n, 0) + IIF(:p_passed = 1, :c_round, 1), :p_after_id, :p_lane);
+    FOR SELECT n
+        FROM mq_ring
+        WHERE type = :p_type AND reader = :p_reader
+            AND n BETWEEN :p_old_n - IIF(:p_passed = 1, :c_round, :c_claims) AND :p_old_n
+        INTO v_n AS CURSOR old
+    DO
+    BEGIN
+        DELETE FROM mq_ring WHERE CURRENT OF old;
+        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+            v_n = NULL;
+    END
 END^
 
 SET TERM ; ^

@@ -71,7 +71,7 @@ BEGIN
         END
         -- A ticket helps only if claims see a free place.
         IF (v_free = 1 AND (v_places = 0 OR v_rows < v_places) AND EXISTS (
-            SELECT * FROM mq_ready AS r WHERE r.type = :p_type AND r.id = :v_id PLAN (r INDEX (mq_ready_ring))
+            SELECT * FROM imq_find_ready(:p_type, :v_id)
         )) THEN
             v_free = 0;
     END

@@ -28,9 +28,9 @@ BEGIN
     n = p_n;
     FOR SELECT r.id, r.attempts + 1 AS attempt
         FROM mq_ready AS r
-        WHERE r.type = :p_type AND r.id > :p_after AND r.id <= :p_until
-        PLAN (r ORDER mq_ready_ring)
-        ORDER BY r.type, r.id
+        WHERE r.type = :p_type AND r.lane IS NULL AND r.id > :p_after AND r.id <= :p_until
+        PLAN (r ORDER mq_ready_lane)
+        ORDER BY r.type, r.lane, r.id
         WITH LOCK SKIP LOCKED
         INTO v_id, v_attempt AS CURSOR c
     DO

@@ -23,7 +23,7 @@ BEGIN
     IF (p_overlap = 0 OR EXISTS (SELECT * FROM mq_delayed WHERE id = :p_last_id)
         OR EXISTS (SELECT * FROM mq_grouped WHERE type = :v_type AND group_key = :v_group_key AND id = :p_last_id)
         OR v_grouped = 0 AND EXISTS (
-            SELECT * FROM mq_ready AS r WHERE r.type = :v_type AND r.id = :p_last_id PLAN (r INDEX (mq_ready_ring))
+            SELECT * FROM imq_find_ready(:v_type, :p_last_id)
         ))
     THEN
         RETURN 1;

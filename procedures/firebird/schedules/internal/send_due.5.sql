@@ -4,7 +4,7 @@
 --
 -- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
 -- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
--- passed.
+-- passed. Replaces the file of the same name in queue/internal.
 --
 -- This variant for Firebird 5.0 and later replaces send_due.sql: see take_ready.5.sql.
 

@@ -4,7 +4,7 @@
 --
 -- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
 -- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
--- passed.
+-- passed. Replaces the file of the same name in queue/internal.
 --
 -- The call first locks a row of mq_stripe, which never changes: a row that many transactions try to change can keep a
 -- rolled-back value, and then a time would be lost. See docs/decisions/0008_firebird.md. send_due.5.sql is the variant

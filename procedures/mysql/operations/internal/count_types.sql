@@ -37,7 +37,7 @@ BEGIN
         SET v_until = v_end;
         IF p_source = 'ready' THEN
             SELECT r.type INTO v_until FROM mq_ready AS r FORCE INDEX (PRIMARY)
-            WHERE r.type > v_after ORDER BY r.type ASC, r.priority, r.run_at, r.id LIMIT c_rows, 1;
+            WHERE r.type > v_after ORDER BY r.type ASC, r.priority, r.lane, r.run_at, r.id LIMIT c_rows, 1;
             SELECT GROUP_CONCAT('["', p_source, '",', JSON_QUOTE(x.type), ',', x.a, ',', x.b, ',',
                 COALESCE(CONCAT('"', x.at_, '"'), 'null'), ']'), MAX(x.type)
             INTO v_part, v_before
@@ -51,7 +51,7 @@ BEGIN
                 CALL imq_estimate('ready', v_until, p_now, v_estimate);
                 SELECT CONCAT('["', p_source, '",', JSON_QUOTE(v_until), ',', v_estimate, ',0,"', m.run_at, '"]') INTO v_part
                 FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY)
-                    WHERE type = v_until ORDER BY priority, run_at, id LIMIT 1) AS r
+                    WHERE type = v_until ORDER BY priority, lane, run_at, id LIMIT 1) AS r
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
             END IF;
         ELSEIF p_source = 'grouped' THEN

@@ -16,10 +16,9 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_erase(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_grouped, v_ring tinyint;
+    DECLARE v_grouped tinyint;
     DECLARE v_places, v_found, v_gone, v_groups longtext CHARACTER SET utf8mb4;
-    SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
-    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    SELECT grouped INTO v_grouped FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     SELECT CONCAT('[', GROUP_CONCAT('[', m.id, ',', m.priority, ',"', m.run_at, '",',
         JSON_QUOTE(COALESCE(m.group_key, '')), ']'), ']')
     INTO v_places
@@ -27,7 +26,7 @@ BEGIN
     STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
 
     IF p_states LIKE '%N%' AND v_places IS NOT NULL THEN
-        CALL imq_erase_new(p_type, v_grouped, v_ring, v_places, v_gone);
+        CALL imq_erase_new(p_type, v_grouped, v_places, v_gone);
     END IF;
     IF p_states LIKE '%E%' THEN
         SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ']'), ']'), CONCAT_WS(',', v_gone, GROUP_CONCAT('[', k.id, ']'))

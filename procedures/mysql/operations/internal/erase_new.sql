@@ -1,5 +1,5 @@
 -- erase_new: delete messages of state N that no consumer holds from the tables of their state.
--- Arguments:   p_type, p_grouped (of the policy), p_ring (1: the queue is claimed round-robin), p_places (a JSON array of
+-- Arguments:   p_type, p_grouped (of the policy), p_places (a JSON array of
 --              [id, priority, run_at, group key] of the messages)
 -- Returns:     p_gone: '[id],...' of the deleted messages; NULL: none
 -- Transaction: joins the caller's; never waits for a claim
@@ -11,7 +11,6 @@ DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_erase_new(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_grouped tinyint,
-    IN p_ring tinyint,
     IN p_places longtext CHARACTER SET utf8mb4,
     OUT p_gone longtext CHARACTER SET utf8mb4
 )
@@ -60,23 +59,25 @@ BEGIN
                 ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
         END IF;
     END IF;
-    -- In a queue with groups, delete only the tickets of messages that are already deleted. In a round-robin queue some
-    -- messages are still at their ordinary positions.
+    -- In a queue with groups, delete only the tickets of messages that are already deleted. A row is at the message's own
+    -- position, in its lane, or in the ring: see find_ready.
     IF v_found IS NOT NULL THEN
-        SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',0,', k.priority, ',"', k.run_at, '"]'), ']'),
+        SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',0,', k.priority, ',"', k.run_at, '",', JSON_QUOTE(k.lane), ']'), ']'),
             IF(p_grouped, p_gone, CONCAT_WS(',', p_gone, GROUP_CONCAT('[', k.id, ']')))
         INTO v_found, p_gone
         FROM (
-            SELECT r.id, r.priority, r.run_at
+            SELECT r.id, r.priority, r.run_at, r.lane
             FROM JSON_TABLE(v_found, '$[*]' COLUMNS (
-                id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]'
+                id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
+                group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[3]'
             )) AS j
-            STRAIGHT_JOIN JSON_TABLE('[0,1]', '$[*]' COLUMNS (in_ring tinyint PATH '$')) AS p
+            STRAIGHT_JOIN JSON_TABLE('[0,1,2]', '$[*]' COLUMNS (place tinyint PATH '$')) AS p
             STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-                ON r.type = p_type AND r.priority = IF(p.in_ring, -32768, j.priority)
-                AND r.run_at = IF(p.in_ring, CAST('1000-01-01' AS datetime(6)), j.run_at) AND r.id = j.id
-            WHERE p.in_ring <= p_ring
-            LIMIT 20000
+                ON r.type = p_type AND r.priority = IF(p.place = 2, -32768, j.priority)
+                AND r.lane = IF(p.place = 1, j.group_key, '')
+                AND r.run_at = IF(p.place > 0, CAST('1000-01-01' AS datetime(6)), j.run_at) AND r.id = j.id
+            WHERE p.place < 2 OR j.priority > -32768 OR j.group_key <> ''
+            LIMIT 30000
             FOR UPDATE /*!80000 OF r */ SKIP LOCKED
         ) AS k;
     END IF;

@@ -37,10 +37,10 @@ BEGIN
             SELECT MIN(e.id), MAX(e.id) INTO v_from, v_to
             FROM (
                 (SELECT id FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = p_type AND priority = v_priority
-                ORDER BY run_at, id LIMIT c_ends)
+                ORDER BY lane, run_at, id LIMIT c_ends)
                 UNION ALL
                 (SELECT id FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = p_type AND priority = v_priority
-                ORDER BY run_at DESC, id DESC LIMIT c_ends)
+                ORDER BY lane DESC, run_at DESC, id DESC LIMIT c_ends)
             ) AS e;
             SET v_low = LEAST(COALESCE(v_low, v_from), v_from), v_high = GREATEST(COALESCE(v_high, v_to), v_to);
         END WHILE;

@@ -30,7 +30,7 @@ BEGIN
             FROM (
                 -- In a queue with groups these rows are tickets.
                 (SELECT r.id FROM mq_ready AS r FORCE INDEX (PRIMARY)
-                WHERE r.type = p_type ORDER BY r.priority, r.run_at, r.id LIMIT c_cap)
+                WHERE r.type = p_type ORDER BY r.priority, r.lane, r.run_at, r.id LIMIT c_cap)
                 UNION ALL
                 (SELECT d.id FROM mq_delayed AS d FORCE INDEX (PRIMARY)
                 WHERE d.type = p_type ORDER BY d.run_at, d.id LIMIT c_cap)

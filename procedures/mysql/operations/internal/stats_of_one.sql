@@ -16,7 +16,8 @@ BEGIN
     DECLARE v_oldest datetime(6);
     DECLARE v_ready, v_due, v_delayed, v_active, v_expired, v_dead bigint;
     DECLARE v_grouped, v_paused tinyint;
-    SELECT grouped, paused INTO v_grouped, v_paused
+    DECLARE v_sample int;
+    SELECT grouped, paused, IF(fair, 10001, 1) INTO v_grouped, v_paused, v_sample
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_grouped THEN
         SELECT COUNT(*), MIN(m.run_at) INTO v_ready, v_oldest
@@ -24,9 +25,9 @@ BEGIN
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = g.id;
     ELSE
         SELECT COUNT(*) INTO v_ready FROM (SELECT 1 FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = p_type LIMIT 10001) AS r;
-        -- From the message: in a round-robin queue the position in mq_ready is not a time.
+        -- From the message: in a ring the position in mq_ready is not a time. In a fair queue the first row is not the oldest.
         SELECT MIN(m.run_at) INTO v_oldest
-        FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = p_type ORDER BY priority, run_at, id LIMIT 1) AS r
+        FROM (SELECT id FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = p_type ORDER BY priority, lane, run_at, id LIMIT v_sample) AS r
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id;
     END IF;
     SELECT COUNT(*), COALESCE(v_oldest, MIN(d.run_at)) INTO v_due, v_oldest

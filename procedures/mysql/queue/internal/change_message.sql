@@ -1,5 +1,5 @@
 -- change_message: replace or postpone a live message that has the dedup_key, if its state is N.
--- Arguments:   p_type, p_grouped (the policy), p_ring (1: the type is a ring), p_id, p_on_conflict (replace or postpone),
+-- Arguments:   p_type, p_grouped (the policy), p_ring, p_fair, p_id, p_on_conflict (replace or postpone),
 --              p_now (when the call began), p_run_at, p_priority, p_body, p_headers (as in the call), p_fresh (0: the
 --              snapshot may be older than the call)
 -- Returns:     p_changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is
@@ -17,6 +17,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_change_message(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_grouped tinyint,
     IN p_ring tinyint,
+    IN p_fair tinyint,
     IN p_id bigint,
     IN p_on_conflict varchar(8) CHARACTER SET utf8mb4,
     IN p_now datetime(6),
@@ -48,7 +49,7 @@ whole: BEGIN
         ) AS m;
     END IF;
     IF v_run_at IS NOT NULL AND (v_replace OR p_run_at > v_run_at) THEN
-        CALL imq_leave_place(p_type, p_grouped, p_ring, p_id, v_group, v_priority, v_run_at, v_attempts, v_error);
+        CALL imq_leave_place(p_type, p_grouped, p_id, v_group, v_priority, v_run_at, v_attempts, v_error);
     END IF;
     IF v_attempts IS NULL THEN
         LEAVE whole;
@@ -67,13 +68,11 @@ whole: BEGIN
     ELSEIF p_grouped THEN
         INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (p_type, v_group, p_id, v_attempts);
     ELSE
-        INSERT INTO mq_ready (type, priority, run_at, id, attempts)
-        VALUES (p_type, IF(p_ring, -32768, v_priority), IF(p_ring, '1000-01-01', p_run_at), p_id, v_attempts);
-        IF p_ring THEN
-            CALL imq_lower_ring(p_type, p_id);
-        END IF;
+        INSERT INTO mq_ready (type, priority, lane, run_at, id, attempts)
+        VALUES (p_type, IF(p_ring, -32768, v_priority), IF(p_fair, v_group, ''), IF(p_ring OR p_fair, '1000-01-01', p_run_at), p_id,
+            v_attempts);
     END IF;
-    IF p_run_at < p_now THEN
+    IF p_run_at < p_now OR p_ring THEN
         CALL imq_lower_mark(p_type);
     END IF;
     IF p_grouped THEN

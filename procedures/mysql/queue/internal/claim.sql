@@ -1,7 +1,5 @@
 -- claim: claim messages of a type, unless it is paused, and return them.
--- Arguments:   p_type, p_paused to p_group_rate_seconds (the policy), p_size, p_reader, p_lease_seconds
--- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
---              queue is paused
+-- Arguments:   p_lease_seconds (NULL: the queue's)
 
 DROP PROCEDURE IF EXISTS imq_claim;
 
@@ -9,13 +7,6 @@ DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_claim(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_paused tinyint,
-    IN p_grouped tinyint,
-    IN p_max_active int,
-    IN p_rate int,
-    IN p_rate_seconds int,
-    IN p_group_rate int,
-    IN p_group_rate_seconds int,
     IN p_size int,
     IN p_reader varchar(200) CHARACTER SET utf8mb4,
     IN p_lease_seconds int
@@ -23,23 +14,28 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_claim(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
+    DECLARE v_paused, v_grouped, v_fair tinyint;
+    DECLARE v_seconds, v_max_active, v_rate, v_rate_seconds int;
     DECLARE v_size int DEFAULT p_size;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
-    IF p_max_active + p_rate > 0 AND NOT p_paused THEN
-        CALL imq_allowance(p_type, p_size, p_max_active, p_rate, p_rate_seconds, v_size);
+    SELECT paused, grouped, fair, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds
+    INTO v_paused, v_grouped, v_fair, v_seconds, v_max_active, v_rate, v_rate_seconds
+    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    IF v_max_active + v_rate > 0 AND NOT v_paused THEN
+        CALL imq_allowance(p_type, p_size, v_max_active, v_rate, v_rate_seconds, v_size);
     END IF;
-    IF v_size > 0 AND NOT p_paused THEN
-        CALL imq_pick(p_type, p_grouped, v_size, 0, v_items);
+    IF v_size > 0 AND NOT v_paused THEN
+        CALL imq_pick(p_type, v_grouped, v_fair, v_size, 0, NULL, v_items);
     END IF;
     IF v_items IS NULL THEN
         CALL imq_no_messages();
     ELSE
-        CALL imq_hold(p_type, v_items, p_reader, p_lease_seconds);
-        IF p_max_active + p_rate > 0 THEN
-            CALL imq_spend(p_type, JSON_LENGTH(v_items), p_rate, p_rate_seconds);
+        CALL imq_hold(p_type, v_items, p_reader, v_seconds);
+        IF v_max_active + v_rate > 0 THEN
+            CALL imq_spend(p_type, JSON_LENGTH(v_items), v_rate, v_rate_seconds);
         END IF;
-        IF p_group_rate > 0 THEN
-            CALL imq_spend_groups(p_type, v_items, p_group_rate, p_group_rate_seconds);
+        IF v_grouped THEN
+            CALL imq_spend_groups(p_type, v_items);
         END IF;
     END IF;
 END//

@@ -19,7 +19,7 @@ BEGIN
     DECLARE c_buckets int DEFAULT 100;
     DECLARE v_groups longtext CHARACTER SET utf8mb4;
     DECLARE v_latest datetime(6);
-    SELECT p_now + INTERVAL group_rate_seconds SECOND INTO v_latest
+    SELECT p_now + INTERVAL IF(group_limits, 86400, group_rate_seconds) SECOND INTO v_latest
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     -- Read without locks: usually there is none.
     SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(b.group_key)), ']') INTO v_groups

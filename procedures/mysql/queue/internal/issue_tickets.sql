@@ -23,6 +23,7 @@ BEGIN
     DECLARE v_group varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_heads, v_free, v_hidden, v_new longtext CHARACTER SET utf8mb4;
     DECLARE i int DEFAULT 0;
+    DECLARE v_fair tinyint;
     SELECT CONCAT('[', GROUP_CONCAT('[', g.id, ',', JSON_QUOTE(g.group_key), ']'), ']')
     INTO v_heads
     FROM JSON_TABLE(p_groups, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS j
@@ -73,7 +74,7 @@ BEGIN
             END WHILE;
         END IF;
 
-        SELECT CONCAT('[', GROUP_CONCAT('[', m.id, ',', m.priority, ',"', m.run_at, '",', g.attempts, ']'), ']')
+        SELECT CONCAT('[', GROUP_CONCAT('[', m.id, ',', m.priority, ',"', m.run_at, '",', g.attempts, ',', JSON_QUOTE(g.group_key), ']'), ']')
         INTO v_new
         FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (
             id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
@@ -82,11 +83,12 @@ BEGIN
         STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
             ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
         IF v_new IS NOT NULL THEN
-            INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
-            SELECT p_type, j.priority, j.run_at - INTERVAL 1 + FLOOR(97 * RAND()) MICROSECOND, j.id, j.attempts
+            SELECT fair INTO v_fair FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+            INSERT IGNORE INTO mq_ready (type, priority, lane, run_at, id, attempts)
+            SELECT p_type, j.priority, IF(v_fair, j.group_key, ''), j.run_at - INTERVAL 1 + FLOOR(97 * RAND()) MICROSECOND, j.id, j.attempts
             FROM JSON_TABLE(v_new, '$[*]' COLUMNS (
                 id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
-                attempts smallint PATH '$[3]'
+                attempts smallint PATH '$[3]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[4]'
             )) AS j;
         END IF;
     END IF;

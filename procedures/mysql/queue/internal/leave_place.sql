@@ -1,5 +1,5 @@
 -- leave_place: remove a message of state N from mq_ready or mq_delayed.
--- Arguments:   p_type, p_grouped (the policy), p_ring (1: the type is a ring), p_id, p_group_key ('' for none), p_priority,
+-- Arguments:   p_type, p_grouped (the policy), p_id, p_group_key ('' for none), p_priority,
 --              p_run_at (the message's own)
 -- Returns:     p_attempts (NULL: nothing was removed, or another transaction is claiming the message) and p_error of the
 --              last attempt
@@ -15,7 +15,6 @@ DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_leave_place(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_grouped tinyint,
-    IN p_ring tinyint,
     IN p_id bigint,
     IN p_group_key varchar(200) CHARACTER SET utf8mb4,
     IN p_priority smallint,
@@ -26,9 +25,10 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_leave_place(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_in_delayed, v_in_ring tinyint;
-    DECLARE v_priority smallint DEFAULT p_priority;
-    DECLARE v_run_at datetime(6) DEFAULT p_run_at;
+    DECLARE v_in_delayed tinyint;
+    DECLARE v_priority smallint;
+    DECLARE v_lane varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_run_at datetime(6);
     SELECT EXISTS (SELECT * FROM mq_delayed WHERE type = p_type AND run_at = p_run_at AND id = p_id) INTO v_in_delayed;
     IF v_in_delayed OR p_run_at > UTC_TIMESTAMP(6) THEN
         SELECT MAX(d.attempts), MAX(d.error) INTO p_attempts, p_error
@@ -49,23 +49,15 @@ BEGIN
             DELETE FROM mq_grouped WHERE type = p_type AND group_key = p_group_key AND id = p_id;
         END IF;
     ELSEIF p_attempts IS NULL THEN
-        -- Some messages of a ring may still be outside it.
-        IF p_ring THEN
-            SELECT EXISTS (
-                SELECT * FROM mq_ready WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id = p_id
-            ) INTO v_in_ring;
-            IF v_in_ring THEN
-                SET v_priority = -32768, v_run_at = '1000-01-01';
-            END IF;
-        END IF;
+        CALL imq_find_ready(p_type, p_id, p_priority, p_run_at, p_group_key, v_priority, v_lane, v_run_at);
         SELECT MAX(r.attempts) INTO p_attempts
         FROM (
             SELECT attempts FROM mq_ready
-            WHERE type = p_type AND priority = v_priority AND run_at = v_run_at AND id = p_id
+            WHERE type = p_type AND priority = v_priority AND lane = v_lane AND run_at = v_run_at AND id = p_id
             FOR UPDATE SKIP LOCKED
         ) AS r;
         IF p_attempts IS NOT NULL THEN
-            DELETE FROM mq_ready WHERE type = p_type AND priority = v_priority AND run_at = v_run_at AND id = p_id;
+            DELETE FROM mq_ready WHERE type = p_type AND priority = v_priority AND lane = v_lane AND run_at = v_run_at AND id = p_id;
         END IF;
     END IF;
 END//

@@ -60,9 +60,9 @@ BEGIN
             SELECT 1, CONCAT('[[', id, ',', attempts + 1, ',', priority, ',"', run_at, '"]]'), id, priority, priority, run_at
             INTO v_count, v_found, v_first_id, v_first_priority, v_last_priority, v_first_run_at
             FROM mq_ready FORCE INDEX (PRIMARY)
-            WHERE type = p_type AND (priority > v_priority AND priority < v_end
+            WHERE type = p_type AND lane = '' AND (priority > v_priority AND priority < v_end
                 OR priority = v_priority AND (run_at > v_from_run_at OR run_at = v_from_run_at AND id >= v_from_id))
-            ORDER BY priority, run_at, id
+            ORDER BY priority, lane, run_at, id
             LIMIT 1
             FOR UPDATE SKIP LOCKED;
         ELSEIF v_some THEN
@@ -72,9 +72,9 @@ BEGIN
             FROM (
                 SELECT id, attempts, priority, run_at
                 FROM mq_ready FORCE INDEX (PRIMARY)
-                WHERE type = p_type AND (priority > v_priority AND priority < v_end
+                WHERE type = p_type AND lane = '' AND (priority > v_priority AND priority < v_end
                     OR priority = v_priority AND (run_at > v_from_run_at OR run_at = v_from_run_at AND id >= v_from_id))
-                ORDER BY priority, run_at, id
+                ORDER BY priority, lane, run_at, id
                 LIMIT v_left
                 FOR UPDATE SKIP LOCKED
             ) AS r;
@@ -98,7 +98,7 @@ BEGIN
             v_end = JSON_EXTRACT(p_places, CONCAT('$[', v_segment, '][0]'));
     END LOOP;
     IF p_items IS NOT NULL AND p_size = 1 THEN
-        DELETE FROM mq_ready WHERE type = p_type AND priority = v_first_priority AND run_at = v_first_run_at AND id = v_first_id;
+        DELETE FROM mq_ready WHERE type = p_type AND priority = v_first_priority AND lane = '' AND run_at = v_first_run_at AND id = v_first_id;
     ELSEIF p_items IS NOT NULL THEN
         CALL imq_delete_ready(p_type, p_items);
     END IF;

@@ -1,6 +1,7 @@
--- pick: take up to p_size ready messages of a type out of mq_ready, in claim order; before that, rescue expired claims,
---       promote due messages and send due schedules.
--- Arguments:   p_type, p_grouped (the policy), p_size, p_take (1: called by take_batch; see pick_grouped)
+-- pick: take up to p_size ready messages of a type out of mq_ready, in claim order or round-robin; before that, rescue
+--       expired claims, promote due messages and send due schedules.
+-- Arguments:   p_type, p_grouped and p_fair (the policy), p_size, p_take (1: called by take_batch; see pick_grouped),
+--              p_after (a round-robin claim: start after this id; NULL: in claim order)
 -- Returns:     p_items: a JSON array of [id, number of this attempt, ...]; NULL when nothing is ready
 -- Transaction: joins the caller's; never waits for another claim
 --
@@ -10,6 +11,7 @@
 --    procedure lowers the mark.
 -- 2. Two kinds of messages can appear below a mark without lowering it: their sender commits late, or a take rolls back. So
 --    no segment starts later than one second ago, and the first claim of each second is a full scan: it ignores the marks.
+-- A round-robin claim is a full scan unless the last one took long, and leaves no mark while its scans are short.
 -- If a full scan takes long because of many dead rows, the next one is later: after ten times that time, at most 5 seconds.
 -- docs/how-a-claim-works.md explains this with a drawing.
 
@@ -20,8 +22,10 @@ DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_grouped tinyint,
+    IN p_fair tinyint,
     IN p_size int,
     IN p_take tinyint,
+    IN p_after bigint,
     OUT p_items longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER
@@ -44,7 +48,7 @@ BEGIN
     DECLARE v_lowered_to datetime(6) DEFAULT c_never;
     DECLARE v_raised_to datetime(6) DEFAULT c_long_ago;
     DECLARE v_places longtext CHARACTER SET utf8mb4;
-    DECLARE v_full_scan, v_some, v_scheduled, v_front_moved, v_before tinyint;
+    DECLARE v_full_scan, v_some, v_front_moved, v_before, v_converted, v_long tinyint;
     DECLARE v_first_mark int;
     DECLARE v_marks_changed tinyint DEFAULT 0;
     BEGIN
@@ -54,19 +58,23 @@ BEGIN
     END;
     -- A scanned_at further ahead, or a promotion in the future, means that the clock was set back.
     SET v_full_scan = COALESCE(v_now NOT BETWEEN v_scanned_at - INTERVAL c_ahead + 1 SECOND
-            AND v_scanned_at + INTERVAL c_late SECOND
+            AND v_scanned_at + INTERVAL IF(p_after IS NULL, c_late, 0) SECOND
         OR v_promoted_to > v_now + INTERVAL 100000 MICROSECOND, 1);
-    IF v_full_scan THEN
+    IF v_full_scan OR p_after IS NOT NULL THEN
         SELECT EXISTS (
                 SELECT * FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type AND lease_until <= v_now AND lease_seconds >= 0
             ),
-            EXISTS (SELECT * FROM mq_schedule FORCE INDEX (schedule_due) WHERE type = p_type)
-        INTO v_some, v_scheduled;
+            COALESCE((SELECT converted FROM mq_queue WHERE type = p_type), 0)
+        INTO v_some, v_converted;
         IF v_some THEN
             CALL imq_rescue(p_type, v_rescue, v_moved);
+            SET v_places = '[]';
         END IF;
-        IF v_scheduled THEN
-            CALL imq_send_due(p_type, v_promote);
+    END IF;
+    IF v_full_scan THEN
+        CALL imq_send_due(p_type, v_promote);
+        IF v_converted AND NOT p_take THEN
+            CALL imq_move_ready(p_type, 0);
         END IF;
         IF p_grouped AND NOT p_take THEN
             CALL imq_clean_buckets(p_type, v_now);
@@ -83,7 +91,7 @@ BEGIN
             WHERE type = p_type AND run_at > v_promoted_to AND run_at <= v_now AND attempts >= 0
         ), (
             SELECT 1 FROM mq_ready FORCE INDEX (PRIMARY) WHERE type = p_type AND priority < v_first_mark AND attempts >= 0
-            ORDER BY priority DESC, run_at DESC, id DESC LIMIT 1
+            ORDER BY priority DESC, lane DESC, run_at DESC, id DESC LIMIT 1
         ) IS NOT NULL
     INTO v_some, v_before;
     IF v_some THEN
@@ -98,18 +106,28 @@ BEGIN
         SET v_promoted_to = v_now;
     END IF;
 
-    IF p_grouped THEN
-        CALL imq_pick_grouped(p_type, p_size, p_take, p_items);
-        -- Claims of tickets start at no mark. The row only records the time of the last full scan.
+    IF p_grouped OR p_fair THEN
+        IF p_grouped THEN
+            CALL imq_pick_grouped(p_type, p_size, p_take, p_items);
+        ELSE
+            CALL imq_pick_fair(p_type, p_size, p_items);
+        END IF;
+        -- These claims start at no mark. The row only records the time of the last full scan.
         SET v_marks_changed = v_full_scan AND p_items IS NOT NULL, v_places = '[]', v_promoted_to = c_long_ago;
     ELSE
-        CALL imq_lock_ready(p_type, p_size, IF(v_full_scan, '[]', v_places), v_before,
-            LEAST(v_lowered_to, v_now - INTERVAL c_late SECOND), p_items, v_front_moved);
+        IF p_after IS NULL THEN
+            CALL imq_lock_ready(p_type, p_size, IF(v_full_scan, '[]', v_places), v_before,
+                LEAST(v_lowered_to, v_now - INTERVAL c_late SECOND), p_items, v_front_moved);
+        ELSE
+            CALL imq_take_ring(p_type, p_size, IF(v_full_scan OR v_marks_changed, '[]', v_places), p_after, p_items, v_places,
+                v_front_moved);
+        END IF;
+        SET v_long = UTC_TIMESTAMP(6) > v_now + INTERVAL c_long_scan MICROSECOND;
         IF p_items IS NOT NULL THEN
-            SET v_marks_changed = v_marks_changed OR v_full_scan OR v_front_moved;
-        ELSEIF v_full_scan AND JSON_LENGTH(v_places) > 0 AND UTC_TIMESTAMP(6) > v_now + INTERVAL c_long_scan MICROSECOND THEN
+            SET v_marks_changed = v_marks_changed OR v_front_moved OR v_full_scan AND (p_after IS NULL OR v_long);
+        ELSEIF v_full_scan AND JSON_LENGTH(v_places) > 0 AND v_long THEN
             -- Nothing is ready: move all marks up to now.
-            SET v_marks_changed = 1, v_raised_to = v_now;
+            SET v_marks_changed = 1, v_raised_to = IF(p_after IS NULL, v_now, c_long_ago);
         END IF;
     END IF;
     IF v_marks_changed THEN
@@ -117,8 +135,8 @@ BEGIN
             SET v_scanned_at = v_now
                 + INTERVAL LEAST(10 * TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)), c_ahead * 1000000) MICROSECOND;
         END IF;
-        CALL imq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, v_places, IF(p_grouped, NULL, p_items), v_raised_to,
-            v_lowered_to);
+        CALL imq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, v_places,
+            IF(p_grouped OR p_fair OR p_after IS NOT NULL, NULL, p_items), v_raised_to, IF(p_after IS NULL, v_lowered_to, c_never));
     END IF;
 END//
 

@@ -39,8 +39,8 @@ BEGIN
             LEFT JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id
             LEFT JOIN mq_group_lock AS w FORCE INDEX (PRIMARY)
                 ON w.type = m.type AND w.group_key = COALESCE(m.group_key, '') AND w.place = -1
-            WHERE r.type = p_type AND r.attempts >= 0
-            ORDER BY r.priority, r.run_at, r.id
+            WHERE r.type = p_type AND r.lane = '' AND r.attempts >= 0
+            ORDER BY r.priority, r.lane, r.run_at, r.id
             LIMIT p_size
         ) AS t
         STRAIGHT_JOIN mq_stripe AS s FORCE INDEX (PRIMARY) ON s.n = CRC32(CONCAT(p_type, '\n', t.group_key)) MOD 16384
@@ -72,7 +72,7 @@ BEGIN
             ) AS f
             STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = f.group_key AND g.id = f.id
             STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-                ON r.type = p_type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+                ON r.type = p_type AND r.priority = f.priority AND r.lane = '' AND r.run_at = f.run_at AND r.id = f.id
             WHERE f.busy IS NULL AND f.id = f.head
             LIMIT p_size
             FOR UPDATE /*!80000 OF g, r */ SKIP LOCKED
@@ -88,7 +88,7 @@ BEGIN
         )) AS j
         STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id
         STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-            ON r.type = p_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = j.id;
+            ON r.type = p_type AND r.priority = j.priority AND r.lane = '' AND r.run_at = j.run_at AND r.id = j.id;
         -- A take that continues with other tickets must not take from one group twice.
         IF NOT p_take OR p_count < p_size THEN
             INSERT INTO mq_group_lock (type, group_key, place, id)

@@ -18,10 +18,8 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_due, v_groups longtext CHARACTER SET utf8mb4;
-    DECLARE v_grouped, v_ring tinyint;
-    DECLARE v_lowest bigint;
-    SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
-    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    DECLARE v_grouped, v_ring, v_fair tinyint;
+    SELECT grouped, ring, fair INTO v_grouped, v_ring, v_fair FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ',', d.attempts, ',', d.priority, ',"', d.run_at, '"]'), ']'), COUNT(*),
         -- All messages of a ring are at its start.
         MIN(IF(v_ring, '1000-01-01', d.run_at))
@@ -46,15 +44,13 @@ BEGIN
             -- A message that blocked its group returns: unblock the group; the message is its first one again.
             CALL imq_drop_locks(p_type, v_due, v_groups);
         END IF;
-        INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
-        SELECT p_type, IF(v_ring, -32768, j.priority), IF(v_ring, '1000-01-01', j.run_at), j.id, j.attempts
+        INSERT IGNORE INTO mq_ready (type, priority, lane, run_at, id, attempts)
+        SELECT p_type, IF(v_ring, -32768, j.priority), IF(v_fair, COALESCE(m.group_key, ''), ''),
+            IF(v_ring OR v_fair AND NOT v_grouped, '1000-01-01', j.run_at), j.id, j.attempts
         FROM JSON_TABLE(v_due, '$[*]' COLUMNS (
             id bigint PATH '$[0]', attempts smallint PATH '$[1]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]'
-        )) AS j;
-        IF v_ring THEN
-            SELECT MIN(j.id) INTO v_lowest FROM JSON_TABLE(v_due, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
-            CALL imq_lower_ring(p_type, v_lowest);
-        END IF;
+        )) AS j
+        LEFT JOIN mq_message AS m FORCE INDEX (PRIMARY) ON v_fair AND m.id = j.id;
     END IF;
 END//
 

@@ -12,11 +12,9 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_put_back(
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    DECLARE v_grouped, v_ring, v_moved tinyint;
-    DECLARE v_lowest bigint;
+    DECLARE v_grouped, v_ring, v_fair, v_moved tinyint;
     DECLARE v_groups longtext CHARACTER SET utf8mb4;
-    SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
-    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    SELECT grouped, ring, fair INTO v_grouped, v_ring, v_fair FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     -- Read first, without locks: few messages have ever failed.
     SELECT EXISTS (
         SELECT *
@@ -37,21 +35,19 @@ BEGIN
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
         CALL imq_drop_locks(p_type, p_items, v_groups);
         -- Another claim may be dropping an old ticket: the new one gets the current time as its position.
-        INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts)
-        SELECT m.type, m.priority, IF(r.id IS NULL, m.run_at, UTC_TIMESTAMP(6)), m.id, j.attempts
+        INSERT IGNORE INTO mq_ready (type, priority, lane, run_at, id, attempts)
+        SELECT m.type, m.priority, IF(v_fair, COALESCE(m.group_key, ''), ''), IF(r.id IS NULL, m.run_at, UTC_TIMESTAMP(6)), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         LEFT JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-            ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id;
+            ON r.type = m.type AND r.priority = m.priority AND r.lane = IF(v_fair, COALESCE(m.group_key, ''), '')
+            AND r.run_at = m.run_at AND r.id = m.id;
     ELSE
-        INSERT INTO mq_ready (type, priority, run_at, id, attempts)
-        SELECT m.type, IF(v_ring, -32768, m.priority), IF(v_ring, '1000-01-01', m.run_at), m.id, j.attempts
+        INSERT INTO mq_ready (type, priority, lane, run_at, id, attempts)
+        SELECT m.type, IF(v_ring, -32768, m.priority), IF(v_fair, COALESCE(m.group_key, ''), ''),
+            IF(v_ring OR v_fair AND NOT v_grouped, '1000-01-01', m.run_at), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
-        IF v_ring THEN
-            SELECT MIN(j.id) INTO v_lowest FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
-            CALL imq_lower_ring(p_type, v_lowest);
-        END IF;
     END IF;
     CALL imq_lower_mark(p_type);
 END//

@@ -19,18 +19,17 @@ whole: BEGIN
     DECLARE v_type, v_group varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_priority smallint;
     DECLARE v_run_at datetime(6);
-    DECLARE v_ordered, v_grouped, v_ring tinyint;
+    DECLARE v_ordered, v_grouped tinyint;
     DECLARE v_stripe int;
     DECLARE v_head bigint;
-    DECLARE v_places longtext CHARACTER SET utf8mb4;
+    DECLARE v_lane varchar(200) CHARACTER SET utf8mb4;
     SELECT MAX(m.type), MAX(COALESCE(m.group_key, '')), MAX(m.priority), MAX(m.run_at)
     INTO v_type, v_group, v_priority, v_run_at
     FROM mq_message AS m WHERE m.id = p_id;
     IF v_type IS NULL THEN
         LEAVE whole;
     END IF;
-    SELECT ordered, grouped, EXISTS (SELECT * FROM mq_ring WHERE type = v_type) INTO v_ordered, v_grouped, v_ring
-    FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
+    SELECT ordered, grouped INTO v_ordered, v_grouped FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
     IF v_ordered THEN
         SELECT MAX(s.n) INTO v_stripe
         FROM (
@@ -63,23 +62,15 @@ whole: BEGIN
             DELETE FROM mq_grouped WHERE type = v_type AND group_key = v_group AND id = p_id;
         END IF;
     ELSE
-        -- Some messages of a ring may still be outside it.
-        SET v_places = CONCAT('[[', v_priority, ',"', v_run_at, '"]', IF(v_ring, ',[-32768,"1000-01-01"]', ''), ']');
-        SELECT MAX(r.attempts) + 1, CONCAT('[', GROUP_CONCAT('[', r.priority, ',"', r.run_at, '"]'), ']')
-        INTO p_attempt, v_places
+        CALL imq_find_ready(v_type, p_id, v_priority, v_run_at, v_group, v_priority, v_lane, v_run_at);
+        SELECT MAX(r.attempts) + 1 INTO p_attempt
         FROM (
-            SELECT r.attempts, r.priority, r.run_at
-            FROM JSON_TABLE(v_places, '$[*]' COLUMNS (priority smallint PATH '$[0]', run_at datetime(6) PATH '$[1]')) AS j
-            STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-                ON r.type = v_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = p_id
-            LIMIT 1
-            FOR UPDATE /*!80000 OF r */ SKIP LOCKED
+            SELECT attempts FROM mq_ready
+            WHERE type = v_type AND priority = v_priority AND lane = v_lane AND run_at = v_run_at AND id = p_id
+            FOR UPDATE SKIP LOCKED
         ) AS r;
         IF p_attempt IS NOT NULL THEN
-            DELETE r
-            FROM JSON_TABLE(v_places, '$[*]' COLUMNS (priority smallint PATH '$[0]', run_at datetime(6) PATH '$[1]')) AS j
-            STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-                ON r.type = v_type AND r.priority = j.priority AND r.run_at = j.run_at AND r.id = p_id;
+            DELETE FROM mq_ready WHERE type = v_type AND priority = v_priority AND lane = v_lane AND run_at = v_run_at AND id = p_id;
         END IF;
     END IF;
     IF p_attempt IS NOT NULL THEN

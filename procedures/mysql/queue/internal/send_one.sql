@@ -35,13 +35,12 @@ BEGIN
     -- At another level the snapshot may be older than this call; in a trigger, it is as old as the statement that fired it.
     DECLARE v_fresh tinyint DEFAULT p_own = 1
         OR p_own = 0 AND /*M! @@SESSION.tx_isolation */ /*!80000 @@SESSION.transaction_isolation */ = 'READ-COMMITTED';
-    DECLARE v_grouped, v_ring tinyint;
+    DECLARE v_grouped, v_ring, v_fair tinyint;
     DECLARE v_change tinyint DEFAULT COALESCE(p_on_conflict <> 'keep', 0);
     DECLARE v_source varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_live bigint;
     SET p_created = 1, p_changed = 0;
-    SELECT grouped, EXISTS (SELECT * FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type) INTO v_grouped, v_ring
-    FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+    SELECT grouped, ring, fair INTO v_grouped, v_ring, v_fair FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     CALL imq_reader_name(p_source, v_source);
     -- Outside a transaction the locking read waits for a session that is finishing the message. Inside a transaction the
     -- read takes no lock, because the message's consumer would have to wait for the commit.
@@ -85,7 +84,7 @@ BEGIN
             IF v_grouped AND p_own <> 1 THEN
                 CALL imq_require_read_committed();
             END IF;
-            CALL imq_change_message(p_type, v_grouped, v_ring, v_live, p_on_conflict, v_now, v_run_at, COALESCE(p_priority, 0),
+            CALL imq_change_message(p_type, v_grouped, v_ring, v_fair, v_live, p_on_conflict, v_now, v_run_at, COALESCE(p_priority, 0),
                 p_body, p_headers, v_fresh, p_changed);
         END IF;
     ELSEIF v_run_at > v_now THEN
@@ -95,8 +94,9 @@ BEGIN
         IF v_grouped THEN
             INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (p_type, COALESCE(p_group_key, ''), p_id, 0);
         END IF;
-        INSERT INTO mq_ready (type, priority, run_at, id, attempts)
-        VALUES (p_type, IF(v_ring, -32768, COALESCE(p_priority, 0)), IF(v_ring, '1000-01-01', v_run_at), p_id, 0);
+        INSERT INTO mq_ready (type, priority, lane, run_at, id, attempts)
+        VALUES (p_type, IF(v_ring, -32768, COALESCE(p_priority, 0)), IF(v_fair, COALESCE(p_group_key, ''), ''),
+            IF(v_ring OR v_fair AND NOT v_grouped, '1000-01-01', v_run_at), p_id, 0);
         IF v_run_at < v_now THEN
             CALL imq_lower_mark(p_type);
         END IF;

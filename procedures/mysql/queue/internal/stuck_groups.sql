@@ -31,19 +31,20 @@ BEGIN
             UNION ALL
             (SELECT DISTINCT type, group_key FROM mq_grouped FORCE INDEX (PRIMARY) WHERE p_type IS NULL LIMIT c_groups)
         ) AS k
+        STRAIGHT_JOIN mq_queue AS q FORCE INDEX (PRIMARY) ON q.type = (SELECT MAX(p.type) FROM mq_queue AS p WHERE p.type IN (k.type, ''))
+        LEFT JOIN mq_queue_group AS o FORCE INDEX (PRIMARY) ON o.type = k.type AND o.group_key = k.group_key
         LEFT JOIN mq_group_lock AS w FORCE INDEX (PRIMARY) ON w.type = k.type AND w.group_key = k.group_key AND w.place = 0
-        WHERE w.id IS NULL
-            AND (SELECT q.grouped FROM mq_queue AS q WHERE q.type IN (k.type, '') ORDER BY q.type DESC LIMIT 1)
+        WHERE w.id IS NULL AND q.grouped
             AND (SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY) WHERE l.type = k.type AND l.group_key = k.group_key)
-                < (SELECT IF(q.ordered, 1, IF(q.group_max_active = 0, 2147483647, q.group_max_active))
-                    FROM mq_queue AS q WHERE q.type IN (k.type, '') ORDER BY q.type DESC LIMIT 1)
+                < IF(q.ordered, 1, COALESCE(NULLIF(COALESCE(o.max_active, q.group_max_active), 0), 2147483647))
             -- Whole primary keys and no EXISTS: MariaDB would read all tickets of the priority for each message.
             AND (
                 SELECT r.id
                 FROM mq_grouped AS g FORCE INDEX (PRIMARY)
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = g.id
                 STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-                    ON r.type = g.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
+                    ON r.type = g.type AND r.priority = m.priority AND r.lane = IF(q.fair, k.group_key, '') AND r.run_at = m.run_at
+                    AND r.id = m.id
                 WHERE g.type = k.type AND g.group_key = k.group_key
                 LIMIT 1
             ) IS NULL
@@ -53,7 +54,7 @@ BEGIN
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = g.id
                 STRAIGHT_JOIN mq_stripe AS n FORCE INDEX (PRIMARY) ON n.n BETWEEN 1 AND 97
                 STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY) ON r.type = g.type AND r.priority = m.priority
-                    AND r.run_at = m.run_at - INTERVAL n.n MICROSECOND AND r.id = m.id
+                    AND r.lane = IF(q.fair, k.group_key, '') AND r.run_at = m.run_at - INTERVAL n.n MICROSECOND AND r.id = m.id
                 WHERE g.type = k.type AND g.group_key = k.group_key
                 LIMIT 1
             ) IS NULL

@@ -1,7 +1,6 @@
 -- take_groups: take messages from the groups of the given tickets, as many as the limits per group allow.
 -- Arguments:   p_type, p_size (maximum number of messages), p_take (see pick_grouped), p_tickets and p_lone (from
---              read_tickets), p_ordered, p_places, p_rate and p_rate_seconds (see take_group), p_empty_after (see
---              read_tickets)
+--              read_tickets), p_rate, p_rate_seconds and p_limits (the policy)
 -- Returns:     p_items: '[id,number of this attempt],...'; p_groups: keys of the groups with taken messages, JSON strings
 --              separated by commas; p_used: '[id,priority,run_at],...' of the used tickets; each NULL for none. p_count:
 --              number of messages; p_last: number of tickets that were tried
@@ -20,11 +19,9 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_take_groups(
     IN p_take tinyint,
     IN p_tickets longtext CHARACTER SET utf8mb4,
     IN p_lone int,
-    IN p_ordered tinyint,
-    IN p_places int,
     IN p_rate int,
     IN p_rate_seconds int,
-    IN p_empty_after datetime(6),
+    IN p_limits tinyint,
     OUT p_items longtext CHARACTER SET utf8mb4,
     OUT p_groups longtext CHARACTER SET utf8mb4,
     OUT p_used longtext CHARACTER SET utf8mb4,
@@ -38,6 +35,7 @@ BEGIN
     DECLARE c_groups int DEFAULT 250;
     DECLARE i, v_count, v_given int DEFAULT 0;
     DECLARE v_put_off tinyint;
+    DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_group varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */;
     DECLARE v_found, v_empty, v_lone, v_items, v_done longtext CHARACTER SET utf8mb4;
     SET p_items = NULL, p_groups = NULL, p_used = NULL, p_count = 0, p_last = JSON_LENGTH(p_tickets);
@@ -47,11 +45,15 @@ BEGIN
     FROM JSON_TABLE(p_tickets, '$[*]' COLUMNS (
         n FOR ORDINALITY, what int PATH '$[3]', nth int PATH '$[4]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[5]'
     )) AS j
+    LEFT JOIN mq_queue_group AS o FORCE INDEX (PRIMARY) ON p_limits AND o.type = p_type AND o.group_key = j.group_key
     LEFT JOIN mq_bucket AS b FORCE INDEX (PRIMARY)
-        ON b.type = p_type AND b.group_key = j.group_key AND b.full_at > p_empty_after AND p_lone = 0 AND NOT p_take
+        ON b.type = p_type AND b.group_key = j.group_key AND p_lone = 0 AND NOT p_take
+        AND b.full_at > v_now + INTERVAL COALESCE(o.rate_seconds, p_rate_seconds) SECOND
+            - INTERVAL (COALESCE(o.rate_seconds, p_rate_seconds) * 1000000 + COALESCE(o.rate, p_rate) - 1)
+                DIV NULLIF(COALESCE(o.rate, p_rate), 0) MICROSECOND
     WHERE j.what >= 2 AND j.nth = 1;
     IF v_empty IS NOT NULL THEN
-        CALL imq_put_off(p_type, v_empty, p_ordered, p_places, p_rate, p_rate_seconds, v_done);
+        CALL imq_put_off(p_type, v_empty, v_done);
     END IF;
     taking: WHILE i < COALESCE(JSON_LENGTH(v_found), 0) DO
         IF p_count = p_size OR v_given = c_groups THEN
@@ -67,8 +69,7 @@ BEGIN
             )) AS j
             WHERE j.what = 3 AND j.group_key = v_group;
         END IF;
-        CALL imq_take_group(p_type, v_group, p_size - p_count, p_take, v_lone, p_ordered, p_places, p_rate, p_rate_seconds, v_items,
-            v_count, v_put_off);
+        CALL imq_take_group(p_type, v_group, p_size - p_count, p_take, v_lone, v_items, v_count, v_put_off);
         IF v_count > 0 THEN
             SET p_items = CONCAT_WS(',', p_items, v_items), p_groups = CONCAT_WS(',', p_groups, JSON_QUOTE(v_group)),
                 p_count = p_count + v_count, v_given = v_given + 1;
@@ -79,14 +80,15 @@ BEGIN
     END WHILE;
     IF v_done IS NOT NULL THEN
         -- A take drops only the tickets that it used: others must not be hidden until its handler ends.
-        SELECT GROUP_CONCAT('[', j.id, ',', j.priority, ',"', j.run_at, '"]') INTO p_used
+        SELECT GROUP_CONCAT('[', j.id, ',', j.priority, ',"', j.run_at, '",', JSON_QUOTE(j.lane), ']') INTO p_used
         FROM JSON_TABLE(CONCAT('[', v_done, ']'), '$[*]' COLUMNS (
             group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$'
         )) AS d
         STRAIGHT_JOIN JSON_TABLE(p_tickets, '$[*]' COLUMNS (
             id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]', what int PATH '$[3]',
             nth int PATH '$[4]',
-            group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[5]'
+            group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[5]',
+            lane varchar(200) CHARACTER SET utf8mb4 PATH '$[6]'
         )) AS j ON j.group_key = d.group_key
         WHERE j.what >= 2 AND (NOT p_take OR j.nth = 1);
     END IF;

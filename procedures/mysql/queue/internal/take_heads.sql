@@ -24,14 +24,15 @@ SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_locked, v_heads longtext CHARACTER SET utf8mb4;
-    SELECT CONCAT('[', GROUP_CONCAT('[', s.id, ',', s.priority, ',"', s.run_at, '",', s.n, ',', JSON_QUOTE(s.group_key), ']'
+    SELECT CONCAT('[', GROUP_CONCAT('[', s.id, ',', s.priority, ',"', s.run_at, '",', s.n, ',', JSON_QUOTE(s.group_key), ',', JSON_QUOTE(s.lane), ']'
         ORDER BY s.n), ']'), COUNT(*), MAX(s.n)
     INTO v_locked, p_count, p_last
     FROM (
-        SELECT j.id, j.priority, j.run_at, j.n, j.group_key
+        SELECT j.id, j.priority, j.run_at, j.n, j.group_key, j.lane
         FROM JSON_TABLE(p_tickets, '$[*]' COLUMNS (
             n FOR ORDINALITY, id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
-            what int PATH '$[3]', nth int PATH '$[4]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[5]'
+            what int PATH '$[3]', nth int PATH '$[4]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[5]',
+            lane varchar(200) CHARACTER SET utf8mb4 PATH '$[6]'
         )) AS j
         STRAIGHT_JOIN mq_stripe AS s FORCE INDEX (PRIMARY) ON s.n = CRC32(CONCAT(p_type, '\n', j.group_key)) MOD 16384
         WHERE j.what >= 2 AND j.nth = 1
@@ -56,13 +57,13 @@ BEGIN
         -- Skip the group if another transaction is cancelling or purging its first message.
         SELECT CONCAT('[', GROUP_CONCAT('[', h.id, ',', JSON_QUOTE(h.group_key), ']'), ']'),
             GROUP_CONCAT('[', h.id, ',', h.attempts + 1, ']' ORDER BY h.n), GROUP_CONCAT(JSON_QUOTE(h.group_key)),
-            GROUP_CONCAT('[', h.ticket, ',', h.priority, ',"', h.run_at, '"]'), COUNT(*)
+            GROUP_CONCAT('[', h.ticket, ',', h.priority, ',"', h.run_at, '",', JSON_QUOTE(h.lane), ']'), COUNT(*)
         INTO v_heads, p_items, p_groups, p_used, p_count
         FROM (
-            SELECT g.id, g.attempts, g.group_key, j.priority, j.run_at, j.id AS ticket, j.n
+            SELECT g.id, g.attempts, g.group_key, j.priority, j.run_at, j.lane, j.id AS ticket, j.n
             FROM JSON_TABLE(v_locked, '$[*]' COLUMNS (
                 id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]', n int PATH '$[3]',
-                group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[4]'
+                group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[4]', lane varchar(200) CHARACTER SET utf8mb4 PATH '$[5]'
             )) AS j
             STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
                 ON g.type = p_type AND g.group_key = j.group_key AND g.id = (

@@ -1,7 +1,10 @@
--- take_ring: take messages of a ring in order of id, and skip messages that another transaction has locked.
--- Arguments:   p_type, p_size (maximum number of messages), p_after and p_until (ids above p_after, up to p_until)
--- Returns:     p_items: a JSON array of [id, number of this attempt, priority, run_at]; NULL for none
--- Transaction: joins the caller's; skips rows that others have locked
+-- take_ring: take messages round-robin: those after an id, then those from the lowest id on; skip messages that another
+--            transaction has locked.
+-- Arguments:   p_places (the mark, as in pick: no message before it is ready; '[]': start at the lowest id), p_after
+-- Returns:     p_items: as from lock_ready, in the order in which they were taken; NULL for none; p_low: the new mark, '[]'
+--              when the call did not search for the lowest id; p_front_moved: 1 when the mark must be renewed
+--
+-- All messages of the queue have one priority and one run_at, so the primary key of mq_ready has the order of the ids.
 
 DROP PROCEDURE IF EXISTS imq_take_ring;
 
@@ -10,28 +13,53 @@ DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_take_ring(
     IN p_type varchar(200) CHARACTER SET utf8mb4,
     IN p_size int,
+    IN p_places longtext CHARACTER SET utf8mb4,
     IN p_after bigint,
-    IN p_until bigint,
-    OUT p_items longtext CHARACTER SET utf8mb4
+    OUT p_items longtext CHARACTER SET utf8mb4,
+    OUT p_low longtext CHARACTER SET utf8mb4,
+    OUT p_front_moved tinyint
 )
 SQL SECURITY DEFINER
 MODIFIES SQL DATA
 BEGIN
-    SELECT CONCAT('[', GROUP_CONCAT('[', r.id, ',', r.attempts + 1, ',-32768,"1000-01-01"]' ORDER BY r.id), ']')
-    INTO p_items
-    FROM (
-        SELECT id, attempts
-        FROM mq_ready FORCE INDEX (PRIMARY)
-        WHERE type = p_type AND priority = -32768 AND run_at = '1000-01-01' AND id > p_after AND id <= p_until
-        ORDER BY id
-        LIMIT p_size
-        FOR UPDATE SKIP LOCKED
-    ) AS r;
+    -- As in lock_ready.
+    DECLARE c_stride bigint DEFAULT 1000;
+    DECLARE v_mark bigint DEFAULT IF(JSON_EXTRACT(p_places, '$[0][0]') = -32768, JSON_EXTRACT(p_places, '$[0][2]'), NULL);
+    DECLARE v_from bigint DEFAULT COALESCE(v_mark, -9223372036854775807) - 1;
+    DECLARE v_until, v_low bigint DEFAULT 9223372036854775807;
+    DECLARE v_left int DEFAULT p_size;
+    DECLARE v_start bigint DEFAULT GREATEST(p_after, v_from);
+    DECLARE v_round, v_count int DEFAULT 0;
+    DECLARE v_first bigint;
+    DECLARE v_found longtext CHARACTER SET utf8mb4;
+    SET p_items = NULL, p_low = '[]', p_front_moved = 0;
+    WHILE v_left > 0 AND v_round < 2 DO
+        SELECT GROUP_CONCAT('[', r.id, ',', r.attempts + 1, ',-32768,"1000-01-01"]' ORDER BY r.id), COUNT(*), MIN(r.id)
+        INTO v_found, v_count, v_first
+        FROM (
+            SELECT id, attempts
+            FROM mq_ready FORCE INDEX (PRIMARY)
+            WHERE type = p_type AND priority = -32768 AND lane = '' AND run_at = '1000-01-01' AND id > v_start AND id <= v_until
+            ORDER BY id
+            LIMIT v_left
+            FOR UPDATE SKIP LOCKED
+        ) AS r;
+        SET p_items = NULLIF(CONCAT_WS(',', p_items, v_found), ''), v_left = v_left - v_count, v_round = v_round + 1,
+            v_low = LEAST(v_low, COALESCE(v_first, v_low));
+        IF v_left > 0 AND v_round = 1 THEN
+            SET v_start = v_from, v_until = p_after;
+        ELSEIF v_round = 2 THEN
+            IF p_items IS NULL THEN
+                -- No message is ready: those that are sent from now on have higher ids.
+                SELECT COALESCE(MAX(id), 0) INTO v_low FROM mq_message;
+            END IF;
+            SET p_low = CONCAT('[[-32768,"1000-01-01",', v_low, ']]'),
+                p_front_moved = v_mark IS NOT NULL AND v_low NOT BETWEEN v_mark AND v_mark + c_stride;
+        END IF;
+    END WHILE;
+    SET p_items = CONCAT('[', p_items, ']');
     IF p_items IS NOT NULL THEN
-        DELETE r
-        FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
-        STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-            ON r.type = p_type AND r.priority = -32768 AND r.run_at = '1000-01-01' AND r.id = j.id;
+        CALL imq_delete_ready(p_type, p_items);
     END IF;
 END//
 

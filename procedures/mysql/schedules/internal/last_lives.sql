@@ -26,12 +26,15 @@ BEGIN
     LEFT JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
         ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
     LEFT JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-        ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
+        ON r.type = m.type AND r.priority = m.priority AND r.lane = '' AND r.run_at = m.run_at AND r.id = m.id
     LEFT JOIN mq_ready AS o FORCE INDEX (PRIMARY)
-        ON o.type = m.type AND o.priority = -32768 AND o.run_at = '1000-01-01' AND o.id = m.id
+        ON o.type = m.type AND o.priority = -32768 AND o.lane = '' AND o.run_at = '1000-01-01' AND o.id = m.id
+    -- Its lane in a fair queue.
+    LEFT JOIN mq_ready AS f FORCE INDEX (PRIMARY)
+        ON f.type = m.type AND f.priority = m.priority AND f.lane = COALESCE(m.group_key, '') AND f.run_at = '1000-01-01' AND f.id = m.id
     -- A message without any of these rows is active.
     WHERE e.id IS NULL AND (NOT p_overlap OR d.id IS NOT NULL OR g.id IS NOT NULL
-        OR NOT m.grouped AND (r.id IS NOT NULL OR o.id IS NOT NULL));
+        OR NOT m.grouped AND COALESCE(r.id, o.id, f.id) IS NOT NULL);
 END//
 
 DELIMITER ;

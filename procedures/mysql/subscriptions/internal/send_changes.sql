@@ -23,7 +23,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_type, v_last, v_topic, v_source varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_grouped, v_ring, v_topics tinyint;
+    DECLARE v_grouped, v_ring, v_fair, v_topics tinyint;
     DECLARE v_part tinyint DEFAULT 1;
     DECLARE v_body longtext CHARACTER SET utf8mb4 DEFAULT CONCAT('{"table":', JSON_QUOTE(p_label), ',"action":"', p_action,
         '","key":', p_key, IF(COALESCE(CAST(p_old_key AS binary) = CAST(p_key AS binary), 1), '',
@@ -41,9 +41,8 @@ BEGIN
     SET v_topics = LENGTH(v_type) = 0;
     WHILE v_type IS NOT NULL DO
         IF LENGTH(v_type) > 0 THEN
-            SELECT COALESCE(q.grouped, d.grouped),
-                (SELECT MIN(r.type) FROM mq_ring AS r FORCE INDEX (ring_newest) WHERE r.type = v_type) IS NOT NULL
-            INTO v_grouped, v_ring
+            SELECT COALESCE(q.grouped, d.grouped), COALESCE(q.ring, d.ring), COALESCE(q.fair, d.fair)
+            INTO v_grouped, v_ring, v_fair
             FROM mq_queue AS d LEFT JOIN mq_queue AS q ON q.type = v_type
             WHERE d.type = '';
             INSERT INTO mq_message (run_at, created_at, priority, type, body, headers, source)
@@ -52,7 +51,7 @@ BEGIN
                 INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (v_type, '', LAST_INSERT_ID(), 0);
             END IF;
             INSERT INTO mq_ready (type, priority, run_at, id, attempts)
-            VALUES (v_type, IF(v_ring, -32768, 0), IF(v_ring, '1000-01-01', v_now), LAST_INSERT_ID(), 0);
+            VALUES (v_type, IF(v_ring, -32768, 0), IF(v_ring OR v_fair AND NOT v_grouped, '1000-01-01', v_now), LAST_INSERT_ID(), 0);
         END IF;
 
         IF v_part = 1 AND CAST(v_type AS binary) = CAST(v_last AS binary) THEN

@@ -9,8 +9,11 @@ AS $$
 DECLARE
     v_queue mq.queue;
 BEGIN
-    SELECT * INTO v_queue FROM mq.queue WHERE type = ANY (ARRAY[p_type, '']) ORDER BY type DESC LIMIT 1;
-    v_queue.type := p_type;
+    SELECT * INTO v_queue FROM mq.queue WHERE type = p_type;
+    IF NOT FOUND THEN
+        SELECT * INTO v_queue FROM mq.queue WHERE type = '';
+        v_queue.type := p_type;
+    END IF;
     RETURN v_queue;
 END
 $$;

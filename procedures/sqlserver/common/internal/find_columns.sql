@@ -9,7 +9,6 @@ CREATE OR ALTER PROCEDURE mq_internal.find_columns
     @columns nvarchar(4000) OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @detail nvarchar(2000), @count int, @n int = 1, @quoted nvarchar(max);
     DECLARE @named TABLE (n int NOT NULL, name nvarchar(400), quoted nvarchar(300), column_id int);
     INSERT INTO @named (n, name, quoted, column_id)

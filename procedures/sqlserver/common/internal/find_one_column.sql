@@ -9,7 +9,6 @@ CREATE OR ALTER PROCEDURE mq_internal.find_one_column
     @column nvarchar(300) OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @columns nvarchar(4000);
     EXEC mq_internal.find_columns @argument, @object_id, @name, @columns OUTPUT;
     IF (SELECT COUNT(*) FROM mq_internal.split_names(@name, N',')) <> 1

@@ -14,7 +14,6 @@ CREATE OR ALTER PROCEDURE mq_internal.find_table
     @label nvarchar(300) OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @parts int, @first nvarchar(400), @second nvarchar(400), @kind varchar(2), @why nvarchar(200);
     DECLARE @detail nvarchar(2000);
     SELECT @parts = MAX(n), @first = MAX(CASE n WHEN 1 THEN name ELSE N'' END), @second = MAX(CASE n WHEN 2 THEN name ELSE N'' END)

@@ -8,7 +8,6 @@ CREATE OR ALTER PROCEDURE mq_internal.highest_number
     @highest bigint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @quoted nvarchar(600), @name nvarchar(300), @statement nvarchar(max);
     DECLARE @pieces mq.pieces;
     -- Names from the catalog, because they become part of a statement.

@@ -9,7 +9,6 @@ CREATE OR ALTER PROCEDURE mq_internal.raise_error
     @value nvarchar(2000) = NULL
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @number int = CASE @name
         WHEN 'wrong_isolation' THEN 50001
         WHEN 'invalid_argument' THEN 50002

@@ -8,7 +8,6 @@ CREATE OR ALTER PROCEDURE mq_internal.require_failures
     @bad_error int
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @detail nvarchar(2000);
     IF @bad <= COALESCE(@bad_error, @bad)
         SET @detail = CONCAT(N'failures: line ', @bad,

@@ -8,7 +8,6 @@ CREATE OR ALTER PROCEDURE mq_internal.require_key
     @key uniqueidentifier OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     IF @batch_key IS NULL
         EXEC mq_internal.raise_error 'invalid_argument', N'batch_key: must not be NULL';
     -- Check the length first: the conversion ignores text after the key.

@@ -12,7 +12,6 @@ CREATE OR ALTER PROCEDURE mq_internal.require_name
     @optional bit
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @detail nvarchar(2000);
     IF @value IS NULL AND @optional = 1
         RETURN;

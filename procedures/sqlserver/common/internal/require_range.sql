@@ -9,7 +9,6 @@ CREATE OR ALTER PROCEDURE mq_internal.require_range
     @high bigint
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @detail nvarchar(2000), @most varchar(40), @last varchar(40) = '';
     IF @value NOT BETWEEN @low AND @high
     BEGIN

@@ -9,7 +9,6 @@ CREATE OR ALTER PROCEDURE mq_internal.wait_for_lock
     @second nvarchar(400)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @resource nvarchar(255) = mq_internal.lock_name(@kind, @first, @second), @got int, @longest int = @@LOCK_TIMEOUT;
     EXEC @got = sp_getapplock @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = @longest;
     -- As the victim of a deadlock, the wait ends without the lock and without an error. No procedure can raise 1205.

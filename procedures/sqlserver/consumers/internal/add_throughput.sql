@@ -15,7 +15,6 @@ CREATE OR ALTER PROCEDURE mq_internal.add_throughput
     @busy_ms bigint
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @base datetime2(7) = '2000-01-01', @minute datetime2(7), @now datetime2(7) = SYSUTCDATETIME();
     SET @minute = DATEADD(MINUTE, DATEDIFF(MINUTE, @base, @at), @base);
     -- Through the index, whose entry stays locked: forget_reports skips a locked entry, but would wait for a locked row.

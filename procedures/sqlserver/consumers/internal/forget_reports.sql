@@ -6,7 +6,6 @@ CREATE OR ALTER PROCEDURE mq_internal.forget_reports
     @now datetime2(7)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @step int = 1000, @hour_ago datetime2(7) = DATEADD(HOUR, -1, @now), @day_ago datetime2(7) = DATEADD(HOUR, -24, @now);
     DECLARE @old TABLE (
         minute datetime2(7), type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,

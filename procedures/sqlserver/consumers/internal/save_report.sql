@@ -18,7 +18,6 @@ CREATE OR ALTER PROCEDURE mq_internal.save_report
     @next_seconds bigint
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     -- The newest dead letters may not be committed yet: the next report counts them. The last report has no margin,
     -- because all work is done by then.
     DECLARE @margin int = CASE @next_seconds WHEN 0 THEN 0 ELSE 2 END;

@@ -15,7 +15,6 @@ CREATE OR ALTER PROCEDURE mq_internal.find_feed
     @hint nvarchar(300) OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @schema nvarchar(128), @name nvarchar(128), @lost nvarchar(400), @detail nvarchar(2000);
     DECLARE @pieces mq.pieces;
     EXEC mq_internal.use_feed @feed, @change;

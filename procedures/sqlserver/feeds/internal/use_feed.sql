@@ -8,7 +8,6 @@ CREATE OR ALTER PROCEDURE mq_internal.use_feed
     @change bit
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @quoted nvarchar(600), @detail nvarchar(2000);
     SELECT @quoted = CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name)) FROM mq.feed WHERE name = @feed;
     IF @quoted IS NULL

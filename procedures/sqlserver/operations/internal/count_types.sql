@@ -22,9 +22,9 @@ BEGIN
     BEGIN
         IF @table = 'ready'
             INSERT INTO @counts (type, size, past, ahead, oldest)
-            -- In a round-robin queue the position in mq.ready is not a time.
+            -- In a ring and in a fair queue the place in mq.ready is not a time.
             SELECT r.type, COUNT(*), COUNT(*), 0, MIN(COALESCE(m.run_at, r.run_at))
-            FROM (SELECT TOP (@part) type, run_at, id FROM mq.ready WHERE type > @from ORDER BY type, priority, run_at, id) AS r
+            FROM (SELECT TOP (@part) type, run_at, id FROM mq.ready WHERE type > @from ORDER BY type, priority, lane, run_at, id) AS r
             LEFT JOIN mq.message AS m ON m.id = r.id AND r.run_at = '0001-01-01'
             GROUP BY r.type
             OPTION (FORCE ORDER, LOOP JOIN, ORDER GROUP, KEEPFIXED PLAN);

@@ -11,17 +11,19 @@ CREATE OR ALTER PROCEDURE mq_internal.erase
     @count bigint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @grouped bit, @ring bit = mq_internal.is_ring(@type);
+    DECLARE @grouped bit;
     DECLARE @gone mq.items, @from_groups mq.items;
     DECLARE @out TABLE (id bigint NOT NULL, attempts smallint NOT NULL);
-    DECLARE @place TABLE (id bigint NOT NULL PRIMARY KEY, priority smallint NOT NULL, run_at datetime2(7) NOT NULL);
-    DECLARE @places mq.places, @round int = 0;
+    DECLARE @place TABLE (
+        id bigint NOT NULL PRIMARY KEY, priority smallint NOT NULL, run_at datetime2(7) NOT NULL,
+        group_key nvarchar(400) COLLATE Latin1_General_100_BIN2
+    );
+    DECLARE @places mq.places;
     SELECT @grouped = grouped FROM mq_internal.policy(@type);
     -- Lock the messages before deleting any of their rows: a claim that no longer finds one in mq.grouped then knows that
     -- it was not sent late.
-    INSERT INTO @place (id, priority, run_at)
-    SELECT m.id, m.priority, m.run_at
+    INSERT INTO @place (id, priority, run_at, group_key)
+    SELECT m.id, m.priority, m.run_at, m.group_key
     FROM @items AS i
     INNER JOIN mq.message AS m WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = i.id
     WHERE m.type = @type
@@ -53,35 +55,26 @@ BEGIN
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             INSERT INTO @out (id, attempts) SELECT id, attempts FROM @from_groups;
             -- Only the tickets of messages that are already deleted.
-            INSERT INTO @places (priority, run_at, id)
-            SELECT p.priority, p.run_at, p.id
+            INSERT INTO @places (priority, lane, run_at, id)
+            SELECT k.priority, k.lane, k.run_at, p.id
             FROM @from_groups AS g
-            INNER JOIN @place AS p ON p.id = g.id;
+            INNER JOIN @place AS p ON p.id = g.id
+            CROSS APPLY mq_internal.places(p.priority, p.group_key, p.run_at) AS k;
             EXEC mq_internal.drop_tickets @type, @places;
         END
         ELSE
-            INSERT INTO @places (priority, run_at, id) SELECT priority, run_at, id FROM @place;
-        WHILE @grouped = 0 AND @round < 2
-        BEGIN
             DELETE r
             OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
             FROM (
-                SELECT k.type, k.priority, k.run_at, k.id
-                FROM @places AS p
+                SELECT k.type, k.priority, k.lane, k.run_at, k.id
+                FROM @place AS p
+                CROSS APPLY mq_internal.places(p.priority, p.group_key, p.run_at) AS w
                 INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                    ON k.type = @type AND k.priority = p.priority AND k.run_at = p.run_at AND k.id = p.id
+                    ON k.type = @type AND k.priority = w.priority AND k.lane = w.lane AND k.run_at = w.run_at AND k.id = p.id
             ) AS f
             INNER JOIN mq.ready AS r WITH (ROWLOCK)
-                ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+                ON r.type = f.type AND r.priority = f.priority AND r.lane = f.lane AND r.run_at = f.run_at AND r.id = f.id
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-            IF @ring = 0 AND (SELECT COUNT(*) FROM @out) >= (SELECT COUNT(*) FROM @place)
-                BREAK;
-            -- In a round-robin queue some messages are still at their ordinary positions and the others here. A message
-            -- is also here if its sender saw the first round-robin claim, which then rolled back.
-            SET @round = @round + 1;
-            DELETE FROM @places;
-            INSERT INTO @places (priority, run_at, id) SELECT -32768, '0001-01-01', id FROM @place;
-        END;
     END;
     IF @states LIKE '%E%'
         DELETE e

@@ -11,7 +11,6 @@ CREATE OR ALTER PROCEDURE mq_internal.erase_archived
     @count bigint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @step int = 1000, @top int, @took int = 1;
     DECLARE @found TABLE (completed_at datetime2(7) NOT NULL, id bigint NOT NULL, PRIMARY KEY (completed_at, id));
     SET @count = 0;

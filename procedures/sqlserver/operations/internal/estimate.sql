@@ -26,9 +26,9 @@ BEGIN
             SET @priority = @next;
             SELECT @from = MIN(e.id), @to = MAX(e.id)
             FROM (
-                SELECT a.id FROM (SELECT TOP (@ends) id FROM mq.ready WHERE type = @type AND priority = @priority ORDER BY run_at, id) AS a
+                SELECT a.id FROM (SELECT TOP (@ends) id FROM mq.ready WHERE type = @type AND priority = @priority ORDER BY lane, run_at, id) AS a
                 UNION ALL
-                SELECT b.id FROM (SELECT TOP (@ends) id FROM mq.ready WHERE type = @type AND priority = @priority ORDER BY run_at DESC, id DESC) AS b
+                SELECT b.id FROM (SELECT TOP (@ends) id FROM mq.ready WHERE type = @type AND priority = @priority ORDER BY lane DESC, run_at DESC, id DESC) AS b
             ) AS e;
             SELECT @low = CASE WHEN @from < @low THEN @from ELSE @low END, @high = CASE WHEN @to > @high THEN @to ELSE @high END;
         END;

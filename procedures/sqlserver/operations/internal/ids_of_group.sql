@@ -16,7 +16,7 @@ BEGIN
         SELECT m.id
         FROM (
             -- In a queue with groups these rows are tickets.
-            SELECT r.id FROM (SELECT TOP (@cap) id FROM mq.ready WHERE type = @type ORDER BY priority, run_at, id) AS r
+            SELECT r.id FROM (SELECT TOP (@cap) id FROM mq.ready WHERE type = @type ORDER BY priority, lane, run_at, id) AS r
             UNION ALL
             SELECT d.id FROM (SELECT TOP (@cap) id FROM mq.delayed WHERE type = @type ORDER BY run_at, id) AS d
             UNION ALL

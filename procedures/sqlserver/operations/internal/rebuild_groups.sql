@@ -5,7 +5,6 @@ CREATE OR ALTER PROCEDURE mq_internal.rebuild_groups
     @type nvarchar(400)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @step int = 1000, @took int = 1, @group_key nvarchar(400), @last bigint;
     DECLARE @heads mq.items;
     DECLARE @first TABLE (group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, id bigint);

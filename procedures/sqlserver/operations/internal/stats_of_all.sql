@@ -6,7 +6,6 @@ CREATE OR ALTER PROCEDURE mq_internal.stats_of_all
     @now datetime2(7)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @cap int = 10000, @grouped tinyint, @paused tinyint;
     -- Instead of NULL: an aggregate over a NULL sends a warning.
     DECLARE @never datetime2(7) = '9999-12-31';

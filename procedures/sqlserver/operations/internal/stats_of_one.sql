@@ -7,7 +7,6 @@ CREATE OR ALTER PROCEDURE mq_internal.stats_of_one
     @now datetime2(7)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @cap int = 10000, @grouped bit, @paused bit, @oldest datetime2(7), @due_oldest datetime2(7);
     DECLARE @ready bigint, @due bigint, @delayed bigint, @active bigint, @expired bigint, @dead bigint;
     -- Not from mq_internal.policy, which reads committed rows and would wait for an open set_queue.
@@ -18,9 +17,9 @@ BEGIN
         LEFT JOIN mq.message AS m ON m.id = g.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     ELSE
-        -- In a round-robin queue the position in mq.ready is not a time.
+        -- In a ring and in a fair queue the place in mq.ready is not a time.
         SELECT @ready = COUNT(*), @oldest = MIN(COALESCE(m.run_at, r.run_at))
-        FROM (SELECT TOP (@cap + 1) run_at, id FROM mq.ready WHERE type = @type ORDER BY priority, run_at, id) AS r
+        FROM (SELECT TOP (@cap + 1) run_at, id FROM mq.ready WHERE type = @type ORDER BY priority, lane, run_at, id) AS r
         LEFT JOIN mq.message AS m ON m.id = r.id AND r.run_at = '0001-01-01'
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     SELECT @due = COUNT(*), @due_oldest = MIN(d.run_at)

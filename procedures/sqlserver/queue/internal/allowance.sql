@@ -14,7 +14,6 @@ CREATE OR ALTER PROCEDURE mq_internal.allowance
     @allowed int OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     -- The maximum number of expired claims to rescue.
     DECLARE @rescue int = 20;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_active int, @rate int, @seconds int, @tokens int, @rescued bigint = 0;

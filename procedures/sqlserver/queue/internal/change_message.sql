@@ -21,24 +21,27 @@ CREATE OR ALTER PROCEDURE mq_internal.change_message
     @changed smallint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     -- For this call only: senders use any isolation level, and READPAST is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @replace bit = CASE @on_conflict WHEN N'replace' THEN 1 ELSE 0 END, @grouped bit, @ring bit = mq_internal.is_ring(@type);
+    DECLARE @replace bit = CASE @on_conflict WHEN N'replace' THEN 1 ELSE 0 END, @grouped bit, @ring bit, @fair bit;
     DECLARE @group_key nvarchar(400), @old_priority smallint, @old_run_at datetime2(7), @attempts smallint, @error nvarchar(max);
     DECLARE @items mq.items;
-    SELECT @grouped = grouped FROM mq_internal.policy(@type);
+    SELECT @grouped = grouped, @ring = ring, @fair = fair FROM mq_internal.policy(@type);
     SET @changed = 0;
     IF EXISTS (
         SELECT *
         FROM mq.message AS m WITH (READUNCOMMITTED)
         LEFT JOIN mq.delayed AS d WITH (READUNCOMMITTED) ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
         LEFT JOIN mq.grouped AS g WITH (READUNCOMMITTED) ON g.id = m.id
-        LEFT JOIN mq.ready AS r WITH (READUNCOMMITTED)
-            ON r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
-        LEFT JOIN mq.ready AS o WITH (READUNCOMMITTED)
-            ON o.type = m.type AND o.priority = -32768 AND o.run_at = '0001-01-01' AND o.id = m.id
-        WHERE m.id = @id AND COALESCE(d.id, g.id, r.id, o.id) IS NOT NULL
+        WHERE m.id = @id AND (
+            COALESCE(d.id, g.id) IS NOT NULL
+            OR EXISTS (
+                SELECT *
+                FROM mq_internal.places(m.priority, m.group_key, m.run_at) AS p
+                INNER JOIN mq.ready AS r WITH (READUNCOMMITTED)
+                    ON r.type = m.type AND r.priority = p.priority AND r.lane = p.lane AND r.run_at = p.run_at AND r.id = m.id
+            )
+        )
     )
         SELECT @group_key = COALESCE(group_key, N''), @old_priority = priority, @old_run_at = run_at
         FROM mq.message WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
@@ -48,7 +51,7 @@ BEGIN
     -- While the message is locked, no other session writes its error.
     IF @replace = 0
         SELECT @error = error FROM mq.delayed WITH (READUNCOMMITTED) WHERE type = @type AND run_at = @old_run_at AND id = @id;
-    EXEC mq_internal.leave_place @type, @id, @old_priority, @old_run_at, @grouped, @attempts OUTPUT;
+    EXEC mq_internal.leave_place @type, @id, @old_priority, @group_key, @old_run_at, @grouped, @attempts OUTPUT;
     IF @attempts IS NULL
         RETURN;
 
@@ -73,11 +76,9 @@ BEGIN
         INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@type, @group_key, @id, @attempts);
     ELSE
     BEGIN
-        INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-        VALUES (@type, CASE @ring WHEN 1 THEN -32768 ELSE @priority END, CASE @ring WHEN 1 THEN '0001-01-01' ELSE @run_at END, @id,
-            @attempts);
-        EXEC mq_internal.lower_ring @type, @id;
-        IF @run_at < @now
+        INSERT INTO mq.ready (type, priority, lane, run_at, id, attempts)
+        SELECT @type, priority, lane, run_at, @id, @attempts FROM mq_internal.place(@ring, @fair, @grouped, @priority, @group_key, @run_at);
+        IF @run_at < @now OR @ring = 1
             EXEC mq_internal.lower_mark @type;
     END;
     IF @grouped = 1

@@ -10,7 +10,6 @@ CREATE OR ALTER PROCEDURE mq_internal.claim
     @lease_seconds int
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @paused bit, @limited bit, @counted bit, @in_groups bit, @count int = 0, @batch_key uniqueidentifier = NEWID();
     SELECT @paused = paused, @lease_seconds = COALESCE(@lease_seconds, lease_seconds),
         @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END, @counted = CASE WHEN max_active > 0 THEN 1 ELSE 0 END,

@@ -8,7 +8,6 @@ CREATE OR ALTER PROCEDURE mq_internal.clean_buckets
     @type nvarchar(400)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @most int = 100;
     -- Seconds. Claims that began with the old limits have committed by then.
     DECLARE @mend int = 10;

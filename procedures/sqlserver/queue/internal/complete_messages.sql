@@ -10,7 +10,6 @@ CREATE OR ALTER PROCEDURE mq_internal.complete_messages
     @count bigint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @step int = 1000, @took int = 1;
     DECLARE @ordered bit, @grouped bit, @on_complete varchar(7);
     DECLARE @done mq.items;

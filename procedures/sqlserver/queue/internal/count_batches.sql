@@ -9,7 +9,6 @@ CREATE OR ALTER PROCEDURE mq_internal.count_batches
     @count int OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @n int = 0, @last int, @key uniqueidentifier, @counted bit;
     DECLARE @found TABLE (n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, batch_key uniqueidentifier NOT NULL);
     SET @count = 0;

@@ -5,7 +5,6 @@ CREATE OR ALTER PROCEDURE mq_internal.delete_messages
     @items mq.items READONLY
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @gone TABLE (id bigint NOT NULL PRIMARY KEY, dedup_key nvarchar(400));
     DELETE m
     OUTPUT deleted.id, deleted.dedup_key INTO @gone (id, dedup_key)

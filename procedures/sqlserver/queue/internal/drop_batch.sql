@@ -9,7 +9,6 @@ CREATE OR ALTER PROCEDURE mq_internal.drop_batch
     @lease_seconds int OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @counted bit, @in_groups bit;
     SET @type = NULL;
     SELECT @type = type, @reader = reader, @lease_seconds = lease_seconds, @counted = counted, @in_groups = in_groups

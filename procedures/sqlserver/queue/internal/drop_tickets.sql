@@ -7,16 +7,15 @@ CREATE OR ALTER PROCEDURE mq_internal.drop_tickets
     @tickets mq.places READONLY
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DELETE r
     FROM (
-        SELECT k.type, k.priority, k.run_at, k.id
+        SELECT k.type, k.priority, k.lane, k.run_at, k.id
         FROM @tickets AS t
         INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-            ON k.type = @type AND k.priority = t.priority AND k.run_at = t.run_at AND k.id = t.id
+            ON k.type = @type AND k.priority = t.priority AND k.lane = t.lane AND k.run_at = t.run_at AND k.id = t.id
     ) AS f
     INNER JOIN mq.ready AS r WITH (ROWLOCK)
-        ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+        ON r.type = f.type AND r.priority = f.priority AND r.lane = f.lane AND r.run_at = f.run_at AND r.id = f.id
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
 GO

@@ -10,7 +10,6 @@ CREATE OR ALTER PROCEDURE mq_internal.fail_messages
     @dead bigint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @backoff int, @backoff_max int, @ordered bit, @grouped bit;
     DECLARE @gone mq.items, @all mq.items;
     DECLARE @delay TABLE (id bigint NOT NULL PRIMARY KEY, milliseconds bigint NOT NULL);

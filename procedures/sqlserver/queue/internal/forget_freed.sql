@@ -9,7 +9,6 @@ CREATE OR ALTER PROCEDURE mq_internal.forget_freed
     @changed bit OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @step int = 1000, @took int = 1;
     DECLARE @freed mq.items;
     SET @changed = 0;

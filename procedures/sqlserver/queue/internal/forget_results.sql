@@ -5,7 +5,6 @@ CREATE OR ALTER PROCEDURE mq_internal.forget_results
     @items mq.items READONLY
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DELETE k
     FROM @items AS i
     INNER JOIN mq.result AS k WITH (ROWLOCK) ON k.id = i.id

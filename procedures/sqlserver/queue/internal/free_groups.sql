@@ -13,7 +13,6 @@ CREATE OR ALTER PROCEDURE mq_internal.free_groups
     @items mq.items READONLY
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @id bigint = -9223372036854775808, @group_key nvarchar(400);
     DECLARE @heads mq.items;
     -- Read without a lock: only this session deletes these rows.

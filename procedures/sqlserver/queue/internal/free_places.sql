@@ -10,7 +10,6 @@ CREATE OR ALTER PROCEDURE mq_internal.free_places
     @in_groups bit
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @step int = 1000, @took int = 1, @last bigint = -9223372036854775808;
     DECLARE @items mq.items;
     IF @counted = 1

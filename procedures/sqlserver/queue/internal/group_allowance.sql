@@ -19,7 +19,6 @@ CREATE OR ALTER PROCEDURE mq_internal.group_allowance
     @changed bit OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @now datetime2(6) = SYSUTCDATETIME(), @tokens int, @room int;
     SELECT @put_off = 0, @changed = 0, @full_at = NULL;
     IF @ordered = 0

@@ -11,7 +11,6 @@ CREATE OR ALTER PROCEDURE mq_internal.hold
     @in_groups bit
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @now datetime2(7) = SYSUTCDATETIME();
     DECLARE @until datetime2(7) = DATEADD(SECOND, @lease_seconds, @now);
     INSERT INTO mq.batch (batch_key, claimed_at, lease_until, lease_seconds, counted, in_groups, type, reader)

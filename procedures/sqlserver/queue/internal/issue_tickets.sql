@@ -23,13 +23,13 @@ CREATE OR ALTER PROCEDURE mq_internal.issue_tickets
     @hidden bit
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @n int = 0, @group_key nvarchar(400), @resource nvarchar(255);
     DECLARE @look bigint, @first bigint, @gone bigint, @free bigint;
     DECLARE @last bigint = 9223372036854775807;
-    DECLARE @id bigint, @priority smallint, @run_at datetime2(7), @attempts smallint, @there bigint;
+    DECLARE @id bigint, @priority smallint, @lane nvarchar(37), @run_at datetime2(7), @attempts smallint, @there bigint, @fair bit;
     DECLARE @groups TABLE (n int NOT NULL PRIMARY KEY, group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL);
     DECLARE @wanted TABLE (id bigint NOT NULL PRIMARY KEY);
+    SELECT @fair = fair FROM mq_internal.policy(@type);
     INSERT INTO @groups (n, group_key)
     SELECT ROW_NUMBER() OVER (ORDER BY k.group_key), k.group_key
     FROM (
@@ -46,6 +46,7 @@ BEGIN
         BEGIN
             SELECT @group_key = group_key FROM @groups WHERE n = @n;
             SET @resource = mq_internal.lock_name('group', @type, @group_key);
+            SELECT @lane = lane FROM mq_internal.place(0, @fair, 1, 0, @group_key, NULL);
             DELETE FROM @wanted;
             SELECT @first = NULL, @gone = NULL, @free = NULL;
             SELECT TOP (1) @first = id
@@ -88,17 +89,17 @@ BEGIN
                     BEGIN
                         SELECT @there = id
                         FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                        WHERE type = @type AND priority = @priority AND run_at = @run_at AND id = @id;
+                        WHERE type = @type AND priority = @priority AND lane = @lane AND run_at = @run_at AND id = @id;
                         IF @there IS NULL
                         BEGIN
                             SELECT @attempts = attempts FROM mq.grouped WITH (READUNCOMMITTED) WHERE id = @id;
                             -- 1 microsecond to 1 millisecond, in steps of 100 nanoseconds.
                             SET @run_at = DATEADD(NANOSECOND, 1000 + 100 * ABS(CHECKSUM(NEWID()) % 9990), @run_at);
-                            INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-                            SELECT @type, @priority, @run_at, @id, @attempts
+                            INSERT INTO mq.ready (type, priority, lane, run_at, id, attempts)
+                            SELECT @type, @priority, @lane, @run_at, @id, @attempts
                             WHERE NOT EXISTS (
                                 SELECT * FROM mq.ready AS r WITH (READUNCOMMITTED)
-                                WHERE r.type = @type AND r.priority = @priority AND r.run_at = @run_at AND r.id = @id
+                                WHERE r.type = @type AND r.priority = @priority AND r.lane = @lane AND r.run_at = @run_at AND r.id = @id
                             );
                         END;
                     END;

@@ -9,7 +9,6 @@ CREATE OR ALTER PROCEDURE mq_internal.join_group
     @late mq.items READONLY
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     INSERT INTO mq.grouped (type, group_key, id, attempts)
     SELECT m.type, COALESCE(m.group_key, N''), m.id, i.attempts
     FROM @late AS i

@@ -10,7 +10,6 @@ CREATE OR ALTER PROCEDURE mq_internal.leave_batch
     @reader nvarchar(400) OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @locked nvarchar(400), @counted bit, @in_groups bit;
     SELECT @type = NULL, @attempt = NULL;
     SELECT @locked = type, @reader = reader, @counted = counted, @in_groups = in_groups

@@ -1,5 +1,5 @@
 -- leave_place: remove a message of state N from mq.ready or mq.delayed.
--- Arguments:   @type, @id, @priority and @run_at (the message's own), @grouped (the policy)
+-- Arguments:   @type, @id, @priority, @group_key and @run_at (the message's own), @grouped (the policy)
 -- Returns:     @attempts (so far; NULL: another transaction is claiming the message)
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits
 
@@ -7,13 +7,14 @@ CREATE OR ALTER PROCEDURE mq_internal.leave_place
     @type nvarchar(400),
     @id bigint,
     @priority smallint,
+    @group_key nvarchar(400),
     @run_at datetime2(7),
     @grouped bit,
     @attempts smallint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @places mq.places;
+    DECLARE @out TABLE (id bigint NOT NULL, attempts smallint NOT NULL);
     SET @attempts = NULL;
     -- The delayed table first: a claim may be promoting the message.
     SELECT @attempts = attempts
@@ -27,24 +28,24 @@ BEGIN
         IF @attempts IS NULL
             RETURN;
         DELETE FROM mq.grouped WHERE id = @id;
-        INSERT INTO @places (priority, run_at, id) VALUES (@priority, @run_at, @id);
+        INSERT INTO @places (priority, lane, run_at, id)
+        SELECT priority, lane, run_at, @id FROM mq_internal.places(@priority, @group_key, @run_at);
         EXEC mq_internal.drop_tickets @type, @places;
     END
     ELSE
     BEGIN
-        SELECT @attempts = attempts
-        FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-        WHERE type = @type AND priority = @priority AND run_at = @run_at AND id = @id;
-        IF @attempts IS NULL
-        BEGIN
-            -- The position of all messages of a ring, and of messages whose sender saw a ring that was rolled back.
-            SELECT @priority = -32768, @run_at = '0001-01-01';
-            SELECT @attempts = attempts
-            FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-            WHERE type = @type AND priority = @priority AND run_at = @run_at AND id = @id;
-        END;
-        IF @attempts IS NOT NULL
-            DELETE FROM mq.ready WHERE type = @type AND priority = @priority AND run_at = @run_at AND id = @id;
+        DELETE r
+        OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
+        FROM (
+            SELECT k.type, k.priority, k.lane, k.run_at, k.id
+            FROM mq_internal.places(@priority, @group_key, @run_at) AS p
+            INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                ON k.type = @type AND k.priority = p.priority AND k.lane = p.lane AND k.run_at = p.run_at AND k.id = @id
+        ) AS f
+        INNER JOIN mq.ready AS r WITH (ROWLOCK)
+            ON r.type = f.type AND r.priority = f.priority AND r.lane = f.lane AND r.run_at = f.run_at AND r.id = f.id
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+        SELECT @attempts = MAX(attempts) FROM @out;
     END;
 END;
 GO

@@ -4,7 +4,6 @@ CREATE OR ALTER PROCEDURE mq_internal.lower_mark
     @type nvarchar(400)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     -- For this call only: senders use any isolation level, and READPAST is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @n bigint;

@@ -5,7 +5,6 @@
 CREATE OR ALTER PROCEDURE mq_internal.no_messages
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     SELECT id, type, body, headers, CAST(priority AS int) AS priority, group_key, dedup_key, CAST(NULL AS int) AS attempt,
         created_at, source, CAST(NULL AS uniqueidentifier) AS batch_key, CAST(NULL AS datetime2(7)) AS lease_until
     FROM mq.message

@@ -1,15 +1,13 @@
 -- place_ready: insert messages into mq.ready at the position where they were sent. The caller lowers the mark.
--- Arguments:   @type, @items (at most 1,000), @grouped (the policy), @ring (1: the type is a ring)
+-- Arguments:   @type, @items (at most 1,000)
 
 CREATE OR ALTER PROCEDURE mq_internal.place_ready
     @type nvarchar(400),
-    @items mq.items READONLY,
-    @grouped bit,
-    @ring bit
+    @items mq.items READONLY
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @lowest bigint;
+    DECLARE @grouped bit, @ring bit, @fair bit;
+    SELECT @grouped = grouped, @ring = ring, @fair = fair FROM mq_internal.policy(@type);
     UPDATE m
     SET run_at = m.sent_run_at
     FROM @items AS i
@@ -28,29 +26,15 @@ BEGIN
         FROM @items AS i
         INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id AND l.blocks = 1
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-        -- Another claim may be dropping an old ticket: the new one gets the current time as its position.
-        INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-        SELECT @type, m.priority, CASE WHEN r.id IS NULL THEN m.run_at ELSE SYSUTCDATETIME() END, m.id, i.attempts
-        FROM @items AS i
-        INNER JOIN mq.message AS m ON m.id = i.id
-        LEFT JOIN mq.ready AS r WITH (READUNCOMMITTED)
-            ON r.type = @type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
-        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-    END
-    ELSE
-    BEGIN
-        INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-        SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE m.priority END,
-            CASE @ring WHEN 1 THEN '0001-01-01' ELSE m.run_at END, m.id,
-            i.attempts
-        FROM @items AS i
-        INNER JOIN mq.message AS m ON m.id = i.id
-        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-        IF @ring = 1
-        BEGIN
-            SELECT @lowest = MIN(id) FROM @items;
-            EXEC mq_internal.lower_ring @type, @lowest;
-        END;
     END;
+    -- A ticket at this place may be one that another claim is dropping: the new one gets the current time.
+    INSERT INTO mq.ready (type, priority, lane, run_at, id, attempts)
+    SELECT @type, p.priority, p.lane, CASE WHEN r.id IS NULL THEN p.run_at ELSE SYSUTCDATETIME() END, m.id, i.attempts
+    FROM @items AS i
+    INNER JOIN mq.message AS m ON m.id = i.id
+    CROSS APPLY mq_internal.place(@ring, @fair, @grouped, m.priority, m.group_key, m.run_at) AS p
+    LEFT JOIN mq.ready AS r WITH (READUNCOMMITTED)
+        ON @grouped = 1 AND r.type = @type AND r.priority = p.priority AND r.lane = p.lane AND r.run_at = p.run_at AND r.id = m.id
+    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
 GO

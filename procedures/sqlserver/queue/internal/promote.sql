@@ -1,6 +1,5 @@
 -- promote: move due messages from mq.delayed to mq.ready.
--- Arguments:   @type, @after and @until (due after @after and up to @until), @size (maximum number of messages), @grouped
---              (the policy)
+-- Arguments:   @type, @after and @until (due after @after and up to @until), @size (maximum number of messages)
 -- Returns:     @moved: number of messages; @first_run_at: their earliest run_at in mq.ready, or NULL
 -- Transaction: joins the caller's, which is READ COMMITTED; skips messages that another claim is promoting
 
@@ -9,17 +8,15 @@ CREATE OR ALTER PROCEDURE mq_internal.promote
     @after datetime2(7),
     @until datetime2(7),
     @size int,
-    @grouped bit,
     @moved int OUTPUT,
     @first_run_at datetime2(7) OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @ring bit = mq_internal.is_ring(@type), @step int = 1000, @top int, @took int = 1, @lowest bigint;
+    DECLARE @grouped bit, @ring bit, @fair bit, @step int = 1000, @top int, @took int = 1;
     DECLARE @due TABLE (
         id bigint NOT NULL PRIMARY KEY, run_at datetime2(7) NOT NULL, priority smallint NOT NULL, attempts smallint NOT NULL
     );
-    SELECT @moved = 0, @first_run_at = NULL;
+    SELECT @moved = 0, @first_run_at = NULL, @grouped = grouped, @ring = ring, @fair = fair FROM mq_internal.policy(@type);
     WHILE @took > 0 AND @moved < @size
     BEGIN
         DELETE FROM @due;
@@ -39,11 +36,7 @@ BEGIN
         BEGIN
             SET @moved = @moved + @took;
             IF @ring = 1
-            BEGIN
                 SET @first_run_at = '0001-01-01';
-                SELECT @lowest = MIN(id) FROM @due;
-                EXEC mq_internal.lower_ring @type, @lowest;
-            END
             ELSE IF @first_run_at IS NULL
                 SELECT @first_run_at = MIN(run_at) FROM @due;
             IF @grouped = 1
@@ -61,11 +54,12 @@ BEGIN
                 INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = i.id AND l.blocks = 1
                 OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             END;
-            INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-            SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE i.priority END,
-                CASE @ring WHEN 1 THEN '0001-01-01' ELSE i.run_at END, i.id,
-                i.attempts
-            FROM @due AS i;
+            INSERT INTO mq.ready (type, priority, lane, run_at, id, attempts)
+            SELECT @type, p.priority, p.lane, p.run_at, i.id, i.attempts
+            FROM @due AS i
+            INNER JOIN mq.message AS m ON m.id = i.id
+            CROSS APPLY mq_internal.place(@ring, @fair, @grouped, i.priority, m.group_key, i.run_at) AS p
+            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         END;
         IF @took < @top
             SET @took = 0;

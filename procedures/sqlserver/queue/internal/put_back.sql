@@ -10,10 +10,8 @@ CREATE OR ALTER PROCEDURE mq_internal.put_back
     @count bigint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @grouped bit, @ring bit = mq_internal.is_ring(@type), @step int = 1000, @took int = 1;
+    DECLARE @step int = 1000, @took int = 1;
     DECLARE @back mq.items;
-    SELECT @grouped = grouped FROM mq_internal.policy(@type);
     SET @count = 0;
     WHILE @took > 0
     BEGIN
@@ -24,7 +22,7 @@ BEGIN
         SET @took = @@ROWCOUNT;
         SET @count = @count + @took;
         IF @took > 0
-            EXEC mq_internal.place_ready @type, @back, @grouped, @ring;
+            EXEC mq_internal.place_ready @type, @back;
         IF @took < @step
             SET @took = 0;
     END;

@@ -13,7 +13,6 @@ CREATE OR ALTER PROCEDURE mq_internal.put_off
     @run_at datetime2(7)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     INSERT INTO mq.group_lock (type, group_key, id, blocks) VALUES (@type, @group_key, @id, 1);
     DELETE FROM mq.grouped WHERE id = @id;
     UPDATE mq.message SET sent_run_at = COALESCE(sent_run_at, run_at), run_at = @run_at WHERE id = @id;

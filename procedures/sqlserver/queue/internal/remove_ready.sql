@@ -10,8 +10,7 @@ CREATE OR ALTER PROCEDURE mq_internal.remove_ready
     @reader nvarchar(400) OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @named nvarchar(400), @group_key nvarchar(400), @priority smallint, @run_at datetime2(7), @grouped bit, @ring bit;
+    DECLARE @named nvarchar(400), @group_key nvarchar(400), @priority smallint, @run_at datetime2(7), @grouped bit;
     DECLARE @resource nvarchar(255), @got int, @head bigint, @ordered bit;
     SELECT @type = NULL, @attempt = NULL, @reader = NULL;
     SELECT @named = type, @group_key = COALESCE(group_key, N''), @priority = priority, @run_at = run_at
@@ -20,7 +19,6 @@ BEGIN
     IF @named IS NULL
         RETURN;
     SELECT @grouped = grouped, @ordered = ordered FROM mq_internal.policy(@named);
-    SET @ring = mq_internal.is_ring(@named);
     IF @ordered = 1
     BEGIN
         -- As in pick_grouped: every call that takes or unblocks a group holds this lock.
@@ -58,19 +56,8 @@ BEGIN
     END;
     IF @attempt IS NULL AND @grouped = 0
     BEGIN
-        SELECT @attempt = attempts + 1
-        FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-        WHERE type = @named AND priority = @priority AND run_at = @run_at AND id = @id;
-        -- Some messages of a ring may still be outside it.
-        IF @attempt IS NULL AND @ring = 1
-        BEGIN
-            SELECT @priority = -32768, @run_at = '0001-01-01';
-            SELECT @attempt = attempts + 1
-            FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-            WHERE type = @named AND priority = @priority AND run_at = @run_at AND id = @id;
-        END;
-        IF @attempt IS NOT NULL
-            DELETE FROM mq.ready WHERE type = @named AND priority = @priority AND run_at = @run_at AND id = @id;
+        EXEC mq_internal.leave_place @named, @id, @priority, @group_key, @run_at, 0, @attempt OUTPUT;
+        SET @attempt = @attempt + 1;
     END;
 
     IF @attempt IS NOT NULL

@@ -1,7 +1,7 @@
 -- renew_marks: write the low-water marks of a claim, and delete the marks older than those that it read.
 -- Arguments:   @type, @n (the number of the marks that the claim read; NULL: there were none), @scanned_at (the last full
 --              scan), @promoted_to (no message due before this time is delayed), @batch_key (of the messages that the claim
---              found, in mq.claimed; NULL: none), @at_least and @at_most (bounds for the run_at of the marks of all other
+--              found, in mq.claimed; NULL: none), @lowest (of a ring: no message with a lower id is ready; NULL), @at_least and @at_most (bounds for the run_at of the marks of all other
 --              priorities)
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
 --
@@ -15,11 +15,11 @@ CREATE OR ALTER PROCEDURE mq_internal.renew_marks
     @scanned_at datetime2(7),
     @promoted_to datetime2(7),
     @batch_key uniqueidentifier,
+    @lowest bigint,
     @at_least datetime2(7),
     @at_most datetime2(7)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     -- Each mark costs one more statement in a claim that finds too few messages. Priorities after the eighth get no mark.
     DECLARE @marks int = 8;
     -- Delete marks up to this many numbers back: concurrent claims may have left some.
@@ -33,6 +33,8 @@ BEGIN
             SELECT c.priority, c.run_at, c.id, 1 AS found
             FROM mq.claimed AS c
             WHERE c.batch_key = @batch_key
+            UNION ALL
+            SELECT -32768, CAST('0001-01-01' AS datetime2(7)), @lowest, 1 WHERE @lowest IS NOT NULL
             UNION ALL
             SELECT k.priority, CASE WHEN k.run_at < @at_least THEN @at_least WHEN k.run_at < @at_most THEN k.run_at ELSE @at_most END,
                 CASE WHEN k.run_at >= @at_least AND k.run_at < @at_most THEN k.id ELSE 0 END, 0

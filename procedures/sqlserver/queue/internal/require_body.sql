@@ -14,7 +14,6 @@ CREATE OR ALTER PROCEDURE mq_internal.require_body
     @optional bit
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @units bigint = DATALENGTH(@value) / 2, @bytes bigint = 0, @at bigint = 1, @piece nvarchar(4000);
     DECLARE @detail nvarchar(2000);
     IF @value IS NULL AND @optional = 1

@@ -6,7 +6,6 @@ CREATE OR ALTER PROCEDURE mq_internal.require_headers
     @headers nvarchar(max)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     IF @headers IS NULL
         RETURN;
     DECLARE @fits bit = CASE WHEN LEFT(@headers, 1) = N'{' AND RIGHT(@headers, 1) = N'}' THEN ISJSON(@headers) ELSE 0 END;

@@ -20,7 +20,6 @@ CREATE OR ALTER PROCEDURE mq_internal.require_message
     @now datetime2(7)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     EXEC mq_internal.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
     -- Some client libraries cannot represent earlier years.
     IF @run_at > DATEADD(SECOND, 315360000, @now) OR @run_at < '19700101'

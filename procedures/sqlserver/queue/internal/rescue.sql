@@ -10,7 +10,6 @@ CREATE OR ALTER PROCEDURE mq_internal.rescue
     @count bigint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @key uniqueidentifier, @reader nvarchar(400), @counted bit, @in_groups bit;
     DECLARE @step int = 1000, @took int, @dead bigint, @back bigint, @n int = 0, @last int;
     DECLARE @spent mq.failures;

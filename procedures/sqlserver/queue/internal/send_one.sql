@@ -22,8 +22,7 @@ CREATE OR ALTER PROCEDURE mq_internal.send_one
     @changed smallint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
-    DECLARE @grouped bit, @ring bit;
+    DECLARE @grouped bit, @ring bit, @fair bit;
     SELECT @id = NULL, @created = 1, @changed = 0, @run_at = COALESCE(@run_at, @now), @priority = COALESCE(@priority, 0);
     -- Two senders of the same new key: the second one waits here. At the unique index it would get an error. A range lock
     -- would also block senders of other keys, and calls that complete a message with the next key.
@@ -41,8 +40,7 @@ BEGIN
             RETURN;
         END;
     END;
-    SELECT @grouped = grouped FROM mq_internal.policy(@type);
-    SET @ring = mq_internal.is_ring(@type);
+    SELECT @grouped = grouped, @ring = ring, @fair = fair FROM mq_internal.policy(@type);
     INSERT INTO mq.message (run_at, created_at, priority, max_attempts, type, body, headers, group_key, dedup_key, source)
     VALUES (@run_at, @now, @priority, @max_attempts, @type, @body, @headers, @group_key, @dedup_key, mq_internal.reader_name(@source));
     SET @id = SCOPE_IDENTITY();
@@ -54,8 +52,8 @@ BEGIN
     BEGIN
         IF @grouped = 1
             INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@type, COALESCE(@group_key, N''), @id, 0);
-        INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-        VALUES (@type, CASE @ring WHEN 1 THEN -32768 ELSE @priority END, CASE @ring WHEN 1 THEN '0001-01-01' ELSE @run_at END, @id, 0);
+        INSERT INTO mq.ready (type, priority, lane, run_at, id, attempts)
+        SELECT @type, priority, lane, run_at, @id, 0 FROM mq_internal.place(@ring, @fair, @grouped, @priority, @group_key, @run_at);
         IF @run_at < @now
             EXEC mq_internal.lower_mark @type;
     END;

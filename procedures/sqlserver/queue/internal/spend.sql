@@ -9,7 +9,6 @@ CREATE OR ALTER PROCEDURE mq_internal.spend
     @counted bit
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @rate int, @seconds int;
     SELECT @rate = rate, @seconds = rate_seconds FROM mq_internal.policy(@type);
     IF @counted = 1

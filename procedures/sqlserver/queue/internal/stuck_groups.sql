@@ -21,6 +21,7 @@ RETURN
         GROUP BY x.group_key
     ) AS k
     CROSS APPLY mq_internal.policy(@type) AS p
+    CROSS APPLY mq_internal.group_limits(@type, k.group_key) AS w
     WHERE NOT EXISTS (
             SELECT *
             FROM mq.group_lock AS l WITH (READUNCOMMITTED)
@@ -28,8 +29,8 @@ RETURN
         )
         AND (
             p.ordered = 1
-            OR p.group_max_active = 0
-            OR p.group_max_active > (
+            OR w.places = 0
+            OR w.places > (
                 SELECT COUNT(*)
                 FROM mq.group_lock AS l WITH (READUNCOMMITTED)
                 WHERE l.type = @type AND l.group_key = k.group_key AND NOT EXISTS (
@@ -43,9 +44,10 @@ RETURN
             SELECT *
             FROM mq.grouped AS g WITH (READUNCOMMITTED)
             INNER JOIN mq.message AS m WITH (READUNCOMMITTED) ON m.id = g.id
+            CROSS APPLY mq_internal.places(m.priority, m.group_key, m.run_at) AS a
             INNER JOIN mq.ready AS r WITH (READUNCOMMITTED)
-                ON r.type = @type AND r.priority = m.priority AND r.run_at >= m.run_at
-                AND r.run_at <= DATEADD(MILLISECOND, 1, m.run_at) AND r.id = m.id
+                ON r.type = @type AND r.priority = a.priority AND r.lane = a.lane AND r.run_at >= a.run_at
+                AND r.run_at <= DATEADD(MILLISECOND, 1, a.run_at) AND r.id = m.id
             WHERE g.type = @type AND g.group_key = k.group_key
         );
 GO

@@ -8,7 +8,6 @@ CREATE OR ALTER PROCEDURE mq_internal.take_freed
     @active int OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @step int = 1000, @took int = 1, @places int;
     DECLARE @freed TABLE (places int NOT NULL);
     WHILE @took > 0

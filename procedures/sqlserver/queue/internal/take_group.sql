@@ -2,7 +2,8 @@
 --             instead.
 -- Arguments:   @type, @group_key, @take (1: called by take_batch; see pick_grouped), @late (messages that have a ticket and
 --              are not in a group yet), @size (maximum number of messages, up to 1,000; 1 in an ordered queue), @priority
---              and @run_at (of the ticket), @batch_key, @ordered, @places (0: no limit), @rate and @seconds (the policy)
+--              and @run_at (of the ticket), @batch_key, @ordered, @moment (in a fair queue, the place of the messages in
+--              the batch; else NULL)
 -- Returns:     @head: the first message that was taken or delayed; NULL when there is none; @attempts: its attempts so far;
 --              @count: number of new rows of mq.claimed
 -- Transaction: joins the caller's, which is READ COMMITTED; keeps the group's application lock if it has changed something
@@ -17,19 +18,17 @@ CREATE OR ALTER PROCEDURE mq_internal.take_group
     @run_at datetime2(7),
     @batch_key uniqueidentifier,
     @ordered bit,
-    @places int,
-    @rate int,
-    @seconds int,
+    @moment datetime2(7),
     @head bigint OUTPUT,
     @attempts smallint OUTPUT,
     @count int OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @resource nvarchar(255) = mq_internal.lock_name('group', @type, @group_key), @got int, @first bigint, @before bigint;
-    DECLARE @put_off bit = 0, @changed bit = 0, @full_at datetime2(6), @now datetime2(6), @last bigint = -9223372036854775808;
+    DECLARE @places int, @rate int, @seconds int, @put_off bit = 0, @changed bit = 0, @full_at datetime2(6), @now datetime2(6), @last bigint = -9223372036854775808;
     DECLARE @some mq.items, @taken mq.items, @again mq.items;
     SELECT @head = NULL, @attempts = NULL, @count = 0;
+    SELECT @places = places, @rate = rate, @seconds = seconds FROM mq_internal.group_limits(@type, @group_key);
     -- Far below 5,000 locks per statement, where the server escalates to a table lock.
     IF @size > 1000
         SET @size = 1000;
@@ -124,7 +123,7 @@ BEGIN
         IF @take = 0
             INSERT INTO mq.group_lock (type, group_key, id) VALUES (@type, @group_key, @head);
         DELETE FROM mq.grouped WHERE id = @head;
-        INSERT INTO mq.claimed (batch_key, id, attempt, priority, run_at) VALUES (@batch_key, @head, @attempts + 1, @priority, @run_at);
+        INSERT INTO mq.claimed (batch_key, id, attempt, priority, run_at) VALUES (@batch_key, @head, @attempts + 1, @priority, COALESCE(@moment, @run_at));
         SET @count = 1;
     END
     ELSE
@@ -136,7 +135,7 @@ BEGIN
         INNER JOIN mq.grouped AS g WITH (ROWLOCK) ON g.id = t.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         INSERT INTO mq.claimed (batch_key, id, attempt, priority, run_at)
-        SELECT @batch_key, m.id, t.attempts + 1, m.priority, m.run_at
+        SELECT @batch_key, m.id, t.attempts + 1, m.priority, COALESCE(@moment, m.run_at)
         FROM @taken AS t
         INNER JOIN mq.message AS m ON m.id = t.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);

@@ -30,7 +30,6 @@ CREATE OR ALTER PROCEDURE mq_internal.take_ready
     @front_moved bit OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     -- Renew a mark when the first message is this many ids after it.
     DECLARE @stride bigint = 1000;
     -- As in renew_marks. Priorities after the eighth get no mark.
@@ -55,13 +54,13 @@ BEGIN
             OUTPUT @batch_key, deleted.id, deleted.attempts + 1, deleted.priority, deleted.run_at
             INTO mq.claimed (batch_key, id, attempt, priority, run_at)
             FROM (
-                SELECT TOP (@top) type, priority, run_at, id
+                SELECT TOP (@top) type, priority, lane, run_at, id
                 FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                WHERE type = @type AND priority = @priority AND run_at >= @run_at AND (run_at > @run_at OR id >= @id)
-                ORDER BY priority, run_at, id
+                WHERE type = @type AND priority = @priority AND lane = N'-' AND run_at >= @run_at AND (run_at > @run_at OR id >= @id)
+                ORDER BY priority, lane, run_at, id
             ) AS f
             INNER JOIN mq.ready AS r WITH (ROWLOCK)
-                ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+                ON r.type = f.type AND r.priority = f.priority AND r.lane = f.lane AND r.run_at = f.run_at AND r.id = f.id
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             SELECT @moved = @@ROWCOUNT, @took = @took + @@ROWCOUNT;
             IF @moved < @top
@@ -75,13 +74,13 @@ BEGIN
             OUTPUT @batch_key, deleted.id, deleted.attempts + 1, deleted.priority, deleted.run_at
             INTO mq.claimed (batch_key, id, attempt, priority, run_at)
             FROM (
-                SELECT TOP (@top) type, priority, run_at, id
+                SELECT TOP (@top) type, priority, lane, run_at, id
                 FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
                 WHERE type = @type AND priority > @priority AND priority < @before
-                ORDER BY priority, run_at, id
+                ORDER BY priority, lane, run_at, id
             ) AS f
             INNER JOIN mq.ready AS r WITH (ROWLOCK)
-                ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+                ON r.type = f.type AND r.priority = f.priority AND r.lane = f.lane AND r.run_at = f.run_at AND r.id = f.id
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             SELECT @moved = @@ROWCOUNT, @took = @took + @@ROWCOUNT;
             IF @moved > 0 AND @segment <= @marks

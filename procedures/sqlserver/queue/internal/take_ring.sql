@@ -15,7 +15,6 @@ CREATE OR ALTER PROCEDURE mq_internal.take_ring
     @took int OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @start datetime2(7) = '0001-01-01', @step int = 1000, @top int, @moved int;
     SET @took = 0;
     WHILE @took < @size
@@ -25,13 +24,13 @@ BEGIN
         OUTPUT @batch_key, deleted.id, deleted.attempts + 1, @part, @start
         INTO mq.claimed (batch_key, id, attempt, priority, run_at)
         FROM (
-            SELECT TOP (@top) type, priority, run_at, id
+            SELECT TOP (@top) type, priority, lane, run_at, id
             FROM mq.ready WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-            WHERE type = @type AND priority = -32768 AND run_at = @start AND id > @after_id AND id <= @to_id
-            ORDER BY priority, run_at, id
+            WHERE type = @type AND priority = -32768 AND lane = N'-' AND run_at = @start AND id > @after_id AND id <= @to_id
+            ORDER BY priority, lane, run_at, id
         ) AS f
         INNER JOIN mq.ready AS r WITH (ROWLOCK)
-            ON r.type = f.type AND r.priority = f.priority AND r.run_at = f.run_at AND r.id = f.id
+            ON r.type = f.type AND r.priority = f.priority AND r.lane = f.lane AND r.run_at = f.run_at AND r.id = f.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         SET @moved = @@ROWCOUNT;
         SET @took = @took + @moved;

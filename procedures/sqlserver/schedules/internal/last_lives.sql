@@ -26,16 +26,11 @@ BEGIN
                 OR EXISTS (SELECT * FROM mq.grouped AS g WITH (READUNCOMMITTED) WHERE g.id = m.id)
                 OR (
                     EXISTS (SELECT * FROM mq_internal.policy(m.type) AS p WHERE p.grouped = 0)
-                    AND (
-                        EXISTS (
-                            SELECT * FROM mq.ready AS r WITH (READUNCOMMITTED)
-                            WHERE r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
-                        )
-                        -- The position of a message in a queue that is claimed round-robin.
-                        OR EXISTS (
-                            SELECT * FROM mq.ready AS o WITH (READUNCOMMITTED)
-                            WHERE o.type = m.type AND o.priority = -32768 AND o.run_at = '0001-01-01' AND o.id = m.id
-                        )
+                    AND EXISTS (
+                        SELECT *
+                        FROM mq_internal.places(m.priority, m.group_key, m.run_at) AS k
+                        INNER JOIN mq.ready AS r WITH (READUNCOMMITTED)
+                            ON r.type = m.type AND r.priority = k.priority AND r.lane = k.lane AND r.run_at = k.run_at AND r.id = m.id
                     )
                 )
             )

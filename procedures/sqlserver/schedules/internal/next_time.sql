@@ -10,7 +10,6 @@ CREATE OR ALTER PROCEDURE mq_internal.next_time
     @next_at datetime2(7) OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @every int, @minutes varchar(60), @hours varchar(60), @days varchar(60), @months varchar(60), @weekdays varchar(60);
     DECLARE @both_days bit, @real_time bit, @epoch datetime2(7) = '1970-01-01', @seconds bigint, @minute bigint, @day int, @found bigint;
     SET @next_at = NULL;

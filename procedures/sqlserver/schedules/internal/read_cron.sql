@@ -17,7 +17,6 @@ CREATE OR ALTER PROCEDURE mq_internal.read_cron
     @real_time bit OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     -- Exactly one blank ends each field.
     DECLARE @left nvarchar(max) = RTRIM(REPLACE(@cron COLLATE Latin1_General_100_BIN2, NCHAR(9), N' '));
     DECLARE @count int = 0, @at int, @field nvarchar(400), @all nvarchar(401), @digits nvarchar(400), @detail nvarchar(2000);

@@ -13,7 +13,6 @@ CREATE OR ALTER PROCEDURE mq_internal.read_cron_field
     @places varchar(60) OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     -- A comma ends each item.
     DECLARE @left nvarchar(401) = UPPER(@field COLLATE Latin1_General_100_BIN2) + N',';
     DECLARE @item nvarchar(400), @at int, @detail nvarchar(2000), @first_text nvarchar(400), @last_text nvarchar(400);

@@ -5,7 +5,6 @@ CREATE OR ALTER PROCEDURE mq_internal.require_zone
     @zone nvarchar(max)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @detail nvarchar(2000);
     EXEC mq_internal.require_name 'time_zone', @zone, 1;
     IF @zone IS NOT NULL AND mq_internal.knows_zone(@zone) = 0

@@ -11,7 +11,6 @@ CREATE OR ALTER PROCEDURE mq_internal.send_due
     @size int
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     -- After the clock was set back by more than this, the next time is set again. After a smaller step nothing is sent
     -- twice, as in cron.
     DECLARE @set_back int = 3;

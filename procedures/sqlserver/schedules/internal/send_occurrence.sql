@@ -8,7 +8,6 @@ CREATE OR ALTER PROCEDURE mq_internal.send_occurrence
     @id bigint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @type nvarchar(400), @body nvarchar(max), @headers nvarchar(max);
     DECLARE @priority smallint, @group_key nvarchar(400), @created smallint, @changed smallint;
     SELECT @type = type, @body = body, @headers = headers, @priority = priority, @group_key = group_key

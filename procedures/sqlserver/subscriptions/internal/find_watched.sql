@@ -13,7 +13,6 @@ CREATE OR ALTER PROCEDURE mq_internal.find_watched
     @label nvarchar(300) OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @parts int, @first nvarchar(400), @second nvarchar(400), @detail nvarchar(2000), @quoted nvarchar(600);
     DECLARE @pieces mq.pieces;
     SELECT @parts = MAX(n), @first = MAX(CASE n WHEN 1 THEN name ELSE N'' END), @second = MAX(CASE n WHEN 2 THEN name ELSE N'' END)

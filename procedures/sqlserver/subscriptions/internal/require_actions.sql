@@ -7,7 +7,6 @@ CREATE OR ALTER PROCEDURE mq_internal.require_actions
     @optional bit
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @letters nvarchar(max), @at int;
     IF @action IS NULL AND @optional = 1
         RETURN;

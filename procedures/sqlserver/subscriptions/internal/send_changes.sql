@@ -14,7 +14,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @source nvarchar(400) = mq_internal.reader_name(NULL), @step int = 1000;
-    DECLARE @label nvarchar(800), @head nvarchar(1000), @type nvarchar(400), @headers nvarchar(max), @grouped bit, @ring bit;
+    DECLARE @label nvarchar(800), @head nvarchar(1000), @type nvarchar(400), @headers nvarchar(max), @grouped bit, @ring bit, @fair bit;
     DECLARE @way int = 0, @ways int, @n int, @took int;
     DECLARE @target TABLE (
         way int NOT NULL PRIMARY KEY, type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL, headers nvarchar(max)
@@ -44,8 +44,7 @@ BEGIN
     BEGIN
         SET @way = @way + 1;
         SELECT @type = type, @headers = headers FROM @target WHERE way = @way;
-        SELECT @grouped = grouped FROM mq_internal.policy(@type);
-        SELECT @ring = mq_internal.is_ring(@type), @n = 0, @took = 1;
+        SELECT @grouped = grouped, @ring = ring, @fair = fair, @n = 0, @took = 1 FROM mq_internal.policy(@type);
         WHILE @took > 0
         BEGIN
             DELETE FROM @sent;
@@ -63,9 +62,10 @@ BEGIN
                 SELECT @n = MAX(e.n) FROM (SELECT TOP (@step) n FROM @events WHERE n > @n ORDER BY n) AS e;
                 IF @grouped = 1
                     INSERT INTO mq.grouped (type, group_key, id, attempts) SELECT @type, N'', id, 0 FROM @sent;
-                INSERT INTO mq.ready (type, priority, run_at, id, attempts)
-                SELECT @type, CASE @ring WHEN 1 THEN -32768 ELSE 0 END, CASE @ring WHEN 1 THEN '0001-01-01' ELSE @now END, id, 0
-                FROM @sent;
+                INSERT INTO mq.ready (type, priority, lane, run_at, id, attempts)
+                SELECT @type, p.priority, p.lane, p.run_at, s.id, 0
+                FROM mq_internal.place(@ring, @fair, @grouped, 0, NULL, @now) AS p
+                CROSS JOIN @sent AS s;
                 IF @took < @step
                     SET @took = 0;
             END;

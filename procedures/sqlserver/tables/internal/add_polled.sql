@@ -25,7 +25,6 @@ CREATE OR ALTER PROCEDURE mq_internal.add_polled
     @created smallint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @other nvarchar(400), @same bit, @detail nvarchar(2000);
     DECLARE @pieces mq.pieces;
     EXEC mq_internal.wait_for_lock 'adopt_table', N'', N'';

@@ -9,7 +9,6 @@ CREATE OR ALTER PROCEDURE mq_internal.drop_polled_batch
     @name nvarchar(400) OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     SET @name = NULL;
     EXEC mq_internal.require_key @batch_key, @key OUTPUT;
     SELECT @name = name FROM mq.polled_batch WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE batch_key = @key;

@@ -14,7 +14,6 @@ CREATE OR ALTER PROCEDURE mq_internal.fail_rows
     @gone bigint OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @most int, @status nvarchar(300), @ready nvarchar(max), @took int = 1;
     DECLARE @problem varchar(200), @detail nvarchar(2000);
     DECLARE @done TABLE (id bigint NOT NULL PRIMARY KEY, state char(1) NOT NULL, milliseconds bigint NOT NULL);

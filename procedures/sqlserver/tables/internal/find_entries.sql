@@ -14,7 +14,6 @@ CREATE OR ALTER PROCEDURE mq_internal.find_entries
     @high bigint
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @statement nvarchar(max), @n int = 0, @last int, @first bigint, @top int, @hash varbinary(32);
     DECLARE @units TABLE (n int IDENTITY (1, 1) NOT NULL PRIMARY KEY, first bigint NOT NULL, size int NOT NULL, hash varbinary(32));
     IF @keyed = 1

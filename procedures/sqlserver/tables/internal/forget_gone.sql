@@ -10,7 +10,6 @@ CREATE OR ALTER PROCEDURE mq_internal.forget_gone
     @key uniqueidentifier
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @status nvarchar(300), @value nvarchar(400);
     DECLARE @problem varchar(200), @detail nvarchar(2000), @ready nvarchar(max), @active nvarchar(max), @statement nvarchar(max);
     DECLARE @pieces mq.pieces;

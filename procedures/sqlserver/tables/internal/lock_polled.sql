@@ -4,7 +4,6 @@ CREATE OR ALTER PROCEDURE mq_internal.lock_polled
     @name nvarchar(400)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @found int = 0;
     SELECT @found = 1 FROM mq.polled_place WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE name = @name;
     IF @found = 0

@@ -19,7 +19,6 @@ CREATE OR ALTER PROCEDURE mq_internal.pick_equal
     @took int OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @status nvarchar(300), @ready nvarchar(max), @active nvarchar(max), @many int, @statement nvarchar(max), @step int = 0;
     DECLARE @taken TABLE (hash varbinary(32) NOT NULL PRIMARY KEY, copies bigint NOT NULL);
     CREATE TABLE #mq_row (

@@ -17,7 +17,6 @@ CREATE OR ALTER PROCEDURE mq_internal.pick_keyed
     @took int OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @status nvarchar(300), @ready nvarchar(max), @place nvarchar(max), @many int = @top * 2 + 50, @read int;
     DECLARE @scan nvarchar(max), @lock_rows nvarchar(max);
     CREATE TABLE #mq_row (

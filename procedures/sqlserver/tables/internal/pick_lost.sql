@@ -17,7 +17,6 @@ CREATE OR ALTER PROCEDURE mq_internal.pick_lost
     @took int OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @status nvarchar(300), @value nvarchar(400);
     DECLARE @problem varchar(200), @detail nvarchar(2000), @active nvarchar(max), @statement nvarchar(max);
     DECLARE @held int, @standing int, @many int;

@@ -13,7 +13,6 @@ CREATE OR ALTER PROCEDURE mq_internal.pick_placed
     @took int OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @place nvarchar(max), @hash varbinary(32), @copies bigint, @settled nvarchar(4000), @statement nvarchar(max);
     CREATE TABLE #mq_row (
         n bigint NOT NULL PRIMARY KEY, copies bigint NOT NULL, hash varbinary(32) NOT NULL,

@@ -15,7 +15,6 @@ CREATE OR ALTER PROCEDURE mq_internal.pick_rows
     @took int OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @status nvarchar(300), @value nvarchar(400);
     DECLARE @problem varchar(200), @detail nvarchar(2000), @keys nvarchar(4000), @by nvarchar(4000), @list nvarchar(max);
     DECLARE @wanted nvarchar(max), @hint nvarchar(300), @column nvarchar(300), @sort nvarchar(max), @n int = 0;

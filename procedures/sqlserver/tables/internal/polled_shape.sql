@@ -15,7 +15,6 @@ CREATE OR ALTER PROCEDURE mq_internal.polled_shape
     @detail nvarchar(2000) OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @keys nvarchar(4000), @list nvarchar(max), @order nvarchar(300), @delete bit, @types nvarchar(max);
     DECLARE @all nvarchar(max), @changed nvarchar(400);
     SELECT @quoted = CONCAT(QUOTENAME(table_schema), N'.', QUOTENAME(table_name)), @keys = key_columns,

@@ -14,7 +14,6 @@ CREATE OR ALTER PROCEDURE mq_internal.require_claimable
     @late_seconds bigint
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @bad nvarchar(400), @column nvarchar(4000), @wanted nvarchar(max), @detail nvarchar(2000);
     DECLARE @pieces mq.pieces;
     DECLARE @update bit = CASE WHEN @status IS NULL THEN 0 ELSE 1 END;

@@ -11,7 +11,6 @@ CREATE OR ALTER PROCEDURE mq_internal.require_status
     @delete bit
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @name nvarchar(128), @number int, @type nvarchar(128), @nullable bit, @of_text bit, @changes bit, @value nvarchar(400);
     DECLARE @wide nvarchar(400), @fits int, @same int, @can_hold nvarchar(max), @is_same nvarchar(max);
     DECLARE @check nvarchar(max), @constraint int;

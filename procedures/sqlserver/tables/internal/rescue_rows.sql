@@ -7,7 +7,6 @@ CREATE OR ALTER PROCEDURE mq_internal.rescue_rows
     @now datetime2(7)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @lost uniqueidentifier, @took int;
     DECLARE @expired TABLE (batch_key uniqueidentifier NOT NULL PRIMARY KEY);
     -- Read the keys first, without keeping locks: claims that are being finished are skipped.

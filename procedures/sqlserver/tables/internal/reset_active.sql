@@ -7,7 +7,6 @@ CREATE OR ALTER PROCEDURE mq_internal.reset_active
     @name nvarchar(400)
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @status nvarchar(300), @value nvarchar(400);
     DECLARE @problem varchar(200), @detail nvarchar(2000), @active nvarchar(max), @ready nvarchar(max);
     DECLARE @statement nvarchar(max), @rounds bigint, @took int = 1;

@@ -9,7 +9,6 @@ CREATE OR ALTER PROCEDURE mq_internal.settled_place
     @settled nvarchar(4000) OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @late int, @seen datetime2(7), @before datetime2(7), @statement nvarchar(max);
     SELECT @late = late_seconds FROM mq.polled WHERE name = @name;
     -- Delete marks in the future: the clock was set back, and they would stop all claims until it catches up.

@@ -13,7 +13,6 @@ CREATE OR ALTER PROCEDURE mq_internal.take_due
     @count int OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @ready nvarchar(max), @most int, @top int, @found int, @took int, @problem varchar(200), @detail nvarchar(2000);
     DECLARE @failed bigint, @dead bigint, @gone bigint;
     DECLARE @due TABLE (id bigint NOT NULL PRIMARY KEY);

@@ -10,7 +10,6 @@ CREATE OR ALTER PROCEDURE mq_internal.take_new
     @count int OUTPUT
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @ready nvarchar(max), @active nvarchar(max), @took int = 1, @failed bigint, @dead bigint, @gone bigint;
     DECLARE @problem varchar(200), @detail nvarchar(2000);
     SELECT @ready = ready_value, @active = active_value, @count = 0 FROM mq.polled WHERE name = @name;

@@ -17,7 +17,6 @@ CREATE OR ALTER PROCEDURE mq_internal.write_entries
     @high bigint
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     DECLARE @statement nvarchar(max), @n int = 0, @last int, @first bigint, @until bigint, @top int, @hash varbinary(32), @took int;
     DECLARE @why nvarchar(max);
     DECLARE @units TABLE (

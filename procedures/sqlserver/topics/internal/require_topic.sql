@@ -8,7 +8,6 @@ CREATE OR ALTER PROCEDURE mq_internal.require_topic
     @wildcards bit
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
     -- Compared by code unit.
     DECLARE @refused nvarchar(20) = CONCAT(N'%["', NCHAR(1), N'-', NCHAR(32), NCHAR(127), N']%');
     -- Put dots around the topic: then two dots always mean an empty word.

@@ -80,10 +80,10 @@ class Firebird(Database):
         return [name.upper() for name in super().indexes(migration)]
 
     def fitted(self, files: Sequence[SqlFile]) -> list[SqlFile]:
-        return [file if not script.variants(file.name) else self._fitted(file) for file in files]
+        return [file if not script.variants(file) else self._fitted(file) for file in files]
 
     def _fitted(self, file: SqlFile) -> SqlFile:
-        fitting = [text for version, text in script.variants(file.name) if version <= self.version]
+        fitting = [text for version, text in script.variants(file) if version <= self.version]
         return replace(file, sha256=script.sha256(fitting[-1]), text=fitting[-1]) if fitting else file
 
     def _recorded(self) -> list[tuple[str, str, str, Any]] | None:

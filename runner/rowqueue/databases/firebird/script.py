@@ -4,9 +4,10 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 
-from ..base import AREA, SqlFile
-from ..files import commented, procedures, quoted
+from ..base import AREA, PROCEDURE, SqlFile
+from ..files import commented, quoted
 from ..migrations import hashed, hashes, names
 from . import yoyo_tables
 from .statements import is_there, statements
@@ -45,7 +46,7 @@ def _procedure(file: SqlFile) -> Iterator[str]:
     text = file.text.replace("\nSET TERM ; ^\n", "\nSET TERM ; ^\n\nCOMMIT;\n")
     yield f"-- {file.kind} {file.name}\n{text.rstrip()}\n"
     # isql's transaction may have begun before the file ran, and then does not see its objects.
-    yield from (f"COMMIT;\n{_variant(version, other)}" for version, other in variants(file.name))
+    yield from (f"COMMIT;\n{_variant(version, other)}" for version, other in variants(file))
     yield f"COMMIT;\n{comment(file)}COMMIT;\n" if comment(file) else "COMMIT;\n"
 
 
@@ -56,20 +57,21 @@ def comment(file: SqlFile) -> str:
 
 
 def _record(file: SqlFile) -> str:
-    of_version = [(version, sha256(text)) for version, text in variants(file.name)]
+    of_version = [(version, sha256(text)) for version, text in variants(file)]
     whens = "".join(f"WHEN {VERSION} >= {version} THEN '{other}' " for version, other in reversed(of_version))
     value = f"CASE {whens}ELSE '{file.sha256}' END" if whens else f"'{file.sha256}'"
     name, kind = f"'{file.name}'", f"'{file.kind}'"
     return RECORD.format(name, kind, value, kind, name) + ";\n"
 
 
-@cache
-def variants(name: str) -> tuple[tuple[int, str], ...]:
+def variants(file: SqlFile) -> tuple[tuple[int, str], ...]:
     """The texts of a file for later servers, such as `NAME.4.sql`, each with the first server version it is for."""
-    found = [
-        (int(path.suffixes[0][1:]), path.read_text("utf-8"))
-        for path in procedures("firebird").rglob(f"{name}.[0-9]*.sql")
-    ]
+    return _variants(file.folder, file.name) if file.kind == PROCEDURE else ()
+
+
+@cache
+def _variants(folder: Path, name: str) -> tuple[tuple[int, str], ...]:
+    found = [(int(path.suffixes[0][1:]), path.read_text("utf-8")) for path in folder.glob(f"{name}.[0-9]*.sql")]
     return tuple(sorted(found))
 
 

@@ -1,0 +1,164 @@
+"""Parts of the queue: the core alone, areas that are added later, and what is said of those that are not there."""
+
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from queues import call
+from rowqueue import contract, install
+from rowqueue.databases import Database, SchemaMissing, open_database
+from servers import Server
+from test_upgrade import content, fill, run_script
+
+CORE = ("common", "queue", "operations")
+KNOWN = contract.load()
+
+
+@pytest.fixture
+def core(server: Server) -> Iterator[Database]:
+    """A database with the core only."""
+    url = server.create_database()
+    database = open_database(url)
+    install.apply(database, areas=["queue"])
+    yield database
+    server.drop_database(url)
+
+
+def procedures(database: Database, areas: tuple[str, ...]) -> set[str]:
+    return {name for name, entry in KNOWN.procedures_of(database.name).items() if entry.area in areas}
+
+
+@pytest.mark.one_version
+def test_the_core_alone_works_and_has_nothing_of_an_area(core: Database, server: Server) -> None:
+    assert core.areas() == CORE
+    installed = core.installed() or {}
+    assert installed.keys() & KNOWN.procedures_of(core.name).keys() == procedures(core, CORE)
+    tables = {path.stem for path in (contract.sql_root() / "migrations" / core.name).glob("*.sql")}
+    assert {name for name in installed if name in tables} == {n for n in tables if KNOWN.area_of_migration(n) is None}
+    session = core.connect("test")
+    try:
+        key, in_group = fill(session, core_only=True)
+        assert call(session, "complete_batch", in_group) == [{"count": 1}]
+        assert [row["body"] for row in call(session, "finish_batch", key, "", 3)] == ["new"]
+        rows = call(session, "queue_health")
+        assert [row for row in rows if row["verdict"] == "bad"] == []
+        with pytest.raises(SchemaMissing, match=r"area schedules is not installed.*apply --areas schedules"):
+            call(session, "list_schedules")
+    finally:
+        session.close()
+    assert core.rights_problems() == []
+    assert install.apply(core) == install.Applied()
+    assert set(install.pending(core)) == set()
+
+
+@pytest.mark.one_version
+def test_areas_that_are_added_later_change_no_message_and_make_the_database_a_whole_one(
+    core: Database, server: Server
+) -> None:
+    session = core.connect("before")
+    key, in_group = fill(session, core_only=True)
+    before = content(session)
+    session.close()
+    applied = install.apply(core, areas=list(KNOWN.areas))
+    assert applied.repaired == [] and core.areas() == tuple(KNOWN.areas)
+    whole = server.create_database()
+    try:
+        install.apply(open_database(whole))
+        assert Counter(server.catalog(core.url)) == Counter(server.catalog(whole))
+    finally:
+        server.drop_database(whole)
+    session = core.connect("after")
+    try:
+        after = content(session)
+        assert {name: after[name] for name in before} == before
+        call(session, "set_schedule", "s", "due", "* * * * *", "scheduled")
+        server.query(core.url, f"UPDATE {server.table('schedule')} SET next_at = moved_at")
+        [message] = call(session, "claim_batch", "due", 5)
+        assert message["body"] == "scheduled"
+        call(session, "bind_topic", "a.*", "topical")
+        call(session, "publish", "a.b", "told")
+        assert [row["body"] for row in call(session, "claim_batch", "topical", 5)] == ["told"]
+        assert call(session, "advance_sequence", "n", 3) == [{"first": 1, "last": 3}]
+        assert call(session, "complete_batch", in_group) == [{"count": 1}]
+        assert call(session, "complete_batch", key) == [{"count": 2}]
+    finally:
+        session.close()
+    assert install.apply(core) == install.Applied()
+
+
+@pytest.mark.one_engine
+def test_the_script_of_a_part_is_what_apply_installs_and_another_script_adds_to_it(
+    core: Database, empty_database: Database, server: Server, tmp_path: Path
+) -> None:
+    def script(*areas: str) -> str:
+        return "".join(f"{part}\n" for part in install.script(core.name, areas))
+
+    run_script(server, empty_database.url, script("queue"), tmp_path)
+    assert install.apply(empty_database) == install.Applied()
+    assert server.catalog(empty_database.url) == server.catalog(core.url)
+    if core.name == "sqlserver":
+        return  # its script is only for a database without the queue
+    run_script(server, empty_database.url, script("schedules", "tables"), tmp_path)
+    install.apply(core, areas=["schedules", "tables"])
+    assert server.catalog(empty_database.url) == server.catalog(core.url)
+    assert install.apply(empty_database) == install.Applied()
+    with pytest.raises(AssertionError):  # it lacks areas that the database has
+        run_script(server, empty_database.url, script("queue"), tmp_path)
+    assert server.catalog(empty_database.url) == server.catalog(core.url)
+    assert install.apply(empty_database) == install.Applied()
+
+
+@pytest.mark.any_engine
+def test_a_later_apply_keeps_the_areas_and_extends_them(empty_database: Database) -> None:
+    install.apply(empty_database, areas=["queue", "results"])
+    assert empty_database.areas() == (*CORE, "results")
+    assert install.apply(empty_database) == install.Applied()
+    applied = install.apply(empty_database, areas=["subscriptions"])
+    assert empty_database.areas() == (*CORE, "subscriptions", "results", "topics")
+    assert "area 'topics' is installed too: subscriptions needs it" in applied.notices
+    assert "installed before, and kept: results; areas cannot be removed" in applied.notices
+    assert install.apply(empty_database) == install.Applied()
+
+
+@pytest.mark.any_engine
+def test_an_unknown_area_is_refused_with_the_names_that_are_known(empty_database: Database) -> None:
+    with pytest.raises(LookupError, match=r"unknown area 'schedule'; known: common, queue, .*schedules"):
+        install.apply(empty_database, areas=["queue", "schedule"])
+    assert empty_database.areas() is None
+
+
+@pytest.mark.any_engine
+def test_an_installation_that_was_interrupted_continues_with_the_same_areas(
+    empty_database: Database, files: Path
+) -> None:
+    broken = files / "procedures" / empty_database.name / "operations" / "cancel.sql"
+    text = broken.read_text()
+    broken.write_text("CREATE nonsense\n")
+    with pytest.raises(Exception, match="cancel"):
+        install.apply(empty_database, areas=["queue", "feeds"])
+    assert empty_database.areas() == (*CORE, "feeds")
+    broken.write_text(text)
+    install.apply(empty_database)
+    assert empty_database.areas() == (*CORE, "feeds")
+    assert install.pending(empty_database) == []
+
+
+@pytest.mark.any_engine
+def test_a_core_is_uninstalled_without_a_trace(empty_database: Database, server: Server) -> None:
+    before = server.catalog(empty_database.url)
+    install.apply(empty_database, areas=["queue"])
+    install.uninstall(empty_database)
+    assert server.catalog(empty_database.url) == before
+
+
+@pytest.mark.any_engine
+def test_the_command_line_installs_areas_and_refuses_unknown_ones(
+    empty_database: Database, runner: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    done = runner("apply", "--areas", "queue, schedule", url=empty_database.url)
+    assert done.returncode == 2 and "known: common, queue, operations" in " ".join(done.stderr.split()), done.stderr
+    done = runner("apply", "--areas", "topics,schedules", url=empty_database.url)
+    assert done.returncode == 0, done.stderr
+    assert empty_database.areas() == (*CORE, "topics", "schedules")
