@@ -48,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 # Files in memory are durable enough for the tests, which kill processes and never the
-# machine. They make the contract suite a quarter faster. All servers of three workers took at most 3 GB.
+# machine. They make the contract suite a quarter faster. The servers of each worker took at most 1 GB.
 _MEMORY = Path("/dev/shm")
 _MEMORY_BYTES = 8 << 30
 
