@@ -112,13 +112,13 @@ CREATE TABLE mq.ready (
 
 COMMENT ON TABLE mq.ready IS 'State N, due. In an ordered queue, or one with limits per group, a row is a ticket: its group may have a message to claim.';
 
-COMMENT ON COLUMN mq.ready.by_id IS 'true: the row is in the index ready_lane. This is set in rings and fair queues, for tickets, and for rows whose position is not the one that the message was sent with. NULL: the row has its message''s own priority and run_at.';
+COMMENT ON COLUMN mq.ready.by_id IS 'true: a ticket; false: a row of a ring or a fair queue, or one whose position is not the one that the message was sent with. Both are in the index ready_lane. NULL: the row has its message''s own priority and run_at, and is not in that index.';
 
 COMMENT ON COLUMN mq.ready.lane IS 'In a fair queue, the priority + 32768 as five digits, followed by the group_key. NULL in other queues.';
 
 -- Rings read a type by id, fair queues from lane to lane; cancel and fail find one message with it. Fewer writes per
 -- message: it holds only rows that need it. See docs/decisions/0019_postgresql_hot_path.md.
-CREATE INDEX ready_lane ON mq.ready (type, lane, id) WHERE by_id;
+CREATE INDEX ready_lane ON mq.ready (type, lane, id) WHERE by_id IS NOT NULL;
 
 CREATE TABLE mq.delayed (
     id bigint PRIMARY KEY,

@@ -48,10 +48,10 @@ LEFT JOIN LATERAL (
         WHERE t.type = m.type AND t.priority = m.priority AND t.run_at = m.run_at AND t.id = m.id
         UNION ALL
         SELECT t.id, t.run_at, t.attempts FROM mq.ready AS t
-        WHERE t.type = m.type AND t.by_id AND t.lane IS NULL AND t.id = m.id
+        WHERE t.type = m.type AND t.by_id IS NOT NULL AND t.lane IS NULL AND t.id = m.id
         UNION ALL
         SELECT t.id, t.run_at, t.attempts FROM mq.ready AS t
-        WHERE t.type = m.type AND t.by_id AND t.lane = lpad((m.priority + 32768)::text, 5, '0') || coalesce(m.group_key, '')
+        WHERE t.type = m.type AND t.by_id IS NOT NULL AND t.lane = lpad((m.priority + 32768)::text, 5, '0') || coalesce(m.group_key, '')
             AND t.id = m.id
     ) AS f
     LIMIT 1

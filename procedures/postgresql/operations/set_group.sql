@@ -44,12 +44,12 @@ BEGIN
         PERFORM mq_internal.raise_error('invalid_argument', 'ring: cannot be combined with limits per group');
     END IF;
     IF v_limit AND NOT v_queue.grouped THEN
+        -- As in set_queue.
+        DELETE FROM mq.grouped WHERE type = p_type;
         IF NOT mq_internal.is_empty(v_queue) THEN
             PERFORM mq_internal.raise_error('queue_not_empty', format(
                 'limits per group can be added or removed only while %s holds no new and no active message', p_type));
         END IF;
-        -- As in set_queue.
-        DELETE FROM mq.grouped WHERE type = p_type;
         UPDATE mq.queue SET grouped = true WHERE type = p_type RETURNING * INTO v_queue;
     END IF;
     DELETE FROM mq.queue_group WHERE type = p_type AND group_key = p_group_key;

@@ -106,6 +106,11 @@ BEGIN
         PERFORM mq_internal.raise_error('invalid_argument', 'ring: cannot be combined with '
             || CASE WHEN v_queue.ordered THEN 'ordered' WHEN v_queue.fair THEN 'fair' ELSE 'limits per group' END);
     END IF;
+    IF v_queue.grouped AND NOT v_old.grouped THEN
+        -- Rows of a transaction that sent while the queue still had groups, and committed after it had none. If another one
+        -- has committed just now, the queue is not empty.
+        DELETE FROM mq.grouped AS g WHERE g.type = p_type;
+    END IF;
     IF (v_queue.ordered, v_queue.grouped) <> (v_old.ordered, v_old.grouped) AND NOT mq_internal.is_empty(v_old) THEN
         IF v_queue.ring OR (v_queue.ordered, v_queue.group_max_active, v_queue.group_rate)
                 <> (v_old.ordered, v_old.group_max_active, v_old.group_rate) THEN
@@ -115,10 +120,6 @@ BEGIN
         END IF;
         -- set_group has removed the last limit: the messages keep their tickets.
         v_queue.grouped := true;
-    END IF;
-    IF v_queue.grouped AND NOT v_old.grouped THEN
-        -- Rows of a transaction that sent while the queue still had groups, and committed after it had none.
-        DELETE FROM mq.grouped AS g WHERE g.type = p_type;
     END IF;
     IF p_on_complete = 'delete' AND v_old.on_complete = 'archive' THEN
         -- A queue that does not archive keeps no results.

@@ -106,7 +106,7 @@ BEGIN
     IF v_left > 0 THEN
         v_lowest := (
             SELECT id FROM mq.ready
-            WHERE type = p_type AND by_id AND lane IS NULL AND id > v_from AND id <= v_after
+            WHERE type = p_type AND by_id IS NOT NULL AND lane IS NULL AND id > v_from AND id <= v_after
             ORDER BY type, lane, id
             LIMIT 1
         );

@@ -30,7 +30,7 @@ BEGIN
     -- The settings are read only after the transaction has its ID: see convert_rows. In statements of their own, these
     -- questions would take 14 µs more.
     INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)
-    SELECT v_now, send.id, 0, 0, p_type, CASE WHEN current_setting('transaction_isolation') <> 'read committed' THEN true END
+    SELECT v_now, send.id, 0, 0, p_type, CASE WHEN current_setting('transaction_isolation') <> 'read committed' THEN false END
     WHERE NOT EXISTS (
         SELECT FROM mq.queue AS q WHERE q.type = ANY (ARRAY[p_type, '']) AND (q.grouped OR q.ring OR q.fair)
     )
@@ -41,7 +41,7 @@ BEGIN
             INSERT INTO mq.grouped (id, attempts, type, group_key) VALUES (send.id, 0, p_type, '');
         END IF;
         INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
-        VALUES (v_now, send.id, 0, 0, p_type, true, mq_internal.lane(v_queue.fair, 0, NULL));
+        VALUES (v_now, send.id, 0, 0, p_type, v_queue.grouped, mq_internal.lane(v_queue.fair, 0, NULL));
         v_wake := true;
     END IF;
     IF v_wake THEN

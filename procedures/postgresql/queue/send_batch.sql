@@ -37,7 +37,7 @@ BEGIN
     END IF;
     v_queue := mq_internal.policy(p_type);
     v_by_id := CASE WHEN v_queue.grouped OR v_queue.ring OR v_queue.fair
-        OR current_setting('transaction_isolation') <> 'read committed' THEN true END;
+        OR current_setting('transaction_isolation') <> 'read committed' THEN v_queue.grouped END;
     -- Plain lines are split and inserted in one step: building and checking a list first made the call a tenth slower.
     WITH sent AS (
         INSERT INTO mq.message (run_at, created_at, priority, type, body, source)

@@ -36,7 +36,7 @@ BEGIN
                 WHEN EXISTS (
                     SELECT FROM mq.ready AS r
                     WHERE r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
-                ) OR EXISTS (SELECT FROM mq.ready AS r WHERE r.type = m.type AND r.by_id AND r.id = m.id) OR EXISTS (
+                ) OR EXISTS (SELECT FROM mq_internal.rows_of(m.type, m.id, mq_internal.lane(true, m.priority, m.group_key))) OR EXISTS (
                     SELECT FROM mq.grouped AS g
                     WHERE g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
                 ) THEN 'N'

@@ -88,7 +88,7 @@ BEGIN
         END;
 
         IF @count = 0
-            EXEC mq_internal.no_messages;
+            EXEC mq_internal.return_batch NULL, NULL;
         ELSE
         BEGIN
             SELECT TOP (1) @last = id FROM mq.claimed WHERE batch_key = @batch_key ORDER BY priority DESC, id DESC;

@@ -30,7 +30,7 @@ ISOLATED = {name for name, entry in contract.load().procedures.items() if "wrong
 ISOLATED -= {"send_message", "publish", "set_queue", "create_feed"}
 OF_TABLES = {"publish_feed": "f", "claim_rows": "t", "finish_rows": NO_KEY, "release_rows": NO_KEY}
 CLAIMING = sorted(ISOLATED - OF_TABLES.keys())
-TABLES = ("message", "ready", "delayed", "batch", "dead", "archive", "mark", "ring")
+TABLES = ("message", "ready", "delayed", "batch", "dead", "archive", "mark", "ring", "queue_group")
 
 
 @pytest.fixture
@@ -77,11 +77,13 @@ def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, 
     [dead] = session.call("send", queue, "b")
     session.call("fail", dead["id"], None, "no", -1)
     id, key = row["id"], row["batch_key"]
+    session.call("set_queue", queue, *[None] * 13, 1)
     by_type = dict.fromkeys(
         ("get_message", "claim_batch", "claim_wraparound", "take_batch", "rescue_expired"), (queue,)
     )
     by_key = dict.fromkeys(("complete_batch", "finish_batch", "release_batch"), (key,))
     others = {"redrive": (queue,), "purge": (queue, "N"), "cancel": (dead["id"],), "purge_archive": ("9999-01-01",)}
+    others["set_group"] = (queue, "g", 2)
     return {**by_type, **by_key, **others, "complete": (id, key), "fail": (id, key, "no", -1)}
 
 

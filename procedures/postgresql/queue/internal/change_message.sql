@@ -75,7 +75,7 @@ BEGIN
         VALUES (p_id, v_place.attempts, p_queue.type, v_message.group_key);
     ELSE
         INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
-        VALUES (p_run_at, p_id, v_message.priority, v_place.attempts, p_queue.type, true,
+        VALUES (p_run_at, p_id, v_message.priority, v_place.attempts, p_queue.type, false,
             mq_internal.lane(p_queue.fair, v_message.priority, v_message.group_key));
     END IF;
     IF p_run_at < p_now OR p_queue.ring THEN

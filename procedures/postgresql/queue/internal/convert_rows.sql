@@ -24,7 +24,7 @@ DECLARE
     v_rows bigint;
 BEGIN
     UPDATE mq.ready AS r
-    SET by_id = true,
+    SET by_id = coalesce(r.by_id, false),
         lane = mq_internal.lane(p_queue.fair, r.priority, (SELECT m.group_key FROM mq.message AS m WHERE m.id = r.id))
     WHERE r.ctid = ANY (ARRAY(
         SELECT q.ctid FROM mq.ready AS q

@@ -36,7 +36,7 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT t.ctid
             FROM mq.ready AS t
-            WHERE t.type = p_type AND t.by_id AND t.lane IS NULL AND t.id BETWEEN u.id AND u.id AND t.run_at < p_before
+            WHERE t.type = p_type AND t.by_id IS NOT NULL AND t.lane IS NULL AND t.id BETWEEN u.id AND u.id AND t.run_at < p_before
             ORDER BY t.type, t.lane, t.id
             FOR UPDATE SKIP LOCKED
         ) AS r
@@ -50,7 +50,7 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT t.ctid
             FROM mq.ready AS t
-            WHERE t.type = p_type AND t.by_id AND t.lane = m.lane AND t.id BETWEEN u.id AND u.id AND t.run_at < p_before
+            WHERE t.type = p_type AND t.by_id IS NOT NULL AND t.lane = m.lane AND t.id BETWEEN u.id AND u.id AND t.run_at < p_before
             ORDER BY t.type, t.lane, t.id
             FOR UPDATE SKIP LOCKED
         ) AS r

@@ -31,9 +31,9 @@ BEGIN
         PERFORM mq_internal.send_due(p_queue.type, v_promote);
         -- A row of another form, in the index by lane and id: see convert_rows.
         IF p_queue.mixed OR p_queue.ring AND EXISTS (
-            SELECT FROM mq.ready WHERE type = p_queue.type AND by_id AND lane >= '' ORDER BY type, lane, id OFFSET 0
+            SELECT FROM mq.ready WHERE type = p_queue.type AND by_id IS NOT NULL AND lane >= '' ORDER BY type, lane, id OFFSET 0
         ) OR p_queue.fair AND EXISTS (
-            SELECT FROM mq.ready WHERE type = p_queue.type AND by_id AND lane IS NULL ORDER BY type, lane, id OFFSET 0
+            SELECT FROM mq.ready WHERE type = p_queue.type AND by_id IS NOT NULL AND lane IS NULL ORDER BY type, lane, id OFFSET 0
         ) THEN
             PERFORM mq_internal.convert_rows(p_queue, CASE WHEN p_take THEN p_size END);
         END IF;

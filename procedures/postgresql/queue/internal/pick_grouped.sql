@@ -74,12 +74,13 @@ BEGIN
                 v_start := v_tickets.start;
             END IF;
             SELECT v_tickets.rows AS rows, v_tickets.ids AS ids, v_tickets.attempts AS attempts, v_tickets.n AS n,
-                v_tickets.lanes AS lanes, ARRAY(SELECT substr(unnest(v_tickets.lanes), 6)) AS groups
+                v_tickets.lanes AS lanes, true AS others, ARRAY(SELECT substr(unnest(v_tickets.lanes), 6)) AS groups
             INTO v_tickets;
         ELSE
             SELECT array_agg(t.ctid) AS rows, array_agg(t.id) AS ids, array_agg(t.attempts) AS attempts,
                 array_agg(t.group_key) AS groups, (array_agg(t.priority))[count(*)] AS priority,
-                (array_agg(t.run_at))[count(*)] AS run_at, (array_agg(t.id))[count(*)] AS id
+                (array_agg(t.run_at))[count(*)] AS run_at, (array_agg(t.id))[count(*)] AS id,
+                bool_or(t.by_id IS NOT TRUE) AS others
             INTO v_tickets
             FROM (
                 SELECT r.ctid, r.*, CASE WHEN m.type IS NOT NULL THEN coalesce(m.group_key, '') END AS group_key
@@ -125,20 +126,22 @@ BEGIN
                 FOR NO KEY UPDATE SKIP LOCKED
             ) AS s
         );
-        -- Messages of senders that could not see yet that the queue is grouped. Other messages outside their groups are
-        -- active, failed or finished, and stay outside.
-        INSERT INTO mq.grouped (id, attempts, type, group_key)
-        SELECT u.id, u.attempts, v_type, u.key
-        FROM unnest(v_tickets.ids, v_tickets.attempts, v_tickets.groups) AS u (id, attempts, key)
-        WHERE NOT EXISTS (
-                SELECT FROM mq.grouped AS g WHERE g.type = v_type AND g.group_key = u.key AND g.id = u.id OFFSET 0
-            )
-            AND u.key = ANY (v_keys)
-            AND EXISTS (SELECT FROM mq.message AS m WHERE m.id = u.id OFFSET 0)
-            AND NOT EXISTS (SELECT FROM mq.group_lock AS l WHERE l.type = v_type AND l.group_key = u.key AND l.id = u.id OFFSET 0)
-            AND NOT EXISTS (SELECT FROM mq.dead AS d WHERE d.id = ANY (ARRAY[u.id]) ORDER BY d.id OFFSET 0)
-            AND NOT EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = ANY (ARRAY[u.id]) ORDER BY d.id OFFSET 0)
-        ON CONFLICT DO NOTHING;
+        IF v_tickets.others THEN
+            -- Rows of senders that could not see yet that the queue is grouped. Other messages outside their groups are
+            -- active, failed or finished, and stay outside.
+            INSERT INTO mq.grouped (id, attempts, type, group_key)
+            SELECT u.id, u.attempts, v_type, u.key
+            FROM unnest(v_tickets.ids, v_tickets.attempts, v_tickets.groups) AS u (id, attempts, key)
+            WHERE NOT EXISTS (
+                    SELECT FROM mq.grouped AS g WHERE g.type = v_type AND g.group_key = u.key AND g.id = u.id OFFSET 0
+                )
+                AND u.key = ANY (v_keys)
+                AND EXISTS (SELECT FROM mq.message AS m WHERE m.id = u.id OFFSET 0)
+                AND NOT EXISTS (SELECT FROM mq.group_lock AS l WHERE l.type = v_type AND l.group_key = u.key AND l.id = u.id OFFSET 0)
+                AND NOT EXISTS (SELECT FROM mq.dead AS d WHERE d.id = ANY (ARRAY[u.id]) ORDER BY d.id OFFSET 0)
+                AND NOT EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = ANY (ARRAY[u.id]) ORDER BY d.id OFFSET 0)
+            ON CONFLICT DO NOTHING;
+        END IF;
 
         -- The state of each group: how many messages it may have now. size 0: it is blocked.
         SELECT array_agg(s.key) AS keys, array_agg(s.size) AS sizes, array_agg(s.locks) AS locks,
@@ -185,19 +188,27 @@ BEGIN
         FROM (
             SELECT f.n, f.key, f.tokens IS NOT DISTINCT FROM 0 AS late, g.*
             FROM unnest(v_state.keys, v_state.sizes, v_state.tokens) WITH ORDINALITY AS f (key, size, tokens, n)
-            LEFT JOIN LATERAL (
-                SELECT id FROM mq.grouped
-                WHERE p_queue.ordered AND type = v_type AND group_key = f.key
-                ORDER BY type, group_key, id
-                LIMIT 1
-            ) AS o ON true
             CROSS JOIN LATERAL (
-                SELECT ctid AS row, id, attempts
-                FROM mq.grouped
-                WHERE type = v_type AND group_key = f.key AND (NOT p_queue.ordered OR id = o.id)
-                ORDER BY type, group_key, id
-                LIMIT f.size
-                FOR UPDATE SKIP LOCKED
+                SELECT o.*
+                FROM (
+                    SELECT ctid FROM mq.grouped
+                    WHERE p_queue.ordered AND f.size > 0 AND type = v_type AND group_key = f.key
+                    ORDER BY type, group_key, id
+                    LIMIT 1
+                ) AS first
+                CROSS JOIN LATERAL (
+                    SELECT ctid AS row, id, attempts FROM mq.grouped WHERE ctid = first.ctid FOR UPDATE SKIP LOCKED
+                ) AS o
+                UNION ALL
+                SELECT *
+                FROM (
+                    SELECT ctid AS row, id, attempts
+                    FROM mq.grouped
+                    WHERE NOT p_queue.ordered AND type = v_type AND group_key = f.key
+                    ORDER BY type, group_key, id
+                    LIMIT f.size
+                    FOR UPDATE SKIP LOCKED
+                ) AS o
             ) AS g
             LIMIT v_left
         ) AS h;

@@ -24,7 +24,7 @@ BEGIN
     END IF;
     -- Another claim may be dropping an old ticket: the new one gets the current time as its position.
     INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
-    SELECT CASE WHEN r.found THEN clock_timestamp() ELSE m.run_at END, m.id, m.priority, u.attempts, m.type, true, m.lane
+    SELECT CASE WHEN r.found THEN clock_timestamp() ELSE m.run_at END, m.id, m.priority, u.attempts, m.type, p_queue.grouped, m.lane
     FROM unnest(p_ids, p_attempts) AS u (id, attempts)
     CROSS JOIN LATERAL (
         SELECT *, mq_internal.lane(p_queue.fair, priority, group_key) AS lane FROM mq.message WHERE id = u.id OFFSET 0

@@ -65,7 +65,7 @@ BEGIN
             (
                 SELECT l.n, q.lane, q.ctid AS row
                 FROM mq.ready AS q
-                WHERE q.type = v_type AND q.by_id AND q.lane > l.lane AND q.lane >= p_priority AND q.lane < v_end
+                WHERE q.type = v_type AND q.by_id IS NOT NULL AND q.lane > l.lane AND q.lane >= p_priority AND q.lane < v_end
                 ORDER BY q.type, q.lane, q.id
                 LIMIT 1
             )
@@ -73,7 +73,7 @@ BEGIN
             (
                 SELECT l.last_n, q.lane, q.ctid
                 FROM mq.ready AS q
-                WHERE q.type = v_type AND q.by_id AND q.lane >= p_priority AND q.lane < v_end AND l.n < l.last_n
+                WHERE q.type = v_type AND q.by_id IS NOT NULL AND q.lane >= p_priority AND q.lane < v_end AND l.n < l.last_n
                 ORDER BY q.type, q.lane, q.id
                 LIMIT 1
             )
@@ -92,7 +92,7 @@ BEGIN
         CROSS JOIN LATERAL unnest(
             CASE WHEN v_weights THEN ARRAY(
                 SELECT q.ctid FROM mq.ready AS q
-                WHERE q.type = v_type AND q.by_id AND q.lane = t.lane
+                WHERE q.type = v_type AND q.by_id IS NOT NULL AND q.lane = t.lane
                 ORDER BY q.type, q.lane, q.id
                 LIMIT greatest(t.weight - t.served, 0)
             ) ELSE ARRAY[t.row] END
@@ -115,7 +115,7 @@ BEGIN
             FROM (
                 SELECT q.ctid AS row, q.id, q.attempts
                 FROM mq.ready AS q
-                WHERE q.type = v_type AND q.by_id AND q.lane = t.lane
+                WHERE q.type = v_type AND q.by_id IS NOT NULL AND q.lane = t.lane
                 ORDER BY q.type, q.lane, q.id
                 LIMIT least(t.weight * t.rounds, p_size)
                 FOR UPDATE SKIP LOCKED

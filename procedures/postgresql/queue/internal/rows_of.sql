@@ -13,14 +13,14 @@ STABLE
 AS $$
     (
         SELECT * FROM mq.ready
-        WHERE type = p_type AND by_id AND lane IS NULL AND id BETWEEN p_id AND p_id
+        WHERE type = p_type AND by_id IS NOT NULL AND lane IS NULL AND id BETWEEN p_id AND p_id
         ORDER BY type, lane, id
         OFFSET 0
     )
     UNION ALL
     (
         SELECT * FROM mq.ready
-        WHERE type = p_type AND by_id AND lane = p_lane AND id BETWEEN p_id AND p_id
+        WHERE type = p_type AND by_id IS NOT NULL AND lane = p_lane AND id BETWEEN p_id AND p_id
         ORDER BY type, lane, id
         OFFSET 0
     )

@@ -21,7 +21,7 @@ BEGIN
     FROM (
         SELECT q.ctid, q.id, q.attempts
         FROM mq.ready AS q
-        WHERE q.type = p_type AND q.by_id AND q.lane IS NULL AND q.id > p_after AND q.id <= p_until
+        WHERE q.type = p_type AND q.by_id IS NOT NULL AND q.lane IS NULL AND q.id > p_after AND q.id <= p_until
         ORDER BY q.type, q.lane, q.id
         LIMIT p_size
         FOR UPDATE SKIP LOCKED

@@ -25,7 +25,8 @@ BEGIN
                 SELECT FROM mq.ready
                 WHERE type = v_message.type AND priority = v_message.priority AND run_at = v_message.run_at AND id = v_message.id
             )
-            OR EXISTS (SELECT FROM mq.ready WHERE type = v_message.type AND by_id AND id = v_message.id)
+            OR EXISTS (SELECT FROM mq_internal.rows_of(v_message.type, v_message.id,
+                mq_internal.lane(true, v_message.priority, v_message.group_key)))
         );
 END
 $$;

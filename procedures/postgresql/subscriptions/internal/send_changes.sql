@@ -49,7 +49,7 @@ BEGIN
     FOR i IN 1..coalesce(cardinality(v_types), 0) LOOP
         v_queue := mq_internal.policy(v_types[i]);
         v_by_id := CASE WHEN v_queue.grouped OR v_queue.ring OR v_queue.fair
-            OR current_setting('transaction_isolation') <> 'read committed' THEN true END;
+            OR current_setting('transaction_isolation') <> 'read committed' THEN v_queue.grouped END;
         WITH sent AS (
             INSERT INTO mq.message (run_at, created_at, priority, type, body, headers, source)
             SELECT v_now, v_now, 0, v_types[i], concat(v_head, c.key, ',"old_key":' || nullif(c.old_key, c.key), '}'),

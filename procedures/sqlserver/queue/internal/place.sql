@@ -16,8 +16,8 @@ RETURN
     SELECT CAST(CASE @ring WHEN 1 THEN -32768 ELSE @priority END AS smallint) AS priority,
         CAST(CASE
             WHEN @fair = 0 THEN N'-'
-            WHEN DATALENGTH(@group_key) > 40 THEN CONCAT(N'.', LEFT(@group_key COLLATE Latin1_General_100_BIN2, 20),
-                CONVERT(nchar(16), HASHBYTES('SHA2_256', @group_key), 2))
+            WHEN DATALENGTH(@group_key) > 40 THEN CONCAT(N'.', LEFT(@group_key COLLATE Latin1_General_100_BIN2, 8),
+                CAST(SUBSTRING(HASHBYTES('SHA2_256', @group_key), 1, 8) AS bigint))
             ELSE CONCAT(N'.', @group_key)
         END AS nvarchar(37)) COLLATE Latin1_General_100_BIN2 AS lane,
         CASE WHEN @ring = 1 OR (@fair = 1 AND @grouped = 0) THEN CAST('0001-01-01' AS datetime2(7)) ELSE @run_at END AS run_at;

@@ -4,5 +4,7 @@ CREATE OR ALTER PROCEDURE mq_internal.send_due
     @type nvarchar(400),
     @size int
 AS
-RETURN;
+BEGIN
+    RETURN;
+END;
 GO
