@@ -51,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 # Files in memory are durable enough for the tests, which kill processes and never the
-# machine. They make the contract suite a quarter faster. All servers of three workers took at most 3 GB.
+# machine. They make the contract suite a quarter faster. The servers of each worker took at most 1 GB.
 _MEMORY = Path("/dev/shm")
 _MEMORY_BYTES = 8 << 30
 
@@ -64,6 +64,29 @@ def _keep_files_in_memory() -> None:
     if available and int(available[1]) << 10 >= _MEMORY_BYTES:
         os.environ["TMPDIR"] = str(_MEMORY)
         tempfile.tempdir = None  # computed again
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    plugins = session.config.pluginmanager
+    if terminal := plugins.get_plugin("terminalreporter"):  # a worker of xdist has none
+        plugins.register(_Failures(terminal))
+
+
+class _Failures:
+    """Prints each failure at once: pytest itself prints them at the end of a run, which may take minutes."""
+
+    def __init__(self, terminal: Any) -> None:
+        self._terminal = terminal
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._terminal.write_line("")  # after the dots
+            self._terminal.section(f"{report.when} of {report.nodeid}", sep="_", red=True)
+            self._terminal.write_line(report.longreprtext)
+            for name, text in report.sections:
+                self._terminal.section(name, sep="-")
+                self._terminal.write_line(text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -84,8 +107,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers",
-        "heavy: takes long, and a short run can do without it; .ci/run runs it, as --heavy does, and on MariaDB what"
-        " has run on MySQL, or the other way round",
+        "heavy(engine, ...): takes long, and a short run can do without it, on these engines or on all; .ci/run runs"
+        " it, as --heavy does, and on MariaDB what has run on MySQL, or the other way round",
     )
     config.addinivalue_line("markers", "long: what .ci/run can do without as well; --every-version runs it")
     config.addinivalue_line("markers", "cluster: needs a cluster of servers, see --clusters")
@@ -107,10 +130,15 @@ def _may_be_for(metafunc: pytest.Metafunc, name: str) -> bool:
     every = config.getoption("--only-rest") or config.getoption("--every-version")
     product = test.get_closest_marker("product")
     # Marks on the values of a parameter take precedence over those of the test.
-    has_values = test.get_closest_marker("parametrize") is not None
+    values = [value for mark in test.iter_markers("parametrize") for value in mark.args[1:2]]
+    may_be_marked = any(not isinstance(value, list | tuple) or any(map(_has_marks, value)) for value in values)
     return (product is None or servers.product(name) in product.args) and (
-        has_values or name in _on(test, every, servers.newest(servers.engine))
+        may_be_marked or name in _on(test, every, servers.newest(servers.engine))
     )
+
+
+def _has_marks(value: object) -> bool:
+    return bool(getattr(value, "marks", ()))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -153,8 +181,9 @@ def _runs(item: pytest.Item, every: bool, heavy: bool) -> bool:
 
 def _is_heavy(item: pytest.Item, name: str | None) -> bool:
     """Whether an item is marked so, or on a product of the engine whose turn it is not; turns change per test."""
-    if item.get_closest_marker("heavy") is not None:
-        return True
+    for mark in item.iter_markers("heavy"):
+        if not mark.args or (name is not None and servers.engine(name) in mark.args):
+            return True
     takes_no_turns = item.get_closest_marker("language") is not None or _nearest(item) in ("one_engine", "any_engine")
     if name is None or takes_no_turns:
         return False

@@ -20,8 +20,9 @@ from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from .databases import Conflict, Database, Disconnected, Forbidden, SchemaMissing, Session
-from .figures import KINDS, METRICS, PARTS, Limit, Sample, Totals
+from . import contract
+from .databases import Conflict, Database, Disconnected, Forbidden, SchemaMissing, Session, how_to_add
+from .figures import KINDS, METRICS, PARTS, Limit, Sample, Totals, area_of
 from .link import Link, Outage
 from .output import escaped
 from .parts import Parts, said
@@ -34,6 +35,7 @@ MAX_NAMES = 500
 # queue_health compares every procedure with its installed text: up to 0.2 s, while all other calls take 0.02 s.
 # The incidents need several calls.
 KEEP_SECONDS = {"queue_health": 60.0, "incidents": 60.0}
+AREAS_SECONDS = 60.0  # an area that is added is reported after at most this long
 ASK_AGAIN_SECONDS = 600.0  # between calls of a procedure without EXECUTE: each one is an error in the server's log
 
 
@@ -170,6 +172,9 @@ class _Reading:
         self._refused: dict[str, float] = {}  # procedures that are missing or not granted: when to call them again
         self._kept: dict[str, tuple[float, list[Sample]]] = {}  # answers of slow procedures, and until when to use them
         self._said = ""
+        self._areas = frozenset[str]()
+        self._areas_until = 0.0
+        self._absent: set[str] = set()
 
     def read(self) -> Answer:
         """Call all procedures. Never raises."""
@@ -182,6 +187,7 @@ class _Reading:
             return Answer(samples, True, time.monotonic() - began)
         except Exception as error:  # also a driver's: the next request may succeed
             self._kept.clear()
+            self._areas_until = 0.0
             if not isinstance(error, Disconnected):  # the link logs that one
                 self._say(said(error))
             return Answer([], False, time.monotonic() - began)
@@ -193,16 +199,35 @@ class _Reading:
         """The samples of all parts that can be read. Raises the first error if none can."""
         parts = Parts()
         now = time.monotonic()
-        asked = [name for name in PARTS if self._refused.get(name, now) <= now]
+        areas = self._installed(session, now)
+        there = [name for name in PARTS if area_of(name) in areas]
+        asked = [name for name in there if self._refused.get(name, now) <= now]
         read = {name: parts.get(name, partial(self._part, session, name, now), None) for name in asked}
         if len(parts.errors) == len(asked):
             self._refused.clear()  # after an installation or a grant, all may succeed the next time
             raise next(iter(parts.errors.values()))
         self._note(parts.errors)
-        samples = [Sample("rowqueue_part_up", (name,), float(read.get(name) is not None)) for name in PARTS]
+        samples = [Sample("rowqueue_part_up", (name,), float(read.get(name) is not None)) for name in there]
         samples += [sample for found in read.values() for sample in found or ()]
-        samples += [Sample("rowqueue_left_out", (kind,), limit.left_out) for kind, limit in self._limits.items()]
-        return samples
+        limits = [(kind, self._limits[kind]) for kind, part in KINDS.items() if part in there]
+        return samples + [Sample("rowqueue_left_out", (kind,), limit.left_out) for kind, limit in limits]
+
+    def _installed(self, session: Session, now: float) -> frozenset[str]:
+        """The areas that are installed; all if this user may not read that."""
+        if now < self._areas_until:
+            return self._areas
+        try:
+            self._areas = frozenset(session.areas())
+        except Disconnected:
+            raise
+        except Exception:  # the parts then say what is wrong
+            self._areas = frozenset(contract.load().areas)
+        self._areas_until = now + AREAS_SECONDS
+        absent = {area_of(name) for name in PARTS} - self._areas
+        if absent and absent != self._absent:
+            log.info("%s: %s", self._name, how_to_add(absent))
+        self._absent = absent
+        return self._areas
 
     def _part(self, session: Session, procedure: str, now: float) -> list[Sample]:
         until, samples = self._kept.get(procedure, (now, []))

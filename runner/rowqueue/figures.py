@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from . import contract
 from .counts import DRAIN_MINUTES, drain_seconds
 from .databases import DatabaseError, Row, Session
 from .seeing import MOST_CONSUMERS, Looking, by_minute, handled, incidents
@@ -108,7 +109,15 @@ class Limit:
 
 # ---- what each procedure says, as samples ----------------------------------------------------------------------
 
-KINDS = ("queue", "feed", "feed consumer", "table", "consumer", "throughput")
+# What --max-names limits, and the part that it is in.
+KINDS = {
+    "queue": "queue_stats",
+    "feed": "feed_stats",
+    "feed consumer": "feed_stats",
+    "table": "list_tables",
+    "consumer": "list_consumers",
+    "throughput": "throughput",
+}
 Limits = dict[str, Limit]
 _STATES = ("ready", "delayed", "active", "expired", "dead")
 _FIGURES = {
@@ -235,7 +244,8 @@ def _incidents(session: Session, _: Limits, __: Totals) -> Iterator[Sample]:
     found = Counter(incident.kind for incident in incidents.incidents(looking))
     if looking.failed:  # a count would be too low
         raise DatabaseError("; ".join(f"{name}: {reason}" for name, reason in looking.failed.items()))
-    return (Sample("rowqueue_incidents", (kind,), float(found[kind])) for kind in incidents.KINDS)
+    kinds = [kind for kind in incidents.KINDS if incidents.NEEDS.get(kind) not in looking.absent]
+    return (Sample("rowqueue_incidents", (kind,), float(found[kind])) for kind in kinds)
 
 
 PARTS: dict[str, Callable[[Session, Limits, Totals], Iterable[Sample]]] = {
@@ -247,3 +257,9 @@ PARTS: dict[str, Callable[[Session, Limits, Totals], Iterable[Sample]]] = {
     "throughput": _throughput,
     "incidents": _incidents,
 }
+
+
+def area_of(part: str) -> str:
+    """The area of a part: its metrics are left out when the area is not installed."""
+    procedure = contract.load().every.get(part)
+    return "queue" if procedure is None else procedure.area

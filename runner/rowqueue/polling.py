@@ -17,6 +17,7 @@ from .messages import Failure, Held, Item, RowMessage
 class TableSource(Source):
     """One polling table; `Options.types` holds its name."""
 
+    area = "tables"
     extend_procedure = "extend_rows"
     chains = False
     wakes = False

@@ -4,12 +4,13 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from typing import Any
 
-from . import install, link
+from . import contract, install, link
 from .consumer import BadOption, Options, QueueSource, Source
 from .consumer import Consumer as Threads
-from .databases import Conflict, Database, Disconnected, Forbidden, SchemaMissing, open_database
+from .databases import Conflict, Database, Disconnected, Forbidden, SchemaMissing, how_to_add, open_database
 from .handlers import Handler, load, of
 
 log = logging.getLogger("rowqueue")
@@ -97,21 +98,21 @@ class Consumer:
             self._handler.close()
 
     def _run(self) -> None:
-        def check() -> None:
+        def check() -> Options:
             check_installed(self._database)
-            check_results(self._database, self._options)
+            return fitted(self._database, self._options)
 
         try:
             if self._signals:
-                link.when_there(check, self._options.connect_timeout)
+                options = link.when_there(check, self._options.connect_timeout)
             else:
-                link.once_there(check, self._options.connect_timeout, self._stopped)
+                options = link.once_there(check, self._options.connect_timeout, self._stopped)
         except (Disconnected, Conflict):
             if self._stopped.is_set():
                 return
             raise
-        source = QueueSource(self._options)
-        consume(self._database, self._handler, self._options, source, self._health_port, self._signals, self._take_over)
+        source = QueueSource(options)
+        consume(self._database, self._handler, options, source, self._health_port, self._signals, self._take_over)
 
     def _take_over(self, threads: Threads) -> None:
         with self._lock:
@@ -131,26 +132,39 @@ class Consumer:
         return self._threads is not None and self._threads.is_ready()
 
 
-def check_installed(database: Database) -> None:
-    """Raise SchemaMissing unless the queue is installed as this release has it."""
+def check_installed(database: Database, area: str = "queue") -> None:
+    """Raise SchemaMissing unless the queue is installed as this release has it, AreaMissing without this area."""
     if wrong := install.pending(database):
         states = ", ".join(sorted({file.state for file in wrong}))
         raise SchemaMissing(
             f"the queue is not installed as released ({len(wrong)} files: {states}): run `runner apply`"
         )
+    if area not in contract.CORE:
+        with closing(database.connect("runner")) as session:
+            session.require(area)
 
 
-def check_results(database: Database, options: Options) -> None:
-    """Raise BadOption if results are wanted of a queue that keeps none.
+def fitted(database: Database, options: Options) -> Options:
+    """The options of a consumer of queues for the areas that are installed: without `consumers`, it does not report.
 
-    A user without the right to read policies learns it from a warning, when a message is finished.
+    Raises BadOption if results are wanted and the area `results` is not installed, or a queue keeps none. A user
+    without the right to read policies learns it from a warning, when a message is finished.
     """
-    if not options.keep_results:
-        return
+    if not options.report and not options.keep_results:
+        return options
     with suppress(Forbidden), closing(database.connect(options.reader)) as session:
+        areas = session.areas()
+        if options.report and "consumers" not in areas:
+            log.info("this consumer does not report: %s", how_to_add(["consumers"]))
+            options = replace(options, report=0)
+        if not options.keep_results:
+            return options
+        if "results" not in areas:
+            raise BadOption("keep_results", how_to_add(["results"]))
         for type in options.types:
             if session.call("list_queues", type)[0]["on_complete"] != "archive":
                 raise BadOption("keep_results", f"queue {type} keeps no results: set its on_complete to archive")
+    return options
 
 
 def consume(

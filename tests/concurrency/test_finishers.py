@@ -78,6 +78,7 @@ def keep(member: Member, type: str) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.heavy("firebird")
 def test_claimers_finishers_and_producers_get_no_conflict_and_lose_nothing(
     crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql, holds: Look, rest: Look
 ) -> None:

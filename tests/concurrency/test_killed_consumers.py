@@ -56,6 +56,7 @@ def produce(member: Member, type: str, first: int) -> None:
 
 
 @pytest.mark.any_engine
+@pytest.mark.heavy
 def test_every_message_is_finished_though_consumers_are_killed_while_producers_send(
     crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql, holds: Look, rest: Look
 ) -> None:

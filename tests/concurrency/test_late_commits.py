@@ -92,6 +92,7 @@ def test_a_message_whose_sender_commits_late_is_claimed_within_seconds(
 
 
 @pytest.mark.any_engine
+@pytest.mark.heavy
 def test_messages_of_a_take_that_rolls_back_are_claimed_within_seconds(
     crowd: Crowd, connect: Callable[..., Session], database: Database, queue: str, ledger: Ledger, sql: Sql
 ) -> None:

@@ -221,6 +221,7 @@ def drain(member: Member, types: list[str]) -> None:
 
 
 @pytest.mark.one_engine
+@pytest.mark.heavy("firebird")
 def test_senders_consumers_and_operators_together_get_no_error_and_lose_nothing(
     crowd: Crowd, session: Session, queue: str, sql: Sql, server: Any, rest: Look
 ) -> None:

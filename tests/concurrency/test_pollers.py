@@ -143,6 +143,7 @@ def claim_often(member: Member, name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("shape", ["c-never-active", "f"])
+@pytest.mark.heavy
 def test_messages_finished_during_a_claim_are_not_claimed_again(
     crowd: Crowd, session: Session, sql: Callable[..., list[Any]], database: Database, queue: str, shape: str
 ) -> None:

@@ -82,6 +82,7 @@ def test_redrive_keeps_the_dedup_key_taken(q: Queue) -> None:
 
 
 @pytest.mark.any_engine
+@pytest.mark.heavy("firebird")
 def test_redrive_does_the_10000_oldest_dead_a_call(q: Queue) -> None:
     old = q.send_many(10_000)
     q.on("finish_batch", q.claim_key(10_000), "\n".join(f"{id},-1,broken" for id in old))

@@ -382,6 +382,7 @@ def prepared(place: Place, q: Queue, procedure: str, ordered: int) -> Call:
 
 
 @each
+@pytest.mark.heavy("firebird")
 def test_a_call_is_one_with_the_callers_transaction(prepared: Call) -> None:
     """Undone with it, and committed with it and not before; what is refused is no part of it."""
     before = prepared.rows()

@@ -43,6 +43,7 @@ def orders(shop: FirebirdShop) -> str:
     return "".join(row["status"] for row in shop("SELECT status FROM orders ORDER BY id"))
 
 
+@pytest.mark.heavy
 def test_every_block_of_the_guide_runs_in_its_order(empty_shop: FirebirdShop) -> None:
     shop = empty_shop
     filled = False

@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -17,6 +17,7 @@ from suite import Client, create_orders
 
 Start = Callable[[Language, str], Sequence[str]]
 MakeClient = Callable[..., Client]
+LONGEST_LOG = 10_000  # the last characters that are shown
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -74,6 +75,17 @@ def _let_in(client: Client) -> None:
         if "50002" in client.send("x" * 201, "no such queue").stderr:
             return
         client.server.query(client.database.url, f"ALTER USER {user} PASSWORD '{password}'")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test shows the logs of its clients."""
+    report = yield
+    if report.failed and (folder := getattr(item, "funcargs", {}).get("tmp_path")):
+        for log in sorted(folder.rglob("*.log")):
+            text = log.read_text(encoding="utf-8", errors="replace")
+            report.sections.append((str(log.relative_to(folder)), text[-LONGEST_LOG:]))
+    return report
 
 
 @pytest.fixture(

@@ -37,18 +37,18 @@ def test_each_message_is_done_once(client: Client) -> None:
 
     def extended() -> bool:
         held, until_when = lease()
-        assert held == key, f"the batch is lost or finished: {client.log('killed')}"
+        assert held == key, "the batch is lost or finished"
         return bool(until_when >= end + timedelta(seconds=LEASE_SECONDS / 2))
 
     with client.consumer(type, "killed") as killed:
-        until(lambda: len(client.handled("killed")) >= 4, f"the first messages: {client.log('killed')}")
+        until(lambda: len(client.handled("killed")) >= 4, "the first messages")
         key, end = lease()
         assert key is not None
         of_killed = {row["id"] for row in client.messages(type) if row["batch_key"] == key}
         assert len(of_killed) == SIZE
         with client.consumer(type, "first") as first, client.consumer(type, "second") as second:
             # More than once, but soon: the slow one is done after four seconds.
-            until(extended, f"the lease is extended: {client.log('killed')}", 3)
+            until(extended, "the lease is extended", 3)
             killed.send_signal(signal.SIGKILL)
             until(lambda: all(row["state"] in "CE" for row in client.messages(type)), "all messages done", 90)
             _woken_quickly(client, type)
@@ -60,7 +60,7 @@ def test_each_message_is_done_once(client: Client) -> None:
     survivors = Counter({line: n for line, n in survivors.items() if line[1] != "wake up"})
     expected = Counter({(id, body): 1 for id, body in of.items() if body not in ("fail", "dead")})
     wrong = {id: survivors[id, body] for id, body in survivors | expected if survivors[id, body] != expected[id, body]}
-    assert wrong == {}, client.log("first") + client.log("second")
+    assert wrong == {}
     assert {id for id, _ in client.handled("killed")} < of_killed
     assert min(len(client.handled("first")), len(client.handled("second"))) >= SIZE
     rows = {row["id"]: row for row in client.messages(type) if row["id"] in of}
@@ -112,7 +112,7 @@ def test_a_message_that_failed_once_is_completed_at_the_second_attempt(client: C
         session.call("set_queue", type, None, 3, 0, None, "archive")
     assert client.send(type, *["retry"] * 3 * SIZE).returncode == 0
     with client.consumer(type, "one"):
-        until(lambda: client.unfinished(type) == 0, f"all messages done: {client.log('one')}")
+        until(lambda: client.unfinished(type) == 0, "all messages done")
     rows = client.messages(type)
     assert {(row["state"], row["attempts"], row["error"]) for row in rows} == {("C", 2, None)}
     assert sorted(client.handled("one")) == [(row["id"], "retry") for row in rows]
@@ -142,9 +142,9 @@ def test_odd_bodies_arrive_as_they_were_sent(client: Client) -> None:
     done = client.send(type, *bodies)
     assert done.returncode == 0, done.stderr
     with client.consumer(type, "one") as consumer:
-        until(lambda: len(client.handled("one")) >= len(bodies), f"the bodies: {client.log('one')}")
+        until(lambda: len(client.handled("one")) >= len(bodies), "the bodies")
         consumer.send_signal(signal.SIGTERM)
-        assert consumer.wait(10) == 0, client.log("one")
+        assert consumer.wait(10) == 0
     assert Counter(body for _, body in client.handled("one")) == Counter(bodies)
     assert client.messages(type) == []
 
@@ -153,12 +153,12 @@ def test_a_consumer_that_lost_its_lease_logs_it_and_continues(client: Client) ->
     type = f"test.{uuid.uuid4().hex[:16]}"
     assert client.send(type, "slow").returncode == 0
     with client.consumer(type, "one") as consumer:
-        until(lambda: client.messages(type)[0]["state"] == "A", f"it is claimed: {client.log('one')}")
+        until(lambda: client.messages(type)[0]["state"] == "A", "it is claimed")
         with closing(client.database.connect("test")) as session:
             session.call("release_batch", client.messages(type)[0]["batch_key"])
-        until(lambda: not client.messages(type), f"it is claimed and done again: {client.log('one')}")
+        until(lambda: not client.messages(type), "it is claimed and done again")
         consumer.send_signal(signal.SIGTERM)
-        assert consumer.wait(10) == 0, client.log("one")
+        assert consumer.wait(10) == 0
     assert [body for _, body in client.handled("one")] == ["slow", "slow"]
     assert "50008 lease_lost" in client.log("one")
 
@@ -168,14 +168,14 @@ def test_a_signal_to_all_its_processes_lets_a_consumer_finish_its_batch(client: 
     type = f"test.{uuid.uuid4().hex[:16]}"
     assert client.send(type, "slow", "last").returncode == 0
     with client.consumer(type, "one") as consumer, closing(client.database.connect("test")) as session:
-        until(lambda: client.messages(type)[0]["state"] == "A", f"it is claimed: {client.log('one')}")
+        until(lambda: client.messages(type)[0]["state"] == "A", "it is claimed")
         time.sleep(0.5)  # the handler is at work
         for process in _group(consumer.pid) - {consumer.pid}:
             os.kill(process, signal.SIGTERM)
         time.sleep(LEASE_SECONDS + 0.5)  # the handler's own sleep is not cut short yet
-        assert session.call("claim_batch", type) == [], f"the lease has run out: {client.log('one')}"
+        assert session.call("claim_batch", type) == [], "the lease has run out"
         os.killpg(consumer.pid, signal.SIGTERM)
-        assert consumer.wait(10) == 0, client.log("one")
+        assert consumer.wait(10) == 0
     assert sorted(body for _, body in client.handled("one")) == ["last", "slow"]
     assert client.messages(type) == []
     assert "lease" not in client.log("one")

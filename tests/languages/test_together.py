@@ -41,7 +41,7 @@ def clients(server: Server, make_client: MakeClient) -> dict[str, Client]:
 def stop(client: Client, consumer: Popen[bytes]) -> None:
     """It has done something, so it is ready to receive the signal."""
     consumer.send_signal(signal.SIGTERM)
-    assert consumer.wait(10) == 0, client.log("consumer")
+    assert consumer.wait(10) == 0
 
 
 def produce(client: Client, type: str, messages: list[str]) -> None:
@@ -74,7 +74,7 @@ def test_clients_of_all_languages_do_each_message_once(server: Server, clients: 
     count = max(PRODUCERS, len(clients))
     with ThreadPoolExecutor(count) as threads, ExitStack() as stack:
         killed = stack.enter_context(clients[name].consumer(type, "killed"))
-        until(lambda: clients[name].handled("killed"), f"the first message: {clients[name].log('killed')}")
+        until(lambda: clients[name].handled("killed"), "the first message")
         of_killed = {row["id"]: row["batch_key"] for row in any_client.messages(type)}
         assert len(of_killed) == SIZE and len({*of_killed.values()} - {None}) == 1, f"{name} holds not all: {of_killed}"
         producers = [
@@ -91,7 +91,7 @@ def test_clients_of_all_languages_do_each_message_once(server: Server, clients: 
             producer.result()
         until(lambda: any_client.unfinished(type) == 0, "all messages done", 120)
         for client, consumer in running:
-            assert len(client.handled("consumer")) > SIZE, client.log("consumer")
+            assert len(client.handled("consumer")) > SIZE
             stop(client, consumer)
 
     rows = {row["id"]: row for row in any_client.messages(type)}

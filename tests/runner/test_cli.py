@@ -19,6 +19,7 @@ from processes import COMMAND, FOLDER, Log, Running, environment
 from rowqueue.cli import app, main
 from rowqueue.databases import Database, Session
 from servers import Server
+from typer.testing import CliRunner
 
 pytestmark = pytest.mark.any_engine
 
@@ -86,18 +87,18 @@ def test_commands_are_those_of_the_design() -> None:
     }
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids="-".join)
-def test_every_command_and_option_has_help(words: tuple[str, ...]) -> None:
-    command: Any = typer.main.get_command(app)
-    for word in words:
-        command = command.commands[word]
-    done = subprocess.run([*COMMAND, *words, "--help"], capture_output=True, text=True, env=environment(None))
-    assert done.returncode == 0
-    assert command.help.split("\n")[0][:40] in " ".join(done.stdout.split())
-    for parameter in command.params:
-        name = parameter.opts[0] if parameter.opts[0].startswith("--") else parameter.metavar
-        assert parameter.help, f"{name} has no help"
-        assert name in done.stdout
+def test_every_command_and_option_has_help() -> None:
+    for words in COMMANDS:
+        command: Any = typer.main.get_command(app)
+        for word in words:
+            command = command.commands[word]
+        done = CliRunner().invoke(app, [*words, "--help"])
+        assert done.exit_code == 0, words
+        assert command.help.split("\n")[0][:40] in " ".join(done.stdout.split()), words
+        for parameter in command.params:
+            name = parameter.opts[0] if parameter.opts[0].startswith("--") else parameter.metavar
+            assert parameter.help, f"{words}: {name} has no help"
+            assert name in done.stdout, words
 
 
 def test_the_command_line_page_lists_every_command() -> None:

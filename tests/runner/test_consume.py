@@ -615,6 +615,7 @@ def test_user_with_the_consumer_role_alone_can_consume(
 
 
 @pytest.mark.any_engine
+@pytest.mark.heavy
 def test_memory_stays_flat_over_a_long_backlog(start: Start, session: Session, queue: str, states: States) -> None:
     for _ in range(4):
         send(session, queue, *["x" * 1_000] * 10_000)

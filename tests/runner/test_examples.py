@@ -168,6 +168,7 @@ def test_a_mail_that_is_sent_twice_is_delivered_once_and_what_is_no_mail_is_dead
 
 
 @pytest.mark.any_engine
+@pytest.mark.heavy
 def test_a_new_language_rings_the_bell_and_sends_a_mail(
     mailing: Mailing, database: Database, session: Session, queue: str, sql: Callable[..., list[dict[str, Any]]]
 ) -> None:
@@ -305,6 +306,7 @@ class Busy(BaseHTTPRequestHandler):
 
 
 @pytest.mark.any_engine
+@pytest.mark.heavy
 def test_a_service_gets_no_more_requests_at_a_time_than_it_takes(installed_database: Database) -> None:
     folder, asked = EXAMPLES / "address_checks", 60
     lines = map(shlex.split, blocks(folder / "README.md")[0].splitlines())

@@ -196,6 +196,7 @@ def test_a_procedure_file_that_fails_leaves_all_others_as_they_were(
 
 
 @pytest.mark.one_engine
+@pytest.mark.heavy("firebird")
 def test_four_installers_at_once_install_once(empty_database: Database, server: Server, catalog: Catalog) -> None:
     program = (
         "import sys; from rowqueue import install; from rowqueue.databases import open_database; "
@@ -265,6 +266,7 @@ def test_uninstall_removes_everything_and_apply_works_again(
     assert catalog() == installed
 
 
+@pytest.mark.heavy("firebird")
 def test_another_projects_migrations_may_have_the_names_of_ours_without_the_prefix(
     empty_database: Database, server: Server, tmp_path: Path
 ) -> None:

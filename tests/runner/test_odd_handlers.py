@@ -59,6 +59,7 @@ DONE = {name for name, (_, is_committed) in odd.TRANSACTION.items() if is_commit
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.any_engine
 def test_odd_ends_of_a_handler_fail_the_message_and_nothing_else(
     start: Start, session: Session, queue: str, sql: Sql, server: Server, mode: str
 ) -> None:
@@ -91,6 +92,7 @@ def test_odd_ends_of_a_handler_fail_the_message_and_nothing_else(
     assert "\x1b" not in running.stderr
 
 
+@pytest.mark.any_engine
 def test_odd_ends_of_a_handler_fail_the_row_and_nothing_else(
     start: Start, session: Session, queue: str, sql: Sql, database: Database
 ) -> None:

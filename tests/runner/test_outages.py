@@ -61,6 +61,7 @@ def test_a_consumer_that_starts_before_the_database_waits_for_it_and_says_so_onc
 
 
 @pytest.mark.any_engine
+@pytest.mark.heavy
 def test_connect_timeout_ends_a_consumer_that_waits_for_the_database(
     private: Database, private_server: Server, start: Start, queue: str
 ) -> None:

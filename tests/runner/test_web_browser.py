@@ -317,6 +317,7 @@ _HOSTILE = [
 ]
 
 
+@pytest.mark.heavy
 def test_hostile_bodies_are_text(serve: Serve, browse: Browse, session: Session, queue: str) -> None:
     hostile = f"{queue}<b id=owned>"
     for number, body in enumerate(_HOSTILE):
@@ -455,6 +456,7 @@ def test_a_name_that_an_attacker_lets_lead_here_gets_nothing(serve: Serve, brows
     assert page.locator("body").inner_text().strip() == "wrong host"
 
 
+@pytest.mark.heavy
 def test_a_link_with_the_token_works_from_other_pages_too(
     serve: Serve, browse: Browse, attacker: Callable[[str], str]
 ) -> None:

@@ -42,6 +42,7 @@ def others(pytestconfig: pytest.Config) -> Iterator[dict[str, str]]:
         yield urls
 
 
+@pytest.mark.heavy
 def test_databases_of_several_kinds_are_on_one_page(
     serve: Serve, database: Database, session: Session, queue: str, others: dict[str, str]
 ) -> None:

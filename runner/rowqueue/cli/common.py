@@ -10,8 +10,17 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import config, output
-from ..databases import Database, Session, open_database, open_embedded
+from .. import config, contract, output
+from ..databases import (
+    AreaMissing,
+    Database,
+    Forbidden,
+    Row,
+    Session,
+    how_to_add,
+    open_database,
+    open_embedded,
+)
 from ..errors import Expected
 from .commands import Group
 
@@ -90,6 +99,23 @@ def connected(url: str | None) -> Iterator[Session]:
             yield session
         finally:
             session.close()
+
+
+def listed(session: Session, procedure: str, *arguments: Any) -> list[Row]:
+    """The rows of a call that lists; none if its area is not installed, and stderr then says how to add it."""
+    try:
+        return session.call(procedure, *arguments)
+    except (AreaMissing, Forbidden):  # some servers refuse a call of what does not exist
+        if not (absent := _absent(session, procedure)):
+            raise
+    print(f"runner: {how_to_add(absent)}", file=sys.stderr)
+    return []
+
+
+def _absent(session: Session, procedure: str) -> set[str]:
+    with suppress(Forbidden):
+        return {contract.load().every[procedure].area}.difference(session.areas())
+    return set()
 
 
 def say(text: str, as_json: bool, **values: Any) -> None:

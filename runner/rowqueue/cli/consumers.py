@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from .. import output
-from .common import Json, OptionalType, Url, connected, group
+from .common import Json, OptionalType, Url, connected, group, listed
 from .known import mention_unknown
 
 top = group()
@@ -19,7 +19,7 @@ _THROUGHPUT = ("type", "minute", "sent", "completed", "failed", "dead", "waited_
 def consumers(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
     """Show the consumers: how fast they work, and which are silent."""
     with connected(database) as session:
-        output.rows(session.call("list_consumers", type), _CONSUMERS, json)
+        output.rows(listed(session, "list_consumers", type), _CONSUMERS, json)
         mention_unknown(session, type)
 
 
@@ -33,5 +33,5 @@ def throughput(
     """Show how many messages per minute were sent, completed, failed and dead-lettered."""
     with connected(database) as session:
         since = session.now() - timedelta(minutes=minutes - 1)
-        output.rows(session.call("throughput", type, since), _THROUGHPUT, json)
+        output.rows(listed(session, "throughput", type, since), _THROUGHPUT, json)
         mention_unknown(session, type)

@@ -3,9 +3,10 @@
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -163,17 +164,16 @@ def handler_of(
         raise typer.BadParameter(str(error), param_hint="--handler" if worker is None else "--worker") from None
 
 
-def check_installed(database: Database, connect_timeout: float | None) -> None:
-    """Wait for the database. Raises SchemaMissing unless the queue is installed as this release has it."""
-    link.when_there(lambda: service.check_installed(database), connect_timeout)
+def check_installed(database: Database, connect_timeout: float | None, area: str = "queue") -> None:
+    """Wait for the database. Raises as service.check_installed."""
+    link.when_there(lambda: service.check_installed(database, area), connect_timeout)
 
 
-def run(
-    url: str | None, handler: Handler, options: Options, source: Callable[[Options], Source], health_port: int | None
-) -> None:
+def run(url: str | None, handler: Handler, options: Options, source: type[Source], health_port: int | None) -> None:
     """Consume until done or stopped, and serve the health port if one is given."""
     with opened(url) as database:
-        check_installed(database, options.connect_timeout)
-        with bad_options():
-            link.when_there(lambda: service.check_results(database, options), options.connect_timeout)
+        check_installed(database, options.connect_timeout, source.area)
+        if source.reports:
+            with bad_options():
+                options = link.when_there(partial(service.fitted, database, options), options.connect_timeout)
         service.consume(database, handler, options, source(options), health_port)

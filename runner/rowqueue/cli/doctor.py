@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from .. import install, output
-from ..databases import Database, Forbidden, Row, SchemaMissing
+from ..databases import Database, Forbidden, Row, SchemaMissing, how_to_add
 from ..parts import Parts, said
 from ..seeing import Looking, incidents
 from .common import Json, Url, group, opened
@@ -33,6 +33,7 @@ def doctor(database: Url = None, json: Json = False) -> int:
                 looking = Looking(session)
                 health += _part("queue_health", lambda: session.call("queue_health"))
                 happening = Parts().get("incidents", partial(incidents.incidents, looking), [])
+                health += _unknown(looking)
                 health += [_check(name, "bad", None, "", reason) for name, reason in looking.failed.items()]
             finally:
                 session.close()
@@ -53,6 +54,14 @@ def doctor(database: Url = None, json: Json = False) -> int:
     if wrong or any(row["verdict"] == "bad" for row in rights):
         return SchemaMissing.exit_code
     return int(any(row["verdict"] == "bad" for row in found))
+
+
+def _unknown(looking: Looking) -> list[Row]:
+    """A row about the incidents that are not looked for, because an area is not installed."""
+    kinds = [kind for kind, area in incidents.NEEDS.items() if area in looking.absent]
+    if not kinds:
+        return []
+    return [_check("incidents", "ok", None, "", f"not looked for: {', '.join(kinds)}; {how_to_add(looking.absent)}")]
 
 
 def _part(name: str, work: Callable[[], list[Row]]) -> list[Row]:

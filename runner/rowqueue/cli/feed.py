@@ -6,7 +6,7 @@ import typer
 
 from .. import feeds, output
 from . import consuming
-from .common import Failed, Json, Url, connected, group, opened, say
+from .common import Failed, Json, Url, connected, group, listed, opened, say
 
 app = group("Feeds: the changed rows of your own table, in commit order.")
 
@@ -31,7 +31,7 @@ def publish(
     """Number the new and changed rows of a feed until stopped by SIGTERM or SIGINT."""
     consuming.log_to_stderr(log_level)
     with opened(database) as target:
-        consuming.check_installed(target, connect_timeout)
+        consuming.check_installed(target, connect_timeout, "feeds")
         publisher = feeds.Publisher(target, feed, size, once, drain, connect_timeout)
         publisher.run()
     say(f"{publisher.published} published", json, count=publisher.published)
@@ -65,7 +65,7 @@ def consume(
     )
     loaded = consuming.handler_of(handler, exec, worker, timeout, in_order=True)
     with opened(database) as found:
-        consuming.check_installed(found, connect_timeout)
+        consuming.check_installed(found, connect_timeout, "feeds")
         feeds.Consumer(found, loaded, options).run()
 
 
@@ -77,7 +77,7 @@ def feed_list(
 ) -> None:
     """Show feeds, their consumers, and the position of each."""
     with connected(database) as session:
-        output.rows(session.call("feed_stats", feed), _FEED_STATS, json)
+        output.rows(listed(session, "feed_stats", feed), _FEED_STATS, json)
 
 
 @app.command("create")

@@ -4,7 +4,7 @@ import difflib
 import sys
 from contextlib import suppress
 
-from ..databases import Forbidden, Session
+from ..databases import AreaMissing, Forbidden, Session
 from .common import Failed
 
 # Each returns nothing for an unknown queue. list_queues would return the defaults.
@@ -18,12 +18,12 @@ def doubt(session: Session, type: str) -> str | None:
         if any(row[count] for row in session.call("queue_stats", type) for count in _COUNTS):
             return None
     for procedure in _LISTS:
-        with suppress(Forbidden):
+        with suppress(AreaMissing, Forbidden):
             if session.call(procedure, type):
                 return None
     names = set[str]()
     for procedure in ("queue_stats", "list_queues", "list_bindings"):
-        with suppress(Forbidden):
+        with suppress(AreaMissing, Forbidden):
             names.update(row["type"] for row in session.call(procedure))
     if type in names:
         return None

@@ -66,14 +66,15 @@ def stats(type: OptionalType = None, database: Url = None, json: Json = False) -
     """Show how many messages each queue holds, and in how long it is drained. Above 10,000, numbers are estimates."""
     with connected(database) as session:
         found = session.call("queue_stats", type)
-        past = minutes(Looking(session), type, session.now(), DRAIN_MINUTES + 1)
+        looking = Looking(session)
+        past = minutes(looking, type, session.now(), DRAIN_MINUTES + 1)
         mention_unknown(session, type)
     for row in found:
         known = () if row["paused"] else past.get(row["type"], ())
         row["drain_seconds"] = drain_seconds(row["ready"], handled(known))
     if not json:
         found = [_readable(row) for row in found]
-    output.rows(found, _STATS, json)
+    output.rows(found, [name for name in _STATS if name != "drain_seconds" or not looking.absent], json)
 
 
 def _readable(row: Row) -> Row:

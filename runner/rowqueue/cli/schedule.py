@@ -6,7 +6,7 @@ import typer
 
 from .. import output
 from ..messages import plain
-from .common import Failed, Json, OptionalType, Url, connected, group, known_types, say
+from .common import Failed, Json, OptionalType, Url, connected, group, known_types, listed, say
 
 app = group("Schedules: messages at the times of a cron expression.")
 
@@ -54,7 +54,7 @@ def schedule_set(
 def schedule_list(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
     """Show schedules with their last and next times."""
     with connected(database) as session:
-        output.rows(session.call("list_schedules", type), _COLUMNS, json)
+        output.rows(listed(session, "list_schedules", type), _COLUMNS, json)
 
 
 @app.command("drop")

@@ -95,6 +95,8 @@ def send(
         return
     due = _time(run_at)
     with connected(database) as session:
+        if wait is not None:
+            session.require("results")
         with tracing.sending("send", (type,), {}) as span:
             arguments = (type, body, due, *options[:4], tracing.injected(headers), source, delay, on_conflict)
             row = session.call("send_message", *arguments)[0]

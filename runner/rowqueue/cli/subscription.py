@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from .. import output
-from .common import Failed, Json, Table, Url, connected, group, known_types, say
+from .common import Failed, Json, Table, Url, connected, group, known_types, listed, say
 
 app = group("Subscriptions: messages to queues when a table changes.")
 
@@ -41,7 +41,7 @@ def subscription_list(
 ) -> None:
     """Show watched tables and their subscriptions."""
     with connected(database) as session:
-        output.rows(session.call("list_subscriptions", table), ["table", "action", "type", "topic"], json)
+        output.rows(listed(session, "list_subscriptions", table), ["table", "action", "type", "topic"], json)
 
 
 @app.command("add")

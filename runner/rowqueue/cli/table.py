@@ -9,7 +9,7 @@ from .. import output
 from ..consumer import Options, process_name
 from ..polling import TableSource
 from . import consuming
-from .common import Failed, Json, Size, Url, connected, group, say
+from .common import Failed, Json, Size, Url, connected, group, listed, say
 from .progress import until_none
 
 app = group("Polling tables: your own tables, used as queues.")
@@ -135,7 +135,7 @@ def table_list(
     """Show the polling tables, with the numbers of rows claimed, waiting for a retry, or dead."""
     with connected(database) as session:
         columns = ("name", "table", "key_columns", "status_column", "on_complete", "active", "waiting", "dead")
-        output.rows(session.call("list_tables", name), columns, json)
+        output.rows(listed(session, "list_tables", name), columns, json)
 
 
 @app.command("peek")

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from .. import output, tracing
-from .common import Failed, Json, Url, connected, group, known_types, say
+from .common import Failed, Json, Url, connected, group, known_types, listed, say
 
 app = group("Topics: a message is sent to each queue that is bound to its topic.")
 
@@ -58,7 +58,7 @@ def topic_list(
 ) -> None:
     """Show bindings."""
     with connected(database) as session:
-        output.rows(session.call("list_bindings", topic), ["pattern", "type"], json)
+        output.rows(listed(session, "list_bindings", topic), ["pattern", "type"], json)
 
 
 @app.command()

@@ -35,6 +35,7 @@ class Refused(DatabaseError):
 class Source(ABC):
     """The differences between queues and polling tables."""
 
+    area: ClassVar[str]
     extend_procedure: ClassVar[str]
     chains: ClassVar[bool]  # finishing a batch claims the next one
     wakes: ClassVar[bool]  # the database may wake the consumer
@@ -76,6 +77,7 @@ class Source(ABC):
 class QueueSource(Source):
     """Queues."""
 
+    area = "queue"
     extend_procedure = "extend_lease"
     chains = True
     wakes = True

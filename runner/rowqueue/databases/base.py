@@ -119,6 +119,16 @@ class Session(ABC):
         Raises QueueError, Conflict, Disconnected, SchemaMissing or DatabaseError.
         """
 
+    def areas(self) -> tuple[str, ...]:
+        """The areas that are installed, in the contract's order. Raises as `call`."""
+        return areas_in((row["kind"], row["name"]) for row in self.call("installed_files"))
+
+    def require(self, area: str) -> None:
+        """Raise AreaMissing when an area is not installed. A user who may not read that is not refused."""
+        with suppress(Forbidden):
+            if area not in self.areas():
+                raise AreaMissing(how_to_add([area]))
+
     def fetch(self, procedure: str, *arguments: Any) -> Rows:
         """As `call`, for many rows: returns a function that converts them to tuples of the contract's columns.
 
@@ -127,17 +137,6 @@ class Session(ABC):
         rows = self.call(procedure, *arguments)
         names = [column.name for column in contract.load().procedures[procedure].columns]
         return lambda: [[row[name] for name in names] for row in rows]
-
-    def areas(self) -> frozenset[str]:
-        """The areas that are installed in the database. Raises SchemaMissing when nothing is installed."""
-        known = contract.load().every
-        return frozenset(known[row["name"]].area for row in self.call("installed_files") if row["name"] in known)
-
-    def require(self, area: str) -> None:
-        """Raise AreaMissing when an area is not installed. A user who may not read that is not refused."""
-        with suppress(Forbidden):
-            if area not in self.areas():
-                raise AreaMissing(how_to_add([area]))
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Any]:

@@ -14,6 +14,14 @@ from .reading import MOST_CONSUMERS, Looking
 
 KINDS = ("no_consumer", "silent_consumers", "late_schedule", "dead_letters", "paused_with_work", "growing_backlog")
 
+# The kinds that are found only if an area is installed.
+NEEDS = {
+    "no_consumer": "consumers",
+    "silent_consumers": "consumers",
+    "growing_backlog": "consumers",
+    "late_schedule": "schedules",
+}
+
 INCIDENT_SECONDS = 5.0
 WAITING_SECONDS = 60.0  # ready messages that nobody claims for this long need a consumer
 BACKLOG_SECONDS = 300.0
@@ -44,7 +52,10 @@ def recent_incidents(looking: Looking) -> list[Incident]:
 
 
 def incidents(looking: Looking) -> list[Incident]:
-    """The incidents, the worst kinds first. What cannot be read is in looking.left_out or in looking.failed."""
+    """The incidents, the worst kinds first.
+
+    What cannot be read is in looking.left_out, in looking.absent or in looking.failed.
+    """
     now = looking.session.now()
     stats = looking.stats()
     consumers = looking.consumers()
@@ -61,7 +72,7 @@ def incidents(looking: Looking) -> list[Incident]:
 
 def _without_consumer(looking: Looking, stats: list[Row], consumers: list[Row], now: datetime) -> Iterator[Incident]:
     """Queues whose messages wait while no consumer reports and no claim holds one: consumers need not report."""
-    if "consumers" in {*looking.left_out, *looking.failed}:
+    if "consumers" in {*looking.left_out, *looking.absent, *looking.failed}:
         return
     working = {row["type"] for row in consumers if row["status"] == "working"}
     is_whole = len(consumers) < MOST_CONSUMERS

@@ -98,6 +98,7 @@ class Overview:
     consumers: list[Row]
     health: list[Row]
     left_out: list[str]
+    absent: list[str]
     failed: dict[str, str]
 
     @property
@@ -119,6 +120,7 @@ class QueueDetail:
     schedules: list[Row]
     bindings: list[Row]
     left_out: list[str]
+    absent: list[str]
     failed: dict[str, str]
 
 
@@ -130,6 +132,7 @@ class MessageDetail:
     message: Row | None
     result: Row | None
     left_out: list[str]
+    absent: list[str]
     failed: dict[str, str]
 
 
@@ -169,6 +172,7 @@ def overview(looking: Looking, with_health: bool = True, part: str = "", size: i
         consumers[:MOST_ROWS],
         looking.health() if with_health else [],
         list(looking.left_out),
+        list(looking.absent),
         looking.failed,
     )
 
@@ -220,8 +224,9 @@ def queue(
     working = sum(row["status"] == "working" for row in consumers)
     line = _queue(stats[0] if stats else _empty(type, policy), policy, history, working, now)
     errors = looking.errors(type, line.dead) if line.dead and with_errors else []
-    left_out, failed = list(looking.left_out), looking.failed
-    return QueueDetail(now, line, state, messages, errors, consumers[:MOST_ROWS], schedules, bindings, left_out, failed)
+    parts = (consumers[:MOST_ROWS], schedules, bindings)
+    left_out, absent = list(looking.left_out), list(looking.absent)
+    return QueueDetail(now, line, state, messages, errors, *parts, left_out, absent, looking.failed)
 
 
 def message(looking: Looking, id: int, body_length: int = WHOLE_BODY) -> MessageDetail:
@@ -231,7 +236,8 @@ def message(looking: Looking, id: int, body_length: int = WHOLE_BODY) -> Message
     looking.raise_if_nothing("message")
     result = looking.rows("result", "get_result", id)
     message, done = found[0] if found else None, result[0] if result else None
-    return MessageDetail(looking.session.now(), message, done, list(looking.left_out), looking.failed)
+    left_out, absent = list(looking.left_out), list(looking.absent)
+    return MessageDetail(looking.session.now(), message, done, left_out, absent, looking.failed)
 
 
 def search(

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import TypeVar
 
-from ..databases import Database, DatabaseError, Disconnected, Forbidden, QueueError
+from ..databases import AreaMissing, Database, DatabaseError, Disconnected, Forbidden, QueueError
 from .reading import Looking
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class Watched:
     def submit(self, work: Callable[[Looking], T], again: bool = True) -> Future[T]:
         """Queue `work` after earlier work. `again`: repeat it once if the connection was lost.
 
-        The future raises Away, QueueError or Forbidden. It can be cancelled before its work begins.
+        The future raises Away, QueueError, Forbidden or AreaMissing. It can be cancelled before its work begins.
         """
         future: Future[T] = Future()
 
@@ -87,7 +87,7 @@ class Watched:
             if again and not is_new:
                 return self._run(work, False)
             raise Away(str(error)) from None
-        except (QueueError, Forbidden):
+        except (QueueError, Forbidden, AreaMissing):
             if is_new and self._looking is None:  # not an error of a call: this user may not connect
                 raise Away(self._reason) from None
             raise

@@ -84,7 +84,8 @@ OLDEST  how long the first ready message has been due.
 DRAIN  until all ready ones are handled, at the rate of the last five minutes; ? if none was handled.
 DONE/M, SENT/M, FAIL/M  messages in the last whole minute, as consumers report it.
 ±/M  how many messages per minute the queue grows or shrinks by.
-The last table lists what is wrong: incidents, failed health checks, and what cannot be read.
+The last table lists what is wrong: incidents, failed health checks, what cannot be read, and
+areas that are not installed.
 The bars are completed messages per minute. If no consumer reports, dim bars with the label ready are the ready
 messages at each refresh.
 """

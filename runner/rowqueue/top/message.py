@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Footer, Static
 
-from ..databases import Row
+from ..databases import Row, how_to_add
 from ..output import escaped_lines
 from ..seeing import MessageDetail, message
 from .live import Live
@@ -109,6 +109,8 @@ def _facts(row: Row, detail: MessageDetail) -> Text:
         "error": row["error"],
         "result": detail.result["result"] if detail.result else None,
     }
+    if detail.absent:
+        lines["result"] = how_to_add(detail.absent)
     text = Text()
     for name, value in lines.items():
         if value not in (None, ""):

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
 from ..counts import ESTIMATED, count, number, short_count
+from ..databases import how_to_add
 from ..output import escaped
 from ..seeing import MINUTES, Incident, Minute, Overview, Queue, overview, recent_incidents
 from .asking import Reading
@@ -111,6 +112,7 @@ class QueuesScreen(Live):
         self._is_turned = False
         self._found: Overview | None = None
         self._incidents: list[Incident] = []
+        self._absent: list[str] = []
         self._hurts: dict[str, Hurt] = {}
 
     def compose(self) -> ComposeResult:
@@ -135,7 +137,9 @@ class QueuesScreen(Live):
         self.top.growth.add(found.queues)
         self.show()
         # Read after the rest is shown, because it may be slow; then cached for a while.
-        health, self._incidents = await self.ask(lambda looking: (looking.health(), recent_incidents(looking)))
+        health, self._incidents, self._absent = await self.ask(
+            lambda looking: (looking.health(), recent_incidents(looking), list(looking.absent))
+        )
         self._found = replace(self._found, health=health)
         self._show_hurts(self._found)
         return self._found.now
@@ -162,7 +166,7 @@ class QueuesScreen(Live):
             f"{_sum(found, 'active')} active",
             f"{_sum(found, 'expired')} expired" if found.sums["expired"] else "",
             f"{_sum(found, 'dead')} dead",
-            f"{working} consumers running",
+            f"{working} consumers running" if "consumers" not in found.absent else "",
             f"{silent} silent" if silent else "",
             f"not allowed to see: {', '.join(found.left_out)}" if found.left_out else "",
             f"cannot be read: {', '.join(found.failed)}" if found.failed else "",
@@ -247,7 +251,7 @@ class QueuesScreen(Live):
 
     def _show_hurts(self, found: Overview) -> None:
         table = self.query_one("#hurts", Rows)
-        self._hurts = _hurts(found, self._incidents)
+        self._hurts = _hurts(found, self._incidents, self._absent)
         table.display = bool(self._hurts)
         table.styles.height = min(len(self._hurts) + 1, 6)
         width = max(40, table.size.width or self.size.width) - 1
@@ -325,7 +329,10 @@ class QueuesScreen(Live):
 
 @dataclass(frozen=True)
 class Hurt:
-    """A line about something that is wrong: an incident, a failed health check, or a part that cannot be read."""
+    """A line about something that is wrong: an incident, a failed health check, or a part that cannot be read.
+
+    The last line, without a verdict, is about areas that are not installed.
+    """
 
     verdict: str
     name: str
@@ -333,7 +340,7 @@ class Hurt:
     long: str
 
 
-def _hurts(found: Overview, incidents: list[Incident]) -> dict[str, Hurt]:
+def _hurts(found: Overview, incidents: list[Incident], absent: list[str]) -> dict[str, Hurt]:
     """The lines by their keys."""
     lines: dict[str, Hurt] = {}
     for name, reason in found.failed.items():
@@ -349,6 +356,8 @@ def _hurts(found: Overview, incidents: list[Incident]) -> dict[str, Hurt]:
         lines[f"{one.kind}\0{one.name}\0{one.error}"] = Hurt(
             one.verdict, one.name, f"{text}{since}", f"{one.kind.replace('_', ' ')}\n\n{text}{since}"
         )
+    if absent:
+        lines["absent"] = Hurt("", "not installed", how_to_add(absent), how_to_add(absent))
     return lines
 
 

@@ -268,11 +268,11 @@ def table(site: Site, query: Query) -> Page:
     """The claimed, waiting or dead rows of one polling table."""
     name, state, size = named(query, "name"), one_of(query, "state", _ROW_STATES, "E"), _size(query)
 
-    def look(looking: Looking) -> tuple[Any, list[Row], list[str], dict[str, str]]:
+    def look(looking: Looking) -> tuple[Any, list[Row], list[str], list[str], dict[str, str]]:
         rows = seeing.table_rows(looking, name, state, size)
-        return looking.session.now(), rows, list(looking.left_out), looking.failed
+        return looking.session.now(), rows, list(looking.left_out), list(looking.absent), looking.failed
 
-    watched, (now, rows, left_out, failed) = site.one(query.get("db"), look)
+    watched, (now, rows, left_out, absent, failed) = site.one(query.get("db"), look)
     return Page(
         "table.html",
         {
@@ -286,6 +286,7 @@ def table(site: Site, query: Query) -> Page:
             "size": size,
             "sizes": SIZES,
             "left_out": left_out,
+            "absent": absent,
             "failed": failed,
         },
     )

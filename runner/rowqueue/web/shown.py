@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ..counts import count
+from ..databases import how_to_add
 
 CUT = 100_000  # characters of a body on the page of its message; the whole body can be downloaded
 
@@ -104,4 +105,5 @@ FILTERS = {
     "number": number,
     "count": count,
     "moment": moment,
+    "how_to_add": how_to_add,
 }

@@ -57,6 +57,7 @@ class Found(Generic[T]):
     result: T | None
     away: str = ""
     left_out: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
 
 
@@ -108,18 +109,18 @@ class Site:
     def every(self, work: Callable[[Looking], T], seconds: float = _EVERY_SECONDS) -> list[Found[T]]:
         """The answer of each database within `seconds`; all are asked at the same time, and none spoils another."""
 
-        def look(looking: Looking) -> tuple[T, list[str], dict[str, str]]:
+        def look(looking: Looking) -> tuple[T, list[str], list[str], dict[str, str]]:
             looking.begin()
             result = work(looking)
-            return result, list(looking.left_out), looking.failed
+            return result, list(looking.left_out), list(looking.absent), looking.failed
 
         asked = [(watched, watched.submit(look)) for watched in self.databases.values()]
         deadline = time.monotonic() + seconds
         found: list[Found[T]] = []
         for watched, future in asked:
             try:
-                result, left_out, failed = watched.result(future, max(0.1, deadline - time.monotonic()))
-                found.append(Found(watched, result, "", left_out, failed))
+                result, left_out, absent, failed = watched.result(future, max(0.1, deadline - time.monotonic()))
+                found.append(Found(watched, result, "", left_out, absent, failed))
             except Exception as error:
                 found.append(Found(watched, None, said(error)))
         return found

@@ -108,6 +108,7 @@ def catalog_by_script(server: Server) -> list[str]:
 @pytest.mark.parametrize(
     "part", [0.1, pytest.param(0.3, marks=pytest.mark.long), pytest.param(0.6, marks=pytest.mark.long), 0.95]
 )
+@pytest.mark.heavy
 def test_an_interrupted_script_continues_when_it_is_run_again(
     server: Server, part: float, catalog_by_script: list[str]
 ) -> None:
@@ -230,6 +231,7 @@ def test_wrong_rights_are_named_and_apply_puts_them_right(empty_database: Databa
 
 
 @pytest.mark.one_version
+@pytest.mark.heavy
 def test_an_object_of_another_owner_is_named(empty_database: Database, server: Server, queue: str) -> None:
     """The user that created it first can alter it, even after the queue's owner has replaced it."""
     name = f"login_{queue[5:15]}"
@@ -288,6 +290,7 @@ def gbak(server: LocalFirebird, *arguments: str) -> None:
 
 
 @pytest.mark.one_version
+@pytest.mark.heavy
 def test_a_backup_restored_on_a_server_without_its_users_under_another_name_works(
     server: Server, private_server: Server, tmp_path: Path
 ) -> None:

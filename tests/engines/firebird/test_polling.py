@@ -308,6 +308,7 @@ def test_rows_of_a_dead_claim_that_were_deleted_done_or_set_back_block_nobody(ma
 
 
 @pytest.mark.parametrize("name", ["a", "c"])
+@pytest.mark.heavy
 def test_no_row_gets_stuck_next_to_a_writer_that_does_anything(
     make: Make, connect: Callable[..., Session], sql: Sql, name: str, server: Server, database: Database
 ) -> None:

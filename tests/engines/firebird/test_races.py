@@ -875,6 +875,7 @@ A_GROUP = 20
 
 
 @pytest.mark.parametrize("way", ["claim and finish", "take"])
+@pytest.mark.heavy
 def test_eight_consumers_of_an_ordered_queue_keep_each_group_in_order_and_get_no_error(
     server: Server, database: Database, session: Session, queue: str, sql: Sql, way: str
 ) -> None:

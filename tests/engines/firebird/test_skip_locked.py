@@ -96,6 +96,7 @@ def table(server: Server) -> Iterator[str]:
         pytest.param(UPDATE, id="update", marks=pytest.mark.xfail(strict=False, reason="a fault of Firebird 5.0.4")),
     ],
 )
+@pytest.mark.heavy
 def test_rows_that_are_taken_past_locked_ones_belong_to_batches_that_were_committed(
     server: Server, table: str, statement: str
 ) -> None:

@@ -161,6 +161,7 @@ def assert_cheap(cost: Cost) -> None:
 
 @pytest.mark.parametrize("type", ["ready", "delayed"])
 @pytest.mark.parametrize("analyzed", [False, True], ids=["never-analyzed", "analyzed"])
+@pytest.mark.heavy
 def test_no_call_reads_more_than_it_needs_on_a_backlog_of_a_million(
     server: Server, backlogs: str, analyzed: bool, type: str
 ) -> None:
@@ -382,6 +383,7 @@ def process(connection: Connection, type: str, calls: int) -> None:
     )
 
 
+@pytest.mark.heavy
 def test_an_open_snapshot_does_not_make_claims_dearer(server: Server, database: Database, queue: str) -> None:
     with server.client(database.url) as connection, server.client(database.url) as other:
         connection.execute("SET synchronous_commit = off")

@@ -112,6 +112,7 @@ def apply_killed(database: Database, process: Process, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("step", [40, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.heavy
 def test_an_installation_that_is_killed_after_any_statement_is_continued_by_the_next(
     server: Server, empty_database: Database, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:

@@ -148,6 +148,7 @@ def test_more_than_a_thousand_rows_are_reported_in_the_order_of_the_statement(
 
 
 @pytest.mark.parametrize("count", [9_999, 10_000, 10_001])
+@pytest.mark.heavy
 def test_old_keys_are_reported_for_as_many_rows_as_fit_into_one_part(
     sql: Sql, session: Session, schema: str, queue: str, count: int
 ) -> None:
