@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 # Processes that run tests at the same time, each with its own servers. Half of the time they wait.
-WORKERS ?= 3
+WORKERS ?= 4
 VENV := .venv
 BIN := $(VENV)/bin
 TEST_STAMP := $(VENV)/.test-installed
@@ -18,9 +18,9 @@ test: $(TEST_STAMP) servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 # The clients in examples/ for other languages, listed in tests/languages/languages.py. A language that is
-# missing is skipped, and pytest reports it. About five minutes with two processors.
+# missing is skipped, and pytest reports it. About five minutes with two processors. Each test has many processes.
 test-languages: $(TEST_STAMP) servers languages
-	$(BIN)/pytest tests/languages -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/pytest tests/languages -n 3 --dist worksteal $(PYTEST_ARGS)
 
 # Compilers, drivers and formatters: installs missing Debian packages. The tests install npm's drivers.
 languages: | $(BIN)/python

@@ -9,14 +9,14 @@ import tempfile
 import uuid
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import servers
 from rowqueue import install
-from rowqueue.databases import Database, Session, open_database
+from rowqueue.databases import AreaMissing, Database, Session, open_database
 from servers.clock import Clock
 
 # capabilities.py, which every suite uses.
@@ -41,6 +41,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--languages", action="store_true", help="with the tests of other languages, which `tests/languages` names too"
     )
+    parser.addoption(
+        "--areas", metavar="NAME,...", help="the databases have only these areas; what needs another one is skipped"
+    )
     parser.addoption("--only-rest", action="store_true", help="only what --every-version adds")
     parser.addoption(
         "--sample", metavar="WORD", help="each test on one only of the servers that it would run on; WORD chooses which"
@@ -48,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 # Files in memory are durable enough for the tests, which kill processes and never the
-# machine. They make the contract suite a quarter faster. All servers of three workers took at most 3 GB.
+# machine. They make the contract suite a quarter faster. The servers of each worker took at most 1 GB.
 _MEMORY = Path("/dev/shm")
 _MEMORY_BYTES = 8 << 30
 
@@ -127,10 +130,15 @@ def _may_be_for(metafunc: pytest.Metafunc, name: str) -> bool:
     every = config.getoption("--only-rest") or config.getoption("--every-version")
     product = test.get_closest_marker("product")
     # Marks on the values of a parameter take precedence over those of the test.
-    has_values = test.get_closest_marker("parametrize") is not None
+    values = [value for mark in test.iter_markers("parametrize") for value in mark.args[1:2]]
+    may_be_marked = any(not isinstance(value, list | tuple) or any(map(_has_marks, value)) for value in values)
     return (product is None or servers.product(name) in product.args) and (
-        has_values or name in _on(test, every, servers.newest(servers.engine))
+        may_be_marked or name in _on(test, every, servers.newest(servers.engine))
     )
+
+
+def _has_marks(value: object) -> bool:
+    return bool(getattr(value, "marks", ()))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -221,6 +229,40 @@ def _server_name(item: pytest.Item) -> str | None:
     return None if name is None else str(name)
 
 
+@contextmanager
+def _skipping(config: pytest.Config) -> Iterator[None]:
+    """Skip what needs an area that --areas leaves out."""
+    try:
+        yield
+    except AreaMissing as error:
+        if config.getoption("--areas"):
+            pytest.skip(str(error).partition(":")[0])
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
+    with _skipping(pyfuncitem.config):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(request: pytest.FixtureRequest) -> Any:
+    with _skipping(request.config):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Any:
+    with _skipping(item.config):
+        return (yield)
+
+
+def _areas(config: pytest.Config) -> list[str] | None:
+    named: str | None = config.getoption("--areas")
+    return named.split(",") if named else None
+
+
 def unavailable(config: pytest.Config, reason: object) -> None:
     """Skip the current test, or fail it under --require-databases."""
     if config.getoption("--require-databases"):
@@ -293,11 +335,11 @@ def clock(private_server: servers.Server, pytestconfig: pytest.Config) -> Iterat
 
 
 @pytest.fixture(scope="session")
-def database(server: servers.Server) -> Iterator[Database]:
+def database(server: servers.Server, pytestconfig: pytest.Config) -> Iterator[Database]:
     """A database with the queue installed, shared by all tests of a worker: use names of your own, see `queue`."""
     url = server.create_database()
     database = open_database(url)
-    install.apply(database)
+    install.apply(database, areas=_areas(pytestconfig))
     # Firebird closes a database without attachments, and the next connection then takes twice as long.
     with closing(database.connect("the tests")):
         yield database
@@ -313,23 +355,23 @@ def empty_database(server: servers.Server) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="session")
-def template(server: servers.Server) -> Iterator[str | None]:
+def template(server: servers.Server, pytestconfig: pytest.Config) -> Iterator[str | None]:
     """An installed database to copy, which is faster than an installation; None if it cannot be copied."""
     if not server.copies:
         yield None
         return
     url = server.create_database()
-    install.apply(open_database(url))
+    install.apply(open_database(url), areas=_areas(pytestconfig))
     yield url
     server.drop_database(url)
 
 
 @pytest.fixture
-def installed_database(server: servers.Server, template: str | None) -> Iterator[Database]:
+def installed_database(server: servers.Server, template: str | None, pytestconfig: pytest.Config) -> Iterator[Database]:
     """A database with the queue installed, for one test."""
     if template is None:
         url = server.create_database()
-        install.apply(open_database(url))
+        install.apply(open_database(url), areas=_areas(pytestconfig))
     else:
         url = server.copy_database(template)
     yield open_database(url)

@@ -264,7 +264,10 @@ EXEC mq.fetch_feed N'ft-feed', N'ft-c1', 10;
 EXEC mq.advance_feed N'ft-feed', N'ft-c1', 5;
 EXEC mq.advance_feed N'ft-feed', N'ft-c1', 6;
 EXEC mq.claim_rows N'ft-orders', 10;
+EXEC mq.set_queue N'ft-ring', @ring = 1;
 EXEC mq.claim_wraparound N'ft-ring', 5;
+EXEC mq.set_queue N'ft-fair', @fair = 1;
+EXEC mq.claim_batch N'ft-fair', 5;
 EXEC mq.list_tables;
 GO
 WITH XMLNAMESPACES (DEFAULT 'http://schemas.microsoft.com/sqlserver/2004/07/showplan')

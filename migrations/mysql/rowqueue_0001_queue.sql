@@ -237,6 +237,17 @@ CREATE TABLE IF NOT EXISTS mq_bucket (
     KEY bucket_full (type, full_at)
 ) ENGINE = InnoDB COMMENT = 'The token buckets of groups. full_at: when the bucket is full again. A group without a row has a full bucket.';
 
+-- Read on MariaDB inside a caller's transaction: reading the server's own grant tables would make savepoints impossible
+-- there.
+CREATE TABLE IF NOT EXISTS mq_allowed (
+    account varchar(400) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    table_schema varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    table_name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    rights tinyint NOT NULL,
+    seen_at datetime(6) NOT NULL,
+    PRIMARY KEY (account, table_schema, table_name)
+) ENGINE = InnoDB COMMENT = 'Rights of logins on users'' tables, cached for an hour.';
+
 -- Rows to lock, for which no session waits: a claim of a group locks the row CRC32(type and group_key) MOD 16384 if it is
 -- free. Unlike GET_LOCK, a row lock ends with its transaction.
 CREATE TABLE IF NOT EXISTS mq_stripe (

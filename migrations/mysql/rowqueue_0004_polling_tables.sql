@@ -72,14 +72,3 @@ CREATE TABLE IF NOT EXISTS mq_polled_mark (
     place longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (name, seen_at)
 ) ENGINE = InnoDB COMMENT = 'For tables without a status column and with on_complete keep: the highest order value at the time seen_at.';
-
--- Read on MariaDB inside a caller's transaction: reading the server's own grant tables would make savepoints impossible
--- there.
-CREATE TABLE IF NOT EXISTS mq_allowed (
-    account varchar(400) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
-    table_schema varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    table_name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    rights tinyint NOT NULL,
-    seen_at datetime(6) NOT NULL,
-    PRIMARY KEY (account, table_schema, table_name)
-) ENGINE = InnoDB COMMENT = 'Rights of logins on users'' tables, cached for an hour.';

@@ -470,6 +470,9 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
         },
         "gives indexes names of its own, has no level of compatibility and does not tell who has a transaction": {
             "test_queue_health_finds_nothing_bad_in_a_fresh_installation",
+            "test_every_index_is_recorded",
+            "test_queue_health_names_each_index_that_is_missing",
+            "test_the_core_alone_works_and_has_nothing_of_an_area",
             "test_queue_health_shows_an_open_transaction_and_who_holds_it",
             "test_apply_then_doctor_then_uninstall",
             "test_doctor_names_what_is_missing_or_changed",

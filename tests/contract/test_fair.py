@@ -329,6 +329,15 @@ def test_a_weight_applies_at_once_and_to_messages_that_wait(q: Queue) -> None:
     assert turns(q, 4) == ["a7 b5 a8 b6"]
 
 
+def test_a_round_ends_in_the_turn_with_which_it_began(q: Queue) -> None:
+    """A claim that continues the turn of a group comes around to it again."""
+    q.fair().call("set_group", "b", 3)
+    send(q, "b" * 9)
+    assert turns(q, 1, 10) == ["b1", "b2 b3 b4 b5 b6 b7 b8 b9"]
+    send(q, "b" * 8 + "c")
+    assert turns(q, 2, 10) == ["c1 b1", "b2 b3 b4 b5 b6 b7 b8"]
+
+
 def test_a_weight_has_no_effect_in_a_queue_that_is_not_fair(q: Queue) -> None:
     q.call("set_group", "b", 100)
     send(q, "aabb")

@@ -5,8 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from rowqueue import install
-from rowqueue.contract import AREAS
+from rowqueue import contract, install
 from rowqueue.databases import Database, open_database
 from servers import LocalPostgreSQL, Server
 from servers.postgresql import programs
@@ -21,7 +20,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 # Pages whose statements are for psql where they are in no tab, in the order in which they are read.
 PAGES = (
     *("procedures.head.md", "concepts/messages.md", "concepts/order.md", "concepts/transactions.md"),
-    *(f"reference/{area}.head.md" for area in AREAS if area != "common"),
+    *(f"reference/{area}.head.md" for area in contract.load().areas if area != "common"),
 )
 
 

@@ -135,7 +135,7 @@ def test_an_installation_that_was_interrupted_continues_with_the_same_areas(
 ) -> None:
     broken = files / "procedures" / empty_database.name / "operations" / "cancel.sql"
     text = broken.read_text()
-    broken.write_text("CREATE nonsense\n")
+    broken.write_text(f"{text}CREATE nonsense;\n")
     with pytest.raises(Exception, match="cancel"):
         install.apply(empty_database, areas=["queue", "feeds"])
     assert empty_database.areas() == (*CORE, "feeds")

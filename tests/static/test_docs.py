@@ -84,6 +84,23 @@ def test_a_group_of_tabs_reads_as_one_engine_and_shows_as_tabs() -> None:
         tabs.for_site(page.replace("<!-- end of tabs -->", ""))
 
 
+def test_the_core_in_an_evening_names_forty_files_that_every_engine_has() -> None:
+    page = (DOCS / "background" / "core.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d+) \| \[([\w]+)\]\(\.\./\.\./(\S+?)\) \|", page, re.M)
+    assert [int(number) for number, *_ in rows] == list(range(1, 41))
+    assert len({path for *_, path in rows}) == 40
+    for _, name, path in rows:
+        assert Path(path).stem.removeprefix("rowqueue_") == name
+        lacking = [engine for engine in tabs.ENGINES if not (ROOT / path.replace("postgresql", engine)).is_file()]
+        assert lacking == [], path
+    drawn = (DOCS / "images" / "core.svg").read_text("utf-8")
+    known = "\n".join(name for _, name, _ in rows)
+    for word in re.findall(
+        r"\b(?:claim|complete|leave|put|pick|set|queue|take|send|require|change|renew|extend)_\w+", drawn
+    ):
+        assert word in known or word == "queue_group", f"the drawing names {word}"
+
+
 def test_every_relative_link_leads_to_a_file_and_a_heading() -> None:
     def faults(page: Path) -> Iterator[str]:
         text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S)

@@ -1,5 +1,9 @@
 -- grants: which role may call which procedure of this area and read which table.
 
+GRANT SELECT ON mq_message_state TO VIEW mq_message_overview;
+-- isql grants in a transaction of its own, and the next statement must see what it did.
+COMMIT;
+
 EXECUTE PROCEDURE imq_grant_to('mq_producer', 'queue_stats installed_files');
 EXECUTE PROCEDURE imq_grant_to('mq_consumer', 'queue_stats installed_files');
 EXECUTE PROCEDURE imq_grant_to('mq_operator',
@@ -9,4 +13,3 @@ EXECUTE PROCEDURE imq_grant_to('mq_operator',
 EXECUTE PROCEDURE imq_grant_to('mq_viewer',
     'queue_stats queue_health installed_files list_queues list_errors',
     'message_overview');
-GRANT SELECT ON mq_message_state TO VIEW mq_message_overview;

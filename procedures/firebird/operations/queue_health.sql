@@ -52,7 +52,7 @@ BEGIN
             1, 'oldest_transaction', 2, 'oldest_active_gap', 3, 'oldest_snapshot_gap',
             4, 'oldest_interesting_gap', 5, 'sweep_interval', 6, 'forced_writes',
             7, 'page_size', 8, 'time_zone', 9, 'expired_leases',
-            10, 'stuck_groups', 11, 'stopped_schedules', 12, 'changed_objects',
+            10, 'stuck_groups', 11, 'areas', 12, 'changed_objects',
             13, 'missing_indexes'));
         BEGIN
             IF (name = 'oldest_transaction') THEN
@@ -182,17 +182,9 @@ BEGIN
                     || REPLACE(v_type, '''', '''''') || ''')', 'none');
                 SUSPEND;
             END
-            ELSE IF (name = 'stopped_schedules') THEN
-            BEGIN
-                unit = 'schedules';
-                SELECT COUNT(*), LIST(s.name, ', ')
-                FROM (SELECT c.name FROM mq_schedule AS c WHERE c.next_at IS NULL ORDER BY c.name ROWS 10) AS s
-                INTO "VALUE", detail;
-                verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
-                detail = COALESCE('the server does not know the time zone of ' || detail || '; call set_schedule again with one that it knows',
-                    'none');
-                SUSPEND;
-            END
+            ELSE IF (name = 'areas') THEN
+                FOR SELECT name, verdict, "VALUE", unit, detail FROM imq_area_health INTO name, verdict, "VALUE", unit, detail DO
+                    SUSPEND;
             ELSE IF (name = 'changed_objects') THEN
             BEGIN
                 unit = 'objects';

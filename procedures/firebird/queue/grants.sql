@@ -7,5 +7,5 @@ EXECUTE PROCEDURE imq_grant_to('mq_consumer',
      extend_lease rescue_expired wait_for_message');
 EXECUTE PROCEDURE imq_grant_to('mq_operator',
     'fail release_batch extend_lease rescue_expired',
-    'message ready delayed batch dead grouped group_lock archive mark queue claimed');
+    'message ready delayed batch dead grouped group_lock archive mark queue queue_group claimed');
 EXECUTE PROCEDURE imq_grant_to('mq_viewer', '', 'ready delayed dead grouped');

@@ -9,6 +9,7 @@ CREATE ROLE IF NOT EXISTS mq_operator;
 CREATE ROLE IF NOT EXISTS mq_viewer;
 
 GRANT SELECT ON mq_installed TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_allowed TO 'mq_owner'@'localhost';
 
 DROP PROCEDURE IF EXISTS mq_grant_more;
 

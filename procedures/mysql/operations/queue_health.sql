@@ -27,7 +27,7 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     WHILE v_check < 7 DO
         SET v_check = v_check + 1, v_name = ELT(v_check,
-            'transactions', 'expired_leases', 'stuck_groups', 'stopped_schedules', 'changed_objects',
+            'transactions', 'expired_leases', 'stuck_groups', 'areas', 'changed_objects',
             'missing_indexes', 'settings');
         BEGIN
             -- One check that fails, such as for a lack of rights, must not hide the others.
@@ -58,13 +58,8 @@ BEGIN
                 SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('stuck_groups', IF(v_value > 0, 'bad', 'ok'), v_value, 'groups',
                     v_detail));
 
-            WHEN 'stopped_schedules' THEN
-                SELECT COUNT(*), COALESCE(CONCAT('the server does not know the time zone of ', GROUP_CONCAT(s.name ORDER BY s.name SEPARATOR ', '),
-                    '; load its time zones, then call set_schedule again'), 'none')
-                INTO v_value, v_detail
-                FROM (SELECT name FROM mq_schedule WHERE next_at IS NULL ORDER BY name LIMIT 10) AS s;
-                SET v_checks = JSON_ARRAY_APPEND(v_checks, '$', JSON_ARRAY('stopped_schedules', IF(v_value > 0, 'bad', 'ok'), v_value,
-                    'schedules', v_detail));
+            WHEN 'areas' THEN
+                CALL imq_area_health(v_checks);
 
             WHEN 'changed_objects' THEN
                 CALL imq_object_fingerprint(v_fingerprints);

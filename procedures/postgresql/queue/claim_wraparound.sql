@@ -10,9 +10,9 @@
 --
 -- A claim that finds too few messages continues at the lowest id. Under an open snapshot it scans all dead rows before the
 -- first ready message. So a ring has a low-water mark, as other queues have (see pick): a row of mq.mark whose run_at is
--- -infinity; no message up to its id is ready. Whatever makes a message ready below it makes the next claim a full scan. A
--- message that a sender commits late below the mark waits for the full scan, which the first claim of each second is. The
--- claim takes in two statements, because a UNION cannot be locked.
+-- -infinity; no message up to its id is ready. A procedure that makes a message ready below it makes the next claim a full
+-- scan. A message that a sender commits late below the mark waits for the full scan, which the first claim of each second
+-- is. The claim takes in two statements, because a UNION cannot be locked.
 
 CREATE OR REPLACE FUNCTION mq.claim_wraparound(
     p_type text,
@@ -38,8 +38,12 @@ LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = mq, pg_temp
 SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off
+SET enable_mergejoin = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET enable_sort = off
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -31,8 +31,9 @@ SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
-SET enable_material = off
+SET enable_sort = off
 SET jit = off
+SET enable_material = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -22,7 +22,7 @@ BEGIN
     -- For this call only: the call needs the current rows, and a snapshot shows old ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @group nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @ordered bit, @ring bit, @grouped bit, @holds bit, @lane nvarchar(37);
+    DECLARE @ordered bit, @ring bit, @grouped bit, @holds bit, @lane nvarchar(37), @took int = 1;
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
         EXEC mq_internal.require_name 'group_key', @group_key, 0;
@@ -48,6 +48,12 @@ BEGIN
                 IF @holds = 1
                     EXEC mq_internal.raise_error 'queue_not_empty',
                         N'a first limit per group can be added only while {} holds no new and no active message', @name;
+                -- Rows of a transaction that sent while the queue still had groups, and committed after it had none.
+                WHILE @took > 0
+                BEGIN
+                    DELETE TOP (1000) FROM mq.grouped WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name;
+                    SET @took = @@ROWCOUNT;
+                END;
                 UPDATE mq.queue SET grouped = 1 WHERE type = @name;
             END;
         END;

@@ -52,7 +52,7 @@ BEGIN
             EXEC mq_internal.allowance @name, @wanted, @wanted OUTPUT;
         IF @paused = 0 AND @wanted > 0
         BEGIN
-            EXEC mq_internal.make_ready @name, @wanted, 0, @now, @mark_n OUTPUT, @full_scan OUTPUT, @scanned_at OUTPUT,
+            EXEC mq_internal.make_ready @name, @wanted, 0, 1, @now, @mark_n OUTPUT, @full_scan OUTPUT, @scanned_at OUTPUT,
                 @promoted_to OUTPUT, @lowered_to OUTPUT, @lowered OUTPUT;
             SELECT @mark = MIN(id)
             FROM mq.mark WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
@@ -66,7 +66,7 @@ BEGIN
             SET @after = COALESCE(@after_id, @position, 0);
             SET @high = CASE WHEN @after > @from THEN @after ELSE @from END;
             EXEC mq_internal.take_ring @name, @high, 9223372036854775807, 0, @wanted, @batch_key, @took OUTPUT;
-            SELECT @left = @wanted - @took, @count = @took, @lowest = @mark;
+            SELECT @left = @wanted - @took, @count = @took, @lowest = COALESCE(@mark, 0);
             IF @left > 0
             BEGIN
                 EXEC mq_internal.take_ring @name, @from, @after, 1, @left, @batch_key, @took OUTPUT;
@@ -78,7 +78,7 @@ BEGIN
                     SET @lowest = @high;
             END
             ELSE IF @lowered = 1 OR @full_scan = 1
-                SET @lowest = NULL;
+                SET @lowest = 0;
             SET @pause = 10 * DATEDIFF(MILLISECOND, @now, SYSUTCDATETIME());
             IF @full_scan = 1
                 SET @scanned_at = DATEADD(MILLISECOND, CASE WHEN @pause < 5000 THEN @pause ELSE 5000 END, @now);
@@ -88,7 +88,7 @@ BEGIN
         END;
 
         IF @count = 0
-            EXEC mq_internal.no_messages;
+            EXEC mq_internal.return_batch NULL, NULL;
         ELSE
         BEGIN
             SELECT TOP (1) @last = id FROM mq.claimed WHERE batch_key = @batch_key ORDER BY priority DESC, id DESC;

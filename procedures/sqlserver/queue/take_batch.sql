@@ -34,18 +34,11 @@ BEGIN
             EXEC mq_internal.spend @name, @count, 0;
         IF @count > 0
         BEGIN
-            SELECT m.id, m.type, m.body, m.headers, CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
-                CAST(c.attempt AS int) AS attempt, m.created_at, m.source, CAST(NULL AS uniqueidentifier) AS batch_key,
-                CAST(NULL AS datetime2(7)) AS lease_until
-            FROM mq.claimed AS c
-            INNER JOIN mq.message AS m ON m.id = c.id
-            WHERE c.batch_key = @key
-            ORDER BY c.priority, c.run_at, c.id
-            OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+            EXEC mq_internal.return_batch @key, NULL;
             EXEC mq_internal.complete_messages @key, NULL, @name, @reader, @settled OUTPUT;
         END
         ELSE
-            EXEC mq_internal.no_messages;
+            EXEC mq_internal.return_batch NULL, NULL;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

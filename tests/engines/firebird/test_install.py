@@ -389,3 +389,24 @@ def test_a_backup_of_3_0_restored_on_5_0_is_put_right(server: Server, by: str, t
         assert [row for row in session.call("queue_health") if row["verdict"] == "bad"] == []
         assert [row["body"] for row in session.call("take_batch", "q", 9)] == ["x"]
     server.drop_database(other)
+
+
+def test_a_restored_core_is_a_core_and_can_be_extended(server: Server, tmp_path: Path) -> None:
+    assert isinstance(server, LocalFirebird)
+    url, other = server.create_database(), server.create_database()
+    install.apply(open_database(url), areas=["queue"])
+    session = open_database(url).connect("before")
+    call(session, "send_batch", "q", "a\nb")
+    [row] = call(session, "claim_batch", "q", 1)
+    session.close()
+    backup = str(tmp_path / "core.fbk")
+    gbak(server, "-b", dsn(url), backup)
+    gbak(server, "-rep", backup, dsn(other))
+    restored = open_database(other)
+    assert restored.areas() == ("common", "queue", "operations")
+    assert install.apply(restored) == install.Applied()
+    install.apply(restored, areas=["schedules"])
+    session = restored.connect("after")
+    assert call(session, "complete_batch", row["batch_key"]) == [{"count": 1}]
+    assert [row["body"] for row in call(session, "claim_batch", "q", 9)] == ["b"]
+    session.close()

@@ -30,7 +30,7 @@ ISOLATED = {name for name, entry in contract.load().procedures.items() if "wrong
 OF_TABLES = {"publish_feed": "f", "claim_rows": "t", "finish_rows": NO_KEY, "release_rows": NO_KEY}
 # send_message and publish only when they change a live message, set_queue for some settings, create_feed: see
 # test_sending.py and contract/test_levels.py.
-CLAIMING = sorted(ISOLATED - OF_TABLES.keys() - {"send_message", "publish", "set_queue", "create_feed"})
+CLAIMING = sorted(ISOLATED - OF_TABLES.keys() - {"send_message", "publish", "set_queue", "set_group", "create_feed"})
 TABLES = ("message", "ready", "delayed", "batch", "dead", "archive", "mark", "ring", "dedup", "grouped", "group_lock")
 UNIQUE = 335544665
 CONFLICTS = {335544336, 335544345, 335544451}

@@ -25,10 +25,8 @@ def test_the_call_that_ends_a_groups_work_issues_its_own_ticket(session: Session
     [first] = session.call("claim_batch", queue, 1)
     # The claim has dropped the tickets of its group; this one it did not see.
     place = sql("SELECT priority, run_at, id FROM mq_message WHERE type = %s AND body = 'b'", queue)[0]
-    sql(
-        "INSERT IGNORE INTO mq_ready SELECT type, priority, '', run_at, id, 0 FROM mq_message WHERE id = %s",
-        place["id"],
-    )
+    ready = "INSERT IGNORE INTO mq_ready (type, priority, run_at, id, attempts) SELECT type, priority, run_at, id, 0"
+    sql(f"{ready} FROM mq_message WHERE id = %s", place["id"])
     session.call("complete_batch", first["batch_key"])
     sql("DELETE FROM mq_ready WHERE type = %s AND run_at = %s", queue, place["run_at"].replace(tzinfo=None))
     assert [row["body"] for row in session.call("claim_batch", queue, 1)] == ["b"]

@@ -84,7 +84,7 @@ def test_a_trigger_may_send(client: Client, sql: Query, queue: str, table: str) 
         f" CALL mq_send_message_quietly('{queue}.2', NEW.id, NULL, NULL, 'g', 'd', NULL, NULL, NULL, NULL, 'replace');"
         " IF NEW.id = 13 THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'unlucky'; END IF; END"
     )
-    sql("CALL mq_set_queue(%s, NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)", queue)
+    sql(f"CALL mq_set_queue(%s, NULL, NULL, NULL, NULL, NULL, 1{', NULL' * 9})", queue)
     client.execute(f"INSERT INTO {table} VALUES (1), (2)")
     assert (bodies(sql, queue), bodies(sql, f"{queue}.2")) == (["1", "2"], ["2"])
     client.execute("START TRANSACTION")
@@ -178,7 +178,7 @@ def test_a_call_that_fails_halfway_changes_nothing(
     server: Server, database: Database, client: Client, sql: Query, queue: str, where: str, begin: str
 ) -> None:
     """In autocommit too, where each statement of a procedure would commit alone."""
-    sql("CALL mq_set_queue(%s, NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)", queue)
+    sql(f"CALL mq_set_queue(%s, NULL, NULL, NULL, NULL, NULL, 1{', NULL' * 9})", queue)
     server.plant_faults(database.url, ["message", "dedup", "grouped", "ready"])
     try:
         client.execute(begin)
@@ -222,7 +222,7 @@ def test_a_call_leaves_the_session_as_it_was(client: Client, sql: Query, queue: 
 def test_a_change_of_an_ordered_queue_from_a_trigger_asks_for_the_level(
     client: Client, sql: Query, queue: str, table: str
 ) -> None:
-    sql("CALL mq_set_queue(%s, NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)", queue)
+    sql(f"CALL mq_set_queue(%s, NULL, NULL, NULL, NULL, NULL, 1{', NULL' * 9})", queue)
     client.execute(
         f"CREATE TRIGGER {table}_sends AFTER INSERT ON {table} FOR EACH ROW"
         f" CALL mq_send_message_quietly('{queue}', NEW.id, NULL, NULL, 'g', 'd', NULL, NULL, NULL, NULL, 'replace')"

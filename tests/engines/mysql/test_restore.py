@@ -217,3 +217,21 @@ def test_the_servers_own_databases_are_refused_before_anything_is_made(server: S
         assert scripted.returncode and "this database is the server's own: name another one" in scripted.stderr
     made = "SELECT table_name FROM information_schema.tables WHERE table_schema IN ('mysql', 'sys')"
     assert list(server.query(server.url, f"{made} AND table_name REGEXP '^mq_|yoyo'")) == []
+
+
+def test_a_restored_core_is_a_core_and_can_be_extended(server: Server, empty_database: Database) -> None:
+    install.apply(empty_database, areas=["queue"])
+    with closing(empty_database.connect("before")) as session:
+        session.call("send_batch", "q", "a\nb")
+        [row] = session.call("claim_batch", "q", 1)
+    dump, name = dumped(server, empty_database), empty_database.url.rpartition("/")[2]
+    server.query(server.url, f"DROP DATABASE {name}")
+    server.query(server.url, f"CREATE DATABASE {name}")
+    done = client(server, empty_database.url, input=dump)
+    assert done.returncode == 0, done.stderr
+    assert empty_database.areas() == ("common", "queue", "operations")
+    assert install.apply(empty_database) == install.Applied()
+    install.apply(empty_database, areas=["schedules"])
+    with closing(empty_database.connect("after")) as session:
+        assert session.call("complete_batch", row["batch_key"]) == [{"count": 1}]
+        assert [row["body"] for row in session.call("claim_batch", "q", 9)] == ["b"]

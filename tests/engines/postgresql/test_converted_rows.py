@@ -1,4 +1,4 @@
-"""The index by lane and id of mq.ready has only the rows that need it, and all that rings, fair queues and `cancel` search for."""
+"""The index by lane and id of mq.ready has only the rows that need it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -117,7 +117,7 @@ def test_messages_of_a_take_are_found_when_it_rolls_back(
 
 
 def test_a_transaction_id_of_another_server_is_replaced(session: Session, queue: str, sql: Sql, way: str) -> None:
-    """A restore keeps the number, although the new server counts anew."""
+    """A restore keeps the number, although the new server starts from a low number."""
     declare(session, queue, way)
     sql("UPDATE mq.queue SET senders_before = '99999999999' WHERE type = %s", queue)
     session.call("send", queue, "x")

@@ -3,6 +3,7 @@
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -668,3 +669,21 @@ def test_a_hundred_thousand_types_are_counted_in_a_moment(many: Session, run: Sq
     rows = call(many, "queue_stats")
     assert len(rows) == 100_000
     assert sum(row["ready"] for row in rows) == 100_000 and sum(row["dead"] for row in rows) == 50_000
+
+
+def test_a_restored_core_is_a_core_and_can_be_extended(server: servers.Server, empty_database: Database) -> None:
+    install.apply(empty_database, areas=["queue"])
+    with closing(empty_database.connect("before")) as session:
+        session.call("send_batch", "q", "a\nb")
+        [row] = session.call("claim_batch", "q", 1)
+    command = [str(programs(18) / "pg_dump"), f"--dbname={empty_database.url}"]
+    dump = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    with elsewhere(server, None) as (_, url):
+        subprocess.run([str(programs(18) / "psql"), "-q", url], input=dump, capture_output=True, text=True, check=True)
+        restored = open_database(url)
+        assert restored.areas() == empty_database.areas()
+        assert install.apply(restored) == install.Applied()
+        install.apply(restored, areas=["schedules"])
+        with closing(restored.connect("after")) as session:
+            assert session.call("complete_batch", row["batch_key"]) == [{"count": 1}]
+            assert [row["body"] for row in session.call("claim_batch", "q", 9)] == ["b"]

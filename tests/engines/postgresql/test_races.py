@@ -152,6 +152,7 @@ def test_a_queue_with_limits_is_not_claimed_from_a_snapshot(session: Session, qu
     """Claims by others after the snapshot would not count."""
     policy = [queue, None, None, None, None, None, None, None]
     session.call("send", queue, "body")
+    session.call("set_queue", queue, *[None] * 13, 1)  # a ring, for claim_wraparound
     for limits in ([1], [0, 1]):
         session.call("set_queue", *policy, *limits)
         for procedure in ("claim_batch", "get_message", "take_batch", "claim_wraparound"):

@@ -183,6 +183,7 @@ def test_a_batch_of_thousands_is_finished_as_its_failures_say(session: Session, 
 
 
 def test_a_ring_is_scanned_in_steps_of_a_thousand(session: Session, queue: str) -> None:
+    session.call("set_queue", queue, *[None] * 13, 1)
     session.call("send_batch", queue, "\n".join(map(str, range(2_500))))
     ids = [row["id"] for row in session.call("peek", queue, "N", 10_000)]
     first = session.call("claim_wraparound", queue, 2_100, "r", 600, ids[1_199])

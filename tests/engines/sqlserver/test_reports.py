@@ -156,7 +156,11 @@ def backlog(sql: Sql, session: Session, queue: str) -> Iterator[str]:
         queue,
         200_000,
     )
-    sql("INSERT INTO mq.ready SELECT type, 0, run_at, id, 0 FROM mq.message WHERE type = %s", queue)
+    sql(
+        "INSERT INTO mq.ready (type, priority, run_at, id, attempts)"
+        " SELECT type, 0, run_at, id, 0 FROM mq.message WHERE type = %s",
+        queue,
+    )
     yield queue
     for table in ("ready", "message"):
         sql(f"DELETE FROM mq.{table} WHERE type = %s", queue)

@@ -67,8 +67,6 @@ BEGIN
             -- Another transaction holds it: this raises a lock conflict, or waits.
             ELSE IF (v_table = 'batch') THEN
                 UPDATE mq_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name;
-            ELSE IF (v_table = 'polled_batch') THEN
-                UPDATE mq_polled_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name;
             ELSE
                 UPDATE mq_stripe SET n = n WHERE n = :v_stripe;
         END

@@ -28,9 +28,6 @@ RETURNS (
 )
 AS
 DECLARE v_until timestamp;
-DECLARE v_place TYPE OF COLUMN mq_polled.place;
-DECLARE v_ident mq_ident;
-DECLARE v_copies integer;
 -- The engine's text before the number of the transaction.
 DECLARE c_before varchar(20) CHARACTER SET ASCII = 'number is ';
 DECLARE v_message varchar(2000) CHARACTER SET UTF8;
@@ -42,28 +39,6 @@ BEGIN
         SELECT 1, lease_until FROM mq_batch WHERE batch_key = :p_name INTO number, v_until;
         UPDATE mq_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name AND lease_until = :v_until;
     END
-    ELSE IF (p_table = 'polled_batch') THEN
-    BEGIN
-        SELECT 1, lease_until FROM mq_polled_batch WHERE batch_key = :p_name INTO number, v_until;
-        UPDATE mq_polled_batch SET lease_seconds = lease_seconds WHERE batch_key = :p_name AND lease_until = :v_until;
-    END
-    ELSE IF (p_table = 'polled') THEN
-    BEGIN
-        SELECT 1, place, place_ident, copies FROM mq_polled WHERE name = :p_name INTO number, v_place, v_ident, v_copies;
-        UPDATE mq_polled SET reader = reader
-        WHERE name = :p_name AND place IS NOT DISTINCT FROM :v_place AND place_ident IS NOT DISTINCT FROM :v_ident
-            AND copies IS NOT DISTINCT FROM :v_copies;
-    END
-    ELSE IF (p_table = 'counter') THEN
-    BEGIN
-        SELECT last_number FROM mq_counter WHERE name = :p_name INTO number;
-        UPDATE mq_counter SET last_number = last_number WHERE name = :p_name AND last_number = :number;
-    END
-    ELSE IF (p_table = 'feed') THEN
-    BEGIN
-        SELECT last_number FROM mq_feed WHERE name = :p_name INTO number;
-        UPDATE mq_feed SET last_number = last_number WHERE name = :p_name AND last_number = :number;
-    END
     ELSE IF (p_table = 'limited') THEN
     BEGIN
         SELECT full_at FROM mq_limited WHERE type = :p_name INTO number;
@@ -74,12 +49,11 @@ BEGIN
         SELECT full_at FROM mq_bucket WHERE type = :p_name AND group_key = :p_consumer INTO number;
         UPDATE mq_bucket SET full_at = full_at WHERE type = :p_name AND group_key = :p_consumer AND full_at = :number;
     END
-    ELSE
-    BEGIN
-        SELECT "POSITION" FROM mq_feed_consumer WHERE feed = :p_name AND consumer = :p_consumer INTO number;
-        UPDATE mq_feed_consumer SET moved_at = moved_at WHERE feed = :p_name AND consumer = :p_consumer AND "POSITION" = :number;
-    END
     locked = IIF(ROW_COUNT > 0, 1, IIF(number IS NULL, NULL, 0));
+    IF (p_table STARTING WITH 'polled') THEN
+        EXECUTE PROCEDURE imq_try_polled(p_table, p_name) RETURNING_VALUES locked, number;
+    ELSE IF (p_table IN ('counter', 'feed', 'feed_consumer')) THEN
+        EXECUTE PROCEDURE imq_try_feed(p_table, p_name, p_consumer) RETURNING_VALUES locked, number;
     number = IIF(locked = 1, number, NULL);
     WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
     BEGIN

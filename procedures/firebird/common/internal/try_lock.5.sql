@@ -37,18 +37,6 @@ BEGIN
     ELSE IF (p_table = 'batch') THEN
         FOR SELECT 1 AS one FROM mq_batch WHERE batch_key = :p_name WITH LOCK SKIP LOCKED INTO number AS CURSOR b DO
             locked = 1;
-    ELSE IF (p_table = 'polled_batch') THEN
-        FOR SELECT 1 AS one FROM mq_polled_batch WHERE batch_key = :p_name WITH LOCK SKIP LOCKED INTO number AS CURSOR c DO
-            locked = 1;
-    ELSE IF (p_table = 'polled') THEN
-        FOR SELECT 1 AS one FROM mq_polled WHERE name = :p_name WITH LOCK SKIP LOCKED INTO number AS CURSOR d DO
-            locked = 1;
-    ELSE IF (p_table = 'counter') THEN
-        FOR SELECT last_number FROM mq_counter WHERE name = :p_name WITH LOCK SKIP LOCKED INTO number AS CURSOR e DO
-            locked = 1;
-    ELSE IF (p_table = 'feed') THEN
-        FOR SELECT last_number FROM mq_feed WHERE name = :p_name WITH LOCK SKIP LOCKED INTO number AS CURSOR f DO
-            locked = 1;
     ELSE IF (p_table = 'limited') THEN
         FOR SELECT full_at FROM mq_limited WHERE type = :p_name WITH LOCK SKIP LOCKED INTO number AS CURSOR h DO
             locked = 1;
@@ -57,21 +45,14 @@ BEGIN
         WHERE type = :p_name AND group_key = :p_consumer
         WITH LOCK SKIP LOCKED INTO number AS CURSOR i DO
             locked = 1;
-    ELSE
-        FOR SELECT "POSITION" FROM mq_feed_consumer
-        WHERE feed = :p_name AND consumer = :p_consumer
-        WITH LOCK SKIP LOCKED INTO number AS CURSOR g DO
-            locked = 1;
+    ELSE IF (p_table STARTING WITH 'polled') THEN
+        EXECUTE PROCEDURE imq_try_polled(p_table, p_name) RETURNING_VALUES locked, number;
+    ELSE IF (p_table IN ('counter', 'feed', 'feed_consumer')) THEN
+        EXECUTE PROCEDURE imq_try_feed(p_table, p_name, p_consumer) RETURNING_VALUES locked, number;
     IF (locked IS NULL AND (p_table = 'stripe'
         OR p_table = 'batch' AND EXISTS (SELECT * FROM mq_batch WHERE batch_key = :p_name)
-        OR p_table = 'polled_batch' AND EXISTS (SELECT * FROM mq_polled_batch WHERE batch_key = :p_name)
-        OR p_table = 'polled' AND EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)
-        OR p_table = 'counter' AND EXISTS (SELECT * FROM mq_counter WHERE name = :p_name)
-        OR p_table = 'feed' AND EXISTS (SELECT * FROM mq_feed WHERE name = :p_name)
         OR p_table = 'limited' AND EXISTS (SELECT * FROM mq_limited WHERE type = :p_name)
-        OR p_table = 'bucket' AND EXISTS (SELECT * FROM mq_bucket WHERE type = :p_name AND group_key = :p_consumer)
-        OR p_table = 'feed_consumer'
-            AND EXISTS (SELECT * FROM mq_feed_consumer WHERE feed = :p_name AND consumer = :p_consumer))) THEN
+        OR p_table = 'bucket' AND EXISTS (SELECT * FROM mq_bucket WHERE type = :p_name AND group_key = :p_consumer))) THEN
         locked = 0;
 END^
 

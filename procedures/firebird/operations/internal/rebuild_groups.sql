@@ -12,7 +12,7 @@ DECLARE v_id bigint;
 DECLARE v_last mq_name;
 BEGIN
     -- A claim that began with the old limits may be dropping tickets at this moment: claims of the next seconds repair
-    -- this, see clean_buckets.
+    -- this, see pick.
     UPDATE mq_queue SET changed_at = mq_utc_now() WHERE type = :p_type;
     FOR SELECT l.group_key, l.id
         FROM mq_group_lock AS l

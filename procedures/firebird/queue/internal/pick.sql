@@ -42,6 +42,7 @@ DECLARE c_marks integer = 8;
 -- Milliseconds. A full scan that takes longer than this and finds nothing has read dead rows. Idle consumers should not
 -- repeat it often.
 DECLARE c_long_scan integer = 5;
+DECLARE c_changed integer = 10;
 DECLARE c_long_ago timestamp = '1900-01-01';
 DECLARE v_now timestamp;
 DECLARE v_n bigint;
@@ -73,8 +74,12 @@ BEGIN
         RETURNING_VALUES v_now, v_n, v_scanned_at, v_id, v_full_scan, v_promoted_to, v_lowered_to;
     IF (p_grouped = 1 OR p_fair = 1) THEN
     BEGIN
-        IF (p_grouped = 1 AND v_full_scan = 1 AND p_take = 0) THEN
-            EXECUTE PROCEDURE imq_clean_buckets(p_type);
+        -- For some seconds after a change of limits per group, unblock stuck groups: claims that began with the old limits have
+        -- committed by then. Not later in this call: its own messages are in no batch yet and would look stuck.
+        IF (p_grouped = 1 AND v_full_scan = 1 AND p_take = 0 AND EXISTS (
+            SELECT * FROM mq_queue WHERE type = :p_type AND changed_at BETWEEN DATEADD(-:c_changed SECOND TO :v_now) AND :v_now
+        )) THEN
+            EXECUTE PROCEDURE imq_unblock_groups(p_type) RETURNING_VALUES v_segment;
         IF (p_fair = 1) THEN
             FOR SELECT id, attempt, n FROM imq_pick_fair(:p_type, :p_size, :p_grouped, :p_take) INTO id, attempt, n DO
             BEGIN

@@ -2,8 +2,8 @@
 -- Arguments:   p_type, p_size, p_grouped (the policy), p_take (1: called by take_batch; see pick_grouped)
 -- Returns:     id, attempt, and n, which gives the order of the batch
 --
--- A round goes from lane to lane. It begins after the lane where the last claim of this priority stopped, which mq_ring
--- knows: positions are inserted and never updated, as those of a ring. A group whose first message is locked has just been
+-- A round goes from lane to lane. It begins after the lane where the last claim of this priority stopped. Positions are rows
+-- of mq_ring, inserted and never updated, as those of a ring. A group whose first message is locked has just been
 -- served by another claim, and is passed over. Only when a round has found nothing does the claim look behind locked
 -- messages, and so many consumers share a single large group.
 --

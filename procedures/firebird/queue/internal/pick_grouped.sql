@@ -229,9 +229,11 @@ BEGIN
                             UPDATE mq_bucket SET full_at = imq_full_after(full_at, :v_rate, :v_seconds, imq_microseconds(), :v_taken)
                             WHERE type = :p_type AND group_key = :v_group_key;
                     END
-                    IF (v_taken = 0 OR v_more + v_passed > 0 OR v_tokens = 0) THEN
+                    -- A take leaves no row in mq_group_lock: an ordered group that it has emptied may get a message meanwhile.
+                    v_more = IIF(v_taken > 0 AND (v_more + v_passed > 0 OR v_tokens = 0), 1, 0);
+                    IF (v_taken = 0 OR v_more = 1 OR p_take = 1 AND v_ordered = 1) THEN
                     BEGIN
-                        INSERT INTO mq_met (group_key, state) VALUES (:v_group_key, IIF(:v_taken > 0, 'U', 'X'));
+                        INSERT INTO mq_met (group_key, state) VALUES (:v_group_key, IIF(:v_more = 1, 'U', 'X'));
                         v_met = v_met + 1;
                     END
                     v_drop = IIF(v_taken > 0, 1, 0);

@@ -21,7 +21,8 @@ AS
 DECLARE v_tries integer = 0;
 DECLARE v_lane mq_lane;
 BEGIN
-    v_lane = imq_lane_of(p_type, p_priority, p_id);
+    IF ((SELECT fair FROM imq_policy(:p_type)) = 1) THEN
+        v_lane = LPAD(p_priority + 32768, 5, '0') || COALESCE((SELECT m.group_key FROM mq_message AS m WHERE m.id = :p_id), '');
     WHILE (placed_at IS NULL) DO
     BEGIN
         INSERT INTO mq_ready (type, priority, run_at, id, attempts, lane)

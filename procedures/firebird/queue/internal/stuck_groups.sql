@@ -28,7 +28,6 @@ DECLARE v_taken integer;
 DECLARE v_rows integer;
 DECLARE v_free smallint = 0;
 BEGIN
-    SELECT IIF(ordered = 1, 1, group_max_active) FROM imq_policy(:p_type) INTO v_places;
     FOR SELECT g.group_key, g.id
         FROM mq_grouped AS g
         WHERE g.type = :p_type
@@ -52,6 +51,7 @@ BEGIN
             END
             group_key = v_key;
             v_head = v_id;
+            SELECT places FROM imq_group_limits(:p_type, :v_key) INTO v_places;
             v_free = 1;
             v_taken = 0;
             v_rows = 0;

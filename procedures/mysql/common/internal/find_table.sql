@@ -44,13 +44,7 @@ BEGIN
     END IF;
     SET p_label = CONCAT(p_schema, IF(p_schema = '', '', '.'), p_name);
     -- Refused in every database: other queues use these names too.
-    IF LOWER(v_schema) IN ('mysql', 'information_schema', 'performance_schema', 'sys') OR p_schema = '' AND v_given LIKE 'mq\_%'
-        OR LOWER(v_given) IN ('mq_allowed', 'mq_archive', 'mq_batch', 'mq_bucket', 'mq_counter', 'mq_dead', 'mq_dedup', 'mq_delayed',
-            'mq_feed',
-            'mq_feed_consumer', 'mq_group_lock', 'mq_grouped', 'mq_installed', 'mq_limited', 'mq_mark', 'mq_message', 'mq_polled',
-            'mq_polled_batch', 'mq_polled_mark', 'mq_polled_row', 'mq_queue', 'mq_ready', 'mq_ring', 'mq_stripe',
-                'mq_subscription',
-            'mq_watched')
+    IF LOWER(v_schema) IN ('mysql', 'information_schema', 'performance_schema', 'sys') OR LOWER(v_given) LIKE 'mq\_%'
     THEN
         CALL imq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' is a table of the queue or of the system'));
     ELSEIF v_type IS NULL THEN

@@ -1,5 +1,6 @@
 -- delete_ready: delete rows of the ready table that the caller has locked.
--- Arguments:   p_type, p_rows (a JSON array of [id, attempt, priority, run_at, lane]; without lane: '')
+-- Arguments:   p_type, p_rows (a JSON array of [id, attempt, priority, run_at, lane]; in all of them or
+--              in none a lane: then '')
 
 DROP PROCEDURE IF EXISTS imq_delete_ready;
 
@@ -17,14 +18,21 @@ BEGIN
     DECLARE v_priority smallint;
     DECLARE v_run_at datetime(6);
     DECLARE v_lane varchar(200) CHARACTER SET utf8mb4;
-    IF v_one IS NULL THEN
+    IF v_one IS NULL AND JSON_EXTRACT(p_rows, '$[0][4]') IS NULL THEN
+        DELETE r
+        FROM JSON_TABLE(p_rows, '$[*]' COLUMNS (
+            id bigint PATH '$[0]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]'
+        )) AS j
+        STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
+            ON r.type = p_type AND r.priority = j.priority AND r.lane = '' AND r.run_at = j.run_at AND r.id = j.id;
+    ELSEIF v_one IS NULL THEN
         DELETE r
         FROM JSON_TABLE(p_rows, '$[*]' COLUMNS (
             id bigint PATH '$[0]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]',
             lane varchar(200) CHARACTER SET utf8mb4 PATH '$[4]'
         )) AS j
         STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-            ON r.type = p_type AND r.priority = j.priority AND r.lane = COALESCE(j.lane, '') AND r.run_at = j.run_at AND r.id = j.id;
+            ON r.type = p_type AND r.priority = j.priority AND r.lane = j.lane AND r.run_at = j.run_at AND r.id = j.id;
     ELSE
         SET v_priority = JSON_EXTRACT(p_rows, '$[0][2]'), v_run_at = JSON_UNQUOTE(JSON_EXTRACT(p_rows, '$[0][3]')),
             v_lane = COALESCE(JSON_UNQUOTE(JSON_EXTRACT(p_rows, '$[0][4]')), '');

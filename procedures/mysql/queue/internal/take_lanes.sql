@@ -34,7 +34,7 @@ BEGIN
     DECLARE v_wrapped tinyint DEFAULT 0;
     DECLARE v_lane, v_further varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_from, v_start, v_next varchar(201) CHARACTER SET utf8mb4 DEFAULT '';
-    DECLARE v_found, v_locked, v_all longtext CHARACTER SET utf8mb4;
+    DECLARE v_found, v_locked, v_all, v_kept longtext CHARACTER SET utf8mb4;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET p_items = NULL;
     SELECT n, after_id, lane INTO v_read_n, v_read_taken, v_lane
@@ -56,7 +56,13 @@ BEGIN
             SELECT n, after_id, lane INTO v_newest, v_newest_taken, v_further
             FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND reader = v_reader ORDER BY n DESC, after_id DESC LIMIT 1;
             IF v_newest > v_n OR v_newest = v_n AND v_newest_taken > v_taken THEN
-                -- Another claim has got further: what was read may be the second messages of lanes that it served.
+                -- Another claim has got further: what was read may be the second messages of lanes that it served. What this
+                -- claim has taken must not be found again.
+                IF p_items IS NOT NULL THEN
+                    SET v_kept = CONCAT_WS(',', v_kept, p_items), p_items = CONCAT('[', p_items, ']');
+                    CALL imq_delete_ready(p_type, p_items);
+                    SET p_items = NULL;
+                END IF;
                 SET v_read_n = v_newest, v_n = v_newest, v_read_taken = v_newest_taken, v_taken = v_newest_taken,
                     v_lane = v_further, v_start = CONCAT(v_further, CHAR(0)), v_from = v_start, v_wrapped = 0, v_resume = 0;
                 ITERATE circle;
@@ -106,6 +112,9 @@ BEGIN
     SET p_items = CONCAT('[', p_items, ']');
     IF p_items IS NOT NULL THEN
         CALL imq_delete_ready(p_type, p_items);
+    END IF;
+    IF v_kept IS NOT NULL THEN
+        SET p_items = CONCAT('[', v_kept, IF(p_items IS NULL, ']', CONCAT(',', SUBSTRING(p_items, 2))));
     END IF;
     IF v_left > 0 AND v_all IS NOT NULL THEN
         CALL imq_take_rounds(p_type, p_priority, v_left, CONCAT('[', v_all, ']'), v_found, v_last, v_taken);

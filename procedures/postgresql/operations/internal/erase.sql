@@ -10,13 +10,6 @@ CREATE OR REPLACE FUNCTION mq_internal.erase(
     p_states text
 ) RETURNS bigint
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
 AS $$
 DECLARE
     v_gone bigint[] := '{}';

@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION mq_internal.is_empty(
     p_queue mq.queue
 ) RETURNS boolean
 LANGUAGE plpgsql
-SET enable_seqscan = off
 AS $$
 BEGIN
     RETURN NOT (

@@ -8,10 +8,6 @@ CREATE OR REPLACE FUNCTION mq_internal.rebuild_groups(
     p_queue mq.queue
 ) RETURNS void
 LANGUAGE plpgsql
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
 AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();

@@ -12,9 +12,6 @@ CREATE OR REPLACE FUNCTION mq_internal.allowance(
     p_size bigint
 ) RETURNS integer
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
 AS $$
 DECLARE
     -- The number of expired claims that pick rescues too.

@@ -9,8 +9,6 @@ CREATE OR REPLACE FUNCTION mq_internal.ask_to_be_woken(
     p_type text
 ) RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
 AS $$
 DECLARE
     v_until timestamptz := clock_timestamp() + interval '15 seconds';

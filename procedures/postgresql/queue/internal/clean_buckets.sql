@@ -10,11 +10,6 @@ CREATE OR REPLACE FUNCTION mq_internal.clean_buckets(
     p_queue mq.queue
 ) RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
 AS $$
 DECLARE
     c_buckets CONSTANT integer := 100;

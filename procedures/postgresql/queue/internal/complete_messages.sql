@@ -8,10 +8,6 @@ CREATE OR REPLACE FUNCTION mq_internal.complete_messages(
     p_reader text
 ) RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET jit = off
 AS $$
 DECLARE
     v_now timestamptz;

@@ -1,4 +1,4 @@
--- convert_rows: give up to p_size rows of mq.ready the form that the settings ring and fair ask for; skip locked rows.
+-- convert_rows: bring rows of mq.ready, at most p_size, into the form of the settings ring and fair; skip locked rows.
 -- Transaction: joins the caller's; never waits for a claim
 --
 -- Rows of another form are of before set_queue, or of senders that read the settings before it committed. A sender reads
@@ -11,11 +11,6 @@ CREATE OR REPLACE FUNCTION mq_internal.convert_rows(
     p_size bigint
 ) RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
 AS $$
 DECLARE
     v_me bigint := pg_current_xact_id()::text;

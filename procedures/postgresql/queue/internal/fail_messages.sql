@@ -12,9 +12,6 @@ CREATE OR REPLACE FUNCTION mq_internal.fail_messages(
     p_errors text[]
 ) RETURNS bigint[]
 LANGUAGE plpgsql
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
 AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();

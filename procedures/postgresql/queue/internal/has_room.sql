@@ -10,9 +10,6 @@ CREATE OR REPLACE FUNCTION mq_internal.has_room(
     OUT next_at timestamptz
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
 AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();

@@ -11,12 +11,6 @@ CREATE OR REPLACE FUNCTION mq_internal.issue_tickets(
     p_groups text[]
 ) RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET jit = off
 AS $$
 DECLARE
     v_ids bigint[];

@@ -1,4 +1,4 @@
--- lane: the lane of a message: its priority, so that the texts have the order of the numbers, and its group.
+-- lane: the lane of a message: its priority as five digits, and its group. Lanes have the order of the priorities.
 -- Returns:     NULL in a queue that is not fair
 --
 -- The planner puts the expression in the place of the call.

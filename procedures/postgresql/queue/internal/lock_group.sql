@@ -11,8 +11,6 @@ CREATE OR REPLACE FUNCTION mq_internal.lock_group(
     p_group text
 ) RETURNS boolean
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
 AS $$
 BEGIN
     PERFORM FROM mq.stripe

@@ -9,13 +9,6 @@ CREATE OR REPLACE FUNCTION mq_internal.lock_places(
     p_before timestamptz
 ) RETURNS tid[]
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
 AS $$
 BEGIN
     RETURN ARRAY(

@@ -34,11 +34,6 @@ CREATE OR REPLACE FUNCTION mq_internal.pick(
     OUT attempts smallint[]
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
 AS $$
 DECLARE
     -- The longest time that a message may be skipped.

@@ -25,11 +25,6 @@ CREATE OR REPLACE FUNCTION mq_internal.pick_grouped(
     OUT attempts smallint[]
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -12,11 +12,6 @@ CREATE OR REPLACE FUNCTION mq_internal.promote(
     OUT first_run_at timestamptz
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
 AS $$
 DECLARE
     v_due bigint[];

@@ -7,9 +7,6 @@ CREATE OR REPLACE FUNCTION mq_internal.put_back(
     p_attempts smallint[]
 ) RETURNS void
 LANGUAGE plpgsql
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
 AS $$
 BEGIN
     IF p_queue.grouped THEN

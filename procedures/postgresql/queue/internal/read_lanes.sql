@@ -28,12 +28,6 @@ CREATE OR REPLACE FUNCTION mq_internal.read_lanes(
     OUT start mq.ring
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -57,9 +51,11 @@ BEGIN
         LIMIT 1
     ), lanes AS (
         -- The lane where the last turn was, then a lane per step, around to that lane.
-        SELECT p.n, p.lane, NULL::tid AS row, p.served, p.n + 1 AS last_n, p.lane AS last_lane FROM position AS p
+        SELECT p.n, p.lane, NULL::tid AS row, p.served, p.n + 1 AS last_n, p.lane AS last_lane,
+            p.served AS had
+        FROM position AS p
         UNION ALL
-        SELECT r.n, r.lane, r.row, 0, l.last_n, l.last_lane
+        SELECT r.n, r.lane, r.row, 0, l.last_n, l.last_lane, l.had
         FROM lanes AS l
         CROSS JOIN LATERAL (
             (
@@ -94,6 +90,8 @@ BEGIN
                 SELECT q.ctid FROM mq.ready AS q
                 WHERE q.type = v_type AND q.by_id IS NOT NULL AND q.lane = t.lane
                 ORDER BY q.type, q.lane, q.id
+                -- The lane where the round began is also its last one.
+                OFFSET CASE WHEN t.row IS NOT NULL AND t.lane = t.last_lane THEN greatest(t.weight - t.had, 0) ELSE 0 END
                 LIMIT greatest(t.weight - t.served, 0)
             ) ELSE ARRAY[t.row] END
         ) WITH ORDINALITY AS f (row, i)
@@ -103,10 +101,11 @@ BEGIN
         WHERE NOT p_share
         LIMIT p_size
     ), shared AS (
-        -- As many turns of each lane as fill the rest of the batch, in the order in which they would follow each other.
+        -- As many whole turns of each lane as the rest of the batch has room for, or one of the first lanes. No row is
+        -- locked that is not taken: other claims would pass it over, perhaps again and again.
         SELECT t.n + (f.i - 1) / t.weight AS n, t.lane, (f.i - 1) % t.weight + 1 AS served, f.row, f.id, f.attempts
         FROM (
-            SELECT t.*, (p_size + sum(t.weight) OVER () - 1) / sum(t.weight) OVER () AS rounds
+            SELECT t.*, greatest(p_size / sum(t.weight) OVER (), 1)::integer AS rounds
             FROM turns AS t
             WHERE p_share AND t.row IS NOT NULL
         ) AS t
@@ -117,18 +116,21 @@ BEGIN
                 FROM mq.ready AS q
                 WHERE q.type = v_type AND q.by_id IS NOT NULL AND q.lane = t.lane
                 ORDER BY q.type, q.lane, q.id
-                LIMIT least(t.weight * t.rounds, p_size)
+                LIMIT t.weight * t.rounds
                 FOR UPDATE SKIP LOCKED
             ) AS o
         ) AS f
-        ORDER BY 1, 2, 3
         LIMIT p_size
     )
     SELECT array_agg(t.row), array_agg(t.id), array_agg(t.attempts), array_agg(t.n), array_agg(t.lane), array_agg(t.served),
         max(p.n), max(p.lane), max(p.served)
     INTO rows, ids, attempts, n, lanes, served, v_n, v_lane, v_served
     FROM position AS p
-    LEFT JOIN (SELECT n, lane, served, row, id, attempts FROM taken UNION ALL SELECT * FROM shared) AS t ON true;
+    LEFT JOIN (
+        SELECT n, lane, served, row, id, attempts FROM taken
+        UNION ALL
+        SELECT * FROM (SELECT * FROM shared ORDER BY n, lane, served) AS s
+    ) AS t ON true;
     IF ids[1] IS NULL THEN
         rows := NULL;
     END IF;

@@ -10,9 +10,6 @@ CREATE OR REPLACE FUNCTION mq_internal.remove_ready(
     OUT reader text
 )
 LANGUAGE plpgsql
-SET enable_seqscan = off
-SET enable_sort = off
-SET jit = off
 AS $$
 DECLARE
     v_message record;

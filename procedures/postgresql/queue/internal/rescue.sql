@@ -8,9 +8,6 @@ CREATE OR REPLACE FUNCTION mq_internal.rescue(
     p_batches bigint
 ) RETURNS bigint
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
 AS $$
 DECLARE
     -- A variable: a comparison with a volatile function cannot use an index.

@@ -7,7 +7,6 @@ CREATE OR REPLACE FUNCTION mq_internal.spend(
     p_count bigint
 ) RETURNS void
 LANGUAGE plpgsql
-SET enable_seqscan = off
 AS $$
 BEGIN
     UPDATE mq.limited

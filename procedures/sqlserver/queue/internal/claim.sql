@@ -24,6 +24,6 @@ BEGIN
     IF @count > 0
         EXEC mq_internal.hold @batch_key, @type, @reader, @lease_seconds, @counted, @in_groups;
     ELSE
-        EXEC mq_internal.no_messages;
+        EXEC mq_internal.return_batch NULL, NULL;
 END;
 GO

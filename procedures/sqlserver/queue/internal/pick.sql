@@ -25,12 +25,12 @@ BEGIN
     -- not repeat it often.
     DECLARE @long_scan int = 5;
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @pause int, @latest datetime2(7), @lowered_to datetime2(7);
-    DECLARE @grouped bit, @fair bit, @full_scan bit, @lowered bit, @front_moved bit, @from_n bigint;
+    DECLARE @grouped bit, @fair bit, @ring bit, @full_scan bit, @lowered bit, @front_moved bit, @from_n bigint;
     DECLARE @n bigint, @scanned_at datetime2(7), @promoted_to datetime2(7);
     SET @count = 0;
-    EXEC mq_internal.make_ready @type, @size, @take, @now, @n OUTPUT, @full_scan OUTPUT, @scanned_at OUTPUT, @promoted_to OUTPUT,
+    EXEC mq_internal.make_ready @type, @size, @take, 0, @now, @n OUTPUT, @full_scan OUTPUT, @scanned_at OUTPUT, @promoted_to OUTPUT,
         @lowered_to OUTPUT, @lowered OUTPUT;
-    SELECT @grouped = grouped, @fair = fair
+    SELECT @grouped = grouped, @fair = fair, @ring = ring
     FROM mq_internal.policy(@type);
     IF @grouped = 1 OR @fair = 1
     BEGIN
@@ -46,12 +46,19 @@ BEGIN
         RETURN;
     END;
 
-    IF @full_scan = 0
+    -- In a ring the marks belong to claim_wraparound.
+    IF @full_scan = 0 AND @ring = 0
         SET @from_n = @n;
     SET @latest = DATEADD(SECOND, -1, @now);
     IF @lowered_to < @latest
         SET @latest = @lowered_to;
     EXEC mq_internal.take_ready @type, @size, @from_n, @latest, @batch_key, @count OUTPUT, @front_moved OUTPUT;
+    IF @ring = 1
+    BEGIN
+        IF @full_scan = 1 AND @count > 0
+            EXEC mq_internal.renew_marks @type, @n, @now, '1900-01-01', NULL, NULL, '1900-01-01', '9999-12-31';
+        RETURN;
+    END;
     SET @pause = 10 * DATEDIFF(MILLISECOND, @now, SYSUTCDATETIME());
     IF @full_scan = 1
         SET @scanned_at = DATEADD(MILLISECOND, CASE WHEN @pause < 5000 THEN @pause ELSE 5000 END, @now);

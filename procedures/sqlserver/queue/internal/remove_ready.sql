@@ -54,7 +54,9 @@ BEGIN
             DELETE FROM mq.grouped WHERE id = @id;
         END;
     END;
-    IF @attempt IS NULL AND @grouped = 0
+    IF @attempt IS NULL AND @grouped = 0 AND NOT EXISTS (
+        SELECT * FROM mq.delayed WITH (READUNCOMMITTED) WHERE type = @named AND run_at = @run_at AND id = @id
+    )
     BEGIN
         EXEC mq_internal.leave_place @named, @id, @priority, @group_key, @run_at, 0, @attempt OUTPUT;
         SET @attempt = @attempt + 1;

@@ -11,7 +11,10 @@ BEGIN
     DECLARE @fits bit = CASE WHEN LEFT(@headers, 1) = N'{' AND RIGHT(@headers, 1) = N'}' THEN ISJSON(@headers) ELSE 0 END;
     -- Append a character: a comparison ignores trailing blanks.
     IF @fits = 1 AND EXISTS (
-        SELECT * FROM OPENJSON(@headers) GROUP BY ([key] + N'.') COLLATE Latin1_General_100_BIN2 HAVING COUNT(*) > 1
+        SELECT k.name
+        FROM (SELECT ([key] + N'.') COLLATE Latin1_General_100_BIN2 AS name FROM OPENJSON(@headers)) AS k
+        GROUP BY k.name
+        HAVING COUNT(*) > 1
     )
         SET @fits = 0;
     IF @fits = 0

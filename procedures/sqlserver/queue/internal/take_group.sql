@@ -38,7 +38,20 @@ BEGIN
     IF EXISTS (SELECT * FROM mq.group_lock WITH (READUNCOMMITTED) WHERE type = @type AND group_key = @group_key AND blocks = 1)
         SET @size = 0;
     IF @size > 0 AND EXISTS (SELECT * FROM @late)
-        EXEC mq_internal.join_group @late;
+        -- Sent before their sender could see that the queue is grouped. A call that erases a message locks it first. If
+        -- this call can lock it and no state table has it, it is not being erased.
+        INSERT INTO mq.grouped (type, group_key, id, attempts)
+        SELECT m.type, @group_key, m.id, i.attempts
+        FROM @late AS i
+        INNER JOIN mq.message AS m WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = i.id
+        WHERE NOT EXISTS (SELECT * FROM mq.grouped AS g WITH (READUNCOMMITTED) WHERE g.id = i.id)
+            AND NOT EXISTS (SELECT * FROM mq.group_lock AS l WITH (READUNCOMMITTED) WHERE l.id = i.id)
+            AND NOT EXISTS (SELECT * FROM mq.dead AS e WITH (READUNCOMMITTED) WHERE e.id = i.id)
+            AND NOT EXISTS (
+                SELECT * FROM mq.delayed AS d WITH (READUNCOMMITTED)
+                WHERE d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
+            )
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     IF @size > 0 AND (@ordered = 0 OR @rate > 0)
         EXEC mq_internal.group_allowance @type, @group_key, @ordered, @places, @rate, @seconds, @size OUTPUT, @put_off OUTPUT, @full_at OUTPUT,
             @changed OUTPUT;
@@ -112,7 +125,13 @@ BEGIN
     IF @put_off = 1
     BEGIN
         SELECT @count = 0, @run_at = mq_internal.next_token(@full_at, SYSUTCDATETIME(), @rate, @seconds);
-        EXEC mq_internal.put_off @type, @group_key, @head, @attempts, @run_at;
+        -- The message waits like a failed one of an ordered queue: it is delayed, and its row in mq.group_lock blocks the
+        -- group until promote.
+        INSERT INTO mq.group_lock (type, group_key, id, blocks) VALUES (@type, @group_key, @head, 1);
+        DELETE FROM mq.grouped WHERE id = @head;
+        UPDATE mq.message SET sent_run_at = COALESCE(sent_run_at, run_at), run_at = @run_at WHERE id = @head;
+        INSERT INTO mq.delayed (type, run_at, id, priority, attempts)
+        SELECT @type, @run_at, @head, priority, @attempts FROM mq.message WHERE id = @head;
         RETURN;
     END;
 
