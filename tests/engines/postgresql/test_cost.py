@@ -364,6 +364,7 @@ def test_no_call_for_one_type_reads_the_policies_of_others(
 
 def test_a_poll_skips_thousands_of_valid_leases(server: Server, backlogs: str) -> None:
     with server.client(backlogs) as connection, connection.transaction(force_rollback=True):
+        make_rings(connection, "leased")
         connection.execute(
             "INSERT INTO mq.batch (claimed_at, lease_until, lease_seconds, type, reader, ids, attempts)"
             " SELECT now(), now() + interval '1 hour', 3600, 'leased', 'x', '{1}', '{1}' FROM generate_series(1, 5000)"
@@ -424,6 +425,7 @@ def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(server: Server, 
         connection.execute("SET synchronous_commit = off")
         other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
         other.execute("SELECT 1")
+        make_rings(connection, queue, f"{queue}.new")
         first = short_claims(connection, f"{queue}.new")
         for _ in range(3):
             connection.execute("SELECT mq.send_batch(%s, rtrim(repeat(E'x\\n', 10000), E'\\n'))", [queue])
