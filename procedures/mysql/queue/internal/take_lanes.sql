@@ -86,7 +86,12 @@ BEGIN
                 v_last = IF(v_left = 0, v_last, JSON_LENGTH(v_found)),
                 v_lane = JSON_UNQUOTE(JSON_EXTRACT(v_found, CONCAT('$[', v_last - 1, '][4]')));
             IF v_resume > 0 THEN
-                SET v_taken = v_taken + v_count;
+                -- The circle ends with this lane, and must not find them again.
+                SET v_taken = v_taken + v_count, v_kept = NULLIF(CONCAT_WS(',', v_kept, p_items), ''), p_items = CONCAT('[', p_items, ']');
+                IF p_items IS NOT NULL THEN
+                    CALL imq_delete_ready(p_type, p_items);
+                    SET p_items = NULL;
+                END IF;
             ELSEIF p_weight = 1 THEN
                 SET v_n = v_n + v_last, v_taken = 1;
             ELSE
