@@ -1,6 +1,6 @@
 -- save_position: save where the next turn begins, of a round-robin reader or of a priority of a fair queue; delete older rows.
 -- Arguments:   p_type, p_reader, p_old_n (of the position that the claim read; NULL: there was none), p_passed (1: the claim
---              has passed the end, or was told where to start), p_after_id, p_lane
+--              has passed the end, or it got the place to start at as an argument), p_after_id, p_lane
 -- Transaction: joins the caller's, which is NO WAIT; never waits for another claim
 --
 -- A position is inserted, not updated: no session meets a lock. When two claims start at the same position, the position
