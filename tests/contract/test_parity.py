@@ -208,6 +208,9 @@ def test_a_result_has_the_columns_and_types_of_the_contract(q: Queue, can: Capab
     rows = rows_of(q, procedure)
     if procedure in {"watch_table", "unwatch_table"} and not rows:
         return  # nothing is left to the caller
+    if CONTRACT.procedures[procedure].rows == "0":
+        assert rows == []
+        return
     assert rows
     for row in rows:
         assert list(row) == [column.name for column in columns]
@@ -281,6 +284,8 @@ def test_a_value_on_the_edge_of_its_limit_is_taken(q: Queue, procedure: str, arg
         values = values_beside(q, procedure, argument)
         if (procedure, argument.name) == ("run_schedule", "name"):
             call(q.session, "set_schedule", value, q.name, "@yearly", "b")
+        if (procedure, argument.name) == ("claim_wraparound", "type"):
+            q.named(value).ring()
         if argument.name == "feed" and "table" not in values:
             # A name that no feed has is good as a name.
             call(q.session, "drop_feed", value)
@@ -288,6 +293,8 @@ def test_a_value_on_the_edge_of_its_limit_is_taken(q: Queue, procedure: str, arg
         call(q.session, procedure, **values | {argument.name: value})
         if argument.name == "feed":
             call(q.session, "drop_feed", value)
+        if (procedure, argument.name) == ("claim_wraparound", "type"):
+            q.named(value).call("set_queue", ring=0)
 
 
 @pytest.mark.parametrize(("procedure", "argument"), LIMITED)
