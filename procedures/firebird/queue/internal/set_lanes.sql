@@ -1,4 +1,4 @@
--- set_lanes: give up to p_size ready messages the lane that they need, and skip those that another transaction has locked.
+-- set_lanes: write the lane of up to p_size ready messages that need one, and skip those that another transaction has locked.
 -- Arguments:   p_type, p_fair (1: write the lanes of a fair queue; 0: remove them), p_size
 --
 -- set_queue calls this for all messages. The claims of fair queues and rings do it for those that other transactions, which
