@@ -82,7 +82,8 @@ def test_roles_created_after_the_installation_get_their_rights_from_the_grants_f
     owner = url.replace("postgres@", "queue_owner@")
     assert any("mq_producer does not exist" in notice for notice in install.apply(open_database(owner)).notices)
     psql(url, "CREATE ROLE mq_producer NOLOGIN; CREATE ROLE mq_consumer NOLOGIN; CREATE ROLE mq_operator NOLOGIN;")
-    psql(owner, (ROOT / "procedures" / "postgresql" / "grants.sql").read_text("utf-8"))
+    grants = (ROOT / "procedures" / "postgresql").glob("*/grants.sql")
+    psql(owner, *(path.read_text("utf-8") for path in sorted(grants, key=lambda path: path.parent.name != "common")))
     psql(url, "CREATE ROLE shop LOGIN; GRANT mq_producer TO shop;")
     psql(url.replace("postgres@", "shop@"), "SELECT mq.send('email', 'x');")
 
@@ -99,7 +100,7 @@ def test_the_queue_moves_to_another_database_with_all_its_states(shop: PostgreSQ
     ).stdout.replace("SET transaction_timeout = 0;", "")  # a newer pg_dump than the server
     there = server.create_database()
     install.apply(open_database(there))
-    psql(there, dump)
+    psql(there, "DELETE FROM mq.queue;", dump)
     assert install.pending(open_database(there)) == []
     rows = "SELECT id, state, body, attempts, error FROM mq.message_state ORDER BY id"
     assert server.query(there, rows) == shop(rows)

@@ -350,6 +350,7 @@ def test_visits_go_round_for_ever_and_on_where_a_worker_stopped(
     database: Database, session: Session, queue: str, site: str
 ) -> None:
     paths = ["200", "404", "410", "204", "500"]
+    session.call("set_queue", queue, *[None] * 13, 1)
     session.call("send_batch", queue, "\n".join([*(f"{site}/{path}" for path in paths), "no address"]))
 
     def visited(*options: object) -> list[str]:

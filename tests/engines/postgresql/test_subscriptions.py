@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from psycopg.errors import InsufficientPrivilege
 from queues import call
-from rowqueue import install
 from rowqueue.databases import Database, DatabaseError, Session, open_database
 from servers import Server
 from servers.postgresql import programs
@@ -213,34 +212,6 @@ def test_a_key_is_the_json_that_the_server_itself_makes(
     sql("RESET timezone")
     sql("RESET extra_float_digits")
     events(sql, queue)
-
-
-def test_an_upgrade_repairs_the_expressions_of_watched_tables(
-    server: Server, installed_database: Database, queue: str
-) -> None:
-    """Earlier releases wrote slower ones. They keep working until then, also when the table was dropped."""
-    session, url = installed_database.connect("test"), installed_database.url
-    server.query(url, "CREATE SCHEMA a")
-    for table in ("stock", "a.b", "gone"):
-        server.query(url, f"CREATE TABLE {table} (id integer, at timestamptz, PRIMARY KEY (at, id))")
-        watch(session, table, queue)
-    server.query(url, "DROP TABLE gone")
-    session.close()
-    [fresh] = server.query(url, "SELECT DISTINCT key_json FROM mq.watched")
-    old = "(SELECT pg_catalog.row_to_json(r)::pg_catalog.text FROM (SELECT r.at, r.id) AS r)"
-    server.query(url, "UPDATE mq.watched SET key_json = %s", old)
-    server.query(url, "INSERT INTO stock VALUES (1, '2026-01-02')")
-    server.query(url, "UPDATE mq.installed SET sha256 = 'old' WHERE name LIKE %s", "%plain_json%")
-    install.apply(installed_database)
-    rows = server.query(url, "SELECT label, key_json FROM mq.watched ORDER BY label")
-    assert [tuple(row.values()) for row in rows] == [
-        ("a.b", fresh["key_json"]),
-        ("gone", old),
-        ("stock", fresh["key_json"]),
-    ]
-    server.query(url, "DELETE FROM stock")
-    bodies = [row["body"] for row in server.query(url, "SELECT body FROM mq.message ORDER BY id")]
-    assert bodies[0].replace('"I"', '"D"') == bodies[1]
 
 
 def test_watching_a_table_needs_the_right_to_create_triggers_on_it(
