@@ -77,7 +77,8 @@ def test_the_installer_of_the_guide_installs_with_the_rights_that_it_names(empty
     with pytest.raises(Forbidden, match=r"No permission for CREATE PROCEDURE|no privilege for this"):
         install.apply(installer)
     shop("GRANT CREATE PROCEDURE TO USER queue_owner")
-    assert install.apply(installer).procedures == ["cancel", "grants"]
+    run = install.apply(installer).procedures
+    assert run[0] == "cancel" and {name.partition("/")[2] for name in run[1:]} == {"grants"}
 
 
 @pytest.mark.one_version

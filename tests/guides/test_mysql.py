@@ -62,7 +62,8 @@ def test_the_installer_of_the_guide_needs_the_rights_that_it_names(
     with pytest.raises(Forbidden, match="CREATE USER"):
         install.apply(installer)
     shop("GRANT CREATE USER ON *.* TO queue_installer@'%'")
-    assert install.apply(installer).procedures == ["cancel", "grants"]
+    run = install.apply(installer).procedures
+    assert run[0] == "cancel" and {name.partition("/")[2] for name in run[1:]} == {"grants"}
 
 
 def test_accounts_of_the_guide_may_do_what_their_roles_may(shop: MySQLShop) -> None:

@@ -225,7 +225,7 @@ def backlog(server: Server) -> Iterator[str]:
         for _ in range(ACTIVE // 1_000):
             run(connection, "CALL mq_claim_batch('q', 1000, 'w', 3600)")
         run(connection, f"CREATE TABLE moved AS SELECT * FROM mq_ready ORDER BY id LIMIT {DEAD}")
-        run(connection, "DELETE r FROM moved AS o JOIN mq_ready AS r USING (type, priority, run_at, id)")
+        run(connection, "DELETE r FROM moved AS o JOIN mq_ready AS r USING (type, priority, lane, run_at, id)")
         run(
             connection,
             "INSERT INTO mq_dead (id, died_at, attempts, type, reader, error)"
