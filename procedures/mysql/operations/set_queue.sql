@@ -11,8 +11,7 @@
 --              (ordered can change only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other. A change of p_ring or p_fair locks the ready
 --              messages until it ends
--- Example:     CALL mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive', NULL, NULL, 5, NULL, NULL, NULL, NULL, NULL,
---                  NULL, NULL);
+-- Example:     CALL mq_set_queue('invoice', 60, 5, 5, 3600, 'archive', 0, 1, 5, 0, 1, 0, 0, 1, 0, 0);
 
 DROP PROCEDURE IF EXISTS mq_set_queue;
 

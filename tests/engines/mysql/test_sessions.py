@@ -70,7 +70,7 @@ def test_a_session_may_have_set_what_it_likes(server: Server, database: Database
         if name == "timestamps" and connection.is_mariadb:
             pytest.skip("MariaDB knows no such setting of a session")
         connection.execute(f"SET SESSION {SETTINGS[name]}")
-        [policy] = call("set_queue(%s, 60, 5, 0, 0, 'archive', 1, 1, 0, 0, 1, 0, 0, 1)", ordered)
+        [policy] = call("set_queue(%s, 60, 5, 0, 0, 'archive', 1, 1, 0, 0, 1, 0, 0, 1, NULL, NULL)", ordered)
         assert (policy["ordered"], policy["on_complete"]) == (1, "archive")
         for type in (queue, ordered):
             call("send_message(%s, 'a\"b', NULL, 0, 'g', 'd', NULL, NULL, NULL, NULL, NULL)", type)
