@@ -105,7 +105,8 @@ def test_the_command_line_page_lists_every_command() -> None:
     page = (ROOT / "docs" / "reference" / "command-line.md").read_text("utf-8")
     section = page.partition("## Commands")[2].partition("\n## ")[0]
     cells = "".join(re.findall(r"^\| (`.*?`) \|", section, re.M))
-    listed = {" ".join(re.findall("[a-z]+(?:-[a-z]+)*", name.partition(" -")[0])) for name in re.findall("`(.+?)`", cells)}
+    names = [name.partition(" -")[0] for name in re.findall("`(.+?)`", cells)]
+    listed = {" ".join(re.findall("[a-z]+(?:-[a-z]+)*", name)) for name in names}
     assert listed == {" ".join(words) for words in COMMANDS}
 
 

@@ -12,7 +12,7 @@ import pytest
 import servers
 from firebird.driver.core import Cursor
 from queues import call
-from rowqueue import install
+from rowqueue import contract, install
 from rowqueue.databases import Database, DatabaseError, migrations, open_database
 from rowqueue.databases.firebird import yoyo
 from servers import Server
@@ -57,7 +57,7 @@ def test_apply_continues_after_a_kill_after_any_statement(
     while kills < 200:
         with killed_after(monkeypatch, 1, ran):
             try:
-                migrations.migrate(empty_database, False)
+                migrations.migrate(empty_database, False, [*contract.load().areas])
                 break
             except Killed:
                 kills += 1

@@ -51,7 +51,7 @@ DECLARE v_passed smallint;
 BEGIN
     v_left = p_size;
     v_weighted = IIF(EXISTS (SELECT * FROM mq_queue_group WHERE type = :p_type AND weight > 1), 1, 0);
-    IF (EXISTS (SELECT * FROM mq_ready AS r WHERE r.type = :p_type AND r.lane IS NULL)) THEN
+    IF (EXISTS (SELECT * FROM mq_ready AS r WHERE r.type = :p_type AND r.lane IS NULL PLAN (r INDEX (mq_ready_lane)))) THEN
         EXECUTE PROCEDURE imq_set_lanes(p_type, 1, MAXVALUE(2 * p_size, 100));
     v_next = '';
     WHILE (v_left > 0) DO
