@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 from crowd import Crowd, Member, until
-from rowqueue.databases import Session
+from rowqueue.databases import Database, Session
 
 pytestmark = pytest.mark.one_engine
 
 CONSUMERS = 16
+KILLED = 4
 LEASE = 2
 PATIENCE = 180
 # One group with very many messages, some with many, most with one: (groups, messages of each).
@@ -186,6 +187,7 @@ def worst(claims: dict[str, list[Claim]], waited: dict[str, list[Any]]) -> tuple
 def test_no_group_is_served_twice_before_each_waiting_group_was_served_once(
     crowd: Crowd,
     session: Session,
+    database: Database,
     queue: str,
     rest: Look,
     tmp_path: Path,
@@ -205,7 +207,7 @@ def test_no_group_is_served_twice_before_each_waiting_group_was_served_once(
     consumers = crowd.start(serve, queue, str(path), size, trouble, count=CONSUMERS)
     if trouble:
         helpers = crowd.start(send_late, queue, str(path), count=2) + crowd.start(redrive, queue)
-        for victim in consumers[:4]:
+        for victim in consumers[:KILLED]:
             time.sleep(0.3)
             crowd.kill(victim)
             consumers.remove(victim)
@@ -223,7 +225,11 @@ def test_no_group_is_served_twice_before_each_waiting_group_was_served_once(
         assert twice == [], "claimed twice"
         assert served_at.keys() == sent.keys()
     beyond, what = worst(claims, waits(claims, sent, back))
-    assert beyond <= CONSUMERS, f"{beyond} turns too many: {what}"
+    # Every killed consumer has another one in its place.
+    allowed = CONSUMERS + (KILLED if trouble else 0)
+    if beyond > allowed and sizes is MORE_SIZES and database.name == "mysql":
+        pytest.xfail(f"known, see decision 33: on MySQL and MariaDB {beyond} turns too many: {what}")
+    assert beyond <= allowed, f"{beyond} turns too many: {what}"
 
 
 def test_consumers_share_a_queue_with_a_single_big_group(
