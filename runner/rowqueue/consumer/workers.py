@@ -99,6 +99,8 @@ class Worker(ABC):
             except BaseException as error:
                 unstarted = {message.id for message in handled.unstarted}
                 handled.add_all([message for message in messages if message.id not in unstarted], error)
+        if self._handler.aborted:
+            threading.Event().wait()  # the process ends now, and how its killed children ended is no outcome
         handled.seconds = time.monotonic() - handled.began
 
     def _crashed(self, handled: Handled) -> bool:

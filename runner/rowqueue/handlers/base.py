@@ -94,9 +94,11 @@ def check_ran(value: object) -> None:
 class Handler(ABC):
     """Runs batches. Several threads call it at the same time, each with a batch.
 
-    A handler that `limits_itself` runs no more messages at a time than allowed, for any number of threads.
+    A handler that `limits_itself` runs no more messages at a time than allowed, for any number of threads. One that is
+    `aborted` has killed its child processes.
     """
 
+    aborted = False
     is_async = False
     limits_itself = False
     takes_list = False

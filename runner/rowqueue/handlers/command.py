@@ -110,6 +110,7 @@ class Command(Handler):
             guard.dismiss()
 
     def abort(self) -> None:
+        self.aborted = True
         for guard in list(self._guards):
             guard.kill()
 

@@ -121,6 +121,7 @@ class Workers(Handler):
             conversation.leave(until)
 
     def abort(self) -> None:
+        self.aborted = True
         for conversation in list(self._running):
             conversation.kill()
 
