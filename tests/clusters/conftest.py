@@ -35,6 +35,17 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
+@pytest.fixture(autouse=True)
+def _every_node(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Start a node again that has crashed in a test, for the tests that follow; see docs/clusters.md."""
+    yield
+    for cluster in request.node.funcargs.values():
+        if isinstance(cluster, clusters.Galera | clusters.GroupReplication):
+            for number, node in enumerate(cluster.nodes):
+                if node.has_crashed():
+                    cluster.rejoin(number)
+
+
 def installed(cluster: Any) -> list[str]:
     """The URLs, one per node, of a new database with the queue and the tables that handlers write to."""
     urls: list[str] = cluster.create_database()
