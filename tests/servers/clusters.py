@@ -72,12 +72,10 @@ class Node(LocalMySQL):
     def is_running(self) -> bool:
         return self._process is not None
 
+    @property
     def has_crashed(self) -> bool:
-        """Whether the server has ended by itself; then it can be started again."""
-        if self._process is None or self._process.poll() is None:
-            return False
-        self._process = None
-        return True
+        """Whether the server has ended by itself."""
+        return self._process is not None and self._process.poll() is not None
 
     def status(self, name: str) -> str:
         """One of the server's status variables; '' while it does not answer."""

@@ -88,7 +88,7 @@ BEGIN
     batch_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
     EXECUTE PROCEDURE imq_make_ready(p_type, v_size, 0, 1, 0)
         RETURNING_VALUES v_now, v_n, v_scanned_at, v_from, v_full_scan, v_promoted_to, v_lowered_to;
-    IF (EXISTS (SELECT * FROM mq_ready AS r WHERE r.type = :p_type AND r.lane >= '' PLAN (r INDEX (mq_ready_lane)))) THEN
+    IF (EXISTS (SELECT * FROM mq_ready AS r WHERE r.type = :p_type AND r.lane >= '0' PLAN (r INDEX (mq_ready_lane)))) THEN
         EXECUTE PROCEDURE imq_set_lanes(p_type, 0, MAXVALUE(2 * v_size, 100));
 
     SELECT n, after_id FROM mq_ring WHERE type = :p_type AND reader = :v_reader

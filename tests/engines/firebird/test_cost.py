@@ -31,7 +31,8 @@ STATS_READS = 45_000
 UNINDEXED = 300
 BIG = {"MQ_MESSAGE", "MQ_READY", "MQ_DELAYED", "MQ_DEDUP", "MQ_CLAIMED", "MQ_STRIPE", "MQ_GROUPED"}
 
-DONE_UNDER_SNAPSHOT = 20_000
+DONE_UNDER_SNAPSHOT = 20_000  # a claim without a mark reads 40,000 pages
+DRAINED = 500
 BATCH = 100
 SAMPLE = 20
 
@@ -338,8 +339,8 @@ def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(server: Server) 
         for _ in range(DONE_UNDER_SNAPSHOT // 1_000):
             raw.done("send_batch", "q", "x\n" * 999 + "x")
         [kept] = raw.done("claim_wraparound", "q", 1, "keeper", 3_600)
-        for _ in range(DONE_UNDER_SNAPSHOT // 500):
-            raw.done("complete_batch", raw.done("claim_wraparound", "q", 500, "r", 3_600)[0]["batch_key"])
+        for _ in range(DONE_UNDER_SNAPSHOT // DRAINED):
+            raw.done("complete_batch", raw.done("claim_wraparound", "q", DRAINED, "r", 3_600)[0]["batch_key"])
         last = short_claims("q")
         # A message that is put back below the mark is still claimed at once.
         id = kept["id"]
@@ -355,4 +356,6 @@ def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(server: Server) 
             assert kept["id"] == id
         other.rollback()
     server.drop_database(url)
-    assert last <= 3 * first, f"{first} pages a claim at first, {last} after {DONE_UNDER_SNAPSHOT}"
+    # The mark is before the last batch that the queue was drained with, which could have come back: it is read again.
+    allowed = 3 * first + 3 * DRAINED
+    assert last <= allowed, f"{first} pages a claim at first, {last} after {DONE_UNDER_SNAPSHOT}"

@@ -25,7 +25,7 @@ BEGIN
             UNION ALL
             SELECT r.RDB$DB_KEY, NULL
             FROM mq_ready AS r
-            WHERE r.type = IIF(:p_fair = 0, :p_type, '') AND r.lane >= ''
+            WHERE r.type = IIF(:p_fair = 0, :p_type, '') AND r.lane >= '0'
             PLAN (r INDEX (mq_ready_lane))
         ) AS e
         ROWS :p_size
