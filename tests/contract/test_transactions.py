@@ -20,7 +20,7 @@ from servers import Server
 
 pytestmark = pytest.mark.one_engine
 
-READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message", "fetch_feed", "feed_stats"}
+READING = {"queue_stats", "queue_health", "installed_files", "version", "peek", "wait_for_message", "fetch_feed", "feed_stats"}
 READING |= {"list_subscriptions", "list_bindings", "get_result", "list_schedules", "next_occurrence"}
 READING |= {"list_queues", "list_errors", "find_messages", "list_consumers", "throughput"}
 # Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
