@@ -6,29 +6,15 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT reader, status, rate_per_minute FROM mq.list_consumers('email');
-
 CREATE OR REPLACE FUNCTION mq.list_consumers(
     p_type text DEFAULT NULL,
     p_size bigint DEFAULT NULL
 ) RETURNS TABLE (
-    reader text,
-    type text,
-    status text,
-    started_at timestamptz,
-    reported_at timestamptz,
-    completed bigint,
-    failed bigint,
-    dead bigint,
-    busy_ms bigint,
-    waited_ms bigint,
-    rate_per_minute double precision,
+    reader text, type text, status text, started_at timestamptz, reported_at timestamptz, completed bigint,
+    failed bigint, dead bigint, busy_ms bigint, waited_ms bigint, rate_per_minute double precision,
     load double precision
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_now timestamptz := clock_timestamp();

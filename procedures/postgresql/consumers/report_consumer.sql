@@ -10,28 +10,14 @@
 -- Transaction: joins the caller's; no two consumers write the same row. It waits at most a second for a transaction
 --              that reports under the same name, and then fails with lock_not_available
 -- Example:     SELECT mq.report_consumer('worker-1', 'email', 120, 3, p_busy_ms => 9500, p_next_seconds => 10);
-
 CREATE OR REPLACE FUNCTION mq.report_consumer(
-    p_reader text,
-    p_type text,
-    p_completed bigint DEFAULT NULL,
-    p_failed bigint DEFAULT NULL,
-    p_dead bigint DEFAULT NULL,
-    p_busy_ms bigint DEFAULT NULL,
-    p_waited_ms bigint DEFAULT NULL,
-    p_sent bigint DEFAULT NULL,
-    p_sent_at timestamptz DEFAULT NULL,
-    p_next_seconds bigint DEFAULT NULL,
+    p_reader text, p_type text, p_completed bigint DEFAULT NULL, p_failed bigint DEFAULT NULL,
+    p_dead bigint DEFAULT NULL, p_busy_ms bigint DEFAULT NULL, p_waited_ms bigint DEFAULT NULL,
+    p_sent bigint DEFAULT NULL, p_sent_at timestamptz DEFAULT NULL, p_next_seconds bigint DEFAULT NULL,
     OUT reported_at timestamptz
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET lock_timeout = '1s'
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET lock_timeout = '1s' AS $$
 #variable_conflict use_column
 DECLARE
     c_day CONSTANT interval := '24 hours';

@@ -7,7 +7,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT minute, completed, busy_ms / greatest(completed, 1) FROM mq.throughput('email');
-
 CREATE OR REPLACE FUNCTION mq.throughput(
     p_type text DEFAULT NULL,
     p_since timestamptz DEFAULT NULL
@@ -21,11 +20,7 @@ CREATE OR REPLACE FUNCTION mq.throughput(
     waited_ms bigint,
     busy_ms bigint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     c_most CONSTANT bigint := 1000000000000000000;

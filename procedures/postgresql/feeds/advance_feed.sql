@@ -5,17 +5,13 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     SELECT mq.advance_feed('orders', 'search', 17);
-
 CREATE OR REPLACE FUNCTION mq.advance_feed(
     p_feed text,
     p_consumer text,
     p_position bigint,
     OUT "position" bigint
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 DECLARE
     v_pass text;
 BEGIN

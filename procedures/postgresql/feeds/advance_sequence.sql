@@ -4,17 +4,13 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's and locks the counter until it ends; other calls wait; a rollback gives the numbers back
 -- Example:     SELECT * FROM mq.advance_sequence('invoice');
-
 CREATE OR REPLACE FUNCTION mq.advance_sequence(
     p_name text,
     p_count bigint DEFAULT NULL,
     OUT first bigint,
     OUT last bigint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     PERFORM mq_internal.require_name('name', p_name, false);
     PERFORM mq_internal.require_range('count', p_count, 1, 1000000000);

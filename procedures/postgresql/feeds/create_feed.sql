@@ -6,7 +6,6 @@
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     SELECT mq.create_feed('orders', 'shop.orders', 'id', 'sync');
-
 CREATE OR REPLACE FUNCTION mq.create_feed(
     p_feed text,
     p_table text,
@@ -14,11 +13,7 @@ CREATE OR REPLACE FUNCTION mq.create_feed(
     p_sync_column text,
     OUT created smallint
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
     v_table record;
     v_keys text[];

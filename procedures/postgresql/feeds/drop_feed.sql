@@ -6,15 +6,11 @@
 -- Example:     SELECT mq.drop_feed('orders');
 --
 -- To drop the feed of a table that was dropped, the role is enough. A view in its place needs the rights on the view.
-
 CREATE OR REPLACE FUNCTION mq.drop_feed(
     p_feed text,
     OUT count bigint
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 DECLARE
     v_feed mq.feed;
     v_table oid;

@@ -9,7 +9,6 @@
 --
 -- A count of another user's table could run that user's code with the rights of the caller: a policy or the expression of
 -- an index.
-
 CREATE OR REPLACE FUNCTION mq.feed_stats(
     p_feed text DEFAULT NULL
 ) RETURNS TABLE (
@@ -22,12 +21,7 @@ CREATE OR REPLACE FUNCTION mq.feed_stats(
     behind bigint,
     moved_at timestamptz
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
 DECLARE
     v_feed mq.feed;
     v_own record;

@@ -5,7 +5,6 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: reads only, without locks; returns the same rows again until advance_feed moves the position
 -- Example:     SELECT * FROM mq.fetch_feed('orders', 'search', 100);
-
 CREATE OR REPLACE FUNCTION mq.fetch_feed(
     p_feed text,
     p_consumer text,
@@ -15,15 +14,8 @@ CREATE OR REPLACE FUNCTION mq.fetch_feed(
     key text,
     "row" text
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-SET timezone = 'UTC'
-SET extra_float_digits = 1
-SET intervalstyle = 'postgres'
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
+LANGUAGE plpgsql SET search_path = mq, pg_temp SET timezone = 'UTC' SET extra_float_digits = 1
+SET intervalstyle = 'postgres' SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -5,18 +5,12 @@
 -- Transaction: joins the caller's and locks the feed's counter until it ends; publishers of one feed wait for each other;
 --              skips rows that writers have locked
 -- Example:     SELECT mq.publish_feed('orders', 500);
-
 CREATE OR REPLACE FUNCTION mq.publish_feed(
     p_feed text,
     p_size bigint DEFAULT NULL,
     OUT count bigint
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
 DECLARE
     v_feed record;
     v_any boolean;

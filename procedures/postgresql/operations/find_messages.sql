@@ -8,7 +8,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT id, state, error FROM mq.find_messages('invoice', p_group_key => 'customer-17');
-
 CREATE OR REPLACE FUNCTION mq.find_messages(
     p_type text,
     p_id bigint DEFAULT NULL,
@@ -17,30 +16,11 @@ CREATE OR REPLACE FUNCTION mq.find_messages(
     p_size bigint DEFAULT NULL,
     p_body_length bigint DEFAULT NULL
 ) RETURNS TABLE (
-    id bigint,
-    type text,
-    state text,
-    body text,
-    headers text,
-    priority integer,
-    group_key text,
-    dedup_key text,
-    attempts integer,
-    created_at timestamptz,
-    source text,
-    run_at timestamptz,
-    reader text,
-    batch_key uuid,
-    lease_until timestamptz,
-    changed_at timestamptz,
-    error text
+    id bigint, type text, state text, body text, headers text, priority integer, group_key text, dedup_key text,
+    attempts integer, created_at timestamptz, source text, run_at timestamptz, reader text, batch_key uuid,
+    lease_until timestamptz, changed_at timestamptz, error text
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET enable_seqscan = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_ids bigint[];

@@ -5,7 +5,6 @@
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT name FROM mq.installed_files() WHERE changed = 1;
-
 CREATE OR REPLACE FUNCTION mq.installed_files(
 ) RETURNS TABLE (
     name text,
@@ -14,10 +13,7 @@ CREATE OR REPLACE FUNCTION mq.installed_files(
     changed smallint,
     applied_at timestamptz
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     -- Others than procedures create no object of their name: there is nothing to compare. Indexes are for queue_health.

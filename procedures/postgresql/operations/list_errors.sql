@@ -5,7 +5,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only: an index entry for each dead letter of the queue
 -- Example:     SELECT count, error FROM mq.list_errors('email');
-
 CREATE OR REPLACE FUNCTION mq.list_errors(
     p_type text,
     p_size bigint DEFAULT NULL
@@ -16,15 +15,8 @@ CREATE OR REPLACE FUNCTION mq.list_errors(
     last_at timestamptz,
     last_id bigint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_hashagg = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashagg = off SET jit = off AS $$
 #variable_conflict use_column
 BEGIN
     PERFORM mq_internal.require_name('type', p_type, false);

@@ -8,7 +8,6 @@
 --
 -- Up to version 15, PostgreSQL shows the columns of a view on one relation with its name, later without. The second relation,
 -- which the planner removes, keeps the definition the same in every version: a restored queue is not reported as changed.
-
 CREATE OR REPLACE VIEW mq.message_overview AS
 SELECT s.id, s.type, s.state, s.priority, s.group_key, s.dedup_key, s.attempts, s.created_at, s.source, s.run_at, s.reader,
     s.lease_until, s.changed_at, s.error

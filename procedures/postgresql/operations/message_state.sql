@@ -6,7 +6,6 @@
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT state, count(*) FROM mq.message_state WHERE type = 'email' GROUP BY state;
-
 CREATE OR REPLACE VIEW mq.message_state AS
 SELECT
     m.id,

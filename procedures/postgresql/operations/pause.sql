@@ -4,15 +4,11 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.pause('email');
-
 CREATE OR REPLACE FUNCTION mq.pause(
     p_type text,
     OUT count bigint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     PERFORM mq.set_queue(p_type);
     UPDATE mq.queue SET paused = true WHERE type = p_type AND NOT paused;

@@ -6,42 +6,19 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT id, attempts, error FROM mq.peek('email', 'E', 20);
-
 CREATE OR REPLACE FUNCTION mq.peek(
     p_type text,
     p_state text DEFAULT NULL,
     p_size bigint DEFAULT NULL,
     p_body_length bigint DEFAULT NULL
 ) RETURNS TABLE (
-    id bigint,
-    type text,
-    state text,
-    body text,
-    headers text,
-    priority integer,
-    group_key text,
-    dedup_key text,
-    attempts integer,
-    created_at timestamptz,
-    source text,
-    run_at timestamptz,
-    reader text,
-    batch_key uuid,
-    lease_until timestamptz,
-    changed_at timestamptz,
-    error text
+    id bigint, type text, state text, body text, headers text, priority integer, group_key text, dedup_key text,
+    attempts integer, created_at timestamptz, source text, run_at timestamptz, reader text, batch_key uuid,
+    lease_until timestamptz, changed_at timestamptz, error text
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_sort = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_state text := coalesce(p_state, 'N');

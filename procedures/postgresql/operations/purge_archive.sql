@@ -5,17 +5,12 @@
 -- Transaction: joins the caller's; a monthly partition with only older messages is emptied with TRUNCATE if it is not in
 --              use
 -- Example:     SELECT mq.purge_archive(now() - interval '90 days', 10000);
-
 CREATE OR REPLACE FUNCTION mq.purge_archive(
     p_before timestamptz,
     p_size bigint DEFAULT NULL,
     OUT count bigint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET enable_seqscan = off AS $$
 DECLARE
     v_part regclass;
     v_wholly boolean;

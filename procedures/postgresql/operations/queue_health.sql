@@ -7,7 +7,6 @@
 -- Example:     SELECT * FROM mq.queue_health() WHERE verdict <> 'ok';
 --
 -- A branch measures one thing and sets the columns. If it fails, its row says so, and the other checks continue.
-
 CREATE OR REPLACE FUNCTION mq.queue_health(
 ) RETURNS TABLE (
     name text,
@@ -16,10 +15,7 @@ CREATE OR REPLACE FUNCTION mq.queue_health(
     unit text,
     detail text
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
     v_check text;

@@ -4,15 +4,11 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.resume('email');
-
 CREATE OR REPLACE FUNCTION mq.resume(
     p_type text,
     OUT count bigint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     PERFORM mq_internal.require_name('type', p_type, false);
     UPDATE mq.queue SET paused = false WHERE type = p_type AND paused;

@@ -7,7 +7,6 @@
 --              group can be added only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other
 -- Example:     SELECT mq.set_group('invoice', 'customer-7', p_weight => 3);
-
 CREATE OR REPLACE FUNCTION mq.set_group(
     p_type text,
     p_group_key text,
@@ -16,17 +15,9 @@ CREATE OR REPLACE FUNCTION mq.set_group(
     p_rate bigint DEFAULT NULL,
     p_rate_seconds bigint DEFAULT NULL
 ) RETURNS void
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_sort = off SET jit = off AS $$
 DECLARE
     v_limit boolean := coalesce(p_max_active, 0) > 0 OR coalesce(p_rate, 0) > 0;
     v_queue mq.queue;

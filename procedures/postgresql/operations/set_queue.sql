@@ -12,53 +12,21 @@
 -- Transaction: joins the caller's; calls for one type wait for each other; a change of p_ring or p_fair locks the ready
 --              messages until it commits
 -- Example:     SELECT * FROM mq.set_queue('invoice', p_max_attempts => 5, p_on_complete => 'archive');
-
 CREATE OR REPLACE FUNCTION mq.set_queue(
-    p_type text,
-    p_lease_seconds bigint DEFAULT NULL,
-    p_max_attempts bigint DEFAULT NULL,
-    p_backoff_seconds bigint DEFAULT NULL,
-    p_backoff_max_seconds bigint DEFAULT NULL,
-    p_on_complete text DEFAULT NULL,
-    p_ordered bigint DEFAULT NULL,
-    p_notify bigint DEFAULT NULL,
-    p_max_active bigint DEFAULT NULL,
-    p_rate bigint DEFAULT NULL,
-    p_rate_seconds bigint DEFAULT NULL,
-    p_group_max_active bigint DEFAULT NULL,
-    p_group_rate bigint DEFAULT NULL,
-    p_group_rate_seconds bigint DEFAULT NULL,
-    p_ring bigint DEFAULT NULL,
-    p_fair bigint DEFAULT NULL,
-    OUT type text,
-    OUT lease_seconds integer,
-    OUT max_attempts integer,
-    OUT backoff_seconds integer,
-    OUT backoff_max_seconds integer,
-    OUT on_complete text,
-    OUT ordered smallint,
-    OUT notify smallint,
-    OUT max_active integer,
-    OUT rate integer,
-    OUT rate_seconds integer,
-    OUT group_max_active integer,
-    OUT group_rate integer,
-    OUT group_rate_seconds integer,
-    OUT paused smallint,
-    OUT ring smallint,
-    OUT fair smallint
+    p_type text, p_lease_seconds bigint DEFAULT NULL, p_max_attempts bigint DEFAULT NULL,
+    p_backoff_seconds bigint DEFAULT NULL, p_backoff_max_seconds bigint DEFAULT NULL, p_on_complete text DEFAULT NULL,
+    p_ordered bigint DEFAULT NULL, p_notify bigint DEFAULT NULL, p_max_active bigint DEFAULT NULL,
+    p_rate bigint DEFAULT NULL, p_rate_seconds bigint DEFAULT NULL, p_group_max_active bigint DEFAULT NULL,
+    p_group_rate bigint DEFAULT NULL, p_group_rate_seconds bigint DEFAULT NULL, p_ring bigint DEFAULT NULL,
+    p_fair bigint DEFAULT NULL, OUT type text, OUT lease_seconds integer, OUT max_attempts integer,
+    OUT backoff_seconds integer, OUT backoff_max_seconds integer, OUT on_complete text, OUT ordered smallint,
+    OUT notify smallint, OUT max_active integer, OUT rate integer, OUT rate_seconds integer,
+    OUT group_max_active integer, OUT group_rate integer, OUT group_rate_seconds integer, OUT paused smallint,
+    OUT ring smallint, OUT fair smallint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_sort = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_old mq.queue;
@@ -169,22 +137,11 @@ BEGIN
     END IF;
     PERFORM mq_internal.wake(p_type);
 
-    type := v_queue.type;
-    lease_seconds := v_queue.lease_seconds;
-    max_attempts := v_queue.max_attempts;
-    backoff_seconds := v_queue.backoff_seconds;
-    backoff_max_seconds := v_queue.backoff_max_seconds;
-    on_complete := v_queue.on_complete;
-    ordered := v_queue.ordered::integer;
-    notify := v_queue.notify::integer;
-    max_active := v_queue.max_active;
-    rate := v_queue.rate;
-    rate_seconds := v_queue.rate_seconds;
-    group_max_active := v_queue.group_max_active;
-    group_rate := v_queue.group_rate;
-    group_rate_seconds := v_queue.group_rate_seconds;
-    paused := v_queue.paused::integer;
-    ring := v_queue.ring::integer;
-    fair := v_queue.fair::integer;
+    SELECT v_queue.type, v_queue.lease_seconds, v_queue.max_attempts, v_queue.backoff_seconds, v_queue.backoff_max_seconds,
+        v_queue.on_complete, v_queue.ordered::integer, v_queue.notify::integer, v_queue.max_active, v_queue.rate,
+        v_queue.rate_seconds, v_queue.group_max_active, v_queue.group_rate, v_queue.group_rate_seconds,
+        v_queue.paused::integer, v_queue.ring::integer, v_queue.fair::integer
+    INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
+        rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair;
 END
 $$;

@@ -6,37 +6,18 @@
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits), 50002 invalid_argument
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.claim_batch('email', 10, 'worker-1', 60);
-
 CREATE OR REPLACE FUNCTION mq.claim_batch(
     p_type text,
     p_size bigint DEFAULT NULL,
     p_reader text DEFAULT NULL,
     p_lease_seconds bigint DEFAULT NULL
 ) RETURNS TABLE (
-    id bigint,
-    type text,
-    body text,
-    headers text,
-    priority integer,
-    group_key text,
-    dedup_key text,
-    attempt integer,
-    created_at timestamptz,
-    source text,
-    batch_key uuid,
-    lease_until timestamptz
+    id bigint, type text, body text, headers text, priority integer, group_key text, dedup_key text, attempt integer,
+    created_at timestamptz, source text, batch_key uuid, lease_until timestamptz
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_sort = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_batch mq.batch;

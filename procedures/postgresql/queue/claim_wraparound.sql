@@ -13,7 +13,6 @@
 -- -infinity; no message up to its id is ready. A procedure that makes a message ready below it makes the next claim a full
 -- scan. A message that a sender commits late below the mark waits for the full scan, which the first claim of each second
 -- is. The claim takes in two statements, because a UNION cannot be locked.
-
 CREATE OR REPLACE FUNCTION mq.claim_wraparound(
     p_type text,
     p_size bigint DEFAULT NULL,
@@ -21,30 +20,12 @@ CREATE OR REPLACE FUNCTION mq.claim_wraparound(
     p_lease_seconds bigint DEFAULT NULL,
     p_after_id bigint DEFAULT NULL
 ) RETURNS TABLE (
-    id bigint,
-    type text,
-    body text,
-    headers text,
-    priority integer,
-    group_key text,
-    dedup_key text,
-    attempt integer,
-    created_at timestamptz,
-    source text,
-    batch_key uuid,
-    lease_until timestamptz
+    id bigint, type text, body text, headers text, priority integer, group_key text, dedup_key text, attempt integer,
+    created_at timestamptz, source text, batch_key uuid, lease_until timestamptz
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_sort = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     -- As in pick.

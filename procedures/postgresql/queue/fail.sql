@@ -6,7 +6,6 @@
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.fail(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 'connection refused');
-
 CREATE OR REPLACE FUNCTION mq.fail(
     p_id bigint,
     p_batch_key uuid,
@@ -14,17 +13,9 @@ CREATE OR REPLACE FUNCTION mq.fail(
     p_retry_after_seconds bigint DEFAULT NULL,
     OUT state text
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_sort = off SET jit = off AS $$
 DECLARE
     v_queue mq.queue;
     v_held record;

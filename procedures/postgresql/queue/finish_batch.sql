@@ -8,36 +8,17 @@
 --              50008 lease_lost
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
-
 CREATE OR REPLACE FUNCTION mq.finish_batch(
     p_batch_key uuid,
     p_failures text DEFAULT NULL,
     p_next_size bigint DEFAULT NULL
 ) RETURNS TABLE (
-    id bigint,
-    type text,
-    body text,
-    headers text,
-    priority integer,
-    group_key text,
-    dedup_key text,
-    attempt integer,
-    created_at timestamptz,
-    source text,
-    batch_key uuid,
-    lease_until timestamptz
+    id bigint, type text, body text, headers text, priority integer, group_key text, dedup_key text, attempt integer,
+    created_at timestamptz, source text, batch_key uuid, lease_until timestamptz
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_sort = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_batch mq.batch;

@@ -4,16 +4,12 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the message can be claimed when it commits
 -- Example:     SELECT mq.send('email', '{"to":"ada@example.org"}');
-
 CREATE OR REPLACE FUNCTION mq.send(
     p_type text,
     p_body text,
     OUT id bigint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_queue mq.queue;

@@ -5,16 +5,12 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the messages can be claimed when it commits
 -- Example:     SELECT mq.send_batch('email', E'{"to":"ada@example.org"}\n{"to":"alan@example.org"}');
-
 CREATE OR REPLACE FUNCTION mq.send_batch(
     p_type text,
     p_bodies text,
     OUT count bigint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
     -- Assign the transaction ID before the settings are read: see convert_rows.

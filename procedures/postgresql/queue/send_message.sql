@@ -10,27 +10,13 @@
 --              50002 invalid_argument
 -- Transaction: joins the caller's; waits for an open transaction that has sent or changed a message with the same dedup_key
 -- Example:     SELECT * FROM mq.send_message('email', '{}', p_dedup_key => 'a-1', p_delay_seconds => 60);
-
 CREATE OR REPLACE FUNCTION mq.send_message(
-    p_type text,
-    p_body text,
-    p_run_at timestamptz DEFAULT NULL,
-    p_priority bigint DEFAULT NULL,
-    p_group_key text DEFAULT NULL,
-    p_dedup_key text DEFAULT NULL,
-    p_max_attempts bigint DEFAULT NULL,
-    p_headers text DEFAULT NULL,
-    p_source text DEFAULT NULL,
-    p_delay_seconds bigint DEFAULT NULL,
-    p_on_conflict text DEFAULT NULL,
-    OUT id bigint,
-    OUT created smallint,
-    OUT changed smallint
+    p_type text, p_body text, p_run_at timestamptz DEFAULT NULL, p_priority bigint DEFAULT NULL,
+    p_group_key text DEFAULT NULL, p_dedup_key text DEFAULT NULL, p_max_attempts bigint DEFAULT NULL,
+    p_headers text DEFAULT NULL, p_source text DEFAULT NULL, p_delay_seconds bigint DEFAULT NULL,
+    p_on_conflict text DEFAULT NULL, OUT id bigint, OUT created smallint, OUT changed smallint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_run_at timestamptz;

@@ -5,36 +5,16 @@
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits), 50002 invalid_argument
 -- Transaction: joins the caller's, which does the work and commits; other claims skip the messages that it has taken
 -- Example:     BEGIN; SELECT * FROM mq.take_batch('email', 10); INSERT INTO ...; COMMIT;
-
 CREATE OR REPLACE FUNCTION mq.take_batch(
     p_type text,
     p_size bigint DEFAULT NULL
 ) RETURNS TABLE (
-    id bigint,
-    type text,
-    body text,
-    headers text,
-    priority integer,
-    group_key text,
-    dedup_key text,
-    attempt integer,
-    created_at timestamptz,
-    source text,
-    batch_key uuid,
-    lease_until timestamptz
+    id bigint, type text, body text, headers text, priority integer, group_key text, dedup_key text, attempt integer,
+    created_at timestamptz, source text, batch_key uuid, lease_until timestamptz
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
-SET enable_material = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_sort = off SET jit = off SET enable_material = off AS $$
 #variable_conflict use_column
 DECLARE
     v_queue mq.queue;

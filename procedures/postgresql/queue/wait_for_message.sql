@@ -6,20 +6,14 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; waiting needs READ COMMITTED, because a snapshot does not see messages sent later
 -- Example:     SELECT * FROM mq.wait_for_message('email', 30);
-
 CREATE OR REPLACE FUNCTION mq.wait_for_message(
     p_type text,
     p_seconds bigint DEFAULT NULL,
     OUT ready smallint,
     OUT next_run_at timestamptz
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     c_pause CONSTANT double precision := 0.05;
     -- A variable: a comparison with a volatile function cannot use an index.

@@ -5,7 +5,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.get_result(17);
-
 CREATE OR REPLACE FUNCTION mq.get_result(
     p_id bigint
 ) RETURNS TABLE (
@@ -13,15 +12,8 @@ CREATE OR REPLACE FUNCTION mq.get_result(
     result text,
     error text
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 #variable_conflict use_column
 BEGIN
     IF p_id IS NULL THEN

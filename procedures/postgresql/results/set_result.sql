@@ -4,17 +4,13 @@
 -- Errors:      50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; a call that finishes the message waits for it
 -- Example:     SELECT mq.set_result(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"pages":3}');
-
 CREATE OR REPLACE FUNCTION mq.set_result(
     p_id bigint,
     p_batch_key uuid,
     p_result text,
     OUT count bigint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
     v_type text;
 BEGIN

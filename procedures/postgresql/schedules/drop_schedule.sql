@@ -4,15 +4,11 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.drop_schedule('nightly');
-
 CREATE OR REPLACE FUNCTION mq.drop_schedule(
     p_name text,
     OUT count bigint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     PERFORM mq_internal.require_name('name', p_name, false);
     DELETE FROM mq.schedule WHERE name = p_name;

@@ -6,28 +6,14 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT name, next_at FROM mq.list_schedules();
-
 CREATE OR REPLACE FUNCTION mq.list_schedules(
     p_type text DEFAULT NULL,
     p_body_length bigint DEFAULT NULL
 ) RETURNS TABLE (
-    name text,
-    type text,
-    cron text,
-    time_zone text,
-    body text,
-    headers text,
-    priority integer,
-    group_key text,
-    overlap smallint,
-    next_at timestamptz,
-    last_at timestamptz,
-    last_id bigint
+    name text, type text, cron text, time_zone text, body text, headers text, priority integer, group_key text,
+    overlap smallint, next_at timestamptz, last_at timestamptz, last_id bigint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     -- The longest body.

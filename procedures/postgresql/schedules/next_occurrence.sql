@@ -5,17 +5,13 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT mq.next_occurrence('30 2 * * MON-FRI', '2026-11-23 00:00Z', 'Europe/Paris');
-
 CREATE OR REPLACE FUNCTION mq.next_occurrence(
     p_cron text,
     p_after timestamptz DEFAULT NULL,
     p_time_zone text DEFAULT NULL,
     OUT next_at timestamptz
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     PERFORM mq_internal.require_zone(p_time_zone);
     IF p_after NOT BETWEEN timestamptz '1970-01-01 00:00:00+00' AND timestamptz '2999-12-31 23:59:59.999999+00' THEN

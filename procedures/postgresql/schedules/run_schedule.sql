@@ -4,15 +4,11 @@
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's; the schedule's regular times wait until it ends
 -- Example:     SELECT mq.run_schedule('nightly');
-
 CREATE OR REPLACE FUNCTION mq.run_schedule(
     p_name text,
     OUT id bigint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
     v_schedule mq.schedule;
 BEGIN

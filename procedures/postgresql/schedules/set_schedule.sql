@@ -9,24 +9,12 @@
 --
 -- A schedule with unchanged cron and time zone keeps its next time. So a program can call this at each start: no due time
 -- is lost or repeated.
-
 CREATE OR REPLACE FUNCTION mq.set_schedule(
-    p_name text,
-    p_type text,
-    p_cron text,
-    p_body text,
-    p_time_zone text DEFAULT NULL,
-    p_headers text DEFAULT NULL,
-    p_priority bigint DEFAULT NULL,
-    p_group_key text DEFAULT NULL,
-    p_overlap bigint DEFAULT NULL,
-    OUT created smallint,
+    p_name text, p_type text, p_cron text, p_body text, p_time_zone text DEFAULT NULL, p_headers text DEFAULT NULL,
+    p_priority bigint DEFAULT NULL, p_group_key text DEFAULT NULL, p_overlap bigint DEFAULT NULL, OUT created smallint,
     OUT next_at timestamptz
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     v_now timestamptz := clock_timestamp();

@@ -5,7 +5,6 @@
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.list_subscriptions();
-
 CREATE OR REPLACE FUNCTION mq.list_subscriptions(
     p_table text DEFAULT NULL
 ) RETURNS TABLE (
@@ -14,10 +13,7 @@ CREATE OR REPLACE FUNCTION mq.list_subscriptions(
     type text,
     topic text
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
     v_label text;
 BEGIN

@@ -5,7 +5,6 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; changes written after its commit are sent
 -- Example:     SELECT mq.subscribe('stock', 'IU', 'stock.changed');
-
 CREATE OR REPLACE FUNCTION mq.subscribe(
     p_table text,
     p_action text,
@@ -13,10 +12,7 @@ CREATE OR REPLACE FUNCTION mq.subscribe(
     p_topic text DEFAULT NULL,
     OUT count bigint
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 DECLARE
     v_watched record;
 BEGIN

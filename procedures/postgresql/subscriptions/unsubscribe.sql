@@ -5,7 +5,6 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; messages that were sent stay
 -- Example:     SELECT mq.unsubscribe('stock', NULL, 'stock.changed');
-
 CREATE OR REPLACE FUNCTION mq.unsubscribe(
     p_table text,
     p_action text DEFAULT NULL,
@@ -13,10 +12,7 @@ CREATE OR REPLACE FUNCTION mq.unsubscribe(
     p_topic text DEFAULT NULL,
     OUT count bigint
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 DECLARE
     v_watched record;
 BEGIN

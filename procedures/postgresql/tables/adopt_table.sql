@@ -9,27 +9,14 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.adopt_table('orders', 'shop.orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E');
-
 CREATE OR REPLACE FUNCTION mq.adopt_table(
-    p_name text,
-    p_table text,
-    p_key_columns text DEFAULT NULL,
-    p_order_column text DEFAULT NULL,
-    p_status_column text DEFAULT NULL,
-    p_ready_value text DEFAULT NULL,
-    p_active_value text DEFAULT NULL,
-    p_done_value text DEFAULT NULL,
-    p_error_value text DEFAULT NULL,
-    p_on_complete text DEFAULT NULL,
-    p_late_seconds bigint DEFAULT NULL,
-    p_equal_rows bigint DEFAULT NULL,
-    p_max_attempts bigint DEFAULT NULL,
+    p_name text, p_table text, p_key_columns text DEFAULT NULL, p_order_column text DEFAULT NULL,
+    p_status_column text DEFAULT NULL, p_ready_value text DEFAULT NULL, p_active_value text DEFAULT NULL,
+    p_done_value text DEFAULT NULL, p_error_value text DEFAULT NULL, p_on_complete text DEFAULT NULL,
+    p_late_seconds bigint DEFAULT NULL, p_equal_rows bigint DEFAULT NULL, p_max_attempts bigint DEFAULT NULL,
     OUT created integer
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_table record;

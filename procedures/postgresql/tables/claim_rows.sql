@@ -12,7 +12,6 @@
 -- rows are deleted. The queue's own tables are written by functions that require a pass (see my_pass).
 --
 -- An entry is a row of mq.polled_row. It records one claimed, waiting or dead row of the table.
-
 CREATE OR REPLACE FUNCTION mq.claim_rows(
     p_name text,
     p_size bigint DEFAULT NULL,
@@ -26,13 +25,8 @@ CREATE OR REPLACE FUNCTION mq.claim_rows(
     batch_key uuid,
     lease_until timestamptz
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_polled mq.polled;

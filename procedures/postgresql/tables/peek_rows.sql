@@ -6,7 +6,6 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: reads only, without locks
 -- Example:     SELECT * FROM mq.peek_rows('orders', 'E');
-
 CREATE OR REPLACE FUNCTION mq.peek_rows(
     p_name text,
     p_state text DEFAULT NULL,
@@ -20,10 +19,7 @@ CREATE OR REPLACE FUNCTION mq.peek_rows(
     run_at timestamptz,
     error text
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_polled mq.polled;

@@ -4,18 +4,12 @@
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
 -- Example:     SELECT mq.release_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
-
 CREATE OR REPLACE FUNCTION mq.release_rows(
     p_batch_key uuid,
     OUT count bigint
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_opened record;

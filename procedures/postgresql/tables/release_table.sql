@@ -5,18 +5,12 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
 --              have locked claimed rows
 -- Example:     SELECT mq.release_table('orders');
-
 CREATE OR REPLACE FUNCTION mq.release_table(
     p_name text,
     OUT count bigint
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_polled mq.polled;

@@ -5,19 +5,13 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
 --              have locked these rows
 -- Example:     SELECT mq.retry_rows('orders');
-
 CREATE OR REPLACE FUNCTION mq.retry_rows(
     p_name text,
     p_id bigint DEFAULT NULL,
     OUT count bigint
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_polled mq.polled;

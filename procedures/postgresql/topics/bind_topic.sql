@@ -5,16 +5,12 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; applies to messages published after its commit
 -- Example:     SELECT mq.bind_topic('orders.*.paid', 'invoice');
-
 CREATE OR REPLACE FUNCTION mq.bind_topic(
     p_pattern text,
     p_type text,
     OUT created smallint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     PERFORM mq_internal.require_topic('pattern', p_pattern, true);
     PERFORM mq_internal.require_name('type', p_type, false);

@@ -4,17 +4,13 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.list_bindings('orders.eu.paid');
-
 CREATE OR REPLACE FUNCTION mq.list_bindings(
     p_topic text DEFAULT NULL
 ) RETURNS TABLE (
     pattern text,
     type text
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
     IF p_topic IS NULL THEN

@@ -7,25 +7,13 @@
 --              50002 invalid_argument
 -- Transaction: joins the caller's; waits for an open transaction that has sent or changed the same dedup_key
 -- Example:     SELECT mq.publish('orders.eu.paid', '{"order":17}');
-
 CREATE OR REPLACE FUNCTION mq.publish(
-    p_topic text,
-    p_body text,
-    p_run_at timestamptz DEFAULT NULL,
-    p_priority bigint DEFAULT NULL,
-    p_group_key text DEFAULT NULL,
-    p_dedup_key text DEFAULT NULL,
-    p_max_attempts bigint DEFAULT NULL,
-    p_headers text DEFAULT NULL,
-    p_source text DEFAULT NULL,
-    p_delay_seconds bigint DEFAULT NULL,
-    p_on_conflict text DEFAULT NULL,
-    OUT count bigint
+    p_topic text, p_body text, p_run_at timestamptz DEFAULT NULL, p_priority bigint DEFAULT NULL,
+    p_group_key text DEFAULT NULL, p_dedup_key text DEFAULT NULL, p_max_attempts bigint DEFAULT NULL,
+    p_headers text DEFAULT NULL, p_source text DEFAULT NULL, p_delay_seconds bigint DEFAULT NULL,
+    p_on_conflict text DEFAULT NULL, OUT count bigint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
     v_object text := coalesce(p_headers, '{}');
     v_headers text;

@@ -4,16 +4,12 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; messages that were sent stay
 -- Example:     SELECT mq.unbind_topic('orders.*.paid', 'invoice');
-
 CREATE OR REPLACE FUNCTION mq.unbind_topic(
     p_pattern text DEFAULT NULL,
     p_type text DEFAULT NULL,
     OUT count bigint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     PERFORM mq_internal.require_name('pattern', p_pattern, true);
     PERFORM mq_internal.require_name('type', p_type, true);

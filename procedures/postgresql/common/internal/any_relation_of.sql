@@ -1,17 +1,8 @@
 -- any_relation_of: find a table by its name, or the view or foreign table in its place, without any right on it.
--- Arguments:   p_schema, p_name (as in the catalog)
--- Returns:     its oid; NULL when there is nothing of that name
--- Transaction: reads the catalog only
 --
 -- Only for checks of rights: while a name is in use, what is registered under it is not everybody's to delete.
-
-CREATE OR REPLACE FUNCTION mq_internal.any_relation_of(
-    p_schema text,
-    p_name text
-) RETURNS oid
-LANGUAGE plpgsql
-STABLE
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.any_relation_of(p_schema text, p_name text) RETURNS oid
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (
         SELECT c.oid

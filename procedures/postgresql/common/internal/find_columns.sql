@@ -1,24 +1,10 @@
 -- find_columns: the columns that an argument names.
--- Arguments:   p_argument (its name in the contract), p_table (the table's oid), p_columns (names as written in SQL,
---              separated by commas)
--- Returns:     n (position in the argument), name, quoted (for SQL), type, nullable, attnum (number in the catalog)
--- Transaction: reads the catalog only
-
-CREATE OR REPLACE FUNCTION mq_internal.find_columns(
-    p_argument text,
-    p_table oid,
-    p_columns text
-) RETURNS TABLE (
-    n bigint,
-    name text,
-    quoted text,
-    type text,
-    nullable boolean,
-    attnum smallint
+-- Arguments: p_columns (names as written in SQL, separated by commas)
+-- Returns: n (position in the argument), name, quoted (for SQL), type, nullable, attnum (number in the catalog)
+CREATE OR REPLACE FUNCTION mq_internal.find_columns(p_argument text, p_table oid, p_columns text) RETURNS TABLE (
+    n bigint, name text, quoted text, type text, nullable boolean, attnum smallint
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     v_names text[] := mq_internal.split_names(p_argument, p_columns, ',', 100);

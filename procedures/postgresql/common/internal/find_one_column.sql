@@ -1,15 +1,7 @@
 -- find_one_column: the one column that an argument names.
--- Arguments:   p_argument (its name in the contract), p_table (the table's oid), p_column (as written in SQL; NULL: none)
--- Returns:     its name as in the catalog; NULL: the argument is NULL
--- Transaction: reads the catalog
-
-CREATE OR REPLACE FUNCTION mq_internal.find_one_column(
-    p_argument text,
-    p_table oid,
-    p_column text
-) RETURNS text
-LANGUAGE plpgsql
-AS $$
+-- Arguments: p_column (as written in SQL; NULL: none)
+CREATE OR REPLACE FUNCTION mq_internal.find_one_column(p_argument text, p_table oid, p_column text) RETURNS text
+LANGUAGE plpgsql AS $$
 DECLARE
     v_names text[];
 BEGIN

@@ -1,23 +1,12 @@
 -- find_table: find a user's table by the name in an argument.
--- Arguments:   p_argument (its name in the contract), p_table (table or schema.table, as written in SQL; the default
---              schema is public)
--- Returns:     id (its oid), kind (r, or p: partitioned), table_schema, table_name, quoted (for SQL), label (for error
---              texts: the name, with the schema unless it is public)
--- Transaction: reads the catalog only
-
+-- Arguments: p_table (table or schema.table, as written in SQL; the default schema is public)
+-- Returns: id (its oid), kind (r, or p: partitioned), table_schema, table_name, quoted (for SQL), label (for error
+--     texts: the name, with the schema unless it is public)
 CREATE OR REPLACE FUNCTION mq_internal.find_table(
-    p_argument text,
-    p_table text,
-    OUT id oid,
-    OUT kind "char",
-    OUT table_schema text,
-    OUT table_name text,
-    OUT quoted text,
-    OUT label text
+    p_argument text, p_table text, OUT id oid, OUT kind "char", OUT table_schema text, OUT table_name text,
+    OUT quoted text, OUT label text
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp AS $$
 DECLARE
     v_names text[] := mq_internal.split_names(p_argument, p_table, '.', 2);
     v_persistence "char";

@@ -1,14 +1,6 @@
 -- grant_to: grants roles the call of functions and the reading of tables and views; the names are separated by blanks.
--- Returns:     nothing; a role that does not exist gets nothing
-
-CREATE OR REPLACE FUNCTION mq_internal.grant_to(
-    p_roles text,
-    p_calls text,
-    p_reads text DEFAULT ''
-) RETURNS void
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.grant_to(p_roles text, p_calls text, p_reads text DEFAULT '') RETURNS void
+LANGUAGE plpgsql SET search_path = mq, pg_temp AS $$
 DECLARE
     v_roles CONSTANT text := (
         SELECT string_agg(quote_ident(r.rolname), ', ') FROM pg_roles AS r WHERE r.rolname = ANY (string_to_array(p_roles, ' '))

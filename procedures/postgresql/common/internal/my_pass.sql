@@ -1,12 +1,10 @@
 -- my_pass: one proof per table and right of the current role, for the queue's own functions.
--- Arguments:   none; query by id (the table's oid), need (the right) and written (the column to be written; '': none)
--- Returns:     id, need, written, pass (the proof)
--- Transaction: reads the catalog only; a pass is valid only in this session's current transaction
+-- Arguments: none; query by id (the table's oid), need (the right) and written (the column to be written; '': none)
+-- Transaction: a pass is valid only in this session's current transaction
 --
 -- A SECURITY DEFINER function cannot determine its caller. session_user is the login; it is not the role whose rights
 -- count if autovacuum evaluates an index, or if another SECURITY DEFINER function makes the call. In a view, current_user
 -- is that role. Every column is named, because a dump would name the others.
-
 CREATE OR REPLACE VIEW mq.my_pass WITH (security_barrier) AS
 SELECT c.oid AS id, n.need, n.written,
     encode(sha256(convert_to(concat_ws('/', s.word, c.oid, n.need, n.written, pg_backend_pid(), extract(epoch FROM now())),

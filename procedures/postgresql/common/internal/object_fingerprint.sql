@@ -1,18 +1,11 @@
 -- object_fingerprint: a hash of an object's definition in the catalog, to detect changes made by hand.
--- Arguments:   p_name (a function of schema mq or mq_internal, or a view)
--- Returns:     32 hexadecimal digits; NULL when there is no such object
+-- Arguments: p_name (a function of schema mq or mq_internal, or a view)
+-- Returns: 32 hexadecimal digits; NULL when there is no such object
 --
 -- One query calls it for some hundred objects. With a low jit_above_cost PostgreSQL would compile each call: hence jit =
 -- off.
-
-CREATE OR REPLACE FUNCTION mq_internal.object_fingerprint(
-    p_name text
-) RETURNS text
-LANGUAGE sql
-SET search_path = mq, pg_temp
-SET quote_all_identifiers = off
-SET jit = off
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.object_fingerprint(p_name text) RETURNS text
+LANGUAGE sql SET search_path = mq, pg_temp SET quote_all_identifiers = off SET jit = off AS $$
     SELECT md5(string_agg(o.definition, E'\n' ORDER BY o.definition))
     FROM (
         SELECT pg_get_functiondef(p.oid)

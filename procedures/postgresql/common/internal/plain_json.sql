@@ -1,22 +1,11 @@
 -- plain_json: the SQL expression that turns a row into JSON, safe to run with other rights than the owner's.
--- Arguments:   p_table (the table's oid), p_columns (names as in the catalog, in output order), p_alias (the row's alias
---              in the statement)
--- Returns:     the expression
--- Transaction: reads the catalog only
+-- Arguments: p_columns (names as in the catalog, in output order)
 --
 -- Built-in types become JSON as usual. A value of any other type becomes a text from the type's output function, which
 -- only a superuser can create; to_json would call a cast created by the type's owner. Common key types are concatenated
 -- as texts, because the expression runs for each changed row and row_to_json takes three times as long.
-
-CREATE OR REPLACE FUNCTION mq_internal.plain_json(
-    p_table oid,
-    p_columns text[],
-    p_alias text
-) RETURNS text
-LANGUAGE sql
-STABLE
-SET search_path = mq, pg_temp
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.plain_json(p_table oid, p_columns text[], p_alias text) RETURNS text
+LANGUAGE sql STABLE SET search_path = mq, pg_temp AS $$
     SELECT format($f$'{' || %s || '}'$f$, string_agg(
         format($f$%L || coalesce(%s, 'null')$f$, to_json(a.attname::text) || ':', format(CASE
             WHEN a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype) THEN '%1$I.%2$I::text'

@@ -1,12 +1,6 @@
 -- primary_key: the columns of a table's primary key.
--- Arguments:   p_relation (the table)
--- Returns:     the names in the order of the key; NULL when there is no primary key
-
-CREATE OR REPLACE FUNCTION mq_internal.primary_key(
-    p_relation oid
-) RETURNS text[]
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.primary_key(p_relation oid) RETURNS text[]
+LANGUAGE plpgsql AS $$
 BEGIN
     RETURN (
         SELECT array_agg(a.attname ORDER BY k.n)

@@ -1,14 +1,6 @@
 -- raise_error: raise a numbered error of the contract.
--- Arguments:   p_name (the error's name), p_detail (the argument and its limit)
--- Returns:     never
--- Transaction: the caller's statement is undone
-
-CREATE OR REPLACE FUNCTION mq_internal.raise_error(
-    p_name text,
-    p_detail text
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.raise_error(p_name text, p_detail text) RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION USING
         MESSAGE = p_name || ': ' || p_detail,

@@ -1,18 +1,11 @@
 -- read_failures: read the list of failures that finish_batch and finish_rows take.
--- Arguments:   p_failures (one per line: id,retry_after_seconds,error; a line that does not begin with two such fields
---              continues the error above it)
--- Returns:     id, retry (NULL: the queue's backoff), error (of several lines: cut at 4,000 characters)
--- Transaction: reads nothing
-
-CREATE OR REPLACE FUNCTION mq_internal.read_failures(
-    p_failures text
-) RETURNS TABLE (
-    id bigint,
-    retry integer,
-    error text
+-- Arguments: p_failures (one per line: id,retry_after_seconds,error; a line that does not begin with two such fields
+--     continues the error above it)
+-- Returns: id, retry (NULL: the queue's backoff), error (of several lines: cut at 4,000 characters)
+CREATE OR REPLACE FUNCTION mq_internal.read_failures(p_failures text) RETURNS TABLE (
+    id bigint, retry integer, error text
 )
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     -- Errors are cut at this length anyway, so the rest is not copied from line to line.
     c_error CONSTANT integer := 4000;

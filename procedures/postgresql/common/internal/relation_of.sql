@@ -1,15 +1,6 @@
 -- relation_of: find a table by its name, without any right on it.
--- Arguments:   p_schema, p_name (as in the catalog)
--- Returns:     its oid; NULL when there is no such table
--- Transaction: reads the catalog only
-
-CREATE OR REPLACE FUNCTION mq_internal.relation_of(
-    p_schema text,
-    p_name text
-) RETURNS oid
-LANGUAGE plpgsql
-STABLE
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.relation_of(p_schema text, p_name text) RETURNS oid
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (
         SELECT c.oid

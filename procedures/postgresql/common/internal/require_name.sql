@@ -1,14 +1,6 @@
 -- require_name: refuse a type, key or name that is not 1 to 200 characters long.
--- Arguments:   p_argument (its name in the contract), p_value, p_optional (NULL is allowed)
--- Transaction: reads nothing
-
-CREATE OR REPLACE FUNCTION mq_internal.require_name(
-    p_argument text,
-    p_value text,
-    p_optional boolean
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.require_name(p_argument text, p_value text, p_optional boolean) RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
     IF p_value IS NULL AND p_optional OR char_length(p_value) BETWEEN 1 AND 200 THEN
         RETURN;

@@ -1,15 +1,8 @@
 -- require_range: refuse a number outside its limits; NULL passes and means the default.
--- Arguments:   p_argument (its name in the contract), p_value, p_low, p_high
--- Transaction: reads nothing
-
 CREATE OR REPLACE FUNCTION mq_internal.require_range(
-    p_argument text,
-    p_value bigint,
-    p_low bigint,
-    p_high bigint
+    p_argument text, p_value bigint, p_low bigint, p_high bigint
 ) RETURNS void
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
     IF p_value NOT BETWEEN p_low AND p_high THEN
         PERFORM mq_internal.raise_error('invalid_argument', format('%s: must be %s to %s', p_argument,

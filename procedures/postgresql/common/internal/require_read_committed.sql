@@ -1,11 +1,8 @@
--- require_read_committed: refuse a transaction of another isolation level, for create_feed and for queues that are ordered or
---                         have limits.
+-- require_read_committed: refuse a transaction of another isolation level, for create_feed and for queues that are
+--     ordered or have limits.
 -- Transaction: must be READ COMMITTED: each statement must see what others have committed
-
-CREATE OR REPLACE FUNCTION mq_internal.require_read_committed(
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.require_read_committed() RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
     -- The step that frees a group waits for other transactions and then searches for the group's next message; a snapshot
     -- would hide that message. A claim takes a lock and then counts the active messages; a snapshot would hide what

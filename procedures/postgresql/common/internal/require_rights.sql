@@ -1,16 +1,7 @@
 -- require_rights: refuse a caller without the right that its call needs on a table, or that sees only some of its rows.
--- Arguments:   p_table (the table's oid), p_need (a need of my_pass), p_written (the column that is written; '':
---              none)
--- Transaction: reads the catalog only
-
-CREATE OR REPLACE FUNCTION mq_internal.require_rights(
-    p_table oid,
-    p_need text,
-    p_written text
-) RETURNS void
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-AS $$
+-- Arguments: p_need (a need of my_pass), p_written (the column that is written; '': none)
+CREATE OR REPLACE FUNCTION mq_internal.require_rights(p_table oid, p_need text, p_written text) RETURNS void
+LANGUAGE plpgsql SET search_path = mq, pg_temp AS $$
 DECLARE
     v_table record;
     v_rights text := CASE WHEN p_need = 'watch' THEN 'TRIGGER' WHEN p_need IN ('read', 'show') THEN 'SELECT'

@@ -1,21 +1,10 @@
 -- row_json: the SQL expression that turns a row into JSON, for dynamic SQL.
--- Arguments:   p_table (the table's oid), p_columns (names as in the catalog, in output order; NULL: all), p_alias (the
---              row's alias in the statement)
--- Returns:     the expression
--- Transaction: reads the catalog only
+-- Arguments: p_columns (names as in the catalog, in output order; NULL: all)
 --
 -- The caller that executes it must set timezone = 'UTC', extra_float_digits = 1 and intervalstyle = 'postgres', as a
 -- function does with SET clauses: the texts of times and floats depend on the session.
-
-CREATE OR REPLACE FUNCTION mq_internal.row_json(
-    p_table oid,
-    p_columns text[],
-    p_alias text
-) RETURNS text
-LANGUAGE sql
-STABLE
-SET search_path = mq, pg_temp
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.row_json(p_table oid, p_columns text[], p_alias text) RETURNS text
+LANGUAGE sql STABLE SET search_path = mq, pg_temp AS $$
     -- Not json_build_object, which takes at most 50 columns.
     SELECT format('(SELECT pg_catalog.row_to_json(r)::pg_catalog.text FROM (SELECT %s) AS r)',
         string_agg(format(CASE WHEN b.base = 'bytea'::regtype

@@ -1,17 +1,7 @@
 -- split_list: split a list in the contract's format into its items.
--- Arguments:   p_argument (its name in the contract), p_list
--- Returns:     n (the line's number), item (a line; the value of a line that is a JSON string); no row for an empty line
--- Transaction: reads nothing
-
-CREATE OR REPLACE FUNCTION mq_internal.split_list(
-    p_argument text,
-    p_list text
-) RETURNS TABLE (
-    n bigint,
-    item text
-)
-LANGUAGE plpgsql
-AS $$
+-- Returns: n (the line's number), item (a line; the value of a line that is a JSON string); no row for an empty line
+CREATE OR REPLACE FUNCTION mq_internal.split_list(p_argument text, p_list text) RETURNS TABLE (n bigint, item text)
+LANGUAGE plpgsql AS $$
 DECLARE
     v_line record;
 BEGIN

@@ -1,17 +1,10 @@
 -- split_names: split an argument into names, as the catalog stores them.
--- Arguments:   p_argument (its name in the contract), p_names, p_separator ('.' or ','), p_most (the most names allowed)
--- Returns:     the names: a plain name in small letters, a name in double quotes unchanged
--- Transaction: reads nothing
-
+-- Arguments: p_separator ('.' or ','), p_most (the most names allowed)
+-- Returns: the names: a plain name in small letters, a name in double quotes unchanged
 CREATE OR REPLACE FUNCTION mq_internal.split_names(
-    p_argument text,
-    p_names text,
-    p_separator text,
-    p_most bigint
+    p_argument text, p_names text, p_separator text, p_most bigint
 ) RETURNS text[]
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp AS $$
 DECLARE
     v_names text[] := '{}';
     v_rest text := p_names;

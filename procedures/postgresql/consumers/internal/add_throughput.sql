@@ -1,20 +1,10 @@
 -- add_throughput: add to a consumer's figures of a type and a minute; the first call of a minute deletes old reports.
--- Arguments:   p_type, p_reader, p_at (a time in that minute), p_sent, p_completed, p_failed, p_dead, p_waited_ms,
---              p_busy_ms
-
+-- Arguments: p_at (a time in that minute)
 CREATE OR REPLACE FUNCTION mq_internal.add_throughput(
-    p_type text,
-    p_reader text,
-    p_at timestamptz,
-    p_sent bigint,
-    p_completed bigint,
-    p_failed bigint,
-    p_dead bigint,
-    p_waited_ms bigint,
-    p_busy_ms bigint
+    p_type text, p_reader text, p_at timestamptz, p_sent bigint, p_completed bigint, p_failed bigint, p_dead bigint,
+    p_waited_ms bigint, p_busy_ms bigint
 ) RETURNS void
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_minute timestamptz := date_bin('1 minute', p_at, '2000-01-01 00:00:00+00');
 BEGIN

@@ -1,12 +1,8 @@
 -- forget_reports: delete figures older than a day, and consumers that stopped an hour ago or are silent for a day.
--- Returns:     nothing; a call deletes at most 1,000 rows of each
--- Transaction: joins the caller's; skips rows that others have locked
-
-CREATE OR REPLACE FUNCTION mq_internal.forget_reports(
-    p_now timestamptz
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+-- Returns: nothing; a call deletes at most 1,000 rows of each
+-- Transaction: skips rows that others have locked
+CREATE OR REPLACE FUNCTION mq_internal.forget_reports(p_now timestamptz) RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM mq.report
     WHERE ctid = ANY (ARRAY(

@@ -1,21 +1,11 @@
 -- save_report: write the row of a consumer; a report after silence or a stop starts its totals again.
--- Arguments:   p_type, p_reader, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
---              p_next_seconds (0: the consumer stops)
--- Returns:     the number of dead letters since the last report
-
+-- Arguments: p_dead (NULL: count them), p_next_seconds (0: the consumer stops)
+-- Returns: the number of dead letters since the last report
 CREATE OR REPLACE FUNCTION mq_internal.save_report(
-    p_type text,
-    p_reader text,
-    p_now timestamptz,
-    p_completed bigint,
-    p_failed bigint,
-    p_dead bigint,
-    p_busy_ms bigint,
-    p_waited_ms bigint,
-    p_next_seconds bigint
+    p_type text, p_reader text, p_now timestamptz, p_completed bigint, p_failed bigint, p_dead bigint, p_busy_ms bigint,
+    p_waited_ms bigint, p_next_seconds bigint
 ) RETURNS bigint
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     -- The newest dead letters may not be committed yet: the next report counts them. The last report has no margin,
     -- because all work is done by then.

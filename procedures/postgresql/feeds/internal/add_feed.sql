@@ -1,17 +1,7 @@
 -- add_feed: store a new feed, for a caller with the right to publish it.
--- Arguments:   p_new (its row of mq.feed), p_pass (see my_pass)
--- Returns:     1; 0 when the same feed already exists
--- Transaction: joins the caller's, which must be READ COMMITTED
-
-CREATE OR REPLACE FUNCTION mq_internal.add_feed(
-    p_new mq.feed,
-    p_pass text
-) RETURNS integer
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET jit = off
-AS $$
+-- Transaction: must be READ COMMITTED
+CREATE OR REPLACE FUNCTION mq_internal.add_feed(p_new mq.feed, p_pass text) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET jit = off AS $$
 DECLARE
     v_feed mq.feed;
 BEGIN

@@ -1,17 +1,8 @@
 -- delete_feed: delete a feed and its consumers, for a caller with the right to publish the feed.
--- Arguments:   p_feed, p_pass (see my_pass): for reading if the sync column is gone; not needed if the table is gone
--- Returns:     1; 0 when there is no such feed
--- Transaction: joins the caller's; waits for open transactions that have published this feed
-
-CREATE OR REPLACE FUNCTION mq_internal.delete_feed(
-    p_feed text,
-    p_pass text
-) RETURNS integer
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET jit = off
-AS $$
+-- Arguments: p_feed, p_pass (see my_pass): for reading if the sync column is gone; not needed if the table is gone
+-- Transaction: waits for open transactions that have published this feed
+CREATE OR REPLACE FUNCTION mq_internal.delete_feed(p_feed text, p_pass text) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET jit = off AS $$
 DECLARE
     v_feed mq.feed;
     v_table oid;

@@ -1,20 +1,8 @@
 -- feed_positions: list the positions of a feed's consumers.
--- Arguments:   p_feed, p_consumer (NULL: all)
--- Returns:     consumer, position, moved_at
-
-CREATE OR REPLACE FUNCTION mq_internal.feed_positions(
-    p_feed text,
-    p_consumer text
-) RETURNS TABLE (
-    consumer text,
-    "position" bigint,
-    moved_at timestamptz
+CREATE OR REPLACE FUNCTION mq_internal.feed_positions(p_feed text, p_consumer text) RETURNS TABLE (
+    consumer text, "position" bigint, moved_at timestamptz
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY

@@ -1,13 +1,6 @@
 -- feed_settings: return a feed's settings, which every caller may read: they hold no data of the table.
--- Returns:     the row of mq.feed; all NULL when there is no such feed
-
-CREATE OR REPLACE FUNCTION mq_internal.feed_settings(
-    p_feed text
-) RETURNS mq.feed
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.feed_settings(p_feed text) RETURNS mq.feed
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
     v_feed mq.feed;
 BEGIN

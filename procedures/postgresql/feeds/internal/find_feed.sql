@@ -1,24 +1,12 @@
 -- find_feed: return a feed, with its table and columns ready for SQL, for a caller with a right on the table.
--- Arguments:   p_feed, p_need (show or publish: see my_pass)
--- Returns:     last_number, id (the table's oid), label, source (the table, for FROM), sync (the column, quoted), keys
---              (names), quoted (the keys of a row t, quoted, separated by commas), schema, pass (see my_pass)
-
+-- Arguments: p_need (show or publish: see my_pass)
+-- Returns: last_number, id (the table's oid), label, source (the table, for FROM), sync (the column, quoted), keys
+--     (names), quoted (the keys of a row t, quoted, separated by commas), schema, pass (see my_pass)
 CREATE OR REPLACE FUNCTION mq_internal.find_feed(
-    p_feed text,
-    p_need text,
-    OUT last_number bigint,
-    OUT id oid,
-    OUT label text,
-    OUT source text,
-    OUT sync text,
-    OUT keys text[],
-    OUT quoted text,
-    OUT schema text,
-    OUT pass text
+    p_feed text, p_need text, OUT last_number bigint, OUT id oid, OUT label text, OUT source text, OUT sync text,
+    OUT keys text[], OUT quoted text, OUT schema text, OUT pass text
 )
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp AS $$
 DECLARE
     v_feed mq.feed;
     v_found record;

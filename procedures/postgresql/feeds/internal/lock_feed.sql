@@ -1,17 +1,7 @@
 -- lock_feed: lock a feed's counter, for a caller with the right to publish the feed.
--- Arguments:   p_feed, p_pass (see my_pass)
--- Returns:     last_number
--- Transaction: joins the caller's; publishers of one feed wait for each other
-
-CREATE OR REPLACE FUNCTION mq_internal.lock_feed(
-    p_feed text,
-    p_pass text
-) RETURNS bigint
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET jit = off
-AS $$
+-- Transaction: publishers of one feed wait for each other
+CREATE OR REPLACE FUNCTION mq_internal.lock_feed(p_feed text, p_pass text) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET jit = off AS $$
 DECLARE
     v_feed mq.feed;
 BEGIN

@@ -1,20 +1,10 @@
 -- move_consumer: move a consumer's position, for a caller with the right to read the feed.
--- Arguments:   p_feed, p_consumer, p_position, p_back (false: forward only; true: back only), p_pass (see my_pass)
--- Returns:     the consumer's position now
--- Transaction: joins the caller's; waits for other calls that move the same consumer
-
+-- Arguments: p_back (false: forward only; true: back only)
+-- Transaction: waits for other calls that move the same consumer
 CREATE OR REPLACE FUNCTION mq_internal.move_consumer(
-    p_feed text,
-    p_consumer text,
-    p_position bigint,
-    p_back boolean,
-    p_pass text
+    p_feed text, p_consumer text, p_position bigint, p_back boolean, p_pass text
 ) RETURNS bigint
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_feed mq.feed;

@@ -1,25 +1,10 @@
 -- show_feeds: return the rows of feed_stats, which every caller may read: they hold no data of the tables.
--- Arguments:   p_feed (NULL: all), p_unpublished (for the column of that name)
--- Returns:     the columns of feed_stats
-
-CREATE OR REPLACE FUNCTION mq_internal.show_feeds(
-    p_feed text,
-    p_unpublished bigint
-) RETURNS TABLE (
-    feed text,
-    "table" text,
-    last_position bigint,
-    unpublished bigint,
-    consumer text,
-    "position" bigint,
-    behind bigint,
+-- Arguments: p_unpublished (for the column of that name)
+CREATE OR REPLACE FUNCTION mq_internal.show_feeds(p_feed text, p_unpublished bigint) RETURNS TABLE (
+    feed text, "table" text, last_position bigint, unpublished bigint, consumer text, "position" bigint, behind bigint,
     moved_at timestamptz
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET jit = off AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY

@@ -1,17 +1,9 @@
 -- sync_column: whether a table still has the sync column of its feed.
--- Arguments:   p_table (the table's oid), p_name (of the column, as in the catalog)
--- Returns:     the name; '': there is no such column, or it is computed or has another type than bigint
--- Transaction: reads the catalog only
+-- Returns: the name; '': there is no such column, or it is computed or has another type than bigint
 --
 -- A computed column and a domain's CHECK are programs of the table's owner.
-
-CREATE OR REPLACE FUNCTION mq_internal.sync_column(
-    p_table oid,
-    p_name text
-) RETURNS text
-LANGUAGE plpgsql
-STABLE
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.sync_column(p_table oid, p_name text) RETURNS text
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN coalesce((
         SELECT a.attname

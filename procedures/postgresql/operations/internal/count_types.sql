@@ -1,28 +1,13 @@
 -- count_types: count the rows of each type in one of the queue's tables, claims exactly, others up to a limit.
--- Arguments:   p_table (ready, delayed, batch, grouped or dead), p_type (NULL: all), p_cap (a count above it need not be
---              exact), p_now
--- Returns:     type; first and second: the messages that are ready, due and delayed, active and expired, or dead; oldest:
---              the smallest run_at of ready or due messages; NULL: none
+-- Arguments: p_table (ready, delayed, batch, grouped or dead), p_cap (a count above it need not be exact)
+-- Returns: type; first and second: the messages that are ready, due and delayed, active and expired, or dead; oldest:
+--     the smallest run_at of ready or due messages; NULL: none
 -- Transaction: reads only: each index entry once, but of a type with more than p_cap entries at most twice p_cap
-
 CREATE OR REPLACE FUNCTION mq_internal.count_types(
-    p_table text,
-    p_type text,
-    p_cap bigint,
-    p_now timestamptz
-) RETURNS TABLE (
-    type text,
-    first bigint,
-    second bigint,
-    oldest timestamptz
-)
-LANGUAGE plpgsql
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET enable_hashagg = off
-SET jit = off
-AS $$
+    p_table text, p_type text, p_cap bigint, p_now timestamptz
+) RETURNS TABLE (type text, first bigint, second bigint, oldest timestamptz)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashagg = off
+SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     -- Without a limit for claims: consumers hold only so many messages.

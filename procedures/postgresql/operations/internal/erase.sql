@@ -1,16 +1,9 @@
 -- erase: delete messages that no consumer holds.
--- Arguments:   p_queue (the queue's policy), p_ids (messages of that type), p_states (the states to delete from: N, E or
---              NE)
--- Returns:     the number of deleted messages; messages that are held or are being claimed at this moment stay
--- Transaction: joins the caller's; never waits for a claim
-
-CREATE OR REPLACE FUNCTION mq_internal.erase(
-    p_queue mq.queue,
-    p_ids bigint[],
-    p_states text
-) RETURNS bigint
-LANGUAGE plpgsql
-AS $$
+-- Arguments: p_states (the states to delete from: N, E or NE)
+-- Returns: the number of deleted messages; messages that are held or are being claimed at this moment stay
+-- Transaction: never waits for a claim
+CREATE OR REPLACE FUNCTION mq_internal.erase(p_queue mq.queue, p_ids bigint[], p_states text) RETURNS bigint
+LANGUAGE plpgsql AS $$
 DECLARE
     v_gone bigint[] := '{}';
     v_more bigint[];

@@ -1,17 +1,8 @@
 -- erase_archived: delete archived messages, the oldest of each partition first.
--- Arguments:   p_type (NULL: all), p_before (only messages completed earlier), p_size (the most messages to delete)
--- Returns:     the number of deleted messages
--- Transaction: joins the caller's; skips rows that another call is deleting
-
-CREATE OR REPLACE FUNCTION mq_internal.erase_archived(
-    p_type text,
-    p_before timestamptz,
-    p_size bigint
-) RETURNS bigint
-LANGUAGE plpgsql
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-AS $$
+-- Arguments: p_before (only messages completed earlier), p_size (the most messages to delete)
+-- Transaction: skips rows that another call is deleting
+CREATE OR REPLACE FUNCTION mq_internal.erase_archived(p_type text, p_before timestamptz, p_size bigint) RETURNS bigint
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     v_part regclass;
     v_rows bigint;

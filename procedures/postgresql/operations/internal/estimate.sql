@@ -1,23 +1,12 @@
 -- estimate: estimate how many messages of a type one of the queue's tables holds, from a sample.
--- Arguments:   p_table (ready, grouped, due or delayed: the two parts of delayed, or dead), p_type, p_now
--- Returns:     the estimate, at least 10,001
+-- Arguments: p_table (ready, grouped, due or delayed: the two parts of delayed, or dead)
 -- Transaction: reads only: the first and last index entries, and 400 messages by their id
 --
 -- It searches the messages with 400 ids, spread from the lowest to the highest id that it finds at both ends of the index.
 -- The share of ids found gives the number. Dead letters have few of the ids, so they are sampled by their own numbers.
 -- Planner statistics are not used: queues change faster.
-
-CREATE OR REPLACE FUNCTION mq_internal.estimate(
-    p_table text,
-    p_type text,
-    p_now timestamptz
-) RETURNS bigint
-LANGUAGE plpgsql
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.estimate(p_table text, p_type text, p_now timestamptz) RETURNS bigint
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
     c_sample CONSTANT integer := 400;
     c_ends CONSTANT integer := 100;

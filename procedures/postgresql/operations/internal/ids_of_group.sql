@@ -1,20 +1,9 @@
 -- ids_of_group: the ids of a group's messages, from a bounded search.
--- Returns:     the lowest p_size ids found: all due messages of a queue with groups, and other messages among the first
---              10,000 of each state
-
-CREATE OR REPLACE FUNCTION mq_internal.ids_of_group(
-    p_type text,
-    p_group_key text,
-    p_size bigint
-) RETURNS bigint[]
-LANGUAGE plpgsql
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET jit = off
-AS $$
+-- Returns: the lowest p_size ids found: all due messages of a queue with groups, and other messages among the first
+--     10,000 of each state
+CREATE OR REPLACE FUNCTION mq_internal.ids_of_group(p_type text, p_group_key text, p_size bigint) RETURNS bigint[]
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
     c_cap CONSTANT integer := 10000;
 BEGIN

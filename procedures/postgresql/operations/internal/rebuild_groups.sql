@@ -1,14 +1,10 @@
 -- rebuild_groups: make groups claimable after a change of limits per group, as far as the new limits allow.
--- Transaction: joins the caller's; never waits
+-- Transaction: never waits
 --
 -- A claim that began with the old limits may be dropping tickets at this moment. Because of changed_at, claims of the
 -- next seconds search for stuck groups (see pick).
-
-CREATE OR REPLACE FUNCTION mq_internal.rebuild_groups(
-    p_queue mq.queue
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.rebuild_groups(p_queue mq.queue) RETURNS void
+LANGUAGE plpgsql AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
 BEGIN

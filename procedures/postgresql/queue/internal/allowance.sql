@@ -1,18 +1,12 @@
--- allowance: how many messages the limits of a type allow a claim to take now; other claims of the type get none until this
---            transaction ends.
--- Arguments:   p_queue (the policy, with max_active or rate), p_size (messages that the claim wants)
--- Returns:     0 to p_size; also 0 while another claim of the type is in progress
+-- allowance: how many messages the limits of a type allow a claim to take now; other claims of the type get none until
+--     this transaction ends.
+-- Returns: 0 to p_size; also 0 while another claim of the type is in progress
 -- Transaction: must be READ COMMITTED; never waits for another claim
 --
 -- A batch counts as active until it is finished, even after its lease has expired: its consumer may still extend it. When
 -- no place is free, the call first rescues expired batches.
-
-CREATE OR REPLACE FUNCTION mq_internal.allowance(
-    p_queue mq.queue,
-    p_size bigint
-) RETURNS integer
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.allowance(p_queue mq.queue, p_size bigint) RETURNS integer
+LANGUAGE plpgsql AS $$
 DECLARE
     -- The number of expired claims that pick rescues too.
     c_rescue CONSTANT integer := 20;

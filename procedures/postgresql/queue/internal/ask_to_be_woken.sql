@@ -1,15 +1,11 @@
 -- ask_to_be_woken: ask senders to notify listeners of a type for the next 15 seconds.
--- Returns:     nothing; if another session is doing the same, nothing is written
--- Transaction: joins the caller's; never waits
+-- Returns: nothing; if another session is doing the same, nothing is written
+-- Transaction: never waits
 --
 -- The lock is a row lock, not an advisory lock: any role that can connect could hold an advisory lock and prevent all
 -- notifications.
-
-CREATE OR REPLACE FUNCTION mq_internal.ask_to_be_woken(
-    p_type text
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.ask_to_be_woken(p_type text) RETURNS void
+LANGUAGE plpgsql AS $$
 DECLARE
     v_until timestamptz := clock_timestamp() + interval '15 seconds';
 BEGIN

@@ -1,34 +1,19 @@
 -- change_message: replace or postpone a live message that has the dedup_key, if its state is N.
--- Arguments:   p_queue (the policy), p_id, p_on_conflict (replace or postpone), p_now (when the call began), p_run_at,
---              p_priority, p_body, p_headers (as in the call)
--- Returns:     1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is due later
---              already
--- Transaction: joins the caller's; waits for another change of the message, never for a claim
+-- Arguments: p_on_conflict (replace or postpone)
+-- Returns: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is due later
+--     already
+-- Transaction: waits for another change of the message, never for a claim
 --
 -- The message is locked first: two calls for it run one after the other. A claimed or dead message is not locked: its
 -- consumer would have to wait for the caller to finish it. The message is removed from its position as erase does it, in
 -- the same order. Then it is inserted where a new message with this run_at goes. If its group was blocked by this message,
 -- the group is unblocked.
-
 CREATE OR REPLACE FUNCTION mq_internal.change_message(
-    p_queue mq.queue,
-    p_id bigint,
-    p_on_conflict text,
-    p_now timestamptz,
-    p_run_at timestamptz,
-    p_priority smallint,
-    p_body text,
-    p_headers text
+    p_queue mq.queue, p_id bigint, p_on_conflict text, p_now timestamptz, p_run_at timestamptz, p_priority smallint,
+    p_body text, p_headers text
 ) RETURNS smallint
-LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
     v_replace boolean := p_on_conflict = 'replace';
     v_message record;

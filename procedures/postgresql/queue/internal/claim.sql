@@ -1,16 +1,10 @@
 -- claim: claim messages of a type, unless it is paused.
--- Arguments:   p_queue (the policy), p_size, p_reader, p_lease_seconds (NULL: the policy's)
--- Returns:     the new row of mq.batch, with ids in order of priority, run_at, id; NULL when nothing is ready, no limit
---              allows it, or the queue is paused
-
+-- Returns: the new row of mq.batch, with ids in order of priority, run_at, id; NULL when nothing is ready, no limit
+--     allows it, or the queue is paused
 CREATE OR REPLACE FUNCTION mq_internal.claim(
-    p_queue mq.queue,
-    p_size bigint,
-    p_reader text,
-    p_lease_seconds bigint
+    p_queue mq.queue, p_size bigint, p_reader text, p_lease_seconds bigint
 ) RETURNS mq.batch
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_size integer := p_size;
     v_picked record;

@@ -1,16 +1,12 @@
--- clean_buckets: clean up the token buckets of groups, and unblock stuck groups for some seconds after a change of limits.
--- Arguments:   p_queue (the policy, with limits per group)
--- Transaction: joins the caller's; skips rows that others have locked
+-- clean_buckets: clean up the token buckets of groups, and unblock stuck groups for some seconds after a change of
+--     limits.
+-- Transaction: skips rows that others have locked
 --
 -- The first claim of each second calls this. A full bucket is the same as no bucket, so it is deleted. A bucket whose
 -- full_at is more than one period ahead was written before the clock was set back: it starts to fill now. The message that
 -- waits for its token becomes due, so a claim computes the new time of the token.
-
-CREATE OR REPLACE FUNCTION mq_internal.clean_buckets(
-    p_queue mq.queue
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.clean_buckets(p_queue mq.queue) RETURNS void
+LANGUAGE plpgsql AS $$
 DECLARE
     c_buckets CONSTANT integer := 100;
     -- Claims that began with the old limits have committed by then.

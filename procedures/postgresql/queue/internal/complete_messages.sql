@@ -1,14 +1,8 @@
 -- complete_messages: complete messages: delete them, or archive them if the queue's policy is archive.
--- Arguments:   p_queue (the policy), p_ids and p_attempts (parallel arrays), p_reader
-
 CREATE OR REPLACE FUNCTION mq_internal.complete_messages(
-    p_queue mq.queue,
-    p_ids bigint[],
-    p_attempts smallint[],
-    p_reader text
+    p_queue mq.queue, p_ids bigint[], p_attempts smallint[], p_reader text
 ) RETURNS void
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_now timestamptz;
     v_results boolean;

@@ -1,17 +1,12 @@
 -- convert_rows: bring rows of mq.ready, at most p_size, into the form of the settings ring and fair; skip locked rows.
--- Transaction: joins the caller's; never waits for a claim
+-- Transaction: never waits for a claim
 --
 -- Rows of another form are of before set_queue, or of senders that read the settings before it committed. A sender reads
 -- them after it has its transaction ID. So a claim that sees the change takes a new ID: all such senders have a lower one.
 -- When they have ended and a later search leaves no row, the queue is not mixed any more. A sender with a snapshot sets
 -- by_id, and so do all other calls: claims find such rows later too (see make_ready).
-
-CREATE OR REPLACE FUNCTION mq_internal.convert_rows(
-    p_queue mq.queue,
-    p_size bigint
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.convert_rows(p_queue mq.queue, p_size bigint) RETURNS void
+LANGUAGE plpgsql AS $$
 DECLARE
     v_me bigint := pg_current_xact_id()::text;
     v_new bigint;

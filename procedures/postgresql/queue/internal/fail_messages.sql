@@ -1,18 +1,11 @@
--- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it when its attempts are used up.
--- Arguments:   p_queue (the policy), p_reader, and in parallel arrays: p_ids, p_attempts (the number of this attempt),
---              p_retries (seconds; NULL: the policy's backoff; -1: dead-letter it now), p_errors (cut to 4,000 characters)
--- Returns:     the ids of the new dead letters; NULL when there are none
-
+-- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it when its attempts are used
+--     up.
+-- Arguments: p_attempts (the number of this attempt), p_retries (seconds; NULL: the policy's backoff; -1: dead-letter
+--     it now), p_errors (cut to 4,000 characters)
 CREATE OR REPLACE FUNCTION mq_internal.fail_messages(
-    p_queue mq.queue,
-    p_reader text,
-    p_ids bigint[],
-    p_attempts smallint[],
-    p_retries bigint[],
-    p_errors text[]
+    p_queue mq.queue, p_reader text, p_ids bigint[], p_attempts smallint[], p_retries bigint[], p_errors text[]
 ) RETURNS bigint[]
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_dead bigint[];

@@ -1,11 +1,6 @@
 -- free_groups: unblock groups of a grouped queue after their messages were finished or dead-lettered.
-
-CREATE OR REPLACE FUNCTION mq_internal.free_groups(
-    p_queue mq.queue,
-    p_ids bigint[]
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.free_groups(p_queue mq.queue, p_ids bigint[]) RETURNS void
+LANGUAGE plpgsql AS $$
 DECLARE
     v_groups text[];
 BEGIN

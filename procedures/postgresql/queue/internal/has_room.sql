@@ -1,16 +1,8 @@
 -- has_room: whether the limits of a type allow a claim to take a message now.
--- Arguments:   p_queue (the policy, with max_active or rate)
--- Returns:     room: true or false; next_at: the latest time at which a limit allows the next message, as far as known
---              (next token or end of a lease); NULL when one is allowed now
--- Transaction: reads only, without locks
-
-CREATE OR REPLACE FUNCTION mq_internal.has_room(
-    p_queue mq.queue,
-    OUT room boolean,
-    OUT next_at timestamptz
-)
-LANGUAGE plpgsql
-AS $$
+-- Returns: room: true or false; next_at: the latest time at which a limit allows the next message, as far as known
+--     (next token or end of a lease); NULL when one is allowed now
+CREATE OR REPLACE FUNCTION mq_internal.has_room(p_queue mq.queue, OUT room boolean, OUT next_at timestamptz)
+LANGUAGE plpgsql AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_batch record;

@@ -1,16 +1,8 @@
 -- hold: store picked messages as a batch with a new batch key and a lease.
--- Arguments:   p_queue (the policy), p_ids and p_attempts (parallel arrays), p_reader, p_lease_seconds (NULL: the policy's)
--- Returns:     the new row of mq.batch
-
 CREATE OR REPLACE FUNCTION mq_internal.hold(
-    p_queue mq.queue,
-    p_ids bigint[],
-    p_attempts smallint[],
-    p_reader text,
-    p_lease_seconds bigint
+    p_queue mq.queue, p_ids bigint[], p_attempts smallint[], p_reader text, p_lease_seconds bigint
 ) RETURNS mq.batch
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_seconds integer := coalesce(p_lease_seconds, p_queue.lease_seconds);

@@ -1,11 +1,6 @@
 -- is_busy: whether a group is blocked: it has no free place, or its first message waits for a retry or a token.
-
-CREATE OR REPLACE FUNCTION mq_internal.is_busy(
-    p_queue mq.queue,
-    p_group_key text
-) RETURNS boolean
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.is_busy(p_queue mq.queue, p_group_key text) RETURNS boolean
+LANGUAGE plpgsql AS $$
 DECLARE
     v_group record;
 BEGIN

@@ -1,14 +1,7 @@
 -- is_run: whether the ids of a batch are a run: each id is the one before it plus 1.
--- Arguments:   p_ids (two or more, in claim order)
--- Returns:     true or false; one scan of an index range returns the messages of a run, in this order
--- Transaction: reads nothing
-
-CREATE OR REPLACE FUNCTION mq_internal.is_run(
-    p_ids bigint[]
-) RETURNS boolean
-LANGUAGE plpgsql
-IMMUTABLE
-AS $$
+-- Returns: true or false; one scan of an index range returns the messages of a run, in this order
+CREATE OR REPLACE FUNCTION mq_internal.is_run(p_ids bigint[]) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     -- The ends of most other lists differ from a run, and comparing them costs nothing.
     IF p_ids[cardinality(p_ids)] - p_ids[1] <> cardinality(p_ids) - 1 THEN

@@ -1,17 +1,11 @@
 -- issue_tickets: write tickets for groups of a grouped queue that have due messages and are not blocked.
--- Arguments:   p_type, p_groups (group keys, '' for none)
 --
 -- The first message of a group may be one that another transaction is cancelling. So the first message gets a ticket, and
 -- also the first message that no transaction is deleting. An extra ticket does no harm. A visible ticket is left alone:
 -- inserting it again would wait for the transaction that deletes it. A claim that drops tickets of a blocked group has
 -- committed before this call.
-
-CREATE OR REPLACE FUNCTION mq_internal.issue_tickets(
-    p_queue mq.queue,
-    p_groups text[]
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.issue_tickets(p_queue mq.queue, p_groups text[]) RETURNS void
+LANGUAGE plpgsql AS $$
 DECLARE
     v_ids bigint[];
     v_groups text[];

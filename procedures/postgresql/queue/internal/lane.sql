@@ -1,15 +1,8 @@
 -- lane: the lane of a message: its priority as five digits, and its group. Lanes have the order of the priorities.
--- Returns:     NULL in a queue that is not fair
+-- Returns: NULL in a queue that is not fair
 --
 -- The planner puts the expression in the place of the call.
-
-CREATE OR REPLACE FUNCTION mq_internal.lane(
-    p_fair boolean,
-    p_priority integer,
-    p_group_key text
-) RETURNS text
-LANGUAGE sql
-IMMUTABLE
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.lane(p_fair boolean, p_priority integer, p_group_key text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN p_fair THEN lpad((p_priority + 32768)::text, 5, '0') || coalesce(p_group_key, '') END
 $$;

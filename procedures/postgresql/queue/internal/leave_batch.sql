@@ -1,16 +1,10 @@
 -- leave_batch: remove one message from the batch that holds it.
--- Returns:     type, attempt and reader of the claim; type is NULL when the key does not hold the message
--- Transaction: joins the caller's; calls for the same batch wait for each other
-
+-- Returns: type, attempt and reader of the claim; type is NULL when the key does not hold the message
+-- Transaction: calls for the same batch wait for each other
 CREATE OR REPLACE FUNCTION mq_internal.leave_batch(
-    p_id bigint,
-    p_batch_key uuid,
-    OUT type text,
-    OUT attempt smallint,
-    OUT reader text
+    p_id bigint, p_batch_key uuid, OUT type text, OUT attempt smallint, OUT reader text
 )
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_batch mq.batch;
     i integer;

@@ -1,21 +1,13 @@
 -- leave_place: remove a message of state N from mq.ready or mq.delayed, if its run_at is earlier than p_before.
--- Arguments:   p_queue (the policy), p_id, p_group_key ('' for none), p_before, p_run_at (the message's own; in a grouped
---              queue it is compared with p_before if the message is due)
--- Returns:     attempts (NULL: nothing was removed, or another transaction is claiming the message) and error of the last
---              attempt
--- Transaction: joins the caller's; never waits
-
+-- Arguments: p_run_at (the message's own; in a grouped queue it is compared with p_before if the message is due)
+-- Returns: attempts (NULL: nothing was removed, or another transaction is claiming the message) and error of the last
+--     attempt
+-- Transaction: never waits
 CREATE OR REPLACE FUNCTION mq_internal.leave_place(
-    p_queue mq.queue,
-    p_id bigint,
-    p_group_key text,
-    p_before timestamptz,
-    p_run_at timestamptz,
-    OUT attempts smallint,
+    p_queue mq.queue, p_id bigint, p_group_key text, p_before timestamptz, p_run_at timestamptz, OUT attempts smallint,
     OUT error text
 )
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_rows tid[];
 BEGIN

@@ -1,17 +1,11 @@
 -- lock_group: keep other claims out of a group until this transaction ends.
--- Arguments:   p_type, p_group (the group key, '' for none)
--- Returns:     false when another transaction has locked the group, or a group that shares its stripe
--- Transaction: joins the caller's; never waits
+-- Returns: false when another transaction has locked the group, or a group that shares its stripe
+-- Transaction: never waits
 --
 -- The lock is a row lock, not an advisory lock: any role that can connect could hold an advisory lock and block the group,
 -- and each takes an entry of the server's lock table.
-
-CREATE OR REPLACE FUNCTION mq_internal.lock_group(
-    p_type text,
-    p_group text
-) RETURNS boolean
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.lock_group(p_type text, p_group text) RETURNS boolean
+LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM FROM mq.stripe
     WHERE n = hashtext(p_type || E'\n' || p_group) & 16383

@@ -1,15 +1,8 @@
 -- lock_places: lock the rows of mq.ready that belong to messages, and skip rows that another transaction has locked.
--- Arguments:   p_type, p_ids (messages of that type; NULL: none), p_before (only rows with an earlier run_at)
--- Returns:     the ctid of each row
--- Transaction: joins the caller's; never waits
-
-CREATE OR REPLACE FUNCTION mq_internal.lock_places(
-    p_type text,
-    p_ids bigint[],
-    p_before timestamptz
-) RETURNS tid[]
-LANGUAGE plpgsql
-AS $$
+-- Arguments: p_ids (messages of that type; NULL: none), p_before (only rows with an earlier run_at)
+-- Transaction: never waits
+CREATE OR REPLACE FUNCTION mq_internal.lock_places(p_type text, p_ids bigint[], p_before timestamptz) RETURNS tid[]
+LANGUAGE plpgsql AS $$
 BEGIN
     RETURN ARRAY(
         -- Rows at the position where the message was sent.

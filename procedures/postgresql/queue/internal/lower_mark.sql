@@ -1,10 +1,6 @@
 -- lower_mark: make the next claim a full scan, if messages became ready below a low-water mark.
-
-CREATE OR REPLACE FUNCTION mq_internal.lower_mark(
-    p_type text
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.lower_mark(p_type text) RETURNS void
+LANGUAGE plpgsql AS $$
 DECLARE
     v_n bigint;
 BEGIN

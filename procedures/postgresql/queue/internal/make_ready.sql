@@ -1,23 +1,13 @@
 -- make_ready: before a claim, rescue expired claims, send due schedules, promote due messages and convert rows.
--- Arguments:   p_queue (the policy), p_size and p_take (of the claim), p_n (the number of the marks that the claim read),
---              p_promoted_to (every message due until then is promoted; NULL: the claim is a full scan), p_now (the time of
---              the claim)
--- Returns:     promoted_to (every message due until then is promoted), lowered_to (the earliest run_at among promoted
---              messages; infinity: none), mark_lowered (a mark is later than that)
-
+-- Arguments: p_n (the number of the marks that the claim read), p_promoted_to (every message due until then is
+--     promoted; NULL: the claim is a full scan)
+-- Returns: promoted_to (every message due until then is promoted), lowered_to (the earliest run_at among promoted
+--     messages; infinity: none), mark_lowered (a mark is later than that)
 CREATE OR REPLACE FUNCTION mq_internal.make_ready(
-    p_queue mq.queue,
-    p_size bigint,
-    p_take boolean,
-    p_n bigint,
-    p_promoted_to timestamptz,
-    p_now timestamptz,
-    OUT promoted_to timestamptz,
-    OUT lowered_to timestamptz,
-    OUT mark_lowered boolean
+    p_queue mq.queue, p_size bigint, p_take boolean, p_n bigint, p_promoted_to timestamptz, p_now timestamptz,
+    OUT promoted_to timestamptz, OUT lowered_to timestamptz, OUT mark_lowered boolean
 )
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     -- Messages that a take rescues or promotes stay hidden from others until it commits: no more than it can use.
     v_rescue integer := CASE WHEN p_take THEN 1 ELSE 20 END;

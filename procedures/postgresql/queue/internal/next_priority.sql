@@ -1,13 +1,8 @@
--- next_priority: the most urgent priority of a fair queue that has ready rows, as the first five characters of its lanes.
--- Arguments:   p_type, p_after (a less urgent one than this; '': the first)
--- Returns:     NULL when there is none
-
-CREATE OR REPLACE FUNCTION mq_internal.next_priority(
-    p_type text,
-    p_after text
-) RETURNS text
-LANGUAGE plpgsql
-AS $$
+-- next_priority: the most urgent priority of a fair queue that has ready rows, as the first five characters of its
+--     lanes.
+-- Arguments: p_after (a less urgent one than this; '': the first)
+CREATE OR REPLACE FUNCTION mq_internal.next_priority(p_type text, p_after text) RETURNS text
+LANGUAGE plpgsql AS $$
 BEGIN
     RETURN (
         SELECT left(r.lane, 5)

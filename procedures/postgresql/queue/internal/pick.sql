@@ -1,8 +1,8 @@
 -- pick: take up to p_size ready messages of a type out of mq.ready, in claim order; before that, rescue expired claims,
---       promote due messages and send due schedules.
--- Arguments:   p_queue (the policy), p_size, p_take (true: called by take_batch; see pick_grouped)
--- Returns:     picked and attempts (the number of this attempt), parallel arrays; NULL when nothing is ready
--- Transaction: joins the caller's; never waits for another claim
+--     promote due messages and send due schedules.
+-- Arguments: p_take (true: called by take_batch; see pick_grouped)
+-- Returns: picked and attempts (the number of this attempt), parallel arrays; NULL when nothing is ready
+-- Transaction: never waits for another claim
 --
 -- An open snapshot prevents the cleanup of dead rows. A claim that starts at the beginning of the index then scans every
 -- message that was finished since (9 ms after 200,000). The marks divide the index into segments:
@@ -25,16 +25,10 @@
 -- Statistics are often collected while the queue is empty. Then reading a whole type through a smaller index and sorting it
 -- seems as cheap as the index in claim order. So sorting is off, and every query on mq.ready has the ORDER BY of that
 -- index.
-
 CREATE OR REPLACE FUNCTION mq_internal.pick(
-    p_queue mq.queue,
-    p_size bigint,
-    p_take boolean,
-    OUT picked bigint[],
-    OUT attempts smallint[]
+    p_queue mq.queue, p_size bigint, p_take boolean, OUT picked bigint[], OUT attempts smallint[]
 )
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     -- The longest time that a message may be skipped.
     c_late CONSTANT interval := '1 second';

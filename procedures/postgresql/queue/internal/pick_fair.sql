@@ -1,18 +1,13 @@
 -- pick_fair: take messages of a fair queue out of mq.ready: the groups of a priority take turns.
--- Returns:     picked and attempts (the number of this attempt), parallel arrays; NULL when nothing is ready
+-- Returns: picked and attempts (the number of this attempt), parallel arrays; NULL when nothing is ready
 --
 -- The most urgent priority comes first. In a first round each lane has one turn, and lanes that another claim is serving
 -- are passed over. Only if the whole round finds too few messages, more rounds take what other claims have not locked: so
 -- many consumers share a single group.
-
 CREATE OR REPLACE FUNCTION mq_internal.pick_fair(
-    p_queue mq.queue,
-    p_size bigint,
-    OUT picked bigint[],
-    OUT attempts smallint[]
+    p_queue mq.queue, p_size bigint, OUT picked bigint[], OUT attempts smallint[]
 )
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_left bigint := p_size;
     v_priority text := '';

@@ -1,8 +1,7 @@
 -- pick_grouped: take the first messages of groups that are not blocked: one per group in an ordered queue, otherwise as
---               many as the limits per group allow.
--- Arguments:   p_queue (the policy), p_size, p_take (true: called by take_batch; its own commit finishes the messages,
---              perhaps much later)
--- Returns:     picked and attempts (the number of this attempt), parallel arrays; NULL when every group is blocked
+--     many as the limits per group allow.
+-- Arguments: p_take (true: called by take_batch; its own commit finishes the messages, perhaps much later)
+-- Returns: picked and attempts (the number of this attempt), parallel arrays; NULL when every group is blocked
 --
 -- In a grouped queue a row of mq.ready is a ticket: the group of this message may have a message to claim. Every message
 -- brings a ticket, so senders lock nothing. A group has places: one in an ordered queue, otherwise group_max_active; and
@@ -16,16 +15,10 @@
 -- A drop and a finish cannot miss each other. The drop locks the rows of mq.group_lock FOR SHARE until it commits. The
 -- finish deletes its row, which waits for the drop, and only then searches the group's next message. A take would hold
 -- these locks until its handler ends: it reads no tickets of blocked groups, and drops none.
-
 CREATE OR REPLACE FUNCTION mq_internal.pick_grouped(
-    p_queue mq.queue,
-    p_size bigint,
-    p_take boolean,
-    OUT picked bigint[],
-    OUT attempts smallint[]
+    p_queue mq.queue, p_size bigint, p_take boolean, OUT picked bigint[], OUT attempts smallint[]
 )
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     -- The maximum number of groups per call: the stripes that a take locks also block other groups. See lock_group.

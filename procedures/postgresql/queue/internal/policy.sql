@@ -1,11 +1,6 @@
 -- policy: the settings of a type; the defaults, which are the row with an empty type, when it has none.
--- Returns:     one row of mq.queue
-
-CREATE OR REPLACE FUNCTION mq_internal.policy(
-    p_type text
-) RETURNS mq.queue
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.policy(p_type text) RETURNS mq.queue
+LANGUAGE plpgsql AS $$
 DECLARE
     v_queue mq.queue;
 BEGIN

@@ -1,18 +1,10 @@
 -- promote: move due messages from mq.delayed to mq.ready.
--- Arguments:   p_queue (the policy), p_after and p_until (due after p_after and up to p_until), p_size (maximum number of
---              messages)
--- Returns:     moved: number of messages; first_run_at: their earliest run_at in mq.ready, or NULL
-
+-- Arguments: p_after and p_until (due after p_after and up to p_until)
 CREATE OR REPLACE FUNCTION mq_internal.promote(
-    p_queue mq.queue,
-    p_after timestamptz,
-    p_until timestamptz,
-    p_size bigint,
-    OUT moved bigint,
+    p_queue mq.queue, p_after timestamptz, p_until timestamptz, p_size bigint, OUT moved bigint,
     OUT first_run_at timestamptz
 )
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_due bigint[];
     v_attempts smallint[];

@@ -1,13 +1,6 @@
 -- put_back: make messages ready again, at the position where they were sent.
--- Arguments:   p_type, p_ids and p_attempts (parallel arrays), p_grouped (the policy)
-
-CREATE OR REPLACE FUNCTION mq_internal.put_back(
-    p_queue mq.queue,
-    p_ids bigint[],
-    p_attempts smallint[]
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.put_back(p_queue mq.queue, p_ids bigint[], p_attempts smallint[]) RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
     IF p_queue.grouped THEN
         PERFORM mq_internal.require_read_committed();

@@ -1,9 +1,9 @@
 -- read_lanes: lock the next rows of one priority of a fair queue, lane after lane, from the position of the last claim.
--- Arguments:   p_queue (the policy), p_size, p_take (skip the tickets of blocked groups), p_share (false: one turn per
---              lane; true: what other claims have not locked), p_priority (the first five characters of its lanes), p_place
---              (the last turn of this claim; NULL: none yet)
--- Returns:     rows, ids, attempts, and the turn of each: n, lanes and served; parallel arrays in the order of the turns,
---              NULL when there are none; start: the position from which the claim has read
+-- Arguments: p_take (skip the tickets of blocked groups), p_share (false: one turn per lane; true: what other claims
+--     have not locked), p_priority (the first five characters of its lanes), p_place (the last turn of this claim;
+--     NULL: none yet)
+-- Returns: rows, ids, attempts, and the turn of each: n, lanes and served; parallel arrays in the order of the turns,
+--     NULL when there are none; start: the position from which the claim has read
 --
 -- The index (type, lane, id) is read from lane to lane: one search per lane, however many messages it has. A turn is the
 -- first message of a lane, or as many as the weight of its group. What another claim has locked counts as served: the turn
@@ -11,24 +11,11 @@
 --
 -- The position and the lanes are read in one statement, that is from one snapshot: a claim that sees that the first message
 -- of a lane is gone also sees that the lane had its turn.
-
 CREATE OR REPLACE FUNCTION mq_internal.read_lanes(
-    p_queue mq.queue,
-    p_size bigint,
-    p_take boolean,
-    p_share boolean,
-    p_priority text,
-    p_place mq.ring,
-    OUT rows tid[],
-    OUT ids bigint[],
-    OUT attempts smallint[],
-    OUT n bigint[],
-    OUT lanes text[],
-    OUT served bigint[],
-    OUT start mq.ring
+    p_queue mq.queue, p_size bigint, p_take boolean, p_share boolean, p_priority text, p_place mq.ring, OUT rows tid[],
+    OUT ids bigint[], OUT attempts smallint[], OUT n bigint[], OUT lanes text[], OUT served bigint[], OUT start mq.ring
 )
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     v_type text := p_queue.type;

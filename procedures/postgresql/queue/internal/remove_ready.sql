@@ -1,16 +1,9 @@
 -- remove_ready: remove one ready message that is not claimed from mq.ready.
--- Returns:     type, attempt (the number of the next attempt) and reader (the caller); type is NULL when the message is not
---              ready, is being claimed, or its group is blocked in an ordered queue
--- Transaction: joins the caller's; never waits
-
-CREATE OR REPLACE FUNCTION mq_internal.remove_ready(
-    p_id bigint,
-    OUT type text,
-    OUT attempt smallint,
-    OUT reader text
-)
-LANGUAGE plpgsql
-AS $$
+-- Returns: type, attempt (the number of the next attempt) and reader (the caller); type is NULL when the message is not
+--     ready, is being claimed, or its group is blocked in an ordered queue
+-- Transaction: never waits
+CREATE OR REPLACE FUNCTION mq_internal.remove_ready(p_id bigint, OUT type text, OUT attempt smallint, OUT reader text)
+LANGUAGE plpgsql AS $$
 DECLARE
     v_message record;
     v_queue mq.queue;

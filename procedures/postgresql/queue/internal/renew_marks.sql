@@ -1,25 +1,17 @@
 -- renew_marks: write the low-water marks of a claim, and delete the older ones.
--- Arguments:   p_type, p_n (the number of the marks that the claim read; NULL: there were none), p_scanned_at (the last
---              full scan), p_promoted_to (no message due before this time is delayed), p_rows (rows of mq.ready that the
---              claim found, with the first of each priority; NULL: none), p_at_least and p_at_most (bounds for the run_at
---              of the marks of all other priorities), p_id (the mark of a ring, in the place of all that)
--- Transaction: joins the caller's; never waits for another claim
+-- Arguments: p_n (the number of the marks that the claim read; NULL: there were none), p_scanned_at (the last full
+--     scan), p_promoted_to (no message due before this time is delayed), p_rows (rows of mq.ready that the claim found,
+--     with the first of each priority; NULL: none), p_at_least and p_at_most (bounds for the run_at of the marks of all
+--     other priorities), p_id (the mark of a ring, in the place of all that)
+-- Transaction: never waits for another claim
 --
 -- The first row found of a priority becomes its mark. A priority without found rows keeps its mark. Marks are inserted,
 -- never updated: the newest are the first index entries, before all dead ones.
-
 CREATE OR REPLACE FUNCTION mq_internal.renew_marks(
-    p_type text,
-    p_n bigint,
-    p_scanned_at timestamptz,
-    p_promoted_to timestamptz,
-    p_rows tid[],
-    p_at_least timestamptz,
-    p_at_most timestamptz,
-    p_id bigint DEFAULT NULL
+    p_type text, p_n bigint, p_scanned_at timestamptz, p_promoted_to timestamptz, p_rows tid[], p_at_least timestamptz,
+    p_at_most timestamptz, p_id bigint DEFAULT NULL
 ) RETURNS void
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     -- Each mark costs one more statement in a claim that finds too few messages. Priorities after the eighth get no mark.
     c_marks CONSTANT integer := 8;

@@ -1,12 +1,6 @@
 -- require_headers: refuse headers that are not a JSON object with unique names, from its { to its }.
--- Arguments:   p_headers (NULL: none)
--- Transaction: reads nothing
-
-CREATE OR REPLACE FUNCTION mq_internal.require_headers(
-    p_headers text
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.require_headers(p_headers text) RETURNS void
+LANGUAGE plpgsql AS $$
 DECLARE
     v_fits boolean := p_headers IS NULL;
 BEGIN

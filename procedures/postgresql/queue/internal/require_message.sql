@@ -1,22 +1,11 @@
 -- require_message: check the arguments of one message except its type; NULL means the default where there is one.
--- Transaction: reads nothing
 --
 -- The other check procedures are called only to raise their error: a call costs each sender more than the comparison here.
-
 CREATE OR REPLACE FUNCTION mq_internal.require_message(
-    p_body text,
-    p_run_at timestamptz,
-    p_priority bigint,
-    p_group_key text,
-    p_dedup_key text,
-    p_max_attempts bigint,
-    p_headers text,
-    p_source text,
-    p_delay_seconds bigint,
-    p_on_conflict text
+    p_body text, p_run_at timestamptz, p_priority bigint, p_group_key text, p_dedup_key text, p_max_attempts bigint,
+    p_headers text, p_source text, p_delay_seconds bigint, p_on_conflict text
 ) RETURNS void
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
     IF p_body IS NULL OR octet_length(p_body) > 16777216 THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');

@@ -1,14 +1,7 @@
--- rescue: rescue up to p_batches expired claims of a type: make their messages ready again, or dead-letter them when their
---         attempts are used up.
--- Arguments:   p_queue (the policy), p_batches (maximum number of claims)
--- Returns:     how many messages were made ready or dead-lettered
-
-CREATE OR REPLACE FUNCTION mq_internal.rescue(
-    p_queue mq.queue,
-    p_batches bigint
-) RETURNS bigint
-LANGUAGE plpgsql
-AS $$
+-- rescue: rescue up to p_batches expired claims of a type: make their messages ready again, or dead-letter them when
+--     their attempts are used up.
+CREATE OR REPLACE FUNCTION mq_internal.rescue(p_queue mq.queue, p_batches bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
 DECLARE
     -- A variable: a comparison with a volatile function cannot use an index.
     v_now timestamptz := clock_timestamp();

@@ -1,16 +1,11 @@
 -- save_position: save a new position in mq.ring, of a round-robin reader or of a priority of a fair queue.
--- Arguments:   p_place (the new position), p_start (the one that the claim read; its n is NULL: there was none)
+-- Arguments: p_start (the one that the claim read; its n is NULL: there was none)
 --
 -- A position is inserted, not updated: no session waits for it. When two claims start at the same position, the one further
 -- ahead counts, in whichever order they commit. Positions from p_start on are deleted; at the end of a round, all of the
 -- last two rounds, which concurrent claims may have left.
-
-CREATE OR REPLACE FUNCTION mq_internal.save_position(
-    p_place mq.ring,
-    p_start mq.ring
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.save_position(p_place mq.ring, p_start mq.ring) RETURNS void
+LANGUAGE plpgsql AS $$
 DECLARE
     v_same_round boolean := p_place.n = p_start.n;
 BEGIN

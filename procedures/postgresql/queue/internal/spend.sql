@@ -1,13 +1,7 @@
 -- spend: spend tokens from the bucket of a type.
--- Arguments:   p_queue (the policy, with a rate), p_count (messages claimed)
--- Transaction: joins the caller's, which has locked the bucket (allowance); a rollback returns the tokens
-
-CREATE OR REPLACE FUNCTION mq_internal.spend(
-    p_queue mq.queue,
-    p_count bigint
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+-- Transaction: has locked the bucket (allowance); a rollback returns the tokens
+CREATE OR REPLACE FUNCTION mq_internal.spend(p_queue mq.queue, p_count bigint) RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE mq.limited
     SET full_at = mq_internal.full_after(full_at, clock_timestamp(), p_count, p_queue.rate, p_queue.rate_seconds)

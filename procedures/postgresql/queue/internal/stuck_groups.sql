@@ -1,20 +1,9 @@
--- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups, and
---               there should be none.
--- Arguments:   p_type, p_most (maximum number of groups)
--- Returns:     the group keys ('' for messages without one); no rows when all is well
+-- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups,
+--     and there should be none.
+-- Returns: the group keys ('' for messages without one); no rows when all is well
 -- Transaction: reads only, from one snapshot, up to 10,000 entries of each table
-
-CREATE OR REPLACE FUNCTION mq_internal.stuck_groups(
-    p_type text,
-    p_most bigint
-) RETURNS SETOF text
-LANGUAGE sql
-STABLE
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET enable_sort = off
-SET jit = off
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.stuck_groups(p_type text, p_most bigint) RETURNS SETOF text
+LANGUAGE sql STABLE SET search_path = mq, pg_temp SET enable_seqscan = off SET enable_sort = off SET jit = off AS $$
     WITH RECURSIVE due (group_key, n) AS (
         -- Read group after group from the beginning of the index.
         (SELECT g.group_key, 1 FROM mq.grouped AS g WHERE g.type = p_type ORDER BY g.type, g.group_key LIMIT 1)

@@ -1,18 +1,11 @@
 -- take_ring: delete ready messages of a ring in order of id, and skip messages that another transaction has locked.
--- Arguments:   p_type, p_after and p_until (ids above p_after, up to p_until), p_size (maximum number of messages)
--- Returns:     ids and attempts (the number of the new attempt), parallel arrays; NULL when there are none
--- Transaction: joins the caller's; never waits for another claim
-
+-- Arguments: p_after and p_until (ids above p_after, up to p_until)
+-- Returns: ids and attempts (the number of the new attempt), parallel arrays; NULL when there are none
+-- Transaction: never waits for another claim
 CREATE OR REPLACE FUNCTION mq_internal.take_ring(
-    p_type text,
-    p_after bigint,
-    p_until bigint,
-    p_size bigint,
-    OUT ids bigint[],
-    OUT attempts smallint[]
+    p_type text, p_after bigint, p_until bigint, p_size bigint, OUT ids bigint[], OUT attempts smallint[]
 )
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_rows tid[];
 BEGIN

@@ -1,11 +1,6 @@
 -- unblock_groups: unblock groups that are stuck. There should be none.
--- Returns:     how many groups, at most 1,000
-
-CREATE OR REPLACE FUNCTION mq_internal.unblock_groups(
-    p_type text
-) RETURNS integer
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.unblock_groups(p_type text) RETURNS integer
+LANGUAGE plpgsql AS $$
 DECLARE
     v_queue mq.queue := mq_internal.policy(p_type);
     v_groups text[];

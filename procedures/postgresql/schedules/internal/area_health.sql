@@ -1,15 +1,8 @@
 -- area_health: schedules that have stopped, as a check of queue_health.
-
-CREATE OR REPLACE FUNCTION mq_internal.area_health(
-) RETURNS TABLE (
-    name text,
-    verdict text,
-    value double precision,
-    unit text,
-    detail text
+CREATE OR REPLACE FUNCTION mq_internal.area_health() RETURNS TABLE (
+    name text, verdict text, value double precision, unit text, detail text
 )
-LANGUAGE sql
-AS $$
+LANGUAGE sql AS $$
     SELECT 'stopped_schedules', CASE WHEN count(*) > 0 THEN 'bad' ELSE 'ok' END, count(*), 'schedules',
         coalesce('the server does not know the time zone of ' || string_agg(s.name, ', ' ORDER BY s.name)
             || '; call set_schedule again with a name of pg_timezone_names', 'none')

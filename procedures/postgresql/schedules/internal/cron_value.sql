@@ -1,16 +1,8 @@
 -- cron_value: the number of a value or name in a cron expression.
--- Arguments:   p_value (digits, or a name in capitals), p_low (the number of the first name), p_names (three letters per
---              name; NULL: the field has no names)
--- Returns:     the number; NULL when there is no such name
--- Transaction: reads nothing
-
-CREATE OR REPLACE FUNCTION mq_internal.cron_value(
-    p_value text,
-    p_low integer,
-    p_names text
-) RETURNS integer
-LANGUAGE plpgsql
-AS $$
+-- Arguments: p_value (digits, or a name in capitals), p_low (the number of the first name), p_names (three letters per
+--     name; NULL: the field has no names)
+CREATE OR REPLACE FUNCTION mq_internal.cron_value(p_value text, p_low integer, p_names text) RETURNS integer
+LANGUAGE plpgsql AS $$
 DECLARE
     v_place integer := strpos(p_names, p_value) - 1;
 BEGIN

@@ -1,14 +1,8 @@
 -- last_lives: whether the last message of a schedule prevents the next one.
--- Arguments:   p_schedule (its row)
--- Returns:     true while the last message is new, and without overlap also while it is active; a dead letter does not
---              prevent the next one
-
-CREATE OR REPLACE FUNCTION mq_internal.last_lives(
-    p_schedule mq.schedule
-) RETURNS boolean
-LANGUAGE plpgsql
-SET enable_seqscan = off
-AS $$
+-- Returns: true while the last message is new, and without overlap also while it is active; a dead letter does not
+--     prevent the next one
+CREATE OR REPLACE FUNCTION mq_internal.last_lives(p_schedule mq.schedule) RETURNS boolean
+LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
     v_message mq.message;
 BEGIN

@@ -1,14 +1,8 @@
 -- next_day: the first date from p_day on that a cron expression matches.
--- Arguments:   p_cron (a row of read_cron), p_day (days since 1970-01-01)
--- Returns:     days since 1970-01-01; NULL when no date in the next 50 years matches
--- Transaction: reads nothing
-
-CREATE OR REPLACE FUNCTION mq_internal.next_day(
-    p_cron record,
-    p_day integer
-) RETURNS integer
-LANGUAGE plpgsql
-AS $$
+-- Arguments: p_day (days since 1970-01-01)
+-- Returns: days since 1970-01-01; NULL when no date in the next 50 years matches
+CREATE OR REPLACE FUNCTION mq_internal.next_day(p_cron record, p_day integer) RETURNS integer
+LANGUAGE plpgsql AS $$
 DECLARE
     v_date date := date '1970-01-01' + p_day;
     v_end date := v_date + interval '50 years';

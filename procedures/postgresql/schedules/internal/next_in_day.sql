@@ -1,21 +1,15 @@
 -- next_in_day: the first time of a date that a cron expression matches.
--- Arguments:   p_cron (a row of read_cron), p_zone, p_day (a date that matches: days since 1970-01-01), p_minute (the
---              earliest result: minutes since 1970-01-01 00:00 UTC)
--- Returns:     minutes since 1970-01-01 00:00 UTC; NULL: no time of this date
--- Transaction: reads nothing
+-- Arguments: p_day (a date that matches: days since 1970-01-01), p_minute (the earliest result: minutes since
+--     1970-01-01 00:00 UTC)
+-- Returns: minutes since 1970-01-01 00:00 UTC; NULL: no time of this date
 --
 -- When the clocks are set forward, times in the missing hour occur once, at the change. When they are set back, times in
 -- the repeated hour occur once. With * as the hour, no time is moved or skipped: a message every ten minutes is still
 -- sent every ten minutes, as in Vixie cron.
-
 CREATE OR REPLACE FUNCTION mq_internal.next_in_day(
-    p_cron record,
-    p_zone text,
-    p_day integer,
-    p_minute bigint
+    p_cron record, p_zone text, p_day integer, p_minute bigint
 ) RETURNS bigint
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_midnight bigint := p_day * 1440::bigint;
     -- Every UTC offset is less than a day: the whole date lies between these two.

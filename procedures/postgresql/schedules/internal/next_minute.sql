@@ -1,16 +1,10 @@
 -- next_minute: the first minute of a day that a cron expression matches.
--- Arguments:   p_minutes and p_hours (of read_cron), p_from and p_until (minutes since midnight, inclusive)
--- Returns:     minutes since midnight; NULL: none
--- Transaction: reads nothing
-
+-- Arguments: p_from and p_until (minutes since midnight, inclusive)
+-- Returns: minutes since midnight; NULL: none
 CREATE OR REPLACE FUNCTION mq_internal.next_minute(
-    p_minutes text,
-    p_hours text,
-    p_from bigint,
-    p_until bigint
+    p_minutes text, p_hours text, p_from bigint, p_until bigint
 ) RETURNS bigint
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_begin integer := p_from % 60;
     v_place integer;

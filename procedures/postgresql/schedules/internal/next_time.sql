@@ -1,15 +1,7 @@
 -- next_time: the first time of a cron expression after a given time.
--- Arguments:   p_cron, p_after, p_zone (one that the server knows)
--- Returns:     the time; NULL when no date in the next 50 years matches
--- Transaction: reads nothing
-
-CREATE OR REPLACE FUNCTION mq_internal.next_time(
-    p_cron text,
-    p_after timestamptz,
-    p_zone text
-) RETURNS timestamptz
-LANGUAGE plpgsql
-AS $$
+-- Arguments: p_zone (one that the server knows)
+CREATE OR REPLACE FUNCTION mq_internal.next_time(p_cron text, p_after timestamptz, p_zone text) RETURNS timestamptz
+LANGUAGE plpgsql AS $$
 DECLARE
     v_cron record := mq_internal.read_cron(p_cron);
     v_seconds numeric := extract(epoch FROM p_after);

@@ -1,23 +1,13 @@
 -- read_cron: parse a cron expression.
--- Arguments:   p_cron (five fields, a short form such as @daily, or @every and seconds)
--- Returns:     every (seconds; NULL for five fields); minutes, hours, days, months and weekdays (see read_cron_field),
---              both_days (a date must match both days and weekdays, not only one of them), real_time (the hour is *: see
---              next_in_day)
--- Transaction: reads nothing
-
+-- Arguments: p_cron (five fields, a short form such as @daily, or @every and seconds)
+-- Returns: every (seconds; NULL for five fields); minutes, hours, days, months and weekdays (see read_cron_field),
+--     both_days (a date must match both days and weekdays, not only one of them), real_time (the hour is *: see
+--     next_in_day)
 CREATE OR REPLACE FUNCTION mq_internal.read_cron(
-    p_cron text,
-    OUT every bigint,
-    OUT minutes text,
-    OUT hours text,
-    OUT days text,
-    OUT months text,
-    OUT weekdays text,
-    OUT both_days boolean,
-    OUT real_time boolean
+    p_cron text, OUT every bigint, OUT minutes text, OUT hours text, OUT days text, OUT months text, OUT weekdays text,
+    OUT both_days boolean, OUT real_time boolean
 )
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_fields text[];
 BEGIN

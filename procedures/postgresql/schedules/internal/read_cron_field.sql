@@ -1,19 +1,10 @@
 -- read_cron_field: the values that one field of a cron expression matches.
--- Arguments:   p_name (of the field, for error texts), p_field (its text), p_low and p_high (its limits), p_names (three
---              letters per value, from the first value on; NULL: the field has no names)
--- Returns:     places: a text of p_high + 1 digits; the n-th is 1 if the value n - 1 matches, else 0
--- Transaction: reads nothing
-
+-- Arguments: p_names (three letters per value, from the first value on; NULL: the field has no names)
+-- Returns: places: a text of p_high + 1 digits; the n-th is 1 if the value n - 1 matches, else 0
 CREATE OR REPLACE FUNCTION mq_internal.read_cron_field(
-    p_name text,
-    p_field text,
-    p_low integer,
-    p_high integer,
-    p_names text,
-    OUT places text
+    p_name text, p_field text, p_low integer, p_high integer, p_names text, OUT places text
 )
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_item text;
     v_parts text[];

@@ -1,11 +1,6 @@
 -- require_zone: refuse a time zone that the server does not know.
--- Arguments:   p_zone (NULL passes and means UTC)
-
-CREATE OR REPLACE FUNCTION mq_internal.require_zone(
-    p_zone text
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.require_zone(p_zone text) RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM mq_internal.require_name('time_zone', p_zone, true);
     -- AT TIME ZONE also accepts abbreviations, and offsets in which east is negative.

@@ -1,20 +1,11 @@
 -- send_due: send the messages of the schedules of a type that are due.
--- Arguments:   p_type, p_size (the most schedules)
--- Transaction: joins the caller's; skips schedules that another transaction has locked
+-- Transaction: skips schedules that another transaction has locked
 --
 -- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
 -- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
 -- passed.
-
-CREATE OR REPLACE FUNCTION mq_internal.send_due(
-    p_type text,
-    p_size bigint
-) RETURNS void
-LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.send_due(p_type text, p_size bigint) RETURNS void
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     -- After the clock was set back by more than this, the next time is set again. After a smaller step nothing is sent
     -- twice, as in cron.

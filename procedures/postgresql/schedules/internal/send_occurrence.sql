@@ -1,14 +1,7 @@
 -- send_occurrence: send a schedule's message and record it as the last one.
--- Arguments:   p_schedule (its row, locked), p_run_at (when it was due)
--- Returns:     id: the new message
-
-CREATE OR REPLACE FUNCTION mq_internal.send_occurrence(
-    p_schedule mq.schedule,
-    p_run_at timestamptz,
-    OUT id bigint
-)
-LANGUAGE plpgsql
-AS $$
+-- Arguments: p_schedule (its row, locked), p_run_at (when it was due)
+CREATE OR REPLACE FUNCTION mq_internal.send_occurrence(p_schedule mq.schedule, p_run_at timestamptz, OUT id bigint)
+LANGUAGE plpgsql AS $$
 BEGIN
     SELECT m.id INTO id
     FROM mq.send_message(p_schedule.type, p_schedule.body, p_run_at, p_schedule.priority, p_schedule.group_key,

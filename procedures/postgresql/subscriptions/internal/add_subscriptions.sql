@@ -1,19 +1,9 @@
 -- add_subscriptions: store subscriptions of a watched table, for a caller with the right to read it.
--- Arguments:   p_label (the table, as messages name it), p_actions, p_type and p_topic (one of them is empty), p_pass (see
---              my_pass)
--- Returns:     the number of new subscriptions
-
+-- Arguments: p_type and p_topic (one of them is empty)
 CREATE OR REPLACE FUNCTION mq_internal.add_subscriptions(
-    p_label text,
-    p_actions text,
-    p_type text,
-    p_topic text,
-    p_pass text
+    p_label text, p_actions text, p_type text, p_topic text, p_pass text
 ) RETURNS bigint
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
     v_count bigint;
 BEGIN

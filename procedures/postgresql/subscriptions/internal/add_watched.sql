@@ -1,16 +1,6 @@
 -- add_watched: store a watched table, for a caller with the right to create triggers on it.
--- Arguments:   p_label, p_schema and p_name (as find_table returns them), p_pass (see my_pass)
-
-CREATE OR REPLACE FUNCTION mq_internal.add_watched(
-    p_label text,
-    p_schema text,
-    p_name text,
-    p_pass text
-) RETURNS void
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.add_watched(p_label text, p_schema text, p_name text, p_pass text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
     v_table oid := mq_internal.relation_of(p_schema, p_name);
     v_keys text[] := mq_internal.primary_key(v_table);

@@ -1,19 +1,9 @@
 -- drop_subscriptions: delete subscriptions of a watched table, for a caller with the right to read it.
--- Arguments:   p_label (the table, as messages name it), p_actions, p_type, p_topic (each NULL: all), p_pass (see my_pass;
---              not needed if the table is gone)
--- Returns:     the number of deleted subscriptions
-
+-- Arguments: p_actions, p_type, p_topic (each NULL: all), p_pass (see my_pass; not needed if the table is gone)
 CREATE OR REPLACE FUNCTION mq_internal.drop_subscriptions(
-    p_label text,
-    p_actions text,
-    p_type text,
-    p_topic text,
-    p_pass text
+    p_label text, p_actions text, p_type text, p_topic text, p_pass text
 ) RETURNS bigint
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
     v_table oid := mq_internal.labelled_table(p_label);
     v_count bigint;

@@ -1,16 +1,8 @@
 -- find_watched: find the watched table that an argument names.
--- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
--- Returns:     label; relation (NULL: the table was dropped) and quoted (for SQL; NULL too if a view replaces the table)
-
-CREATE OR REPLACE FUNCTION mq_internal.find_watched(
-    p_table text,
-    OUT label text,
-    OUT relation oid,
-    OUT quoted text
-)
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-AS $$
+-- Arguments: p_table (as SQL names it; a dropped table: as messages name it)
+-- Returns: label; relation (NULL: the table was dropped) and quoted (for SQL; NULL too if a view replaces the table)
+CREATE OR REPLACE FUNCTION mq_internal.find_watched(p_table text, OUT label text, OUT relation oid, OUT quoted text)
+LANGUAGE plpgsql SET search_path = mq, pg_temp AS $$
 DECLARE
     v_state text;
     v_message text;

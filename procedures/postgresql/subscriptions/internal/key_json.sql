@@ -1,13 +1,7 @@
 -- key_json: the SQL expression for the key, as JSON, of row r of a watched table.
--- Arguments:   p_label (the table's name in messages), p_relation (the table whose trigger fired)
--- Returns:     an expression
-
-CREATE OR REPLACE FUNCTION mq_internal.key_json(
-    p_label text,
-    p_relation oid
-) RETURNS text
-LANGUAGE plpgsql
-AS $$
+-- Arguments: p_label (the table's name in messages)
+CREATE OR REPLACE FUNCTION mq_internal.key_json(p_label text, p_relation oid) RETURNS text
+LANGUAGE plpgsql AS $$
 DECLARE
     v_json text;
     v_names text[];

@@ -1,5 +1,4 @@
 -- report_changes: trigger function of watched tables: send one message per changed row and subscription.
--- Returns:     NULL: it is an AFTER trigger
 -- Transaction: the writer's
 --
 -- Every operator may create triggers with this function. So it ignores the trigger's arguments: it reports the table that
@@ -9,7 +8,6 @@
 -- tables at the same moment, so the n-th old row belongs to the n-th new row: see tests/engines and
 -- docs/decisions/0012_subscriptions.md. There are fewer new rows than old rows only when a trigger of the table drops a row
 -- that moves to another partition. Then no old key is sent.
-
 CREATE OR REPLACE FUNCTION mq_internal.report_changes() RETURNS trigger
 LANGUAGE plpgsql
 SECURITY DEFINER

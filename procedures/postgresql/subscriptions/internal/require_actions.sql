@@ -1,13 +1,6 @@
 -- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
--- Arguments:   p_action, p_optional (true: NULL is allowed)
--- Transaction: reads nothing
-
-CREATE OR REPLACE FUNCTION mq_internal.require_actions(
-    p_action text,
-    p_optional boolean
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.require_actions(p_action text, p_optional boolean) RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
     IF p_action IS NULL AND p_optional OR p_action ~ '^[IUD]{1,3}$' AND p_action !~ $r$(.).*\1$r$ THEN
         RETURN;

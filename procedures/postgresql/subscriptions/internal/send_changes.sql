@@ -1,17 +1,10 @@
 -- send_changes: send one message per changed row to each subscribed type, and to each type bound to a subscribed topic.
--- Arguments:   p_label (the table, as messages name it), p_action (I, U or D), p_keys and p_old_keys (parallel arrays of
---              JSON texts; p_old_keys NULL: no old keys)
+-- Arguments: p_action (I, U or D), p_keys and p_old_keys (parallel arrays of JSON texts; p_old_keys NULL: no old keys)
 -- Transaction: the writer's
-
 CREATE OR REPLACE FUNCTION mq_internal.send_changes(
-    p_label text,
-    p_action text,
-    p_keys text[],
-    p_old_keys text[]
+    p_label text, p_action text, p_keys text[], p_old_keys text[]
 ) RETURNS void
-LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-AS $$
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_head text := format('{"table":%s,"action":"%s","key":', to_json(p_label), p_action);

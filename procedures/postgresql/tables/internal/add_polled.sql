@@ -1,16 +1,6 @@
 -- add_polled: store a polling table, for a caller with the rights that its claims need.
--- Arguments:   p_new (its row of mq.polled), p_pass (see my_pass)
--- Returns:     1; 0 when the table is already adopted with the same settings
-
-CREATE OR REPLACE FUNCTION mq_internal.add_polled(
-    p_new mq.polled,
-    p_pass text
-) RETURNS integer
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET jit = off
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.add_polled(p_new mq.polled, p_pass text) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET jit = off AS $$
 DECLARE
     v_label text := CASE WHEN p_new.table_schema <> 'public' THEN quote_ident(p_new.table_schema) || '.' ELSE '' END
         || quote_ident(p_new.table_name);

@@ -1,14 +1,6 @@
 -- column_without_equality: find a column of a table whose values cannot be compared reliably.
--- Arguments:   p_table (the table's oid), p_status (a column to ignore, or NULL)
--- Returns:     the first such column; NULL when there is none
--- Transaction: reads the catalog
-
-CREATE OR REPLACE FUNCTION mq_internal.column_without_equality(
-    p_table oid,
-    p_status text
-) RETURNS text
-LANGUAGE plpgsql
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.column_without_equality(p_table oid, p_status text) RETURNS text
+LANGUAGE plpgsql AS $$
 DECLARE
     v_column record;
 BEGIN

@@ -1,19 +1,9 @@
 -- drop_polled: delete a polling table's settings and all its entries.
--- Arguments:   p_name, p_pass (see my_pass): for reading if the status column is gone; not needed if the table is gone or
---              replaced
--- Returns:     1; 0 when there is no such polling table
--- Transaction: joins the caller's; waits for claims of the table
-
-CREATE OR REPLACE FUNCTION mq_internal.drop_polled(
-    p_name text,
-    p_pass text
-) RETURNS integer
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET jit = off
-AS $$
+-- Arguments: p_name, p_pass (see my_pass): for reading if the status column is gone; not needed if the table is gone or
+--     replaced
+-- Transaction: waits for claims of the table
+CREATE OR REPLACE FUNCTION mq_internal.drop_polled(p_name text, p_pass text) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
     v_polled mq.polled;
     v_table oid;

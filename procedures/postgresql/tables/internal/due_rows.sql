@@ -1,21 +1,9 @@
 -- due_rows: return the entries whose retry is due, including those of expired leases.
--- Arguments:   p_name, p_pass (see my_pass), p_size, p_now
--- Returns:     ids of entries, in order; NULL when there are none
-
 CREATE OR REPLACE FUNCTION mq_internal.due_rows(
-    p_name text,
-    p_pass text,
-    p_size bigint,
-    p_now timestamptz
+    p_name text, p_pass text, p_size bigint, p_now timestamptz
 ) RETURNS bigint[]
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET jit = off AS $$
 BEGIN
     PERFORM mq_internal.polled_by_pass(p_name, p_pass, false);
     -- Rows of dead consumers are retried.

@@ -1,24 +1,11 @@
 -- fail_rows: record failed attempts: each row waits for its next attempt, or is dead when no attempt is left.
--- Arguments:   p_polled, p_shape (from polled_shape), and parallel arrays: p_ids (of entries), p_retries (seconds; NULL: 5
---              doubled for each attempt, up to 3,600; -1: dead now; -2: given back without counting an attempt), p_errors
---              (cut to 4,000 characters)
--- Returns:     failed, dead, gone: counts of rows
-
+-- Arguments: p_retries (seconds; NULL: 5 doubled for each attempt, up to 3,600; -1: dead now; -2: given back without
+--     counting an attempt), p_errors (cut to 4,000 characters)
 CREATE OR REPLACE FUNCTION mq_internal.fail_rows(
-    p_polled mq.polled,
-    p_shape jsonb,
-    p_ids bigint[],
-    p_retries bigint[],
-    p_errors text[],
-    OUT failed bigint,
-    OUT dead bigint,
-    OUT gone bigint
+    p_polled mq.polled, p_shape jsonb, p_ids bigint[], p_retries bigint[], p_errors text[], OUT failed bigint,
+    OUT dead bigint, OUT gone bigint
 )
-LANGUAGE plpgsql
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     v_dead bigint[];

@@ -1,30 +1,12 @@
 -- find_rows: find and lock the rows of entries, if they still have the status that the queue left.
--- Arguments:   p_polled, p_shape (from polled_shape), p_ids (of entries), p_skip (true: skip rows that others have locked;
---              false: wait)
--- Returns:     id, part and place (tableoid and ctid of the row), row_json (NULL without p_skip)
--- Transaction: joins the caller's; locks the rows
-
+-- Arguments: p_skip (true: skip rows that others have locked; false: wait)
+-- Returns: id, part and place (tableoid and ctid of the row), row_json (NULL without p_skip)
+-- Transaction: locks the rows
 CREATE OR REPLACE FUNCTION mq_internal.find_rows(
-    p_polled mq.polled,
-    p_shape jsonb,
-    p_ids bigint[],
-    p_skip boolean
-) RETURNS TABLE (
-    id bigint,
-    part oid,
-    place tid,
-    row_json text
-)
-LANGUAGE plpgsql
-SET timezone = 'UTC'
-SET datestyle = 'ISO'
-SET intervalstyle = 'postgres'
-SET extra_float_digits = 1
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET jit = off
-AS $$
+    p_polled mq.polled, p_shape jsonb, p_ids bigint[], p_skip boolean
+) RETURNS TABLE (id bigint, part oid, place tid, row_json text)
+LANGUAGE plpgsql SET timezone = 'UTC' SET datestyle = 'ISO' SET intervalstyle = 'postgres' SET extra_float_digits = 1
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_active boolean;

@@ -1,24 +1,11 @@
 -- forget_gone: delete due entries whose rows were deleted or have another status.
--- Arguments:   p_polled, p_shape (from polled_shape), p_ids (of due entries), p_found (those whose rows find_rows has
---              locked)
--- Transaction: joins the caller's; leaves entries of locked rows for the next claim
-
+-- Arguments: p_ids (of due entries), p_found (those whose rows find_rows has locked)
+-- Transaction: leaves entries of locked rows for the next claim
 CREATE OR REPLACE FUNCTION mq_internal.forget_gone(
-    p_polled mq.polled,
-    p_shape jsonb,
-    p_ids bigint[],
-    p_found bigint[]
+    p_polled mq.polled, p_shape jsonb, p_ids bigint[], p_found bigint[]
 ) RETURNS void
-LANGUAGE plpgsql
-SET timezone = 'UTC'
-SET datestyle = 'ISO'
-SET intervalstyle = 'postgres'
-SET extra_float_digits = 1
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET timezone = 'UTC' SET datestyle = 'ISO' SET intervalstyle = 'postgres' SET extra_float_digits = 1
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
     v_gone bigint[];
     v_active text := CASE WHEN p_polled.status_column IS NULL THEN 'true' ELSE p_shape->>'status_is' END;

@@ -1,32 +1,15 @@
 -- hold_rows: put rows of a polling table under a new batch key and a lease.
--- Arguments:   p_name, p_pass (see my_pass), p_reader, p_seconds, p_again (ids of entries to retry); parallel arrays of rows
---              claimed for the first time: p_hashes, p_idents, p_keys; p_active (true: the row is at active_value; for the
---              entries to retry, then for the new rows)
--- Returns:     batch_key, lease_until; parallel arrays ids and attempts, entries to retry first
-
+-- Arguments: p_name, p_pass (see my_pass), p_reader, p_seconds, p_again (ids of entries to retry); parallel arrays of
+--     rows claimed for the first time: p_hashes, p_idents, p_keys; p_active (true: the row is at active_value; for the
+--     entries to retry, then for the new rows)
+-- Returns: batch_key, lease_until; parallel arrays ids and attempts, entries to retry first
 CREATE OR REPLACE FUNCTION mq_internal.hold_rows(
-    p_name text,
-    p_pass text,
-    p_reader text,
-    p_seconds bigint,
-    p_again bigint[],
-    p_hashes bigint[],
-    p_idents jsonb[],
-    p_keys text[],
-    p_active boolean[],
-    OUT batch_key uuid,
-    OUT lease_until timestamptz,
-    OUT ids bigint[],
+    p_name text, p_pass text, p_reader text, p_seconds bigint, p_again bigint[], p_hashes bigint[], p_idents jsonb[],
+    p_keys text[], p_active boolean[], OUT batch_key uuid, OUT lease_until timestamptz, OUT ids bigint[],
     OUT attempts integer[]
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_now timestamptz := clock_timestamp();

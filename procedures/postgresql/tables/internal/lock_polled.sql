@@ -1,17 +1,7 @@
 -- lock_polled: lock a polling table's row; claims of the table, and changes to its settings, wait for each other.
--- Arguments:   p_name, p_pass (see my_pass)
--- Returns:     the row, with the low-water mark of claims
--- Transaction: joins the caller's; waits for transactions that have locked the row
-
-CREATE OR REPLACE FUNCTION mq_internal.lock_polled(
-    p_name text,
-    p_pass text
-) RETURNS mq.polled
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET jit = off
-AS $$
+-- Transaction: waits for transactions that have locked the row
+CREATE OR REPLACE FUNCTION mq_internal.lock_polled(p_name text, p_pass text) RETURNS mq.polled
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET jit = off AS $$
 DECLARE
     v_polled mq.polled;
 BEGIN

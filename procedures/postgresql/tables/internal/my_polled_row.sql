@@ -1,7 +1,6 @@
 -- my_polled_row: view of the entries of those polling tables that the current role may read.
--- Returns:     id, name, state, active, attempts, run_at (of a claimed row: the end of its lease), ident_hash, ident,
---              key_json, reader, error; no batch key, because its holder could finish the claim
-
+-- Returns: id, name, state, active, attempts, run_at (of a claimed row: the end of its lease), ident_hash, ident,
+--     key_json, reader, error; no batch key, because its holder could finish the claim
 CREATE OR REPLACE VIEW mq.my_polled_row WITH (security_barrier) AS
 SELECT e.id, e.name, e.state, e.active, e.attempts, coalesce(b.lease_until, e.run_at) AS run_at, e.ident_hash, e.ident, e.key_json,
     e.reader, e.error

@@ -1,15 +1,8 @@
 -- operator_of: return a comparison operator of a type's default order, qualified by its schema.
--- Arguments:   p_type (the type's oid), p_strategy (1 <, 2 <=, 3 =, 4 >=, 5 >)
--- Returns:     for example OPERATOR(pg_catalog.=); NULL when the type has no order
--- Transaction: reads the catalog
-
-CREATE OR REPLACE FUNCTION mq_internal.operator_of(
-    p_type oid,
-    p_strategy bigint
-) RETURNS text
-LANGUAGE sql
-STABLE
-AS $$
+-- Arguments: p_strategy (1 <, 2 <=, 3 =, 4 >=, 5 >)
+-- Returns: for example OPERATOR(pg_catalog.=); NULL when the type has no order
+CREATE OR REPLACE FUNCTION mq_internal.operator_of(p_type oid, p_strategy bigint) RETURNS text
+LANGUAGE sql STABLE AS $$
     WITH RECURSIVE d (base) AS (
         -- A domain uses the operators of its base type.
         SELECT p_type

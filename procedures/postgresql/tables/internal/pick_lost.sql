@@ -1,39 +1,15 @@
 -- pick_lost: find rows at active_value that have no entry.
--- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_size
--- Returns:     as pick_rows
--- Transaction: joins the caller's; skips rows that others have locked
+-- Transaction: skips rows that others have locked
 --
 -- Another program has changed the key of a claimed row (without a key: any column), or has set the status itself. While the
 -- old entry exists, there are as many entries as rows, and a handler may still be working on the row. Therefore a claim
 -- takes only as many rows as there are rows in excess of entries.
-
-CREATE OR REPLACE FUNCTION mq_internal.pick_lost(
-    p_polled mq.polled,
-    p_shape jsonb,
-    p_size bigint
-) RETURNS TABLE (
-    part oid,
-    place tid,
-    ident jsonb,
-    key_json text,
-    row_json text,
-    sorted text,
-    hash bigint,
-    copy bigint
+CREATE OR REPLACE FUNCTION mq_internal.pick_lost(p_polled mq.polled, p_shape jsonb, p_size bigint) RETURNS TABLE (
+    part oid, place tid, ident jsonb, key_json text, row_json text, sorted text, hash bigint, copy bigint
 )
-LANGUAGE plpgsql
-SET timezone = 'UTC'
-SET datestyle = 'ISO'
-SET intervalstyle = 'postgres'
-SET bytea_output = 'hex'
-SET extra_float_digits = 1
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_sort = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SET timezone = 'UTC' SET datestyle = 'ISO' SET intervalstyle = 'postgres' SET bytea_output = 'hex'
+SET extra_float_digits = 1 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET enable_sort = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_columns text := format('t.tableoid AS part, t.ctid AS place, %s AS ident, %s AS key_json, %s AS row_json, NULL::text AS sorted, '

@@ -1,40 +1,16 @@
 -- pick_rows: find rows of a polling table to claim for the first time.
--- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_size, p_place (true: start at the
---              low-water mark)
--- Returns:     part and place (tableoid and ctid), ident, key_json, row_json; sorted, hash and copy: the low-water mark
---              after this row
--- Transaction: joins the caller's; skips rows that others have locked, where it locks rows at all
-
+-- Arguments: p_place (true: start at the low-water mark)
+-- Returns: part and place (tableoid and ctid), ident, key_json, row_json; sorted, hash and copy: the low-water mark
+--     after this row
+-- Transaction: skips rows that others have locked, where it locks rows at all
 -- The settings: identities are compared as text, which must not depend on the session's settings. And a claim must scan the
 -- index and stop when it has enough rows, also with outdated statistics.
 CREATE OR REPLACE FUNCTION mq_internal.pick_rows(
-    p_polled mq.polled,
-    p_shape jsonb,
-    p_size bigint,
-    p_place boolean
-) RETURNS TABLE (
-    part oid,
-    place tid,
-    ident jsonb,
-    key_json text,
-    row_json text,
-    sorted text,
-    hash bigint,
-    copy bigint
-)
-LANGUAGE plpgsql
-SET timezone = 'UTC'
-SET datestyle = 'ISO'
-SET intervalstyle = 'postgres'
-SET bytea_output = 'hex'
-SET extra_float_digits = 1
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET enable_sort = off
-SET jit = off
-AS $$
+    p_polled mq.polled, p_shape jsonb, p_size bigint, p_place boolean
+) RETURNS TABLE (part oid, place tid, ident jsonb, key_json text, row_json text, sorted text, hash bigint, copy bigint)
+LANGUAGE plpgsql SET timezone = 'UTC' SET datestyle = 'ISO' SET intervalstyle = 'postgres' SET bytea_output = 'hex'
+SET extra_float_digits = 1 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET enable_sort = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_now timestamptz := clock_timestamp();

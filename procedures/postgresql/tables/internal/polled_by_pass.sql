@@ -1,15 +1,7 @@
 -- polled_by_pass: return a polling table, for a caller with the rights that its claims need.
--- Arguments:   p_name, p_pass (see my_pass), p_lock (true: lock its row; claims of one table wait for each other)
--- Returns:     its row of mq.polled
-
-CREATE OR REPLACE FUNCTION mq_internal.polled_by_pass(
-    p_name text,
-    p_pass text,
-    p_lock boolean
-) RETURNS mq.polled
-LANGUAGE plpgsql
-SET enable_seqscan = off
-AS $$
+-- Arguments: p_lock (true: lock its row; claims of one table wait for each other)
+CREATE OR REPLACE FUNCTION mq_internal.polled_by_pass(p_name text, p_pass text, p_lock boolean) RETURNS mq.polled
+LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
     v_polled mq.polled;
 BEGIN

@@ -1,21 +1,10 @@
 -- polled_marks: return the highest order value of late_seconds ago, for a polling table without a status.
--- Arguments:   p_name, p_pass (see my_pass), p_now, p_highest (the highest order value now, to be stored; NULL: none)
--- Returns:     settled (that order value; NULL: none yet), is_old (true: it is time to store the highest value again)
-
+-- Arguments: p_highest (the highest order value now, to be stored; NULL: none)
+-- Returns: settled (that order value; NULL: none yet), is_old (true: it is time to store the highest value again)
 CREATE OR REPLACE FUNCTION mq_internal.polled_marks(
-    p_name text,
-    p_pass text,
-    p_now timestamptz,
-    p_highest text,
-    OUT settled text,
-    OUT is_old boolean
+    p_name text, p_pass text, p_now timestamptz, p_highest text, OUT settled text, OUT is_old boolean
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET enable_seqscan = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_polled mq.polled := mq_internal.polled_by_pass(p_name, p_pass, false);

@@ -1,15 +1,8 @@
 -- polled_settings: return a polling table's settings, which every caller may read: they hold no data of the table.
--- Arguments:   p_name; or NULL and p_batch_key (of a claim)
--- Returns:     its row of mq.polled without the low-water mark; all NULL when there is no such polling table
-
-CREATE OR REPLACE FUNCTION mq_internal.polled_settings(
-    p_name text,
-    p_batch_key uuid
-) RETURNS mq.polled
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-AS $$
+-- Arguments: p_name; or NULL and p_batch_key (of a claim)
+-- Returns: its row of mq.polled without the low-water mark; all NULL when there is no such polling table
+CREATE OR REPLACE FUNCTION mq_internal.polled_settings(p_name text, p_batch_key uuid) RETURNS mq.polled
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
     v_polled mq.polled;
 BEGIN

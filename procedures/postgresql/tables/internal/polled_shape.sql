@@ -1,18 +1,12 @@
 -- polled_shape: return the SQL fragments that read and write a polling table.
--- Arguments:   p_polled (the polling table)
--- Returns:     a JSON object: shape (a to f), table (its oid), pass (see my_pass), quoted, path (the search_path for the
---              table's triggers), ident (expression over the alias t), stored (columns of a stored identity, for
---              jsonb_to_record), match (condition over t and such a record r), status, status_type, status_is (condition
---              over t and $1, the status), sort, order, order_type, later, not_before and not_later (the operators >, >= and
---              <=), indexed (columns that an index must begin with)
+-- Returns: a JSON object: shape (a to f), table (its oid), pass (see my_pass), quoted, path (the search_path for the
+--     table's triggers), ident (expression over the alias t), stored (columns of a stored identity, for
+--     jsonb_to_record), match (condition over t and such a record r), status, status_type, status_is (condition over t
+--     and $1, the status), sort, order, order_type, later, not_before and not_later (the operators >, >= and <=),
+--     indexed (columns that an index must begin with)
 -- Transaction: reads the catalog; locks the table against changes of its columns until the caller commits
-
-CREATE OR REPLACE FUNCTION mq_internal.polled_shape(
-    p_polled mq.polled
-) RETURNS jsonb
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.polled_shape(p_polled mq.polled) RETURNS jsonb
+LANGUAGE plpgsql SET search_path = mq, pg_temp AS $$
 DECLARE
     v_table oid := mq_internal.relation_of(p_polled.table_schema, p_polled.table_name);
     v_quoted text := format('%I.%I', p_polled.table_schema, p_polled.table_name);

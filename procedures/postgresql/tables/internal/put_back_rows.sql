@@ -1,29 +1,13 @@
 -- put_back_rows: update the entries of failed attempts: they wait for the next attempt, or are dead.
--- Arguments:   p_name, p_pass (see my_pass); parallel arrays: p_ids (of entries), p_retries and p_errors (see fail_rows);
---              p_dead (the ids that become dead); parallel arrays: p_left and p_told (ids whose status could not be written,
---              and the errors)
--- Returns:     failed, dead: counts of rows
-
+-- Arguments: p_name, p_pass (see my_pass); parallel arrays: p_ids (of entries), p_retries and p_errors (see fail_rows);
+--     p_dead (the ids that become dead); parallel arrays: p_left and p_told (ids whose status could not be written, and
+--     the errors)
 CREATE OR REPLACE FUNCTION mq_internal.put_back_rows(
-    p_name text,
-    p_pass text,
-    p_ids bigint[],
-    p_retries bigint[],
-    p_errors text[],
-    p_dead bigint[],
-    p_left bigint[],
-    p_told text[],
-    OUT failed bigint,
-    OUT dead bigint
+    p_name text, p_pass text, p_ids bigint[], p_retries bigint[], p_errors text[], p_dead bigint[], p_left bigint[],
+    p_told text[], OUT failed bigint, OUT dead bigint
 )
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET jit = off
-AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_now timestamptz := clock_timestamp();

@@ -1,18 +1,9 @@
 -- require_distinct_rows: refuse a table whose rows cannot be distinguished.
--- Arguments:   p_table (the table's oid), p_label (its name in errors), p_keys (NULL: all columns except the status),
---              p_status (the status column, or NULL), p_equal_rows (true: accept equal rows)
--- Transaction: reads the catalog only
-
+-- Arguments: p_keys (NULL: all columns except the status), p_equal_rows (true: accept equal rows)
 CREATE OR REPLACE FUNCTION mq_internal.require_distinct_rows(
-    p_table oid,
-    p_label text,
-    p_keys text[],
-    p_status text,
-    p_equal_rows boolean
+    p_table oid, p_label text, p_keys text[], p_status text, p_equal_rows boolean
 ) RETURNS void
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-AS $$
+LANGUAGE plpgsql SET search_path = mq, pg_temp AS $$
 DECLARE
     v_bad text;
 BEGIN

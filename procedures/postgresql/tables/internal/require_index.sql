@@ -1,15 +1,7 @@
 -- require_index: refuse a table whose claims would scan the whole table.
--- Arguments:   p_table (the table's oid), p_columns (an index must begin with these, in this order; NULL: no index is
---              needed)
--- Transaction: reads the catalog only
-
-CREATE OR REPLACE FUNCTION mq_internal.require_index(
-    p_table oid,
-    p_columns text[]
-) RETURNS void
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-AS $$
+-- Arguments: p_columns (an index must begin with these, in this order; NULL: no index is needed)
+CREATE OR REPLACE FUNCTION mq_internal.require_index(p_table oid, p_columns text[]) RETURNS void
+LANGUAGE plpgsql SET search_path = mq, pg_temp AS $$
 BEGIN
     IF p_columns IS NOT NULL AND NOT EXISTS (
         SELECT FROM pg_index AS i

@@ -1,14 +1,6 @@
 -- require_order: refuse an order column that claims cannot continue from.
--- Arguments:   p_table (the table's oid), p_column
--- Transaction: reads the catalog only
-
-CREATE OR REPLACE FUNCTION mq_internal.require_order(
-    p_table oid,
-    p_column text
-) RETURNS void
-LANGUAGE plpgsql
-SET search_path = mq, pg_temp
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.require_order(p_table oid, p_column text) RETURNS void
+LANGUAGE plpgsql SET search_path = mq, pg_temp AS $$
 BEGIN
     IF EXISTS (
         SELECT FROM pg_attribute AS a

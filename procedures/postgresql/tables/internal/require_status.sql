@@ -1,18 +1,9 @@
 -- require_status: refuse status values that the column cannot hold or distinguish.
--- Arguments:   p_table (the table's oid), p_column, p_ready, p_active, p_done, p_error, p_delete (true: delete done rows)
--- Transaction: reads the catalog
-
+-- Arguments: p_delete (true: delete done rows)
 CREATE OR REPLACE FUNCTION mq_internal.require_status(
-    p_table oid,
-    p_column text,
-    p_ready text,
-    p_active text,
-    p_done text,
-    p_error text,
-    p_delete boolean
+    p_table oid, p_column text, p_ready text, p_active text, p_done text, p_error text, p_delete boolean
 ) RETURNS void
-LANGUAGE plpgsql
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     c_names constant text[] := ARRAY['ready_value', 'active_value', 'done_value', 'error_value'];
     v_values text[] := ARRAY[p_ready, p_active, p_done, p_error];

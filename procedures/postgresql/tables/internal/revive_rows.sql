@@ -1,18 +1,6 @@
 -- revive_rows: make dead entries due again, with their attempts set back to 0.
--- Arguments:   p_name, p_pass (see my_pass), p_ids (of entries)
--- Returns:     the number of entries
-
-CREATE OR REPLACE FUNCTION mq_internal.revive_rows(
-    p_name text,
-    p_pass text,
-    p_ids bigint[]
-) RETURNS bigint
-LANGUAGE plpgsql
-SECURITY DEFINER
-SET search_path = mq, pg_temp
-SET enable_seqscan = off
-SET jit = off
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.revive_rows(p_name text, p_pass text, p_ids bigint[]) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
     v_count bigint;
 BEGIN

@@ -1,14 +1,7 @@
 -- settled_place: return the order value up to which rows of a table without a status may be claimed.
--- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_now
--- Returns:     the highest order value of late_seconds ago, as text; NULL when there is none yet
-
-CREATE OR REPLACE FUNCTION mq_internal.settled_place(
-    p_polled mq.polled,
-    p_shape jsonb,
-    p_now timestamptz
-) RETURNS text
-LANGUAGE plpgsql
-AS $$
+-- Returns: the highest order value of late_seconds ago, as text; NULL when there is none yet
+CREATE OR REPLACE FUNCTION mq_internal.settled_place(p_polled mq.polled, p_shape jsonb, p_now timestamptz) RETURNS text
+LANGUAGE plpgsql AS $$
 DECLARE
     v_marks record;
     v_highest text;

@@ -1,24 +1,11 @@
 -- take_due: find the rows whose retry is due; rows without attempts left become dead.
--- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_size, p_now
--- Returns:     parallel arrays: ids (of entries), keys, rows, parts and places; empty when there are none
--- Transaction: joins the caller's; skips rows that others have locked
-
+-- Returns: parallel arrays: ids (of entries), keys, rows, parts and places; empty when there are none
+-- Transaction: skips rows that others have locked
 CREATE OR REPLACE FUNCTION mq_internal.take_due(
-    p_polled mq.polled,
-    p_shape jsonb,
-    p_size bigint,
-    p_now timestamptz,
-    OUT ids bigint[],
-    OUT keys text[],
-    OUT rows text[],
-    OUT parts oid[],
-    OUT places tid[]
+    p_polled mq.polled, p_shape jsonb, p_size bigint, p_now timestamptz, OUT ids bigint[], OUT keys text[],
+    OUT rows text[], OUT parts oid[], OUT places tid[]
 )
-LANGUAGE plpgsql
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     v_due bigint[] := mq_internal.due_rows(p_polled.name, p_shape->>'pass', p_size, p_now);

@@ -1,27 +1,13 @@
 -- take_new: find rows to claim for the first time: ready rows, and lost rows at active_value.
--- Arguments:   p_polled (the caller has locked its row), p_shape (from polled_shape), p_size (0: none), p_now
--- Returns:     parallel arrays: hashes, idents, keys, rows, parts and places; fresh: how many of them are ready rows; these
---              come first
--- Transaction: joins the caller's; skips rows that others have locked
-
+-- Arguments: p_size (0: none)
+-- Returns: parallel arrays: hashes, idents, keys, rows, parts and places; fresh: how many of them are ready rows; these
+--     come first
+-- Transaction: skips rows that others have locked
 CREATE OR REPLACE FUNCTION mq_internal.take_new(
-    p_polled mq.polled,
-    p_shape jsonb,
-    p_size bigint,
-    p_now timestamptz,
-    OUT hashes bigint[],
-    OUT idents jsonb[],
-    OUT keys text[],
-    OUT rows text[],
-    OUT parts oid[],
-    OUT places tid[],
-    OUT fresh integer
+    p_polled mq.polled, p_shape jsonb, p_size bigint, p_now timestamptz, OUT hashes bigint[], OUT idents jsonb[],
+    OUT keys text[], OUT rows text[], OUT parts oid[], OUT places tid[], OUT fresh integer
 )
-LANGUAGE plpgsql
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
     -- The expensive steps run at most once a second: a scan from the start, a scan for lost rows, and the check of the

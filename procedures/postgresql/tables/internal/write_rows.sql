@@ -1,14 +1,9 @@
 -- write_rows: set the status of rows, or delete them; row by row when one statement for all fails.
--- Arguments:   p_shape (from polled_shape), p_delete, p_value (the new status, without p_delete); parallel arrays: p_parts
---              and p_places (tableoid and ctid of rows that the caller has locked)
--- Returns:     an array: NULL for a row that was written, otherwise its error
-
+-- Arguments: p_shape (from polled_shape), p_delete, p_value (the new status, without p_delete); parallel arrays:
+--     p_parts and p_places (tableoid and ctid of rows that the caller has locked)
+-- Returns: an array: NULL for a row that was written, otherwise its error
 CREATE OR REPLACE FUNCTION mq_internal.write_rows(
-    p_shape jsonb,
-    p_delete boolean,
-    p_value text,
-    p_parts oid[],
-    p_places tid[]
+    p_shape jsonb, p_delete boolean, p_value text, p_parts oid[], p_places tid[]
 ) RETURNS text[]
 LANGUAGE plpgsql
 -- The callers switch these off; the table's triggers must be planned with the defaults.

@@ -1,15 +1,7 @@
 -- require_topic: refuse a text that is not a topic, or not a pattern of topics.
--- Arguments:   p_argument (its name in the contract), p_topic, p_wildcards (true: a pattern, in which a word may be * or
---              #)
--- Transaction: reads nothing
-
-CREATE OR REPLACE FUNCTION mq_internal.require_topic(
-    p_argument text,
-    p_topic text,
-    p_wildcards boolean
-) RETURNS void
-LANGUAGE plpgsql
-AS $$
+-- Arguments: p_wildcards (true: a pattern, in which a word may be * or #)
+CREATE OR REPLACE FUNCTION mq_internal.require_topic(p_argument text, p_topic text, p_wildcards boolean) RETURNS void
+LANGUAGE plpgsql AS $$
 DECLARE
     c_word CONSTANT text := $r$[^.*#"\\\u0001-\u0020\u007f]+$r$;
 BEGIN

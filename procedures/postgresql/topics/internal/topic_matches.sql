@@ -1,19 +1,10 @@
 -- topic_matches: whether a pattern matches a topic.
--- Arguments:   p_pattern, p_topic (as accepted by require_topic)
--- Returns:     true or false
--- Transaction: reads nothing
 --
 -- When a word does not match, the last # takes one more word. An earlier # need not take more: the part between the two
 -- has already matched at its first possible place. So the time is at most the number of words in the pattern times that
 -- in the topic.
-
-CREATE OR REPLACE FUNCTION mq_internal.topic_matches(
-    p_pattern text,
-    p_topic text
-) RETURNS boolean
-LANGUAGE plpgsql
-IMMUTABLE
-AS $$
+CREATE OR REPLACE FUNCTION mq_internal.topic_matches(p_pattern text, p_topic text) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     v_pattern text[] := string_to_array(p_pattern, '.');
     v_topic text[] := string_to_array(p_topic, '.');
