@@ -106,12 +106,13 @@ BEGIN
     IF v_full_scan AND (v_taken.ids IS NOT NULL OR clock_timestamp() > v_now + c_long_scan) OR v_mark.due
             OR v_left > 0 AND coalesce(v_lowest, v_after) - v_from > c_stride THEN
         PERFORM mq_internal.renew_marks(p_type, v_mark.n, CASE WHEN v_full_scan THEN v_now ELSE v_mark.scanned_at END,
-            coalesce(v_promoted_to, v_mark.promoted_to), NULL, '-infinity', 'infinity', CASE
+            coalesce(v_promoted_to, v_mark.promoted_to), NULL, '-infinity', 'infinity',
+            ROW(NULL, NULL, NULL, '-infinity', CASE
                 WHEN v_lowest IS NOT NULL THEN v_lowest - 1
                 WHEN v_taken.ids IS NULL THEN (SELECT last_value FROM mq.message_id_seq)
                 WHEN v_left = 0 THEN v_from
                 ELSE greatest(v_after, v_from)
-            END);
+            END, NULL, -32768, p_type)::mq.mark);
     END IF;
     IF v_taken.ids IS NOT NULL THEN
         IF v_queue.rate > 0 THEN

@@ -29,6 +29,7 @@ STATS_PAGES = 15_000
 
 DEAD = 20_000
 GROUPED = 20_000
+BLOCKED = 2_000
 # Per call of SIZE messages of as many groups.
 GROUP_ROWS = 1_000
 GROUP_PAGES = 3_000
@@ -284,6 +285,49 @@ def test_no_call_reads_a_whole_group_or_all_groups_of_an_ordered_queue(
                     # At first a session reads the catalog too.
                     most = ONE_PAGES if n and cost.call.startswith(("cancel", "send")) else GROUP_PAGES
                     assert cost.rows <= GROUP_ROWS and cost.pages <= most and cost.scanned <= 10, cost
+
+
+def fill_blocked(connection: Connection, type: str) -> None:
+    """An ordered queue: BLOCKED groups with an active message and a ready one, and then messages of other groups."""
+    connection.execute("SELECT mq.set_queue(%s, p_ordered => 1)", [type])
+    connection.execute(
+        "INSERT INTO mq.message (run_at, created_at, priority, type, body, group_key)"
+        " SELECT now() - (4 * %(size)s - n) * interval '1 second', now(), 0, %(type)s, 'x',"
+        " CASE WHEN n <= 2 * %(size)s THEN 'blocked-' || n %% %(size)s ELSE 'customer-' || n END"
+        " FROM generate_series(1, 3 * %(size)s) AS n",
+        {"type": type, "size": BLOCKED},
+    )
+    for table, columns, values in (
+        ("grouped", "id, attempts, type, group_key", "id, 0, type, group_key"),
+        ("ready", "run_at, id, priority, attempts, type, by_id", "run_at, id, priority, 0, type, true"),
+    ):
+        connection.execute(f"INSERT INTO mq.{table} ({columns}) SELECT {values} FROM mq.message WHERE type = %s", [type])
+    for _ in range(BLOCKED // 250):
+        connection.execute("SELECT mq.claim_batch(%s, 250, 'x', 3600)", [type])
+
+
+def test_takes_read_the_tickets_of_blocked_groups_once_a_second(
+    server: Server, installed_database: Database, queue: str
+) -> None:
+    def take() -> list[int]:
+        return [row["id"] for row in connection.execute("SELECT id FROM mq.take_batch(%s, %s)", [queue, SIZE])]
+
+    with server.client(installed_database.url) as connection:
+        fill_blocked(connection, queue)
+        low = connection.execute("SELECT min(id) AS id FROM mq.message WHERE type = %s", [queue]).fetchone()["id"]
+        expected = low + 2 * BLOCKED
+        least = None
+        for _ in range(20):
+            with connection.transaction():
+                before, _ = fetched(connection)
+                assert take() == list(range(expected, expected + SIZE))
+                after, _ = fetched(connection)
+            expected += SIZE
+            least = min(after - before, least or after)
+        assert least <= GROUP_ROWS
+        # A group that is not blocked any more is next, though its ticket is before the mark.
+        connection.execute("SELECT mq.complete(b.ids[1], b.batch_key) FROM mq.batch AS b WHERE b.ids[1] = %s", [low])
+        assert take() == [low + BLOCKED, *range(expected, expected + SIZE - 1)]
 
 
 def fill_states(connection: Connection, type: str) -> list[int]:

@@ -9,6 +9,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_ids bigint[];
     v_groups text[];
+    v_mark mq.mark;
 BEGIN
     SELECT array_agg(f.id) || array_agg(n.id), array_agg(u.group_key) || array_agg(u.group_key)
     INTO v_ids, v_groups
@@ -41,5 +42,13 @@ BEGIN
     ) AS g
     WHERE NOT EXISTS (SELECT FROM mq_internal.rows_of(p_queue.type, u.id, m.lane))
     ON CONFLICT DO NOTHING;
+    -- Takes may have passed over the group's tickets: see pick.
+    SELECT * INTO v_mark FROM mq.mark WHERE type = p_queue.type ORDER BY type, n DESC LIMIT 1;
+    IF v_mark.run_at > '-infinity' AND EXISTS (
+        SELECT FROM mq.message AS m
+        WHERE m.id = ANY (v_ids) AND (m.priority, m.run_at, m.id) < (v_mark.priority, v_mark.run_at, v_mark.id)
+    ) THEN
+        PERFORM mq_internal.lower_mark(p_queue.type);
+    END IF;
 END
 $$;

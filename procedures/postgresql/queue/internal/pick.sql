@@ -38,11 +38,15 @@ DECLARE
     -- Renew a mark when the first message is this many ids after it. Scanning 1,000 dead rows takes about 0.03 ms, writing
     -- marks 0.06 ms.
     c_stride CONSTANT bigint := 1000;
+    -- A take of a grouped queue writes a mark after this many tickets of blocked groups.
+    c_passed CONSTANT integer := 250;
     -- As in renew_marks. Priorities after the eighth get no mark.
     c_marks CONSTANT integer := 8;
     v_now timestamptz := clock_timestamp();
     v_latest timestamptz := v_now - c_late;
     v_mark record;
+    v_start mq.mark;
+    v_grouped record;
     v_n bigint;
     v_scanned_at timestamptz;
     v_full_scan boolean;
@@ -84,11 +88,29 @@ BEGIN
             IF v_full_scan AND NOT p_take THEN
                 PERFORM mq_internal.clean_buckets(p_queue);
             END IF;
-            SELECT g.picked, g.attempts INTO picked, attempts FROM mq_internal.pick_grouped(p_queue, p_size, p_take) AS g;
+            IF p_take AND NOT (v_full_scan OR v_mark.before OR v_mark.due) THEN
+                v_start := ROW(NULL, NULL, NULL, least(v_mark.run_at, v_latest),
+                    CASE WHEN v_mark.run_at < v_latest THEN v_mark.id ELSE 0 END, NULL, v_mark.priority, p_queue.type);
+            END IF;
+            v_grouped := mq_internal.pick_grouped(p_queue, p_size, p_take, v_start);
+            picked := v_grouped.picked;
+            attempts := v_grouped.attempts;
+            v_start := v_grouped.start;
         END IF;
         IF v_full_scan AND picked IS NOT NULL THEN
-            -- These claims start at no mark. The row only records the time of the last full scan.
-            PERFORM mq_internal.renew_marks(p_queue.type, v_n, v_scanned_at, '-infinity', NULL, '-infinity', 'infinity');
+            -- Claims start at no mark here: the row only records the time of the last full scan. Takes start at the first
+            -- ticket of a group that was not blocked, if one has passed over many. The second begins at the end of the scan:
+            -- after 100,000 blocked groups that took 0.4 s.
+            IF NOT p_take OR (
+                SELECT (priority, run_at, id) < (v_start.priority, v_start.run_at, v_start.id)
+                FROM mq.ready
+                WHERE type = p_queue.type
+                ORDER BY type, priority, run_at, id
+                OFFSET c_passed LIMIT 1
+            ) IS NOT TRUE THEN
+                v_start := ROW(NULL, NULL, NULL, '-infinity', 0, NULL, -32768, p_queue.type);
+            END IF;
+            PERFORM mq_internal.renew_marks(p_queue.type, v_n, clock_timestamp(), '-infinity', NULL, '-infinity', 'infinity', v_start);
         END IF;
         RETURN;
     END IF;

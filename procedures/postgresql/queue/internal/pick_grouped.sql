@@ -1,7 +1,9 @@
 -- pick_grouped: take the first messages of groups that are not blocked: one per group in an ordered queue, otherwise as
 --     many as the limits per group allow.
--- Arguments: p_take (true: called by take_batch; its own commit finishes the messages, perhaps much later)
--- Returns: picked and attempts (the number of this attempt), parallel arrays; NULL when every group is blocked
+-- Arguments: p_take (true: called by take_batch; its own commit finishes the messages, perhaps much later), p_start (read
+--     no tickets before this mark; NULL: all)
+-- Returns: picked and attempts (the number of this attempt), parallel arrays; NULL when every group is blocked;
+--     start: a mark at the first ticket that was read
 --
 -- In a grouped queue a row of mq.ready is a ticket: the group of this message may have a message to claim. Every message
 -- brings a ticket, so senders lock nothing. A group has places: one in an ordered queue, otherwise group_max_active; and
@@ -14,9 +16,11 @@
 --   blocked after that, it gets a new ticket.
 -- A drop and a finish cannot miss each other. The drop locks the rows of mq.group_lock FOR SHARE until it commits. The
 -- finish deletes its row, which waits for the drop, and only then searches the group's next message. A take would hold
--- these locks until its handler ends: it reads no tickets of blocked groups, and drops none.
+-- these locks until its handler ends: it passes over the tickets of blocked groups, and drops none. So that takes do not
+-- read all of them each time, the first take of each second leaves a mark at the first other ticket (see pick).
 CREATE OR REPLACE FUNCTION mq_internal.pick_grouped(
-    p_queue mq.queue, p_size bigint, p_take boolean, OUT picked bigint[], OUT attempts smallint[]
+    p_queue mq.queue, p_size bigint, p_take boolean, p_start mq.mark, OUT picked bigint[], OUT attempts smallint[],
+    OUT start mq.mark
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -33,9 +37,9 @@ DECLARE
     v_part integer := least(p_size, c_groups);
     v_rows integer;
     v_tickets record;
-    v_after_priority integer := -32769;
-    v_after_run_at timestamptz := '-infinity';
-    v_after_id bigint := 0;
+    v_after_priority integer := coalesce(p_start.priority, -32769);
+    v_after_run_at timestamptz := coalesce(p_start.run_at, '-infinity');
+    v_after_id bigint := coalesce(p_start.id - 1, 0);
     v_priority text := '';
     v_start mq.ring;
     v_place mq.ring;
@@ -68,6 +72,7 @@ BEGIN
             SELECT array_agg(t.ctid) AS rows, array_agg(t.id) AS ids, array_agg(t.attempts) AS attempts,
                 array_agg(t.group_key) AS groups, (array_agg(t.priority))[count(*)] AS priority,
                 (array_agg(t.run_at))[count(*)] AS run_at, (array_agg(t.id))[count(*)] AS id,
+                (array_agg(t.priority))[1] AS first_priority, (array_agg(t.run_at))[1] AS first_run_at,
                 bool_or(t.by_id IS NOT TRUE) AS others
             INTO v_tickets
             FROM (
@@ -82,12 +87,15 @@ BEGIN
                             SELECT FROM mq.group_lock AS l
                             WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, '') OFFSET 0
                         )
-                        AND mq_internal.is_busy(p_queue, coalesce(m.group_key, ''))
+                        AND (p_queue.ordered OR mq_internal.is_busy(p_queue, coalesce(m.group_key, '')))
                     )
                 ORDER BY r.type, r.priority, r.run_at, r.id
                 LIMIT v_part
                 FOR UPDATE OF r SKIP LOCKED
             ) AS t;
+            IF v_read = 0 THEN
+                start := ROW(NULL, NULL, NULL, v_tickets.first_run_at, v_tickets.ids[1], NULL, v_tickets.first_priority, v_type);
+            END IF;
             v_after_priority := v_tickets.priority;
             v_after_run_at := v_tickets.run_at;
             v_after_id := v_tickets.id;

@@ -2,14 +2,14 @@
 -- Arguments: p_n (the number of the marks that the claim read; NULL: there were none), p_scanned_at (the last full
 --     scan), p_promoted_to (no message due before this time is delayed), p_rows (rows of mq.ready that the claim found,
 --     with the first of each priority; NULL: none), p_at_least and p_at_most (bounds for the run_at of the marks of all
---     other priorities), p_id (the mark of a ring, in the place of all that)
+--     other priorities), p_only (the position of the only mark, in the place of all that: of a ring or a grouped queue)
 -- Transaction: never waits for another claim
 --
 -- The first row found of a priority becomes its mark. A priority without found rows keeps its mark. Marks are inserted,
 -- never updated: the newest are the first index entries, before all dead ones.
 CREATE OR REPLACE FUNCTION mq_internal.renew_marks(
     p_type text, p_n bigint, p_scanned_at timestamptz, p_promoted_to timestamptz, p_rows tid[], p_at_least timestamptz,
-    p_at_most timestamptz, p_id bigint DEFAULT NULL
+    p_at_most timestamptz, p_only mq.mark DEFAULT NULL
 ) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -33,15 +33,16 @@ BEGIN
             SELECT k.priority, least(greatest(k.run_at, p_at_least), p_at_most),
                 CASE WHEN k.run_at >= p_at_least AND k.run_at < p_at_most THEN k.id ELSE 0 END, false
             FROM mq.mark AS k
-            WHERE k.type = p_type AND k.n = p_n AND k.run_at > '-infinity' AND p_id IS NULL
+            WHERE k.type = p_type AND k.n = p_n AND k.run_at > '-infinity' AND p_only.type IS NULL
         ) AS m
         ORDER BY m.priority, m.found DESC, m.run_at, m.id
         LIMIT c_marks
     ) AS f;
     IF NOT FOUND THEN
-        -- Outside rings, a mark at the very start skips nothing; it only records the time of the last full scan.
+        -- A mark at the very start skips nothing; it only records the time of the last full scan.
         INSERT INTO mq.mark (n, scanned_at, promoted_to, run_at, id, next_priority, priority, type)
-        VALUES (v_n, p_scanned_at, p_promoted_to, '-infinity', coalesce(p_id, 0), 32768, -32768, p_type);
+        VALUES (v_n, p_scanned_at, p_promoted_to, coalesce(p_only.run_at, '-infinity'), coalesce(p_only.id, 0), 32768,
+            coalesce(p_only.priority, -32768), p_type);
     END IF;
     -- Skip marks that another claim is deleting. Leftover marks are few and never read; a later claim deletes them.
     DELETE FROM mq.mark
