@@ -261,11 +261,13 @@ def claim_all(member: Member, type: str) -> int:
 
 
 def switch(member: Member, type: str) -> int:
-    """Change how the queue is served until stopped; returns how often."""
+    """Change how the queue is served, and the weights of its groups, until stopped; returns how often."""
     count, chance = 0, random.Random(member.number)
     while not member.stopped():
         ring, fair = chance.choice([(0, 0), (0, 1), (1, 0)])
         member.session.call("set_queue", type, *[None] * 13, ring, fair)
+        if chance.random() < 0.5:
+            member.session.call("set_group", type, f"g{chance.randrange(7)}", chance.choice([None, 2, 5]))
         count += 1
         time.sleep(chance.random() / 5)
     return count
