@@ -8,15 +8,12 @@
 -- Example:     CALL mq_list_consumers('email', NULL);
 
 DROP PROCEDURE IF EXISTS mq_list_consumers;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_consumers(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_size bigint
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_minute datetime(6) DEFAULT DATE_FORMAT(v_now - INTERVAL 1 MINUTE, '%Y-%m-%d %H:%i:00');
@@ -35,5 +32,4 @@ BEGIN
     LEFT JOIN mq_report AS t FORCE INDEX (PRIMARY) ON t.minute = v_minute AND t.type = c.type AND t.reader = c.reader
     ORDER BY c.place, c.type, c.reader;
 END//
-
 DELIMITER ;

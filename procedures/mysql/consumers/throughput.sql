@@ -9,15 +9,12 @@
 -- Example:     CALL mq_throughput('email', NULL);
 
 DROP PROCEDURE IF EXISTS mq_throughput;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_throughput(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_since datetime(6)
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     -- From the start of the minute.
     DECLARE v_since datetime(6)
@@ -32,5 +29,4 @@ BEGIN
     GROUP BY t.type, t.minute
     ORDER BY t.type ASC, t.minute;
 END//
-
 DELIMITER ;

@@ -6,15 +6,12 @@
 -- Example:     CALL mq_advance_sequence('invoice', NULL);
 
 DROP PROCEDURE IF EXISTS mq_advance_sequence;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_advance_sequence(
     IN p_name longtext CHARACTER SET utf8mb4,
     IN p_count bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_count bigint DEFAULT COALESCE(p_count, 1);
     DECLARE v_last bigint;
@@ -34,5 +31,4 @@ BEGIN
     CALL imq_end_call(v_own);
     SELECT v_last - v_count + 1 AS first, v_last AS last;
 END//
-
 DELIMITER ;

@@ -11,14 +11,9 @@
 -- the hint fails before the server evaluates anything.
 
 DROP PROCEDURE IF EXISTS mq_feed_stats;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_feed_stats(
-    IN p_feed longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_feed_stats(IN p_feed longtext CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_columns, v_keys, v_places longtext CHARACTER SET utf8mb4;
     DECLARE v_last, v_position, v_unpublished, v_nothing bigint;
@@ -39,5 +34,4 @@ BEGIN
     END IF;
     CALL imq_show_feeds(p_feed, v_unpublished);
 END//
-
 DELIMITER ;

@@ -6,16 +6,13 @@
 -- Example:     CALL mq_rewind_feed('orders', 'search', NULL);
 
 DROP PROCEDURE IF EXISTS mq_rewind_feed;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_rewind_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_consumer longtext CHARACTER SET utf8mb4,
     IN p_position bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_new bigint DEFAULT COALESCE(p_position, 0);
     DECLARE v_position bigint;
@@ -39,5 +36,4 @@ BEGIN
     CALL imq_end_call(v_own);
     SELECT v_new AS `position`;
 END//
-
 DELIMITER ;

@@ -12,9 +12,7 @@
 -- Not from the view message_state, which would read the claims of all types.
 
 DROP PROCEDURE IF EXISTS mq_find_messages;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_messages(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_id bigint,
@@ -23,8 +21,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_messages(
     IN p_size bigint,
     IN p_body_length bigint
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 10);
     -- The longest body.
@@ -108,5 +105,4 @@ BEGIN
     ORDER BY f.id
     LIMIT v_size;
 END//
-
 DELIMITER ;

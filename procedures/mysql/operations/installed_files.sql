@@ -7,13 +7,9 @@
 -- Example:     CALL mq_installed_files();
 
 DROP PROCEDURE IF EXISTS mq_installed_files;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_installed_files(
-)
-SQL SECURITY DEFINER
-READS SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_installed_files()
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_fingerprints longtext CHARACTER SET utf8mb4;
     CALL imq_object_fingerprint(v_fingerprints);
@@ -25,5 +21,4 @@ BEGIN
     WHERE i.kind <> 'index'
     ORDER BY i.name;
 END//
-
 DELIMITER ;

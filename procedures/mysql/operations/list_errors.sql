@@ -7,15 +7,12 @@
 -- Example:     CALL mq_list_errors('email', NULL);
 
 DROP PROCEDURE IF EXISTS mq_list_errors;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_errors(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_size bigint
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 20);
     CALL imq_require_name('type', p_type, 0);
@@ -33,5 +30,4 @@ BEGIN
     ) AS g
     ORDER BY g.count DESC, g.error_group;
 END//
-
 DELIMITER ;

@@ -8,17 +8,14 @@
 -- Example:     CALL mq_peek('email', 'E', 20, 200);
 
 DROP PROCEDURE IF EXISTS mq_peek;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_peek(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_state longtext CHARACTER SET utf8mb4,
     IN p_size bigint,
     IN p_body_length bigint
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 10);
     -- The longest body.
@@ -92,5 +89,4 @@ BEGIN
         LIMIT v_size;
     END IF;
 END//
-
 DELIMITER ;

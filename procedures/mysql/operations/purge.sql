@@ -6,15 +6,12 @@
 -- Example:     CALL mq_purge('email', 'E');
 
 DROP PROCEDURE IF EXISTS mq_purge;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_purge(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_state longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_left int DEFAULT 10000;
     DECLARE v_grouped tinyint;
@@ -80,5 +77,4 @@ BEGIN
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
-
 DELIMITER ;

@@ -10,13 +10,9 @@
 -- M!, and only MySQL those that begin with !80000.
 
 DROP PROCEDURE IF EXISTS mq_queue_health;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_queue_health(
-)
-SQL SECURITY DEFINER
-READS SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_queue_health()
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_check int DEFAULT 0;
     DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
@@ -101,5 +97,4 @@ BEGIN
         unit varchar(200) CHARACTER SET utf8mb4 PATH '$[3]', detail longtext CHARACTER SET utf8mb4 PATH '$[4]')) AS j
     ORDER BY j.n;
 END//
-
 DELIMITER ;

@@ -7,16 +7,13 @@
 -- Example:     CALL mq_redrive('email', NULL, NULL);
 
 DROP PROCEDURE IF EXISTS mq_redrive;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_redrive(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_id bigint,
     IN p_error longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_items longtext CHARACTER SET utf8mb4;
     DECLARE v_error longtext CHARACTER SET utf8mb4 DEFAULT TRIM(TRAILING ' ' FROM p_error);
@@ -67,5 +64,4 @@ BEGIN
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
-
 DELIMITER ;

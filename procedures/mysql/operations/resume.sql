@@ -6,14 +6,9 @@
 -- Example:     CALL mq_resume('email');
 
 DROP PROCEDURE IF EXISTS mq_resume;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_resume(
-    IN p_type longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_resume(IN p_type longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_own tinyint;
     DECLARE v_count bigint;
@@ -29,5 +24,4 @@ BEGIN
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
-
 DELIMITER ;

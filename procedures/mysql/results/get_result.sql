@@ -9,14 +9,9 @@
 -- It reads by primary keys only: a live message that is neither dead nor new is active.
 
 DROP PROCEDURE IF EXISTS mq_get_result;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_get_result(
-    IN p_id bigint
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_get_result(IN p_id bigint)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     IF p_id IS NULL THEN
         CALL imq_raise_error('invalid_argument', 'id: must not be NULL');
@@ -47,5 +42,4 @@ BEGIN
     UNION ALL
     SELECT 'C', c.result, NULL FROM mq_archive AS c FORCE INDEX (PRIMARY) WHERE c.id = p_id;
 END//
-
 DELIMITER ;

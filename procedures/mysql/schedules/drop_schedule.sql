@@ -6,14 +6,9 @@
 -- Example:     CALL mq_drop_schedule('nightly');
 
 DROP PROCEDURE IF EXISTS mq_drop_schedule;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_schedule(
-    IN p_name longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_schedule(IN p_name longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_count bigint;
     DECLARE v_own tinyint;
@@ -29,5 +24,4 @@ BEGIN
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
 END//
-
 DELIMITER ;

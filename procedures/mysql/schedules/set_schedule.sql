@@ -11,22 +11,14 @@
 -- is lost or repeated.
 
 DROP PROCEDURE IF EXISTS mq_set_schedule;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_schedule(
-    IN p_name longtext CHARACTER SET utf8mb4,
-    IN p_type longtext CHARACTER SET utf8mb4,
-    IN p_cron longtext CHARACTER SET utf8mb4,
-    IN p_body longtext CHARACTER SET utf8mb4,
-    IN p_time_zone longtext CHARACTER SET utf8mb4,
-    IN p_headers longtext CHARACTER SET utf8mb4,
-    IN p_priority bigint,
-    IN p_group_key longtext CHARACTER SET utf8mb4,
-    IN p_overlap bigint
+    IN p_name longtext CHARACTER SET utf8mb4, IN p_type longtext CHARACTER SET utf8mb4,
+    IN p_cron longtext CHARACTER SET utf8mb4, IN p_body longtext CHARACTER SET utf8mb4,
+    IN p_time_zone longtext CHARACTER SET utf8mb4, IN p_headers longtext CHARACTER SET utf8mb4, IN p_priority bigint,
+    IN p_group_key longtext CHARACTER SET utf8mb4, IN p_overlap bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_zone longtext CHARACTER SET utf8mb4 DEFAULT COALESCE(p_time_zone, 'UTC');
@@ -74,5 +66,4 @@ BEGIN
     CALL imq_end_call(v_own);
     SELECT v_created AS created, v_next_at AS next_at;
 END//
-
 DELIMITER ;

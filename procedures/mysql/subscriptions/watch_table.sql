@@ -11,14 +11,9 @@
 -- function.
 
 DROP PROCEDURE IF EXISTS mq_watch_table;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_watch_table(
-    IN p_table longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_watch_table(IN p_table longtext CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_name varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_quoted, v_label, v_columns, v_keys, v_new, v_old, v_queue longtext CHARACTER SET utf8mb4;
@@ -80,5 +75,4 @@ BEGIN
         SELECT 'I' AS action, 'insert' AS event UNION ALL SELECT 'U', 'update' UNION ALL SELECT 'D', 'delete'
     ) AS a;
 END//
-
 DELIMITER ;

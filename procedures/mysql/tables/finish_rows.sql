@@ -8,15 +8,12 @@
 -- Example:     CALL mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
 
 DROP PROCEDURE IF EXISTS mq_finish_rows;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_finish_rows(
     IN p_batch_key longtext CHARACTER SET utf8mb4,
     IN p_failures longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_table, v_shape, v_items, v_pairs, v_failed, v_others, v_ids, v_written, v_refused, v_letter, v_ready, v_active,
         v_done longtext CHARACTER SET utf8mb4;
@@ -66,10 +63,9 @@ BEGIN
             WHERE m.ident IS NOT NULL;
         END IF;
         SELECT s.shape, s.ready, s.active, s.done INTO v_letter, v_ready, v_active, v_done
-        FROM JSON_TABLE(v_shape, '$' COLUMNS (
-            shape varchar(1) CHARACTER SET utf8mb4 PATH '$.shape', ready longtext CHARACTER SET utf8mb4 PATH '$.ready',
-            active longtext CHARACTER SET utf8mb4 PATH '$.active', done longtext CHARACTER SET utf8mb4 PATH '$.done'
-        )) AS s;
+        FROM JSON_TABLE(v_shape, '$' COLUMNS (shape varchar(1) CHARACTER SET utf8mb4 PATH '$.shape',
+            ready longtext CHARACTER SET utf8mb4 PATH '$.ready', active longtext CHARACTER SET utf8mb4 PATH '$.active',
+            done longtext CHARACTER SET utf8mb4 PATH '$.done')) AS s;
         SET v_delete = JSON_EXTRACT(v_table, '$.deletes') = 1;
         SET v_flag = IF(v_items IS NULL OR v_letter IN ('b', 'd'), 2, 0);
         WHILE v_flag < 2 DO
@@ -115,5 +111,4 @@ BEGIN
     SELECT v_done_count AS done, v_failed_count AS failed, v_dead_count AS dead, v_gone_count AS gone;
     CALL imq_end_call(v_own);
 END//
-
 DELIMITER ;

@@ -8,16 +8,13 @@
 -- Example:     CALL mq_peek_rows('orders', 'E', 100);
 
 DROP PROCEDURE IF EXISTS mq_peek_rows;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_peek_rows(
     IN p_name longtext CHARACTER SET utf8mb4,
     IN p_state longtext CHARACTER SET utf8mb4,
     IN p_size bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_count bigint;
     CALL imq_require_name('name', p_name, 0);
@@ -36,5 +33,4 @@ BEGIN
     ORDER BY e.state, e.run_at, e.id
     LIMIT v_count;
 END//
-
 DELIMITER ;

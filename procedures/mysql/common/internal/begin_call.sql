@@ -5,15 +5,9 @@
 -- Transaction: its own transaction is READ COMMITTED, independent of the session's level
 
 DROP PROCEDURE IF EXISTS imq_begin_call;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_begin_call(
-    IN p_claims tinyint,
-    OUT p_own tinyint
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_begin_call(IN p_claims tinyint, OUT p_own tinyint)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     CALL imq_join_call(0, p_own);
     IF p_own = 1 THEN
@@ -23,5 +17,4 @@ BEGIN
         CALL imq_require_read_committed();
     END IF;
 END//
-
 DELIMITER ;

@@ -3,14 +3,9 @@
 -- Transaction: never commits the caller's
 
 DROP PROCEDURE IF EXISTS imq_end_call;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_end_call(
-    IN p_own tinyint
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_end_call(IN p_own tinyint)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     IF p_own = 1 THEN
         -- Independent of the session's completion_type.
@@ -25,5 +20,4 @@ BEGIN
         SET SESSION sql_big_selects = 0, @mq_small_selects = 0;
     END IF;
 END//
-
 DELIMITER ;

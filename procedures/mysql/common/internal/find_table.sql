@@ -6,19 +6,13 @@
 -- Transaction: reads only the catalog, where callers see the tables on which they have a right
 
 DROP PROCEDURE IF EXISTS imq_find_table;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_table(
-    IN p_argument varchar(200) CHARACTER SET utf8mb4,
-    IN p_table longtext CHARACTER SET utf8mb4,
-    OUT p_schema varchar(200) CHARACTER SET utf8mb4,
-    OUT p_name varchar(200) CHARACTER SET utf8mb4,
-    OUT p_quoted longtext CHARACTER SET utf8mb4,
-    OUT p_label longtext CHARACTER SET utf8mb4
+    IN p_argument varchar(200) CHARACTER SET utf8mb4, IN p_table longtext CHARACTER SET utf8mb4,
+    OUT p_schema varchar(200) CHARACTER SET utf8mb4, OUT p_name varchar(200) CHARACTER SET utf8mb4,
+    OUT p_quoted longtext CHARACTER SET utf8mb4, OUT p_label longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_names longtext CHARACTER SET utf8mb4;
     -- In the catalog's character set: with another one the server would read the whole catalog.
@@ -56,5 +50,4 @@ BEGIN
         CALL imq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' must have ENGINE = InnoDB'));
     END IF;
 END//
-
 DELIMITER ;

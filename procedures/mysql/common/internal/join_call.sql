@@ -11,15 +11,9 @@
 -- that statement fails, its rows stay.
 
 DROP PROCEDURE IF EXISTS imq_join_call;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_join_call(
-    IN p_trigger tinyint,
-    OUT p_own tinyint
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_join_call(IN p_trigger tinyint, OUT p_own tinyint)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     SET p_own = IF(p_trigger, 2, 0);
     IF NOT p_trigger THEN
@@ -51,5 +45,4 @@ BEGIN
     /*M! IF @@SESSION.max_recursive_iterations < 1000000 THEN SET SESSION max_recursive_iterations = 1000000; END IF; */
     /*!80000 IF @@SESSION.cte_max_recursion_depth < 1000000 THEN SET SESSION cte_max_recursion_depth = 1000000; END IF; */
 END//
-
 DELIMITER ;

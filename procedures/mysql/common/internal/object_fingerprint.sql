@@ -5,14 +5,11 @@
 -- can only install.
 
 DROP PROCEDURE IF EXISTS imq_object_fingerprint;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_object_fingerprint(
     OUT p_fingerprints longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     -- By default MySQL cuts the list at 1,024 characters.
     IF @@SESSION.group_concat_max_len < 4194304 THEN
@@ -38,5 +35,4 @@ BEGIN
         WHERE table_schema = DATABASE() AND table_name LIKE 'mq\_%'
     ) AS o;
 END//
-
 DELIMITER ;

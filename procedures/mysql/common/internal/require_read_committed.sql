@@ -2,13 +2,9 @@
 -- Transaction: the session must be READ COMMITTED; otherwise the open transaction's level is checked, if it can be seen
 
 DROP PROCEDURE IF EXISTS imq_require_read_committed;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_read_committed(
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_read_committed()
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- At REPEATABLE READ a claim takes gap locks: senders wait for it, and claims end in deadlocks.
     DECLARE v_level varchar(20) CHARACTER SET ascii DEFAULT /*M! @@SESSION.tx_isolation */ /*!80000 @@SESSION.transaction_isolation */;
@@ -22,5 +18,4 @@ BEGIN
         END IF;
     END IF;
 END//
-
 DELIMITER ;

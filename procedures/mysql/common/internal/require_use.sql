@@ -11,17 +11,13 @@
 -- accepted. If mq_owner may not read the rights, only the user p_maker passes.
 
 DROP PROCEDURE IF EXISTS imq_require_use;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_use(
     IN p_schema varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin,
-    IN p_table varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin,
-    IN p_rights varchar(40) CHARACTER SET utf8mb4,
+    IN p_table varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin, IN p_rights varchar(40) CHARACTER SET utf8mb4,
     IN p_maker varchar(128) CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 checking: BEGIN
     DECLARE v_host varchar(255) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci DEFAULT LOWER(SUBSTRING_INDEX(USER(), '@', -1));
     DECLARE v_user varchar(128) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin
@@ -114,5 +110,4 @@ checking: BEGIN
         END IF;
     END IF; */
 END//
-
 DELIMITER ;

@@ -12,14 +12,9 @@
 -- waiting sessions.
 
 DROP PROCEDURE IF EXISTS imq_transaction_level;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_transaction_level(
-    OUT p_level varchar(20) CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_transaction_level(OUT p_level varchar(20) CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- Each try but the first waits a tenth of a second: an administrator's tools may also read the table.
     DECLARE c_tries int DEFAULT 5;
@@ -66,5 +61,4 @@ BEGIN
         SET v_ignored = v_ignored + 1;
     END WHILE; */
 END//
-
 DELIMITER ;

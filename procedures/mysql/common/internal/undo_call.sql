@@ -3,14 +3,9 @@
 -- Transaction: ends the procedure's own transaction; ends the caller's only when no savepoint is possible
 
 DROP PROCEDURE IF EXISTS imq_undo_call;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_undo_call(
-    IN p_own tinyint
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_undo_call(IN p_own tinyint)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- After a deadlock the server has already rolled back the caller's whole transaction with its savepoints.
     DECLARE CONTINUE HANDLER FOR 1305 BEGIN END;
@@ -28,5 +23,4 @@ BEGIN
         SET SESSION sql_big_selects = 0, @mq_small_selects = 0;
     END IF;
 END//
-
 DELIMITER ;

@@ -3,14 +3,9 @@
 -- Transaction: joins the caller's, and does nothing unless it is READ COMMITTED; skips rows that others have locked
 
 DROP PROCEDURE IF EXISTS imq_forget_reports;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_forget_reports(
-    IN p_now datetime(6)
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_forget_reports(IN p_now datetime(6))
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE c_rows int DEFAULT 1000;
     DECLARE v_rows longtext CHARACTER SET utf8mb4;
@@ -61,5 +56,4 @@ BEGIN
         END IF;
     END IF;
 END//
-
 DELIMITER ;

@@ -4,20 +4,13 @@
 -- Returns:     p_created: 1; 0 when the same feed already exists
 
 DROP PROCEDURE IF EXISTS imq_add_feed;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_feed(
-    IN p_feed longtext CHARACTER SET utf8mb4,
-    IN p_schema varchar(64) CHARACTER SET utf8mb4,
-    IN p_table varchar(64) CHARACTER SET utf8mb4,
-    IN p_sync varchar(64) CHARACTER SET utf8mb4,
-    IN p_keys longtext CHARACTER SET utf8mb4,
-    IN p_last bigint,
-    OUT p_created smallint
+    IN p_feed longtext CHARACTER SET utf8mb4, IN p_schema varchar(64) CHARACTER SET utf8mb4,
+    IN p_table varchar(64) CHARACTER SET utf8mb4, IN p_sync varchar(64) CHARACTER SET utf8mb4,
+    IN p_keys longtext CHARACTER SET utf8mb4, IN p_last bigint, OUT p_created smallint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_here varchar(64) CHARACTER SET utf8mb4 DEFAULT IF(p_schema = DATABASE(), '', p_schema);
     DECLARE v_found varchar(200) CHARACTER SET utf8mb4;
@@ -48,5 +41,4 @@ BEGIN
         END IF;
     END IF;
 END//
-
 DELIMITER ;

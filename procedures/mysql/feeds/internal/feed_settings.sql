@@ -3,16 +3,12 @@
 -- Returns:     p_settings: a JSON object: schema, table, label, sync, keys (a JSON array), last, position
 
 DROP PROCEDURE IF EXISTS imq_feed_settings;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_feed_settings(
-    IN p_feed longtext CHARACTER SET utf8mb4,
-    IN p_consumer longtext CHARACTER SET utf8mb4,
+    IN p_feed longtext CHARACTER SET utf8mb4, IN p_consumer longtext CHARACTER SET utf8mb4,
     OUT p_settings longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     SET p_settings = NULL;
     SELECT JSON_OBJECT('schema', CONVERT(IF(f.table_schema = '', DATABASE(), f.table_schema) USING utf8mb4),
@@ -26,5 +22,4 @@ BEGIN
         CALL imq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
     END IF;
 END//
-
 DELIMITER ;

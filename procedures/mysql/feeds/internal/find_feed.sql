@@ -5,20 +5,13 @@
 --              column), schema, name, label
 
 DROP PROCEDURE IF EXISTS imq_find_feed;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_feed(
-    IN p_feed longtext CHARACTER SET utf8mb4,
-    IN p_consumer longtext CHARACTER SET utf8mb4,
-    OUT p_last_number bigint,
-    OUT p_position bigint,
-    OUT p_columns longtext CHARACTER SET utf8mb4,
-    OUT p_keys longtext CHARACTER SET utf8mb4,
+    IN p_feed longtext CHARACTER SET utf8mb4, IN p_consumer longtext CHARACTER SET utf8mb4, OUT p_last_number bigint,
+    OUT p_position bigint, OUT p_columns longtext CHARACTER SET utf8mb4, OUT p_keys longtext CHARACTER SET utf8mb4,
     OUT p_places longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_settings, v_keys, v_label longtext CHARACTER SET utf8mb4;
     -- The catalog's own character set: with another one the server scans the whole catalog.
@@ -28,11 +21,10 @@ BEGIN
     CALL imq_feed_settings(p_feed, p_consumer, v_settings);
     SELECT s.schema_, s.table_, s.label, s.sync, s.keys_, s.last_, s.position_
     INTO v_schema, v_name, v_label, v_sync, v_keys, p_last_number, p_position
-    FROM JSON_TABLE(v_settings, '$' COLUMNS (
-        schema_ varchar(64) CHARACTER SET utf8mb4 PATH '$.schema', table_ varchar(64) CHARACTER SET utf8mb4 PATH '$.table',
-        label longtext CHARACTER SET utf8mb4 PATH '$.label', sync varchar(64) CHARACTER SET utf8mb4 PATH '$.sync',
-        keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys', last_ bigint PATH '$.last', position_ bigint PATH '$.position'
-    )) AS s;
+    FROM JSON_TABLE(v_settings, '$' COLUMNS (schema_ varchar(64) CHARACTER SET utf8mb4 PATH '$.schema',
+        table_ varchar(64) CHARACTER SET utf8mb4 PATH '$.table', label longtext CHARACTER SET utf8mb4 PATH '$.label',
+        sync varchar(64) CHARACTER SET utf8mb4 PATH '$.sync', keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys',
+        last_ bigint PATH '$.last', position_ bigint PATH '$.position')) AS s;
     CALL imq_read_columns(v_schema, v_name, p_columns);
     SELECT SUM(CAST(c.name AS binary) = CAST(CONVERT(v_sync USING utf8mb4) AS binary) AND c.kind = 'bigint' AND NOT c.computed),
         COUNT(j.n),
@@ -55,5 +47,4 @@ BEGIN
         'table', CONVERT(CONCAT('`', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(v_name, '`', '``'), '`') USING utf8mb4),
         'sync', CONVERT(CONCAT('`', REPLACE(v_sync, '`', '``'), '`') USING utf8mb4), 'index', COALESCE(v_index, ''));
 END//
-
 DELIMITER ;

@@ -3,15 +3,11 @@
 -- Returns:     the result set of feed_stats
 
 DROP PROCEDURE IF EXISTS imq_show_feeds;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_show_feeds(
-    IN p_feed longtext CHARACTER SET utf8mb4,
-    IN p_unpublished bigint
+    IN p_feed longtext CHARACTER SET utf8mb4, IN p_unpublished bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     SELECT f.name AS feed, CONCAT(f.table_schema, IF(f.table_schema = '', '', '.'), f.table_name) AS `table`,
         f.last_number AS last_position, p_unpublished AS unpublished, c.consumer, c.position, f.last_number - c.position AS behind, c.moved_at
@@ -20,5 +16,4 @@ BEGIN
     WHERE p_feed IS NULL OR f.name = p_feed
     ORDER BY f.name, c.consumer;
 END//
-
 DELIMITER ;

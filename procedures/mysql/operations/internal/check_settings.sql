@@ -3,14 +3,9 @@
 -- Returns:     p_checks, with these checks appended
 
 DROP PROCEDURE IF EXISTS imq_check_settings;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_check_settings(
-    INOUT p_checks longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-READS SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_check_settings(INOUT p_checks longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_value double;
     SET v_value = @@GLOBAL.innodb_flush_log_at_trx_commit = 1 AND (@@GLOBAL.log_bin = 0 OR @@GLOBAL.sync_binlog = 1);
@@ -29,5 +24,4 @@ BEGIN
         v_value, 'bytes', IF(v_value < 17825792, 'too small for bodies of 16 MiB, which are sent in one packet; set it to 64 MiB',
             'enough for the longest body')));
 END//
-
 DELIMITER ;

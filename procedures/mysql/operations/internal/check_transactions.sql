@@ -4,14 +4,9 @@
 -- Transaction: reads only; sees other sessions after GRANT PROCESS ON *.* TO 'mq_owner'@'localhost'
 
 DROP PROCEDURE IF EXISTS imq_check_transactions;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_check_transactions(
-    INOUT p_checks longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-READS SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_check_transactions(INOUT p_checks longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_value double;
@@ -59,5 +54,4 @@ BEGIN
                 'purge keeps up with deletes')));
     END;
 END//
-
 DELIMITER ;

@@ -8,16 +8,11 @@
 -- contains it, written as type ASC: where it equals a parameter, MariaDB 10.11 would sort.
 
 DROP PROCEDURE IF EXISTS imq_count_types;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_count_types(
-    IN p_source varchar(10) CHARACTER SET utf8mb4,
-    IN p_now datetime(6),
-    OUT p_counts longtext CHARACTER SET utf8mb4
+    IN p_source varchar(10) CHARACTER SET utf8mb4, IN p_now datetime(6), OUT p_counts longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE c_rows int DEFAULT 10000;
     -- No type sorts after it.
@@ -142,5 +137,4 @@ BEGIN
         SET v_after = COALESCE(v_before, v_until);
     END LOOP;
 END//
-
 DELIMITER ;

@@ -4,17 +4,12 @@
 -- Transaction: joins the caller's; never waits for a claim
 
 DROP PROCEDURE IF EXISTS imq_erase;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_erase(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_ids longtext CHARACTER SET utf8mb4,
-    IN p_states varchar(2) CHARACTER SET ascii,
-    OUT p_count bigint
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_ids longtext CHARACTER SET utf8mb4,
+    IN p_states varchar(2) CHARACTER SET ascii, OUT p_count bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_grouped tinyint;
     DECLARE v_places, v_found, v_gone, v_groups longtext CHARACTER SET utf8mb4;
@@ -65,5 +60,4 @@ BEGIN
         CALL imq_delete_messages(v_gone);
     END IF;
 END//
-
 DELIMITER ;

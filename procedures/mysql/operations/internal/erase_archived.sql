@@ -5,17 +5,11 @@
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that another call is deleting
 
 DROP PROCEDURE IF EXISTS imq_erase_archived;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_erase_archived(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_before datetime(6),
-    IN p_size int,
-    OUT p_count bigint
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_before datetime(6), IN p_size int, OUT p_count bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_keys longtext CHARACTER SET utf8mb4;
     DECLARE v_before datetime(6) DEFAULT COALESCE(p_before, '9999-12-31 23:59:59.999999');
@@ -47,5 +41,4 @@ BEGIN
         SET p_count = ROW_COUNT();
     END IF;
 END//
-
 DELIMITER ;

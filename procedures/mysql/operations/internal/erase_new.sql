@@ -5,17 +5,12 @@
 -- Transaction: joins the caller's; never waits for a claim
 
 DROP PROCEDURE IF EXISTS imq_erase_new;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_erase_new(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_grouped tinyint,
-    IN p_places longtext CHARACTER SET utf8mb4,
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_grouped tinyint, IN p_places longtext CHARACTER SET utf8mb4,
     OUT p_gone longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_found longtext CHARACTER SET utf8mb4;
     -- The delayed table first, because a claim may be promoting messages from it.
@@ -41,10 +36,8 @@ BEGIN
         INTO v_found, p_gone
         FROM (
             SELECT g.id, j.priority, j.run_at, g.group_key
-            FROM JSON_TABLE(p_places, '$[*]' COLUMNS (
-                id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
-                group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[3]'
-            )) AS j
+            FROM JSON_TABLE(p_places, '$[*]' COLUMNS (id bigint PATH '$[0]', priority smallint PATH '$[1]',
+                run_at datetime(6) PATH '$[2]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[3]')) AS j
             STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
                 ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id
             LIMIT 10000
@@ -52,9 +45,8 @@ BEGIN
         ) AS k;
         IF v_found IS NOT NULL THEN
             DELETE g
-            FROM JSON_TABLE(v_found, '$[*]' COLUMNS (
-                id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[3]'
-            )) AS j
+            FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]',
+                group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[3]')) AS j
             STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
                 ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
         END IF;
@@ -67,10 +59,8 @@ BEGIN
         INTO v_found, p_gone
         FROM (
             SELECT r.id, r.priority, r.run_at, r.lane
-            FROM JSON_TABLE(v_found, '$[*]' COLUMNS (
-                id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
-                group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[3]'
-            )) AS j
+            FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]', priority smallint PATH '$[1]',
+                run_at datetime(6) PATH '$[2]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[3]')) AS j
             STRAIGHT_JOIN JSON_TABLE('[0,1,2]', '$[*]' COLUMNS (place tinyint PATH '$')) AS p
             STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
                 ON r.type = p_type AND r.priority = IF(p.place = 2, -32768, j.priority)
@@ -86,5 +76,4 @@ BEGIN
     END IF;
     SET p_gone = NULLIF(p_gone, '');
 END//
-
 DELIMITER ;

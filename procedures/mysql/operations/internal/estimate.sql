@@ -8,17 +8,12 @@
 -- The server's statistics are not used: queues change faster.
 
 DROP PROCEDURE IF EXISTS imq_estimate;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_estimate(
-    IN p_table varchar(10) CHARACTER SET utf8mb4,
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_now datetime(6),
+    IN p_table varchar(10) CHARACTER SET utf8mb4, IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_now datetime(6),
     OUT p_estimate bigint
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE c_sample int DEFAULT 400;
     DECLARE c_ends int DEFAULT 100;
@@ -100,5 +95,4 @@ BEGIN
     END IF;
     SET p_estimate = GREATEST(COALESCE(ROUND(v_found * (v_high - v_low + 1) / c_sample), 0) - v_claimed, 10001);
 END//
-
 DELIMITER ;

@@ -3,15 +3,11 @@
 -- Transaction: reads only, at most 10,001 rows of each table, and all claims; see estimate
 
 DROP PROCEDURE IF EXISTS imq_stats_of_one;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_stats_of_one(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_now datetime(6)
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_now datetime(6)
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_oldest datetime(6);
     DECLARE v_ready, v_due, v_delayed, v_active, v_expired, v_dead bigint;
@@ -61,5 +57,4 @@ BEGIN
         GREATEST(TIMESTAMPDIFF(MICROSECOND, v_oldest, p_now), 0) / 1e6 AS oldest_ready_seconds,
         GREATEST(v_ready, v_delayed, v_dead) > 10000 AS estimated, v_paused AS paused;
 END//
-
 DELIMITER ;

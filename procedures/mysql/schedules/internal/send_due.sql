@@ -7,15 +7,11 @@
 -- passed.
 
 DROP PROCEDURE IF EXISTS imq_send_due;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_send_due(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_size int
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- After the clock was set back by more than this, the next time is set again. After a smaller step nothing is sent
     -- twice, as in cron.
@@ -54,5 +50,4 @@ BEGIN
         UPDATE mq_schedule SET next_at = v_next_at, moved_at = v_now WHERE name = v_name;
     END WHILE;
 END//
-
 DELIMITER ;

@@ -3,16 +3,11 @@
 -- Returns:     p_id
 
 DROP PROCEDURE IF EXISTS imq_send_occurrence;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_send_occurrence(
-    IN p_name varchar(200) CHARACTER SET utf8mb4,
-    IN p_run_at datetime(6),
-    OUT p_id bigint
+    IN p_name varchar(200) CHARACTER SET utf8mb4, IN p_run_at datetime(6), OUT p_id bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_group_key varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_priority smallint;
@@ -24,5 +19,4 @@ BEGIN
         v_created, v_changed);
     UPDATE mq_schedule SET last_at = p_run_at, last_id = p_id WHERE name = p_name;
 END//
-
 DELIMITER ;

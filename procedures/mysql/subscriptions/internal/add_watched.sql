@@ -2,16 +2,12 @@
 -- Arguments:   p_schema, p_table (names as in the catalog), p_label
 
 DROP PROCEDURE IF EXISTS imq_add_watched;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_watched(
-    IN p_schema varchar(64) CHARACTER SET utf8mb4,
-    IN p_table varchar(64) CHARACTER SET utf8mb4,
+    IN p_schema varchar(64) CHARACTER SET utf8mb4, IN p_table varchar(64) CHARACTER SET utf8mb4,
     IN p_label varchar(200) CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE c_owner varchar(40) CHARACTER SET utf8mb4 DEFAULT '''mq_owner''@''localhost''';
     DECLARE v_rights int;
@@ -41,5 +37,4 @@ BEGIN
     END IF;
     INSERT INTO mq_watched (label) VALUES (p_label) ON DUPLICATE KEY UPDATE mq_watched.label = mq_watched.label;
 END//
-
 DELIMITER ;

@@ -6,20 +6,13 @@
 -- Transaction: joins the caller's, which has locked the polling table's row
 
 DROP PROCEDURE IF EXISTS imq_add_claims;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_claims(
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    IN p_active tinyint,
-    IN p_rows longtext CHARACTER SET utf8mb4,
-    IN p_held longtext CHARACTER SET utf8mb4,
-    IN p_size int,
-    OUT p_added longtext CHARACTER SET utf8mb4,
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_active tinyint, IN p_rows longtext CHARACTER SET utf8mb4,
+    IN p_held longtext CHARACTER SET utf8mb4, IN p_size int, OUT p_added longtext CHARACTER SET utf8mb4,
     OUT p_count bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_name, v_reader varchar(200) CHARACTER SET utf8mb4;
@@ -71,5 +64,4 @@ BEGIN
         END IF;
     END IF;
 END//
-
 DELIMITER ;

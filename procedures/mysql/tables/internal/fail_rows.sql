@@ -4,30 +4,21 @@
 -- Returns:     p_failed, p_dead, p_gone: counts of rows
 
 DROP PROCEDURE IF EXISTS imq_fail_rows;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_fail_rows(
-    IN p_shape longtext CHARACTER SET utf8mb4,
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    IN p_items longtext CHARACTER SET utf8mb4,
-    IN p_rest tinyint,
-    OUT p_failed bigint,
-    OUT p_dead bigint,
+    IN p_shape longtext CHARACTER SET utf8mb4, IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
+    IN p_items longtext CHARACTER SET utf8mb4, IN p_rest tinyint, OUT p_failed bigint, OUT p_dead bigint,
     OUT p_gone bigint
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_status, v_ready, v_active, v_error, v_items, v_written, v_refused, v_gone longtext CHARACTER SET utf8mb4;
     DECLARE v_all_written, v_all_refused longtext CHARACTER SET utf8mb4;
     DECLARE v_max, v_step int;
     SELECT s.status, s.ready, s.active, s.error, s.max_ INTO v_status, v_ready, v_active, v_error, v_max
-    FROM JSON_TABLE(p_shape, '$' COLUMNS (
-        status longtext CHARACTER SET utf8mb4 PATH '$.status', ready longtext CHARACTER SET utf8mb4 PATH '$.ready',
-        active longtext CHARACTER SET utf8mb4 PATH '$.active', error longtext CHARACTER SET utf8mb4 PATH '$.error',
-        max_ int PATH '$.max'
-    )) AS s;
+    FROM JSON_TABLE(p_shape, '$' COLUMNS (status longtext CHARACTER SET utf8mb4 PATH '$.status',
+        ready longtext CHARACTER SET utf8mb4 PATH '$.ready', active longtext CHARACTER SET utf8mb4 PATH '$.active',
+        error longtext CHARACTER SET utf8mb4 PATH '$.error', max_ int PATH '$.max')) AS s;
     SET v_step = IF(v_status = '' OR p_items IS NULL, 4, 0);
     WHILE v_step < 4 DO
         -- Four groups: rows that die or are retried, each at ready_value or at active_value.
@@ -70,5 +61,4 @@ BEGIN
     END IF;
     CALL imq_settle_rows(p_batch_key, v_items, v_gone, p_rest, p_failed, p_dead, p_gone);
 END//
-
 DELIMITER ;

@@ -3,15 +3,11 @@
 -- Returns:     p_held: a JSON array of [hash of the identity in hexadecimal, count]
 
 DROP PROCEDURE IF EXISTS imq_held_copies;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_held_copies(
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    OUT p_held longtext CHARACTER SET utf8mb4
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4, OUT p_held longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_status tinyint;
@@ -24,5 +20,4 @@ BEGIN
         GROUP BY ident_hash
     ) AS h;
 END//
-
 DELIMITER ;

@@ -4,17 +4,12 @@
 -- Returns:     p_list; NULL when there are none
 
 DROP PROCEDURE IF EXISTS imq_list_rows;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_list_rows(
-    IN p_shape longtext CHARACTER SET utf8mb4,
-    IN p_template longtext CHARACTER SET utf8mb4,
-    IN p_size bigint,
+    IN p_shape longtext CHARACTER SET utf8mb4, IN p_template longtext CHARACTER SET utf8mb4, IN p_size bigint,
     OUT p_list longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_size bigint DEFAULT p_size;
     DECLARE v_nothing bigint;
@@ -32,5 +27,4 @@ BEGIN
     END LOOP;
     SET @mq_found = NULL, @mq_n = NULL;
 END//
-
 DELIMITER ;

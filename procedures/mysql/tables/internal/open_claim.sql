@@ -7,20 +7,13 @@
 -- need that key. Therefore batch keys are random and cannot be guessed.
 
 DROP PROCEDURE IF EXISTS imq_open_claim;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_claim(
-    IN p_name longtext CHARACTER SET utf8mb4,
-    IN p_size int,
-    IN p_reader varchar(200) CHARACTER SET utf8mb4,
-    IN p_lease_seconds int,
-    OUT p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    OUT p_table longtext CHARACTER SET utf8mb4,
-    OUT p_due longtext CHARACTER SET utf8mb4
+    IN p_name longtext CHARACTER SET utf8mb4, IN p_size int, IN p_reader varchar(200) CHARACTER SET utf8mb4,
+    IN p_lease_seconds int, OUT p_batch_key varchar(36) CHARACTER SET utf8mb4,
+    OUT p_table longtext CHARACTER SET utf8mb4, OUT p_due longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     -- As in hold.
@@ -67,5 +60,4 @@ BEGIN
     INSERT INTO mq_polled_batch (batch_key, lease_until, lease_seconds, name, reader)
     VALUES (p_batch_key, v_now + INTERVAL p_lease_seconds SECOND, p_lease_seconds, p_name, p_reader);
 END//
-
 DELIMITER ;

@@ -4,16 +4,12 @@
 -- Transaction: joins the caller's; locks the polling table's row until it ends
 
 DROP PROCEDURE IF EXISTS imq_open_release;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_release(
-    IN p_name longtext CHARACTER SET utf8mb4,
-    OUT p_table longtext CHARACTER SET utf8mb4,
+    IN p_name longtext CHARACTER SET utf8mb4, OUT p_table longtext CHARACTER SET utf8mb4,
     OUT p_items longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_count int;
     SET p_table = NULL, p_items = NULL;
@@ -26,5 +22,4 @@ BEGIN
         FROM mq_polled_row WHERE name = p_name AND active = 1 AND state <> 'E';
     END IF;
 END//
-
 DELIMITER ;

@@ -4,17 +4,12 @@
 -- Transaction: joins the caller's; locks the polling table's row until it ends
 
 DROP PROCEDURE IF EXISTS imq_open_retry;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_retry(
-    IN p_name longtext CHARACTER SET utf8mb4,
-    IN p_id bigint,
-    OUT p_table longtext CHARACTER SET utf8mb4,
+    IN p_name longtext CHARACTER SET utf8mb4, IN p_id bigint, OUT p_table longtext CHARACTER SET utf8mb4,
     OUT p_items longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     CALL imq_use_polled(p_name, 'change');
     CALL imq_lock_polled(p_name);
@@ -26,5 +21,4 @@ BEGIN
         ORDER BY run_at, id LIMIT 10000
     ) AS d;
 END//
-
 DELIMITER ;

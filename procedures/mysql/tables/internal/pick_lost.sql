@@ -4,19 +4,13 @@
 -- Transaction: joins the caller's; reads one index entry more than there are claimed rows
 
 DROP PROCEDURE IF EXISTS imq_pick_lost;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick_lost(
-    IN p_shape longtext CHARACTER SET utf8mb4,
-    IN p_table longtext CHARACTER SET utf8mb4,
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    IN p_size int,
-    OUT p_rows longtext CHARACTER SET utf8mb4,
+    IN p_shape longtext CHARACTER SET utf8mb4, IN p_table longtext CHARACTER SET utf8mb4,
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_size int, OUT p_rows longtext CHARACTER SET utf8mb4,
     OUT p_count bigint
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_known, v_nothing bigint;
     SET p_rows = NULL, p_count = 0;
@@ -30,5 +24,4 @@ BEGIN
         END IF;
     END IF;
 END//
-
 DELIMITER ;

@@ -2,15 +2,11 @@
 -- Returns:     p_table: a JSON object of the columns of mq_polled; NULL when there is no such polling table
 
 DROP PROCEDURE IF EXISTS imq_polled_settings;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_polled_settings(
-    IN p_name varchar(200) CHARACTER SET utf8mb4,
-    OUT p_table longtext CHARACTER SET utf8mb4
+    IN p_name varchar(200) CHARACTER SET utf8mb4, OUT p_table longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     SELECT JSON_OBJECT('name', CONVERT(name USING utf8mb4), 'schema',
         CONVERT(IF(table_schema = '', DATABASE(), table_schema) USING utf8mb4),
@@ -27,5 +23,4 @@ BEGIN
     INTO p_table
     FROM mq_polled WHERE name = p_name;
 END//
-
 DELIMITER ;

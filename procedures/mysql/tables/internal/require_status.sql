@@ -1,27 +1,19 @@
 -- require_status: refuse status values that the column cannot hold or distinguish.
 -- Arguments:   p_schema, p_table, p_column (names as in the catalog), p_ready, p_active, p_done, p_error, p_delete (1:
 --              delete done rows)
--- Transaction: reads the catalog
 --
 -- A CHECK is not evaluated here: its text is the table owner's, and would be executed. The table refuses such rows when they
 -- are written.
 
 DROP PROCEDURE IF EXISTS imq_require_status;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_status(
-    IN p_schema varchar(200) CHARACTER SET utf8mb4,
-    IN p_table varchar(200) CHARACTER SET utf8mb4,
-    IN p_column varchar(200) CHARACTER SET utf8mb4,
-    IN p_ready longtext CHARACTER SET utf8mb4,
-    IN p_active longtext CHARACTER SET utf8mb4,
-    IN p_done longtext CHARACTER SET utf8mb4,
-    IN p_error longtext CHARACTER SET utf8mb4,
-    IN p_delete tinyint
+    IN p_schema varchar(200) CHARACTER SET utf8mb4, IN p_table varchar(200) CHARACTER SET utf8mb4,
+    IN p_column varchar(200) CHARACTER SET utf8mb4, IN p_ready longtext CHARACTER SET utf8mb4,
+    IN p_active longtext CHARACTER SET utf8mb4, IN p_done longtext CHARACTER SET utf8mb4,
+    IN p_error longtext CHARACTER SET utf8mb4, IN p_delete tinyint
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_kind, v_charset, v_collation, v_names, v_name longtext CHARACTER SET utf8mb4;
     DECLARE v_type, v_values, v_value, v_other, v_literal longtext CHARACTER SET utf8mb4;
@@ -29,8 +21,7 @@ BEGIN
     DECLARE v_i, v_j, v_bits int DEFAULT 0;
     DECLARE v_nullable, v_fits tinyint;
     SELECT MAX(c.data_type), MAX(c.column_type), MAX(c.character_maximum_length), MAX(c.is_nullable = 'YES'),
-        MAX(c.character_set_name),
-        MAX(c.collation_name)
+        MAX(c.character_set_name), MAX(c.collation_name)
     INTO v_kind, v_type, v_length, v_nullable, v_charset, v_collation
     FROM information_schema.columns AS c
     WHERE c.table_schema = p_schema AND c.table_name = p_table AND c.column_name = p_column;
@@ -87,5 +78,4 @@ BEGIN
     END WHILE;
     SET @mq_found = NULL;
 END//
-
 DELIMITER ;

@@ -3,16 +3,12 @@
 --              gone; NULL: none)
 
 DROP PROCEDURE IF EXISTS imq_revive_rows;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_revive_rows(
-    IN p_name longtext CHARACTER SET utf8mb4,
-    IN p_ready longtext CHARACTER SET utf8mb4,
+    IN p_name longtext CHARACTER SET utf8mb4, IN p_ready longtext CHARACTER SET utf8mb4,
     IN p_gone longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     CALL imq_use_polled(p_name, 'change');
     DELETE e FROM JSON_TABLE(COALESCE(p_gone, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j
@@ -23,5 +19,4 @@ BEGIN
     SET e.state = 'N', e.attempts = 0, e.run_at = UTC_TIMESTAMP(6), e.active = 0
     WHERE e.name = p_name AND e.state = 'E';
 END//
-
 DELIMITER ;

@@ -6,20 +6,13 @@
 -- Returns:     p_failed, p_dead, p_gone_count
 
 DROP PROCEDURE IF EXISTS imq_settle_rows;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_settle_rows(
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    IN p_items longtext CHARACTER SET utf8mb4,
-    IN p_gone longtext CHARACTER SET utf8mb4,
-    IN p_rest tinyint,
-    OUT p_failed bigint,
-    OUT p_dead bigint,
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4,
+    IN p_gone longtext CHARACTER SET utf8mb4, IN p_rest tinyint, OUT p_failed bigint, OUT p_dead bigint,
     OUT p_gone_count bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_max int;
@@ -45,10 +38,8 @@ BEGIN
         WHERE e.batch_key = p_batch_key;
         -- Jitter: half to all of the delay. Rows that failed together are then not retried together. When the table refuses
         -- error_value, the entry waits and the row dies at a later try: without an entry the row would be claimed as new.
-        UPDATE JSON_TABLE(p_items, '$[*]' COLUMNS (
-            id bigint PATH '$[0]', retry int PATH '$[1]', error longtext CHARACTER SET utf8mb4 PATH '$[2]',
-            refused longtext CHARACTER SET utf8mb4 PATH '$[3]'
-        )) AS j
+        UPDATE JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', retry int PATH '$[1]',
+            error longtext CHARACTER SET utf8mb4 PATH '$[2]', refused longtext CHARACTER SET utf8mb4 PATH '$[3]')) AS j
         STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
         SET e.state = IF(j.refused IS NULL
                 AND (COALESCE(j.retry = -1, FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE)), 'E', 'N'),
@@ -67,5 +58,4 @@ BEGIN
         STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id;
     END IF;
 END//
-
 DELIMITER ;

@@ -6,20 +6,14 @@
 -- Transaction: joins the caller's; waits for transactions that have locked these rows
 
 DROP PROCEDURE IF EXISTS imq_write_rows;
-
 DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_write_rows(
-    IN p_shape longtext CHARACTER SET utf8mb4,
-    IN p_items longtext CHARACTER SET utf8mb4,
-    IN p_from longtext CHARACTER SET utf8mb4,
-    IN p_to longtext CHARACTER SET utf8mb4,
-    IN p_do varchar(6) CHARACTER SET ascii,
-    OUT p_written longtext CHARACTER SET utf8mb4,
+    IN p_shape longtext CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4,
+    IN p_from longtext CHARACTER SET utf8mb4, IN p_to longtext CHARACTER SET utf8mb4,
+    IN p_do varchar(6) CHARACTER SET ascii, OUT p_written longtext CHARACTER SET utf8mb4,
     OUT p_refused longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_columns, v_keys, v_status, v_where, v_list, v_literals, v_each, v_members, v_text, v_condition,
         v_ids longtext CHARACTER SET utf8mb4;
@@ -132,5 +126,4 @@ BEGIN
     END IF;
     SET @mq_found = NULL;
 END//
-
 DELIMITER ;

@@ -2,16 +2,11 @@
 -- Transaction: joins the caller's; locks the row of the default policy, which no other call locks
 
 DROP PROCEDURE IF EXISTS imq_lock_bindings;
-
 DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_lock_bindings(
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_lock_bindings()
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_count int;
     SELECT COUNT(*) INTO v_count FROM mq_queue WHERE type = '' FOR UPDATE;
 END//
-
 DELIMITER ;
