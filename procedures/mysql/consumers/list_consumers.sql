@@ -26,8 +26,7 @@ BEGIN
         SELECT *, CASE WHEN due_at < v_now THEN 1 WHEN due_at IS NOT NULL THEN 2 ELSE 3 END AS place
         FROM mq_consumer
         WHERE p_type IS NULL OR type = p_type
-        ORDER BY place, type, reader
-        LIMIT v_size
+        ORDER BY place, type, reader LIMIT v_size
     ) AS c
     LEFT JOIN mq_report AS t FORCE INDEX (PRIMARY) ON t.minute = v_minute AND t.type = c.type AND t.reader = c.reader
     ORDER BY c.place, c.type, c.reader;

@@ -25,8 +25,7 @@ BEGIN
         FROM mq_dead AS d FORCE INDEX (dead_error)
         WHERE d.type = p_type
         GROUP BY d.error_group
-        ORDER BY count DESC, d.error_group
-        LIMIT v_size
+        ORDER BY count DESC, d.error_group LIMIT v_size
     ) AS g
     ORDER BY g.count DESC, g.error_group;
 END//

@@ -65,7 +65,8 @@ BEGIN
         OR EXISTS (SELECT 1 FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type)
         OR v_was_grouped AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
     INTO v_used;
-    CALL imq_group_limits(p_type, v_own_limits, v_most);
+    SELECT COALESCE(MAX(max_active > 0 OR rate > 0), 0), COALESCE(MAX(max_active), 0) INTO v_own_limits, v_most
+    FROM mq_queue_group FORCE INDEX (PRIMARY) WHERE type = p_type;
     -- Messages stay in groups until the queue is empty.
     SET v_limits = v_own_limits OR v_limits AND v_used,
         v_grouped = v_ordered OR v_group_max_active > 0 OR v_group_rate > 0 OR v_limits;

@@ -17,8 +17,7 @@ BEGIN
     DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
     DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
-    DECLARE v_held tinyint;
-    DECLARE v_own tinyint;
+    DECLARE v_held, v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);

@@ -23,8 +23,7 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_zone longtext CHARACTER SET utf8mb4 DEFAULT COALESCE(p_time_zone, 'UTC');
     DECLARE v_next_at datetime(6);
-    DECLARE v_created tinyint;
-    DECLARE v_own tinyint;
+    DECLARE v_created, v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);

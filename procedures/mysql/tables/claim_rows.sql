@@ -90,21 +90,6 @@ BEGIN
                 SUBSTRING(v_more, 2, CHAR_LENGTH(v_more) - 2)), ']');
             IF v_refused IS NOT NULL THEN
                 -- A row whose claim the table refuses must not stop the others.
-                SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(m.id, m.ident, 0, m.attempts, NULL, m.error)), ']') INTO v_refused
-                FROM (
-                    SELECT u.id, u.ident, u.attempts, MAX(u.error) OVER (PARTITION BY u.id) AS error
-                    FROM (
-                        SELECT j.id, j.ident, j.attempts, NULL AS error
-                        FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]',
-                            ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
-                            attempts int PATH '$[2]')) AS j
-                        UNION ALL
-                        SELECT r.id, NULL, NULL, r.error
-                        FROM JSON_TABLE(v_refused, '$[*]' COLUMNS (id bigint PATH '$[0]',
-                            error longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS r
-                    ) AS u
-                ) AS m
-                WHERE m.ident IS NOT NULL AND m.error IS NOT NULL;
                 CALL imq_fail_rows(v_shape, v_key, v_refused, 0, v_failed, v_dead, v_gone);
             END IF;
         END IF;

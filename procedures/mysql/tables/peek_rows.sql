@@ -30,7 +30,6 @@ BEGIN
     FROM mq_polled_row AS e
     LEFT JOIN mq_polled_batch AS b ON b.batch_key = e.batch_key
     WHERE e.name = p_name AND (p_state IS NULL OR e.state = p_state)
-    ORDER BY e.state, e.run_at, e.id
-    LIMIT v_count;
+    ORDER BY e.state, e.run_at, e.id LIMIT v_count;
 END//
 DELIMITER ;

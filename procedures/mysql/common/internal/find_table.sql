@@ -22,8 +22,7 @@ BEGIN
     SET v_schema = IF(JSON_LENGTH(v_names) = 2, JSON_UNQUOTE(JSON_EXTRACT(v_names, '$[0]')), DATABASE());
     SET v_given = JSON_UNQUOTE(JSON_EXTRACT(v_names, CONCAT('$[', JSON_LENGTH(v_names) - 1, ']')));
     SET v_in_schema = CONVERT(v_schema USING utf8mb3), v_named = CONVERT(v_given USING utf8mb3);
-    SELECT t.table_schema, t.table_name, t.table_type, t.engine
-    INTO p_schema, p_name, v_type, v_engine
+    SELECT t.table_schema, t.table_name, t.table_type, t.engine INTO p_schema, p_name, v_type, v_engine
     FROM information_schema.tables AS t
     WHERE t.table_schema = v_in_schema AND t.table_name = v_named
         -- MariaDB's catalog compares names case-insensitively even where the names themselves are case-sensitive.

@@ -21,8 +21,7 @@ BEGIN
     DECLARE v_before, v_after bigint;
     DECLARE v_level varchar(20) CHARACTER SET utf8mb4;
     DECLARE v_proof varchar(36) CHARACTER SET utf8mb4 DEFAULT UUID();
-    DECLARE v_tries int DEFAULT 0;
-    DECLARE v_ignored int DEFAULT 0;
+    DECLARE v_tries, v_ignored int DEFAULT 0;
     -- MySQL 8.0.16 and later.
     /*!80016 BEGIN
         DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;

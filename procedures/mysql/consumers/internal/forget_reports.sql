@@ -16,13 +16,10 @@ BEGIN
         FROM (
             SELECT r.minute, r.type, r.reader FROM mq_report AS r FORCE INDEX (PRIMARY)
             WHERE r.minute < p_now - INTERVAL 24 HOUR
-            ORDER BY r.minute, r.type, r.reader
-            LIMIT c_rows
-            FOR UPDATE SKIP LOCKED
+            ORDER BY r.minute, r.type, r.reader LIMIT c_rows FOR UPDATE SKIP LOCKED
         ) AS x;
         IF v_rows IS NOT NULL THEN
-            DELETE r
-            FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (minute datetime(6) PATH '$[0]',
+            DELETE r FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (minute datetime(6) PATH '$[0]',
                 type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]',
                 reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[2]')) AS j
             STRAIGHT_JOIN mq_report AS r FORCE INDEX (PRIMARY)
@@ -48,8 +45,7 @@ BEGIN
             ) AS x;
         END IF;
         IF v_rows IS NOT NULL THEN
-            DELETE c
-            FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (
+            DELETE c FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (
                 type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[0]',
                 reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]')) AS j
             STRAIGHT_JOIN mq_consumer AS c FORCE INDEX (PRIMARY) ON c.type = j.type AND c.reader = j.reader;

@@ -30,9 +30,7 @@ BEGIN
         INTO v_found, v_same
         FROM mq_feed
         WHERE name = p_feed OR table_schema = v_here AND table_name = p_table AND sync_column = p_sync
-        ORDER BY name = p_feed DESC
-        LIMIT 1
-        FOR UPDATE;
+        ORDER BY name = p_feed DESC LIMIT 1 FOR UPDATE;
         IF CAST(v_found AS binary) <> CAST(p_feed AS binary) THEN
             CALL imq_raise_error('unsuitable_table', CONCAT('sync_column: already used by feed ', v_found));
         ELSEIF NOT v_same THEN

@@ -36,8 +36,7 @@ BEGIN
             AND s.non_unique = 0 /*M! AND s.ignored = 'NO' */ /*!80000 AND s.is_visible = 'YES' */
         GROUP BY s.index_name
         HAVING COUNT(*) = COUNT(j.name) AND SUM(s.nullable = 'YES') = 0
-        ORDER BY s.index_name <> 'PRIMARY', s.index_name
-        LIMIT 1
+        ORDER BY s.index_name <> 'PRIMARY', s.index_name LIMIT 1
     ) AS u;
     -- For each type: a value as text, its type in the list, and the value that the column is compared with.
     SELECT JSON_OBJECT('picked', GROUP_CONCAT('t.', k.quoted, ' AS k', k.n), 'order', GROUP_CONCAT('r.k', k.n ORDER BY k.n),

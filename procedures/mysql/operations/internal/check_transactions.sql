@@ -33,8 +33,7 @@ BEGIN
             FROM information_schema.innodb_trx AS t
             LEFT JOIN information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id
             WHERE t.trx_mysql_thread_id <> CONNECTION_ID()
-            ORDER BY t.trx_started
-            LIMIT 1;
+            ORDER BY t.trx_started LIMIT 1;
         END;
         SET p_checks = JSON_ARRAY_APPEND(p_checks, '$', JSON_ARRAY('oldest_transaction',
             CASE WHEN v_value > 3600 THEN 'bad' WHEN v_value > 300 THEN 'warn' ELSE 'ok' END, v_value, 'seconds', v_detail));

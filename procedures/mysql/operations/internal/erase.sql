@@ -30,12 +30,10 @@ BEGIN
             SELECT e.id
             FROM JSON_TABLE(p_ids, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
             STRAIGHT_JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = j.id
-            LIMIT 10000
-            FOR UPDATE /*!80000 OF e */ SKIP LOCKED
+            LIMIT 10000 FOR UPDATE /*!80000 OF e */ SKIP LOCKED
         ) AS k;
         IF v_found IS NOT NULL THEN
-            DELETE e
-            FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+            DELETE e FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
             STRAIGHT_JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = j.id;
         END IF;
     END IF;
@@ -44,8 +42,7 @@ BEGIN
     SET p_count = COALESCE(JSON_LENGTH(v_gone), 0);
     IF p_count > 0 THEN
         IF v_grouped THEN
-            SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']')
-            INTO v_groups
+            SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']') INTO v_groups
             FROM (
                 SELECT DISTINCT COALESCE(m.group_key, '') AS group_key
                 FROM JSON_TABLE(v_gone, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j

@@ -20,23 +20,18 @@ BEGIN
         FROM (
             SELECT id, month FROM mq_archive FORCE INDEX (archive_age)
             WHERE completed_at < v_before AND attempts >= 0
-            ORDER BY completed_at
-            LIMIT p_size
-            FOR UPDATE SKIP LOCKED
+            ORDER BY completed_at LIMIT p_size FOR UPDATE SKIP LOCKED
         ) AS k;
     ELSE
         SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.month, ']'), ']') INTO v_keys
         FROM (
             SELECT id, month FROM mq_archive FORCE INDEX (archive_type)
             WHERE type = p_type AND completed_at < v_before AND attempts >= 0
-            ORDER BY completed_at, id
-            LIMIT p_size
-            FOR UPDATE SKIP LOCKED
+            ORDER BY completed_at, id LIMIT p_size FOR UPDATE SKIP LOCKED
         ) AS k;
     END IF;
     IF v_keys IS NOT NULL THEN
-        DELETE a
-        FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (id bigint PATH '$[0]', month tinyint PATH '$[1]')) AS j
+        DELETE a FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (id bigint PATH '$[0]', month tinyint PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_archive AS a FORCE INDEX (PRIMARY) ON a.id = j.id AND a.month = j.month;
         SET p_count = ROW_COUNT();
     END IF;

@@ -20,12 +20,10 @@ BEGIN
         SELECT d.id, d.run_at
         FROM JSON_TABLE(p_places, '$[*]' COLUMNS (id bigint PATH '$[0]', run_at datetime(6) PATH '$[2]')) AS j
         STRAIGHT_JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = p_type AND d.run_at = j.run_at AND d.id = j.id
-        LIMIT 10000
-        FOR UPDATE /*!80000 OF d */ SKIP LOCKED
+        LIMIT 10000 FOR UPDATE /*!80000 OF d */ SKIP LOCKED
     ) AS k;
     IF v_found IS NOT NULL THEN
-        DELETE d
-        FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]', run_at datetime(6) PATH '$[1]')) AS j
+        DELETE d FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]', run_at datetime(6) PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = p_type AND d.run_at = j.run_at AND d.id = j.id;
     END IF;
 
@@ -40,12 +38,10 @@ BEGIN
                 run_at datetime(6) PATH '$[2]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[3]')) AS j
             STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
                 ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id
-            LIMIT 10000
-            FOR UPDATE /*!80000 OF g */ SKIP LOCKED
+            LIMIT 10000 FOR UPDATE /*!80000 OF g */ SKIP LOCKED
         ) AS k;
         IF v_found IS NOT NULL THEN
-            DELETE g
-            FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]',
+            DELETE g FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]',
                 group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[3]')) AS j
             STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
                 ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
@@ -67,8 +63,7 @@ BEGIN
                 AND r.lane = IF(p.place = 1, j.group_key, '')
                 AND r.run_at = IF(p.place > 0, CAST('1000-01-01' AS datetime(6)), j.run_at) AND r.id = j.id
             WHERE p.place < 2 OR j.priority > -32768 OR j.group_key <> ''
-            LIMIT 30000
-            FOR UPDATE /*!80000 OF r */ SKIP LOCKED
+            LIMIT 30000 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
         ) AS k;
     END IF;
     IF v_found IS NOT NULL THEN

@@ -19,6 +19,7 @@ BEGIN
     DECLARE c_ends int DEFAULT 100;
     DECLARE v_priorities int DEFAULT 16;
     DECLARE v_priority int DEFAULT -32769;
+    DECLARE v_after, v_until datetime(6);
     DECLARE v_low, v_high, v_from, v_to, v_found bigint;
     DECLARE v_claimed bigint DEFAULT 0;
     -- No further priority.
@@ -46,22 +47,14 @@ BEGIN
             UNION ALL
             (SELECT id FROM mq_grouped FORCE INDEX (PRIMARY) WHERE type = p_type ORDER BY group_key DESC, id DESC LIMIT c_ends)
         ) AS e;
-    ELSEIF p_table = 'due' THEN
+    ELSEIF p_table IN ('due', 'delayed') THEN
+        SET v_after = IF(p_table = 'due', '1000-01-01', p_now), v_until = IF(p_table = 'due', p_now, '9999-12-31');
         SELECT MIN(e.id), MAX(e.id) INTO v_low, v_high
         FROM (
-            (SELECT id FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type AND run_at <= p_now
+            (SELECT id FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type AND run_at > v_after AND run_at <= v_until
             ORDER BY run_at, id LIMIT c_ends)
             UNION ALL
-            (SELECT id FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type AND run_at <= p_now
-            ORDER BY run_at DESC, id DESC LIMIT c_ends)
-        ) AS e;
-    ELSEIF p_table = 'delayed' THEN
-        SELECT MIN(e.id), MAX(e.id) INTO v_low, v_high
-        FROM (
-            (SELECT id FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type AND run_at > p_now
-            ORDER BY run_at, id LIMIT c_ends)
-            UNION ALL
-            (SELECT id FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type AND run_at > p_now
+            (SELECT id FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type AND run_at > v_after AND run_at <= v_until
             ORDER BY run_at DESC, id DESC LIMIT c_ends)
         ) AS e;
     ELSE

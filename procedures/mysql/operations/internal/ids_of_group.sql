@@ -43,8 +43,7 @@ BEGIN
             STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = x.id
             WHERE m.group_key = p_group_key
         ) AS y
-        ORDER BY y.id
-        LIMIT p_size
+        ORDER BY y.id LIMIT p_size
     ) AS f;
 END//
 DELIMITER ;

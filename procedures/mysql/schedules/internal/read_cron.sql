@@ -14,8 +14,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_read_cron(
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 whole: BEGIN
-    DECLARE v_cron varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_days, v_weekdays varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_cron, v_days, v_weekdays varchar(200) CHARACTER SET utf8mb4;
     CALL imq_require_name('cron', p_cron, 0);
     SET v_cron = TRIM(REGEXP_REPLACE(p_cron, '[ \t]+', ' '));
     IF v_cron REGEXP '^@every [0-9]{1,9}\\z' THEN

@@ -27,9 +27,7 @@ BEGIN
     FROM (
         SELECT name, next_at FROM mq_schedule FORCE INDEX (schedule_due)
         WHERE type = p_type AND (next_at <= v_now OR moved_at > v_now + INTERVAL c_set_back HOUR)
-        ORDER BY next_at
-        LIMIT p_size
-        FOR UPDATE SKIP LOCKED
+        ORDER BY next_at LIMIT p_size FOR UPDATE SKIP LOCKED
     ) AS s;
     WHILE i < COALESCE(JSON_LENGTH(v_names), 0) DO
         SET v_name = JSON_UNQUOTE(JSON_EXTRACT(v_names, CONCAT('$[', i, ']'))), v_next_at = NULL, i = i + 1;

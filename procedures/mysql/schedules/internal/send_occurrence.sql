@@ -10,9 +10,8 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_send_occurrence(
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_group_key varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_priority smallint;
+    DECLARE v_priority, v_created, v_changed smallint;
     DECLARE v_body, v_headers longtext CHARACTER SET utf8mb4;
-    DECLARE v_created, v_changed smallint;
     SELECT type, body, priority, group_key, headers INTO v_type, v_body, v_priority, v_group_key, v_headers
     FROM mq_schedule WHERE name = p_name FOR UPDATE;
     CALL imq_send_one(v_type, v_body, p_run_at, v_priority, v_group_key, NULL, NULL, v_headers, 'schedule', NULL, NULL, 0, p_id,

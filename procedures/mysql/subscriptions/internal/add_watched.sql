@@ -20,8 +20,7 @@ BEGIN
     END IF;
     CALL imq_require_use(p_schema, p_table, 'Select,Trigger',
         LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
-    SELECT COUNT(DISTINCT r.privilege_type)
-    INTO v_rights
+    SELECT COUNT(DISTINCT r.privilege_type) INTO v_rights
     FROM (
         SELECT privilege_type FROM information_schema.user_privileges WHERE grantee = c_owner
         UNION ALL

@@ -25,8 +25,7 @@ BEGIN
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, j.ident) ORDER BY j.id), ']') INTO v_items
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
             active tinyint PATH '$[2]', attempts int PATH '$[3]', retry int PATH '$[4]')) AS j
-        WHERE j.active = v_step MOD 2
-            AND (v_step < 2) = (COALESCE(j.retry = -1, FALSE) OR j.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE));
+        WHERE j.active = v_step MOD 2 AND (v_step < 2) = (j.retry <=> -1 OR j.attempts >= v_max AND NOT j.retry <=> -2);
         IF v_items IS NOT NULL THEN
             CALL imq_write_rows(p_shape, v_items, IF(v_step MOD 2, v_active, v_ready), IF(v_step < 2, v_error, v_ready),
                 IF(v_step = 2, 'lock', 'set'), v_written, v_refused);
@@ -54,7 +53,7 @@ BEGIN
                 UNION ALL
                 SELECT 2, r.id, NULL, NULL, 0, r.error
                 FROM JSON_TABLE(CONCAT('[', COALESCE(v_all_refused, ''), ']'), '$[*]' COLUMNS (
-                    id bigint PATH '$[0]', error longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS r
+                    id bigint PATH '$[0]', error longtext CHARACTER SET utf8mb4 PATH '$[5]')) AS r
             ) AS u
         ) AS m
         WHERE m.n = 0;
