@@ -7,8 +7,6 @@
 -- Transaction: reads only
 -- Example:     CALL mq_list_consumers('email', NULL);
 
-DROP PROCEDURE IF EXISTS mq_list_consumers;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_consumers(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_size bigint
@@ -30,5 +28,4 @@ BEGIN
     ) AS c
     LEFT JOIN mq_report AS t FORCE INDEX (PRIMARY) ON t.minute = v_minute AND t.type = c.type AND t.reader = c.reader
     ORDER BY c.place, c.type, c.reader;
-END//
-DELIMITER ;
+END

@@ -7,8 +7,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     CALL mq_create_feed('orders', 'shop.orders', 'id', 'sync');
 
-DROP PROCEDURE IF EXISTS mq_create_feed;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_create_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_table longtext CHARACTER SET utf8mb4,
@@ -88,5 +86,4 @@ BEGIN
     SET @mq_n = NULL;
     CALL imq_end_call(v_own);
     SELECT v_created AS created;
-END//
-DELIMITER ;
+END

@@ -6,8 +6,6 @@
 -- Transaction: reads only, without locks; returns the same rows again until advance_feed moves the position
 -- Example:     CALL mq_fetch_feed('orders', 'search', 100);
 
-DROP PROCEDURE IF EXISTS mq_fetch_feed;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_fetch_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_consumer longtext CHARACTER SET utf8mb4,
@@ -36,5 +34,4 @@ BEGIN
         'SELECT t.{sync} AS `position`, {key} AS `key`, {row} AS `row`
         FROM {table} AS t {index} WHERE t.{sync} > {position} AND t.{sync} <= {last} ORDER BY t.{sync} LIMIT {size}', v_nothing);
     CALL imq_end_call(v_own);
-END//
-DELIMITER ;
+END

@@ -5,8 +5,6 @@
 -- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     CALL mq_rewind_feed('orders', 'search', NULL);
 
-DROP PROCEDURE IF EXISTS mq_rewind_feed;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_rewind_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_consumer longtext CHARACTER SET utf8mb4,
@@ -35,5 +33,4 @@ BEGIN
     WHERE feed = p_feed AND consumer = p_consumer AND position > v_new;
     CALL imq_end_call(v_own);
     SELECT v_new AS `position`;
-END//
-DELIMITER ;
+END

@@ -5,8 +5,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for a claim
 -- Example:     CALL mq_cancel(17);
 
-DROP PROCEDURE IF EXISTS mq_cancel;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_cancel(IN p_id bigint)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -28,5 +26,4 @@ BEGIN
     END IF;
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-DELIMITER ;
+END

@@ -11,8 +11,6 @@
 --
 -- Not from the view message_state, which would read the claims of all types.
 
-DROP PROCEDURE IF EXISTS mq_find_messages;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_messages(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_id bigint,
@@ -102,5 +100,4 @@ BEGIN
     WHERE (p_type IS NULL OR f.type = p_type) AND (p_dedup_key IS NULL OR f.dedup_key = p_dedup_key)
         AND (p_group_key IS NULL OR f.group_key = p_group_key AND f.state IS NOT NULL)
     ORDER BY f.id LIMIT v_size;
-END//
-DELIMITER ;
+END

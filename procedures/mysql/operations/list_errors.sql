@@ -6,8 +6,6 @@
 -- Transaction: reads only: an index entry for each dead letter of the queue
 -- Example:     CALL mq_list_errors('email', NULL);
 
-DROP PROCEDURE IF EXISTS mq_list_errors;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_errors(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_size bigint
@@ -28,5 +26,4 @@ BEGIN
         ORDER BY count DESC, d.error_group LIMIT v_size
     ) AS g
     ORDER BY g.count DESC, g.error_group;
-END//
-DELIMITER ;
+END

@@ -7,8 +7,6 @@
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_peek('email', 'E', 20, 200);
 
-DROP PROCEDURE IF EXISTS mq_peek;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_peek(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_state longtext CHARACTER SET utf8mb4,
@@ -84,5 +82,4 @@ BEGIN
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = t.id
         ORDER BY t.part, t.group_key, t.priority, t.lane, t.run_at, t.id LIMIT v_size;
     END IF;
-END//
-DELIMITER ;
+END

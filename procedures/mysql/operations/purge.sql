@@ -5,8 +5,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips messages that a claim is taking at this moment
 -- Example:     CALL mq_purge('email', 'E');
 
-DROP PROCEDURE IF EXISTS mq_purge;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_purge(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_state longtext CHARACTER SET utf8mb4
@@ -67,5 +65,4 @@ BEGIN
     END IF;
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-DELIMITER ;
+END

@@ -9,8 +9,6 @@
 -- A caller gets one result set, so the rows are first collected as JSON. Only MariaDB reads the comments that begin with
 -- M!, and only MySQL those that begin with !80000.
 
-DROP PROCEDURE IF EXISTS mq_queue_health;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_queue_health()
 SQL SECURITY DEFINER READS SQL DATA
 BEGIN
@@ -107,5 +105,4 @@ BEGIN
         verdict varchar(10) CHARACTER SET utf8mb4 PATH '$[1]', value double PATH '$[2]',
         unit varchar(200) CHARACTER SET utf8mb4 PATH '$[3]', detail longtext CHARACTER SET utf8mb4 PATH '$[4]')) AS j
     ORDER BY j.n;
-END//
-DELIMITER ;
+END

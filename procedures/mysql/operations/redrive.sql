@@ -6,8 +6,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips dead letters that another call is changing
 -- Example:     CALL mq_redrive('email', NULL, NULL);
 
-DROP PROCEDURE IF EXISTS mq_redrive;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_redrive(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_id bigint,
@@ -55,5 +53,4 @@ BEGIN
     END IF;
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-DELIMITER ;
+END

@@ -5,8 +5,6 @@
 -- Transaction: joins the caller's; calls for one type wait for each other
 -- Example:     CALL mq_resume('email');
 
-DROP PROCEDURE IF EXISTS mq_resume;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_resume(IN p_type longtext CHARACTER SET utf8mb4)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -23,5 +21,4 @@ BEGIN
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-DELIMITER ;
+END

@@ -13,8 +13,6 @@
 --              messages until it ends
 -- Example:     CALL mq_set_queue('invoice', 60, 5, 5, 3600, 'archive', 0, 1, 5, 0, 1, 0, 0, 1, 0, 0);
 
-DROP PROCEDURE IF EXISTS mq_set_queue;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_queue(
     IN p_type longtext CHARACTER SET utf8mb4, IN p_lease_seconds bigint, IN p_max_attempts bigint,
     IN p_backoff_seconds bigint, IN p_backoff_max_seconds bigint, IN p_on_complete longtext CHARACTER SET utf8mb4,
@@ -133,5 +131,4 @@ BEGIN
         q.fair
     FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
     CALL imq_end_call(v_own);
-END//
-DELIMITER ;
+END

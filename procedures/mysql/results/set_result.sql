@@ -5,8 +5,6 @@
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     CALL mq_set_result(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"pages":3}');
 
-DROP PROCEDURE IF EXISTS mq_set_result;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_result(
     IN p_id bigint,
     IN p_batch_key longtext CHARACTER SET utf8mb4,
@@ -45,5 +43,4 @@ BEGIN
     INSERT INTO mq_result (id, result) VALUES (p_id, p_result) ON DUPLICATE KEY UPDATE mq_result.result = p_result;
     CALL imq_end_call(v_own);
     SELECT 1 AS count;
-END//
-DELIMITER ;
+END

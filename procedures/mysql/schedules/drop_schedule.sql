@@ -5,8 +5,6 @@
 -- Transaction: joins the caller's
 -- Example:     CALL mq_drop_schedule('nightly');
 
-DROP PROCEDURE IF EXISTS mq_drop_schedule;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_schedule(IN p_name longtext CHARACTER SET utf8mb4)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -23,5 +21,4 @@ BEGIN
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-DELIMITER ;
+END

@@ -7,8 +7,6 @@
 -- Transaction: reads only
 -- Example:     CALL mq_list_schedules(NULL, 100);
 
-DROP PROCEDURE IF EXISTS mq_list_schedules;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_schedules(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_body_length bigint
@@ -24,5 +22,4 @@ BEGIN
     FROM mq_schedule AS s
     WHERE p_type IS NULL OR s.type = p_type
     ORDER BY s.name;
-END//
-DELIMITER ;
+END

@@ -10,8 +10,6 @@
 -- A schedule with unchanged cron and time zone keeps its next time. So a program can call this at each start: no due time
 -- is lost or repeated.
 
-DROP PROCEDURE IF EXISTS mq_set_schedule;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_schedule(
     IN p_name longtext CHARACTER SET utf8mb4, IN p_type longtext CHARACTER SET utf8mb4,
     IN p_cron longtext CHARACTER SET utf8mb4, IN p_body longtext CHARACTER SET utf8mb4,
@@ -64,5 +62,4 @@ BEGIN
     END IF;
     CALL imq_end_call(v_own);
     SELECT v_created AS created, v_next_at AS next_at;
-END//
-DELIMITER ;
+END

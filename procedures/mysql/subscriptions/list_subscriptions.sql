@@ -6,8 +6,6 @@
 -- Transaction: reads only
 -- Example:     CALL mq_list_subscriptions(NULL);
 
-DROP PROCEDURE IF EXISTS mq_list_subscriptions;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_subscriptions(IN p_table longtext CHARACTER SET utf8mb4)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -20,5 +18,4 @@ BEGIN
     LEFT JOIN mq_subscription AS s ON s.label = w.label
     WHERE v_label IS NULL OR w.label = v_label
     ORDER BY w.label, LOCATE(s.action, 'IUD'), s.type, s.topic;
-END//
-DELIMITER ;
+END

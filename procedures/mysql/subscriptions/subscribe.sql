@@ -6,8 +6,6 @@
 -- Transaction: joins the caller's; changes written after its commit are sent
 -- Example:     CALL mq_subscribe('stock', 'IU', 'stock.changed', NULL);
 
-DROP PROCEDURE IF EXISTS mq_subscribe;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_subscribe(
     IN p_table longtext CHARACTER SET utf8mb4,
     IN p_action longtext CHARACTER SET utf8mb4,
@@ -54,5 +52,4 @@ BEGIN
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-DELIMITER ;
+END

@@ -6,8 +6,6 @@
 -- Transaction: joins the caller's; messages that were sent stay
 -- Example:     CALL mq_unsubscribe('stock', NULL, 'stock.changed', NULL);
 
-DROP PROCEDURE IF EXISTS mq_unsubscribe;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_unsubscribe(
     IN p_table longtext CHARACTER SET utf8mb4,
     IN p_action longtext CHARACTER SET utf8mb4,
@@ -42,5 +40,4 @@ BEGIN
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-DELIMITER ;
+END

@@ -10,8 +10,6 @@
 -- Transaction: joins the caller's
 -- Example:     CALL mq_adopt_table('orders', 'shop.orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E', 'keep', NULL, NULL, NULL);
 
-DROP PROCEDURE IF EXISTS mq_adopt_table;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_adopt_table(
     IN p_name longtext CHARACTER SET utf8mb4, IN p_table longtext CHARACTER SET utf8mb4,
     IN p_key_columns longtext CHARACTER SET utf8mb4, IN p_order_column longtext CHARACTER SET utf8mb4,
@@ -110,5 +108,4 @@ BEGIN
         'max', COALESCE(p_max_attempts, 10), 'key_index', v_key_index, 'claim_index', v_claim_index), v_created);
     SELECT v_created AS created;
     CALL imq_end_call(v_own);
-END//
-DELIMITER ;
+END

@@ -13,8 +13,6 @@
 --
 -- An entry is a row of mq_polled_row. It records one claimed, waiting or dead row of the table.
 
-DROP PROCEDURE IF EXISTS mq_claim_rows;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_claim_rows(
     IN p_name longtext CHARACTER SET utf8mb4,
     IN p_size bigint,
@@ -96,5 +94,4 @@ BEGIN
     END IF;
     CALL imq_seal_claim(v_key, v_written, v_rows, IF(v_new > 0, NOT v_from_place, NULL));
     CALL imq_end_call(v_own);
-END//
-DELIMITER ;
+END

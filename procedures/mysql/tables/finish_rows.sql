@@ -7,8 +7,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
 -- Example:     CALL mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
 
-DROP PROCEDURE IF EXISTS mq_finish_rows;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_finish_rows(
     IN p_batch_key longtext CHARACTER SET utf8mb4,
     IN p_failures longtext CHARACTER SET utf8mb4
@@ -95,5 +93,4 @@ BEGIN
     END IF;
     SELECT v_done_count AS done, v_failed_count AS failed, v_dead_count AS dead, v_gone_count AS gone;
     CALL imq_end_call(v_own);
-END//
-DELIMITER ;
+END

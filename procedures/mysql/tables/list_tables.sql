@@ -5,8 +5,6 @@
 -- Transaction: reads only, without locks; does not read the polling tables themselves
 -- Example:     CALL mq_list_tables(NULL);
 
-DROP PROCEDURE IF EXISTS mq_list_tables;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_tables(IN p_name longtext CHARACTER SET utf8mb4)
 SQL SECURITY DEFINER READS SQL DATA
 BEGIN
@@ -43,5 +41,4 @@ BEGIN
         GROUP BY q.name
     ) AS k ON k.name = p.name
     ORDER BY p.name;
-END//
-DELIMITER ;
+END

@@ -6,8 +6,6 @@
 --              have locked claimed rows
 -- Example:     CALL mq_release_table('orders');
 
-DROP PROCEDURE IF EXISTS mq_release_table;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_release_table(IN p_name longtext CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
@@ -38,5 +36,4 @@ BEGIN
     END IF;
     SELECT v_table IS NOT NULL AS count;
     CALL imq_end_call(v_own);
-END//
-DELIMITER ;
+END

@@ -6,8 +6,6 @@
 --              have locked these rows
 -- Example:     CALL mq_retry_rows('orders', NULL);
 
-DROP PROCEDURE IF EXISTS mq_retry_rows;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_retry_rows(
     IN p_name longtext CHARACTER SET utf8mb4,
     IN p_id bigint
@@ -61,5 +59,4 @@ BEGIN
     END IF;
     SELECT v_count AS count;
     CALL imq_end_call(v_own);
-END//
-DELIMITER ;
+END

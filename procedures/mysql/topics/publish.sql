@@ -9,8 +9,6 @@
 --
 -- In the order of their names: two publishers with the same dedup_key lock in the same order and do not deadlock.
 
-DROP PROCEDURE IF EXISTS mq_publish;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_publish(
     IN p_topic longtext CHARACTER SET utf8mb4, IN p_body longtext CHARACTER SET utf8mb4, IN p_run_at datetime(6),
     IN p_priority bigint, IN p_group_key longtext CHARACTER SET utf8mb4, IN p_dedup_key longtext CHARACTER SET utf8mb4,
@@ -65,5 +63,4 @@ BEGIN
     CLOSE bound;
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-DELIMITER ;
+END

@@ -2,8 +2,6 @@
 -- Arguments:   p_own (as returned by begin_call)
 -- Transaction: never commits the caller's
 
-DROP PROCEDURE IF EXISTS imq_end_call;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_end_call(IN p_own tinyint)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -19,5 +17,4 @@ BEGIN
     IF @mq_small_selects THEN
         SET SESSION sql_big_selects = 0, @mq_small_selects = 0;
     END IF;
-END//
-DELIMITER ;
+END

@@ -3,8 +3,6 @@
 --              in SQL; NULL: none)
 -- Returns:     p_name: its name as in the catalog; NULL: the argument is NULL
 
-DROP PROCEDURE IF EXISTS imq_find_one_column;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_one_column(
     IN p_argument varchar(200) CHARACTER SET utf8mb4, IN p_table longtext CHARACTER SET utf8mb4,
     IN p_column longtext CHARACTER SET utf8mb4, OUT p_name varchar(200) CHARACTER SET utf8mb4
@@ -19,5 +17,4 @@ BEGIN
         END IF;
         SET p_name = JSON_UNQUOTE(JSON_EXTRACT(v_found, '$[0].name'));
     END IF;
-END//
-DELIMITER ;
+END

@@ -5,8 +5,6 @@
 --              with the database unless it is the queue's)
 -- Transaction: reads only the catalog, where callers see the tables on which they have a right
 
-DROP PROCEDURE IF EXISTS imq_find_table;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_table(
     IN p_argument varchar(200) CHARACTER SET utf8mb4, IN p_table longtext CHARACTER SET utf8mb4,
     OUT p_schema varchar(200) CHARACTER SET utf8mb4, OUT p_name varchar(200) CHARACTER SET utf8mb4,
@@ -48,5 +46,4 @@ BEGIN
     ELSEIF v_engine IS NULL OR v_engine <> 'InnoDB' THEN
         CALL imq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' must have ENGINE = InnoDB'));
     END IF;
-END//
-DELIMITER ;
+END

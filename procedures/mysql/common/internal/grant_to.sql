@@ -1,7 +1,5 @@
 -- grant_to: grant roles the call of procedures and the reading of tables and views; the names are separated by blanks.
 
-DROP PROCEDURE IF EXISTS imq_grant_to;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_grant_to(
     IN p_roles varchar(200) CHARACTER SET utf8mb4, IN p_calls text CHARACTER SET utf8mb4,
     IN p_reads text CHARACTER SET utf8mb4
@@ -34,5 +32,4 @@ BEGIN
     END WHILE;
     CLOSE c_rights;
     SET @mq_statement = NULL;
-END//
-DELIMITER ;
+END

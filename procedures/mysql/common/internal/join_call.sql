@@ -10,8 +10,6 @@
 -- 11.8). On MariaDB, a savepoint in a trigger makes the server lose the start of the statement that fired the trigger: if
 -- that statement fails, its rows stay.
 
-DROP PROCEDURE IF EXISTS imq_join_call;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_join_call(IN p_trigger tinyint, OUT p_own tinyint)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -44,5 +42,4 @@ BEGIN
     END IF;
     /*M! IF @@SESSION.max_recursive_iterations < 1000000 THEN SET SESSION max_recursive_iterations = 1000000; END IF; */
     /*!80000 IF @@SESSION.cte_max_recursion_depth < 1000000 THEN SET SESSION cte_max_recursion_depth = 1000000; END IF; */
-END//
-DELIMITER ;
+END

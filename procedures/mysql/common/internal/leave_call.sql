@@ -2,8 +2,6 @@
 -- Arguments:   p_own (as returned by join_call; NULL: it was not called), p_undo (1: undo)
 -- Transaction: never commits the caller's
 
-DROP PROCEDURE IF EXISTS imq_leave_call;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_leave_call(IN p_own tinyint, IN p_undo tinyint)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -28,5 +26,4 @@ BEGIN
     IF @mq_small_selects THEN
         SET SESSION sql_big_selects = 0, @mq_small_selects = 0;
     END IF;
-END//
-DELIMITER ;
+END

@@ -4,8 +4,6 @@
 -- It runs with the rights of mq_owner, because the catalog shows a body only to its definer and not to an account that
 -- can only install.
 
-DROP PROCEDURE IF EXISTS imq_object_fingerprint;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_object_fingerprint(
     OUT p_fingerprints longtext CHARACTER SET utf8mb4
 )
@@ -34,5 +32,4 @@ BEGIN
         FROM information_schema.views
         WHERE table_schema = DATABASE() AND table_name LIKE 'mq\_%'
     ) AS o;
-END//
-DELIMITER ;
+END

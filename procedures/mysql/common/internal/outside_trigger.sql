@@ -1,7 +1,5 @@
 -- outside_trigger: do nothing; the server refuses this procedure inside a trigger or a function.
 
-DROP PROCEDURE IF EXISTS imq_outside_trigger;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_outside_trigger()
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -9,5 +7,4 @@ BEGIN
     IF FALSE THEN
         COMMIT;
     END IF;
-END//
-DELIMITER ;
+END

@@ -1,8 +1,6 @@
 -- raise_error: raise a numbered error of the contract.
 -- Arguments:   p_name (the error's name), p_detail (the argument and its limit)
 
-DROP PROCEDURE IF EXISTS imq_raise_error;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_raise_error(
     IN p_name varchar(200) CHARACTER SET utf8mb4, IN p_detail longtext CHARACTER SET utf8mb4
 )
@@ -21,5 +19,4 @@ BEGIN
         WHEN 'lease_lost' THEN 50008
     END;
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = v_number, MESSAGE_TEXT = v_message;
-END//
-DELIMITER ;
+END

@@ -5,8 +5,6 @@
 --
 -- The classes: n number, u timestamp, d date or time, x bytes, t text.
 
-DROP PROCEDURE IF EXISTS imq_read_columns;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_read_columns(
     IN p_schema varchar(200) CHARACTER SET utf8mb4, IN p_table varchar(200) CHARACTER SET utf8mb4,
     OUT p_columns longtext CHARACTER SET utf8mb4
@@ -59,5 +57,4 @@ BEGIN
         END;
         CALL imq_raise_error('not_found', CONCAT('table: ', LEFT(v_quoted, 60), ' no longer exists'));
     END IF;
-END//
-DELIMITER ;
+END

@@ -5,8 +5,6 @@
 --              first line; p_others: the items that are not listed; NULL: none
 -- Transaction: needs begin_call, which raises the limits of recursion and GROUP_CONCAT
 
-DROP PROCEDURE IF EXISTS imq_read_failures;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_read_failures(
     IN p_failures longtext CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4,
     OUT p_failed longtext CHARACTER SET utf8mb4, OUT p_others longtext CHARACTER SET utf8mb4
@@ -85,5 +83,4 @@ BEGIN
         ) AS u
         WINDOW w AS (PARTITION BY u.id ORDER BY u.n)
     ) AS b;
-END//
-DELIMITER ;
+END

@@ -2,8 +2,6 @@
 -- Arguments:   p_name (NULL: make one)
 -- Returns:     p_reader, at most 200 characters
 
-DROP PROCEDURE IF EXISTS imq_reader_name;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_reader_name(
     IN p_name varchar(200) CHARACTER SET utf8mb4, OUT p_reader varchar(200) CHARACTER SET utf8mb4
 )
@@ -14,5 +12,4 @@ BEGIN
         SET v_application = CONVERT(USER() USING utf8mb4);
     END IF;
     SET p_reader = COALESCE(p_name, CONCAT(LEFT(v_application, 180), '/', CONNECTION_ID()));
-END//
-DELIMITER ;
+END

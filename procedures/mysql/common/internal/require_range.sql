@@ -1,8 +1,6 @@
 -- require_range: refuse a number outside its limits; NULL passes and means the default.
 -- Arguments:   p_argument (its name in the contract), p_value, p_low, p_high
 
-DROP PROCEDURE IF EXISTS imq_require_range;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_range(
     IN p_argument varchar(200) CHARACTER SET utf8mb4, IN p_value bigint, IN p_low bigint, IN p_high bigint
 )
@@ -12,5 +10,4 @@ BEGIN
         CALL imq_raise_error('invalid_argument', CONCAT(p_argument, ': must be ', FORMAT(p_low, 0, 'en_US'), ' to ',
             FORMAT(p_high, 0, 'en_US')));
     END IF;
-END//
-DELIMITER ;
+END

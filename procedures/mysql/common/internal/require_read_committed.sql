@@ -1,8 +1,6 @@
 -- require_read_committed: refuse to claim or finish inside a transaction of another isolation level.
 -- Transaction: the session must be READ COMMITTED; otherwise the open transaction's level is checked, if it can be seen
 
-DROP PROCEDURE IF EXISTS imq_require_read_committed;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_read_committed()
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -17,5 +15,4 @@ BEGIN
                 COALESCE(v_running, REPLACE(v_level, '-', ' ')), ': SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED first'));
         END IF;
     END IF;
-END//
-DELIMITER ;
+END

@@ -5,8 +5,6 @@
 --
 -- The expression has the same meaning in every SQL mode and time zone of the session.
 
-DROP PROCEDURE IF EXISTS imq_row_json;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_row_json(
     IN p_columns longtext CHARACTER SET utf8mb4, IN p_chosen longtext CHARACTER SET utf8mb4,
     IN p_alias varchar(200) CHARACTER SET utf8mb4, OUT p_json longtext CHARACTER SET utf8mb4
@@ -53,5 +51,4 @@ BEGIN
             WHERE p_chosen IS NULL OR j.n IS NOT NULL
         ) AS v
     ) AS k;
-END//
-DELIMITER ;
+END

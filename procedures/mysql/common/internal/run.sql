@@ -1,8 +1,6 @@
 -- run: execute a statement with the rights of the caller.
 -- Returns:     p_count: rows changed; a SELECT ... INTO @mq_found stores its value in that variable
 
-DROP PROCEDURE IF EXISTS imq_run;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_run(
     IN p_statement longtext CHARACTER SET utf8mb4, OUT p_count bigint
 )
@@ -14,5 +12,4 @@ BEGIN
     SET p_count = ROW_COUNT();
     DEALLOCATE PREPARE mq_statement;
     SET @mq_statement = NULL;
-END//
-DELIMITER ;
+END

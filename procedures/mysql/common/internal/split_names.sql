@@ -2,8 +2,6 @@
 -- Arguments:   p_argument (its name in the contract), p_names, p_separator ('.' or ','), p_most (the most names allowed)
 -- Returns:     p_list: a JSON array of the names
 
-DROP PROCEDURE IF EXISTS imq_split_names;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_split_names(
     IN p_argument varchar(200) CHARACTER SET utf8mb4, IN p_names longtext CHARACTER SET utf8mb4,
     IN p_separator varchar(1) CHARACTER SET ascii, IN p_most int, OUT p_list longtext CHARACTER SET utf8mb4
@@ -72,5 +70,4 @@ BEGIN
             ', up to 200 characters a name'));
     END IF;
     SET p_list = CONCAT('[', p_list, ']');
-END//
-DELIMITER ;
+END

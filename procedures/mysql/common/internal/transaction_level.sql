@@ -11,8 +11,6 @@
 -- Sessions that read innodb_trx wait for each other, because each read delays the next refresh. One refresh answers all
 -- waiting sessions.
 
-DROP PROCEDURE IF EXISTS imq_transaction_level;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_transaction_level(OUT p_level varchar(20) CHARACTER SET utf8mb4)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -59,5 +57,4 @@ BEGIN
     WHILE RELEASE_LOCK('mq_innodb_trx') DO
         SET v_ignored = v_ignored + 1;
     END WHILE; */
-END//
-DELIMITER ;
+END

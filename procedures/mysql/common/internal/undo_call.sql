@@ -2,8 +2,6 @@
 -- Arguments:   p_own (as returned by begin_call; NULL: it was not called)
 -- Transaction: ends the procedure's own transaction; ends the caller's only when no savepoint is possible
 
-DROP PROCEDURE IF EXISTS imq_undo_call;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_undo_call(IN p_own tinyint)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -22,5 +20,4 @@ BEGIN
     IF @mq_small_selects THEN
         SET SESSION sql_big_selects = 0, @mq_small_selects = 0;
     END IF;
-END//
-DELIMITER ;
+END

@@ -2,8 +2,6 @@
 -- Returns:     nothing; a call deletes at most 1,000 rows of each
 -- Transaction: joins the caller's, and does nothing unless it is READ COMMITTED; skips rows that others have locked
 
-DROP PROCEDURE IF EXISTS imq_forget_reports;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_forget_reports(IN p_now datetime(6))
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -51,5 +49,4 @@ BEGIN
             STRAIGHT_JOIN mq_consumer AS c FORCE INDEX (PRIMARY) ON c.type = j.type AND c.reader = j.reader;
         END IF;
     END IF;
-END//
-DELIMITER ;
+END

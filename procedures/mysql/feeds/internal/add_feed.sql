@@ -3,8 +3,6 @@
 --              highest number in the table)
 -- Returns:     p_created: 1; 0 when the same feed already exists
 
-DROP PROCEDURE IF EXISTS imq_add_feed;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_feed(
     IN p_feed longtext CHARACTER SET utf8mb4, IN p_schema varchar(64) CHARACTER SET utf8mb4,
     IN p_table varchar(64) CHARACTER SET utf8mb4, IN p_sync varchar(64) CHARACTER SET utf8mb4,
@@ -38,5 +36,4 @@ BEGIN
                 ' exists with other columns or another table: drop_feed first'));
         END IF;
     END IF;
-END//
-DELIMITER ;
+END

@@ -5,8 +5,6 @@
 --              equal (compares a row c of the list with a row t of the table), kept (columns that the UPDATE must not
 --              change), unique (an index hint)
 
-DROP PROCEDURE IF EXISTS imq_feed_columns;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_feed_columns(
     IN p_places longtext CHARACTER SET utf8mb4, IN p_keys longtext CHARACTER SET utf8mb4,
     OUT p_columns longtext CHARACTER SET utf8mb4
@@ -73,5 +71,4 @@ BEGIN
         JOIN information_schema.columns AS c ON CAST(j.name AS binary) = CAST(CONVERT(c.column_name USING utf8mb4) AS binary)
         WHERE c.table_schema = v_schema AND c.table_name = v_name
     ) AS k;
-END//
-DELIMITER ;
+END

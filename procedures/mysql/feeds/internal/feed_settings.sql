@@ -2,8 +2,6 @@
 -- Arguments:   p_feed, p_consumer (NULL: none)
 -- Returns:     p_settings: a JSON object: schema, table, label, sync, keys (a JSON array), last, position
 
-DROP PROCEDURE IF EXISTS imq_feed_settings;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_feed_settings(
     IN p_feed longtext CHARACTER SET utf8mb4, IN p_consumer longtext CHARACTER SET utf8mb4,
     OUT p_settings longtext CHARACTER SET utf8mb4
@@ -21,5 +19,4 @@ BEGIN
     IF p_settings IS NULL THEN
         CALL imq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
     END IF;
-END//
-DELIMITER ;
+END

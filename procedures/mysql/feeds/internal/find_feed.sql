@@ -4,8 +4,6 @@
 --              columns); p_places, for imq_run_template: table and sync (quoted), index (a hint to use the index on the sync
 --              column), schema, name, label
 
-DROP PROCEDURE IF EXISTS imq_find_feed;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_feed(
     IN p_feed longtext CHARACTER SET utf8mb4, IN p_consumer longtext CHARACTER SET utf8mb4, OUT p_last_number bigint,
     OUT p_position bigint, OUT p_columns longtext CHARACTER SET utf8mb4, OUT p_keys longtext CHARACTER SET utf8mb4,
@@ -46,5 +44,4 @@ BEGIN
     SET p_places = JSON_OBJECT('schema', CONVERT(v_schema USING utf8mb4), 'name', CONVERT(v_name USING utf8mb4), 'label', v_label,
         'table', CONVERT(CONCAT('`', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(v_name, '`', '``'), '`') USING utf8mb4),
         'sync', CONVERT(CONCAT('`', REPLACE(v_sync, '`', '``'), '`') USING utf8mb4), 'index', COALESCE(v_index, ''));
-END//
-DELIMITER ;
+END

@@ -2,8 +2,6 @@
 -- Arguments:   p_feed (NULL: all), p_unpublished (for the column of that name)
 -- Returns:     the result set of feed_stats
 
-DROP PROCEDURE IF EXISTS imq_show_feeds;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_show_feeds(
     IN p_feed longtext CHARACTER SET utf8mb4, IN p_unpublished bigint
 )
@@ -15,5 +13,4 @@ BEGIN
     LEFT JOIN mq_feed_consumer AS c ON c.feed = f.name
     WHERE p_feed IS NULL OR f.name = p_feed
     ORDER BY f.name, c.consumer;
-END//
-DELIMITER ;
+END

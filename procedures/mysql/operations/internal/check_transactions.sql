@@ -3,8 +3,6 @@
 -- Returns:     p_checks, with these checks appended
 -- Transaction: reads only; sees other sessions after GRANT PROCESS ON *.* TO 'mq_owner'@'localhost'
 
-DROP PROCEDURE IF EXISTS imq_check_transactions;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_check_transactions(INOUT p_checks longtext CHARACTER SET utf8mb4)
 SQL SECURITY DEFINER READS SQL DATA
 BEGIN
@@ -52,5 +50,4 @@ BEGIN
             IF(v_value > 100000, 'purge is behind, so deleted rows stay: end old transactions, or increase innodb_purge_threads',
                 'purge keeps up with deletes')));
     END;
-END//
-DELIMITER ;
+END

@@ -7,8 +7,6 @@
 -- fills a whole part is estimated, but claims are counted: consumers hold only so many messages. Nothing is sorted. The type is compared by a range here, so ORDER BY
 -- contains it, written as type ASC: where it equals a parameter, MariaDB 10.11 would sort.
 
-DROP PROCEDURE IF EXISTS imq_count_types;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_count_types(
     IN p_source varchar(10) CHARACTER SET utf8mb4, IN p_now datetime(6), OUT p_counts longtext CHARACTER SET utf8mb4
 )
@@ -136,5 +134,4 @@ BEGIN
         -- The next part counts the last type of this part again from its start.
         SET v_after = COALESCE(v_before, v_until);
     END LOOP;
-END//
-DELIMITER ;
+END

@@ -3,8 +3,6 @@
 -- Returns:     p_count: the number of deleted messages; messages that are held or are being claimed at this moment stay
 -- Transaction: joins the caller's; never waits for a claim
 
-DROP PROCEDURE IF EXISTS imq_erase;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_erase(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_ids longtext CHARACTER SET utf8mb4,
     IN p_states varchar(2) CHARACTER SET ascii, OUT p_count bigint
@@ -56,5 +54,4 @@ BEGIN
         CALL imq_delete_results(v_gone);
         CALL imq_delete_messages(v_gone);
     END IF;
-END//
-DELIMITER ;
+END

@@ -4,8 +4,6 @@
 -- Returns:     p_count: the number of deleted messages
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that another call is deleting
 
-DROP PROCEDURE IF EXISTS imq_erase_archived;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_erase_archived(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_before datetime(6), IN p_size int, OUT p_count bigint
 )
@@ -35,5 +33,4 @@ BEGIN
         STRAIGHT_JOIN mq_archive AS a FORCE INDEX (PRIMARY) ON a.id = j.id AND a.month = j.month;
         SET p_count = ROW_COUNT();
     END IF;
-END//
-DELIMITER ;
+END

@@ -4,8 +4,6 @@
 -- Returns:     p_gone: '[id],...' of the deleted messages; NULL: none
 -- Transaction: joins the caller's; never waits for a claim
 
-DROP PROCEDURE IF EXISTS imq_erase_new;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_erase_new(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_grouped tinyint, IN p_places longtext CHARACTER SET utf8mb4,
     OUT p_gone longtext CHARACTER SET utf8mb4
@@ -70,5 +68,4 @@ BEGIN
         CALL imq_delete_ready(p_type, v_found);
     END IF;
     SET p_gone = NULLIF(p_gone, '');
-END//
-DELIMITER ;
+END

@@ -7,8 +7,6 @@
 -- The share of ids found gives the number. Dead letters have few of the ids, so they are sampled by their own numbers.
 -- The server's statistics are not used: queues change faster.
 
-DROP PROCEDURE IF EXISTS imq_estimate;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_estimate(
     IN p_table varchar(10) CHARACTER SET utf8mb4, IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_now datetime(6),
     OUT p_estimate bigint
@@ -87,5 +85,4 @@ BEGIN
         SELECT COALESCE(SUM(JSON_LENGTH(items)), 0) INTO v_claimed FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type;
     END IF;
     SET p_estimate = GREATEST(COALESCE(ROUND(v_found * (v_high - v_low + 1) / c_sample), 0) - v_claimed, 10001);
-END//
-DELIMITER ;
+END

@@ -2,8 +2,6 @@
 -- Returns:     p_ids: a JSON array of the lowest p_size ids found: all due messages of a queue with groups, and other
 --              messages among the first 10,000 of each state; NULL: none
 
-DROP PROCEDURE IF EXISTS imq_ids_of_group;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_ids_of_group(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_group_key varchar(200) CHARACTER SET utf8mb4, IN p_size int,
     OUT p_ids longtext CHARACTER SET utf8mb4
@@ -45,5 +43,4 @@ BEGIN
         ) AS y
         ORDER BY y.id LIMIT p_size
     ) AS f;
-END//
-DELIMITER ;
+END

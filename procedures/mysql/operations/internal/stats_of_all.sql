@@ -1,8 +1,6 @@
 -- stats_of_all: the rows of queue_stats for all types.
 -- Returns:     the columns of queue_stats
 
-DROP PROCEDURE IF EXISTS imq_stats_of_all;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_stats_of_all(IN p_now datetime(6))
 SQL SECURITY DEFINER READS SQL DATA
 BEGIN
@@ -42,5 +40,4 @@ BEGIN
         ) AS g
     ) AS s
     ORDER BY s.type;
-END//
-DELIMITER ;
+END

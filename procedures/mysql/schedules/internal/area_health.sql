@@ -1,7 +1,5 @@
 -- area_health: add the check of queue_health for schedules.
 
-DROP PROCEDURE IF EXISTS imq_area_health;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_area_health(INOUT p_checks longtext CHARACTER SET utf8mb4)
 SQL SECURITY DEFINER READS SQL DATA
 BEGIN
@@ -10,5 +8,4 @@ BEGIN
             '; load its time zones, then call set_schedule again'), 'none')))
     INTO p_checks
     FROM (SELECT name FROM mq_schedule WHERE next_at IS NULL ORDER BY name LIMIT 10) AS s;
-END//
-DELIMITER ;
+END

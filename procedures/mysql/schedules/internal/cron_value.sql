@@ -3,8 +3,6 @@
 --              name; NULL: the field has no names)
 -- Returns:     p_number; NULL when there is no such name
 
-DROP PROCEDURE IF EXISTS imq_cron_value;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_cron_value(
     IN p_value varchar(200) CHARACTER SET utf8mb4, IN p_low int, IN p_names varchar(60) CHARACTER SET ascii,
     OUT p_number int
@@ -17,5 +15,4 @@ BEGIN
     ELSE
         SET p_number = IF(v_place >= 0 AND v_place % 3 = 0, p_low + v_place DIV 3, NULL);
     END IF;
-END//
-DELIMITER ;
+END

@@ -2,8 +2,6 @@
 -- Arguments:   p_zone, p_from and p_until (minutes since 1970-01-01 00:00 UTC, at most three days apart)
 -- Returns:     p_change: the first minute with the UTC offset of p_until; NULL: the offset does not change
 
-DROP PROCEDURE IF EXISTS imq_find_change;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_change(
     IN p_zone varchar(200) CHARACTER SET utf8mb4, IN p_from bigint, IN p_until bigint, OUT p_change bigint
 )
@@ -24,5 +22,4 @@ BEGIN
             SET v_before = v_middle;
         END IF;
     END WHILE;
-END//
-DELIMITER ;
+END

@@ -2,8 +2,6 @@
 -- Arguments:   p_days, p_months, p_weekdays and p_both_days (of read_cron), p_day (days since 1970-01-01)
 -- Returns:     p_found: days since 1970-01-01; NULL when no date in the next 50 years matches
 
-DROP PROCEDURE IF EXISTS imq_next_day;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_next_day(
     IN p_days varchar(60) CHARACTER SET ascii, IN p_months varchar(60) CHARACTER SET ascii,
     IN p_weekdays varchar(60) CHARACTER SET ascii, IN p_both_days tinyint, IN p_day int, OUT p_found int
@@ -25,5 +23,4 @@ BEGIN
             SET v_date = v_date + INTERVAL 1 DAY;
         END IF;
     END WHILE;
-END//
-DELIMITER ;
+END

@@ -7,8 +7,6 @@
 -- the repeated hour occur once. With * as the hour, no time is moved or skipped: a message every ten minutes is still
 -- sent every ten minutes, as in Vixie cron.
 
-DROP PROCEDURE IF EXISTS imq_next_in_day;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_next_in_day(
     IN p_minutes varchar(60) CHARACTER SET ascii, IN p_hours varchar(60) CHARACTER SET ascii, IN p_real_time tinyint,
     IN p_zone varchar(200) CHARACTER SET utf8mb4, IN p_day int, IN p_minute bigint, OUT p_found bigint
@@ -45,5 +43,4 @@ whole: BEGIN
     CALL imq_next_minute(p_minutes, p_hours, GREATEST(GREATEST(p_minute, v_change) + v_after - v_midnight,
         IF(p_real_time, 0, v_change + v_before - v_midnight), 0), 1439, p_found);
     SET p_found = v_midnight + p_found - v_after;
-END//
-DELIMITER ;
+END

@@ -2,8 +2,6 @@
 -- Arguments:   p_minutes and p_hours (of read_cron), p_from and p_until (minutes since midnight, inclusive)
 -- Returns:     p_found: minutes since midnight; NULL: none
 
-DROP PROCEDURE IF EXISTS imq_next_minute;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_next_minute(
     IN p_minutes varchar(60) CHARACTER SET ascii, IN p_hours varchar(60) CHARACTER SET ascii, IN p_from bigint,
     IN p_until bigint, OUT p_found bigint
@@ -21,5 +19,4 @@ BEGIN
         END IF;
         SET v_hour = v_hour + 1, v_begin = 0;
     END WHILE;
-END//
-DELIMITER ;
+END

@@ -2,8 +2,6 @@
 -- Arguments:   p_cron, p_after (UTC), p_zone (one that the server knows)
 -- Returns:     p_next_at; NULL when no date in the next 50 years matches
 
-DROP PROCEDURE IF EXISTS imq_next_time;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_next_time(
     IN p_cron longtext CHARACTER SET utf8mb4, IN p_after datetime(6), IN p_zone varchar(200) CHARACTER SET utf8mb4,
     OUT p_next_at datetime(6)
@@ -36,5 +34,4 @@ BEGIN
         END LOOP;
         SET p_next_at = c_epoch + INTERVAL v_found MINUTE;
     END IF;
-END//
-DELIMITER ;
+END

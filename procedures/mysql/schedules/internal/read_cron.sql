@@ -4,8 +4,6 @@
 --              read_cron_field), p_both_days (a date must match both days and weekdays, not only one of them),
 --              p_real_time (the hour is *: see next_in_day)
 
-DROP PROCEDURE IF EXISTS imq_read_cron;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_read_cron(
     IN p_cron longtext CHARACTER SET utf8mb4, OUT p_every bigint, OUT p_minutes varchar(60) CHARACTER SET ascii,
     OUT p_hours varchar(60) CHARACTER SET ascii, OUT p_days varchar(60) CHARACTER SET ascii,
@@ -50,5 +48,4 @@ whole: BEGIN
         SET p_weekdays = INSERT(p_weekdays, 1, 1, '1');
     END IF;
     SET p_both_days = LEFT(v_days, 1) = '*' OR LEFT(v_weekdays, 1) = '*', p_real_time = LEFT(v_cron, 1) = '*';
-END//
-DELIMITER ;
+END

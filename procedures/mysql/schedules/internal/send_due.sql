@@ -6,8 +6,6 @@
 -- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
 -- passed.
 
-DROP PROCEDURE IF EXISTS imq_send_due;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_send_due(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int
 )
@@ -47,5 +45,4 @@ BEGIN
         END;
         UPDATE mq_schedule SET next_at = v_next_at, moved_at = v_now WHERE name = v_name;
     END WHILE;
-END//
-DELIMITER ;
+END

@@ -5,8 +5,6 @@
 -- The server's time zone tables, and on MariaDB its dates, end with the year 2037. A later year is replaced by a year
 -- since 2010 with the same days of the week.
 
-DROP PROCEDURE IF EXISTS imq_zone_minutes;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_zone_minutes(
     IN p_zone varchar(200) CHARACTER SET utf8mb4, IN p_minute bigint, OUT p_ahead int
 )
@@ -33,5 +31,4 @@ BEGIN
                 '; load time zones with mysql_tzinfo_to_sql'));
         END IF;
     END IF;
-END//
-DELIMITER ;
+END

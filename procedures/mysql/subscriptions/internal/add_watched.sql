@@ -1,8 +1,6 @@
 -- add_watched: store a watched table, for a caller with the right to create triggers on it.
 -- Arguments:   p_schema, p_table (names as in the catalog), p_label
 
-DROP PROCEDURE IF EXISTS imq_add_watched;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_watched(
     IN p_schema varchar(64) CHARACTER SET utf8mb4, IN p_table varchar(64) CHARACTER SET utf8mb4,
     IN p_label varchar(200) CHARACTER SET utf8mb4
@@ -35,5 +33,4 @@ BEGIN
             LEFT(p_table, 25), '` TO ', c_owner));
     END IF;
     INSERT INTO mq_watched (label) VALUES (p_label) ON DUPLICATE KEY UPDATE mq_watched.label = mq_watched.label;
-END//
-DELIMITER ;
+END

@@ -3,8 +3,6 @@
 --              none)
 -- Returns:     p_label; p_quoted (for SQL; NULL when the table was dropped)
 
-DROP PROCEDURE IF EXISTS imq_find_watched;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_watched(
     IN p_table longtext CHARACTER SET utf8mb4, IN p_rights varchar(40) CHARACTER SET utf8mb4,
     OUT p_label longtext CHARACTER SET utf8mb4, OUT p_quoted longtext CHARACTER SET utf8mb4
@@ -55,5 +53,4 @@ BEGIN
                 LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
         END IF;
     END IF;
-END//
-DELIMITER ;
+END

@@ -1,8 +1,6 @@
 -- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
 -- Arguments:   p_action, p_optional (1: NULL is allowed)
 
-DROP PROCEDURE IF EXISTS imq_require_actions;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_actions(
     IN p_action longtext CHARACTER SET utf8mb4, IN p_optional tinyint
 )
@@ -13,5 +11,4 @@ BEGIN
         'DIU', 'DUI'), p_optional) THEN
         CALL imq_raise_error('invalid_argument', 'action: must be I, U or D (insert, update, delete), or several of them');
     END IF;
-END//
-DELIMITER ;
+END

@@ -5,8 +5,6 @@
 -- Callers can also call it directly: it refuses tables that the caller may not change. Nothing in p_table is executed: each
 -- call reads the names from the catalog and quotes them, and writes values in hexadecimal.
 
-DROP PROCEDURE IF EXISTS imq_add_polled;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_polled(
     IN p_table longtext CHARACTER SET utf8mb4, OUT p_created int
 )
@@ -61,5 +59,4 @@ BEGIN
             CALL imq_raise_error('already_exists', CONCAT('name: ', LEFT(v_name, 60), ' has other settings: release_table first'));
         END IF;
     END IF;
-END//
-DELIMITER ;
+END

@@ -3,8 +3,6 @@
 -- Returns:     p_count
 -- Transaction: joins the caller's, which has locked the polling table's row
 
-DROP PROCEDURE IF EXISTS imq_count_active;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_count_active(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4, OUT p_count bigint
 )
@@ -15,5 +13,4 @@ BEGIN
     SELECT name INTO v_name FROM mq_polled_batch WHERE batch_key = p_batch_key;
     SELECT COUNT(*) INTO p_count FROM mq_polled_row WHERE name = v_name AND state IN ('A', 'N') AND active = 1;
     UPDATE mq_polled SET counted_at = v_now WHERE name = v_name;
-END//
-DELIMITER ;
+END

@@ -2,8 +2,6 @@
 -- Arguments:   p_name, p_state (A claimed, N waiting or E dead)
 -- Returns:     p_count
 
-DROP PROCEDURE IF EXISTS imq_count_polled;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_count_polled(
     IN p_name varchar(200) CHARACTER SET utf8mb4, IN p_state char(1) CHARACTER SET ascii, OUT p_count bigint
 )
@@ -13,5 +11,4 @@ BEGIN
     FROM (
         SELECT 1 FROM mq_polled_row AS r FORCE INDEX (polled_row_due) WHERE r.name = p_name AND r.state = p_state LIMIT 10000
     ) AS r;
-END//
-DELIMITER ;
+END

@@ -1,7 +1,5 @@
 -- drop_polled: delete a polling table's settings and all its entries.
 
-DROP PROCEDURE IF EXISTS imq_drop_polled;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_drop_polled(IN p_name longtext CHARACTER SET utf8mb4)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -10,5 +8,4 @@ BEGIN
     DELETE FROM mq_polled_row WHERE name = p_name;
     DELETE FROM mq_polled_mark WHERE name = p_name;
     DELETE FROM mq_polled WHERE name = p_name;
-END//
-DELIMITER ;
+END

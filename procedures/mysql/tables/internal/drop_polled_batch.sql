@@ -3,8 +3,6 @@
 --              ident, active, attempts]
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 
-DROP PROCEDURE IF EXISTS imq_drop_polled_batch;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_drop_polled_batch(
     IN p_batch_key longtext CHARACTER SET utf8mb4, OUT p_table longtext CHARACTER SET utf8mb4,
     OUT p_items longtext CHARACTER SET utf8mb4
@@ -21,5 +19,4 @@ BEGIN
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(id, ident, active, attempts) ORDER BY id), ']') INTO p_items
         FROM mq_polled_row WHERE batch_key = p_batch_key;
     END IF;
-END//
-DELIMITER ;
+END

@@ -3,8 +3,6 @@
 --              error]; retry: see settle_rows; NULL: no failures), p_rest (1: the other rows of the batch are done)
 -- Returns:     p_failed, p_dead, p_gone: counts of rows
 
-DROP PROCEDURE IF EXISTS imq_fail_rows;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_fail_rows(
     IN p_shape longtext CHARACTER SET utf8mb4, IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
     IN p_items longtext CHARACTER SET utf8mb4, IN p_rest tinyint, OUT p_failed bigint, OUT p_dead bigint,
@@ -59,5 +57,4 @@ BEGIN
         WHERE m.n = 0;
     END IF;
     CALL imq_settle_rows(p_batch_key, v_items, v_gone, p_rest, p_failed, p_dead, p_gone);
-END//
-DELIMITER ;
+END

@@ -5,8 +5,6 @@
 -- Returns:     p_rows: '[id,row],...' of the claimed rows; p_dying: a JSON array of [id, ident, active, attempts, -1, error]
 --              of rows without attempts left; NULL when there are none
 
-DROP PROCEDURE IF EXISTS imq_hold_due;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_hold_due(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_active tinyint, IN p_due longtext CHARACTER SET utf8mb4,
     IN p_found longtext CHARACTER SET utf8mb4, IN p_there longtext CHARACTER SET utf8mb4,
@@ -57,5 +55,4 @@ BEGIN
     DELETE e FROM JSON_TABLE(COALESCE(v_gone, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j
     STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
     WHERE e.name = v_name AND e.state = 'N';
-END//
-DELIMITER ;
+END

@@ -5,8 +5,6 @@
 --
 -- Other users may have written p_items, and the result is executed with the caller's rights: it contains only literals.
 
-DROP PROCEDURE IF EXISTS imq_key_literals;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_key_literals(
     IN p_columns longtext CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4,
     OUT p_literals longtext CHARACTER SET utf8mb4
@@ -34,5 +32,4 @@ BEGIN
         ) AS v
         GROUP BY v.n
     ) AS t;
-END//
-DELIMITER ;
+END

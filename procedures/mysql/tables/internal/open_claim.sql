@@ -6,8 +6,6 @@
 -- Callers can also call it directly: it returns a batch key only to callers who may change the table, and all later steps
 -- need that key. Therefore batch keys are random and cannot be guessed.
 
-DROP PROCEDURE IF EXISTS imq_open_claim;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_claim(
     IN p_name longtext CHARACTER SET utf8mb4, IN p_size int, IN p_reader varchar(200) CHARACTER SET utf8mb4,
     IN p_lease_seconds int, OUT p_batch_key varchar(36) CHARACTER SET utf8mb4,
@@ -59,5 +57,4 @@ BEGIN
     FROM mq_polled AS p WHERE p.name = p_name;
     INSERT INTO mq_polled_batch (batch_key, lease_until, lease_seconds, name, reader)
     VALUES (p_batch_key, v_now + INTERVAL p_lease_seconds SECOND, p_lease_seconds, p_name, p_reader);
-END//
-DELIMITER ;
+END

@@ -3,8 +3,6 @@
 --              of [id, ident], NULL when there are none
 -- Transaction: joins the caller's; locks the polling table's row until it ends
 
-DROP PROCEDURE IF EXISTS imq_open_release;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_release(
     IN p_name longtext CHARACTER SET utf8mb4, OUT p_table longtext CHARACTER SET utf8mb4,
     OUT p_items longtext CHARACTER SET utf8mb4
@@ -21,5 +19,4 @@ BEGIN
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(id, ident) ORDER BY id), ']') INTO p_items
         FROM mq_polled_row WHERE name = p_name AND active = 1 AND state <> 'E';
     END IF;
-END//
-DELIMITER ;
+END

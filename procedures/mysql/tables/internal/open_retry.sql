@@ -3,8 +3,6 @@
 -- Returns:     p_table (as imq_polled_settings returns it); p_items: a JSON array of [id, ident], NULL when there are none
 -- Transaction: joins the caller's; locks the polling table's row until it ends
 
-DROP PROCEDURE IF EXISTS imq_open_retry;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_retry(
     IN p_name longtext CHARACTER SET utf8mb4, IN p_id bigint, OUT p_table longtext CHARACTER SET utf8mb4,
     OUT p_items longtext CHARACTER SET utf8mb4
@@ -20,5 +18,4 @@ BEGIN
         WHERE name = p_name AND state = 'E' AND (p_id IS NULL OR id = p_id)
         ORDER BY run_at, id LIMIT 10000
     ) AS d;
-END//
-DELIMITER ;
+END

@@ -5,8 +5,6 @@
 -- Returns:     p_rows: '[id,row],...' of the claimed rows, NULL when there are none; p_count
 -- Transaction: joins the caller's; skips rows that others have locked, where it locks rows at all
 
-DROP PROCEDURE IF EXISTS imq_pick_rows;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick_rows(
     IN p_shape longtext CHARACTER SET utf8mb4, IN p_table longtext CHARACTER SET utf8mb4,
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_size int, IN p_active tinyint, IN p_taken bigint,
@@ -130,5 +128,4 @@ BEGIN
         SET time_zone = v_zone, v_zone = NULL;
     END IF;
     SET @mq_found = NULL, @mq_n = NULL;
-END//
-DELIMITER ;
+END

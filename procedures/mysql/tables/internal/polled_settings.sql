@@ -1,8 +1,6 @@
 -- polled_settings: return a polling table's settings.
 -- Returns:     p_table: a JSON object of the columns of mq_polled; NULL when there is no such polling table
 
-DROP PROCEDURE IF EXISTS imq_polled_settings;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_polled_settings(
     IN p_name varchar(200) CHARACTER SET utf8mb4, OUT p_table longtext CHARACTER SET utf8mb4
 )
@@ -22,5 +20,4 @@ BEGIN
             CONVERT(claim_index USING utf8mb4))
     INTO p_table
     FROM mq_polled WHERE name = p_name;
-END//
-DELIMITER ;
+END

@@ -9,8 +9,6 @@
 --
 -- By class (see imq_read_columns), timestamps are written in seconds since 1970, and bytes and texts in hexadecimal.
 
-DROP PROCEDURE IF EXISTS imq_polled_shape;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_polled_shape(
     IN p_table longtext CHARACTER SET utf8mb4, OUT p_shape longtext CHARACTER SET utf8mb4
 )
@@ -110,5 +108,4 @@ BEGIN
         'sort', COALESCE(CONCAT('ORDER BY ', v_sort), ''), 'sort_as', v_sort_as, 'sort_by', v_sort_by,
         'by_key', COALESCE(CONCAT('FORCE INDEX (`', REPLACE(v_key_index, '`', '``'), '`)'), ''),
         'by_claim', COALESCE(CONCAT('FORCE INDEX (`', REPLACE(v_claim_index, '`', '``'), '`)'), ''));
-END//
-DELIMITER ;
+END

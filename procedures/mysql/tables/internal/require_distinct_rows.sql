@@ -3,8 +3,6 @@
 --              names; NULL: all columns except p_status), p_status, p_equal_rows (1: accept equal rows)
 -- Returns:     p_index: the primary key, or a unique index of NOT NULL columns within p_keys
 
-DROP PROCEDURE IF EXISTS imq_require_distinct_rows;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_distinct_rows(
     IN p_schema varchar(200) CHARACTER SET utf8mb4, IN p_table varchar(200) CHARACTER SET utf8mb4,
     IN p_label varchar(200) CHARACTER SET utf8mb4, IN p_keys longtext CHARACTER SET utf8mb4,
@@ -39,5 +37,4 @@ BEGIN
                 ' cannot be compared'));
         END IF;
     END IF;
-END//
-DELIMITER ;
+END

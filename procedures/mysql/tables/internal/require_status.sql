@@ -5,8 +5,6 @@
 -- A CHECK is not evaluated here: its text is the table owner's, and would be executed. The table refuses such rows when they
 -- are written.
 
-DROP PROCEDURE IF EXISTS imq_require_status;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_status(
     IN p_schema varchar(200) CHARACTER SET utf8mb4, IN p_table varchar(200) CHARACTER SET utf8mb4,
     IN p_column varchar(200) CHARACTER SET utf8mb4, IN p_ready longtext CHARACTER SET utf8mb4,
@@ -69,5 +67,4 @@ BEGIN
         SET v_i = v_i + 1;
     END WHILE;
     SET @mq_found = NULL;
-END//
-DELIMITER ;
+END

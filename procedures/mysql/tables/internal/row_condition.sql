@@ -2,8 +2,6 @@
 -- Arguments:   p_shape (from imq_polled_shape), p_ident
 -- Returns:     p_condition: a template for imq_run_template, over the table's own name without an alias
 
-DROP PROCEDURE IF EXISTS imq_row_condition;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_row_condition(
     IN p_shape longtext CHARACTER SET utf8mb4, IN p_ident longtext CHARACTER SET utf8mb4,
     OUT p_condition longtext CHARACTER SET utf8mb4
@@ -24,5 +22,4 @@ BEGIN
     END WHILE;
     -- The hash: to the collation different values may be equal.
     SET p_condition = CONCAT(p_condition, 'SHA2({bare}, 256) = ''', SHA2(p_ident, 256), '''');
-END//
-DELIMITER ;
+END

@@ -5,8 +5,6 @@
 --              whose rows are gone), p_rest (1: the other rows of the batch are done)
 -- Returns:     p_failed, p_dead, p_gone_count
 
-DROP PROCEDURE IF EXISTS imq_settle_rows;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_settle_rows(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4,
     IN p_gone longtext CHARACTER SET utf8mb4, IN p_rest tinyint, OUT p_failed bigint, OUT p_dead bigint,
@@ -54,5 +52,4 @@ BEGIN
         DELETE e FROM JSON_TABLE(COALESCE(v_rest, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j
         STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id;
     END IF;
-END//
-DELIMITER ;
+END

@@ -4,8 +4,6 @@
 --              caller must call again with p_highest
 -- Transaction: joins the caller's, which has locked the polling table's row
 
-DROP PROCEDURE IF EXISTS imq_settled_place;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_settled_place(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_highest longtext CHARACTER SET utf8mb4,
     OUT p_settled longtext CHARACTER SET utf8mb4, OUT p_wanted tinyint
@@ -34,5 +32,4 @@ BEGIN
         SELECT MAX(place) INTO p_settled FROM mq_polled_mark WHERE name = v_name AND seen_at = v_seen;
         DELETE FROM mq_polled_mark WHERE name = v_name AND seen_at < v_seen;
     END IF;
-END//
-DELIMITER ;
+END

@@ -3,8 +3,6 @@
 -- Returns:     p_rows: '[id,row],...' of the claimed rows; NULL when there are none
 -- Transaction: joins the caller's; skips rows that others have locked
 
-DROP PROCEDURE IF EXISTS imq_take_due;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_take_due(
     IN p_shape longtext CHARACTER SET utf8mb4, IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
     IN p_due longtext CHARACTER SET utf8mb4, OUT p_rows longtext CHARACTER SET utf8mb4
@@ -82,5 +80,4 @@ BEGIN
         SET v_flag = v_flag + 1;
     END WHILE;
     SET @mq_found = NULL, @mq_n = NULL;
-END//
-DELIMITER ;
+END

@@ -6,8 +6,6 @@
 --              as fail_rows takes them; NULL when there are none. The rows of all others are gone
 -- Transaction: joins the caller's; waits for transactions that have locked these rows
 
-DROP PROCEDURE IF EXISTS imq_write_rows;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_write_rows(
     IN p_shape longtext CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4,
     IN p_from longtext CHARACTER SET utf8mb4, IN p_to longtext CHARACTER SET utf8mb4,
@@ -128,5 +126,4 @@ BEGIN
         SET p_written = CONCAT('[', p_written, ']'), p_refused = CONCAT('[', p_refused, ']');
     END IF;
     SET @mq_found = NULL;
-END//
-DELIMITER ;
+END

@@ -6,8 +6,6 @@
 -- Each word begins with a dot, which occurs nowhere else, and all words have the same length: so % cannot match a part of
 -- a word. LIKE backtracks only to the last %, so its time is bounded; that of a regular expression is not.
 
-DROP PROCEDURE IF EXISTS imq_topic_path;
-DELIMITER //
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_topic_path(
     IN p_topic varchar(200) CHARACTER SET utf8mb4, OUT p_path text CHARACTER SET ascii
 )
@@ -24,5 +22,4 @@ BEGIN
             ELSE CONCAT('.', LEFT(SHA2(v_word, 256), 32))
         END);
     END WHILE;
-END//
-DELIMITER ;
+END
