@@ -14,7 +14,8 @@ BEGIN
     DECLARE v_now datetime(6);
     SELECT paused, grouped, fair, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds, group_limits,
         group_rate, group_rate_seconds
-    INTO v_paused, v_grouped, v_fair, v_seconds, v_max_active, v_rate, v_rate_seconds, v_limits, v_group_rate, v_group_seconds
+    INTO v_paused, v_grouped, v_fair, v_seconds, v_max_active, v_rate, v_rate_seconds, v_limits, v_group_rate,
+        v_group_seconds
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_max_active + v_rate > 0 AND NOT v_paused THEN
         CALL imq_allowance(p_type, p_size, v_max_active, v_rate, v_rate_seconds, v_size);
@@ -40,7 +41,9 @@ BEGIN
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
                 GROUP BY COALESCE(m.group_key, '')
             ) AS k;
-            UPDATE JSON_TABLE(v_groups, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[0]', n int PATH '$[1]')) AS j
+            UPDATE JSON_TABLE(v_groups, '$[*]' COLUMNS (
+                group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[0]', n int PATH '$[1]'
+            )) AS j
             STRAIGHT_JOIN mq_bucket AS b FORCE INDEX (PRIMARY) ON b.type = p_type AND b.group_key = j.group_key
             LEFT JOIN mq_queue_group AS o FORCE INDEX (PRIMARY) ON v_limits AND o.type = p_type AND o.group_key = j.group_key
             SET b.full_at = GREATEST(b.full_at, v_now + INTERVAL (j.n * COALESCE(o.rate_seconds, v_group_seconds) * 1000000
