@@ -1,5 +1,4 @@
 -- raise_error: raise a numbered error of the contract.
--- Arguments:   p_name (the error's name), p_detail (the argument and its limit)
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_raise_error(
     IN p_name varchar(200) CHARACTER SET utf8mb4, IN p_detail longtext CHARACTER SET utf8mb4

@@ -1,5 +1,4 @@
 -- read_columns: the columns of a user's table, as far as the caller can see them.
--- Arguments:   p_schema, p_table (names as in the catalog)
 -- Returns:     p_columns: a JSON array of {"n", "name", "kind" (the type without length), "scale", "computed" (0 or 1), "class"},
 --              in the table's order
 --

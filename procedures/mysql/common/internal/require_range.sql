@@ -1,5 +1,4 @@
 -- require_range: refuse a number outside its limits; NULL passes and means the default.
--- Arguments:   p_argument (its name in the contract), p_value, p_low, p_high
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_range(
     IN p_argument varchar(200) CHARACTER SET utf8mb4, IN p_value bigint, IN p_low bigint, IN p_high bigint

@@ -1,5 +1,4 @@
 -- undo_call: undo the work of a procedure since begin_call; the caller's own work stays.
--- Arguments:   p_own (as returned by begin_call; NULL: it was not called)
 -- Transaction: ends the procedure's own transaction; ends the caller's only when no savepoint is possible
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_undo_call(IN p_own tinyint)

@@ -1,5 +1,4 @@
 -- feed_settings: return a feed's settings and a consumer's position.
--- Arguments:   p_feed, p_consumer (NULL: none)
 -- Returns:     p_settings: a JSON object: schema, table, label, sync, keys (a JSON array), last, position
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_feed_settings(

@@ -1,5 +1,4 @@
 -- find_feed: return a feed, with its table and columns ready for SQL.
--- Arguments:   p_feed, p_consumer (NULL: none)
 -- Returns:     p_last_number, p_position; p_columns (as imq_read_columns returns them), p_keys (as imq_find_columns returns
 --              columns); p_places, for imq_run_template: table and sync (quoted), index (a hint to use the index on the sync
 --              column), schema, name, label

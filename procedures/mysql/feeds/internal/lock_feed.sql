@@ -1,5 +1,4 @@
 -- lock_feed: lock a feed's counter, for a caller with the right to publish the feed.
--- Returns:     p_last_number
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_lock_feed(
     IN p_feed longtext CHARACTER SET utf8mb4, OUT p_last_number bigint

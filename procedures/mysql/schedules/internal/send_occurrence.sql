@@ -1,6 +1,5 @@
 -- send_occurrence: send a schedule's message and record it as the last one.
 -- Arguments:   p_name (of the schedule, whose row is locked), p_run_at (when it was due)
--- Returns:     p_id
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_send_occurrence(
     IN p_name varchar(200) CHARACTER SET utf8mb4, IN p_run_at datetime(6), OUT p_id bigint

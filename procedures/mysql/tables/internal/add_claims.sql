@@ -3,7 +3,6 @@
 --              key, place, row, copies], in claim order; copies NULL: counted here), p_held (from imq_held_copies, when
 --              entries were counted before the rows were read; NULL: counted here), p_size
 -- Returns:     p_added: '[id,row],...' of the claimed rows, NULL when there are none; p_count
--- Transaction: joins the caller's, which has locked the polling table's row
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_claims(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_active tinyint, IN p_rows longtext CHARACTER SET utf8mb4,

@@ -1,7 +1,4 @@
 -- count_active: count the entries whose rows are at active_value, and store the time of this count.
--- Arguments:   p_batch_key (from imq_open_claim)
--- Returns:     p_count
--- Transaction: joins the caller's, which has locked the polling table's row
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_count_active(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4, OUT p_count bigint

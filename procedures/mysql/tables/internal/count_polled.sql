@@ -1,6 +1,5 @@
 -- count_polled: count the rows of a polling table that are in one state, up to 10,000.
 -- Arguments:   p_name, p_state (A claimed, N waiting or E dead)
--- Returns:     p_count
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_count_polled(
     IN p_name varchar(200) CHARACTER SET utf8mb4, IN p_state char(1) CHARACTER SET ascii, OUT p_count bigint

@@ -1,5 +1,4 @@
 -- held_copies: count the entries for each group of equal rows.
--- Arguments:   p_batch_key (from imq_open_claim)
 -- Returns:     p_held: a JSON array of [hash of the identity in hexadecimal, count]
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_held_copies(

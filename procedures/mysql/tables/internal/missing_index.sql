@@ -1,5 +1,4 @@
 -- missing_index: raise the error that contains the CREATE INDEX which a polling table needs again.
--- Arguments:   p_table (as imq_polled_settings returns it)
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_missing_index(IN p_table longtext CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA

@@ -1,7 +1,6 @@
 -- open_claim: begin a claim: create a batch, rescue expired leases, and list the entries that are due.
 -- Returns:     p_batch_key; p_table (as imq_polled_settings returns it, with the low-water mark); p_due: a JSON array of [id,
 --              ident, active] of due entries, NULL when there are none
--- Transaction: joins the caller's; locks the polling table's row until it ends
 --
 -- Callers can also call it directly: it returns a batch key only to callers who may change the table, and all later steps
 -- need that key. Therefore batch keys are random and cannot be guessed.

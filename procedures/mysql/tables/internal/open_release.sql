@@ -1,7 +1,6 @@
 -- open_release: list the rows of a polling table that are at active_value, before it is released.
 -- Returns:     p_table (as imq_polled_settings returns it), NULL when there is no such polling table; p_items: a JSON array
 --              of [id, ident], NULL when there are none
--- Transaction: joins the caller's; locks the polling table's row until it ends
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_release(
     IN p_name longtext CHARACTER SET utf8mb4, OUT p_table longtext CHARACTER SET utf8mb4,

@@ -1,7 +1,6 @@
 -- open_retry: list the dead rows of a polling table that will be retried.
 -- Arguments:   p_name, p_id (of one entry; NULL: all, up to 10,000)
 -- Returns:     p_table (as imq_polled_settings returns it); p_items: a JSON array of [id, ident], NULL when there are none
--- Transaction: joins the caller's; locks the polling table's row until it ends
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_retry(
     IN p_name longtext CHARACTER SET utf8mb4, IN p_id bigint, OUT p_table longtext CHARACTER SET utf8mb4,

@@ -1,5 +1,4 @@
 -- polled_shape: return the SQL fragments that read and write a polling table, from the catalog that the caller sees.
--- Arguments:   p_table (as imq_polled_settings returns it)
 -- Returns:     p_shape: a JSON object of texts: shape (a to f); columns (a JSON array of [name, class] of the columns that
 --              identify a row), place_class, max; ready, active, done, error (literals, '' for NULL); and placeholders for
 --              imq_run_template: table, keys (the key columns for an IN, '' for none), ident and bare (the identity as text,

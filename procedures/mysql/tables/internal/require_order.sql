@@ -1,5 +1,4 @@
 -- require_order: refuse an order column that claims cannot continue from.
--- Arguments:   p_schema, p_table, p_column (names as in the catalog)
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_order(
     IN p_schema varchar(200) CHARACTER SET utf8mb4, IN p_table varchar(200) CHARACTER SET utf8mb4,

@@ -2,7 +2,6 @@
 -- Arguments:   p_batch_key (from imq_open_claim), p_highest (the highest order value now; NULL: it was not read)
 -- Returns:     p_settled: the highest order value of late_seconds ago, NULL when there is none yet; p_wanted: 1 when the
 --              caller must call again with p_highest
--- Transaction: joins the caller's, which has locked the polling table's row
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_settled_place(
     IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_highest longtext CHARACTER SET utf8mb4,
