@@ -10,7 +10,7 @@ from . import contract
 from .databases import Database, DatabaseError, Forbidden, Installed, QueueError, SqlFile, open_database
 from .databases.base import AREA, GRANTS, INDEX, MIGRATION, PROCEDURE, RELEASE
 from .databases.migrations import InstallError as InstallError
-from .databases.migrations import area_of, earlier_name, migrate, released
+from .databases.migrations import area_of, migrate, released
 
 _SQL = (PROCEDURE, GRANTS)  # kinds of files that apply runs; yoyo runs migrations
 _SHOWN = 3  # names of objects with the same problem
@@ -114,7 +114,6 @@ def status(database: Database, areas: Iterable[str] | None = None) -> list[FileS
     installed = database.installed() or {}
     found = [FileStatus(file.kind, file.name, _state(file, installed)) for file in known(database, areas)]
     names = {path.stem for path in released(database.name)}
-    names |= {earlier_name(name) for name in names}
     unknown = [entry for entry in installed.values() if entry.kind == MIGRATION and entry.name not in names]
     if later := [entry for entry in installed.values() if entry.kind == RELEASE and _is_later(entry.name)]:
         public = contract.load().public(database.name)
@@ -142,13 +141,11 @@ def later_release(found: Iterable[FileStatus]) -> str | None:
 
 
 def _state(file: SqlFile, installed: Mapping[str, Installed]) -> str:
-    entry = installed.get(file.name) or installed.get(earlier_name(file.name))
+    entry = installed.get(file.name)
     if entry is None:
         return "missing"
     if entry.sha256 != file.sha256:
         return "edited" if file.kind == MIGRATION else "pending"
-    if entry.name != file.name:
-        return "pending"
     return "drifted" if entry.changed else "ok"
 
 

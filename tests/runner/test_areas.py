@@ -10,7 +10,8 @@ from queues import call
 from rowqueue import contract, install
 from rowqueue.databases import Database, SchemaMissing, open_database
 from servers import Server
-from test_upgrade import content, fill, run_script
+from states import content, fill
+from test_upgrade import run_script
 
 CORE = ("common", "queue", "operations")
 KNOWN = contract.load()

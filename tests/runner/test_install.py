@@ -343,22 +343,6 @@ def test_another_projects_migrations_may_have_the_names_of_ours_without_the_pref
     theirs("rollback")
 
 
-def test_a_database_that_was_installed_before_the_migrations_had_a_prefix_gets_the_new_names(
-    installed_database: Database, server: Server, tmp_path: Path
-) -> None:
-    after = recorded(installed_database, server)
-    for path in migration_files(installed_database):
-        rename(installed_database, server, path.stem, path.stem.removeprefix("rowqueue_"))
-    assert recorded(installed_database, server) != after
-    assert set(states(installed_database).values()) == {"pending"}
-    applied = install.apply(installed_database)
-    assert (applied.migrations, states(installed_database)) == ([], {})
-    assert recorded(installed_database, server) == after
-    (tmp_path / "0001_queue.sql").write_text("CREATE TABLE theirs (id integer);\n")
-    assert yoyo(installed_database, "apply", folder=tmp_path).returncode == 0
-    assert server.query(installed_database.url, "SELECT count(*) AS n FROM theirs") == [{"n": 0}]
-
-
 def recorded(database: Database, server: Server) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
     """The migrations in yoyo's table and in ours."""
     id, hash, table = (quoted(database, name) for name in ("migration_id", "migration_hash", "_yoyo_migration"))
@@ -367,17 +351,6 @@ def recorded(database: Database, server: Server) -> tuple[list[dict[str, str]], 
         return theirs, []
     ours = f"SELECT name, sha256 FROM {server.table('installed')} WHERE kind = 'migration' ORDER BY 1"
     return theirs, server.query(database.url, ours)
-
-
-def rename(database: Database, server: Server, name: str, other: str) -> None:
-    id, hash = quoted(database, "migration_id"), quoted(database, "migration_hash")
-    for table in ("_yoyo_migration", "_yoyo_log"):
-        server.query(
-            database.url,
-            f"UPDATE {quoted(database, table)} SET {id} = '{other}', {hash} = '{yoyo_migrations.hashed(other)}'"
-            f" WHERE {id} = '{name}'",
-        )
-    server.query(database.url, f"UPDATE {server.table('installed')} SET name = '{other}' WHERE name = '{name}'")
 
 
 @pytest.mark.any_engine

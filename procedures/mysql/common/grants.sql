@@ -12,12 +12,9 @@ GRANT SELECT ON mq_installed TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_allowed TO 'mq_owner'@'localhost';
 
 DROP PROCEDURE IF EXISTS mq_grant_more;
-
 DELIMITER //
-
 CREATE PROCEDURE mq_grant_more()
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_grant text CHARACTER SET utf8mb4;
     DECLARE v_end tinyint DEFAULT 0;
@@ -63,7 +60,6 @@ BEGIN
         /*!80016 GRANT SELECT ON performance_schema.events_transactions_current TO 'mq_owner'@'localhost'; */
     END;
 END//
-
 DELIMITER ;
 
 CALL mq_grant_more();

@@ -7,16 +7,11 @@
 -- Transaction: reads only
 -- Example:     CALL mq_list_consumers('email', NULL);
 
-DROP PROCEDURE IF EXISTS mq_list_consumers;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_consumers(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_size bigint
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_minute datetime(6) DEFAULT DATE_FORMAT(v_now - INTERVAL 1 MINUTE, '%Y-%m-%d %H:%i:00');
@@ -29,11 +24,8 @@ BEGIN
         SELECT *, CASE WHEN due_at < v_now THEN 1 WHEN due_at IS NOT NULL THEN 2 ELSE 3 END AS place
         FROM mq_consumer
         WHERE p_type IS NULL OR type = p_type
-        ORDER BY place, type, reader
-        LIMIT v_size
+        ORDER BY place, type, reader LIMIT v_size
     ) AS c
     LEFT JOIN mq_report AS t FORCE INDEX (PRIMARY) ON t.minute = v_minute AND t.type = c.type AND t.reader = c.reader
     ORDER BY c.place, c.type, c.reader;
-END//
-
-DELIMITER ;
+END

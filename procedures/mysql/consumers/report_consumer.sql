@@ -11,24 +11,12 @@
 --              that reports under the same name, and then fails with error 1205
 -- Example:     CALL mq_report_consumer('worker-1', 'email', 120, 3, NULL, 9500, NULL, NULL, NULL, 10);
 
-DROP PROCEDURE IF EXISTS mq_report_consumer;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_report_consumer(
-    IN p_reader longtext CHARACTER SET utf8mb4,
-    IN p_type longtext CHARACTER SET utf8mb4,
-    IN p_completed bigint,
-    IN p_failed bigint,
-    IN p_dead bigint,
-    IN p_busy_ms bigint,
-    IN p_waited_ms bigint,
-    IN p_sent bigint,
-    IN p_sent_at datetime(6),
-    IN p_next_seconds bigint
+    IN p_reader longtext CHARACTER SET utf8mb4, IN p_type longtext CHARACTER SET utf8mb4, IN p_completed bigint,
+    IN p_failed bigint, IN p_dead bigint, IN p_busy_ms bigint, IN p_waited_ms bigint, IN p_sent bigint,
+    IN p_sent_at datetime(6), IN p_next_seconds bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE c_hours int DEFAULT 24;
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
@@ -67,6 +55,4 @@ BEGIN
     CALL imq_end_call(v_own);
     SET SESSION innodb_lock_wait_timeout = v_wait;
     SELECT v_now AS reported_at;
-END//
-
-DELIMITER ;
+END

@@ -8,16 +8,11 @@
 -- Transaction: reads only
 -- Example:     CALL mq_throughput('email', NULL);
 
-DROP PROCEDURE IF EXISTS mq_throughput;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_throughput(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_since datetime(6)
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     -- From the start of the minute.
     DECLARE v_since datetime(6)
@@ -31,6 +26,4 @@ BEGIN
     WHERE t.minute >= v_since AND (p_type IS NULL OR t.type = p_type)
     GROUP BY t.type, t.minute
     ORDER BY t.type ASC, t.minute;
-END//
-
-DELIMITER ;
+END

@@ -6,17 +6,12 @@
 -- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     CALL mq_advance_feed('orders', 'search', 17);
 
-DROP PROCEDURE IF EXISTS mq_advance_feed;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_advance_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_consumer longtext CHARACTER SET utf8mb4,
     IN p_position bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_last, v_position bigint;
     DECLARE v_own tinyint;
@@ -41,6 +36,4 @@ BEGIN
     SELECT position INTO v_position FROM mq_feed_consumer WHERE feed = p_feed AND consumer = p_consumer FOR UPDATE;
     CALL imq_end_call(v_own);
     SELECT v_position AS `position`;
-END//
-
-DELIMITER ;
+END

@@ -5,16 +5,11 @@
 -- Transaction: joins the caller's and locks the counter until it ends; other calls wait; a rollback gives the numbers back
 -- Example:     CALL mq_advance_sequence('invoice', NULL);
 
-DROP PROCEDURE IF EXISTS mq_advance_sequence;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_advance_sequence(
     IN p_name longtext CHARACTER SET utf8mb4,
     IN p_count bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_count bigint DEFAULT COALESCE(p_count, 1);
     DECLARE v_last bigint;
@@ -33,6 +28,4 @@ BEGIN
     SELECT last_number INTO v_last FROM mq_counter WHERE name = p_name FOR UPDATE;
     CALL imq_end_call(v_own);
     SELECT v_last - v_count + 1 AS first, v_last AS last;
-END//
-
-DELIMITER ;
+END

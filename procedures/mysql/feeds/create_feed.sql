@@ -7,18 +7,13 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     CALL mq_create_feed('orders', 'shop.orders', 'id', 'sync');
 
-DROP PROCEDURE IF EXISTS mq_create_feed;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_create_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_table longtext CHARACTER SET utf8mb4,
     IN p_key_columns longtext CHARACTER SET utf8mb4,
     IN p_sync_column longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_name, v_sync, v_type, v_index varchar(200) CHARACTER SET utf8mb4;
     -- The catalog's own character set: with another one the server scans the whole catalog.
@@ -91,6 +86,4 @@ BEGIN
     SET @mq_n = NULL;
     CALL imq_end_call(v_own);
     SELECT v_created AS created;
-END//
-
-DELIMITER ;
+END

@@ -8,15 +8,8 @@
 -- The rights are needed for a dropped table too: this procedure cannot see whether a table exists. Rights on a
 -- table stay when it is dropped.
 
-DROP PROCEDURE IF EXISTS mq_drop_feed;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_feed(
-    IN p_feed longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_feed(IN p_feed longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_count bigint;
     DECLARE v_own tinyint;
@@ -36,6 +29,4 @@ BEGIN
     END IF;
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-
-DELIMITER ;
+END

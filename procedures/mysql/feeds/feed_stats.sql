@@ -10,15 +10,8 @@
 -- A view could run its owner's functions with the rights of the caller. It has no index: if a view has replaced the table,
 -- the hint fails before the server evaluates anything.
 
-DROP PROCEDURE IF EXISTS mq_feed_stats;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_feed_stats(
-    IN p_feed longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_feed_stats(IN p_feed longtext CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_columns, v_keys, v_places longtext CHARACTER SET utf8mb4;
     DECLARE v_last, v_position, v_unpublished, v_nothing bigint;
@@ -38,6 +31,4 @@ BEGIN
         SET @mq_n = NULL;
     END IF;
     CALL imq_show_feeds(p_feed, v_unpublished);
-END//
-
-DELIMITER ;
+END

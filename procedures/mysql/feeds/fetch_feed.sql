@@ -6,17 +6,12 @@
 -- Transaction: reads only, without locks; returns the same rows again until advance_feed moves the position
 -- Example:     CALL mq_fetch_feed('orders', 'search', 100);
 
-DROP PROCEDURE IF EXISTS mq_fetch_feed;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_fetch_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_consumer longtext CHARACTER SET utf8mb4,
     IN p_size bigint
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_columns, v_keys, v_places, v_key, v_row longtext CHARACTER SET utf8mb4;
     DECLARE v_last, v_position, v_nothing bigint;
@@ -39,6 +34,4 @@ BEGIN
         'SELECT t.{sync} AS `position`, {key} AS `key`, {row} AS `row`
         FROM {table} AS t {index} WHERE t.{sync} > {position} AND t.{sync} <= {last} ORDER BY t.{sync} LIMIT {size}', v_nothing);
     CALL imq_end_call(v_own);
-END//
-
-DELIMITER ;
+END

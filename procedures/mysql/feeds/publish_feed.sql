@@ -6,16 +6,11 @@
 --              one feed wait for each other; skips rows that writers have locked
 -- Example:     CALL mq_publish_feed('orders', 500);
 
-DROP PROCEDURE IF EXISTS mq_publish_feed;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_publish_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_size bigint
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_all, v_keys, v_places, v_columns longtext CHARACTER SET utf8mb4;
     DECLARE v_last, v_position, v_nothing bigint;
@@ -65,6 +60,4 @@ BEGIN
     SET @mq_n = NULL, @mq_list = NULL;
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-
-DELIMITER ;
+END

@@ -5,17 +5,12 @@
 -- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     CALL mq_rewind_feed('orders', 'search', NULL);
 
-DROP PROCEDURE IF EXISTS mq_rewind_feed;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_rewind_feed(
     IN p_feed longtext CHARACTER SET utf8mb4,
     IN p_consumer longtext CHARACTER SET utf8mb4,
     IN p_position bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_new bigint DEFAULT COALESCE(p_position, 0);
     DECLARE v_position bigint;
@@ -38,6 +33,4 @@ BEGIN
     WHERE feed = p_feed AND consumer = p_consumer AND position > v_new;
     CALL imq_end_call(v_own);
     SELECT v_new AS `position`;
-END//
-
-DELIMITER ;
+END

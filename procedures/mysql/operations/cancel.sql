@@ -5,15 +5,8 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for a claim
 -- Example:     CALL mq_cancel(17);
 
-DROP PROCEDURE IF EXISTS mq_cancel;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_cancel(
-    IN p_id bigint
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_cancel(IN p_id bigint)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_count bigint DEFAULT 0;
@@ -33,6 +26,4 @@ BEGIN
     END IF;
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-
-DELIMITER ;
+END

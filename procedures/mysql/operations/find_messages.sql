@@ -11,10 +11,6 @@
 --
 -- Not from the view message_state, which would read the claims of all types.
 
-DROP PROCEDURE IF EXISTS mq_find_messages;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_messages(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_id bigint,
@@ -23,8 +19,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_messages(
     IN p_size bigint,
     IN p_body_length bigint
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 10);
     -- The longest body.
@@ -79,8 +74,7 @@ BEGIN
             -- A search for one message parses only the list that contains it; comparing bytes is ten times as fast.
             WHERE b.type = v_type
                 AND (v_one IS NULL OR LOCATE(CAST(CONCAT('[', v_one, ',') AS binary), CAST(b.items AS binary)) > 0)
-            ORDER BY b.lease_until
-            LIMIT v_cap
+            ORDER BY b.lease_until LIMIT v_cap
         ) AS a ON a.id = m.id
         LEFT JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = m.id
         LEFT JOIN mq_delayed AS d FORCE INDEX (PRIMARY) ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
@@ -105,8 +99,5 @@ BEGIN
     ) AS f
     WHERE (p_type IS NULL OR f.type = p_type) AND (p_dedup_key IS NULL OR f.dedup_key = p_dedup_key)
         AND (p_group_key IS NULL OR f.group_key = p_group_key AND f.state IS NOT NULL)
-    ORDER BY f.id
-    LIMIT v_size;
-END//
-
-DELIMITER ;
+    ORDER BY f.id LIMIT v_size;
+END

@@ -6,14 +6,8 @@
 -- Transaction: reads only
 -- Example:     CALL mq_installed_files();
 
-DROP PROCEDURE IF EXISTS mq_installed_files;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_installed_files(
-)
-SQL SECURITY DEFINER
-READS SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_installed_files()
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_fingerprints longtext CHARACTER SET utf8mb4;
     CALL imq_object_fingerprint(v_fingerprints);
@@ -24,6 +18,4 @@ BEGIN
         fingerprint char(64) CHARACTER SET ascii PATH '$[1]')) AS f ON f.name = i.name
     WHERE i.kind <> 'index'
     ORDER BY i.name;
-END//
-
-DELIMITER ;
+END

@@ -6,16 +6,11 @@
 -- Transaction: reads only: an index entry for each dead letter of the queue
 -- Example:     CALL mq_list_errors('email', NULL);
 
-DROP PROCEDURE IF EXISTS mq_list_errors;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_errors(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_size bigint
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 20);
     CALL imq_require_name('type', p_type, 0);
@@ -28,10 +23,7 @@ BEGIN
         FROM mq_dead AS d FORCE INDEX (dead_error)
         WHERE d.type = p_type
         GROUP BY d.error_group
-        ORDER BY count DESC, d.error_group
-        LIMIT v_size
+        ORDER BY count DESC, d.error_group LIMIT v_size
     ) AS g
     ORDER BY g.count DESC, g.error_group;
-END//
-
-DELIMITER ;
+END

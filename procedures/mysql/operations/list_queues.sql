@@ -5,15 +5,8 @@
 -- Transaction: reads only
 -- Example:     CALL mq_list_queues(NULL);
 
-DROP PROCEDURE IF EXISTS mq_list_queues;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_queues(
-    IN p_type longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-READS SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_queues(IN p_type longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     CALL imq_require_name('type', p_type, 1);
     SELECT COALESCE(p_type, q.type) AS type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds,
@@ -25,6 +18,4 @@ BEGIN
         (SELECT * FROM mq_queue WHERE type IN (p_type, '') AND p_type IS NOT NULL ORDER BY type DESC LIMIT 1)
     ) AS q
     ORDER BY q.type ASC;
-END//
-
-DELIMITER ;
+END

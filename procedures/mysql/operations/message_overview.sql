@@ -17,17 +17,11 @@ SELECT
         WHEN a.id IS NOT NULL THEN 'A'
         WHEN e.id IS NOT NULL THEN 'E'
         WHEN COALESCE(d.id, g.id, r.id, f.id, o.id) IS NOT NULL THEN 'N'
-    END AS state,
-    m.priority,
-    m.group_key,
-    m.dedup_key,
+    END AS state, m.priority, m.group_key, m.dedup_key,
     COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts, f.attempts, o.attempts) AS attempts,
-    m.created_at,
-    m.source,
+    m.created_at, m.source,
     IF(COALESCE(a.id, e.id, g.id) IS NULL, m.run_at, COALESCE(m.sent_run_at, m.run_at)) AS run_at,
-    COALESCE(a.reader, e.reader) AS reader,
-    a.lease_until,
-    COALESCE(a.claimed_at, e.died_at) AS changed_at,
+    COALESCE(a.reader, e.reader) AS reader, a.lease_until, COALESCE(a.claimed_at, e.died_at) AS changed_at,
     COALESCE(e.error, d.error) AS error
 FROM mq_message AS m
 LEFT JOIN (
@@ -47,8 +41,7 @@ LEFT JOIN mq_ready AS f ON f.type = m.type AND f.priority = m.priority AND f.lan
 -- The position of a message in a queue that is claimed round-robin.
 LEFT JOIN mq_ready AS o ON o.type = m.type AND o.priority = -32768 AND o.lane = '' AND o.run_at = '1000-01-01' AND o.id = m.id
 UNION ALL
-SELECT c.id, c.type, 'C', c.priority,
-    c.group_key COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
-    c.dedup_key COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
-    c.attempts, c.created_at, c.source, NULL, c.reader, NULL, c.completed_at, NULL
+SELECT c.id, c.type, 'C', c.priority, c.group_key COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
+    c.dedup_key COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */, c.attempts, c.created_at, c.source,
+    NULL, c.reader, NULL, c.completed_at, NULL
 FROM mq_archive AS c;

@@ -15,20 +15,11 @@ SELECT
         WHEN a.id IS NOT NULL THEN 'A'
         WHEN e.id IS NOT NULL THEN 'E'
         WHEN COALESCE(d.id, g.id, r.id, f.id, o.id) IS NOT NULL THEN 'N'
-    END AS state,
-    m.body,
-    m.headers,
-    m.priority,
-    m.group_key,
-    m.dedup_key,
+    END AS state, m.body, m.headers, m.priority, m.group_key, m.dedup_key,
     COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts, f.attempts, o.attempts) AS attempts,
-    m.created_at,
-    m.source,
+    m.created_at, m.source,
     IF(COALESCE(a.id, e.id, g.id) IS NULL, m.run_at, COALESCE(m.sent_run_at, m.run_at)) AS run_at,
-    COALESCE(a.reader, e.reader) AS reader,
-    a.batch_key,
-    a.lease_until,
-    COALESCE(a.claimed_at, e.died_at) AS changed_at,
+    COALESCE(a.reader, e.reader) AS reader, a.batch_key, a.lease_until, COALESCE(a.claimed_at, e.died_at) AS changed_at,
     COALESCE(e.error, d.error) AS error
 FROM mq_message AS m
 LEFT JOIN (

@@ -5,15 +5,8 @@
 -- Transaction: joins the caller's; calls for one type wait for each other
 -- Example:     CALL mq_pause('email');
 
-DROP PROCEDURE IF EXISTS mq_pause;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pause(
-    IN p_type longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_pause(IN p_type longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_own tinyint;
     DECLARE v_count bigint;
@@ -29,6 +22,4 @@ BEGIN
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-
-DELIMITER ;
+END

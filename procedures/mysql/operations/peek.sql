@@ -7,18 +7,13 @@
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_peek('email', 'E', 20, 200);
 
-DROP PROCEDURE IF EXISTS mq_peek;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_peek(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_state longtext CHARACTER SET utf8mb4,
     IN p_size bigint,
     IN p_body_length bigint
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 10);
     -- The longest body.
@@ -40,8 +35,7 @@ BEGIN
             FROM (SELECT * FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type ORDER BY lease_until LIMIT v_size) AS b
             CROSS JOIN JSON_TABLE(b.items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]',
                 attempt smallint PATH '$[1]')) AS j
-            ORDER BY b.lease_until, b.batch_key, j.n
-            LIMIT v_size
+            ORDER BY b.lease_until, b.batch_key, j.n LIMIT v_size
         ) AS t
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = t.id
         ORDER BY t.lease_until, t.batch_key, t.n;
@@ -52,16 +46,14 @@ BEGIN
         FROM mq_dead AS e FORCE INDEX (dead_age)
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = e.id
         WHERE e.type = p_type
-        ORDER BY e.died_at DESC, e.id DESC
-        LIMIT v_size;
+        ORDER BY e.died_at DESC, e.id DESC LIMIT v_size;
     ELSEIF p_state = 'C' THEN
         SELECT c.id, c.type, 'C' AS state, LEFT(c.body, v_length) AS body, c.headers, c.priority, c.group_key, c.dedup_key,
             c.attempts, c.created_at, c.source, NULL AS run_at, c.reader, NULL AS batch_key,
             NULL AS lease_until, c.completed_at AS changed_at, NULL AS error
         FROM mq_archive AS c FORCE INDEX (archive_type)
         WHERE c.type = p_type
-        ORDER BY c.completed_at DESC, c.id DESC
-        LIMIT v_size;
+        ORDER BY c.completed_at DESC, c.id DESC LIMIT v_size;
     ELSE
         SELECT grouped INTO v_grouped FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
         SELECT m.id, m.type, 'N' AS state, LEFT(m.body, v_length) AS body, m.headers, m.priority, m.group_key, m.dedup_key,
@@ -88,9 +80,6 @@ BEGIN
             LIMIT v_size)
         ) AS t
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = t.id
-        ORDER BY t.part, t.group_key, t.priority, t.lane, t.run_at, t.id
-        LIMIT v_size;
+        ORDER BY t.part, t.group_key, t.priority, t.lane, t.run_at, t.id LIMIT v_size;
     END IF;
-END//
-
-DELIMITER ;
+END

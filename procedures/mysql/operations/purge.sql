@@ -5,22 +5,16 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips messages that a claim is taking at this moment
 -- Example:     CALL mq_purge('email', 'E');
 
-DROP PROCEDURE IF EXISTS mq_purge;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_purge(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_state longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_left int DEFAULT 10000;
-    DECLARE v_grouped tinyint;
+    DECLARE v_grouped, v_own tinyint;
     DECLARE v_ids, v_more longtext CHARACTER SET utf8mb4;
     DECLARE v_count bigint DEFAULT 0;
-    DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);
@@ -40,9 +34,7 @@ BEGIN
         FROM (
             SELECT id FROM mq_dead FORCE INDEX (dead_age)
             WHERE type = p_type
-            ORDER BY died_at, id
-            LIMIT v_left
-            FOR UPDATE SKIP LOCKED
+            ORDER BY died_at, id LIMIT v_left FOR UPDATE SKIP LOCKED
         ) AS k;
     ELSE
         IF v_grouped THEN
@@ -50,27 +42,21 @@ BEGIN
             FROM (
                 SELECT id FROM mq_grouped FORCE INDEX (PRIMARY)
                 WHERE type = p_type
-                ORDER BY group_key, id
-                LIMIT v_left
-                FOR UPDATE SKIP LOCKED
+                ORDER BY group_key, id LIMIT v_left FOR UPDATE SKIP LOCKED
             ) AS k;
         ELSE
             SELECT GROUP_CONCAT('[', k.id, ']'), v_left - COUNT(*) INTO v_ids, v_left
             FROM (
                 SELECT id FROM mq_ready FORCE INDEX (PRIMARY)
                 WHERE type = p_type
-                ORDER BY priority, lane, run_at, id
-                LIMIT v_left
-                FOR UPDATE SKIP LOCKED
+                ORDER BY priority, lane, run_at, id LIMIT v_left FOR UPDATE SKIP LOCKED
             ) AS k;
         END IF;
         SELECT GROUP_CONCAT('[', k.id, ']') INTO v_more
         FROM (
             SELECT id FROM mq_delayed FORCE INDEX (PRIMARY)
             WHERE type = p_type
-            ORDER BY run_at, id
-            LIMIT v_left
-            FOR UPDATE SKIP LOCKED
+            ORDER BY run_at, id LIMIT v_left FOR UPDATE SKIP LOCKED
         ) AS k;
         SET v_ids = NULLIF(CONCAT_WS(',', v_ids, v_more), '');
     END IF;
@@ -79,6 +65,4 @@ BEGIN
     END IF;
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-
-DELIMITER ;
+END

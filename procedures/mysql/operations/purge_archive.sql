@@ -8,16 +8,11 @@
 -- A monthly partition with only older messages can be emptied at once with ALTER TABLE mq_archive TRUNCATE PARTITION
 -- archive_01. This call does not do it, because it would commit the caller's transaction.
 
-DROP PROCEDURE IF EXISTS mq_purge_archive;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_purge_archive(
     IN p_before datetime(6),
     IN p_size bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_own tinyint;
     DECLARE v_count bigint;
@@ -34,6 +29,4 @@ BEGIN
     CALL imq_erase_archived(NULL, p_before, COALESCE(p_size, 1000), v_count);
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-
-DELIMITER ;
+END

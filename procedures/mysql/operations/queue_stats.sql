@@ -9,15 +9,8 @@
 --
 -- A caller gets one result set, so the rows are first collected as JSON.
 
-DROP PROCEDURE IF EXISTS mq_queue_stats;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_queue_stats(
-    IN p_type longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-READS SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_queue_stats(IN p_type longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     CALL imq_require_name('type', p_type, 1);
@@ -26,6 +19,4 @@ BEGIN
     ELSE
         CALL imq_stats_of_one(p_type, v_now);
     END IF;
-END//
-
-DELIMITER ;
+END

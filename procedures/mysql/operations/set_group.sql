@@ -8,10 +8,6 @@
 -- Transaction: joins the caller's; calls for one type wait for each other
 -- Example:     CALL mq_set_group('invoice', 'customer-7', 3, NULL, NULL, NULL);
 
-DROP PROCEDURE IF EXISTS mq_set_group;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_group(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_group_key longtext CHARACTER SET utf8mb4,
@@ -20,8 +16,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_group(
     IN p_rate bigint,
     IN p_rate_seconds bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_own, v_ordered, v_ring, v_grouped, v_limits, v_used, v_orphans tinyint;
     DECLARE v_most, v_weight int;
@@ -76,6 +71,4 @@ BEGIN
         CALL imq_hurry_groups(p_type);
     END IF;
     CALL imq_end_call(v_own);
-END//
-
-DELIMITER ;
+END

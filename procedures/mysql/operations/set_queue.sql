@@ -13,30 +13,14 @@
 --              messages until it ends
 -- Example:     CALL mq_set_queue('invoice', 60, 5, 5, 3600, 'archive', 0, 1, 5, 0, 1, 0, 0, 1, 0, 0);
 
-DROP PROCEDURE IF EXISTS mq_set_queue;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_queue(
-    IN p_type longtext CHARACTER SET utf8mb4,
-    IN p_lease_seconds bigint,
-    IN p_max_attempts bigint,
-    IN p_backoff_seconds bigint,
-    IN p_backoff_max_seconds bigint,
-    IN p_on_complete longtext CHARACTER SET utf8mb4,
-    IN p_ordered bigint,
-    IN p_notify bigint,
-    IN p_max_active bigint,
-    IN p_rate bigint,
-    IN p_rate_seconds bigint,
-    IN p_group_max_active bigint,
-    IN p_group_rate bigint,
-    IN p_group_rate_seconds bigint,
-    IN p_ring bigint,
+    IN p_type longtext CHARACTER SET utf8mb4, IN p_lease_seconds bigint, IN p_max_attempts bigint,
+    IN p_backoff_seconds bigint, IN p_backoff_max_seconds bigint, IN p_on_complete longtext CHARACTER SET utf8mb4,
+    IN p_ordered bigint, IN p_notify bigint, IN p_max_active bigint, IN p_rate bigint, IN p_rate_seconds bigint,
+    IN p_group_max_active bigint, IN p_group_rate bigint, IN p_group_rate_seconds bigint, IN p_ring bigint,
     IN p_fair bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_own, v_used, v_orphans, v_limited, v_conversion tinyint;
     DECLARE v_was_ordered, v_was_grouped, v_was_ring, v_was_fair, v_ordered, v_grouped, v_ring, v_fair, v_limits, v_own_limits tinyint;
@@ -79,7 +63,8 @@ BEGIN
         OR EXISTS (SELECT 1 FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type)
         OR v_was_grouped AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
     INTO v_used;
-    CALL imq_group_limits(p_type, v_own_limits, v_most);
+    SELECT COALESCE(MAX(max_active > 0 OR rate > 0), 0), COALESCE(MAX(max_active), 0) INTO v_own_limits, v_most
+    FROM mq_queue_group FORCE INDEX (PRIMARY) WHERE type = p_type;
     -- Messages stay in groups until the queue is empty.
     SET v_limits = v_own_limits OR v_limits AND v_used,
         v_grouped = v_ordered OR v_group_max_active > 0 OR v_group_rate > 0 OR v_limits;
@@ -146,6 +131,4 @@ BEGIN
         q.fair
     FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
     CALL imq_end_call(v_own);
-END//
-
-DELIMITER ;
+END

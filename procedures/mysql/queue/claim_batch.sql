@@ -7,18 +7,13 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
 -- Example:     CALL mq_claim_batch('email', 10, 'worker-1', 60);
 
-DROP PROCEDURE IF EXISTS mq_claim_batch;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_claim_batch(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_size bigint,
     IN p_reader longtext CHARACTER SET utf8mb4,
     IN p_lease_seconds bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_own tinyint;
@@ -35,6 +30,4 @@ BEGIN
     CALL imq_reader_name(p_reader, v_reader);
     CALL imq_claim(p_type, COALESCE(p_size, 1), v_reader, p_lease_seconds);
     CALL imq_end_call(v_own);
-END//
-
-DELIMITER ;
+END

@@ -10,10 +10,6 @@
 -- The position of a reader (round and id) is inserted, not updated, like the marks in mq_mark: no claim waits for it. When
 -- two claims of one reader start at the same position, the position further ahead counts.
 
-DROP PROCEDURE IF EXISTS mq_claim_wraparound;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_claim_wraparound(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_size bigint,
@@ -21,8 +17,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_claim_wraparound(
     IN p_lease_seconds bigint,
     IN p_after_id bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 1);
     DECLARE v_ring, v_paused tinyint;
@@ -79,6 +74,4 @@ BEGIN
         END IF;
     END IF;
     CALL imq_end_call(v_own);
-END//
-
-DELIMITER ;
+END

@@ -5,22 +5,14 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     CALL mq_complete_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
-DROP PROCEDURE IF EXISTS mq_complete_batch;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_complete_batch(
-    IN p_batch_key longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_complete_batch(IN p_batch_key longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
     DECLARE v_seconds int;
     DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
-    DECLARE v_grouped tinyint;
-    DECLARE v_own tinyint;
+    DECLARE v_grouped, v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);
@@ -36,6 +28,4 @@ BEGIN
     END IF;
     CALL imq_end_call(v_own);
     SELECT COALESCE(JSON_LENGTH(v_items), 0) AS count;
-END//
-
-DELIMITER ;
+END

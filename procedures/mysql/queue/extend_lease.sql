@@ -5,16 +5,11 @@
 -- Transaction: joins the caller's
 -- Example:     CALL mq_extend_lease('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);
 
-DROP PROCEDURE IF EXISTS mq_extend_lease;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_extend_lease(
     IN p_batch_key longtext CHARACTER SET utf8mb4,
     IN p_seconds bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_count bigint;
     DECLARE v_own tinyint;
@@ -33,6 +28,4 @@ BEGIN
     WHERE batch_key = p_batch_key;
     CALL imq_end_call(v_own);
     SELECT COALESCE(v_count, 0) AS count;
-END//
-
-DELIMITER ;
+END

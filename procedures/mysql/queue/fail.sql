@@ -7,18 +7,13 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     CALL mq_fail(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 'connection refused', NULL);
 
-DROP PROCEDURE IF EXISTS mq_fail;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_fail(
     IN p_id bigint,
     IN p_batch_key longtext CHARACTER SET utf8mb4,
     IN p_error longtext CHARACTER SET utf8mb4,
     IN p_retry_after_seconds bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_attempt int;
@@ -48,6 +43,4 @@ BEGIN
     END IF;
     CALL imq_end_call(v_own);
     SELECT IF(v_type IS NULL, NULL, IF(v_dead > 0, 'E', 'N')) AS state;
-END//
-
-DELIMITER ;
+END

@@ -8,17 +8,12 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
 -- Example:     CALL mq_finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
 
-DROP PROCEDURE IF EXISTS mq_finish_batch;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_finish_batch(
     IN p_batch_key longtext CHARACTER SET utf8mb4,
     IN p_failures longtext CHARACTER SET utf8mb4,
     IN p_next_size bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items, v_failed longtext CHARACTER SET utf8mb4;
@@ -61,6 +56,4 @@ BEGIN
         CALL imq_no_messages();
     END IF;
     CALL imq_end_call(v_own);
-END//
-
-DELIMITER ;
+END

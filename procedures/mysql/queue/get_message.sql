@@ -5,17 +5,8 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
 -- Example:     CALL mq_get_message('email');
 
-DROP PROCEDURE IF EXISTS mq_get_message;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_get_message(
-    IN p_type longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_get_message(IN p_type longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     CALL mq_claim_batch(p_type, 1, NULL, NULL);
-END//
-
-DELIMITER ;
+END

@@ -5,15 +5,8 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     CALL mq_release_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
-DROP PROCEDURE IF EXISTS mq_release_batch;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_release_batch(
-    IN p_batch_key longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_release_batch(IN p_batch_key longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items, v_released longtext CHARACTER SET utf8mb4;
@@ -28,13 +21,10 @@ BEGIN
     CALL imq_begin_call(1, v_own);
     CALL imq_drop_batch(p_batch_key, v_type, v_reader, v_seconds, v_items);
     IF v_items IS NOT NULL THEN
-        SELECT CONCAT('[', GROUP_CONCAT('[', j.id, ',', j.attempt - 1, ']' ORDER BY j.id), ']')
-        INTO v_released
+        SELECT CONCAT('[', GROUP_CONCAT('[', j.id, ',', j.attempt - 1, ']' ORDER BY j.id), ']') INTO v_released
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j;
         CALL imq_put_back(v_type, v_released);
     END IF;
     CALL imq_end_call(v_own);
     SELECT COALESCE(JSON_LENGTH(v_items), 0) AS count;
-END//
-
-DELIMITER ;
+END

@@ -6,15 +6,8 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips claims that another call is finishing or extending
 -- Example:     CALL mq_rescue_expired('email');
 
-DROP PROCEDURE IF EXISTS mq_rescue_expired;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_rescue_expired(
-    IN p_type longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_rescue_expired(IN p_type longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_stuck longtext CHARACTER SET utf8mb4;
@@ -47,6 +40,4 @@ BEGIN
     END IF;
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-
-DELIMITER ;
+END

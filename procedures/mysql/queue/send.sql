@@ -5,16 +5,11 @@
 -- Transaction: joins the caller's; the message can be claimed when it commits
 -- Example:     CALL mq_send('email', '{"to":"ada@example.org"}');
 
-DROP PROCEDURE IF EXISTS mq_send;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_send(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_body longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_grouped, v_ring, v_fair tinyint;
@@ -43,6 +38,4 @@ BEGIN
     VALUES (p_type, IF(v_ring, -32768, 0), IF(v_ring OR v_fair AND NOT v_grouped, '1000-01-01', v_now), v_id, 0);
     CALL imq_end_call(v_own);
     SELECT v_id AS id;
-END//
-
-DELIMITER ;
+END

@@ -11,25 +11,13 @@
 -- Transaction: joins the caller's; waits for an open transaction that has sent or changed a message with the same dedup_key
 -- Example:     CALL mq_send_message('email', '{}', NULL, NULL, NULL, 'a-1', NULL, NULL, NULL, 3600, 'replace');
 
-DROP PROCEDURE IF EXISTS mq_send_message;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_send_message(
-    IN p_type longtext CHARACTER SET utf8mb4,
-    IN p_body longtext CHARACTER SET utf8mb4,
-    IN p_run_at datetime(6),
-    IN p_priority bigint,
-    IN p_group_key longtext CHARACTER SET utf8mb4,
-    IN p_dedup_key longtext CHARACTER SET utf8mb4,
-    IN p_max_attempts bigint,
-    IN p_headers longtext CHARACTER SET utf8mb4,
-    IN p_source longtext CHARACTER SET utf8mb4,
-    IN p_delay_seconds bigint,
-    IN p_on_conflict longtext CHARACTER SET utf8mb4
+    IN p_type longtext CHARACTER SET utf8mb4, IN p_body longtext CHARACTER SET utf8mb4, IN p_run_at datetime(6),
+    IN p_priority bigint, IN p_group_key longtext CHARACTER SET utf8mb4, IN p_dedup_key longtext CHARACTER SET utf8mb4,
+    IN p_max_attempts bigint, IN p_headers longtext CHARACTER SET utf8mb4, IN p_source longtext CHARACTER SET utf8mb4,
+    IN p_delay_seconds bigint, IN p_on_conflict longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_id bigint;
     DECLARE v_created, v_changed smallint;
@@ -47,6 +35,4 @@ BEGIN
         p_source, p_delay_seconds, p_on_conflict, v_own, v_id, v_created, v_changed);
     CALL imq_end_call(v_own);
     SELECT v_id AS id, v_created AS created, v_changed AS changed;
-END//
-
-DELIMITER ;
+END

@@ -8,25 +8,13 @@
 -- Transaction: joins the caller's; waits for an open transaction that has sent or changed a message with the same dedup_key
 -- Example:     CALL mq_send_message_quietly('email', '{}', NULL, NULL, NULL, 'a-1', NULL, NULL, NULL, 3600, 'replace');
 
-DROP PROCEDURE IF EXISTS mq_send_message_quietly;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_send_message_quietly(
-    IN p_type longtext CHARACTER SET utf8mb4,
-    IN p_body longtext CHARACTER SET utf8mb4,
-    IN p_run_at datetime(6),
-    IN p_priority bigint,
-    IN p_group_key longtext CHARACTER SET utf8mb4,
-    IN p_dedup_key longtext CHARACTER SET utf8mb4,
-    IN p_max_attempts bigint,
-    IN p_headers longtext CHARACTER SET utf8mb4,
-    IN p_source longtext CHARACTER SET utf8mb4,
-    IN p_delay_seconds bigint,
-    IN p_on_conflict longtext CHARACTER SET utf8mb4
+    IN p_type longtext CHARACTER SET utf8mb4, IN p_body longtext CHARACTER SET utf8mb4, IN p_run_at datetime(6),
+    IN p_priority bigint, IN p_group_key longtext CHARACTER SET utf8mb4, IN p_dedup_key longtext CHARACTER SET utf8mb4,
+    IN p_max_attempts bigint, IN p_headers longtext CHARACTER SET utf8mb4, IN p_source longtext CHARACTER SET utf8mb4,
+    IN p_delay_seconds bigint, IN p_on_conflict longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_id bigint;
     DECLARE v_created, v_changed smallint;
@@ -52,6 +40,4 @@ BEGIN
         p_source, p_delay_seconds, p_on_conflict, IF(v_own = 1, 1, 2), v_id, v_created, v_changed);
     CALL imq_leave_call(v_own, 0);
     DO LAST_INSERT_ID(v_id);
-END//
-
-DELIMITER ;
+END

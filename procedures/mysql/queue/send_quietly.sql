@@ -5,18 +5,11 @@
 -- Transaction: joins the caller's; the message can be claimed when it commits
 -- Example:     CALL mq_send_quietly('email', '{"to":"ada@example.org"}');
 
-DROP PROCEDURE IF EXISTS mq_send_quietly;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_send_quietly(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_body longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     CALL mq_send_message_quietly(p_type, p_body, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-END//
-
-DELIMITER ;
+END

@@ -7,16 +7,11 @@
 --              that it has taken
 -- Example:     START TRANSACTION; CALL mq_take_batch('email', 10); INSERT INTO ...; COMMIT;
 
-DROP PROCEDURE IF EXISTS mq_take_batch;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_take_batch(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_size bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
     DECLARE v_paused, v_grouped, v_fair tinyint;
@@ -58,6 +53,4 @@ BEGIN
         END IF;
     END IF;
     CALL imq_end_call(v_own);
-END//
-
-DELIMITER ;
+END

@@ -6,16 +6,11 @@
 -- Transaction: call it outside a transaction: a REPEATABLE READ transaction does not see messages that others send later
 -- Example:     CALL mq_wait_for_message('email', 30);
 
-DROP PROCEDURE IF EXISTS mq_wait_for_message;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_wait_for_message(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_seconds bigint
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     -- Seconds between two polls; on average a message waits half of it. After a poll that scans many dead rows the pause is
     -- ten times as long as the poll, at most one second. Every ninth poll is a full one.
@@ -91,6 +86,4 @@ BEGIN
         UNION ALL
         (SELECT GREATEST(v_next_at, v_scan_at))
     ) AS t;
-END//
-
-DELIMITER ;
+END

@@ -8,15 +8,8 @@
 --
 -- It reads by primary keys only: a live message that is neither dead nor new is active.
 
-DROP PROCEDURE IF EXISTS mq_get_result;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_get_result(
-    IN p_id bigint
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_get_result(IN p_id bigint)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     IF p_id IS NULL THEN
         CALL imq_raise_error('invalid_argument', 'id: must not be NULL');
@@ -46,6 +39,4 @@ BEGIN
         ON f.type = m.type AND f.priority = m.priority AND f.lane = COALESCE(m.group_key, '') AND f.run_at = '1000-01-01' AND f.id = m.id
     UNION ALL
     SELECT 'C', c.result, NULL FROM mq_archive AS c FORCE INDEX (PRIMARY) WHERE c.id = p_id;
-END//
-
-DELIMITER ;
+END

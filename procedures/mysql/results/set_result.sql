@@ -5,23 +5,17 @@
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     CALL mq_set_result(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"pages":3}');
 
-DROP PROCEDURE IF EXISTS mq_set_result;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_result(
     IN p_id bigint,
     IN p_batch_key longtext CHARACTER SET utf8mb4,
     IN p_result longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
     DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
-    DECLARE v_held tinyint;
-    DECLARE v_own tinyint;
+    DECLARE v_held, v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);
@@ -49,6 +43,4 @@ BEGIN
     INSERT INTO mq_result (id, result) VALUES (p_id, p_result) ON DUPLICATE KEY UPDATE mq_result.result = p_result;
     CALL imq_end_call(v_own);
     SELECT 1 AS count;
-END//
-
-DELIMITER ;
+END

@@ -5,15 +5,8 @@
 -- Transaction: joins the caller's
 -- Example:     CALL mq_drop_schedule('nightly');
 
-DROP PROCEDURE IF EXISTS mq_drop_schedule;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_schedule(
-    IN p_name longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_drop_schedule(IN p_name longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_count bigint;
     DECLARE v_own tinyint;
@@ -28,6 +21,4 @@ BEGIN
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-
-DELIMITER ;
+END

@@ -7,16 +7,11 @@
 -- Transaction: reads only
 -- Example:     CALL mq_list_schedules(NULL, 100);
 
-DROP PROCEDURE IF EXISTS mq_list_schedules;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_schedules(
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_body_length bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- The longest body.
     DECLARE v_length int DEFAULT COALESCE(p_body_length, 16777216);
@@ -27,6 +22,4 @@ BEGIN
     FROM mq_schedule AS s
     WHERE p_type IS NULL OR s.type = p_type
     ORDER BY s.name;
-END//
-
-DELIMITER ;
+END

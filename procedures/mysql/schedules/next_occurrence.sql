@@ -7,17 +7,12 @@
 -- Transaction: reads the server's time zones
 -- Example:     CALL mq_next_occurrence('30 2 * * MON-FRI', '2026-11-23 00:00', NULL);
 
-DROP PROCEDURE IF EXISTS mq_next_occurrence;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_next_occurrence(
     IN p_cron longtext CHARACTER SET utf8mb4,
     IN p_after datetime(6),
     IN p_time_zone longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_next_at datetime(6);
     CALL imq_require_zone(p_time_zone);
@@ -26,6 +21,4 @@ BEGIN
     END IF;
     CALL imq_next_time(p_cron, COALESCE(p_after, UTC_TIMESTAMP(6)), COALESCE(p_time_zone, 'UTC'), v_next_at);
     SELECT v_next_at AS next_at;
-END//
-
-DELIMITER ;
+END

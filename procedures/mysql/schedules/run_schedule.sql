@@ -5,15 +5,8 @@
 -- Transaction: joins the caller's; the schedule's regular times wait until it ends
 -- Example:     CALL mq_run_schedule('nightly');
 
-DROP PROCEDURE IF EXISTS mq_run_schedule;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_run_schedule(
-    IN p_name longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_run_schedule(IN p_name longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_count, v_id bigint;
     DECLARE v_own tinyint;
@@ -31,6 +24,4 @@ BEGIN
     CALL imq_send_occurrence(p_name, UTC_TIMESTAMP(6), v_id);
     CALL imq_end_call(v_own);
     SELECT v_id AS id;
-END//
-
-DELIMITER ;
+END

@@ -10,29 +10,18 @@
 -- A schedule with unchanged cron and time zone keeps its next time. So a program can call this at each start: no due time
 -- is lost or repeated.
 
-DROP PROCEDURE IF EXISTS mq_set_schedule;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_schedule(
-    IN p_name longtext CHARACTER SET utf8mb4,
-    IN p_type longtext CHARACTER SET utf8mb4,
-    IN p_cron longtext CHARACTER SET utf8mb4,
-    IN p_body longtext CHARACTER SET utf8mb4,
-    IN p_time_zone longtext CHARACTER SET utf8mb4,
-    IN p_headers longtext CHARACTER SET utf8mb4,
-    IN p_priority bigint,
-    IN p_group_key longtext CHARACTER SET utf8mb4,
-    IN p_overlap bigint
+    IN p_name longtext CHARACTER SET utf8mb4, IN p_type longtext CHARACTER SET utf8mb4,
+    IN p_cron longtext CHARACTER SET utf8mb4, IN p_body longtext CHARACTER SET utf8mb4,
+    IN p_time_zone longtext CHARACTER SET utf8mb4, IN p_headers longtext CHARACTER SET utf8mb4, IN p_priority bigint,
+    IN p_group_key longtext CHARACTER SET utf8mb4, IN p_overlap bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_zone longtext CHARACTER SET utf8mb4 DEFAULT COALESCE(p_time_zone, 'UTC');
     DECLARE v_next_at datetime(6);
-    DECLARE v_created tinyint;
-    DECLARE v_own tinyint;
+    DECLARE v_created, v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);
@@ -73,6 +62,4 @@ BEGIN
     END IF;
     CALL imq_end_call(v_own);
     SELECT v_created AS created, v_next_at AS next_at;
-END//
-
-DELIMITER ;
+END

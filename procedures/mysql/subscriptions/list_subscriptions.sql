@@ -6,15 +6,8 @@
 -- Transaction: reads only
 -- Example:     CALL mq_list_subscriptions(NULL);
 
-DROP PROCEDURE IF EXISTS mq_list_subscriptions;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_subscriptions(
-    IN p_table longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_subscriptions(IN p_table longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_label, v_quoted longtext CHARACTER SET utf8mb4;
     IF p_table IS NOT NULL THEN
@@ -25,6 +18,4 @@ BEGIN
     LEFT JOIN mq_subscription AS s ON s.label = w.label
     WHERE v_label IS NULL OR w.label = v_label
     ORDER BY w.label, LOCATE(s.action, 'IUD'), s.type, s.topic;
-END//
-
-DELIMITER ;
+END

@@ -6,18 +6,13 @@
 -- Transaction: joins the caller's; changes written after its commit are sent
 -- Example:     CALL mq_subscribe('stock', 'IU', 'stock.changed', NULL);
 
-DROP PROCEDURE IF EXISTS mq_subscribe;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_subscribe(
     IN p_table longtext CHARACTER SET utf8mb4,
     IN p_action longtext CHARACTER SET utf8mb4,
     IN p_type longtext CHARACTER SET utf8mb4,
     IN p_topic longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_label, v_quoted longtext CHARACTER SET utf8mb4;
     DECLARE v_path text CHARACTER SET ascii DEFAULT '';
@@ -57,6 +52,4 @@ BEGIN
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-
-DELIMITER ;
+END

@@ -6,15 +6,8 @@
 -- Transaction: joins the caller's; executing the returned statements commits
 -- Example:     CALL mq_unwatch_table('stock');
 
-DROP PROCEDURE IF EXISTS mq_unwatch_table;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_unwatch_table(
-    IN p_table longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_unwatch_table(IN p_table longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_label, v_quoted longtext CHARACTER SET utf8mb4;
     DECLARE v_own tinyint;
@@ -36,6 +29,4 @@ BEGIN
         AND (t.action_statement LIKE CONCAT('%`', REPLACE(DATABASE(), '`', '``'), '`.imq\_send\_changes(%')
             OR t.trigger_schema = DATABASE() AND t.action_statement LIKE '%CALL imq\_send\_changes(%')
     ORDER BY t.trigger_name;
-END//
-
-DELIMITER ;
+END

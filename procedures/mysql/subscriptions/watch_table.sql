@@ -10,15 +10,8 @@
 -- The triggers evaluate key columns only, and no code that a user could define: a table's definition cannot contain a user's
 -- function.
 
-DROP PROCEDURE IF EXISTS mq_watch_table;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_watch_table(
-    IN p_table longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_watch_table(IN p_table longtext CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_name varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_quoted, v_label, v_columns, v_keys, v_new, v_old, v_queue longtext CHARACTER SET utf8mb4;
@@ -76,9 +69,5 @@ BEGIN
     UNION ALL
     SELECT REPLACE(REPLACE(REPLACE(REPLACE(REPLACE(v_trigger, '{event}', a.event), '{action}', a.action),
         '{row}', IF(a.action = 'D', v_old, v_new)), '{old_row}', IF(a.action = 'U', v_old, 'NULL')), c_brace, '{')
-    FROM (
-        SELECT 'I' AS action, 'insert' AS event UNION ALL SELECT 'U', 'update' UNION ALL SELECT 'D', 'delete'
-    ) AS a;
-END//
-
-DELIMITER ;
+    FROM (SELECT 'I' AS action, 'insert' AS event UNION ALL SELECT 'U', 'update' UNION ALL SELECT 'D', 'delete') AS a;
+END

@@ -10,27 +10,15 @@
 -- Transaction: joins the caller's
 -- Example:     CALL mq_adopt_table('orders', 'shop.orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E', 'keep', NULL, NULL, NULL);
 
-DROP PROCEDURE IF EXISTS mq_adopt_table;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_adopt_table(
-    IN p_name longtext CHARACTER SET utf8mb4,
-    IN p_table longtext CHARACTER SET utf8mb4,
-    IN p_key_columns longtext CHARACTER SET utf8mb4,
-    IN p_order_column longtext CHARACTER SET utf8mb4,
-    IN p_status_column longtext CHARACTER SET utf8mb4,
-    IN p_ready_value longtext CHARACTER SET utf8mb4,
-    IN p_active_value longtext CHARACTER SET utf8mb4,
-    IN p_done_value longtext CHARACTER SET utf8mb4,
-    IN p_error_value longtext CHARACTER SET utf8mb4,
-    IN p_on_complete longtext CHARACTER SET utf8mb4,
-    IN p_late_seconds bigint,
-    IN p_equal_rows bigint,
-    IN p_max_attempts bigint
+    IN p_name longtext CHARACTER SET utf8mb4, IN p_table longtext CHARACTER SET utf8mb4,
+    IN p_key_columns longtext CHARACTER SET utf8mb4, IN p_order_column longtext CHARACTER SET utf8mb4,
+    IN p_status_column longtext CHARACTER SET utf8mb4, IN p_ready_value longtext CHARACTER SET utf8mb4,
+    IN p_active_value longtext CHARACTER SET utf8mb4, IN p_done_value longtext CHARACTER SET utf8mb4,
+    IN p_error_value longtext CHARACTER SET utf8mb4, IN p_on_complete longtext CHARACTER SET utf8mb4,
+    IN p_late_seconds bigint, IN p_equal_rows bigint, IN p_max_attempts bigint
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_table, v_order, v_status, v_key_index, v_claim_index, v_bad,
         v_given_order varchar(200) CHARACTER SET utf8mb4;
@@ -111,9 +99,8 @@ BEGIN
     SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(c.name, c.kind, c.scale) ORDER BY COALESCE(j.n, c.n)), ']') INTO v_idents
     FROM JSON_TABLE(v_columns, '$[*]' COLUMNS (n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
         kind varchar(40) CHARACTER SET utf8mb4 PATH '$.kind', scale int PATH '$.scale')) AS c
-    LEFT JOIN JSON_TABLE(COALESCE(v_keys, '[]'), '$[*]' COLUMNS (
-        n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$'
-    )) AS j ON CAST(j.name AS binary) = CAST(c.name AS binary)
+    LEFT JOIN JSON_TABLE(COALESCE(v_keys, '[]'), '$[*]' COLUMNS (n FOR ORDINALITY,
+        name varchar(64) CHARACTER SET utf8mb4 PATH '$')) AS j ON CAST(j.name AS binary) = CAST(c.name AS binary)
     WHERE IF(v_keys IS NULL, NOT CAST(c.name AS binary) <=> CAST(v_status AS binary), j.n IS NOT NULL);
     CALL imq_add_polled(JSON_OBJECT('name', p_name, 'schema', v_schema, 'table', v_table, 'ident_columns', v_idents,
         'keys', v_keys, 'order', v_given_order, 'status', v_status, 'ready', p_ready_value,
@@ -121,6 +108,4 @@ BEGIN
         'max', COALESCE(p_max_attempts, 10), 'key_index', v_key_index, 'claim_index', v_claim_index), v_created);
     SELECT v_created AS created;
     CALL imq_end_call(v_own);
-END//
-
-DELIMITER ;
+END

@@ -13,18 +13,13 @@
 --
 -- An entry is a row of mq_polled_row. It records one claimed, waiting or dead row of the table.
 
-DROP PROCEDURE IF EXISTS mq_claim_rows;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_claim_rows(
     IN p_name longtext CHARACTER SET utf8mb4,
     IN p_size bigint,
     IN p_reader longtext CHARACTER SET utf8mb4,
     IN p_lease_seconds bigint
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_key varchar(36) CHARACTER SET utf8mb4;
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
@@ -54,13 +49,11 @@ BEGIN
     CALL imq_polled_shape(v_table, v_shape);
     SELECT s.ready, s.active, t.taken, t.count_, t.from_place AND s.shape = 'e'
     INTO v_ready, v_active, v_taken, v_look_for_lost, v_from_place
-    FROM JSON_TABLE(v_shape, '$' COLUMNS (
-        shape varchar(1) CHARACTER SET utf8mb4 PATH '$.shape', ready longtext CHARACTER SET utf8mb4 PATH '$.ready',
-        active longtext CHARACTER SET utf8mb4 PATH '$.active'
-    )) AS s
-    JOIN JSON_TABLE(v_table, '$' COLUMNS (
-        taken bigint PATH '$.taken', count_ tinyint PATH '$.count', from_place tinyint PATH '$.from_place'
-    )) AS t;
+    FROM JSON_TABLE(v_shape, '$' COLUMNS (shape varchar(1) CHARACTER SET utf8mb4 PATH '$.shape',
+        ready longtext CHARACTER SET utf8mb4 PATH '$.ready',
+        active longtext CHARACTER SET utf8mb4 PATH '$.active')) AS s
+    JOIN JSON_TABLE(v_table, '$' COLUMNS (taken bigint PATH '$.taken', count_ tinyint PATH '$.count',
+        from_place tinyint PATH '$.from_place')) AS t;
 
     IF v_due IS NOT NULL THEN
         CALL imq_take_due(v_shape, v_key, v_due, v_rows);
@@ -95,27 +88,10 @@ BEGIN
                 SUBSTRING(v_more, 2, CHAR_LENGTH(v_more) - 2)), ']');
             IF v_refused IS NOT NULL THEN
                 -- A row whose claim the table refuses must not stop the others.
-                SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(m.id, m.ident, 0, m.attempts, NULL, m.error)), ']') INTO v_refused
-                FROM (
-                    SELECT u.id, u.ident, u.attempts, MAX(u.error) OVER (PARTITION BY u.id) AS error
-                    FROM (
-                        SELECT j.id, j.ident, j.attempts, NULL AS error
-                        FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]',
-                            ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
-                            attempts int PATH '$[2]')) AS j
-                        UNION ALL
-                        SELECT r.id, NULL, NULL, r.error
-                        FROM JSON_TABLE(v_refused, '$[*]' COLUMNS (id bigint PATH '$[0]',
-                            error longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS r
-                    ) AS u
-                ) AS m
-                WHERE m.ident IS NOT NULL AND m.error IS NOT NULL;
                 CALL imq_fail_rows(v_shape, v_key, v_refused, 0, v_failed, v_dead, v_gone);
             END IF;
         END IF;
     END IF;
     CALL imq_seal_claim(v_key, v_written, v_rows, IF(v_new > 0, NOT v_from_place, NULL));
     CALL imq_end_call(v_own);
-END//
-
-DELIMITER ;
+END

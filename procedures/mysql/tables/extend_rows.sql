@@ -5,16 +5,11 @@
 -- Transaction: joins the caller's
 -- Example:     CALL mq_extend_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);
 
-DROP PROCEDURE IF EXISTS mq_extend_rows;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_extend_rows(
     IN p_batch_key longtext CHARACTER SET utf8mb4,
     IN p_seconds bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_count bigint DEFAULT 0;
@@ -38,6 +33,4 @@ BEGIN
     END IF;
     SELECT v_count AS count;
     CALL imq_end_call(v_own);
-END//
-
-DELIMITER ;
+END

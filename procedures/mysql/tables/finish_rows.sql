@@ -7,16 +7,11 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
 -- Example:     CALL mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
 
-DROP PROCEDURE IF EXISTS mq_finish_rows;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_finish_rows(
     IN p_batch_key longtext CHARACTER SET utf8mb4,
     IN p_failures longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_table, v_shape, v_items, v_pairs, v_failed, v_others, v_ids, v_written, v_refused, v_letter, v_ready, v_active,
         v_done longtext CHARACTER SET utf8mb4;
@@ -66,16 +61,15 @@ BEGIN
             WHERE m.ident IS NOT NULL;
         END IF;
         SELECT s.shape, s.ready, s.active, s.done INTO v_letter, v_ready, v_active, v_done
-        FROM JSON_TABLE(v_shape, '$' COLUMNS (
-            shape varchar(1) CHARACTER SET utf8mb4 PATH '$.shape', ready longtext CHARACTER SET utf8mb4 PATH '$.ready',
-            active longtext CHARACTER SET utf8mb4 PATH '$.active', done longtext CHARACTER SET utf8mb4 PATH '$.done'
-        )) AS s;
+        FROM JSON_TABLE(v_shape, '$' COLUMNS (shape varchar(1) CHARACTER SET utf8mb4 PATH '$.shape',
+            ready longtext CHARACTER SET utf8mb4 PATH '$.ready', active longtext CHARACTER SET utf8mb4 PATH '$.active',
+            done longtext CHARACTER SET utf8mb4 PATH '$.done')) AS s;
         SET v_delete = JSON_EXTRACT(v_table, '$.deletes') = 1;
         SET v_flag = IF(v_items IS NULL OR v_letter IN ('b', 'd'), 2, 0);
         WHILE v_flag < 2 DO
-            SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, j.ident) ORDER BY j.id), ']') INTO v_ids
+            SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, j.ident, j.active, j.attempts) ORDER BY j.id), ']') INTO v_ids
             FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
-                active tinyint PATH '$[2]')) AS j
+                active tinyint PATH '$[2]', attempts int PATH '$[3]')) AS j
             WHERE j.active = v_flag;
             IF v_ids IS NOT NULL THEN
                 CALL imq_write_rows(v_shape, v_ids, IF(v_flag, v_active, v_ready), v_done, IF(v_delete, 'delete', 'set'),
@@ -85,23 +79,8 @@ BEGIN
                         - COALESCE(JSON_LENGTH(v_refused), 0);
                 IF v_refused IS NOT NULL THEN
                     -- A row that the table refuses has failed.
-                    SELECT CONCAT('[', CONCAT_WS(',', SUBSTRING(v_failed, 2, CHAR_LENGTH(v_failed) - 2),
-                        GROUP_CONCAT(JSON_ARRAY(m.id, m.ident, m.active, m.attempts, NULL, m.error) ORDER BY m.id)), ']')
-                    INTO v_failed
-                    FROM (
-                        SELECT u.id, u.ident, u.active, u.attempts, MAX(u.error) OVER (PARTITION BY u.id) AS error
-                        FROM (
-                            SELECT j.id, j.ident, j.active, j.attempts, NULL AS error
-                            FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]',
-                                ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
-                                active tinyint PATH '$[2]', attempts int PATH '$[3]')) AS j
-                            UNION ALL
-                            SELECT r.id, NULL, NULL, NULL, r.error
-                            FROM JSON_TABLE(v_refused, '$[*]' COLUMNS (id bigint PATH '$[0]',
-                                error longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS r
-                        ) AS u
-                    ) AS m
-                    WHERE m.ident IS NOT NULL AND m.error IS NOT NULL;
+                    SET v_failed = CONCAT('[', CONCAT_WS(',', SUBSTRING(v_failed, 2, CHAR_LENGTH(v_failed) - 2),
+                        SUBSTRING(v_refused, 2, CHAR_LENGTH(v_refused) - 2)), ']');
                 END IF;
             END IF;
             SET v_flag = v_flag + 1;
@@ -114,6 +93,4 @@ BEGIN
     END IF;
     SELECT v_done_count AS done, v_failed_count AS failed, v_dead_count AS dead, v_gone_count AS gone;
     CALL imq_end_call(v_own);
-END//
-
-DELIMITER ;
+END

@@ -5,15 +5,8 @@
 -- Transaction: reads only, without locks; does not read the polling tables themselves
 -- Example:     CALL mq_list_tables(NULL);
 
-DROP PROCEDURE IF EXISTS mq_list_tables;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_tables(
-    IN p_name longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-READS SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_tables(IN p_name longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_active, v_waiting, v_dead bigint;
@@ -37,19 +30,15 @@ BEGIN
         p.equal_rows, p.max_attempts, n.active, n.waiting, n.dead
     FROM JSON_TABLE(CONCAT('[', SUBSTRING(v_counts, 2), ']'), '$[*]' COLUMNS (
         name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[0]',
-        active bigint PATH '$[1]', waiting bigint PATH '$[2]', dead bigint PATH '$[3]'
-    )) AS n
+        active bigint PATH '$[1]', waiting bigint PATH '$[2]', dead bigint PATH '$[3]')) AS n
     STRAIGHT_JOIN mq_polled AS p FORCE INDEX (PRIMARY) ON p.name = n.name
     LEFT JOIN (
         SELECT q.name, GROUP_CONCAT(IF(c.name REGEXP '^[0-9a-zA-Z_$]+$', c.name, CONCAT('`', REPLACE(c.name, '`', '``'), '`'))
             ORDER BY c.n SEPARATOR ', ') AS list
         FROM mq_polled AS q
-        CROSS JOIN JSON_TABLE(q.key_columns, '$[*]' COLUMNS (
-            n FOR ORDINALITY, name varchar(64) CHARACTER SET utf8mb4 PATH '$'
-        )) AS c
+        CROSS JOIN JSON_TABLE(q.key_columns, '$[*]' COLUMNS (n FOR ORDINALITY,
+            name varchar(64) CHARACTER SET utf8mb4 PATH '$')) AS c
         GROUP BY q.name
     ) AS k ON k.name = p.name
     ORDER BY p.name;
-END//
-
-DELIMITER ;
+END

@@ -7,17 +7,12 @@
 -- Transaction: reads only, without locks
 -- Example:     CALL mq_peek_rows('orders', 'E', 100);
 
-DROP PROCEDURE IF EXISTS mq_peek_rows;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_peek_rows(
     IN p_name longtext CHARACTER SET utf8mb4,
     IN p_state longtext CHARACTER SET utf8mb4,
     IN p_size bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_count bigint;
     CALL imq_require_name('name', p_name, 0);
@@ -33,8 +28,5 @@ BEGIN
     FROM mq_polled_row AS e
     LEFT JOIN mq_polled_batch AS b ON b.batch_key = e.batch_key
     WHERE e.name = p_name AND (p_state IS NULL OR e.state = p_state)
-    ORDER BY e.state, e.run_at, e.id
-    LIMIT v_count;
-END//
-
-DELIMITER ;
+    ORDER BY e.state, e.run_at, e.id LIMIT v_count;
+END

@@ -5,15 +5,8 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
 -- Example:     CALL mq_release_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
-DROP PROCEDURE IF EXISTS mq_release_rows;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_release_rows(
-    IN p_batch_key longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_release_rows(IN p_batch_key longtext CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_table, v_shape, v_items longtext CHARACTER SET utf8mb4;
     DECLARE v_count, v_dead, v_gone bigint DEFAULT 0;
@@ -42,6 +35,4 @@ BEGIN
     END IF;
     SELECT v_count AS count;
     CALL imq_end_call(v_own);
-END//
-
-DELIMITER ;
+END

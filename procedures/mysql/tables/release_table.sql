@@ -6,15 +6,8 @@
 --              have locked claimed rows
 -- Example:     CALL mq_release_table('orders');
 
-DROP PROCEDURE IF EXISTS mq_release_table;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_release_table(
-    IN p_name longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_release_table(IN p_name longtext CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_table, v_shape, v_items, v_written, v_refused, v_ready, v_active longtext CHARACTER SET utf8mb4;
     DECLARE v_own tinyint;
@@ -33,9 +26,8 @@ BEGIN
             DECLARE EXIT HANDLER FOR 50005, 50006, 1176 BEGIN END;
             CALL imq_polled_shape(v_table, v_shape);
             SELECT s.ready, s.active INTO v_ready, v_active
-            FROM JSON_TABLE(v_shape, '$' COLUMNS (
-                ready longtext CHARACTER SET utf8mb4 PATH '$.ready', active longtext CHARACTER SET utf8mb4 PATH '$.active'
-            )) AS s;
+            FROM JSON_TABLE(v_shape, '$' COLUMNS (ready longtext CHARACTER SET utf8mb4 PATH '$.ready',
+                active longtext CHARACTER SET utf8mb4 PATH '$.active')) AS s;
             CALL imq_write_rows(v_shape, v_items, v_active, v_ready, 'set', v_written, v_refused);
         END;
     END IF;
@@ -44,6 +36,4 @@ BEGIN
     END IF;
     SELECT v_table IS NOT NULL AS count;
     CALL imq_end_call(v_own);
-END//
-
-DELIMITER ;
+END

@@ -6,16 +6,11 @@
 --              have locked these rows
 -- Example:     CALL mq_retry_rows('orders', NULL);
 
-DROP PROCEDURE IF EXISTS mq_retry_rows;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_retry_rows(
     IN p_name longtext CHARACTER SET utf8mb4,
     IN p_id bigint
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_table, v_shape, v_items, v_written, v_refused, v_gone, v_status, v_ready, v_error longtext CHARACTER SET utf8mb4;
     DECLARE v_count bigint DEFAULT 0;
@@ -36,10 +31,8 @@ BEGIN
     CALL imq_open_retry(p_name, p_id, v_table, v_items);
     CALL imq_polled_shape(v_table, v_shape);
     SELECT s.status, s.ready, s.error INTO v_status, v_ready, v_error
-    FROM JSON_TABLE(v_shape, '$' COLUMNS (
-        status longtext CHARACTER SET utf8mb4 PATH '$.status', ready longtext CHARACTER SET utf8mb4 PATH '$.ready',
-        error longtext CHARACTER SET utf8mb4 PATH '$.error'
-    )) AS s;
+    FROM JSON_TABLE(v_shape, '$' COLUMNS (status longtext CHARACTER SET utf8mb4 PATH '$.status',
+        ready longtext CHARACTER SET utf8mb4 PATH '$.ready', error longtext CHARACTER SET utf8mb4 PATH '$.error')) AS s;
     IF v_items IS NOT NULL THEN
         IF v_status = '' THEN
             SELECT CONCAT('[', GROUP_CONCAT(j.id ORDER BY j.id), ']') INTO v_written
@@ -66,6 +59,4 @@ BEGIN
     END IF;
     SELECT v_count AS count;
     CALL imq_end_call(v_own);
-END//
-
-DELIMITER ;
+END

@@ -7,16 +7,11 @@
 --              its commit
 -- Example:     CALL mq_bind_topic('orders.*.paid', 'invoice');
 
-DROP PROCEDURE IF EXISTS mq_bind_topic;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_bind_topic(
     IN p_pattern longtext CHARACTER SET utf8mb4,
     IN p_type longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_path text CHARACTER SET ascii;
     DECLARE v_created smallint;
@@ -37,6 +32,4 @@ BEGIN
     SET v_created = ROW_COUNT();
     CALL imq_end_call(v_own);
     SELECT v_created AS created;
-END//
-
-DELIMITER ;
+END

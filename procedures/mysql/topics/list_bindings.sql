@@ -5,15 +5,8 @@
 -- Transaction: reads only
 -- Example:     CALL mq_list_bindings('orders.eu.paid');
 
-DROP PROCEDURE IF EXISTS mq_list_bindings;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_bindings(
-    IN p_topic longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_bindings(IN p_topic longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_path text CHARACTER SET ascii;
     IF p_topic IS NOT NULL THEN
@@ -24,6 +17,4 @@ BEGIN
     FROM mq_binding AS b
     WHERE p_topic IS NULL OR v_path LIKE b.path
     ORDER BY b.pattern, b.type;
-END//
-
-DELIMITER ;
+END

@@ -9,25 +9,13 @@
 --
 -- In the order of their names: two publishers with the same dedup_key lock in the same order and do not deadlock.
 
-DROP PROCEDURE IF EXISTS mq_publish;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_publish(
-    IN p_topic longtext CHARACTER SET utf8mb4,
-    IN p_body longtext CHARACTER SET utf8mb4,
-    IN p_run_at datetime(6),
-    IN p_priority bigint,
-    IN p_group_key longtext CHARACTER SET utf8mb4,
-    IN p_dedup_key longtext CHARACTER SET utf8mb4,
-    IN p_max_attempts bigint,
-    IN p_headers longtext CHARACTER SET utf8mb4,
-    IN p_source longtext CHARACTER SET utf8mb4,
-    IN p_delay_seconds bigint,
-    IN p_on_conflict longtext CHARACTER SET utf8mb4
+    IN p_topic longtext CHARACTER SET utf8mb4, IN p_body longtext CHARACTER SET utf8mb4, IN p_run_at datetime(6),
+    IN p_priority bigint, IN p_group_key longtext CHARACTER SET utf8mb4, IN p_dedup_key longtext CHARACTER SET utf8mb4,
+    IN p_max_attempts bigint, IN p_headers longtext CHARACTER SET utf8mb4, IN p_source longtext CHARACTER SET utf8mb4,
+    IN p_delay_seconds bigint, IN p_on_conflict longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_path text CHARACTER SET ascii;
     DECLARE v_headers longtext CHARACTER SET utf8mb4;
@@ -75,6 +63,4 @@ BEGIN
     CLOSE bound;
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-
-DELIMITER ;
+END

@@ -5,16 +5,11 @@
 -- Transaction: joins the caller's; calls that change bindings wait for each other; messages that were sent stay
 -- Example:     CALL mq_unbind_topic('orders.*.paid', 'invoice');
 
-DROP PROCEDURE IF EXISTS mq_unbind_topic;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_unbind_topic(
     IN p_pattern longtext CHARACTER SET utf8mb4,
     IN p_type longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_count bigint;
     DECLARE v_own tinyint;
@@ -33,6 +28,4 @@ BEGIN
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
     SELECT v_count AS count;
-END//
-
-DELIMITER ;
+END

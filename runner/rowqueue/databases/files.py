@@ -21,10 +21,16 @@ def grants(database: str, areas: Iterable[str] | None = None) -> str:
 _CREATES = re.compile(r"^CREATE (?:OR REPLACE |OR ALTER )?(?:.* )?(FUNCTION|PROCEDURE|VIEW) ([\w.]+)", re.M)
 
 
+def created(file: SqlFile) -> tuple[str, str] | None:
+    """The kind and the name of the object that a file creates."""
+    found = _CREATES.search(file.text)
+    return (found[1], found[2]) if found else None
+
+
 def commented(file: SqlFile) -> tuple[str, str, str] | None:
     """The kind and the name of the object that a file creates, and its comment; None when it has no comment."""
-    found = _CREATES.search(file.text)
-    return (found[1], found[2], file.comment) if found and file.comment else None
+    found = created(file)
+    return (*found, file.comment) if found and file.comment else None
 
 
 def quoted(text: str) -> str:

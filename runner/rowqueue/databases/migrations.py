@@ -14,8 +14,6 @@ from ..errors import Expected
 from .base import AREA, Database, DatabaseError, Disconnected, Installed
 
 LOCK_SECONDS = 10
-# yoyo knows a migration by its name alone, so ours differ from those of other projects in the same database.
-_PREFIX = "rowqueue_"
 YOYO_TABLES = ("_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock")
 
 
@@ -51,13 +49,8 @@ def known(database: str, installed: Mapping[str, Installed] | None) -> set[str]:
     return recorded | {path.stem for path in released(database)}
 
 
-def earlier_name(name: str) -> str:
-    """The name of a migration before its release, when it had no prefix of ours."""
-    return name.removeprefix(_PREFIX)
-
-
 def hashed(name: str) -> str:
-    """yoyo's key of a migration."""
+    """yoyo's key of a migration. It knows nothing else of it, so our names differ from those of other projects."""
     return hashlib.sha256(name.encode()).hexdigest()
 
 
@@ -75,7 +68,6 @@ def migrate(database: Database, break_lock: bool, areas: Sequence[str]) -> list[
     with _backend(database) as backend:
         if break_lock:
             backend.break_lock()
-        _rename(database, backend)
         done = _run(database, backend, core)
         _record(database, backend, areas)
         return done + _run(database, backend, others)
@@ -108,26 +100,6 @@ def _record(database: Database, backend: Any, areas: Sequence[str]) -> None:
                     f" VALUES (:name, '{AREA}', '', CURRENT_TIMESTAMP)",
                     {"name": area},
                 )
-
-
-def _rename(database: Database, backend: Any) -> None:
-    """Rename the records of migrations that were installed under their earlier names.
-
-    Another project may have a migration of such a name: only those in our own records are ours.
-    """
-    recorded = database.installed() or {}
-    for name in [path.stem for path in released(database.name) if earlier_name(path.stem) in recorded]:
-        earlier = earlier_name(name)
-        values = {"name": name, "hash": hashed(name), "earlier": hashed(earlier)}
-        with backend.lock(LOCK_SECONDS), backend.transaction():
-            for table in (backend.migration_table, backend.log_table):
-                statement = (
-                    f"UPDATE {backend.quote_identifier(table)} SET {{quoted.migration_id}} = :name,"
-                    " {quoted.migration_hash} = :hash WHERE {quoted.migration_hash} = :earlier"
-                )
-                backend.execute(backend.format_sql(statement), values)
-            statement = f"UPDATE {database.prefix}installed SET name = :name WHERE name = :earlier"
-            backend.execute(statement, {"name": name, "earlier": earlier})
 
 
 def _apply(database: Database, backend: Any, migrations: Any) -> None:

@@ -4,12 +4,15 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from contextlib import closing
 from urllib.parse import unquote, urlsplit
 
 import pymysql
 import pytest
-from rowqueue import install
+import states
+from queues import call
+from rowqueue import contract, install
 from rowqueue.databases import Database, DatabaseError, SchemaMissing, open_database
 from servers import Server
 from servers.mysql import programs
@@ -18,6 +21,7 @@ from .test_driver import client
 
 pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version, pytest.mark.heavy]
 
+CORE = ("common", "queue", "operations")
 ACCOUNTS = ("USER 'mq_owner'@'localhost'", "ROLE mq_producer", "ROLE mq_consumer", "ROLE mq_operator", "ROLE mq_viewer")
 
 
@@ -219,19 +223,50 @@ def test_the_servers_own_databases_are_refused_before_anything_is_made(server: S
     assert list(server.query(server.url, f"{made} AND table_name REGEXP '^mq_|yoyo'")) == []
 
 
-def test_a_restored_core_is_a_core_and_can_be_extended(server: Server, empty_database: Database) -> None:
+@pytest.mark.parametrize("where", ["in its place", "under another name", "on another server"])
+def test_a_core_is_restored_with_messages_in_every_state_and_extended(
+    server: Server, empty_database: Database, private_server: Server, where: str
+) -> None:
+    """The other server has none of the accounts. A dump has no grants, which concerns databases of another name too."""
     install.apply(empty_database, areas=["queue"])
     with closing(empty_database.connect("before")) as session:
-        session.call("send_batch", "q", "a\nb")
-        [row] = session.call("claim_batch", "q", 1)
+        key, in_group = states.fill(session, core_only=True)
+        before = states.content(session)
     dump, name = dumped(server, empty_database), empty_database.url.rpartition("/")[2]
-    server.query(server.url, f"DROP DATABASE {name}")
-    server.query(server.url, f"CREATE DATABASE {name}")
-    done = client(server, empty_database.url, input=dump)
+    target, url = server, empty_database.url
+    if where == "in its place":
+        server.query(server.url, f"DROP DATABASE {name}")
+        server.query(server.url, f"CREATE DATABASE {name}")
+    elif where == "under another name":
+        url = server.create_database()
+    else:
+        target, url = private_server, f"{private_server.url.rpartition('/')[0]}/{name}"
+        target.query(target.url, f"CREATE DATABASE {name}")
+        for account in ACCOUNTS:
+            kind, _, account_name = account.partition(" ")
+            target.query(target.url, f"DROP {kind} IF EXISTS {account_name}")
+    restored = open_database(url)
+    done = client(target, url, input=dump)
     assert done.returncode == 0, done.stderr
-    assert empty_database.areas() == ("common", "queue", "operations")
-    assert install.apply(empty_database) == install.Applied()
-    install.apply(empty_database, areas=["schedules"])
-    with closing(empty_database.connect("after")) as session:
-        assert session.call("complete_batch", row["batch_key"]) == [{"count": 1}]
-        assert [row["body"] for row in session.call("claim_batch", "q", 9)] == ["b"]
+    assert restored.areas() == CORE
+    assert (where == "in its place") == (restored.rights_problems() == [])
+    applied = install.apply(restored)
+    assert (where == "in its place") == (applied == install.Applied())
+    assert restored.areas() == CORE and restored.rights_problems() == []
+    with closing(restored.connect("after")) as session:
+        assert states.content(session) == before
+    install.apply(restored, areas=[*contract.load().areas])
+    whole = target.create_database()
+    install.apply(open_database(whole))
+    assert Counter(target.catalog(url)) == Counter(target.catalog(whole))
+    with closing(restored.connect("whole")) as session:
+        after = states.content(session)
+        assert {name: after[name] for name in before} == before
+        states.go_on(session, key, in_group)
+        session.call("bind_topic", "a.*", "topical")
+        call(session, "publish", "a.b", "x")
+        assert [row["body"] for row in session.call("claim_batch", "topical", 5)] == ["x"]
+        assert [row for row in session.call("queue_health") if row["verdict"] == "bad"] == []
+    target.drop_database(whole)
+    if where == "under another name":
+        server.drop_database(url)

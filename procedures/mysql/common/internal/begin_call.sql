@@ -4,16 +4,8 @@
 --              works in the caller's, where no savepoint is possible
 -- Transaction: its own transaction is READ COMMITTED, independent of the session's level
 
-DROP PROCEDURE IF EXISTS imq_begin_call;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_begin_call(
-    IN p_claims tinyint,
-    OUT p_own tinyint
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_begin_call(IN p_claims tinyint, OUT p_own tinyint)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     CALL imq_join_call(0, p_own);
     IF p_own = 1 THEN
@@ -22,6 +14,4 @@ BEGIN
     ELSEIF p_claims THEN
         CALL imq_require_read_committed();
     END IF;
-END//
-
-DELIMITER ;
+END

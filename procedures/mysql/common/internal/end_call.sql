@@ -1,16 +1,8 @@
 -- end_call: commit the transaction that begin_call began, at the end of a procedure.
--- Arguments:   p_own (as returned by begin_call)
 -- Transaction: never commits the caller's
 
-DROP PROCEDURE IF EXISTS imq_end_call;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_end_call(
-    IN p_own tinyint
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_end_call(IN p_own tinyint)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     IF p_own = 1 THEN
         -- Independent of the session's completion_type.
@@ -24,6 +16,4 @@ BEGIN
     IF @mq_small_selects THEN
         SET SESSION sql_big_selects = 0, @mq_small_selects = 0;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -3,20 +3,12 @@
 --              written in SQL, separated by commas)
 -- Returns:     p_found: a JSON array of {"n": 1, "name": ..., "quoted": for SQL, "type": ..., "nullable": 0 or 1}, in the
 --              order of the argument
--- Transaction: reads the catalog only
-
-DROP PROCEDURE IF EXISTS imq_find_columns;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_columns(
-    IN p_argument varchar(200) CHARACTER SET utf8mb4,
-    IN p_table longtext CHARACTER SET utf8mb4,
-    IN p_columns longtext CHARACTER SET utf8mb4,
-    OUT p_found longtext CHARACTER SET utf8mb4
+    IN p_argument varchar(200) CHARACTER SET utf8mb4, IN p_table longtext CHARACTER SET utf8mb4,
+    IN p_columns longtext CHARACTER SET utf8mb4, OUT p_found longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_names, v_table longtext CHARACTER SET utf8mb4;
     -- In the catalog's character set: with another one the server would read the whole catalog.
@@ -43,6 +35,4 @@ BEGIN
     ELSEIF v_distinct < JSON_LENGTH(v_names) THEN
         CALL imq_raise_error('invalid_argument', CONCAT(p_argument, ': names a column twice'));
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -5,20 +5,12 @@
 --              with the database unless it is the queue's)
 -- Transaction: reads only the catalog, where callers see the tables on which they have a right
 
-DROP PROCEDURE IF EXISTS imq_find_table;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_table(
-    IN p_argument varchar(200) CHARACTER SET utf8mb4,
-    IN p_table longtext CHARACTER SET utf8mb4,
-    OUT p_schema varchar(200) CHARACTER SET utf8mb4,
-    OUT p_name varchar(200) CHARACTER SET utf8mb4,
-    OUT p_quoted longtext CHARACTER SET utf8mb4,
-    OUT p_label longtext CHARACTER SET utf8mb4
+    IN p_argument varchar(200) CHARACTER SET utf8mb4, IN p_table longtext CHARACTER SET utf8mb4,
+    OUT p_schema varchar(200) CHARACTER SET utf8mb4, OUT p_name varchar(200) CHARACTER SET utf8mb4,
+    OUT p_quoted longtext CHARACTER SET utf8mb4, OUT p_label longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_names longtext CHARACTER SET utf8mb4;
     -- In the catalog's character set: with another one the server would read the whole catalog.
@@ -28,8 +20,7 @@ BEGIN
     SET v_schema = IF(JSON_LENGTH(v_names) = 2, JSON_UNQUOTE(JSON_EXTRACT(v_names, '$[0]')), DATABASE());
     SET v_given = JSON_UNQUOTE(JSON_EXTRACT(v_names, CONCAT('$[', JSON_LENGTH(v_names) - 1, ']')));
     SET v_in_schema = CONVERT(v_schema USING utf8mb3), v_named = CONVERT(v_given USING utf8mb3);
-    SELECT t.table_schema, t.table_name, t.table_type, t.engine
-    INTO p_schema, p_name, v_type, v_engine
+    SELECT t.table_schema, t.table_name, t.table_type, t.engine INTO p_schema, p_name, v_type, v_engine
     FROM information_schema.tables AS t
     WHERE t.table_schema = v_in_schema AND t.table_name = v_named
         -- MariaDB's catalog compares names case-insensitively even where the names themselves are case-sensitive.
@@ -55,6 +46,4 @@ BEGIN
     ELSEIF v_engine IS NULL OR v_engine <> 'InnoDB' THEN
         CALL imq_raise_error('unsuitable_table', CONCAT(LEFT(p_label, 60), ' must have ENGINE = InnoDB'));
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -1,16 +1,10 @@
 -- grant_to: grant roles the call of procedures and the reading of tables and views; the names are separated by blanks.
 
-DROP PROCEDURE IF EXISTS imq_grant_to;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_grant_to(
-    IN p_roles varchar(200) CHARACTER SET utf8mb4,
-    IN p_calls text CHARACTER SET utf8mb4,
+    IN p_roles varchar(200) CHARACTER SET utf8mb4, IN p_calls text CHARACTER SET utf8mb4,
     IN p_reads text CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_right text CHARACTER SET utf8mb4;
     DECLARE v_end tinyint DEFAULT 0;
@@ -38,6 +32,4 @@ BEGIN
     END WHILE;
     CLOSE c_rights;
     SET @mq_statement = NULL;
-END//
-
-DELIMITER ;
+END

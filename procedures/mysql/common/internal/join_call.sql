@@ -10,16 +10,8 @@
 -- 11.8). On MariaDB, a savepoint in a trigger makes the server lose the start of the statement that fired the trigger: if
 -- that statement fails, its rows stay.
 
-DROP PROCEDURE IF EXISTS imq_join_call;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_join_call(
-    IN p_trigger tinyint,
-    OUT p_own tinyint
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_join_call(IN p_trigger tinyint, OUT p_own tinyint)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     SET p_own = IF(p_trigger, 2, 0);
     IF NOT p_trigger THEN
@@ -50,6 +42,4 @@ BEGIN
     END IF;
     /*M! IF @@SESSION.max_recursive_iterations < 1000000 THEN SET SESSION max_recursive_iterations = 1000000; END IF; */
     /*!80000 IF @@SESSION.cte_max_recursion_depth < 1000000 THEN SET SESSION cte_max_recursion_depth = 1000000; END IF; */
-END//
-
-DELIMITER ;
+END

@@ -2,16 +2,8 @@
 -- Arguments:   p_own (as returned by join_call; NULL: it was not called), p_undo (1: undo)
 -- Transaction: never commits the caller's
 
-DROP PROCEDURE IF EXISTS imq_leave_call;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_leave_call(
-    IN p_own tinyint,
-    IN p_undo tinyint
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_leave_call(IN p_own tinyint, IN p_undo tinyint)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- After a deadlock the server has already rolled back the caller's whole transaction with its savepoints. In a
     -- trigger without a savepoint, the server undoes the statement that fired it.
@@ -34,6 +26,4 @@ BEGIN
     IF @mq_small_selects THEN
         SET SESSION sql_big_selects = 0, @mq_small_selects = 0;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -4,15 +4,10 @@
 -- It runs with the rights of mq_owner, because the catalog shows a body only to its definer and not to an account that
 -- can only install.
 
-DROP PROCEDURE IF EXISTS imq_object_fingerprint;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_object_fingerprint(
     OUT p_fingerprints longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     -- By default MySQL cuts the list at 1,024 characters.
     IF @@SESSION.group_concat_max_len < 4194304 THEN
@@ -37,6 +32,4 @@ BEGIN
         FROM information_schema.views
         WHERE table_schema = DATABASE() AND table_name LIKE 'mq\_%'
     ) AS o;
-END//
-
-DELIMITER ;
+END

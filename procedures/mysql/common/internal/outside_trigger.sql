@@ -1,19 +1,10 @@
 -- outside_trigger: do nothing; the server refuses this procedure inside a trigger or a function.
--- Transaction: changes nothing
 
-DROP PROCEDURE IF EXISTS imq_outside_trigger;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_outside_trigger(
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_outside_trigger()
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- A statement that never runs is enough for the server to refuse the call.
     IF FALSE THEN
         COMMIT;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -1,18 +1,9 @@
 -- raise_error: raise a numbered error of the contract.
--- Arguments:   p_name (the error's name), p_detail (the argument and its limit)
--- Returns:     never
--- Transaction: the caller undoes its work
-
-DROP PROCEDURE IF EXISTS imq_raise_error;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_raise_error(
-    IN p_name varchar(200) CHARACTER SET utf8mb4,
-    IN p_detail longtext CHARACTER SET utf8mb4
+    IN p_name varchar(200) CHARACTER SET utf8mb4, IN p_detail longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- The server cuts messages at 128 characters: the beginning must be enough.
     DECLARE v_message varchar(128) CHARACTER SET utf8mb4 DEFAULT LEFT(CONCAT(p_name, ': ', p_detail), 128);
@@ -27,6 +18,4 @@ BEGIN
         WHEN 'lease_lost' THEN 50008
     END;
     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = v_number, MESSAGE_TEXT = v_message;
-END//
-
-DELIMITER ;
+END

@@ -1,22 +1,14 @@
 -- read_columns: the columns of a user's table, as far as the caller can see them.
--- Arguments:   p_schema, p_table (names as in the catalog)
 -- Returns:     p_columns: a JSON array of {"n", "name", "kind" (the type without length), "scale", "computed" (0 or 1), "class"},
 --              in the table's order
--- Transaction: reads the catalog only
 --
 -- The classes: n number, u timestamp, d date or time, x bytes, t text.
 
-DROP PROCEDURE IF EXISTS imq_read_columns;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_read_columns(
-    IN p_schema varchar(200) CHARACTER SET utf8mb4,
-    IN p_table varchar(200) CHARACTER SET utf8mb4,
+    IN p_schema varchar(200) CHARACTER SET utf8mb4, IN p_table varchar(200) CHARACTER SET utf8mb4,
     OUT p_columns longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     -- In the catalog's character set: with another one the server would read the whole catalog.
     DECLARE v_schema varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci DEFAULT p_schema;
@@ -64,6 +56,4 @@ BEGIN
         END;
         CALL imq_raise_error('not_found', CONCAT('table: ', LEFT(v_quoted, 60), ' no longer exists'));
     END IF;
-END//
-
-DELIMITER ;
+END

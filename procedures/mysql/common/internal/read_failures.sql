@@ -5,18 +5,11 @@
 --              first line; p_others: the items that are not listed; NULL: none
 -- Transaction: needs begin_call, which raises the limits of recursion and GROUP_CONCAT
 
-DROP PROCEDURE IF EXISTS imq_read_failures;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_read_failures(
-    IN p_failures longtext CHARACTER SET utf8mb4,
-    IN p_items longtext CHARACTER SET utf8mb4,
-    OUT p_failed longtext CHARACTER SET utf8mb4,
-    OUT p_others longtext CHARACTER SET utf8mb4
+    IN p_failures longtext CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4,
+    OUT p_failed longtext CHARACTER SET utf8mb4, OUT p_others longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE c_lines int DEFAULT 1000000;
     -- In bytes: to find the n-th character of a long utf8 text, the server reads it from the start each time.
@@ -85,12 +78,9 @@ BEGIN
             SELECT l.n, CAST(SUBSTRING_INDEX(l.head, ',', 1) AS signed), NULL,
                 COALESCE(NULLIF(SUBSTRING_INDEX(l.head, ',', -1), ''), 'null'),
                 CONVERT(SUBSTRING(v_list, l.a, l.z - l.a) USING utf8mb4)
-            FROM JSON_TABLE(COALESCE(v_entries, '[]'), '$[*]' COLUMNS (
-                n int PATH '$[0]', head varchar(40) CHARACTER SET utf8mb4 PATH '$[1]', a bigint PATH '$[2]', z bigint PATH '$[3]'
-            )) AS l
+            FROM JSON_TABLE(COALESCE(v_entries, '[]'), '$[*]' COLUMNS (n int PATH '$[0]',
+                head varchar(40) CHARACTER SET utf8mb4 PATH '$[1]', a bigint PATH '$[2]', z bigint PATH '$[3]')) AS l
         ) AS u
         WINDOW w AS (PARTITION BY u.id ORDER BY u.n)
     ) AS b;
-END//
-
-DELIMITER ;
+END

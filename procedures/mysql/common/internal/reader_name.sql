@@ -1,24 +1,15 @@
 -- reader_name: a name for a process that passed none: its @mq_application, or else its account, and its connection id.
 -- Arguments:   p_name (NULL: make one)
 -- Returns:     p_reader, at most 200 characters
--- Transaction: reads nothing
-
-DROP PROCEDURE IF EXISTS imq_reader_name;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_reader_name(
-    IN p_name varchar(200) CHARACTER SET utf8mb4,
-    OUT p_reader varchar(200) CHARACTER SET utf8mb4
+    IN p_name varchar(200) CHARACTER SET utf8mb4, OUT p_reader varchar(200) CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_application longtext CHARACTER SET utf8mb4 DEFAULT NULLIF(CONVERT(@mq_application USING utf8mb4), '');
     IF v_application IS NULL THEN
         SET v_application = CONVERT(USER() USING utf8mb4);
     END IF;
     SET p_reader = COALESCE(p_name, CONCAT(LEFT(v_application, 180), '/', CONNECTION_ID()));
-END//
-
-DELIMITER ;
+END

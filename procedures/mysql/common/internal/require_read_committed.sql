@@ -1,14 +1,8 @@
 -- require_read_committed: refuse to claim or finish inside a transaction of another isolation level.
 -- Transaction: the session must be READ COMMITTED; otherwise the open transaction's level is checked, if it can be seen
 
-DROP PROCEDURE IF EXISTS imq_require_read_committed;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_read_committed(
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_read_committed()
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- At REPEATABLE READ a claim takes gap locks: senders wait for it, and claims end in deadlocks.
     DECLARE v_level varchar(20) CHARACTER SET ascii DEFAULT /*M! @@SESSION.tx_isolation */ /*!80000 @@SESSION.transaction_isolation */;
@@ -21,6 +15,4 @@ BEGIN
                 COALESCE(v_running, REPLACE(v_level, '-', ' ')), ': SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED first'));
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

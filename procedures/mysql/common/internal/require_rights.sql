@@ -2,17 +2,10 @@
 -- Arguments:   p_quoted (the table, for SQL), p_column (the column to change; NULL: none), p_delete (1: rows are deleted)
 -- Transaction: runs the statements themselves, on no rows
 
-DROP PROCEDURE IF EXISTS imq_require_rights;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_rights(
-    IN p_quoted longtext CHARACTER SET utf8mb4,
-    IN p_column varchar(200) CHARACTER SET utf8mb4,
-    IN p_delete tinyint
+    IN p_quoted longtext CHARACTER SET utf8mb4, IN p_column varchar(200) CHARACTER SET utf8mb4, IN p_delete tinyint
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_rights varchar(30) CHARACTER SET utf8mb4
         DEFAULT CONCAT('SELECT', IF(p_column IS NULL, '', ', UPDATE'), IF(p_delete, ', DELETE', ''));
@@ -29,6 +22,4 @@ BEGIN
     IF p_delete THEN
         CALL imq_run_template(v_places, 'DELETE FROM {table} WHERE FALSE', v_nothing);
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -10,18 +10,12 @@
 -- cannot set a savepoint until it ends. So there, inside a caller's transaction, rights seen in the last minute are
 -- accepted. If mq_owner may not read the rights, only the user p_maker passes.
 
-DROP PROCEDURE IF EXISTS imq_require_use;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_use(
     IN p_schema varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin,
-    IN p_table varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin,
-    IN p_rights varchar(40) CHARACTER SET utf8mb4,
+    IN p_table varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin, IN p_rights varchar(40) CHARACTER SET utf8mb4,
     IN p_maker varchar(128) CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 checking: BEGIN
     DECLARE v_host varchar(255) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci DEFAULT LOWER(SUBSTRING_INDEX(USER(), '@', -1));
     DECLARE v_user varchar(128) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin
@@ -113,6 +107,4 @@ checking: BEGIN
             VALUES (CONCAT(v_user, '@', v_host), p_schema, p_table, v_has, v_now);
         END IF;
     END IF; */
-END//
-
-DELIMITER ;
+END

@@ -2,22 +2,14 @@
 -- Arguments:   p_columns (from imq_read_columns), p_chosen (a JSON array of {"n", "name"}; NULL: all columns), p_alias
 --              (the row's alias in the statement)
 -- Returns:     p_json: the expression
--- Transaction: reads nothing
 --
 -- The expression has the same meaning in every SQL mode and time zone of the session.
 
-DROP PROCEDURE IF EXISTS imq_row_json;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_row_json(
-    IN p_columns longtext CHARACTER SET utf8mb4,
-    IN p_chosen longtext CHARACTER SET utf8mb4,
-    IN p_alias varchar(200) CHARACTER SET utf8mb4,
-    OUT p_json longtext CHARACTER SET utf8mb4
+    IN p_columns longtext CHARACTER SET utf8mb4, IN p_chosen longtext CHARACTER SET utf8mb4,
+    IN p_alias varchar(200) CHARACTER SET utf8mb4, OUT p_json longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
         SET SESSION group_concat_max_len = 1073741824;
@@ -53,12 +45,10 @@ BEGIN
             FROM JSON_TABLE(p_columns, '$[*]' COLUMNS (n int PATH '$.n',
                 column_name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
                 data_type varchar(40) CHARACTER SET utf8mb4 PATH '$.kind', datetime_precision int PATH '$.scale')) AS c
-            LEFT JOIN JSON_TABLE(COALESCE(p_chosen, '[]'), '$[*]' COLUMNS (
-                n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name'
-            )) AS j ON CAST(j.name AS binary) = CAST(c.column_name AS binary)
+            LEFT JOIN JSON_TABLE(COALESCE(p_chosen, '[]'), '$[*]' COLUMNS (n int PATH '$.n',
+                name varchar(64) CHARACTER SET utf8mb4 PATH '$.name')) AS j
+                ON CAST(j.name AS binary) = CAST(c.column_name AS binary)
             WHERE p_chosen IS NULL OR j.n IS NOT NULL
         ) AS v
     ) AS k;
-END//
-
-DELIMITER ;
+END

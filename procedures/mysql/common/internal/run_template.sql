@@ -5,17 +5,10 @@
 -- The template is scanned once, and inserted texts are not scanned again: so a column may be called {table}. A caller
 -- that inserts names into the template itself replaces their opening braces by NUL, which no name contains.
 
-DROP PROCEDURE IF EXISTS imq_run_template;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_run_template(
-    IN p_places longtext CHARACTER SET utf8mb4,
-    IN p_template longtext CHARACTER SET utf8mb4,
-    OUT p_count bigint
+    IN p_places longtext CHARACTER SET utf8mb4, IN p_template longtext CHARACTER SET utf8mb4, OUT p_count bigint
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_places json DEFAULT p_places;
     DECLARE v_statement longtext CHARACTER SET utf8mb4 DEFAULT '';
@@ -34,6 +27,4 @@ BEGIN
     SET p_count = ROW_COUNT();
     DEALLOCATE PREPARE mq_statement;
     SET @mq_statement = NULL;
-END//
-
-DELIMITER ;
+END

@@ -1,21 +1,12 @@
 -- split_names: split an argument into names, plain or in double quotes or backticks.
 -- Arguments:   p_argument (its name in the contract), p_names, p_separator ('.' or ','), p_most (the most names allowed)
 -- Returns:     p_list: a JSON array of the names
--- Transaction: reads nothing
-
-DROP PROCEDURE IF EXISTS imq_split_names;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_split_names(
-    IN p_argument varchar(200) CHARACTER SET utf8mb4,
-    IN p_names longtext CHARACTER SET utf8mb4,
-    IN p_separator varchar(1) CHARACTER SET ascii,
-    IN p_most int,
-    OUT p_list longtext CHARACTER SET utf8mb4
+    IN p_argument varchar(200) CHARACTER SET utf8mb4, IN p_names longtext CHARACTER SET utf8mb4,
+    IN p_separator varchar(1) CHARACTER SET ascii, IN p_most int, OUT p_list longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_length int DEFAULT COALESCE(CHAR_LENGTH(p_names), 0);
     DECLARE v_at, v_end int DEFAULT 1;
@@ -79,6 +70,4 @@ BEGIN
             ', up to 200 characters a name'));
     END IF;
     SET p_list = CONCAT('[', p_list, ']');
-END//
-
-DELIMITER ;
+END

@@ -11,23 +11,15 @@
 -- Sessions that read innodb_trx wait for each other, because each read delays the next refresh. One refresh answers all
 -- waiting sessions.
 
-DROP PROCEDURE IF EXISTS imq_transaction_level;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_transaction_level(
-    OUT p_level varchar(20) CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_transaction_level(OUT p_level varchar(20) CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- Each try but the first waits a tenth of a second: an administrator's tools may also read the table.
     DECLARE c_tries int DEFAULT 5;
     DECLARE v_before, v_after bigint;
     DECLARE v_level varchar(20) CHARACTER SET utf8mb4;
     DECLARE v_proof varchar(36) CHARACTER SET utf8mb4 DEFAULT UUID();
-    DECLARE v_tries int DEFAULT 0;
-    DECLARE v_ignored int DEFAULT 0;
+    DECLARE v_tries, v_ignored int DEFAULT 0;
     -- MySQL 8.0.16 and later.
     /*!80016 BEGIN
         DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
@@ -65,6 +57,4 @@ BEGIN
     WHILE RELEASE_LOCK('mq_innodb_trx') DO
         SET v_ignored = v_ignored + 1;
     END WHILE; */
-END//
-
-DELIMITER ;
+END

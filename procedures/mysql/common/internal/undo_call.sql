@@ -1,16 +1,8 @@
 -- undo_call: undo the work of a procedure since begin_call; the caller's own work stays.
--- Arguments:   p_own (as returned by begin_call; NULL: it was not called)
 -- Transaction: ends the procedure's own transaction; ends the caller's only when no savepoint is possible
 
-DROP PROCEDURE IF EXISTS imq_undo_call;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_undo_call(
-    IN p_own tinyint
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_undo_call(IN p_own tinyint)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- After a deadlock the server has already rolled back the caller's whole transaction with its savepoints.
     DECLARE CONTINUE HANDLER FOR 1305 BEGIN END;
@@ -27,6 +19,4 @@ BEGIN
     IF @mq_small_selects THEN
         SET SESSION sql_big_selects = 0, @mq_small_selects = 0;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -2,23 +2,12 @@
 -- Arguments:   p_type, p_reader, p_at (a time in that minute), p_sent, p_completed, p_failed, p_dead, p_waited_ms,
 --              p_busy_ms
 
-DROP PROCEDURE IF EXISTS imq_add_throughput;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_throughput(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_reader varchar(200) CHARACTER SET utf8mb4,
-    IN p_at datetime(6),
-    IN p_sent bigint,
-    IN p_completed bigint,
-    IN p_failed bigint,
-    IN p_dead bigint,
-    IN p_waited_ms bigint,
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_reader varchar(200) CHARACTER SET utf8mb4, IN p_at datetime(6),
+    IN p_sent bigint, IN p_completed bigint, IN p_failed bigint, IN p_dead bigint, IN p_waited_ms bigint,
     IN p_busy_ms bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_minute datetime(6) DEFAULT DATE_FORMAT(p_at, '%Y-%m-%d %H:%i:00');
     INSERT INTO mq_report (minute, type, reader, sent, completed, failed, dead, waited_ms, busy_ms)
@@ -30,6 +19,4 @@ BEGIN
     IF ROW_COUNT() = 1 THEN
         CALL imq_forget_reports(UTC_TIMESTAMP(6));
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -2,15 +2,8 @@
 -- Returns:     nothing; a call deletes at most 1,000 rows of each
 -- Transaction: joins the caller's, and does nothing unless it is READ COMMITTED; skips rows that others have locked
 
-DROP PROCEDURE IF EXISTS imq_forget_reports;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_forget_reports(
-    IN p_now datetime(6)
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_forget_reports(IN p_now datetime(6))
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE c_rows int DEFAULT 1000;
     DECLARE v_rows longtext CHARACTER SET utf8mb4;
@@ -21,13 +14,10 @@ BEGIN
         FROM (
             SELECT r.minute, r.type, r.reader FROM mq_report AS r FORCE INDEX (PRIMARY)
             WHERE r.minute < p_now - INTERVAL 24 HOUR
-            ORDER BY r.minute, r.type, r.reader
-            LIMIT c_rows
-            FOR UPDATE SKIP LOCKED
+            ORDER BY r.minute, r.type, r.reader LIMIT c_rows FOR UPDATE SKIP LOCKED
         ) AS x;
         IF v_rows IS NOT NULL THEN
-            DELETE r
-            FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (minute datetime(6) PATH '$[0]',
+            DELETE r FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (minute datetime(6) PATH '$[0]',
                 type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]',
                 reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[2]')) AS j
             STRAIGHT_JOIN mq_report AS r FORCE INDEX (PRIMARY)
@@ -53,13 +43,10 @@ BEGIN
             ) AS x;
         END IF;
         IF v_rows IS NOT NULL THEN
-            DELETE c
-            FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (
+            DELETE c FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (
                 type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[0]',
                 reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]')) AS j
             STRAIGHT_JOIN mq_consumer AS c FORCE INDEX (PRIMARY) ON c.type = j.type AND c.reader = j.reader;
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

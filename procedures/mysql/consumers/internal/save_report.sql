@@ -3,24 +3,12 @@
 --              p_next_seconds (0: the consumer stops)
 -- Returns:     p_counted: the number of dead letters since the last report
 
-DROP PROCEDURE IF EXISTS imq_save_report;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_save_report(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_reader varchar(200) CHARACTER SET utf8mb4,
-    IN p_now datetime(6),
-    IN p_completed bigint,
-    IN p_failed bigint,
-    IN p_dead bigint,
-    IN p_busy_ms bigint,
-    IN p_waited_ms bigint,
-    IN p_next_seconds bigint,
-    OUT p_counted bigint
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_reader varchar(200) CHARACTER SET utf8mb4, IN p_now datetime(6),
+    IN p_completed bigint, IN p_failed bigint, IN p_dead bigint, IN p_busy_ms bigint, IN p_waited_ms bigint,
+    IN p_next_seconds bigint, OUT p_counted bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- The newest dead letters may not be committed yet: the next report counts them. The last report has no margin,
     -- because all work is done by then.
@@ -67,6 +55,4 @@ BEGIN
         c.busy_ms = p_busy_ms + IF(v_goes_on, c.busy_ms, 0),
         c.waited_ms = p_waited_ms + IF(v_goes_on, c.waited_ms, 0)
     WHERE c.type = p_type AND c.reader = p_reader;
-END//
-
-DELIMITER ;
+END

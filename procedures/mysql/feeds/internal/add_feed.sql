@@ -3,21 +3,12 @@
 --              highest number in the table)
 -- Returns:     p_created: 1; 0 when the same feed already exists
 
-DROP PROCEDURE IF EXISTS imq_add_feed;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_feed(
-    IN p_feed longtext CHARACTER SET utf8mb4,
-    IN p_schema varchar(64) CHARACTER SET utf8mb4,
-    IN p_table varchar(64) CHARACTER SET utf8mb4,
-    IN p_sync varchar(64) CHARACTER SET utf8mb4,
-    IN p_keys longtext CHARACTER SET utf8mb4,
-    IN p_last bigint,
-    OUT p_created smallint
+    IN p_feed longtext CHARACTER SET utf8mb4, IN p_schema varchar(64) CHARACTER SET utf8mb4,
+    IN p_table varchar(64) CHARACTER SET utf8mb4, IN p_sync varchar(64) CHARACTER SET utf8mb4,
+    IN p_keys longtext CHARACTER SET utf8mb4, IN p_last bigint, OUT p_created smallint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_here varchar(64) CHARACTER SET utf8mb4 DEFAULT IF(p_schema = DATABASE(), '', p_schema);
     DECLARE v_found varchar(200) CHARACTER SET utf8mb4;
@@ -37,9 +28,7 @@ BEGIN
         INTO v_found, v_same
         FROM mq_feed
         WHERE name = p_feed OR table_schema = v_here AND table_name = p_table AND sync_column = p_sync
-        ORDER BY name = p_feed DESC
-        LIMIT 1
-        FOR UPDATE;
+        ORDER BY name = p_feed DESC LIMIT 1 FOR UPDATE;
         IF CAST(v_found AS binary) <> CAST(p_feed AS binary) THEN
             CALL imq_raise_error('unsuitable_table', CONCAT('sync_column: already used by feed ', v_found));
         ELSEIF NOT v_same THEN
@@ -47,6 +36,4 @@ BEGIN
                 ' exists with other columns or another table: drop_feed first'));
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -4,19 +4,12 @@
 --              (these aliases), texts (their values as a JSON list), columns (the types in such a list, for JSON_TABLE),
 --              equal (compares a row c of the list with a row t of the table), kept (columns that the UPDATE must not
 --              change), unique (an index hint)
--- Transaction: reads the catalog only
-
-DROP PROCEDURE IF EXISTS imq_feed_columns;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_feed_columns(
-    IN p_places longtext CHARACTER SET utf8mb4,
-    IN p_keys longtext CHARACTER SET utf8mb4,
+    IN p_places longtext CHARACTER SET utf8mb4, IN p_keys longtext CHARACTER SET utf8mb4,
     OUT p_columns longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     -- The catalog's own character set: with another one the server scans the whole catalog.
     DECLARE v_schema varchar(64) CHARACTER SET utf8mb3 COLLATE utf8mb3_general_ci
@@ -41,8 +34,7 @@ BEGIN
             AND s.non_unique = 0 /*M! AND s.ignored = 'NO' */ /*!80000 AND s.is_visible = 'YES' */
         GROUP BY s.index_name
         HAVING COUNT(*) = COUNT(j.name) AND SUM(s.nullable = 'YES') = 0
-        ORDER BY s.index_name <> 'PRIMARY', s.index_name
-        LIMIT 1
+        ORDER BY s.index_name <> 'PRIMARY', s.index_name LIMIT 1
     ) AS u;
     -- For each type: a value as text, its type in the list, and the value that the column is compared with.
     SELECT JSON_OBJECT('picked', GROUP_CONCAT('t.', k.quoted, ' AS k', k.n), 'order', GROUP_CONCAT('r.k', k.n ORDER BY k.n),
@@ -74,13 +66,9 @@ BEGIN
                     THEN CONCAT('CONVERT(c.k', j.n, ' USING ', c.character_set_name, ') COLLATE ', c.collation_name)
                 ELSE CONCAT('c.k', j.n)
             END AS value
-        FROM JSON_TABLE(p_keys, '$[*]' COLUMNS (
-            n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
-            quoted varchar(200) CHARACTER SET utf8mb4 PATH '$.quoted'
-        )) AS j
+        FROM JSON_TABLE(p_keys, '$[*]' COLUMNS (n int PATH '$.n', name varchar(64) CHARACTER SET utf8mb4 PATH '$.name',
+            quoted varchar(200) CHARACTER SET utf8mb4 PATH '$.quoted')) AS j
         JOIN information_schema.columns AS c ON CAST(j.name AS binary) = CAST(CONVERT(c.column_name USING utf8mb4) AS binary)
         WHERE c.table_schema = v_schema AND c.table_name = v_name
     ) AS k;
-END//
-
-DELIMITER ;
+END

@@ -1,18 +1,11 @@
 -- feed_settings: return a feed's settings and a consumer's position.
--- Arguments:   p_feed, p_consumer (NULL: none)
 -- Returns:     p_settings: a JSON object: schema, table, label, sync, keys (a JSON array), last, position
 
-DROP PROCEDURE IF EXISTS imq_feed_settings;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_feed_settings(
-    IN p_feed longtext CHARACTER SET utf8mb4,
-    IN p_consumer longtext CHARACTER SET utf8mb4,
+    IN p_feed longtext CHARACTER SET utf8mb4, IN p_consumer longtext CHARACTER SET utf8mb4,
     OUT p_settings longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     SET p_settings = NULL;
     SELECT JSON_OBJECT('schema', CONVERT(IF(f.table_schema = '', DATABASE(), f.table_schema) USING utf8mb4),
@@ -25,6 +18,4 @@ BEGIN
     IF p_settings IS NULL THEN
         CALL imq_raise_error('not_found', CONCAT('feed: there is no feed ', p_feed));
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -2,16 +2,10 @@
 -- Arguments:   p_feed (NULL: all), p_unpublished (for the column of that name)
 -- Returns:     the result set of feed_stats
 
-DROP PROCEDURE IF EXISTS imq_show_feeds;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_show_feeds(
-    IN p_feed longtext CHARACTER SET utf8mb4,
-    IN p_unpublished bigint
+    IN p_feed longtext CHARACTER SET utf8mb4, IN p_unpublished bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     SELECT f.name AS feed, CONCAT(f.table_schema, IF(f.table_schema = '', '', '.'), f.table_name) AS `table`,
         f.last_number AS last_position, p_unpublished AS unpublished, c.consumer, c.position, f.last_number - c.position AS behind, c.moved_at
@@ -19,6 +13,4 @@ BEGIN
     LEFT JOIN mq_feed_consumer AS c ON c.feed = f.name
     WHERE p_feed IS NULL OR f.name = p_feed
     ORDER BY f.name, c.consumer;
-END//
-
-DELIMITER ;
+END

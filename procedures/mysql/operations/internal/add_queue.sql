@@ -1,15 +1,8 @@
 -- add_queue: give a type a policy of its own, with the default settings, if it has none.
 -- Transaction: joins the caller's; calls for one type wait for each other
 
-DROP PROCEDURE IF EXISTS imq_add_queue;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_queue(
-    IN p_type varchar(200) CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_queue(IN p_type varchar(200) CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds int;
     DECLARE v_on_complete varchar(10) CHARACTER SET ascii;
@@ -25,6 +18,4 @@ BEGIN
     VALUES (p_type, v_lease_seconds, v_max_attempts, v_backoff_seconds, v_backoff_max_seconds, v_on_complete, v_ordered,
         v_notify, v_ring, v_fair)
     ON DUPLICATE KEY UPDATE mq_queue.paused = mq_queue.paused;
-END//
-
-DELIMITER ;
+END

@@ -3,15 +3,8 @@
 -- Returns:     p_checks, with these checks appended
 -- Transaction: reads only; sees other sessions after GRANT PROCESS ON *.* TO 'mq_owner'@'localhost'
 
-DROP PROCEDURE IF EXISTS imq_check_transactions;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_check_transactions(
-    INOUT p_checks longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-READS SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_check_transactions(INOUT p_checks longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_value double;
@@ -38,8 +31,7 @@ BEGIN
             FROM information_schema.innodb_trx AS t
             LEFT JOIN information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id
             WHERE t.trx_mysql_thread_id <> CONNECTION_ID()
-            ORDER BY t.trx_started
-            LIMIT 1;
+            ORDER BY t.trx_started LIMIT 1;
         END;
         SET p_checks = JSON_ARRAY_APPEND(p_checks, '$', JSON_ARRAY('oldest_transaction',
             CASE WHEN v_value > 3600 THEN 'bad' WHEN v_value > 300 THEN 'warn' ELSE 'ok' END, v_value, 'seconds', v_detail));
@@ -58,6 +50,4 @@ BEGIN
             IF(v_value > 100000, 'purge is behind, so deleted rows stay: end old transactions, or increase innodb_purge_threads',
                 'purge keeps up with deletes')));
     END;
-END//
-
-DELIMITER ;
+END

@@ -4,20 +4,14 @@
 --              active and expired messages; else a is the count
 --
 -- It reads the index in parts of c_rows rows, so one statement counts many types with few messages each. A type that
--- fills a whole part is estimated, but claims are counted: consumers hold only so many messages. Nothing is sorted. The type is compared by a range here, so ORDER BY
--- contains it, written as type ASC: where it equals a parameter, MariaDB 10.11 would sort.
-
-DROP PROCEDURE IF EXISTS imq_count_types;
-
-DELIMITER //
+-- fills a whole part is estimated, but claims are counted: consumers hold only so many messages. Nothing is sorted. The
+-- type is compared by a range here, so ORDER BY contains it, written as type ASC: where it equals a parameter, MariaDB
+-- 10.11 would sort.
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_count_types(
-    IN p_source varchar(10) CHARACTER SET utf8mb4,
-    IN p_now datetime(6),
-    OUT p_counts longtext CHARACTER SET utf8mb4
+    IN p_source varchar(10) CHARACTER SET utf8mb4, IN p_now datetime(6), OUT p_counts longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE c_rows int DEFAULT 10000;
     -- No type sorts after it.
@@ -141,6 +135,4 @@ BEGIN
         -- The next part counts the last type of this part again from its start.
         SET v_after = COALESCE(v_before, v_until);
     END LOOP;
-END//
-
-DELIMITER ;
+END

@@ -3,18 +3,11 @@
 -- Returns:     p_count: the number of deleted messages; messages that are held or are being claimed at this moment stay
 -- Transaction: joins the caller's; never waits for a claim
 
-DROP PROCEDURE IF EXISTS imq_erase;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_erase(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_ids longtext CHARACTER SET utf8mb4,
-    IN p_states varchar(2) CHARACTER SET ascii,
-    OUT p_count bigint
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_ids longtext CHARACTER SET utf8mb4,
+    IN p_states varchar(2) CHARACTER SET ascii, OUT p_count bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_grouped tinyint;
     DECLARE v_places, v_found, v_gone, v_groups longtext CHARACTER SET utf8mb4;
@@ -35,12 +28,10 @@ BEGIN
             SELECT e.id
             FROM JSON_TABLE(p_ids, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
             STRAIGHT_JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = j.id
-            LIMIT 10000
-            FOR UPDATE /*!80000 OF e */ SKIP LOCKED
+            LIMIT 10000 FOR UPDATE /*!80000 OF e */ SKIP LOCKED
         ) AS k;
         IF v_found IS NOT NULL THEN
-            DELETE e
-            FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+            DELETE e FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
             STRAIGHT_JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = j.id;
         END IF;
     END IF;
@@ -49,8 +40,7 @@ BEGIN
     SET p_count = COALESCE(JSON_LENGTH(v_gone), 0);
     IF p_count > 0 THEN
         IF v_grouped THEN
-            SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']')
-            INTO v_groups
+            SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']') INTO v_groups
             FROM (
                 SELECT DISTINCT COALESCE(m.group_key, '') AS group_key
                 FROM JSON_TABLE(v_gone, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
@@ -64,6 +54,4 @@ BEGIN
         CALL imq_delete_results(v_gone);
         CALL imq_delete_messages(v_gone);
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -4,18 +4,10 @@
 -- Returns:     p_count: the number of deleted messages
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that another call is deleting
 
-DROP PROCEDURE IF EXISTS imq_erase_archived;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_erase_archived(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_before datetime(6),
-    IN p_size int,
-    OUT p_count bigint
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_before datetime(6), IN p_size int, OUT p_count bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_keys longtext CHARACTER SET utf8mb4;
     DECLARE v_before datetime(6) DEFAULT COALESCE(p_before, '9999-12-31 23:59:59.999999');
@@ -26,26 +18,19 @@ BEGIN
         FROM (
             SELECT id, month FROM mq_archive FORCE INDEX (archive_age)
             WHERE completed_at < v_before AND attempts >= 0
-            ORDER BY completed_at
-            LIMIT p_size
-            FOR UPDATE SKIP LOCKED
+            ORDER BY completed_at LIMIT p_size FOR UPDATE SKIP LOCKED
         ) AS k;
     ELSE
         SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.month, ']'), ']') INTO v_keys
         FROM (
             SELECT id, month FROM mq_archive FORCE INDEX (archive_type)
             WHERE type = p_type AND completed_at < v_before AND attempts >= 0
-            ORDER BY completed_at, id
-            LIMIT p_size
-            FOR UPDATE SKIP LOCKED
+            ORDER BY completed_at, id LIMIT p_size FOR UPDATE SKIP LOCKED
         ) AS k;
     END IF;
     IF v_keys IS NOT NULL THEN
-        DELETE a
-        FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (id bigint PATH '$[0]', month tinyint PATH '$[1]')) AS j
+        DELETE a FROM JSON_TABLE(v_keys, '$[*]' COLUMNS (id bigint PATH '$[0]', month tinyint PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_archive AS a FORCE INDEX (PRIMARY) ON a.id = j.id AND a.month = j.month;
         SET p_count = ROW_COUNT();
     END IF;
-END//
-
-DELIMITER ;
+END

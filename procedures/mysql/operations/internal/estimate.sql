@@ -7,23 +7,17 @@
 -- The share of ids found gives the number. Dead letters have few of the ids, so they are sampled by their own numbers.
 -- The server's statistics are not used: queues change faster.
 
-DROP PROCEDURE IF EXISTS imq_estimate;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_estimate(
-    IN p_table varchar(10) CHARACTER SET utf8mb4,
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_now datetime(6),
+    IN p_table varchar(10) CHARACTER SET utf8mb4, IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_now datetime(6),
     OUT p_estimate bigint
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE c_sample int DEFAULT 400;
     DECLARE c_ends int DEFAULT 100;
     DECLARE v_priorities int DEFAULT 16;
     DECLARE v_priority int DEFAULT -32769;
+    DECLARE v_after, v_until datetime(6);
     DECLARE v_low, v_high, v_from, v_to, v_found bigint;
     DECLARE v_claimed bigint DEFAULT 0;
     -- No further priority.
@@ -51,22 +45,14 @@ BEGIN
             UNION ALL
             (SELECT id FROM mq_grouped FORCE INDEX (PRIMARY) WHERE type = p_type ORDER BY group_key DESC, id DESC LIMIT c_ends)
         ) AS e;
-    ELSEIF p_table = 'due' THEN
+    ELSEIF p_table IN ('due', 'delayed') THEN
+        SET v_after = IF(p_table = 'due', '1000-01-01', p_now), v_until = IF(p_table = 'due', p_now, '9999-12-31');
         SELECT MIN(e.id), MAX(e.id) INTO v_low, v_high
         FROM (
-            (SELECT id FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type AND run_at <= p_now
+            (SELECT id FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type AND run_at > v_after AND run_at <= v_until
             ORDER BY run_at, id LIMIT c_ends)
             UNION ALL
-            (SELECT id FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type AND run_at <= p_now
-            ORDER BY run_at DESC, id DESC LIMIT c_ends)
-        ) AS e;
-    ELSEIF p_table = 'delayed' THEN
-        SELECT MIN(e.id), MAX(e.id) INTO v_low, v_high
-        FROM (
-            (SELECT id FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type AND run_at > p_now
-            ORDER BY run_at, id LIMIT c_ends)
-            UNION ALL
-            (SELECT id FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type AND run_at > p_now
+            (SELECT id FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type AND run_at > v_after AND run_at <= v_until
             ORDER BY run_at DESC, id DESC LIMIT c_ends)
         ) AS e;
     ELSE
@@ -99,6 +85,4 @@ BEGIN
         SELECT COALESCE(SUM(JSON_LENGTH(items)), 0) INTO v_claimed FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type;
     END IF;
     SET p_estimate = GREATEST(COALESCE(ROUND(v_found * (v_high - v_low + 1) / c_sample), 0) - v_claimed, 10001);
-END//
-
-DELIMITER ;
+END

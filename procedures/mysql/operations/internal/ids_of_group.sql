@@ -2,18 +2,11 @@
 -- Returns:     p_ids: a JSON array of the lowest p_size ids found: all due messages of a queue with groups, and other
 --              messages among the first 10,000 of each state; NULL: none
 
-DROP PROCEDURE IF EXISTS imq_ids_of_group;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_ids_of_group(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_group_key varchar(200) CHARACTER SET utf8mb4,
-    IN p_size int,
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_group_key varchar(200) CHARACTER SET utf8mb4, IN p_size int,
     OUT p_ids longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE c_cap int DEFAULT 10000;
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
@@ -48,9 +41,6 @@ BEGIN
             STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = x.id
             WHERE m.group_key = p_group_key
         ) AS y
-        ORDER BY y.id
-        LIMIT p_size
+        ORDER BY y.id LIMIT p_size
     ) AS f;
-END//
-
-DELIMITER ;
+END

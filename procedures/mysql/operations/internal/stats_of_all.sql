@@ -1,15 +1,8 @@
 -- stats_of_all: the rows of queue_stats for all types.
 -- Returns:     the columns of queue_stats
 
-DROP PROCEDURE IF EXISTS imq_stats_of_all;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_stats_of_all(
-    IN p_now datetime(6)
-)
-SQL SECURITY DEFINER
-READS SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_stats_of_all(IN p_now datetime(6))
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_policies, v_ready, v_grouped, v_delayed, v_batch, v_dead longtext CHARACTER SET utf8mb4;
     DECLARE v_by_group, v_paused tinyint;
@@ -47,6 +40,4 @@ BEGIN
         ) AS g
     ) AS s
     ORDER BY s.type;
-END//
-
-DELIMITER ;
+END

@@ -2,16 +2,10 @@
 -- Returns:     the columns of queue_stats
 -- Transaction: reads only, at most 10,001 rows of each table, and all claims; see estimate
 
-DROP PROCEDURE IF EXISTS imq_stats_of_one;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_stats_of_one(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_now datetime(6)
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_now datetime(6)
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_oldest datetime(6);
     DECLARE v_ready, v_due, v_delayed, v_active, v_expired, v_dead bigint;
@@ -60,6 +54,4 @@ BEGIN
     SELECT p_type AS type, v_ready AS ready, v_delayed AS `delayed`, v_active AS active, v_expired AS expired, v_dead AS dead,
         GREATEST(TIMESTAMPDIFF(MICROSECOND, v_oldest, p_now), 0) / 1e6 AS oldest_ready_seconds,
         GREATEST(v_ready, v_delayed, v_dead) > 10000 AS estimated, v_paused AS paused;
-END//
-
-DELIMITER ;
+END

@@ -2,16 +2,10 @@
 -- Arguments:   p_type, p_ids (a JSON array of [id])
 -- Transaction: joins the caller's, which has locked the stripes of the groups; never waits
 
-DROP PROCEDURE IF EXISTS imq_add_lone;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_lone(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_ids longtext CHARACTER SET utf8mb4
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_ids longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     INSERT IGNORE INTO mq_grouped (type, group_key, id, attempts)
     SELECT m.type, COALESCE(m.group_key, ''), m.id, 0
@@ -22,6 +16,4 @@ BEGIN
         AND NOT EXISTS (SELECT * FROM mq_dead AS e WHERE e.id = m.id)
         AND NOT EXISTS (SELECT * FROM mq_delayed AS d FORCE INDEX (PRIMARY)
             WHERE d.type = p_type AND d.run_at = m.run_at AND d.id = m.id);
-END//
-
-DELIMITER ;
+END

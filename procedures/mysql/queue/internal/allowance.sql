@@ -8,20 +8,11 @@
 -- The call counts after it has locked the row, so it sees everything that the previous claim committed. A token bucket is
 -- stored as one time, full_at: when it is full again. Times are whole microseconds; rounding never allows an extra message.
 
-DROP PROCEDURE IF EXISTS imq_allowance;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_allowance(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_size int,
-    IN p_max_active int,
-    IN p_rate int,
-    IN p_rate_seconds int,
-    OUT p_allowed int
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int, IN p_max_active int, IN p_rate int,
+    IN p_rate_seconds int, OUT p_allowed int
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now, v_full_at datetime(6);
     DECLARE v_active, v_expired, v_rescued bigint;
@@ -51,6 +42,4 @@ BEGIN
             SET p_allowed = LEAST(p_allowed, GREATEST(p_max_active - v_active, 0));
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -9,27 +9,13 @@
 -- The message is removed from its position as cancel does it. Then it is inserted where a new message with this run_at
 -- goes. In a grouped queue it no longer blocks its group.
 
-DROP PROCEDURE IF EXISTS imq_change_message;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_change_message(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_grouped tinyint,
-    IN p_ring tinyint,
-    IN p_fair tinyint,
-    IN p_id bigint,
-    IN p_on_conflict varchar(8) CHARACTER SET utf8mb4,
-    IN p_now datetime(6),
-    IN p_run_at datetime(6),
-    IN p_priority smallint,
-    IN p_body longtext CHARACTER SET utf8mb4,
-    IN p_headers longtext CHARACTER SET utf8mb4,
-    IN p_fresh tinyint,
-    OUT p_changed smallint
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_grouped tinyint, IN p_ring tinyint, IN p_fair tinyint,
+    IN p_id bigint, IN p_on_conflict varchar(8) CHARACTER SET utf8mb4, IN p_now datetime(6), IN p_run_at datetime(6),
+    IN p_priority smallint, IN p_body longtext CHARACTER SET utf8mb4, IN p_headers longtext CHARACTER SET utf8mb4,
+    IN p_fresh tinyint, OUT p_changed smallint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 whole: BEGIN
     DECLARE v_replace tinyint DEFAULT p_on_conflict = 'replace';
     DECLARE v_group varchar(200) CHARACTER SET utf8mb4;
@@ -80,6 +66,4 @@ whole: BEGIN
         CALL imq_issue_tickets(p_type, JSON_ARRAY(v_group));
     END IF;
     SET p_changed = 1;
-END//
-
-DELIMITER ;
+END

@@ -1,25 +1,21 @@
 -- claim: claim messages of a type, unless it is paused, and return them.
 -- Arguments:   p_lease_seconds (NULL: the queue's)
 
-DROP PROCEDURE IF EXISTS imq_claim;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_claim(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_size int,
-    IN p_reader varchar(200) CHARACTER SET utf8mb4,
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int, IN p_reader varchar(200) CHARACTER SET utf8mb4,
     IN p_lease_seconds int
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_paused, v_grouped, v_fair tinyint;
-    DECLARE v_seconds, v_max_active, v_rate, v_rate_seconds int;
+    DECLARE v_paused, v_grouped, v_fair, v_limits tinyint;
+    DECLARE v_seconds, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_seconds int;
     DECLARE v_size int DEFAULT p_size;
-    DECLARE v_items longtext CHARACTER SET utf8mb4;
-    SELECT paused, grouped, fair, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds
-    INTO v_paused, v_grouped, v_fair, v_seconds, v_max_active, v_rate, v_rate_seconds
+    DECLARE v_items, v_groups longtext CHARACTER SET utf8mb4;
+    DECLARE v_now datetime(6);
+    SELECT paused, grouped, fair, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds, group_limits,
+        group_rate, group_rate_seconds
+    INTO v_paused, v_grouped, v_fair, v_seconds, v_max_active, v_rate, v_rate_seconds, v_limits, v_group_rate,
+        v_group_seconds
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_max_active + v_rate > 0 AND NOT v_paused THEN
         CALL imq_allowance(p_type, p_size, v_max_active, v_rate, v_rate_seconds, v_size);
@@ -34,10 +30,25 @@ BEGIN
         IF v_max_active + v_rate > 0 THEN
             CALL imq_spend(p_type, JSON_LENGTH(v_items), v_rate, v_rate_seconds);
         END IF;
-        IF v_grouped THEN
-            CALL imq_spend_groups(p_type, v_items);
+        IF v_grouped AND (v_group_rate > 0 OR v_limits) THEN
+            -- The groups' tokens are spent from now on, when the lease begins. A claim of many groups takes time: counted
+            -- from the time when each group was taken, the claims could exceed the rate.
+            SET v_now = UTC_TIMESTAMP(6);
+            SELECT CONCAT('[', GROUP_CONCAT('[', JSON_QUOTE(k.group_key), ',', k.n, ']'), ']') INTO v_groups
+            FROM (
+                SELECT COALESCE(m.group_key, '') AS group_key, COUNT(*) AS n
+                FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+                STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
+                GROUP BY COALESCE(m.group_key, '')
+            ) AS k;
+            UPDATE JSON_TABLE(v_groups, '$[*]' COLUMNS (
+                group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[0]', n int PATH '$[1]'
+            )) AS j
+            STRAIGHT_JOIN mq_bucket AS b FORCE INDEX (PRIMARY) ON b.type = p_type AND b.group_key = j.group_key
+            LEFT JOIN mq_queue_group AS o FORCE INDEX (PRIMARY) ON v_limits AND o.type = p_type AND o.group_key = j.group_key
+            SET b.full_at = GREATEST(b.full_at, v_now + INTERVAL (j.n * COALESCE(o.rate_seconds, v_group_seconds) * 1000000
+                + COALESCE(o.rate, v_group_rate) - 1) DIV COALESCE(o.rate, v_group_rate) MICROSECOND)
+            WHERE COALESCE(o.rate, v_group_rate) > 0;
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -4,16 +4,10 @@
 -- A group without a bucket has all its tokens. A bucket whose full_at is more than one period ahead was written before the
 -- clock was set back: its messages would wait too long for a token.
 
-DROP PROCEDURE IF EXISTS imq_clean_buckets;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_clean_buckets(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_now datetime(6)
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_now datetime(6)
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- The maximum number of groups: each stays locked until the claim commits.
     DECLARE c_buckets int DEFAULT 100;
@@ -51,6 +45,4 @@ BEGIN
             CALL imq_hurry_groups(p_type);
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

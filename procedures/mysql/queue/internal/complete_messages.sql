@@ -1,19 +1,11 @@
 -- complete_messages: complete messages: delete them, or archive them if the queue's policy is archive.
 -- Arguments:   p_type, p_on_complete and p_grouped (the policy), p_items (a JSON array of [id, attempt]), p_reader
 
-DROP PROCEDURE IF EXISTS imq_complete_messages;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_complete_messages(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_on_complete varchar(7) CHARACTER SET ascii,
-    IN p_grouped tinyint,
-    IN p_items longtext CHARACTER SET utf8mb4,
-    IN p_reader varchar(200) CHARACTER SET utf8mb4
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_on_complete varchar(7) CHARACTER SET ascii, IN p_grouped tinyint,
+    IN p_items longtext CHARACTER SET utf8mb4, IN p_reader varchar(200) CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     IF p_on_complete = 'archive' THEN
@@ -30,6 +22,4 @@ BEGIN
         CALL imq_free_groups(p_type, p_items);
     END IF;
     CALL imq_delete_messages(p_items);
-END//
-
-DELIMITER ;
+END

@@ -1,16 +1,8 @@
 -- delete_messages: delete messages whose row in a state table is already deleted.
 -- Arguments:   p_items (a JSON array of arrays that begin with an id)
--- Transaction: joins the caller's; deletes by primary key
 
-DROP PROCEDURE IF EXISTS imq_delete_messages;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_delete_messages(
-    IN p_items longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_delete_messages(IN p_items longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- Small batches often have one message. A joined delete costs MariaDB a temporary table, which is a file.
     DECLARE v_one bigint DEFAULT IF(JSON_LENGTH(p_items) = 1, JSON_EXTRACT(p_items, '$[0][0]'), NULL);
@@ -28,6 +20,4 @@ BEGIN
             DELETE FROM mq_dedup WHERE type = v_type AND dedup_key = v_dedup_key;
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

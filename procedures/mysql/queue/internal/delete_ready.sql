@@ -2,16 +2,10 @@
 -- Arguments:   p_type, p_rows (a JSON array of [id, attempt, priority, run_at, lane]; in all of them or
 --              in none a lane: then '')
 
-DROP PROCEDURE IF EXISTS imq_delete_ready;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_delete_ready(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_rows longtext CHARACTER SET utf8mb4
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_rows longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- No join for a single row: see delete_messages.
     DECLARE v_one bigint DEFAULT IF(JSON_LENGTH(p_rows) = 1, JSON_EXTRACT(p_rows, '$[0][0]'), NULL);
@@ -38,6 +32,4 @@ BEGIN
             v_lane = COALESCE(JSON_UNQUOTE(JSON_EXTRACT(p_rows, '$[0][4]')), '');
         DELETE FROM mq_ready WHERE type = p_type AND priority = v_priority AND lane = v_lane AND run_at = v_run_at AND id = v_one;
     END IF;
-END//
-
-DELIMITER ;
+END

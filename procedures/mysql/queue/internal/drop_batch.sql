@@ -3,19 +3,11 @@
 --              the lease was lost
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 
-DROP PROCEDURE IF EXISTS imq_drop_batch;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_drop_batch(
-    IN p_batch_key longtext CHARACTER SET utf8mb4,
-    OUT p_type varchar(200) CHARACTER SET utf8mb4,
-    OUT p_reader varchar(200) CHARACTER SET utf8mb4,
-    OUT p_lease_seconds int,
-    OUT p_items longtext CHARACTER SET utf8mb4
+    IN p_batch_key longtext CHARACTER SET utf8mb4, OUT p_type varchar(200) CHARACTER SET utf8mb4,
+    OUT p_reader varchar(200) CHARACTER SET utf8mb4, OUT p_lease_seconds int, OUT p_items longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET p_items = NULL;
     SELECT type, reader, lease_seconds, items INTO p_type, p_reader, p_lease_seconds, p_items
@@ -23,6 +15,4 @@ BEGIN
     IF p_items IS NOT NULL THEN
         DELETE FROM mq_batch WHERE batch_key = p_batch_key;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -3,22 +3,15 @@
 -- Returns:     p_groups: a JSON array of the group keys, each once; NULL when no message had a place
 -- Transaction: joins the caller's; never waits: it deletes only rows that no other session locks
 
-DROP PROCEDURE IF EXISTS imq_drop_locks;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_drop_locks(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_items longtext CHARACTER SET utf8mb4,
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4,
     OUT p_groups longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_places longtext CHARACTER SET utf8mb4;
     -- Read without locks and by whole primary keys. In an ordered queue a group has one place, -1.
-    SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(o.group_key)), ']')
-    INTO p_groups
+    SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(o.group_key)), ']') INTO p_groups
     FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
     STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
     STRAIGHT_JOIN mq_group_lock AS o FORCE INDEX (PRIMARY)
@@ -30,8 +23,7 @@ BEGIN
         STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY)
             ON l.type = p_type AND l.group_key = j.group_key AND l.place = -1;
     ELSE
-        SELECT CONCAT('[', GROUP_CONCAT('[', l.place, ',', JSON_QUOTE(l.group_key), ']'), ']')
-        INTO v_places
+        SELECT CONCAT('[', GROUP_CONCAT('[', l.place, ',', JSON_QUOTE(l.group_key), ']'), ']') INTO v_places
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         STRAIGHT_JOIN JSON_TABLE('[0,1,2]', '$[*]' COLUMNS (which int PATH '$')) AS p
@@ -46,8 +38,7 @@ BEGIN
             )) AS j
             STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY)
                 ON l.type = p_type AND l.group_key = j.group_key AND l.place = j.place;
-            SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']')
-            INTO p_groups
+            SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']') INTO p_groups
             FROM (
                 SELECT DISTINCT j.group_key
                 FROM JSON_TABLE(v_places, '$[*]' COLUMNS (
@@ -56,6 +47,4 @@ BEGIN
             ) AS k;
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -2,24 +2,17 @@
 -- Arguments:   p_type, p_spent ('[id,priority,run_at],...'; NULL: none), p_busy (from read_tickets; NULL: none)
 -- Transaction: joins the caller's; skips tickets that others have locked
 
-DROP PROCEDURE IF EXISTS imq_drop_tickets;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_drop_tickets(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_spent longtext CHARACTER SET utf8mb4,
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_spent longtext CHARACTER SET utf8mb4,
     IN p_busy longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- As many tickets as pick_grouped reads.
     DECLARE c_tickets int DEFAULT 10000;
     DECLARE v_tickets longtext CHARACTER SET utf8mb4;
     IF p_busy IS NOT NULL THEN
-        SELECT GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '",', JSON_QUOTE(k.lane), ']')
-        INTO v_tickets
+        SELECT GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '",', JSON_QUOTE(k.lane), ']') INTO v_tickets
         FROM (
             SELECT j.id, j.priority, j.run_at, j.lane
             FROM JSON_TABLE(p_busy, '$[*]' COLUMNS (
@@ -55,6 +48,4 @@ BEGIN
     IF v_tickets IS NOT NULL THEN
         CALL imq_delete_ready(p_type, v_tickets);
     END IF;
-END//
-
-DELIMITER ;
+END

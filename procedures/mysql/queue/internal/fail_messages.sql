@@ -3,18 +3,11 @@
 --              seconds null: the policy's backoff, -1: dead-letter it now; error may be null)
 -- Returns:     p_dead: number of new dead letters
 
-DROP PROCEDURE IF EXISTS imq_fail_messages;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_fail_messages(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_reader varchar(200) CHARACTER SET utf8mb4,
-    IN p_failed longtext CHARACTER SET utf8mb4,
-    OUT p_dead bigint
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_reader varchar(200) CHARACTER SET utf8mb4,
+    IN p_failed longtext CHARACTER SET utf8mb4, OUT p_dead bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_max_attempts, v_backoff, v_backoff_max int;
@@ -34,8 +27,7 @@ BEGIN
     WHERE COALESCE(j.retry, 0) = -1 OR j.attempt >= COALESCE(m.max_attempts, v_max_attempts);
     SET p_dead = ROW_COUNT();
     IF p_dead > 0 AND v_ordered THEN
-        SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ']'), ']')
-        INTO v_dead
+        SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ']'), ']') INTO v_dead
         FROM JSON_TABLE(p_failed, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
         STRAIGHT_JOIN mq_dead AS d FORCE INDEX (PRIMARY) ON d.id = j.id;
         CALL imq_free_groups(p_type, v_dead);
@@ -64,6 +56,4 @@ BEGIN
         -- In a queue without order a failed message does not block its group.
         CALL imq_free_groups(p_type, p_failed);
     END IF;
-END//
-
-DELIMITER ;
+END

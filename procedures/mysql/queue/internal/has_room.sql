@@ -1,20 +1,11 @@
 -- has_room: whether the limits of a type allow a claim to take a message now.
 -- Returns:     p_room: 1 or 0; p_next_at: when the next token comes or the next lease expires; NULL when a message is
 --              allowed now or the time is unknown
--- Transaction: reads only, without locks
-
-DROP PROCEDURE IF EXISTS imq_has_room;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_has_room(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_now datetime(6),
-    OUT p_room tinyint,
-    OUT p_next_at datetime(6)
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_now datetime(6), OUT p_room tinyint, OUT p_next_at datetime(6)
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_max_active, v_rate, v_rate_seconds int;
     DECLARE v_full_at, v_first datetime(6);
@@ -39,6 +30,4 @@ BEGIN
             SET p_room = 0, p_next_at = GREATEST(v_first, COALESCE(p_next_at, v_first));
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -2,18 +2,11 @@
 -- Arguments:   p_type, p_items (a JSON array of [id, attempt]), p_reader, p_lease_seconds
 -- Returns:     the messages, in the order of p_items
 
-DROP PROCEDURE IF EXISTS imq_hold;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_hold(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_items longtext CHARACTER SET utf8mb4,
-    IN p_reader varchar(200) CHARACTER SET utf8mb4,
-    IN p_lease_seconds int
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4,
+    IN p_reader varchar(200) CHARACTER SET utf8mb4, IN p_lease_seconds int
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_until datetime(6) DEFAULT v_now + INTERVAL p_lease_seconds SECOND;
@@ -38,6 +31,4 @@ BEGIN
             v_key AS batch_key, v_until AS lease_until
         FROM mq_message AS m FORCE INDEX (PRIMARY) WHERE m.id = v_one;
     END IF;
-END//
-
-DELIMITER ;
+END

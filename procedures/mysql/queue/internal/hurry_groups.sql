@@ -4,15 +4,8 @@
 -- The next claim delays them again if there is still no token. Groups with active messages need nothing: if they have more
 -- messages, one of these has a ticket (see pick_grouped).
 
-DROP PROCEDURE IF EXISTS imq_hurry_groups;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_hurry_groups(
-    IN p_type varchar(200) CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_hurry_groups(IN p_type varchar(200) CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_waiting longtext CHARACTER SET utf8mb4;
@@ -43,6 +36,4 @@ BEGIN
             id bigint PATH '$[0]', priority smallint PATH '$[1]', attempts smallint PATH '$[2]'
         )) AS j;
     END IF;
-END//
-
-DELIMITER ;
+END

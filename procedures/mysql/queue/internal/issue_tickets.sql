@@ -1,6 +1,5 @@
 -- issue_tickets: write tickets for groups of a grouped queue that have due messages and are not blocked.
 -- Arguments:   p_type, p_groups (a JSON array of group keys, '' for none, each once)
--- Transaction: joins the caller's; never waits
 --
 -- The first message of a group may be one that another transaction is cancelling. So the first message gets a ticket, and
 -- also the first message that no transaction is deleting. An extra ticket does no harm. The ticket is new even if the
@@ -8,24 +7,17 @@
 -- may run on another node, whose locks are not visible here. The claim cannot have seen the new ticket: its run_at is up to
 -- 0.1 ms before the message's, at a random time where no other transaction inserts or deletes.
 
-DROP PROCEDURE IF EXISTS imq_issue_tickets;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_issue_tickets(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_groups longtext CHARACTER SET utf8mb4
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_groups longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_id bigint;
     DECLARE v_group varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_heads, v_free, v_hidden, v_new longtext CHARACTER SET utf8mb4;
     DECLARE i int DEFAULT 0;
     DECLARE v_fair tinyint;
-    SELECT CONCAT('[', GROUP_CONCAT('[', g.id, ',', JSON_QUOTE(g.group_key), ']'), ']')
-    INTO v_heads
+    SELECT CONCAT('[', GROUP_CONCAT('[', g.id, ',', JSON_QUOTE(g.group_key), ']'), ']') INTO v_heads
     FROM JSON_TABLE(p_groups, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 PATH '$')) AS j
     STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
         ON g.type = p_type AND g.group_key = j.group_key AND g.id = (
@@ -35,8 +27,7 @@ BEGIN
             LIMIT 1
         );
     IF v_heads IS NOT NULL THEN
-        SELECT CONCAT('[', GROUP_CONCAT(h.id), ']')
-        INTO v_free
+        SELECT CONCAT('[', GROUP_CONCAT(h.id), ']') INTO v_free
         FROM (
             SELECT g.id
             FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (
@@ -48,8 +39,7 @@ BEGIN
             FOR UPDATE /*!80000 OF g */ SKIP LOCKED
         ) AS h;
         IF COALESCE(JSON_LENGTH(v_free), 0) < JSON_LENGTH(v_heads) THEN
-            SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(j.group_key)), ']')
-            INTO v_hidden
+            SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(j.group_key)), ']') INTO v_hidden
             FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (
                 id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
             )) AS j
@@ -57,8 +47,7 @@ BEGIN
             WHERE f.id IS NULL;
             WHILE i < JSON_LENGTH(v_hidden) DO
                 SET v_group = JSON_UNQUOTE(JSON_EXTRACT(v_hidden, CONCAT('$[', i, ']')));
-                SELECT MAX(g.id)
-                INTO v_id
+                SELECT MAX(g.id) INTO v_id
                 FROM (
                     SELECT id
                     FROM mq_grouped FORCE INDEX (PRIMARY)
@@ -92,6 +81,4 @@ BEGIN
             )) AS j;
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -2,19 +2,11 @@
 -- Returns:     p_type, p_attempt and p_reader of the claim; p_type is NULL when the key does not hold the message
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 
-DROP PROCEDURE IF EXISTS imq_leave_batch;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_leave_batch(
-    IN p_id bigint,
-    IN p_batch_key longtext CHARACTER SET utf8mb4,
-    OUT p_type varchar(200) CHARACTER SET utf8mb4,
-    OUT p_attempt int,
-    OUT p_reader varchar(200) CHARACTER SET utf8mb4
+    IN p_id bigint, IN p_batch_key longtext CHARACTER SET utf8mb4, OUT p_type varchar(200) CHARACTER SET utf8mb4,
+    OUT p_attempt int, OUT p_reader varchar(200) CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
@@ -36,6 +28,4 @@ BEGIN
             UPDATE mq_batch SET items = JSON_REMOVE(items, CONCAT('$[', v_n - 1, ']')) WHERE batch_key = p_batch_key;
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

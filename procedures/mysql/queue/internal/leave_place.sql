@@ -3,27 +3,16 @@
 --              p_run_at (the message's own)
 -- Returns:     p_attempts (NULL: nothing was removed, or another transaction is claiming the message) and p_error of the
 --              last attempt
--- Transaction: joins the caller's; never waits
 --
 -- Rows are searched by whole primary keys, and only in tables that seem to have them. At REPEATABLE READ a search for a
 -- missing row takes a gap lock, and other senders would wait. The tickets of a grouped queue stay: they are only hints.
 
-DROP PROCEDURE IF EXISTS imq_leave_place;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_leave_place(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_grouped tinyint,
-    IN p_id bigint,
-    IN p_group_key varchar(200) CHARACTER SET utf8mb4,
-    IN p_priority smallint,
-    IN p_run_at datetime(6),
-    OUT p_attempts smallint,
-    OUT p_error text CHARACTER SET utf8mb4
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_grouped tinyint, IN p_id bigint,
+    IN p_group_key varchar(200) CHARACTER SET utf8mb4, IN p_priority smallint, IN p_run_at datetime(6),
+    OUT p_attempts smallint, OUT p_error text CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_in_delayed tinyint;
     DECLARE v_priority smallint;
@@ -60,6 +49,4 @@ BEGIN
             DELETE FROM mq_ready WHERE type = p_type AND priority = v_priority AND lane = v_lane AND run_at = v_run_at AND id = p_id;
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -7,19 +7,11 @@
 -- The lock makes changes of one message run one after the other. A session that finishes a message deletes its key, so it
 -- would wait for the caller: hence no lock when the message is claimed or dead.
 
-DROP PROCEDURE IF EXISTS imq_lock_key;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_lock_key(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_dedup_key varchar(200) CHARACTER SET utf8mb4,
-    IN p_grouped tinyint,
-    INOUT p_id bigint,
-    OUT p_new tinyint
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_dedup_key varchar(200) CHARACTER SET utf8mb4,
+    IN p_grouped tinyint, INOUT p_id bigint, OUT p_new tinyint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- The state of a message that the snapshot of a REPEATABLE READ transaction does not show is unknown.
     SELECT COALESCE(MAX(COALESCE(d.id, g.id, r.id, l.id, o.id) IS NOT NULL), 1) INTO p_new
@@ -37,6 +29,4 @@ BEGIN
         SELECT MAX(k.id) INTO p_id
         FROM (SELECT id FROM mq_dedup WHERE type = p_type AND dedup_key = p_dedup_key FOR UPDATE) AS k;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -5,7 +5,6 @@
 --              (no segment starts later)
 -- Returns:     p_items: a JSON array of [id, number of the new attempt, priority, run_at] in claim order, NULL when there
 --              are none; p_front_moved: 1 when the marks must be renewed
--- Transaction: joins the caller's; never waits for another claim
 --
 -- While a transaction keeps a snapshot open, InnoDB keeps every deleted row. A claim that starts at the beginning of the
 -- index then scans every message that was finished since. The marks divide the index into segments:
@@ -21,21 +20,11 @@
 -- MySQL would then read the whole table, or the whole of an index that covers the query. So each read names its index, here
 -- and elsewhere, and a range also names a column that is not in that index: attempts >= 0 is always true.
 
-DROP PROCEDURE IF EXISTS imq_lock_ready;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_lock_ready(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_size int,
-    IN p_places longtext CHARACTER SET utf8mb4,
-    IN p_before tinyint,
-    IN p_latest datetime(6),
-    OUT p_items longtext CHARACTER SET utf8mb4,
-    OUT p_front_moved tinyint
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int, IN p_places longtext CHARACTER SET utf8mb4,
+    IN p_before tinyint, IN p_latest datetime(6), OUT p_items longtext CHARACTER SET utf8mb4, OUT p_front_moved tinyint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- Renew a mark when the first message is this many ids after it. A dead row costs a claim 0.1 to 0.2 microseconds, a
     -- mark 300.
@@ -102,6 +91,4 @@ BEGIN
     ELSEIF p_items IS NOT NULL THEN
         CALL imq_delete_ready(p_type, p_items);
     END IF;
-END//
-
-DELIMITER ;
+END

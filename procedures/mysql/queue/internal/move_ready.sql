@@ -6,16 +6,10 @@
 -- A claim calls this with 0 once per second. A row that is not moved yet is not lost: in a fair queue it is in the lane
 -- without a name; a row of a former ring is before all others.
 
-DROP PROCEDURE IF EXISTS imq_move_ready;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_move_ready(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_all tinyint
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_all tinyint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE c_rows int DEFAULT IF(p_all, 10000, 1000);
     DECLARE c_priorities int DEFAULT 100;
@@ -95,6 +89,4 @@ BEGIN
     IF v_moved THEN
         CALL imq_lower_mark(p_type);
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -1,20 +1,11 @@
 -- no_messages: the empty result of a claim that found nothing.
 -- Returns:     no rows, with the columns of a message
--- Transaction: reads nothing
 
-DROP PROCEDURE IF EXISTS imq_no_messages;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_no_messages(
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_no_messages()
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, 0 AS attempt, m.created_at, m.source,
         NULL AS batch_key, NULL AS lease_until
     FROM mq_message AS m
     WHERE FALSE;
-END//
-
-DELIMITER ;
+END

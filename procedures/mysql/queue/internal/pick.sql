@@ -3,7 +3,6 @@
 -- Arguments:   p_type, p_grouped and p_fair (the policy), p_size, p_take (1: called by take_batch; see pick_grouped),
 --              p_after (a round-robin claim: start after this id; NULL: in claim order)
 -- Returns:     p_items: a JSON array of [id, number of this attempt, ...]; NULL when nothing is ready
--- Transaction: joins the caller's; never waits for another claim
 --
 -- A claim starts at the low-water marks of mq_mark, where earlier claims found their first messages (see lock_ready). No
 -- message is skipped for longer than a second:
@@ -15,21 +14,11 @@
 -- If a full scan takes long because of many dead rows, the next one is later: after ten times that time, at most 5 seconds.
 -- docs/how-a-claim-works.md explains this with a drawing.
 
-DROP PROCEDURE IF EXISTS imq_pick;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_grouped tinyint,
-    IN p_fair tinyint,
-    IN p_size int,
-    IN p_take tinyint,
-    IN p_after bigint,
-    OUT p_items longtext CHARACTER SET utf8mb4
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_grouped tinyint, IN p_fair tinyint, IN p_size int,
+    IN p_take tinyint, IN p_after bigint, OUT p_items longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- Seconds: the longest time that a message may be skipped, and how far ahead scanned_at may be.
     DECLARE c_late int DEFAULT 1;
@@ -138,6 +127,4 @@ BEGIN
         CALL imq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, v_places,
             IF(p_grouped OR p_fair OR p_after IS NOT NULL, NULL, p_items), v_raised_to, IF(p_after IS NULL, v_lowered_to, c_never));
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -1,24 +1,16 @@
 -- pick_fair: take ready messages of a fair queue: of the first priority one from each lane in turn, then of the next one.
 -- Returns:     p_items: a JSON array of [id, number of this attempt, priority, run_at, lane] in the order in which they were
 --              taken; NULL for none
--- Transaction: joins the caller's; never waits for another claim
 --
 -- A claim starts after the lane where the last one stopped, goes round once, and takes the first message of each lane, or as
 -- many as the group's weight. If another claim has locked that message, it has given this lane its turn, so the claim
 -- passes over the lane. Only when a whole round found too few messages, it takes others of the same lanes. The positions
 -- are kept in mq_ring. Before it locks what it has read, a claim looks whether another one has since got further.
 
-DROP PROCEDURE IF EXISTS imq_pick_fair;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick_fair(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_size int,
-    OUT p_items longtext CHARACTER SET utf8mb4
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int, OUT p_items longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_left int DEFAULT p_size;
     DECLARE v_weight int;
@@ -45,6 +37,4 @@ BEGIN
             LEAVE priorities;
         END IF;
     END LOOP;
-END//
-
-DELIMITER ;
+END

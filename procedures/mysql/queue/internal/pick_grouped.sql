@@ -2,7 +2,6 @@
 --               many as the limits per group allow.
 -- Arguments:   p_type, p_size, p_take (1: called by take_batch; its own commit finishes the messages, perhaps much later)
 -- Returns:     p_items: a JSON array of [id, number of this attempt]; NULL when every group is blocked
--- Transaction: joins the caller's; never waits for another claim
 --
 -- In a grouped queue a row of mq_ready is a ticket: the group of this message may have a message to claim. Every message
 -- brings a ticket, so senders lock nothing. A ticket is only a hint and is read without a lock. If a group seems free, the
@@ -21,18 +20,11 @@
 -- less than the claim sees. So a claim that drops tickets of a group it took from issues a new one while messages are left,
 -- even if the group is full. If a group has no token, its first message is delayed: see put_off.
 
-DROP PROCEDURE IF EXISTS imq_pick_grouped;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick_grouped(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_size int,
-    IN p_take tinyint,
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int, IN p_take tinyint,
     OUT p_items longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- The maximum number of groups per call: a take keeps stripes locked until its handler ends, and they also block other
     -- groups.
@@ -116,8 +108,7 @@ BEGIN
             SET v_busy = NULL;
         ELSEIF v_items IS NOT NULL AND v_ordered AND NOT v_rated THEN
             -- Drop all tickets read of the groups claimed just now, or every claim reads all tickets of a long group.
-            SELECT GROUP_CONCAT('[', j.id, ',', j.priority, ',"', j.run_at, '",', JSON_QUOTE(j.lane), ']')
-            INTO v_used
+            SELECT GROUP_CONCAT('[', j.id, ',', j.priority, ',"', j.run_at, '",', JSON_QUOTE(j.lane), ']') INTO v_used
             FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
                 id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
                 what int PATH '$[3]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[5]',
@@ -178,6 +169,4 @@ BEGIN
             CALL imq_issue_tickets(p_type, v_groups);
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

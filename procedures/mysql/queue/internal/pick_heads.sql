@@ -9,20 +9,11 @@
 -- whose stripe another claim has locked. If a group comes twice, or a message is not the first of its group, it takes
 -- nothing and leaves all tickets to those three.
 
-DROP PROCEDURE IF EXISTS imq_pick_heads;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick_heads(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_size int,
-    IN p_take tinyint,
-    OUT p_items longtext CHARACTER SET utf8mb4,
-    OUT p_groups longtext CHARACTER SET utf8mb4,
-    OUT p_count int
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int, IN p_take tinyint,
+    OUT p_items longtext CHARACTER SET utf8mb4, OUT p_groups longtext CHARACTER SET utf8mb4, OUT p_count int
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_tickets longtext CHARACTER SET utf8mb4;
     DECLARE v_count, v_groups int;
@@ -98,6 +89,4 @@ BEGIN
             )) AS j;
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -2,20 +2,11 @@
 -- Arguments:   p_type, p_after and p_until (due after p_after and up to p_until), p_size (maximum number of messages)
 -- Returns:     p_moved: number of messages; p_first_run_at: their earliest run_at in mq_ready, or NULL
 
-DROP PROCEDURE IF EXISTS imq_promote;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_promote(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_after datetime(6),
-    IN p_until datetime(6),
-    IN p_size int,
-    OUT p_moved bigint,
-    OUT p_first_run_at datetime(6)
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_after datetime(6), IN p_until datetime(6), IN p_size int,
+    OUT p_moved bigint, OUT p_first_run_at datetime(6)
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_due, v_groups longtext CHARACTER SET utf8mb4;
     DECLARE v_grouped, v_ring, v_fair tinyint;
@@ -52,6 +43,4 @@ BEGIN
         )) AS j
         LEFT JOIN mq_message AS m FORCE INDEX (PRIMARY) ON v_fair AND m.id = j.id;
     END IF;
-END//
-
-DELIMITER ;
+END

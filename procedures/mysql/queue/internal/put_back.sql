@@ -1,16 +1,10 @@
 -- put_back: make messages ready again, at the position where they were sent.
 -- Arguments:   p_type, p_items (a JSON array of [id, attempts])
 
-DROP PROCEDURE IF EXISTS imq_put_back;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_put_back(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_items longtext CHARACTER SET utf8mb4
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_grouped, v_ring, v_fair, v_moved tinyint;
     DECLARE v_groups longtext CHARACTER SET utf8mb4;
@@ -50,6 +44,4 @@ BEGIN
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
     END IF;
     CALL imq_lower_mark(p_type);
-END//
-
-DELIMITER ;
+END

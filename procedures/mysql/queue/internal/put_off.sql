@@ -7,17 +7,11 @@
 -- All groups at once: there may be thousands. A message waits like a failed message of an ordered queue: promote brings it
 -- back and frees its place.
 
-DROP PROCEDURE IF EXISTS imq_put_off;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_put_off(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_groups longtext CHARACTER SET utf8mb4,
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_groups longtext CHARACTER SET utf8mb4,
     OUT p_done longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_ordered tinyint;
@@ -99,6 +93,4 @@ BEGIN
             id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
         )) AS j;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -3,28 +3,16 @@
 --              number of rows to read), p_weight (the highest weight of a group)
 -- Returns:     p_found: '[id,number of the new attempt,priority,run_at,lane],...' in the order of the lanes, up to the
 --              weight of each; NULL for none; p_lanes: their number; p_next: the next call starts here; NULL: no lane is left
--- Transaction: reads only, without locks
 --
 -- A loose index scan. A query cannot do it: in a subquery that depends on the lane before, both products read all rows
 -- between the two. So this call reads a part of the index, and the next part starts after the last lane that it found.
 
-DROP PROCEDURE IF EXISTS imq_read_lanes;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_read_lanes(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_priority smallint,
-    IN p_from varchar(201) CHARACTER SET utf8mb4,
-    IN p_until varchar(201) CHARACTER SET utf8mb4,
-    IN p_rows int,
-    IN p_weight int,
-    OUT p_found longtext CHARACTER SET utf8mb4,
-    OUT p_lanes int,
-    OUT p_next varchar(201) CHARACTER SET utf8mb4
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_priority smallint, IN p_from varchar(201) CHARACTER SET utf8mb4,
+    IN p_until varchar(201) CHARACTER SET utf8mb4, IN p_rows int, IN p_weight int,
+    OUT p_found longtext CHARACTER SET utf8mb4, OUT p_lanes int, OUT p_next varchar(201) CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-READS SQL DATA
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     -- No lane sorts after it.
     DECLARE v_until varchar(201) CHARACTER SET utf8mb4 DEFAULT COALESCE(p_until, REPEAT(CONVERT(x'F48FBFBF' USING utf8mb4), 201));
@@ -67,6 +55,4 @@ BEGIN
         WHERE CAST(j.lane AS binary) <> CAST(v_last AS binary);
         SET p_lanes = p_lanes - 1, p_next = v_last;
     END IF;
-END//
-
-DELIMITER ;
+END

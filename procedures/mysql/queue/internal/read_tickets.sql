@@ -9,34 +9,15 @@
 --              '[id,priority,run_at,lane],...' of the tickets with what = 0, NULL for none; p_busy: the tickets of blocked
 --              groups except the first of each, as a JSON array of [id, priority, run_at, lane, first ticket's id, priority,
 --              run_at, lane, group key], NULL when they are few
--- Transaction: reads only, without locks
-
-DROP PROCEDURE IF EXISTS imq_read_tickets;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_read_tickets(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_take tinyint,
-    IN p_gate int,
-    IN p_places int,
-    IN p_rate int,
-    IN p_rate_seconds int,
-    IN p_limits tinyint,
-    IN p_size int,
-    IN p_priority int,
-    IN p_lane varchar(200) CHARACTER SET utf8mb4,
-    IN p_run_at datetime(6),
-    IN p_id bigint,
-    IN p_lanes longtext CHARACTER SET utf8mb4,
-    OUT p_tickets longtext CHARACTER SET utf8mb4,
-    OUT p_read int,
-    OUT p_lone int,
-    OUT p_spent longtext CHARACTER SET utf8mb4,
-    OUT p_busy longtext CHARACTER SET utf8mb4
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_take tinyint, IN p_gate int, IN p_places int, IN p_rate int,
+    IN p_rate_seconds int, IN p_limits tinyint, IN p_size int, IN p_priority int,
+    IN p_lane varchar(200) CHARACTER SET utf8mb4, IN p_run_at datetime(6), IN p_id bigint,
+    IN p_lanes longtext CHARACTER SET utf8mb4, OUT p_tickets longtext CHARACTER SET utf8mb4, OUT p_read int,
+    OUT p_lone int, OUT p_spent longtext CHARACTER SET utf8mb4, OUT p_busy longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- Dropping tickets costs writes and locks. A few tickets of blocked groups stay, and the next claim reads them again.
     DECLARE c_few int DEFAULT 40;
@@ -117,6 +98,4 @@ BEGIN
         ) AS t
         WINDOW same_group AS (PARTITION BY t.group_key ORDER BY t.what = 0, t.part, t.priority, t.lane, t.run_at, t.id)
     ) AS k;
-END//
-
-DELIMITER ;
+END

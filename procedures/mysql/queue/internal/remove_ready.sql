@@ -1,20 +1,12 @@
 -- remove_ready: remove one ready message that is not claimed from mq_ready; in an ordered queue it then blocks its group.
 -- Returns:     p_type, p_attempt (the number of the next attempt) and p_reader (the caller); p_type is NULL when the
 --              message is not ready, is being claimed, or its group is blocked in an ordered queue
--- Transaction: joins the caller's; never waits
-
-DROP PROCEDURE IF EXISTS imq_remove_ready;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_remove_ready(
-    IN p_id bigint,
-    OUT p_type varchar(200) CHARACTER SET utf8mb4,
-    OUT p_attempt int,
+    IN p_id bigint, OUT p_type varchar(200) CHARACTER SET utf8mb4, OUT p_attempt int,
     OUT p_reader varchar(200) CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 whole: BEGIN
     DECLARE v_type, v_group varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_priority smallint;
@@ -84,6 +76,4 @@ whole: BEGIN
         SET p_type = v_type;
         CALL imq_reader_name(NULL, p_reader);
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -4,27 +4,16 @@
 --              read: a JSON array of [priority, run_at, id]), p_items (the messages that the claim found: a JSON array of
 --              [id, attempt, priority, run_at], or NULL), p_at_least and p_at_most (bounds for the run_at of the marks of
 --              all other priorities)
--- Transaction: joins the caller's; never waits for another claim
 --
 -- The first row found of a priority becomes its mark. A priority without found rows keeps its mark. Marks are inserted,
 -- never updated: the newest set is the first index entry, before all dead ones.
 
-DROP PROCEDURE IF EXISTS imq_renew_marks;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_renew_marks(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_n bigint,
-    IN p_scanned_at datetime(6),
-    IN p_promoted_to datetime(6),
-    IN p_places longtext CHARACTER SET utf8mb4,
-    IN p_items longtext CHARACTER SET utf8mb4,
-    IN p_at_least datetime(6),
-    IN p_at_most datetime(6)
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_n bigint, IN p_scanned_at datetime(6),
+    IN p_promoted_to datetime(6), IN p_places longtext CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4,
+    IN p_at_least datetime(6), IN p_at_most datetime(6)
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- Each mark costs one more statement in a claim that finds too few messages. Priorities after the eighth get no mark.
     DECLARE c_marks int DEFAULT 8;
@@ -58,8 +47,7 @@ BEGIN
     INSERT INTO mq_mark (n, scanned_at, promoted_to, type, places)
     VALUES (COALESCE(p_n, 0) + 1, p_scanned_at, p_promoted_to, p_type, COALESCE(v_places, '[]'));
     -- Skip marks that another claim is deleting. Leftover marks are few and never read; a later claim deletes them.
-    SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ']'), ']')
-    INTO v_marks
+    SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ']'), ']') INTO v_marks
     FROM (
         SELECT id FROM mq_mark FORCE INDEX (mark_newest)
         WHERE type = p_type AND n BETWEEN IF(p_n % 100 = 0, 0, p_n - c_old) AND p_n AND scanned_at >= '1000-01-01'
@@ -70,6 +58,4 @@ BEGIN
         FROM JSON_TABLE(v_marks, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
         STRAIGHT_JOIN mq_mark AS k FORCE INDEX (PRIMARY) ON k.id = j.id;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -1,20 +1,12 @@
 -- require_headers: refuse headers that are not a JSON object with unique names, from its { to its }.
 -- Arguments:   p_headers (NULL: none)
--- Transaction: reads nothing
 --
 -- The servers keep one of two equal names. So the members are counted in the text: without strings and what is nested,
 -- one more than its commas. MariaDB compares names as they are written, accepts the empty name twice, and its JSON_VALID
 -- accepts unfinished numbers and unknown escapes, which are checked here.
 
-DROP PROCEDURE IF EXISTS imq_require_headers;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_headers(
-    IN p_headers longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-CONTAINS SQL
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_headers(IN p_headers longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER CONTAINS SQL
 BEGIN
     DECLARE c_backslash char(1) CHARACTER SET utf8mb4 DEFAULT CHAR(92 USING utf8mb4);
     DECLARE v_text longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT p_headers;
@@ -35,6 +27,4 @@ BEGIN
     IF NOT COALESCE(v_fits, p_headers IS NULL) THEN
         CALL imq_raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -1,26 +1,14 @@
 -- require_message: check the arguments of one message except its type; NULL means the default where there is one.
--- Transaction: reads nothing
 --
 -- NULL arguments are not checked: a call costs each sender more than the test for NULL.
 
-DROP PROCEDURE IF EXISTS imq_require_message;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_message(
-    IN p_body longtext CHARACTER SET utf8mb4,
-    IN p_run_at datetime(6),
-    IN p_priority bigint,
-    IN p_group_key longtext CHARACTER SET utf8mb4,
-    IN p_dedup_key longtext CHARACTER SET utf8mb4,
-    IN p_max_attempts bigint,
-    IN p_headers longtext CHARACTER SET utf8mb4,
-    IN p_source longtext CHARACTER SET utf8mb4,
-    IN p_delay_seconds bigint,
-    IN p_on_conflict longtext CHARACTER SET utf8mb4
+    IN p_body longtext CHARACTER SET utf8mb4, IN p_run_at datetime(6), IN p_priority bigint,
+    IN p_group_key longtext CHARACTER SET utf8mb4, IN p_dedup_key longtext CHARACTER SET utf8mb4,
+    IN p_max_attempts bigint, IN p_headers longtext CHARACTER SET utf8mb4, IN p_source longtext CHARACTER SET utf8mb4,
+    IN p_delay_seconds bigint, IN p_on_conflict longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     IF p_body IS NULL OR LENGTH(p_body) > 16777216 THEN
         CALL imq_raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
@@ -64,6 +52,4 @@ BEGIN
             CALL imq_raise_error('invalid_argument', 'on_conflict: replace and postpone need a dedup_key');
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -4,17 +4,10 @@
 -- Returns:     p_count: how many messages were made ready or dead-lettered
 -- Transaction: joins the caller's; skips claims that another call is finishing or extending
 
-DROP PROCEDURE IF EXISTS imq_rescue;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_rescue(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_batches int,
-    OUT p_count bigint
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_batches int, OUT p_count bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_max_attempts int;
@@ -57,6 +50,4 @@ BEGIN
         SET p_count = p_count + JSON_LENGTH(v_items);
         SET p_batches = p_batches - 1;
     END WHILE;
-END//
-
-DELIMITER ;
+END

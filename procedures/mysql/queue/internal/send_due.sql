@@ -1,16 +1,8 @@
 -- send_due: the core has no schedules; the area schedules replaces this.
 
-DROP PROCEDURE IF EXISTS imq_send_due;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_send_due(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_size int
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int
 )
-SQL SECURITY DEFINER
-CONTAINS SQL
+SQL SECURITY DEFINER CONTAINS SQL
 BEGIN
-END//
-
-DELIMITER ;
+END

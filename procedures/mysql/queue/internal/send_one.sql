@@ -6,29 +6,14 @@
 -- Triggers call this procedure. So it and the procedures that it calls must not begin or commit a transaction, return rows
 -- or use dynamic SQL.
 
-DROP PROCEDURE IF EXISTS imq_send_one;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_send_one(
-    IN p_type longtext CHARACTER SET utf8mb4,
-    IN p_body longtext CHARACTER SET utf8mb4,
-    IN p_run_at datetime(6),
-    IN p_priority bigint,
-    IN p_group_key longtext CHARACTER SET utf8mb4,
-    IN p_dedup_key longtext CHARACTER SET utf8mb4,
-    IN p_max_attempts bigint,
-    IN p_headers longtext CHARACTER SET utf8mb4,
-    IN p_source longtext CHARACTER SET utf8mb4,
-    IN p_delay_seconds bigint,
-    IN p_on_conflict longtext CHARACTER SET utf8mb4,
-    IN p_own tinyint,
-    OUT p_id bigint,
-    OUT p_created smallint,
-    OUT p_changed smallint
+    IN p_type longtext CHARACTER SET utf8mb4, IN p_body longtext CHARACTER SET utf8mb4, IN p_run_at datetime(6),
+    IN p_priority bigint, IN p_group_key longtext CHARACTER SET utf8mb4, IN p_dedup_key longtext CHARACTER SET utf8mb4,
+    IN p_max_attempts bigint, IN p_headers longtext CHARACTER SET utf8mb4, IN p_source longtext CHARACTER SET utf8mb4,
+    IN p_delay_seconds bigint, IN p_on_conflict longtext CHARACTER SET utf8mb4, IN p_own tinyint, OUT p_id bigint,
+    OUT p_created smallint, OUT p_changed smallint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_run_at datetime(6) DEFAULT COALESCE(p_run_at, v_now + INTERVAL p_delay_seconds SECOND, v_now);
@@ -101,6 +86,4 @@ BEGIN
             CALL imq_lower_mark(p_type);
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -5,18 +5,10 @@
 -- Called after the lease has begun: so the rate also holds for the claim times in mq_batch. Called also without a rate: in
 -- a cluster, row locks are not visible on other nodes, and of two claims on different nodes one is refused at its commit.
 
-DROP PROCEDURE IF EXISTS imq_spend;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_spend(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_count int,
-    IN p_rate int,
-    IN p_rate_seconds int
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_count int, IN p_rate int, IN p_rate_seconds int
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_tokens_take bigint DEFAULT 0;
@@ -27,6 +19,4 @@ BEGIN
     UPDATE mq_limited
     SET full_at = GREATEST(LEAST(full_at, v_now + INTERVAL p_rate_seconds SECOND), v_now) + INTERVAL v_tokens_take MICROSECOND
     WHERE type = p_type;
-END//
-
-DELIMITER ;
+END

@@ -3,21 +3,14 @@
 -- Arguments:   p_type (NULL: all types)
 -- Returns:     p_groups: a JSON array of [type, group key], '' for messages without one; NULL for none; at most 1,000 of
 --              the first 10,000 groups
--- Transaction: reads only, without locks
 --
 -- In a group that is not blocked, one message has a ticket in mq_ready (see pick_grouped), at its own position or 1 to 97
 -- microseconds before it (see issue_tickets).
 
-DROP PROCEDURE IF EXISTS imq_stuck_groups;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_stuck_groups(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    OUT p_groups longtext CHARACTER SET utf8mb4
+    IN p_type varchar(200) CHARACTER SET utf8mb4, OUT p_groups longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE c_groups int DEFAULT 10000;
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
@@ -60,6 +53,4 @@ BEGIN
             ) IS NULL
         LIMIT 1000
     ) AS s;
-END//
-
-DELIMITER ;
+END

@@ -6,28 +6,18 @@
 --              message was delayed until the next token
 -- Transaction: joins the caller's, which keeps the group's stripe locked until it ends; never waits
 
-DROP PROCEDURE IF EXISTS imq_take_group;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_take_group(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_group varchar(200) CHARACTER SET utf8mb4,
-    IN p_size int,
-    IN p_take tinyint,
-    IN p_lone longtext CHARACTER SET utf8mb4,
-    OUT p_items longtext CHARACTER SET utf8mb4,
-    OUT p_count int,
-    OUT p_put_off tinyint
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_group varchar(200) CHARACTER SET utf8mb4, IN p_size int,
+    IN p_take tinyint, IN p_lone longtext CHARACTER SET utf8mb4, OUT p_items longtext CHARACTER SET utf8mb4,
+    OUT p_count int, OUT p_put_off tinyint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 whole: BEGIN
     DECLARE v_stripe, v_free int;
     DECLARE v_active, v_tokens, v_first bigint;
     DECLARE v_waits, v_ordered tinyint;
     DECLARE v_places, v_rate, v_rate_seconds, v_turn int;
-    DECLARE v_now datetime(6);
+    DECLARE v_now, v_full_at datetime(6);
     DECLARE v_list longtext CHARACTER SET utf8mb4;
     SET p_items = NULL, p_count = 0, p_put_off = 0;
     SELECT MAX(s.n) INTO v_stripe
@@ -52,7 +42,14 @@ whole: BEGIN
         SET v_free = LEAST(v_free, GREATEST(v_places - v_active, 0));
     END IF;
     IF v_rate > 0 AND v_free > 0 THEN
-        CALL imq_group_tokens(p_type, p_group, v_rate, v_rate_seconds, v_tokens);
+        SELECT MAX(full_at) INTO v_full_at FROM mq_bucket FORCE INDEX (PRIMARY) WHERE type = p_type AND group_key = p_group;
+        SET v_now = UTC_TIMESTAMP(6);
+        IF v_full_at > v_now + INTERVAL v_rate_seconds SECOND THEN
+            -- The clock was set back, or the period is shorter now: the bucket is empty and starts to fill now.
+            SET v_full_at = v_now + INTERVAL v_rate_seconds SECOND;
+            UPDATE mq_bucket SET full_at = v_full_at WHERE type = p_type AND group_key = p_group;
+        END IF;
+        CALL imq_tokens(v_full_at, v_now, v_rate, v_rate_seconds, v_tokens);
         SET v_free = LEAST(v_free, v_tokens);
         IF v_tokens = 0 AND NOT p_take THEN
             CALL imq_put_off(p_type, JSON_ARRAY(p_group), v_list);
@@ -99,6 +96,4 @@ whole: BEGIN
                     + INTERVAL (p_count * v_rate_seconds * 1000000 + v_rate - 1) DIV v_rate MICROSECOND;
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -9,27 +9,13 @@
 -- One group after the other: no group is locked that gives no message. Groups without a token are delayed all at once
 -- before.
 
-DROP PROCEDURE IF EXISTS imq_take_groups;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_take_groups(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_size int,
-    IN p_take tinyint,
-    IN p_tickets longtext CHARACTER SET utf8mb4,
-    IN p_lone int,
-    IN p_rate int,
-    IN p_rate_seconds int,
-    IN p_limits tinyint,
-    OUT p_items longtext CHARACTER SET utf8mb4,
-    OUT p_groups longtext CHARACTER SET utf8mb4,
-    OUT p_used longtext CHARACTER SET utf8mb4,
-    OUT p_count int,
-    OUT p_last int
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int, IN p_take tinyint,
+    IN p_tickets longtext CHARACTER SET utf8mb4, IN p_lone int, IN p_rate int, IN p_rate_seconds int,
+    IN p_limits tinyint, OUT p_items longtext CHARACTER SET utf8mb4, OUT p_groups longtext CHARACTER SET utf8mb4,
+    OUT p_used longtext CHARACTER SET utf8mb4, OUT p_count int, OUT p_last int
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- The maximum number of groups per call: each stays locked until the commit.
     DECLARE c_groups int DEFAULT 250;
@@ -92,6 +78,4 @@ BEGIN
         )) AS j ON j.group_key = d.group_key
         WHERE j.what >= 2 AND (NOT p_take OR j.nth = 1);
     END IF;
-END//
-
-DELIMITER ;
+END

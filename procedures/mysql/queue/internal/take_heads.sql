@@ -5,23 +5,12 @@
 --              p_last: number of tickets that were tried
 -- Transaction: joins the caller's, which keeps the stripes of the groups locked until it ends; never waits
 
-DROP PROCEDURE IF EXISTS imq_take_heads;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_take_heads(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_size int,
-    IN p_tickets longtext CHARACTER SET utf8mb4,
-    IN p_lone int,
-    OUT p_items longtext CHARACTER SET utf8mb4,
-    OUT p_groups longtext CHARACTER SET utf8mb4,
-    OUT p_used longtext CHARACTER SET utf8mb4,
-    OUT p_count int,
-    OUT p_last int
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int, IN p_tickets longtext CHARACTER SET utf8mb4,
+    IN p_lone int, OUT p_items longtext CHARACTER SET utf8mb4, OUT p_groups longtext CHARACTER SET utf8mb4,
+    OUT p_used longtext CHARACTER SET utf8mb4, OUT p_count int, OUT p_last int
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_locked, v_heads longtext CHARACTER SET utf8mb4;
     SELECT CONCAT('[', GROUP_CONCAT('[', s.id, ',', s.priority, ',"', s.run_at, '",', s.n, ',', JSON_QUOTE(s.group_key), ',', JSON_QUOTE(s.lane), ']'
@@ -90,6 +79,4 @@ BEGIN
             id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[1]'
         )) AS j;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -1,24 +1,15 @@
 -- take_lanes: take messages of one priority of a fair queue from its lanes in turn; see pick_fair.
 -- Arguments:   p_weight (the highest weight of a group)
 -- Returns:     p_items: as from pick_fair
--- Transaction: joins the caller's; never waits for another claim
 --
 -- The position in mq_ring: lane, the last lane that was tried; n, the number of lanes that were tried so far; after_id, how
 -- many messages this lane has got in its turn.
 
-DROP PROCEDURE IF EXISTS imq_take_lanes;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_take_lanes(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_priority smallint,
-    IN p_size int,
-    IN p_weight int,
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_priority smallint, IN p_size int, IN p_weight int,
     OUT p_items longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- The highest weight, and the most rows that one statement reads here.
     DECLARE c_most int DEFAULT 1000;
@@ -133,6 +124,4 @@ BEGIN
         CALL imq_save_position(p_type, v_reader, v_n, v_taken, v_lane, IF(RAND() < 0.01, 0, v_read_n - 20 * p_size), v_read_n,
             0, IF(v_n > v_read_n, c_most, v_read_taken));
     END IF;
-END//
-
-DELIMITER ;
+END

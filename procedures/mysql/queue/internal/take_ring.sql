@@ -6,21 +6,12 @@
 --
 -- All messages of the queue have one priority and one run_at, so the primary key of mq_ready has the order of the ids.
 
-DROP PROCEDURE IF EXISTS imq_take_ring;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_take_ring(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_size int,
-    IN p_places longtext CHARACTER SET utf8mb4,
-    IN p_after bigint,
-    OUT p_items longtext CHARACTER SET utf8mb4,
-    OUT p_low longtext CHARACTER SET utf8mb4,
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int, IN p_places longtext CHARACTER SET utf8mb4,
+    IN p_after bigint, OUT p_items longtext CHARACTER SET utf8mb4, OUT p_low longtext CHARACTER SET utf8mb4,
     OUT p_front_moved tinyint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- As in lock_ready.
     DECLARE c_stride bigint DEFAULT 1000;
@@ -61,6 +52,4 @@ BEGIN
     IF p_items IS NOT NULL THEN
         CALL imq_delete_ready(p_type, p_items);
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -2,25 +2,15 @@
 -- Arguments:   p_lanes (a JSON array of rows that read_lanes has found)
 -- Returns:     p_items: as from pick_fair; p_turns: the number of turns that were given; p_taken: how many messages the
 --              last lane has got in its turn
--- Transaction: joins the caller's; never waits for another claim
 --
 -- A pass takes as many rounds as all lanes together may need, so there are few passes. Lanes that gave less have no more.
 
-DROP PROCEDURE IF EXISTS imq_take_rounds;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_take_rounds(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_priority smallint,
-    IN p_size int,
-    IN p_lanes longtext CHARACTER SET utf8mb4,
-    OUT p_items longtext CHARACTER SET utf8mb4,
-    OUT p_turns int,
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_priority smallint, IN p_size int,
+    IN p_lanes longtext CHARACTER SET utf8mb4, OUT p_items longtext CHARACTER SET utf8mb4, OUT p_turns int,
     OUT p_taken int
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE c_most int DEFAULT 1000;
     DECLARE i, v_all, v_rounds, v_wanted, v_weight, v_count int;
@@ -76,6 +66,4 @@ BEGIN
                 p_taken = IF(v_left = 0 AND v_wanted < v_rounds * v_weight, v_wanted, c_most);
         END IF;
     END WHILE;
-END//
-
-DELIMITER ;
+END

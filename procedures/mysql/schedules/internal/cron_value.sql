@@ -2,20 +2,12 @@
 -- Arguments:   p_value (digits, or a name in capitals), p_low (the number of the first name), p_names (three letters per
 --              name; NULL: the field has no names)
 -- Returns:     p_number; NULL when there is no such name
--- Transaction: reads nothing
-
-DROP PROCEDURE IF EXISTS imq_cron_value;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_cron_value(
-    IN p_value varchar(200) CHARACTER SET utf8mb4,
-    IN p_low int,
-    IN p_names varchar(60) CHARACTER SET ascii,
+    IN p_value varchar(200) CHARACTER SET utf8mb4, IN p_low int, IN p_names varchar(60) CHARACTER SET ascii,
     OUT p_number int
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_place int DEFAULT LOCATE(CAST(p_value AS binary), CAST(p_names AS binary)) - 1;
     IF p_value REGEXP '^[0-9]{1,2}\\z' THEN
@@ -23,6 +15,4 @@ BEGIN
     ELSE
         SET p_number = IF(v_place >= 0 AND v_place % 3 = 0, p_low + v_place DIV 3, NULL);
     END IF;
-END//
-
-DELIMITER ;
+END

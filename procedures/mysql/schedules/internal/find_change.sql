@@ -1,20 +1,11 @@
 -- find_change: when a time zone changes its UTC offset.
 -- Arguments:   p_zone, p_from and p_until (minutes since 1970-01-01 00:00 UTC, at most three days apart)
 -- Returns:     p_change: the first minute with the UTC offset of p_until; NULL: the offset does not change
--- Transaction: reads the server's time zones
-
-DROP PROCEDURE IF EXISTS imq_find_change;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_change(
-    IN p_zone varchar(200) CHARACTER SET utf8mb4,
-    IN p_from bigint,
-    IN p_until bigint,
-    OUT p_change bigint
+    IN p_zone varchar(200) CHARACTER SET utf8mb4, IN p_from bigint, IN p_until bigint, OUT p_change bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_first, v_minutes, v_found int;
     DECLARE v_before bigint DEFAULT p_from;
@@ -31,6 +22,4 @@ BEGIN
             SET v_before = v_middle;
         END IF;
     END WHILE;
-END//
-
-DELIMITER ;
+END

@@ -3,17 +3,10 @@
 -- Returns:     p_lives: 1 while the last message is new, and without overlap also while it is active; a dead letter does
 --              not prevent the next one
 
-DROP PROCEDURE IF EXISTS imq_last_lives;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_last_lives(
-    IN p_id bigint,
-    IN p_overlap tinyint,
-    OUT p_lives tinyint
+    IN p_id bigint, IN p_overlap tinyint, OUT p_lives tinyint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     SELECT COUNT(*) INTO p_lives
     FROM (
@@ -35,6 +28,4 @@ BEGIN
     -- A message without any of these rows is active.
     WHERE e.id IS NULL AND (NOT p_overlap OR d.id IS NOT NULL OR g.id IS NOT NULL
         OR NOT m.grouped AND COALESCE(r.id, o.id, f.id) IS NOT NULL);
-END//
-
-DELIMITER ;
+END

@@ -1,22 +1,12 @@
 -- next_day: the first date from p_day on that a cron expression matches.
 -- Arguments:   p_days, p_months, p_weekdays and p_both_days (of read_cron), p_day (days since 1970-01-01)
 -- Returns:     p_found: days since 1970-01-01; NULL when no date in the next 50 years matches
--- Transaction: reads nothing
-
-DROP PROCEDURE IF EXISTS imq_next_day;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_next_day(
-    IN p_days varchar(60) CHARACTER SET ascii,
-    IN p_months varchar(60) CHARACTER SET ascii,
-    IN p_weekdays varchar(60) CHARACTER SET ascii,
-    IN p_both_days tinyint,
-    IN p_day int,
-    OUT p_found int
+    IN p_days varchar(60) CHARACTER SET ascii, IN p_months varchar(60) CHARACTER SET ascii,
+    IN p_weekdays varchar(60) CHARACTER SET ascii, IN p_both_days tinyint, IN p_day int, OUT p_found int
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_date date DEFAULT CAST('1970-01-01' AS date) + INTERVAL p_day DAY;
     DECLARE v_end date DEFAULT v_date + INTERVAL 50 YEAR;
@@ -33,6 +23,4 @@ BEGIN
             SET v_date = v_date + INTERVAL 1 DAY;
         END IF;
     END WHILE;
-END//
-
-DELIMITER ;
+END

@@ -2,27 +2,16 @@
 -- Arguments:   p_minutes, p_hours and p_real_time (of read_cron), p_zone, p_day (a date that matches: days since
 --              1970-01-01), p_minute (the earliest result: minutes since 1970-01-01 00:00 UTC)
 -- Returns:     p_found: minutes since 1970-01-01 00:00 UTC; NULL: no time of this date
--- Transaction: reads the server's time zones
 --
 -- When the clocks are set forward, times in the missing hour occur once, at the change. When they are set back, times in
 -- the repeated hour occur once. With * as the hour, no time is moved or skipped: a message every ten minutes is still
 -- sent every ten minutes, as in Vixie cron.
 
-DROP PROCEDURE IF EXISTS imq_next_in_day;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_next_in_day(
-    IN p_minutes varchar(60) CHARACTER SET ascii,
-    IN p_hours varchar(60) CHARACTER SET ascii,
-    IN p_real_time tinyint,
-    IN p_zone varchar(200) CHARACTER SET utf8mb4,
-    IN p_day int,
-    IN p_minute bigint,
-    OUT p_found bigint
+    IN p_minutes varchar(60) CHARACTER SET ascii, IN p_hours varchar(60) CHARACTER SET ascii, IN p_real_time tinyint,
+    IN p_zone varchar(200) CHARACTER SET utf8mb4, IN p_day int, IN p_minute bigint, OUT p_found bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 whole: BEGIN
     DECLARE v_midnight bigint DEFAULT p_day * 1440;
     DECLARE v_before, v_after int;
@@ -54,6 +43,4 @@ whole: BEGIN
     CALL imq_next_minute(p_minutes, p_hours, GREATEST(GREATEST(p_minute, v_change) + v_after - v_midnight,
         IF(p_real_time, 0, v_change + v_before - v_midnight), 0), 1439, p_found);
     SET p_found = v_midnight + p_found - v_after;
-END//
-
-DELIMITER ;
+END

@@ -1,21 +1,12 @@
 -- next_minute: the first minute of a day that a cron expression matches.
 -- Arguments:   p_minutes and p_hours (of read_cron), p_from and p_until (minutes since midnight, inclusive)
 -- Returns:     p_found: minutes since midnight; NULL: none
--- Transaction: reads nothing
-
-DROP PROCEDURE IF EXISTS imq_next_minute;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_next_minute(
-    IN p_minutes varchar(60) CHARACTER SET ascii,
-    IN p_hours varchar(60) CHARACTER SET ascii,
-    IN p_from bigint,
-    IN p_until bigint,
-    OUT p_found bigint
+    IN p_minutes varchar(60) CHARACTER SET ascii, IN p_hours varchar(60) CHARACTER SET ascii, IN p_from bigint,
+    IN p_until bigint, OUT p_found bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_hour int DEFAULT p_from DIV 60;
     DECLARE v_begin int DEFAULT p_from % 60;
@@ -28,6 +19,4 @@ BEGIN
         END IF;
         SET v_hour = v_hour + 1, v_begin = 0;
     END WHILE;
-END//
-
-DELIMITER ;
+END

@@ -1,20 +1,12 @@
 -- next_time: the first time of a cron expression after a given time.
 -- Arguments:   p_cron, p_after (UTC), p_zone (one that the server knows)
 -- Returns:     p_next_at; NULL when no date in the next 50 years matches
--- Transaction: reads the server's time zones
-
-DROP PROCEDURE IF EXISTS imq_next_time;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_next_time(
-    IN p_cron longtext CHARACTER SET utf8mb4,
-    IN p_after datetime(6),
-    IN p_zone varchar(200) CHARACTER SET utf8mb4,
+    IN p_cron longtext CHARACTER SET utf8mb4, IN p_after datetime(6), IN p_zone varchar(200) CHARACTER SET utf8mb4,
     OUT p_next_at datetime(6)
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE c_epoch datetime DEFAULT '1970-01-01';
     DECLARE v_seconds bigint DEFAULT TIMESTAMPDIFF(SECOND, c_epoch, p_after);
@@ -42,6 +34,4 @@ BEGIN
         END LOOP;
         SET p_next_at = c_epoch + INTERVAL v_found MINUTE;
     END IF;
-END//
-
-DELIMITER ;
+END

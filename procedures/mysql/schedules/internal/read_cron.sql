@@ -3,28 +3,16 @@
 -- Returns:     p_every (seconds; NULL for five fields); p_minutes, p_hours, p_days, p_months and p_weekdays (see
 --              read_cron_field), p_both_days (a date must match both days and weekdays, not only one of them),
 --              p_real_time (the hour is *: see next_in_day)
--- Transaction: reads nothing
-
-DROP PROCEDURE IF EXISTS imq_read_cron;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_read_cron(
-    IN p_cron longtext CHARACTER SET utf8mb4,
-    OUT p_every bigint,
-    OUT p_minutes varchar(60) CHARACTER SET ascii,
-    OUT p_hours varchar(60) CHARACTER SET ascii,
-    OUT p_days varchar(60) CHARACTER SET ascii,
-    OUT p_months varchar(60) CHARACTER SET ascii,
-    OUT p_weekdays varchar(60) CHARACTER SET ascii,
-    OUT p_both_days tinyint,
-    OUT p_real_time tinyint
+    IN p_cron longtext CHARACTER SET utf8mb4, OUT p_every bigint, OUT p_minutes varchar(60) CHARACTER SET ascii,
+    OUT p_hours varchar(60) CHARACTER SET ascii, OUT p_days varchar(60) CHARACTER SET ascii,
+    OUT p_months varchar(60) CHARACTER SET ascii, OUT p_weekdays varchar(60) CHARACTER SET ascii,
+    OUT p_both_days tinyint, OUT p_real_time tinyint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 whole: BEGIN
-    DECLARE v_cron varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_days, v_weekdays varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_cron, v_days, v_weekdays varchar(200) CHARACTER SET utf8mb4;
     CALL imq_require_name('cron', p_cron, 0);
     SET v_cron = TRIM(REGEXP_REPLACE(p_cron, '[ \t]+', ' '));
     IF v_cron REGEXP '^@every [0-9]{1,9}\\z' THEN
@@ -60,6 +48,4 @@ whole: BEGIN
         SET p_weekdays = INSERT(p_weekdays, 1, 1, '1');
     END IF;
     SET p_both_days = LEFT(v_days, 1) = '*' OR LEFT(v_weekdays, 1) = '*', p_real_time = LEFT(v_cron, 1) = '*';
-END//
-
-DELIMITER ;
+END

@@ -2,22 +2,12 @@
 -- Arguments:   p_name (of the field, for error texts), p_field (its text), p_low and p_high (its limits), p_names (three
 --              letters per value, from the first value on; NULL: the field has no names)
 -- Returns:     p_places: a text of p_high + 1 digits; the n-th is 1 if the value n - 1 matches, else 0
--- Transaction: reads nothing
-
-DROP PROCEDURE IF EXISTS imq_read_cron_field;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_read_cron_field(
-    IN p_name varchar(200) CHARACTER SET utf8mb4,
-    IN p_field varchar(200) CHARACTER SET utf8mb4,
-    IN p_low int,
-    IN p_high int,
-    IN p_names varchar(60) CHARACTER SET ascii,
-    OUT p_places varchar(60) CHARACTER SET ascii
+    IN p_name varchar(200) CHARACTER SET utf8mb4, IN p_field varchar(200) CHARACTER SET utf8mb4, IN p_low int,
+    IN p_high int, IN p_names varchar(60) CHARACTER SET ascii, OUT p_places varchar(60) CHARACTER SET ascii
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_rest varchar(201) CHARACTER SET utf8mb4 DEFAULT CONCAT(UPPER(p_field), ',');
     DECLARE v_item, v_range varchar(200) CHARACTER SET utf8mb4;
@@ -55,6 +45,4 @@ BEGIN
             SET p_places = INSERT(p_places, v_value + 1, 1, '1'), v_value = v_value + v_step;
         END WHILE;
     END WHILE;
-END//
-
-DELIMITER ;
+END

@@ -1,16 +1,8 @@
 -- require_zone: refuse a time zone that the server does not know.
 -- Arguments:   p_zone (NULL passes and means UTC)
--- Transaction: reads the server's time zones
 
-DROP PROCEDURE IF EXISTS imq_require_zone;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_zone(
-    IN p_zone longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_zone(IN p_zone longtext CHARACTER SET utf8mb4)
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_ahead int;
     IF p_zone IS NOT NULL THEN
@@ -21,6 +13,4 @@ BEGIN
         END IF;
         CALL imq_zone_minutes(p_zone, 1, v_ahead);
     END IF;
-END//
-
-DELIMITER ;
+END

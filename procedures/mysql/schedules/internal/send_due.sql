@@ -6,16 +6,10 @@
 -- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
 -- passed.
 
-DROP PROCEDURE IF EXISTS imq_send_due;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_send_due(
-    IN p_type varchar(200) CHARACTER SET utf8mb4,
-    IN p_size int
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     -- After the clock was set back by more than this, the next time is set again. After a smaller step nothing is sent
     -- twice, as in cron.
@@ -31,9 +25,7 @@ BEGIN
     FROM (
         SELECT name, next_at FROM mq_schedule FORCE INDEX (schedule_due)
         WHERE type = p_type AND (next_at <= v_now OR moved_at > v_now + INTERVAL c_set_back HOUR)
-        ORDER BY next_at
-        LIMIT p_size
-        FOR UPDATE SKIP LOCKED
+        ORDER BY next_at LIMIT p_size FOR UPDATE SKIP LOCKED
     ) AS s;
     WHILE i < COALESCE(JSON_LENGTH(v_names), 0) DO
         SET v_name = JSON_UNQUOTE(JSON_EXTRACT(v_names, CONCAT('$[', i, ']'))), v_next_at = NULL, i = i + 1;
@@ -53,6 +45,4 @@ BEGIN
         END;
         UPDATE mq_schedule SET next_at = v_next_at, moved_at = v_now WHERE name = v_name;
     END WHILE;
-END//
-
-DELIMITER ;
+END

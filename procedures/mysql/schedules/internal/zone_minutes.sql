@@ -1,22 +1,14 @@
 -- zone_minutes: the UTC offset of a time zone at a given time.
 -- Arguments:   p_zone, p_minute (the time: minutes since 1970-01-01 00:00 UTC)
 -- Returns:     p_ahead: the offset in minutes; negative west of Greenwich
--- Transaction: reads the server's time zones
 --
 -- The server's time zone tables, and on MariaDB its dates, end with the year 2037. A later year is replaced by a year
 -- since 2010 with the same days of the week.
 
-DROP PROCEDURE IF EXISTS imq_zone_minutes;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_zone_minutes(
-    IN p_zone varchar(200) CHARACTER SET utf8mb4,
-    IN p_minute bigint,
-    OUT p_ahead int
+    IN p_zone varchar(200) CHARACTER SET utf8mb4, IN p_minute bigint, OUT p_ahead int
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE c_last int DEFAULT 2037;
     -- The server's dates begin one second after midnight.
@@ -39,6 +31,4 @@ BEGIN
                 '; load time zones with mysql_tzinfo_to_sql'));
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

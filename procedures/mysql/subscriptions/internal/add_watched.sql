@@ -1,17 +1,11 @@
 -- add_watched: store a watched table, for a caller with the right to create triggers on it.
 -- Arguments:   p_schema, p_table (names as in the catalog), p_label
 
-DROP PROCEDURE IF EXISTS imq_add_watched;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_watched(
-    IN p_schema varchar(64) CHARACTER SET utf8mb4,
-    IN p_table varchar(64) CHARACTER SET utf8mb4,
+    IN p_schema varchar(64) CHARACTER SET utf8mb4, IN p_table varchar(64) CHARACTER SET utf8mb4,
     IN p_label varchar(200) CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE c_owner varchar(40) CHARACTER SET utf8mb4 DEFAULT '''mq_owner''@''localhost''';
     DECLARE v_rights int;
@@ -24,8 +18,7 @@ BEGIN
     END IF;
     CALL imq_require_use(p_schema, p_table, 'Select,Trigger',
         LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
-    SELECT COUNT(DISTINCT r.privilege_type)
-    INTO v_rights
+    SELECT COUNT(DISTINCT r.privilege_type) INTO v_rights
     FROM (
         SELECT privilege_type FROM information_schema.user_privileges WHERE grantee = c_owner
         UNION ALL
@@ -40,6 +33,4 @@ BEGIN
             LEFT(p_table, 25), '` TO ', c_owner));
     END IF;
     INSERT INTO mq_watched (label) VALUES (p_label) ON DUPLICATE KEY UPDATE mq_watched.label = mq_watched.label;
-END//
-
-DELIMITER ;
+END

@@ -3,18 +3,11 @@
 --              none)
 -- Returns:     p_label; p_quoted (for SQL; NULL when the table was dropped)
 
-DROP PROCEDURE IF EXISTS imq_find_watched;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_watched(
-    IN p_table longtext CHARACTER SET utf8mb4,
-    IN p_rights varchar(40) CHARACTER SET utf8mb4,
-    OUT p_label longtext CHARACTER SET utf8mb4,
-    OUT p_quoted longtext CHARACTER SET utf8mb4
+    IN p_table longtext CHARACTER SET utf8mb4, IN p_rights varchar(40) CHARACTER SET utf8mb4,
+    OUT p_label longtext CHARACTER SET utf8mb4, OUT p_quoted longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_name varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_message varchar(128) CHARACTER SET utf8mb4;
@@ -60,6 +53,4 @@ BEGIN
                 LEFT(USER(), CHAR_LENGTH(USER()) - CHAR_LENGTH(SUBSTRING_INDEX(USER(), '@', -1)) - 1));
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

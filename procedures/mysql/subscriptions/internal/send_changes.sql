@@ -8,18 +8,11 @@
 -- Types are read one by one with MIN and MAX, which the server answers during planning. A cursor over all types and their
 -- policies took as long as everything else together.
 
-DROP PROCEDURE IF EXISTS imq_send_changes;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_send_changes(
-    IN p_label varchar(200) CHARACTER SET utf8mb4,
-    IN p_action char(1) CHARACTER SET ascii,
-    IN p_key longtext CHARACTER SET utf8mb4,
-    IN p_old_key longtext CHARACTER SET utf8mb4
+    IN p_label varchar(200) CHARACTER SET utf8mb4, IN p_action char(1) CHARACTER SET ascii,
+    IN p_key longtext CHARACTER SET utf8mb4, IN p_old_key longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_type, v_last, v_topic, v_source varchar(200) CHARACTER SET utf8mb4;
@@ -72,6 +65,4 @@ BEGIN
     IF v_part = 2 THEN
         CLOSE bound;
     END IF;
-END//
-
-DELIMITER ;
+END

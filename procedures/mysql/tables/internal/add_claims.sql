@@ -3,23 +3,13 @@
 --              key, place, row, copies], in claim order; copies NULL: counted here), p_held (from imq_held_copies, when
 --              entries were counted before the rows were read; NULL: counted here), p_size
 -- Returns:     p_added: '[id,row],...' of the claimed rows, NULL when there are none; p_count
--- Transaction: joins the caller's, which has locked the polling table's row
-
-DROP PROCEDURE IF EXISTS imq_add_claims;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_claims(
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    IN p_active tinyint,
-    IN p_rows longtext CHARACTER SET utf8mb4,
-    IN p_held longtext CHARACTER SET utf8mb4,
-    IN p_size int,
-    OUT p_added longtext CHARACTER SET utf8mb4,
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_active tinyint, IN p_rows longtext CHARACTER SET utf8mb4,
+    IN p_held longtext CHARACTER SET utf8mb4, IN p_size int, OUT p_added longtext CHARACTER SET utf8mb4,
     OUT p_count bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_name, v_reader varchar(200) CHARACTER SET utf8mb4;
@@ -70,6 +60,4 @@ BEGIN
                 AND e.batch_key = p_batch_key AND e.copies = x.copies;
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -5,16 +5,10 @@
 -- Callers can also call it directly: it refuses tables that the caller may not change. Nothing in p_table is executed: each
 -- call reads the names from the catalog and quotes them, and writes values in hexadecimal.
 
-DROP PROCEDURE IF EXISTS imq_add_polled;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_polled(
-    IN p_table longtext CHARACTER SET utf8mb4,
-    OUT p_created int
+    IN p_table longtext CHARACTER SET utf8mb4, OUT p_created int
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_name, v_schema, v_here, v_name_of_table, v_order, v_status, v_key_index, v_claim_index,
         v_other varchar(200) CHARACTER SET utf8mb4;
@@ -22,11 +16,9 @@ BEGIN
     DECLARE v_deletes, v_equal tinyint;
     DECLARE v_late, v_max, v_same int;
     SELECT s.name, s.schema_, IF(s.schema_ = DATABASE(), '', s.schema_), s.table_, s.ident_columns, s.keys_, s.order_,
-        s.status_, s.ready, s.active, s.done,
-        s.error, s.deletes, s.late, s.equal_, s.max_, s.key_index, s.claim_index
-    INTO v_name, v_schema, v_here, v_name_of_table, v_idents, v_keys, v_order, v_status, v_ready, v_active, v_done, v_error,
-        v_deletes, v_late, v_equal,
-        v_max, v_key_index, v_claim_index
+        s.status_, s.ready, s.active, s.done, s.error, s.deletes, s.late, s.equal_, s.max_, s.key_index, s.claim_index
+    INTO v_name, v_schema, v_here, v_name_of_table, v_idents, v_keys, v_order, v_status, v_ready, v_active, v_done,
+        v_error, v_deletes, v_late, v_equal, v_max, v_key_index, v_claim_index
     FROM JSON_TABLE(p_table, '$' COLUMNS (
         name varchar(200) CHARACTER SET utf8mb4 PATH '$.name',
         schema_ varchar(64) CHARACTER SET utf8mb4 PATH '$.schema', table_ varchar(64) CHARACTER SET utf8mb4 PATH '$.table',
@@ -67,6 +59,4 @@ BEGIN
             CALL imq_raise_error('already_exists', CONCAT('name: ', LEFT(v_name, 60), ' has other settings: release_table first'));
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

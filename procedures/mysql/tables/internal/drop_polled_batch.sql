@@ -3,17 +3,11 @@
 --              ident, active, attempts]
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 
-DROP PROCEDURE IF EXISTS imq_drop_polled_batch;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_drop_polled_batch(
-    IN p_batch_key longtext CHARACTER SET utf8mb4,
-    OUT p_table longtext CHARACTER SET utf8mb4,
+    IN p_batch_key longtext CHARACTER SET utf8mb4, OUT p_table longtext CHARACTER SET utf8mb4,
     OUT p_items longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
     SELECT MAX(b.name) INTO v_name
@@ -25,6 +19,4 @@ BEGIN
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(id, ident, active, attempts) ORDER BY id), ']') INTO p_items
         FROM mq_polled_row WHERE batch_key = p_batch_key;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -3,39 +3,27 @@
 --              error]; retry: see settle_rows; NULL: no failures), p_rest (1: the other rows of the batch are done)
 -- Returns:     p_failed, p_dead, p_gone: counts of rows
 
-DROP PROCEDURE IF EXISTS imq_fail_rows;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_fail_rows(
-    IN p_shape longtext CHARACTER SET utf8mb4,
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    IN p_items longtext CHARACTER SET utf8mb4,
-    IN p_rest tinyint,
-    OUT p_failed bigint,
-    OUT p_dead bigint,
+    IN p_shape longtext CHARACTER SET utf8mb4, IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
+    IN p_items longtext CHARACTER SET utf8mb4, IN p_rest tinyint, OUT p_failed bigint, OUT p_dead bigint,
     OUT p_gone bigint
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_status, v_ready, v_active, v_error, v_items, v_written, v_refused, v_gone longtext CHARACTER SET utf8mb4;
     DECLARE v_all_written, v_all_refused longtext CHARACTER SET utf8mb4;
     DECLARE v_max, v_step int;
     SELECT s.status, s.ready, s.active, s.error, s.max_ INTO v_status, v_ready, v_active, v_error, v_max
-    FROM JSON_TABLE(p_shape, '$' COLUMNS (
-        status longtext CHARACTER SET utf8mb4 PATH '$.status', ready longtext CHARACTER SET utf8mb4 PATH '$.ready',
-        active longtext CHARACTER SET utf8mb4 PATH '$.active', error longtext CHARACTER SET utf8mb4 PATH '$.error',
-        max_ int PATH '$.max'
-    )) AS s;
+    FROM JSON_TABLE(p_shape, '$' COLUMNS (status longtext CHARACTER SET utf8mb4 PATH '$.status',
+        ready longtext CHARACTER SET utf8mb4 PATH '$.ready', active longtext CHARACTER SET utf8mb4 PATH '$.active',
+        error longtext CHARACTER SET utf8mb4 PATH '$.error', max_ int PATH '$.max')) AS s;
     SET v_step = IF(v_status = '' OR p_items IS NULL, 4, 0);
     WHILE v_step < 4 DO
         -- Four groups: rows that die or are retried, each at ready_value or at active_value.
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, j.ident) ORDER BY j.id), ']') INTO v_items
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
             active tinyint PATH '$[2]', attempts int PATH '$[3]', retry int PATH '$[4]')) AS j
-        WHERE j.active = v_step MOD 2
-            AND (v_step < 2) = (COALESCE(j.retry = -1, FALSE) OR j.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE));
+        WHERE j.active = v_step MOD 2 AND (v_step < 2) = (j.retry <=> -1 OR j.attempts >= v_max AND NOT j.retry <=> -2);
         IF v_items IS NOT NULL THEN
             CALL imq_write_rows(p_shape, v_items, IF(v_step MOD 2, v_active, v_ready), IF(v_step < 2, v_error, v_ready),
                 IF(v_step = 2, 'lock', 'set'), v_written, v_refused);
@@ -63,12 +51,10 @@ BEGIN
                 UNION ALL
                 SELECT 2, r.id, NULL, NULL, 0, r.error
                 FROM JSON_TABLE(CONCAT('[', COALESCE(v_all_refused, ''), ']'), '$[*]' COLUMNS (
-                    id bigint PATH '$[0]', error longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS r
+                    id bigint PATH '$[0]', error longtext CHARACTER SET utf8mb4 PATH '$[5]')) AS r
             ) AS u
         ) AS m
         WHERE m.n = 0;
     END IF;
     CALL imq_settle_rows(p_batch_key, v_items, v_gone, p_rest, p_failed, p_dead, p_gone);
-END//
-
-DELIMITER ;
+END

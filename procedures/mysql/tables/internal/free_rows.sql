@@ -3,19 +3,11 @@
 --              of [0, ident]), p_size
 -- Returns:     p_free: the first p_size of them in the same form; NULL when there are none
 
-DROP PROCEDURE IF EXISTS imq_free_rows;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_free_rows(
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    IN p_active tinyint,
-    IN p_rows longtext CHARACTER SET utf8mb4,
-    IN p_size int,
-    OUT p_free longtext CHARACTER SET utf8mb4
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_active tinyint, IN p_rows longtext CHARACTER SET utf8mb4,
+    IN p_size int, OUT p_free longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_status tinyint;
@@ -32,6 +24,4 @@ BEGIN
         ) = 0
         ORDER BY j.n LIMIT p_size
     ) AS f;
-END//
-
-DELIMITER ;
+END

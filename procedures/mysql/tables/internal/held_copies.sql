@@ -1,17 +1,10 @@
 -- held_copies: count the entries for each group of equal rows.
--- Arguments:   p_batch_key (from imq_open_claim)
 -- Returns:     p_held: a JSON array of [hash of the identity in hexadecimal, count]
 
-DROP PROCEDURE IF EXISTS imq_held_copies;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_held_copies(
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    OUT p_held longtext CHARACTER SET utf8mb4
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4, OUT p_held longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_status tinyint;
@@ -23,6 +16,4 @@ BEGIN
         WHERE name = v_name AND active = 0 AND (state <> 'E' OR NOT v_status)
         GROUP BY ident_hash
     ) AS h;
-END//
-
-DELIMITER ;
+END

@@ -5,21 +5,12 @@
 -- Returns:     p_rows: '[id,row],...' of the claimed rows; p_dying: a JSON array of [id, ident, active, attempts, -1, error]
 --              of rows without attempts left; NULL when there are none
 
-DROP PROCEDURE IF EXISTS imq_hold_due;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_hold_due(
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    IN p_active tinyint,
-    IN p_due longtext CHARACTER SET utf8mb4,
-    IN p_found longtext CHARACTER SET utf8mb4,
-    IN p_there longtext CHARACTER SET utf8mb4,
-    OUT p_rows longtext CHARACTER SET utf8mb4,
-    OUT p_dying longtext CHARACTER SET utf8mb4
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_active tinyint, IN p_due longtext CHARACTER SET utf8mb4,
+    IN p_found longtext CHARACTER SET utf8mb4, IN p_there longtext CHARACTER SET utf8mb4,
+    OUT p_rows longtext CHARACTER SET utf8mb4, OUT p_dying longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_name, v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
@@ -64,6 +55,4 @@ BEGIN
     DELETE e FROM JSON_TABLE(COALESCE(v_gone, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j
     STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
     WHERE e.name = v_name AND e.state = 'N';
-END//
-
-DELIMITER ;
+END

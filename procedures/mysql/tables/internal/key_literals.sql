@@ -2,21 +2,14 @@
 -- Arguments:   p_columns (a JSON array of [name, class], see polled_shape), p_items (a JSON array of [..., ident]; the
 --              second element is read)
 -- Returns:     p_literals: '(17),(18)'; NULL when there are none
--- Transaction: reads nothing
 --
 -- Other users may have written p_items, and the result is executed with the caller's rights: it contains only literals.
 
-DROP PROCEDURE IF EXISTS imq_key_literals;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_key_literals(
-    IN p_columns longtext CHARACTER SET utf8mb4,
-    IN p_items longtext CHARACTER SET utf8mb4,
+    IN p_columns longtext CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4,
     OUT p_literals longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_count int DEFAULT JSON_LENGTH(p_columns);
     SELECT GROUP_CONCAT(CONCAT('(', t.tuple, ')') ORDER BY t.n) INTO p_literals
@@ -34,12 +27,9 @@ BEGIN
             SELECT i.n, c.k, c.class, IF(v_count = 1, i.ident,
                 SUBSTRING_INDEX(SUBSTRING_INDEX(i.ident, ',', c.k), ',', -1)) AS value
             FROM JSON_TABLE(p_columns, '$[*]' COLUMNS (k FOR ORDINALITY, class varchar(1) CHARACTER SET utf8mb4 PATH '$[1]')) AS c
-            STRAIGHT_JOIN JSON_TABLE(p_items, '$[*]' COLUMNS (
-                n FOR ORDINALITY, ident longtext CHARACTER SET utf8mb4 PATH '$[1]'
-            )) AS i
+            STRAIGHT_JOIN JSON_TABLE(p_items, '$[*]' COLUMNS (n FOR ORDINALITY,
+                ident longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS i
         ) AS v
         GROUP BY v.n
     ) AS t;
-END//
-
-DELIMITER ;
+END

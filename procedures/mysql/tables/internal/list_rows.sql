@@ -3,18 +3,11 @@
 --              count and @mq_found to the list), p_size
 -- Returns:     p_list; NULL when there are none
 
-DROP PROCEDURE IF EXISTS imq_list_rows;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_list_rows(
-    IN p_shape longtext CHARACTER SET utf8mb4,
-    IN p_template longtext CHARACTER SET utf8mb4,
-    IN p_size bigint,
+    IN p_shape longtext CHARACTER SET utf8mb4, IN p_template longtext CHARACTER SET utf8mb4, IN p_size bigint,
     OUT p_list longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_size bigint DEFAULT p_size;
     DECLARE v_nothing bigint;
@@ -31,6 +24,4 @@ BEGIN
         SET v_size = GREATEST(1, v_size DIV 8);
     END LOOP;
     SET @mq_found = NULL, @mq_n = NULL;
-END//
-
-DELIMITER ;
+END

@@ -1,16 +1,7 @@
 -- missing_index: raise the error that contains the CREATE INDEX which a polling table needs again.
--- Arguments:   p_table (as imq_polled_settings returns it)
--- Transaction: reads the catalog only
 
-DROP PROCEDURE IF EXISTS imq_missing_index;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_missing_index(
-    IN p_table longtext CHARACTER SET utf8mb4
-)
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_missing_index(IN p_table longtext CHARACTER SET utf8mb4)
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_table, v_label, v_claim_index, v_key_index varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_columns, v_keys longtext CHARACTER SET utf8mb4;
@@ -41,6 +32,4 @@ BEGIN
     END IF;
     CALL imq_raise_error('unsuitable_table', CONCAT('needs: CREATE UNIQUE INDEX `', LEFT(v_key_index, 30), '` ON ',
         LEFT(v_label, 40), ' (', v_keys, ')'));
-END//
-
-DELIMITER ;
+END

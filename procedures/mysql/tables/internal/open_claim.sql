@@ -1,26 +1,16 @@
 -- open_claim: begin a claim: create a batch, rescue expired leases, and list the entries that are due.
 -- Returns:     p_batch_key; p_table (as imq_polled_settings returns it, with the low-water mark); p_due: a JSON array of [id,
 --              ident, active] of due entries, NULL when there are none
--- Transaction: joins the caller's; locks the polling table's row until it ends
 --
 -- Callers can also call it directly: it returns a batch key only to callers who may change the table, and all later steps
 -- need that key. Therefore batch keys are random and cannot be guessed.
 
-DROP PROCEDURE IF EXISTS imq_open_claim;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_claim(
-    IN p_name longtext CHARACTER SET utf8mb4,
-    IN p_size int,
-    IN p_reader varchar(200) CHARACTER SET utf8mb4,
-    IN p_lease_seconds int,
-    OUT p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    OUT p_table longtext CHARACTER SET utf8mb4,
-    OUT p_due longtext CHARACTER SET utf8mb4
+    IN p_name longtext CHARACTER SET utf8mb4, IN p_size int, IN p_reader varchar(200) CHARACTER SET utf8mb4,
+    IN p_lease_seconds int, OUT p_batch_key varchar(36) CHARACTER SET utf8mb4,
+    OUT p_table longtext CHARACTER SET utf8mb4, OUT p_due longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     -- As in hold.
@@ -66,6 +56,4 @@ BEGIN
     FROM mq_polled AS p WHERE p.name = p_name;
     INSERT INTO mq_polled_batch (batch_key, lease_until, lease_seconds, name, reader)
     VALUES (p_batch_key, v_now + INTERVAL p_lease_seconds SECOND, p_lease_seconds, p_name, p_reader);
-END//
-
-DELIMITER ;
+END

@@ -1,19 +1,12 @@
 -- open_release: list the rows of a polling table that are at active_value, before it is released.
 -- Returns:     p_table (as imq_polled_settings returns it), NULL when there is no such polling table; p_items: a JSON array
 --              of [id, ident], NULL when there are none
--- Transaction: joins the caller's; locks the polling table's row until it ends
-
-DROP PROCEDURE IF EXISTS imq_open_release;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_release(
-    IN p_name longtext CHARACTER SET utf8mb4,
-    OUT p_table longtext CHARACTER SET utf8mb4,
+    IN p_name longtext CHARACTER SET utf8mb4, OUT p_table longtext CHARACTER SET utf8mb4,
     OUT p_items longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_count int;
     SET p_table = NULL, p_items = NULL;
@@ -25,6 +18,4 @@ BEGIN
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(id, ident) ORDER BY id), ']') INTO p_items
         FROM mq_polled_row WHERE name = p_name AND active = 1 AND state <> 'E';
     END IF;
-END//
-
-DELIMITER ;
+END

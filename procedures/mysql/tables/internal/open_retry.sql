@@ -1,20 +1,12 @@
 -- open_retry: list the dead rows of a polling table that will be retried.
 -- Arguments:   p_name, p_id (of one entry; NULL: all, up to 10,000)
 -- Returns:     p_table (as imq_polled_settings returns it); p_items: a JSON array of [id, ident], NULL when there are none
--- Transaction: joins the caller's; locks the polling table's row until it ends
-
-DROP PROCEDURE IF EXISTS imq_open_retry;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_retry(
-    IN p_name longtext CHARACTER SET utf8mb4,
-    IN p_id bigint,
-    OUT p_table longtext CHARACTER SET utf8mb4,
+    IN p_name longtext CHARACTER SET utf8mb4, IN p_id bigint, OUT p_table longtext CHARACTER SET utf8mb4,
     OUT p_items longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     CALL imq_use_polled(p_name, 'change');
     CALL imq_lock_polled(p_name);
@@ -25,6 +17,4 @@ BEGIN
         WHERE name = p_name AND state = 'E' AND (p_id IS NULL OR id = p_id)
         ORDER BY run_at, id LIMIT 10000
     ) AS d;
-END//
-
-DELIMITER ;
+END

@@ -3,20 +3,12 @@
 -- Returns:     p_rows: '[id,row],...' of the claimed rows, NULL when there are none; p_count
 -- Transaction: joins the caller's; reads one index entry more than there are claimed rows
 
-DROP PROCEDURE IF EXISTS imq_pick_lost;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick_lost(
-    IN p_shape longtext CHARACTER SET utf8mb4,
-    IN p_table longtext CHARACTER SET utf8mb4,
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    IN p_size int,
-    OUT p_rows longtext CHARACTER SET utf8mb4,
+    IN p_shape longtext CHARACTER SET utf8mb4, IN p_table longtext CHARACTER SET utf8mb4,
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_size int, OUT p_rows longtext CHARACTER SET utf8mb4,
     OUT p_count bigint
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_known, v_nothing bigint;
     SET p_rows = NULL, p_count = 0;
@@ -29,6 +21,4 @@ BEGIN
             CALL imq_pick_rows(p_shape, p_table, p_batch_key, p_size, 1, v_known + 1, 0, p_rows, p_count);
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -5,23 +5,12 @@
 -- Returns:     p_rows: '[id,row],...' of the claimed rows, NULL when there are none; p_count
 -- Transaction: joins the caller's; skips rows that others have locked, where it locks rows at all
 
-DROP PROCEDURE IF EXISTS imq_pick_rows;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick_rows(
-    IN p_shape longtext CHARACTER SET utf8mb4,
-    IN p_table longtext CHARACTER SET utf8mb4,
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    IN p_size int,
-    IN p_active tinyint,
-    IN p_taken bigint,
-    IN p_place tinyint,
-    OUT p_rows longtext CHARACTER SET utf8mb4,
-    OUT p_count bigint
+    IN p_shape longtext CHARACTER SET utf8mb4, IN p_table longtext CHARACTER SET utf8mb4,
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_size int, IN p_active tinyint, IN p_taken bigint,
+    IN p_place tinyint, OUT p_rows longtext CHARACTER SET utf8mb4, OUT p_count bigint
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_letter varchar(1) CHARACTER SET utf8mb4;
     DECLARE v_columns, v_sort_by, v_active, v_place_columns, v_from, v_from_hash, v_new, v_free, v_held, v_literals,
@@ -63,15 +52,12 @@ BEGIN
     END;
     SELECT s.shape, s.columns_, s.sort_by, s.active, JSON_ARRAY(JSON_ARRAY('', s.place_class)), t.from_, t.from_hash, t.copies
     INTO v_letter, v_columns, v_sort_by, v_active, v_place_columns, v_from, v_from_hash, v_copies
-    FROM JSON_TABLE(p_shape, '$' COLUMNS (
-        shape varchar(1) CHARACTER SET utf8mb4 PATH '$.shape', columns_ longtext CHARACTER SET utf8mb4 PATH '$.columns',
+    FROM JSON_TABLE(p_shape, '$' COLUMNS (shape varchar(1) CHARACTER SET utf8mb4 PATH '$.shape',
+        columns_ longtext CHARACTER SET utf8mb4 PATH '$.columns',
         sort_by longtext CHARACTER SET utf8mb4 PATH '$.sort_by', active longtext CHARACTER SET utf8mb4 PATH '$.active',
-        place_class varchar(1) CHARACTER SET utf8mb4 PATH '$.place_class'
-    )) AS s
-    JOIN JSON_TABLE(p_table, '$' COLUMNS (
-        from_ longtext CHARACTER SET utf8mb4 PATH '$.from', from_hash longtext CHARACTER SET utf8mb4 PATH '$.from_hash',
-        copies bigint PATH '$.copies'
-    )) AS t;
+        place_class varchar(1) CHARACTER SET utf8mb4 PATH '$.place_class')) AS s
+    JOIN JSON_TABLE(p_table, '$' COLUMNS (from_ longtext CHARACTER SET utf8mb4 PATH '$.from',
+        from_hash longtext CHARACTER SET utf8mb4 PATH '$.from_hash', copies bigint PATH '$.copies')) AS t;
     IF v_from IS NOT NULL THEN
         CALL imq_key_literals(v_place_columns, JSON_ARRAY(JSON_ARRAY(0, v_from)), v_from);
     END IF;
@@ -142,6 +128,4 @@ BEGIN
         SET time_zone = v_zone, v_zone = NULL;
     END IF;
     SET @mq_found = NULL, @mq_n = NULL;
-END//
-
-DELIMITER ;
+END

@@ -1,16 +1,10 @@
 -- polled_settings: return a polling table's settings.
 -- Returns:     p_table: a JSON object of the columns of mq_polled; NULL when there is no such polling table
 
-DROP PROCEDURE IF EXISTS imq_polled_settings;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_polled_settings(
-    IN p_name varchar(200) CHARACTER SET utf8mb4,
-    OUT p_table longtext CHARACTER SET utf8mb4
+    IN p_name varchar(200) CHARACTER SET utf8mb4, OUT p_table longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     SELECT JSON_OBJECT('name', CONVERT(name USING utf8mb4), 'schema',
         CONVERT(IF(table_schema = '', DATABASE(), table_schema) USING utf8mb4),
@@ -26,6 +20,4 @@ BEGIN
             CONVERT(claim_index USING utf8mb4))
     INTO p_table
     FROM mq_polled WHERE name = p_name;
-END//
-
-DELIMITER ;
+END

@@ -1,25 +1,17 @@
 -- polled_shape: return the SQL fragments that read and write a polling table, from the catalog that the caller sees.
--- Arguments:   p_table (as imq_polled_settings returns it)
 -- Returns:     p_shape: a JSON object of texts: shape (a to f); columns (a JSON array of [name, class] of the columns that
 --              identify a row), place_class, max; ready, active, done, error (literals, '' for NULL); and placeholders for
 --              imq_run_template: table, keys (the key columns for an IN, '' for none), ident and bare (the identity as text,
 --              over the alias t and over the table's own name), key, row (JSON, over t), order (the column over t), place
 --              (its text), status, is_ready and is_active (conditions), sort (ORDER BY), sort_as and sort_by (its columns
 --              with aliases; these aliases), by_key and by_claim (index hints)
--- Transaction: reads the catalog
 --
 -- By class (see imq_read_columns), timestamps are written in seconds since 1970, and bytes and texts in hexadecimal.
 
-DROP PROCEDURE IF EXISTS imq_polled_shape;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_polled_shape(
-    IN p_table longtext CHARACTER SET utf8mb4,
-    OUT p_shape longtext CHARACTER SET utf8mb4
+    IN p_table longtext CHARACTER SET utf8mb4, OUT p_shape longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_table, v_status, v_order, v_key_index, v_claim_index varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_quoted, v_label, v_idents, v_keys, v_ready, v_active, v_done, v_error longtext CHARACTER SET utf8mb4;
@@ -33,16 +25,15 @@ BEGIN
         s.deletes, s.max_, s.key_index, s.claim_index
     INTO v_schema, v_table, v_label, v_idents, v_keys, v_order, v_status, v_ready, v_active, v_done, v_error, v_deletes, v_max,
         v_key_index, v_claim_index
-    FROM JSON_TABLE(p_table, '$' COLUMNS (
-        schema_ varchar(64) CHARACTER SET utf8mb4 PATH '$.schema', table_ varchar(64) CHARACTER SET utf8mb4 PATH '$.table',
-        label longtext CHARACTER SET utf8mb4 PATH '$.label', ident_columns longtext CHARACTER SET utf8mb4 PATH '$.ident_columns',
+    FROM JSON_TABLE(p_table, '$' COLUMNS (schema_ varchar(64) CHARACTER SET utf8mb4 PATH '$.schema',
+        table_ varchar(64) CHARACTER SET utf8mb4 PATH '$.table', label longtext CHARACTER SET utf8mb4 PATH '$.label',
+        ident_columns longtext CHARACTER SET utf8mb4 PATH '$.ident_columns',
         keys_ longtext CHARACTER SET utf8mb4 PATH '$.keys', order_ varchar(64) CHARACTER SET utf8mb4 PATH '$.order',
         status_ varchar(64) CHARACTER SET utf8mb4 PATH '$.status', ready longtext CHARACTER SET utf8mb4 PATH '$.ready',
         active longtext CHARACTER SET utf8mb4 PATH '$.active', done longtext CHARACTER SET utf8mb4 PATH '$.done',
         error longtext CHARACTER SET utf8mb4 PATH '$.error', deletes tinyint PATH '$.deletes', max_ int PATH '$.max',
         key_index varchar(64) CHARACTER SET utf8mb4 PATH '$.key_index',
-        claim_index varchar(64) CHARACTER SET utf8mb4 PATH '$.claim_index'
-    )) AS s;
+        claim_index varchar(64) CHARACTER SET utf8mb4 PATH '$.claim_index')) AS s;
     SET v_quoted = CONCAT('`', REPLACE(v_schema, '`', '``'), '`.`', REPLACE(v_table, '`', '``'), '`');
     CALL imq_read_columns(v_schema, v_table, v_columns);
     SELECT MAX(CAST(c.name AS binary) = CAST(v_status AS binary)) INTO v_status_found
@@ -116,6 +107,4 @@ BEGIN
         'sort', COALESCE(CONCAT('ORDER BY ', v_sort), ''), 'sort_as', v_sort_as, 'sort_by', v_sort_by,
         'by_key', COALESCE(CONCAT('FORCE INDEX (`', REPLACE(v_key_index, '`', '``'), '`)'), ''),
         'by_claim', COALESCE(CONCAT('FORCE INDEX (`', REPLACE(v_claim_index, '`', '``'), '`)'), ''));
-END//
-
-DELIMITER ;
+END

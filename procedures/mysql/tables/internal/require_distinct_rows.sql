@@ -2,23 +2,14 @@
 -- Arguments:   p_schema, p_table (names as in the catalog), p_label (the table's name in errors), p_keys (a JSON array of
 --              names; NULL: all columns except p_status), p_status, p_equal_rows (1: accept equal rows)
 -- Returns:     p_index: the primary key, or a unique index of NOT NULL columns within p_keys
--- Transaction: reads the catalog
-
-DROP PROCEDURE IF EXISTS imq_require_distinct_rows;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_distinct_rows(
-    IN p_schema varchar(200) CHARACTER SET utf8mb4,
-    IN p_table varchar(200) CHARACTER SET utf8mb4,
-    IN p_label varchar(200) CHARACTER SET utf8mb4,
-    IN p_keys longtext CHARACTER SET utf8mb4,
-    IN p_status varchar(200) CHARACTER SET utf8mb4,
-    IN p_equal_rows tinyint,
+    IN p_schema varchar(200) CHARACTER SET utf8mb4, IN p_table varchar(200) CHARACTER SET utf8mb4,
+    IN p_label varchar(200) CHARACTER SET utf8mb4, IN p_keys longtext CHARACTER SET utf8mb4,
+    IN p_status varchar(200) CHARACTER SET utf8mb4, IN p_equal_rows tinyint,
     OUT p_index varchar(200) CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_bad varchar(200) CHARACTER SET utf8mb4;
     SELECT k.index_name INTO p_index
@@ -46,6 +37,4 @@ BEGIN
                 ' cannot be compared'));
         END IF;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -1,20 +1,12 @@
 -- require_index: refuse a table without an index that begins with the given columns.
 -- Arguments:   p_schema, p_table (names as in the catalog), p_columns (quoted, separated by commas)
 -- Returns:     p_index: the shortest such index
--- Transaction: reads the catalog
-
-DROP PROCEDURE IF EXISTS imq_require_index;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_index(
-    IN p_schema varchar(200) CHARACTER SET utf8mb4,
-    IN p_table varchar(200) CHARACTER SET utf8mb4,
-    IN p_columns longtext CHARACTER SET utf8mb4,
-    OUT p_index varchar(200) CHARACTER SET utf8mb4
+    IN p_schema varchar(200) CHARACTER SET utf8mb4, IN p_table varchar(200) CHARACTER SET utf8mb4,
+    IN p_columns longtext CHARACTER SET utf8mb4, OUT p_index varchar(200) CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     -- A secondary index ends with the primary key columns.
     SELECT i.index_name INTO p_index
@@ -38,6 +30,4 @@ BEGIN
         CALL imq_raise_error('unsuitable_table', CONCAT('needs: CREATE INDEX mq_claim ON `', REPLACE(p_schema, '`', '``'), '`.`',
             REPLACE(p_table, '`', '``'), '` (', p_columns, ')'));
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -1,18 +1,10 @@
 -- require_order: refuse an order column that claims cannot continue from.
--- Arguments:   p_schema, p_table, p_column (names as in the catalog)
--- Transaction: reads the catalog
-
-DROP PROCEDURE IF EXISTS imq_require_order;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_order(
-    IN p_schema varchar(200) CHARACTER SET utf8mb4,
-    IN p_table varchar(200) CHARACTER SET utf8mb4,
+    IN p_schema varchar(200) CHARACTER SET utf8mb4, IN p_table varchar(200) CHARACTER SET utf8mb4,
     IN p_column varchar(200) CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_count int;
     SELECT COUNT(*) INTO v_count
@@ -24,6 +16,4 @@ BEGIN
         CALL imq_raise_error('unsuitable_table', CONCAT('order_column: ', LEFT(p_column, 40),
             ' must be NOT NULL, and a number, a text or a time'));
     END IF;
-END//
-
-DELIMITER ;
+END

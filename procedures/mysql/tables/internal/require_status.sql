@@ -1,36 +1,25 @@
 -- require_status: refuse status values that the column cannot hold or distinguish.
 -- Arguments:   p_schema, p_table, p_column (names as in the catalog), p_ready, p_active, p_done, p_error, p_delete (1:
 --              delete done rows)
--- Transaction: reads the catalog
 --
 -- A CHECK is not evaluated here: its text is the table owner's, and would be executed. The table refuses such rows when they
 -- are written.
 
-DROP PROCEDURE IF EXISTS imq_require_status;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_require_status(
-    IN p_schema varchar(200) CHARACTER SET utf8mb4,
-    IN p_table varchar(200) CHARACTER SET utf8mb4,
-    IN p_column varchar(200) CHARACTER SET utf8mb4,
-    IN p_ready longtext CHARACTER SET utf8mb4,
-    IN p_active longtext CHARACTER SET utf8mb4,
-    IN p_done longtext CHARACTER SET utf8mb4,
-    IN p_error longtext CHARACTER SET utf8mb4,
-    IN p_delete tinyint
+    IN p_schema varchar(200) CHARACTER SET utf8mb4, IN p_table varchar(200) CHARACTER SET utf8mb4,
+    IN p_column varchar(200) CHARACTER SET utf8mb4, IN p_ready longtext CHARACTER SET utf8mb4,
+    IN p_active longtext CHARACTER SET utf8mb4, IN p_done longtext CHARACTER SET utf8mb4,
+    IN p_error longtext CHARACTER SET utf8mb4, IN p_delete tinyint
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_kind, v_charset, v_collation, v_names, v_name longtext CHARACTER SET utf8mb4;
-    DECLARE v_type, v_values, v_value, v_other, v_literal longtext CHARACTER SET utf8mb4;
+    DECLARE v_kind, v_charset, v_collation, v_name, v_type, v_value, v_other, v_literal longtext CHARACTER SET utf8mb4;
     DECLARE v_length, v_count bigint;
-    DECLARE v_i, v_j, v_bits int DEFAULT 0;
+    DECLARE v_i int DEFAULT 1;
+    DECLARE v_j, v_bits int;
     DECLARE v_nullable, v_fits tinyint;
     SELECT MAX(c.data_type), MAX(c.column_type), MAX(c.character_maximum_length), MAX(c.is_nullable = 'YES'),
-        MAX(c.character_set_name),
-        MAX(c.collation_name)
+        MAX(c.character_set_name), MAX(c.collation_name)
     INTO v_kind, v_type, v_length, v_nullable, v_charset, v_collation
     FROM information_schema.columns AS c
     WHERE c.table_schema = p_schema AND c.table_name = p_table AND c.column_name = p_column;
@@ -42,15 +31,10 @@ BEGIN
         CALL imq_raise_error('invalid_argument',
             CONCAT('ready_value: must not be NULL, because ', LEFT(p_column, 40), ' is NOT NULL'));
     END IF;
-    SET v_bits = CASE v_kind WHEN 'tinyint' THEN 8 WHEN 'smallint' THEN 16 WHEN 'mediumint' THEN 24 WHEN 'int'
-        THEN 32 ELSE 64 END;
-    SET v_values = JSON_ARRAY(p_ready, p_active, p_done, p_error),
-        v_names = '["ready_value","active_value","done_value","error_value"]';
-    WHILE v_i < 4 DO
-        SELECT j.value INTO v_value
-        FROM JSON_TABLE(v_values, '$[*]' COLUMNS (n FOR ORDINALITY,
-            value longtext CHARACTER SET utf8mb4 PATH '$')) AS j WHERE j.n = v_i + 1;
-        SET v_name = JSON_UNQUOTE(JSON_EXTRACT(v_names, CONCAT('$[', v_i, ']')));
+    SET v_bits = CASE v_kind WHEN 'tinyint' THEN 8 WHEN 'smallint' THEN 16 WHEN 'mediumint' THEN 24 WHEN 'int' THEN 32 ELSE 64 END;
+    WHILE v_i <= 4 DO
+        SET v_value = ELT(v_i, p_ready, p_active, p_done, p_error),
+            v_name = ELT(v_i, 'ready_value', 'active_value', 'done_value', 'error_value'), v_j = 1;
         IF v_value IS NOT NULL THEN
             SET v_fits = CASE
                 WHEN v_kind IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint') THEN v_value REGEXP '^-?[0-9]{1,18}$'
@@ -68,16 +52,13 @@ BEGIN
                 CALL imq_raise_error('invalid_argument', CONCAT(v_name, ': ', LEFT(p_column, 40), ' cannot hold "',
                     LEFT(v_value, 30), '"'));
             END IF;
-            SET v_j = 0;
             WHILE v_j < v_i DO
-                SELECT j.value INTO v_other
-                FROM JSON_TABLE(v_values, '$[*]' COLUMNS (n FOR ORDINALITY, value longtext CHARACTER SET utf8mb4 PATH '$')) AS j
-                WHERE j.n = v_j + 1;
+                SET v_other = ELT(v_j, p_ready, p_active, p_done, p_error);
                 IF v_other IS NOT NULL THEN
                     CALL imq_run(CONCAT('SELECT ', v_literal, ' = _utf8mb4 x''', HEX(v_other), ''' INTO @mq_found'), v_count);
                     IF @mq_found THEN
                         CALL imq_raise_error('invalid_argument', CONCAT(v_name, ': must differ from ',
-                            JSON_UNQUOTE(JSON_EXTRACT(v_names, CONCAT('$[', v_j, ']')))));
+                            ELT(v_j, 'ready_value', 'active_value', 'done_value')));
                     END IF;
                 END IF;
                 SET v_j = v_j + 1;
@@ -86,6 +67,4 @@ BEGIN
         SET v_i = v_i + 1;
     END WHILE;
     SET @mq_found = NULL;
-END//
-
-DELIMITER ;
+END

@@ -1,19 +1,12 @@
 -- row_condition: return the condition that finds a row equal to the one that was claimed.
 -- Arguments:   p_shape (from imq_polled_shape), p_ident
 -- Returns:     p_condition: a template for imq_run_template, over the table's own name without an alias
--- Transaction: reads nothing
-
-DROP PROCEDURE IF EXISTS imq_row_condition;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_row_condition(
-    IN p_shape longtext CHARACTER SET utf8mb4,
-    IN p_ident longtext CHARACTER SET utf8mb4,
+    IN p_shape longtext CHARACTER SET utf8mb4, IN p_ident longtext CHARACTER SET utf8mb4,
     OUT p_condition longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_columns, v_name, v_literal longtext CHARACTER SET utf8mb4;
     DECLARE v_class varchar(1) CHARACTER SET utf8mb4;
@@ -29,6 +22,4 @@ BEGIN
     END WHILE;
     -- The hash: to the collation different values may be equal.
     SET p_condition = CONCAT(p_condition, 'SHA2({bare}, 256) = ''', SHA2(p_ident, 256), '''');
-END//
-
-DELIMITER ;
+END

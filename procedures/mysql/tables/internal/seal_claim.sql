@@ -4,18 +4,11 @@
 --              no new rows)
 -- Returns:     id, key, row, attempt, batch_key, lease_until: the result set of claim_rows
 
-DROP PROCEDURE IF EXISTS imq_seal_claim;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_seal_claim(
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    IN p_written longtext CHARACTER SET utf8mb4,
-    IN p_rows longtext CHARACTER SET utf8mb4,
-    IN p_scanned tinyint
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_written longtext CHARACTER SET utf8mb4,
+    IN p_rows longtext CHARACTER SET utf8mb4, IN p_scanned tinyint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_active, v_status, v_keyed, v_deletes tinyint;
@@ -67,6 +60,4 @@ BEGIN
     STRAIGHT_JOIN mq_polled_row AS e ON e.id = j.id AND e.batch_key = p_batch_key
     STRAIGHT_JOIN mq_polled_batch AS b ON b.batch_key = e.batch_key
     ORDER BY e.id;
-END//
-
-DELIMITER ;
+END

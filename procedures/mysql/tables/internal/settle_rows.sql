@@ -5,21 +5,12 @@
 --              whose rows are gone), p_rest (1: the other rows of the batch are done)
 -- Returns:     p_failed, p_dead, p_gone_count
 
-DROP PROCEDURE IF EXISTS imq_settle_rows;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_settle_rows(
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    IN p_items longtext CHARACTER SET utf8mb4,
-    IN p_gone longtext CHARACTER SET utf8mb4,
-    IN p_rest tinyint,
-    OUT p_failed bigint,
-    OUT p_dead bigint,
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4,
+    IN p_gone longtext CHARACTER SET utf8mb4, IN p_rest tinyint, OUT p_failed bigint, OUT p_dead bigint,
     OUT p_gone_count bigint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_max int;
@@ -34,27 +25,22 @@ BEGIN
     IF p_items IS NOT NULL THEN
         SELECT MAX(p.max_attempts) INTO v_max
         FROM mq_polled_row AS e JOIN mq_polled AS p ON p.name = e.name WHERE e.batch_key = p_batch_key;
-        SELECT COUNT(*) - COALESCE(SUM(j.refused IS NULL
-                AND (COALESCE(j.retry = -1, FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE))), 0),
-            COALESCE(SUM(j.refused IS NULL
-                AND (COALESCE(j.retry = -1, FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE))), 0)
+        SELECT COUNT(*), COALESCE(SUM(j.refused IS NULL AND (j.retry <=> -1 OR e.attempts >= v_max AND NOT j.retry <=> -2)), 0)
         INTO p_failed, p_dead
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', retry int PATH '$[1]',
             refused longtext CHARACTER SET utf8mb4 PATH '$[3]')) AS j
         STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
         WHERE e.batch_key = p_batch_key;
+        SET p_failed = p_failed - p_dead;
         -- Jitter: half to all of the delay. Rows that failed together are then not retried together. When the table refuses
         -- error_value, the entry waits and the row dies at a later try: without an entry the row would be claimed as new.
-        UPDATE JSON_TABLE(p_items, '$[*]' COLUMNS (
-            id bigint PATH '$[0]', retry int PATH '$[1]', error longtext CHARACTER SET utf8mb4 PATH '$[2]',
-            refused longtext CHARACTER SET utf8mb4 PATH '$[3]'
-        )) AS j
+        UPDATE JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', retry int PATH '$[1]',
+            error longtext CHARACTER SET utf8mb4 PATH '$[2]', refused longtext CHARACTER SET utf8mb4 PATH '$[3]')) AS j
         STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
-        SET e.state = IF(j.refused IS NULL
-                AND (COALESCE(j.retry = -1, FALSE) OR e.attempts >= v_max AND COALESCE(j.retry <> -2, TRUE)), 'E', 'N'),
+        SET e.state = IF(j.refused IS NULL AND (j.retry <=> -1 OR e.attempts >= v_max AND NOT j.retry <=> -2), 'E', 'N'),
             e.run_at = IF(e.state = 'E', v_now, v_now + INTERVAL CAST(1000000 * COALESCE(
-                IF(j.retry >= 0, j.retry, IF(j.retry = -2, 0, NULL)),
-                LEAST(3600, 5 * POW(2, LEAST(GREATEST(e.attempts - 1, 0), 40))) * (0.5 + RAND() / 2)) AS signed) MICROSECOND),
+                IF(j.retry = -2, 0, IF(j.retry >= 0, j.retry, NULL)), LEAST(3600, 5 * POW(2, LEAST(GREATEST(e.attempts - 1, 0), 40)))
+                * (0.5 + RAND() / 2)) AS signed) MICROSECOND),
             e.attempts = GREATEST(e.attempts - IF(j.retry = -2, 1, 0), 0),
             e.active = e.active AND j.refused IS NOT NULL,
             e.error = LEFT(COALESCE(j.refused, IF(j.retry = -2, e.error, j.error)), 4000),
@@ -66,6 +52,4 @@ BEGIN
         DELETE e FROM JSON_TABLE(COALESCE(v_rest, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j
         STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id;
     END IF;
-END//
-
-DELIMITER ;
+END

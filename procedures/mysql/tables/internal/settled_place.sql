@@ -2,20 +2,12 @@
 -- Arguments:   p_batch_key (from imq_open_claim), p_highest (the highest order value now; NULL: it was not read)
 -- Returns:     p_settled: the highest order value of late_seconds ago, NULL when there is none yet; p_wanted: 1 when the
 --              caller must call again with p_highest
--- Transaction: joins the caller's, which has locked the polling table's row
-
-DROP PROCEDURE IF EXISTS imq_settled_place;
-
-DELIMITER //
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_settled_place(
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    IN p_highest longtext CHARACTER SET utf8mb4,
-    OUT p_settled longtext CHARACTER SET utf8mb4,
-    OUT p_wanted tinyint
+    IN p_batch_key varchar(36) CHARACTER SET utf8mb4, IN p_highest longtext CHARACTER SET utf8mb4,
+    OUT p_settled longtext CHARACTER SET utf8mb4, OUT p_wanted tinyint
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now, v_seen datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
@@ -39,6 +31,4 @@ BEGIN
         SELECT MAX(place) INTO p_settled FROM mq_polled_mark WHERE name = v_name AND seen_at = v_seen;
         DELETE FROM mq_polled_mark WHERE name = v_name AND seen_at < v_seen;
     END IF;
-END//
-
-DELIMITER ;
+END

@@ -3,18 +3,11 @@
 -- Returns:     p_rows: '[id,row],...' of the claimed rows; NULL when there are none
 -- Transaction: joins the caller's; skips rows that others have locked
 
-DROP PROCEDURE IF EXISTS imq_take_due;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_take_due(
-    IN p_shape longtext CHARACTER SET utf8mb4,
-    IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
-    IN p_due longtext CHARACTER SET utf8mb4,
-    OUT p_rows longtext CHARACTER SET utf8mb4
+    IN p_shape longtext CHARACTER SET utf8mb4, IN p_batch_key varchar(36) CHARACTER SET utf8mb4,
+    IN p_due longtext CHARACTER SET utf8mb4, OUT p_rows longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_columns, v_keys, v_lock, v_is, v_items, v_literals, v_found, v_there, v_each, v_condition, v_taken,
         v_dying longtext CHARACTER SET utf8mb4;
@@ -87,6 +80,4 @@ BEGIN
         SET v_flag = v_flag + 1;
     END WHILE;
     SET @mq_found = NULL, @mq_n = NULL;
-END//
-
-DELIMITER ;
+END

@@ -1,16 +1,10 @@
 -- use_polled: refuse a caller without the rights that an action on a polling table needs.
 -- Arguments:   p_name, p_action (read, claim, or change: an operator's change)
 
-DROP PROCEDURE IF EXISTS imq_use_polled;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_use_polled(
-    IN p_name longtext CHARACTER SET utf8mb4,
-    IN p_action varchar(6) CHARACTER SET ascii
+    IN p_name longtext CHARACTER SET utf8mb4, IN p_action varchar(6) CHARACTER SET ascii
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_schema, v_table, v_maker varchar(128) CHARACTER SET utf8mb4;
     DECLARE v_rights varchar(40) CHARACTER SET utf8mb4;
@@ -23,6 +17,4 @@ BEGIN
         CALL imq_raise_error('not_found', CONCAT('name: no table is adopted as ', LEFT(p_name, 80)));
     END IF;
     CALL imq_require_use(v_schema, v_table, v_rights, v_maker);
-END//
-
-DELIMITER ;
+END

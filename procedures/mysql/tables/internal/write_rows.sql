@@ -1,27 +1,20 @@
 -- write_rows: set the status of the rows of entries, or delete them; row by row when one statement for all fails.
--- Arguments:   p_shape (from imq_polled_shape), p_items (a JSON array of [id, ident]), p_from and p_to (literals of the
---              status that the queue left and of the new one, '' for NULL), p_do (set, delete, or lock: only lock)
--- Returns:     p_written: a JSON array of the entries whose rows were written; p_refused: a JSON array of [id, error]; NULL
---              when there are none. The rows of all others are gone
+-- Arguments:   p_shape (from imq_polled_shape), p_items (a JSON array of [id, ident, active, attempts]), p_from and p_to
+--              (literals of the status that the queue left and of the new one, '' for NULL), p_do (set, delete, or lock:
+--              only lock)
+-- Returns:     p_written: a JSON array of the entries whose rows were written; p_refused: the items that the table refused,
+--              as fail_rows takes them; NULL when there are none. The rows of all others are gone
 -- Transaction: joins the caller's; waits for transactions that have locked these rows
 
-DROP PROCEDURE IF EXISTS imq_write_rows;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_write_rows(
-    IN p_shape longtext CHARACTER SET utf8mb4,
-    IN p_items longtext CHARACTER SET utf8mb4,
-    IN p_from longtext CHARACTER SET utf8mb4,
-    IN p_to longtext CHARACTER SET utf8mb4,
-    IN p_do varchar(6) CHARACTER SET ascii,
-    OUT p_written longtext CHARACTER SET utf8mb4,
+    IN p_shape longtext CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4,
+    IN p_from longtext CHARACTER SET utf8mb4, IN p_to longtext CHARACTER SET utf8mb4,
+    IN p_do varchar(6) CHARACTER SET ascii, OUT p_written longtext CHARACTER SET utf8mb4,
     OUT p_refused longtext CHARACTER SET utf8mb4
 )
-SQL SECURITY INVOKER
-MODIFIES SQL DATA
+SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_columns, v_keys, v_status, v_where, v_list, v_literals, v_each, v_members, v_text, v_condition,
+    DECLARE v_columns, v_keys, v_status, v_where, v_list, v_literals, v_each, v_members, v_refusals, v_text, v_condition,
         v_ids longtext CHARACTER SET utf8mb4;
     DECLARE v_lock longtext CHARACTER SET utf8mb4 DEFAULT
         'SELECT CONCAT(''['', GROUP_CONCAT(CONCAT(''"'', {ident}, ''"'')), '']'') INTO @mq_found
@@ -40,8 +33,11 @@ BEGIN
     DECLARE v_conditions int DEFAULT 1;
     DECLARE v_end tinyint DEFAULT 0;
     DECLARE c_groups CURSOR FOR
-        SELECT j.ident, COUNT(*), GROUP_CONCAT(j.id ORDER BY j.id)
-        FROM JSON_TABLE(v_list, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS j
+        -- No identity contains a brace: the error takes their place.
+        SELECT j.ident, COUNT(*), GROUP_CONCAT(j.id ORDER BY j.id), GROUP_CONCAT('[', j.id, ',', JSON_QUOTE(j.ident), ',',
+            COALESCE(j.active, 'null'), ',', COALESCE(j.attempts, 'null'), ',null,{}]' ORDER BY j.id)
+        FROM JSON_TABLE(v_list, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
+            active tinyint PATH '$[2]', attempts int PATH '$[3]')) AS j
         GROUP BY j.ident, IF(v_keys = '', 0, j.id)
         ORDER BY MIN(j.id);
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_end = 1;
@@ -59,17 +55,17 @@ BEGIN
         CALL imq_key_literals(v_columns, p_items, v_literals);
         CALL imq_run_template(p_shape, REPLACE(v_lock, '{literals}', v_literals), v_count);
         -- UNION ALL with a window function: a join would read JSON_TABLE once per row.
-        SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(m.id, m.ident) ORDER BY m.id), ']'),
+        SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(m.id, m.ident, m.active, m.attempts) ORDER BY m.id), ']'),
             CONCAT('[', GROUP_CONCAT(m.id ORDER BY m.id), ']')
         INTO v_list, v_ids
         FROM (
-            SELECT u.id, u.ident, MAX(u.found) OVER (PARTITION BY u.ident) AS found
+            SELECT u.id, u.ident, u.active, u.attempts, MAX(u.found) OVER (PARTITION BY u.ident) AS found
             FROM (
-                SELECT j.id, j.ident, 0 AS found
-                FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]',
-                    ident longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS j
+                SELECT j.id, j.ident, j.active, j.attempts, 0 AS found
+                FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', ident longtext CHARACTER SET utf8mb4 PATH '$[1]',
+                    active tinyint PATH '$[2]', attempts int PATH '$[3]')) AS j
                 UNION ALL
-                SELECT NULL, f.ident, 1
+                SELECT NULL, f.ident, NULL, NULL, 1
                 FROM JSON_TABLE(COALESCE(@mq_found, '[]'), '$[*]' COLUMNS (ident longtext CHARACTER SET utf8mb4 PATH '$')) AS f
             ) AS u
         ) AS m
@@ -101,7 +97,7 @@ BEGIN
     IF v_list IS NOT NULL THEN
         OPEN c_groups;
         SET v_end = 0;
-        FETCH c_groups INTO v_each, v_copies, v_members;
+        FETCH c_groups INTO v_each, v_copies, v_members, v_refusals;
         WHILE NOT v_end DO
             CALL imq_row_condition(p_shape, v_each, v_condition);
             SET v_text = NULL;
@@ -119,18 +115,15 @@ BEGIN
                 SET v_count = IF(p_do = 'lock', @mq_found, v_count);
             END;
             IF v_text IS NOT NULL THEN
-                SET p_refused = CONCAT(COALESCE(CONCAT(p_refused, ','), ''), '[',
-                    REPLACE(v_members, ',', CONCAT(',', JSON_QUOTE(v_text), '],[')), ',', JSON_QUOTE(v_text), ']');
+                SET p_refused = CONCAT_WS(',', p_refused, REPLACE(v_refusals, '{}', JSON_QUOTE(v_text)));
             ELSEIF v_count > 0 THEN
                 SET p_written = CONCAT(COALESCE(CONCAT(p_written, ','), ''), SUBSTRING_INDEX(v_members, ',', v_count));
             END IF;
             SET v_end = 0;
-            FETCH c_groups INTO v_each, v_copies, v_members;
+            FETCH c_groups INTO v_each, v_copies, v_members, v_refusals;
         END WHILE;
         CLOSE c_groups;
         SET p_written = CONCAT('[', p_written, ']'), p_refused = CONCAT('[', p_refused, ']');
     END IF;
     SET @mq_found = NULL;
-END//
-
-DELIMITER ;
+END

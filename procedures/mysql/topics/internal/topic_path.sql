@@ -2,21 +2,14 @@
 -- Arguments:   p_topic (a topic or a pattern)
 -- Returns:     p_path: for each word a dot and a hash of 32 digits; in a pattern, * becomes a wildcard for one such hash,
 --              and # becomes %
--- Transaction: reads nothing
 --
 -- Each word begins with a dot, which occurs nowhere else, and all words have the same length: so % cannot match a part of
 -- a word. LIKE backtracks only to the last %, so its time is bounded; that of a regular expression is not.
 
-DROP PROCEDURE IF EXISTS imq_topic_path;
-
-DELIMITER //
-
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_topic_path(
-    IN p_topic varchar(200) CHARACTER SET utf8mb4,
-    OUT p_path text CHARACTER SET ascii
+    IN p_topic varchar(200) CHARACTER SET utf8mb4, OUT p_path text CHARACTER SET ascii
 )
-SQL SECURITY DEFINER
-MODIFIES SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_rest varchar(201) CHARACTER SET utf8mb4 DEFAULT CONCAT(p_topic, '.');
     DECLARE v_word varchar(200) CHARACTER SET utf8mb4;
@@ -29,6 +22,4 @@ BEGIN
             ELSE CONCAT('.', LEFT(SHA2(v_word, 256), 32))
         END);
     END WHILE;
-END//
-
-DELIMITER ;
+END

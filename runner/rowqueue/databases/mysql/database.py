@@ -113,7 +113,7 @@ class MySQL(Database):
         with self._reading("rowqueue apply") as cursor:
             for file in files:
                 with in_file(file.name), translated():
-                    for statement in statements(f"{file.text}\n{script.comment(file)}"):
+                    for statement in statements(script.text(file)):
                         cursor.execute(statement)
                 cursor.execute(script.RECORD, [file.name, file.kind, file.sha256])
             if any(file.kind == GRANTS for file in files):

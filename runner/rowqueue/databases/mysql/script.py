@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..base import AREA, SqlFile
-from ..files import commented, quoted
+from ..base import AREA, PROCEDURE, SqlFile
+from ..files import created, quoted
 from ..migrations import hashed, names
 from .connecting import SQL_MODE
 
@@ -22,17 +22,29 @@ def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     yield _SCRIPT_HEAD.replace("%names%", listed).replace("%areas%", areas.replace("'", "''"))
     for file in files:
         if file.text:
-            yield f"-- {file.kind} {file.name}\n{file.text.rstrip()}\n{comment(file)}"
+            yield f"-- {file.kind} {file.name}\n{text(file)}"
         if file.kind == "migration":
             yield _YOYO_ROW.format(name=file.name, hash=hashed(file.name))
         yield RECORD % (f"'{file.name}'", f"'{file.kind}'", f"'{file.sha256}'") + ";\n"
     yield from (f"{statement};\n" for statement in FINGERPRINTS)
 
 
-def comment(file: SqlFile) -> str:
-    """The statement that stores the comment of a file's procedure in the catalog; '' for others: a view has none."""
-    found = commented(file)
-    return f"ALTER PROCEDURE {found[1]} COMMENT {quoted(found[2])};\n" if found and found[0] == "PROCEDURE" else ""
+def text(file: SqlFile) -> str:
+    """A file for the client. A procedure contains semicolons, is dropped first, and gets a comment if it is public."""
+    found = created(file)
+    body = file.text.rstrip()
+    if file.kind != PROCEDURE or not found or found[0] != "PROCEDURE":
+        return f"{body}\n"
+    if "\nDELIMITER //\n" not in body:
+        body = _PROCEDURE.format(name=found[1], text=body)
+    return f"{body}\n" + (f"ALTER PROCEDURE {found[1]} COMMENT {quoted(file.comment)};\n" if file.comment else "")
+
+
+_PROCEDURE = """\
+DROP PROCEDURE IF EXISTS {name};
+DELIMITER //
+{text}//
+DELIMITER ;"""
 
 
 RECORD = """\
