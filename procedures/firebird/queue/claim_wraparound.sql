@@ -9,8 +9,8 @@
 --
 -- Low-water mark. A claim that finds too few messages continues at the lowest id. While another transaction keeps a
 -- snapshot open, the claim reads all dead rows before the first ready message. The scan for due messages does the same. If
--- that took long, the next claims start there until the mark expires: see make_ready. A message that a sender commits late
--- below the mark waits for the next full scan.
+-- that took long, the next claims start there until the mark expires: see make_ready. Until then, claims that read past many
+-- more ids move it. A message that a sender commits late below the mark waits for the next full scan.
 
 SET TERM ^ ;
 
@@ -41,6 +41,8 @@ DECLARE c_long integer = 2;
 -- Milliseconds. A mark holds for ten times as long as its scans took, at most this long: full scans then take a tenth of
 -- the time.
 DECLARE c_longest integer = 5000;
+-- Move a mark that still holds when the lowest message is this many ids after it: each dead row costs two pages.
+DECLARE c_stride integer = 100;
 DECLARE v_now timestamp;
 DECLARE v_paused smallint;
 DECLARE v_ring smallint;
@@ -53,6 +55,7 @@ DECLARE v_size integer;
 DECLARE v_n bigint;
 DECLARE v_scanned_at timestamp;
 DECLARE v_from bigint;
+DECLARE v_mark_id bigint;
 DECLARE v_full_scan smallint;
 DECLARE v_promoted_to timestamp;
 DECLARE v_lowered_to timestamp;
@@ -95,6 +98,7 @@ BEGIN
     ORDER BY type DESC, reader DESC, n DESC, after_id DESC ROWS 1
     INTO v_old_n, v_after;
     v_after = COALESCE(p_after_id, v_after, 0);
+    v_mark_id = v_from;
     EXECUTE PROCEDURE imq_take_ring(batch_key, 0, v_size, p_type, MAXVALUE(v_after, v_from), 9223372036854775807)
         RETURNING_VALUES v_count, v_last;
     v_ahead = v_count;
@@ -125,9 +129,12 @@ BEGIN
     END
     -- A lowered mark is replaced too: otherwise each message that is put back would add a row.
     IF (v_full_scan = 1 AND (v_scanned >= c_long OR EXTRACT(YEAR FROM v_scanned_at) = 1900)) THEN
-        EXECUTE PROCEDURE imq_renew_marks(p_type, v_n,
-            DATEADD(IIF(v_scanned >= c_long, MINVALUE(10 * v_scanned, c_longest), -60000) MILLISECOND TO v_now), v_promoted_to,
-            '000001900-01-01 00:00:00.0000' || LPAD(v_from, 19, '0'), '1900-01-01', v_lowered_to, 1);
+        v_scanned_at = DATEADD(IIF(v_scanned >= c_long, MINVALUE(10 * v_scanned, c_longest), -60000) MILLISECOND TO v_now);
+    ELSE IF (v_mark_id = 0 OR v_count = 0 OR v_from <= v_mark_id + c_stride) THEN
+        v_scanned_at = NULL;
+    IF (v_scanned_at IS NOT NULL) THEN
+        EXECUTE PROCEDURE imq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to,
+            '000001900-01-01 00:00:00.0000' || LPAD(v_from, 19, '0'), '1900-01-01', v_lowered_to, v_full_scan);
     IF (v_count = 0) THEN
         EXIT;
     IF (v_rate > 0) THEN
