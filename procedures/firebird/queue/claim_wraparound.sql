@@ -13,7 +13,6 @@
 -- more ids move it. A message that a sender commits late below the mark waits for the next full scan.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_claim_wraparound (
     p_type mq_argument,
     p_size bigint = NULL,
@@ -22,18 +21,8 @@ CREATE OR ALTER PROCEDURE mq_claim_wraparound (
     p_after_id bigint = NULL
 )
 RETURNS (
-    id bigint,
-    type mq_name,
-    body mq_text,
-    headers mq_text,
-    priority integer,
-    group_key mq_name,
-    dedup_key mq_name,
-    attempt integer,
-    created_at timestamp,
-    source mq_name,
-    batch_key mq_key,
-    lease_until timestamp
+    id bigint, type mq_name, body mq_text, headers mq_text, priority integer, group_key mq_name, dedup_key mq_name,
+    attempt integer, created_at timestamp, source mq_name, batch_key mq_key, lease_until timestamp
 )
 AS
 -- Milliseconds. A longer scan leaves a low-water mark; reading 2,000 dead rows takes 2.
@@ -43,32 +32,19 @@ DECLARE c_long integer = 2;
 DECLARE c_longest integer = 5000;
 -- Move a mark that still holds when the lowest message is this many ids after it: each dead row costs two pages.
 DECLARE c_stride integer = 100;
-DECLARE v_now timestamp;
-DECLARE v_paused smallint;
-DECLARE v_ring smallint;
-DECLARE v_seconds integer;
-DECLARE v_max_active integer;
-DECLARE v_rate integer;
-DECLARE v_rate_seconds integer;
-DECLARE v_reader mq_name;
-DECLARE v_size integer;
-DECLARE v_n bigint;
-DECLARE v_scanned_at timestamp;
-DECLARE v_from bigint;
-DECLARE v_mark_id bigint;
-DECLARE v_full_scan smallint;
-DECLARE v_promoted_to timestamp;
+DECLARE v_now timestamp; DECLARE v_scanned_at timestamp; DECLARE v_promoted_to timestamp;
 DECLARE v_lowered_to timestamp;
-DECLARE v_old_n bigint;
-DECLARE v_after bigint;
+DECLARE v_paused smallint; DECLARE v_ring smallint; DECLARE v_full_scan smallint;
+DECLARE v_seconds integer; DECLARE v_max_active integer; DECLARE v_rate integer; DECLARE v_rate_seconds integer;
+DECLARE v_size integer;
+DECLARE v_reader mq_name;
+DECLARE v_n bigint; DECLARE v_from bigint; DECLARE v_mark_id bigint; DECLARE v_old_n bigint; DECLARE v_after bigint;
 DECLARE v_lowest_id bigint;
 DECLARE v_tries integer = 2;
 DECLARE v_begun timestamp;
 DECLARE v_scanned bigint = 0;
-DECLARE v_count integer;
-DECLARE v_ahead integer;
-DECLARE v_last bigint;
-DECLARE v_more_last bigint;
+DECLARE v_count integer; DECLARE v_ahead integer;
+DECLARE v_last bigint; DECLARE v_more_last bigint;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
@@ -150,5 +126,4 @@ BEGIN
     DO
         SUSPEND;
 END^
-
 SET TERM ; ^

@@ -3,15 +3,10 @@
 -- Returns:     name (as in the catalog); NULL: the argument is NULL
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_find_one_column (
-    p_argument varchar(30) CHARACTER SET ASCII,
-    p_table varchar(63) CHARACTER SET UTF8,
-    p_column mq_text
+    p_argument varchar(30) CHARACTER SET ASCII, p_table varchar(63) CHARACTER SET UTF8, p_column mq_text
 )
-RETURNS (
-    name varchar(63) CHARACTER SET UTF8
-)
+RETURNS (name varchar(63) CHARACTER SET UTF8)
 AS
 DECLARE v_count integer;
 BEGIN
@@ -22,5 +17,4 @@ BEGIN
             EXECUTE PROCEDURE imq_raise_error('invalid_argument', p_argument || ': must name exactly one column');
     END
 END^
-
 SET TERM ; ^

@@ -14,18 +14,10 @@
 -- Firebird 5.0.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_try_lock (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_stripe integer,
-    p_name mq_argument,
-    p_consumer mq_name
+    p_table varchar(13) CHARACTER SET ASCII, p_stripe integer, p_name mq_argument, p_consumer mq_name
 )
-RETURNS (
-    locked integer,
-    number bigint,
-    holder bigint
-)
+RETURNS (locked integer, number bigint, holder bigint)
 AS
 DECLARE v_until timestamp;
 -- The engine's text before the number of the transaction.
@@ -67,5 +59,4 @@ BEGIN
         END
     END
 END^
-
 SET TERM ; ^

@@ -11,18 +11,10 @@
 -- released since this call began: locked is 0 then too.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_try_lock (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_stripe integer,
-    p_name mq_argument,
-    p_consumer mq_name
+    p_table varchar(13) CHARACTER SET ASCII, p_stripe integer, p_name mq_argument, p_consumer mq_name
 )
-RETURNS (
-    locked integer,
-    number bigint,
-    holder bigint
-)
+RETURNS (locked integer, number bigint, holder bigint)
 AS
 -- The longest turn of wait_lock, in milliseconds.
 DECLARE c_turn integer = 50;
@@ -55,5 +47,4 @@ BEGIN
         OR p_table = 'bucket' AND EXISTS (SELECT * FROM mq_bucket WHERE type = :p_name AND group_key = :p_consumer))) THEN
         locked = 0;
 END^
-
 SET TERM ; ^

@@ -11,18 +11,10 @@
 -- the variants for Firebird 4.0 and 5.0.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_try_lock (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_stripe integer,
-    p_name mq_argument,
-    p_consumer mq_name
+    p_table varchar(13) CHARACTER SET ASCII, p_stripe integer, p_name mq_argument, p_consumer mq_name
 )
-RETURNS (
-    locked integer,
-    number bigint,
-    holder bigint
-)
+RETURNS (locked integer, number bigint, holder bigint)
 AS
 DECLARE v_until timestamp;
 BEGIN
@@ -55,5 +47,4 @@ BEGIN
         number = NULL;
     END
 END^
-
 SET TERM ; ^

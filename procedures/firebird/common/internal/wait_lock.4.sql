@@ -9,18 +9,11 @@
 -- is short: after it, another try is safe. wait_lock.5.sql is the variant for Firebird 5.0.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_wait_lock (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_stripe integer,
-    p_name mq_argument,
-    p_consumer mq_name,
-    p_waits integer,
+    p_table varchar(13) CHARACTER SET ASCII, p_stripe integer, p_name mq_argument, p_consumer mq_name, p_waits integer,
     p_holder bigint
 )
-RETURNS (
-    again integer
-)
+RETURNS (again integer)
 AS
 DECLARE c_milliseconds integer = 100;
 DECLARE v_until timestamp;
@@ -38,5 +31,4 @@ BEGIN
     END
     again = 0;
 END^
-
 SET TERM ; ^

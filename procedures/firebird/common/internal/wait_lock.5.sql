@@ -11,18 +11,11 @@
 -- spare row, and the caller's next try_lock sees committed values.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_wait_lock (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_stripe integer,
-    p_name mq_argument,
-    p_consumer mq_name,
-    p_waits integer,
+    p_table varchar(13) CHARACTER SET ASCII, p_stripe integer, p_name mq_argument, p_consumer mq_name, p_waits integer,
     p_holder bigint
 )
-RETURNS (
-    again integer
-)
+RETURNS (again integer)
 AS
 -- Waits for a row whose stripe the caller has locked: a rollback is restoring that row, and afterwards it is free.
 DECLARE c_waits integer = 50;
@@ -32,11 +25,8 @@ DECLARE c_spare integer = 20480;
 DECLARE c_each integer = 8;
 DECLARE c_apart integer = 4032;
 DECLARE c_rows integer = 64;
-DECLARE v_from integer;
-DECLARE v_spare integer;
-DECLARE v_locked integer;
-DECLARE v_number bigint;
-DECLARE v_seen bigint;
+DECLARE v_from integer; DECLARE v_spare integer; DECLARE v_locked integer;
+DECLARE v_number bigint; DECLARE v_seen bigint;
 BEGIN
     IN AUTONOMOUS TRANSACTION DO
     BEGIN
@@ -63,5 +53,4 @@ BEGIN
         again = 1 - ROW_COUNT;
     END
 END^
-
 SET TERM ; ^

@@ -3,17 +3,9 @@
 --              p_busy_ms
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_add_throughput (
-    p_type mq_name,
-    p_reader mq_name,
-    p_at timestamp,
-    p_sent bigint,
-    p_completed bigint,
-    p_failed bigint,
-    p_dead bigint,
-    p_waited_ms bigint,
-    p_busy_ms bigint
+    p_type mq_name, p_reader mq_name, p_at timestamp, p_sent bigint, p_completed bigint, p_failed bigint, p_dead bigint,
+    p_waited_ms bigint, p_busy_ms bigint
 )
 AS
 DECLARE c_base timestamp = TIMESTAMP '2000-01-01 00:00:00';
@@ -35,5 +27,4 @@ BEGIN
         EXECUTE PROCEDURE imq_forget_reports(mq_utc_now());
     END
 END^
-
 SET TERM ; ^

@@ -5,10 +5,7 @@
 -- This variant for Firebird 5.0 and later replaces forget_reports.sql.
 
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_forget_reports (
-    p_now timestamp
-)
+CREATE OR ALTER PROCEDURE imq_forget_reports (p_now timestamp)
 AS
 DECLARE v_at timestamp;
 DECLARE v_rows integer = 0;
@@ -45,5 +42,4 @@ BEGIN
     WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
         v_at = NULL;
 END^
-
 SET TERM ; ^

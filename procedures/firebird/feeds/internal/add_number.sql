@@ -6,12 +6,8 @@
 -- During a rollback the stripe may be free before the key is.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_add_number (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_name mq_name,
-    p_consumer mq_name,
-    p_number bigint
+    p_table varchar(13) CHARACTER SET ASCII, p_name mq_name, p_consumer mq_name, p_number bigint
 )
 AS
 DECLARE c_seconds integer = 2;
@@ -37,5 +33,4 @@ BEGIN
         END
     END
 END^
-
 SET TERM ; ^

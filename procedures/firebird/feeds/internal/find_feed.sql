@@ -3,17 +3,10 @@
 --              quoted), key_columns (for row_json), last_number
 
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_find_feed (
-    p_feed mq_name
-)
+CREATE OR ALTER PROCEDURE imq_find_feed (p_feed mq_name)
 RETURNS (
-    name varchar(63) CHARACTER SET UTF8,
-    quoted varchar(130) CHARACTER SET UTF8,
-    label varchar(63) CHARACTER SET UTF8,
-    sync varchar(130) CHARACTER SET UTF8,
-    key_columns mq_text,
-    last_number bigint
+    name varchar(63) CHARACTER SET UTF8, quoted varchar(130) CHARACTER SET UTF8, label varchar(63) CHARACTER SET UTF8,
+    sync varchar(130) CHARACTER SET UTF8, key_columns mq_text, last_number bigint
 )
 AS
 DECLARE v_columns integer;
@@ -35,5 +28,4 @@ BEGIN
             || 'drop_feed, then create_feed again');
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -5,17 +5,8 @@
 -- Sorting or grouping by the text would need its full length for each row.
 
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_count_errors (
-    p_type mq_name
-)
-RETURNS (
-    error mq_name,
-    "COUNT" bigint,
-    first_at timestamp,
-    last_at timestamp,
-    error_hash bigint
-)
+CREATE OR ALTER PROCEDURE imq_count_errors (p_type mq_name)
+RETURNS (error mq_name, "COUNT" bigint, first_at timestamp, last_at timestamp, error_hash bigint)
 AS
 DECLARE v_last mq_name;
 BEGIN
@@ -40,5 +31,4 @@ BEGIN
             DO
                 SUSPEND;
 END^
-
 SET TERM ; ^

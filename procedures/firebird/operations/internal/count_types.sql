@@ -12,23 +12,12 @@
 -- each type took twice as long with 300 types.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_count_types (
-    p_table varchar(7) CHARACTER SET ASCII,
-    p_type mq_name,
-    p_cap integer,
-    p_now timestamp
+    p_table varchar(7) CHARACTER SET ASCII, p_type mq_name, p_cap integer, p_now timestamp
 )
-RETURNS (
-    type mq_name,
-    first_count bigint,
-    second_count bigint,
-    oldest timestamp
-)
+RETURNS (type mq_name, first_count bigint, second_count bigint, oldest timestamp)
 AS
-DECLARE v_from mq_name;
-DECLARE v_past mq_name;
-DECLARE v_type mq_name;
+DECLARE v_from mq_name; DECLARE v_past mq_name; DECLARE v_type mq_name;
 DECLARE v_at timestamp;
 DECLARE v_messages bigint;
 BEGIN
@@ -172,5 +161,4 @@ BEGIN
         END;
     END
 END^
-
 SET TERM ; ^

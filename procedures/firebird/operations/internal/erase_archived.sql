@@ -5,15 +5,8 @@
 -- Transaction: joins the caller's, which is READ COMMITTED NO WAIT; skips rows that another call is deleting
 
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_erase_archived (
-    p_type mq_name,
-    p_before timestamp,
-    p_size integer
-)
-RETURNS (
-    gone bigint
-)
+CREATE OR ALTER PROCEDURE imq_erase_archived (p_type mq_name, p_before timestamp, p_size integer)
+RETURNS (gone bigint)
 AS
 DECLARE v_id bigint;
 DECLARE v_before timestamp;
@@ -58,5 +51,4 @@ BEGIN
                 LEAVE;
         END
 END^
-
 SET TERM ; ^

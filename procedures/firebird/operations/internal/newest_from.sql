@@ -6,17 +6,10 @@
 -- a binary search finds the time.
 
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_newest_from (
-    p_table varchar(7) CHARACTER SET ASCII,
-    p_type mq_name,
-    p_size integer
-)
+CREATE OR ALTER FUNCTION imq_newest_from (p_table varchar(7) CHARACTER SET ASCII, p_type mq_name, p_size integer)
 RETURNS timestamp
 AS
-DECLARE v_from timestamp;
-DECLARE v_to timestamp;
-DECLARE v_middle timestamp;
+DECLARE v_from timestamp; DECLARE v_to timestamp; DECLARE v_middle timestamp;
 DECLARE v_rows integer;
 BEGIN
     IF (p_table = 'dead') THEN
@@ -55,5 +48,4 @@ BEGIN
     END
     RETURN v_from;
 END^
-
 SET TERM ; ^

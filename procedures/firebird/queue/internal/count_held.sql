@@ -3,10 +3,7 @@
 -- Returns:     the number
 
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_count_held (
-    p_type mq_name
-)
+CREATE OR ALTER FUNCTION imq_count_held (p_type mq_name)
 RETURNS bigint
 AS
 BEGIN
@@ -17,5 +14,4 @@ BEGIN
         PLAN (b INDEX (mq_batch_lease))
     );
 END^
-
 SET TERM ; ^

@@ -6,22 +6,12 @@
 -- This variant for Firebird 5.0 and later replaces drop_alone.sql: see withdraw.5.sql.
 
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_drop_alone (
-    p_batch_key mq_argument
-)
-RETURNS (
-    type mq_name,
-    reader mq_name,
-    lease_seconds integer,
-    id bigint,
-    attempt smallint
-)
+CREATE OR ALTER PROCEDURE imq_drop_alone (p_batch_key mq_argument)
+RETURNS (type mq_name, reader mq_name, lease_seconds integer, id bigint, attempt smallint)
 AS
 BEGIN
     DELETE FROM mq_batch WHERE batch_key = :p_batch_key AND id IS NOT NULL SKIP LOCKED
     RETURNING type, reader, lease_seconds, id, attempt
     INTO type, reader, lease_seconds, id, attempt;
 END^
-
 SET TERM ; ^

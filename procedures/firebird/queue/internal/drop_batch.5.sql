@@ -6,15 +6,8 @@
 -- This variant for Firebird 5.0 and later replaces drop_batch.sql: see withdraw.5.sql.
 
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_drop_batch (
-    p_batch_key mq_argument
-)
-RETURNS (
-    type mq_name,
-    reader mq_name,
-    lease_seconds integer
-)
+CREATE OR ALTER PROCEDURE imq_drop_batch (p_batch_key mq_argument)
+RETURNS (type mq_name, reader mq_name, lease_seconds integer)
 AS
 DECLARE v_found integer;
 DECLARE v_id bigint;
@@ -30,5 +23,4 @@ BEGIN
     IF (v_id IS NOT NULL) THEN
         INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:p_batch_key, :v_id, 1, :v_attempt);
 END^
-
 SET TERM ; ^

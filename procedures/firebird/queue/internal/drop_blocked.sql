@@ -7,10 +7,7 @@
 -- the message: state K, the tickets may go. Otherwise state X: leave the group alone.
 
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_drop_blocked (
-    p_type mq_name
-)
+CREATE OR ALTER PROCEDURE imq_drop_blocked (p_type mq_name)
 AS
 DECLARE v_ids varchar(32000) CHARACTER SET ASCII = '';
 DECLARE v_states varchar(2000) CHARACTER SET ASCII = '';
@@ -52,5 +49,4 @@ BEGIN
             v_state = 'X';
     END
 END^
-
 SET TERM ; ^

@@ -7,16 +7,8 @@
 -- the call waits, as the other variant does.
 
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_leave_batch (
-    p_id bigint,
-    p_batch_key mq_argument
-)
-RETURNS (
-    type mq_name,
-    attempt smallint,
-    reader mq_name
-)
+CREATE OR ALTER PROCEDURE imq_leave_batch (p_id bigint, p_batch_key mq_argument)
+RETURNS (type mq_name, attempt smallint, reader mq_name)
 AS
 DECLARE v_found integer;
 DECLARE v_id bigint;
@@ -39,5 +31,4 @@ BEGIN
     IF (v_id = p_id OR NOT EXISTS (SELECT * FROM mq_claimed WHERE batch_key = :p_batch_key)) THEN
         DELETE FROM mq_batch WHERE batch_key = :p_batch_key;
 END^
-
 SET TERM ; ^

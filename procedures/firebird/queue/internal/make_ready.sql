@@ -4,24 +4,13 @@
 --              take_batch)
 -- Returns:     now; of the mark n, scanned_at and low_id (a ring has no ready message up to this id); full_scan (1: the marks do
 --              not hold now); promoted_to (new value); lowered_to (the earliest run_at of the promoted messages)
--- Transaction: joins the caller's, which is NO WAIT
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_make_ready (
-    p_type mq_name,
-    p_size integer,
-    p_grouped smallint,
-    p_ring smallint,
-    p_take smallint
+    p_type mq_name, p_size integer, p_grouped smallint, p_ring smallint, p_take smallint
 )
 RETURNS (
-    now timestamp,
-    n bigint,
-    scanned_at timestamp,
-    low_id bigint,
-    full_scan smallint,
-    promoted_to timestamp,
+    now timestamp, n bigint, scanned_at timestamp, low_id bigint, full_scan smallint, promoted_to timestamp,
     lowered_to timestamp
 )
 AS
@@ -69,5 +58,4 @@ BEGIN
     ELSE
         promoted_to = now;
 END^
-
 SET TERM ; ^

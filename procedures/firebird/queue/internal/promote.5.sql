@@ -7,23 +7,14 @@
 -- This variant for Firebird 5.0 and later replaces promote.sql: see take_ready.5.sql.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_promote (
-    p_type mq_name,
-    p_after timestamp,
-    p_until timestamp,
-    p_size integer,
-    p_grouped smallint
+    p_type mq_name, p_after timestamp, p_until timestamp, p_size integer, p_grouped smallint
 )
-RETURNS (
-    moved integer,
-    first_run_at timestamp
-)
+RETURNS (moved integer, first_run_at timestamp)
 AS
 DECLARE v_id bigint;
 DECLARE v_run_at timestamp;
-DECLARE v_priority smallint;
-DECLARE v_attempts smallint;
+DECLARE v_priority smallint; DECLARE v_attempts smallint;
 DECLARE v_mine integer;
 BEGIN
     moved = 0;
@@ -50,5 +41,4 @@ BEGIN
             LEAVE;
     END
 END^
-
 SET TERM ; ^

@@ -3,27 +3,16 @@
 --              p_grouped (the policy)
 -- Returns:     moved: number of messages; first_run_at: their earliest run_at in mq_ready, or NULL
 -- Transaction: joins the caller's, which is NO WAIT; skips messages that another claim is promoting
---
--- Firebird 5.0 and later use promote.5.sql instead.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_promote (
-    p_type mq_name,
-    p_after timestamp,
-    p_until timestamp,
-    p_size integer,
-    p_grouped smallint
+    p_type mq_name, p_after timestamp, p_until timestamp, p_size integer, p_grouped smallint
 )
-RETURNS (
-    moved integer,
-    first_run_at timestamp
-)
+RETURNS (moved integer, first_run_at timestamp)
 AS
 DECLARE v_id bigint;
 DECLARE v_run_at timestamp;
-DECLARE v_priority smallint;
-DECLARE v_attempts smallint;
+DECLARE v_priority smallint; DECLARE v_attempts smallint;
 DECLARE v_mine integer;
 BEGIN
     moved = 0;
@@ -61,5 +50,4 @@ BEGIN
             LEAVE;
     END
 END^
-
 SET TERM ; ^

@@ -7,15 +7,8 @@
 -- would be lost. The undo of an INSERT that is refused here can fail too; then the message is already in its group.
 
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_promote_into_group (
-    p_type mq_name,
-    p_id bigint,
-    p_attempts smallint
-)
-RETURNS (
-    joined integer
-)
+CREATE OR ALTER PROCEDURE imq_promote_into_group (p_type mq_name, p_id bigint, p_attempts smallint)
+RETURNS (joined integer)
 AS
 DECLARE v_group_key mq_name = '';
 BEGIN
@@ -29,5 +22,4 @@ BEGIN
         GDSCODE unique_key_violation, GDSCODE no_dup DO
         joined = 0;
 END^
-
 SET TERM ; ^

@@ -5,12 +5,7 @@
 -- had begun before, have sent or put back since.
 
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_set_lanes (
-    p_type mq_name,
-    p_fair smallint,
-    p_size integer
-)
+CREATE OR ALTER PROCEDURE imq_set_lanes (p_type mq_name, p_fair smallint, p_size integer)
 AS
 DECLARE v_lane mq_lane;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
@@ -37,5 +32,4 @@ BEGIN
             v_place = NULL;
     END
 END^
-
 SET TERM ; ^

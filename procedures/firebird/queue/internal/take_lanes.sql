@@ -11,37 +11,19 @@
 -- take_lanes.5.sql instead, with SKIP LOCKED.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_take_lanes (
-    p_type mq_name,
-    p_from mq_lane,
-    p_until mq_lane,
-    p_rest integer,
-    p_turns integer,
-    p_weighted smallint,
-    p_deep smallint,
-    p_size integer
+    p_type mq_name, p_from mq_lane, p_until mq_lane, p_rest integer, p_turns integer, p_weighted smallint,
+    p_deep smallint, p_size integer
 )
-RETURNS (
-    id bigint,
-    attempt smallint,
-    lane mq_lane,
-    n integer,
-    turn integer,
-    rest integer
-)
+RETURNS (id bigint, attempt smallint, lane mq_lane, n integer, turn integer, rest integer)
 AS
 DECLARE c_longest integer = 1024;
 DECLARE v_from varchar(821) CHARACTER SET OCTETS;
-DECLARE v_next mq_lane;
-DECLARE v_lane mq_lane;
+DECLARE v_next mq_lane; DECLARE v_lane mq_lane;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
 DECLARE v_group_key mq_name;
 DECLARE v_weight integer = 1;
-DECLARE v_limit integer;
-DECLARE v_taken integer;
-DECLARE v_mine integer;
-DECLARE v_step integer;
+DECLARE v_limit integer; DECLARE v_taken integer; DECLARE v_mine integer; DECLARE v_step integer;
 DECLARE v_over integer;
 BEGIN
     n = 0;
@@ -111,5 +93,4 @@ BEGIN
         v_from = v_next || ASCII_CHAR(1);
     END
 END^
-
 SET TERM ; ^

@@ -7,10 +7,7 @@
 -- messages when they poll.
 
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_wake (
-    p_type mq_name
-)
+CREATE OR ALTER PROCEDURE imq_wake (p_type mq_name)
 AS
 DECLARE c_most integer = 1000;
 DECLARE v_n integer;
@@ -24,5 +21,4 @@ BEGIN
         c_most = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_WAKES', v_n + 1);
     END
 END^
-
 SET TERM ; ^

@@ -4,15 +4,10 @@
 --              prevent the next one
 
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_last_lives (
-    p_last_id bigint,
-    p_overlap smallint
-)
+CREATE OR ALTER FUNCTION imq_last_lives (p_last_id bigint, p_overlap smallint)
 RETURNS smallint
 AS
-DECLARE v_type mq_name;
-DECLARE v_group_key mq_name;
+DECLARE v_type mq_name; DECLARE v_group_key mq_name;
 DECLARE v_grouped smallint;
 BEGIN
     SELECT m.type, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_last_id INTO v_type, v_group_key;
@@ -29,5 +24,4 @@ BEGIN
         RETURN 1;
     RETURN 0;
 END^
-
 SET TERM ; ^

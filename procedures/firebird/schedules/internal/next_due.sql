@@ -3,10 +3,7 @@
 -- Replaces the file of the same name in queue/internal.
 
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_next_due (
-    p_type mq_name
-)
+CREATE OR ALTER FUNCTION imq_next_due (p_type mq_name)
 RETURNS timestamp
 AS
 BEGIN
@@ -18,5 +15,4 @@ BEGIN
         ROWS 1
     );
 END^
-
 SET TERM ; ^

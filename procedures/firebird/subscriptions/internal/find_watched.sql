@@ -3,15 +3,8 @@
 -- Returns:     id, label, quoted (the table, or a view in its place, for SQL; NULL: it was dropped)
 
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_find_watched (
-    p_table mq_text
-)
-RETURNS (
-    id integer,
-    label mq_name,
-    quoted varchar(130) CHARACTER SET UTF8
-)
+CREATE OR ALTER PROCEDURE imq_find_watched (p_table mq_text)
+RETURNS (id integer, label mq_name, quoted varchar(130) CHARACTER SET UTF8)
 AS
 DECLARE v_refused smallint = 0;
 BEGIN
@@ -38,5 +31,4 @@ BEGIN
     INTO quoted;
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -3,11 +3,7 @@
 -- Returns:     the count
 
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_count_polled (
-    p_name mq_name,
-    p_state varchar(1) CHARACTER SET ASCII
-)
+CREATE OR ALTER FUNCTION imq_count_polled (p_name mq_name, p_state varchar(1) CHARACTER SET ASCII)
 RETURNS bigint
 AS
 DECLARE v_rows bigint;
@@ -20,5 +16,4 @@ BEGIN
     INTO v_rows;
     RETURN v_rows;
 END^
-
 SET TERM ; ^

@@ -6,15 +6,8 @@
 -- that stay, an outdated low-water mark would skip rows for good.
 
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_lock_polled (
-    p_name mq_name,
-    p_reader mq_name,
-    p_milliseconds integer
-)
-RETURNS (
-    locked integer
-)
+CREATE OR ALTER PROCEDURE imq_lock_polled (p_name mq_name, p_reader mq_name, p_milliseconds integer)
+RETURNS (locked integer)
 AS
 BEGIN
     EXECUTE PROCEDURE imq_lock_row('polled', p_name, NULL, IIF(p_reader IS NULL, NULL, p_milliseconds))
@@ -26,5 +19,4 @@ BEGIN
     IF (locked = 1) THEN
         UPDATE mq_polled SET reader = :p_reader WHERE name = :p_name AND reader IS DISTINCT FROM :p_reader AND :p_reader IS NOT NULL;
 END^
-
 SET TERM ; ^

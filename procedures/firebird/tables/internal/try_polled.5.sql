@@ -3,15 +3,8 @@
 -- This variant for Firebird 5.0 and later replaces try_polled.sql: see try_lock.5.sql.
 
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_try_polled (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_name mq_argument
-)
-RETURNS (
-    locked integer,
-    number bigint
-)
+CREATE OR ALTER PROCEDURE imq_try_polled (p_table varchar(13) CHARACTER SET ASCII, p_name mq_argument)
+RETURNS (locked integer, number bigint)
 AS
 BEGIN
     IF (p_table = 'polled_batch') THEN
@@ -25,5 +18,4 @@ BEGIN
         OR p_table = 'polled' AND EXISTS (SELECT * FROM mq_polled WHERE name = :p_name))) THEN
         locked = 0;
 END^
-
 SET TERM ; ^
