@@ -2,7 +2,6 @@
 -- Returns:     the text; NULL for NULL
 --
 -- This variant is for Firebird 3.0 and needs about one second per megabyte. base64.4.sql replaces it from 4.0 on.
-
 SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_base64 (p_bytes blob SUB_TYPE TEXT CHARACTER SET OCTETS)
 RETURNS blob SUB_TYPE TEXT CHARACTER SET OCTETS

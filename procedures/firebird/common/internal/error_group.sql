@@ -1,7 +1,6 @@
 -- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits,
 --              without trailing blanks.
 -- Returns:     up to 200 characters, from the first 500 of the error; '': no error
-
 SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_error_group (p_error mq_error)
 RETURNS mq_name

@@ -1,7 +1,6 @@
 -- find_index: an index of a table that begins with these columns, in this order and ascending.
 -- Arguments:   p_table (its name from find_table), p_columns (quoted, separated by commas; NULL: no index is needed)
 -- Returns:     its name, quoted; NULL when there is none
-
 SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_find_index (p_table varchar(63) CHARACTER SET UTF8, p_columns mq_text)
 RETURNS varchar(130) CHARACTER SET UTF8

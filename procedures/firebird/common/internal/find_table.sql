@@ -2,7 +2,6 @@
 -- Arguments:   p_argument (its name in the contract), p_table (as written in SQL)
 -- Returns:     schema (NULL: the version has no schemas), name (as in the catalog), quoted (for SQL), label (for error
 --              texts)
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_find_table (p_argument varchar(30) CHARACTER SET ASCII, p_table mq_text)
 RETURNS (

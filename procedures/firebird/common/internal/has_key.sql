@@ -1,7 +1,6 @@
 -- has_key: whether columns include a primary key or a unique index of NOT NULL columns.
 -- Arguments:   p_table (its name from find_table), p_columns (quoted, separated by commas)
 -- Returns:     1 or 0
-
 SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_has_key (p_table varchar(63) CHARACTER SET UTF8, p_columns mq_text)
 RETURNS smallint

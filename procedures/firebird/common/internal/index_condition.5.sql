@@ -1,9 +1,5 @@
 -- index_condition: whether an index is partial: it holds only some of the table's rows.
--- Arguments:   p_index (its name as in the catalog)
--- Returns:     1 or 0
---
 -- This variant for Firebird 5.0 and later replaces index_condition.sql: these versions have partial indexes.
-
 SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_index_condition (p_index varchar(63) CHARACTER SET UTF8)
 RETURNS smallint

@@ -11,7 +11,6 @@ CREATE OR ALTER EXCEPTION mq_50005 'not_found';
 CREATE OR ALTER EXCEPTION mq_50006 'unsuitable_table';
 CREATE OR ALTER EXCEPTION mq_50007 'already_exists';
 CREATE OR ALTER EXCEPTION mq_50008 'lease_lost';
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_raise_error (p_name varchar(30) CHARACTER SET ASCII, p_detail mq_argument)
 AS

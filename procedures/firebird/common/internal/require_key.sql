@@ -1,5 +1,4 @@
 -- require_key: refuse a text that is not a batch key.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_key (p_batch_key mq_argument)
 AS

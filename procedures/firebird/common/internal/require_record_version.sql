@@ -3,7 +3,6 @@
 -- NO RECORD_VERSION (3) fails with a deadlock error at each row that another transaction is changing. Only a monitoring
 -- table shows this setting, and reading it takes as long as a claim. So a session is checked in its first call, and then
 -- once per minute.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_record_version
 AS

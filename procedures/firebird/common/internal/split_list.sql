@@ -6,7 +6,6 @@
 --
 -- SUBSTRING reads a BLOB from its start, and a UTF8 BLOB character by character. So the list is cut as bytes: first into
 -- pieces, then into chunks.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_split_list (
     p_argument varchar(30) CHARACTER SET ASCII, p_list mq_text, p_json smallint = 1

@@ -6,7 +6,6 @@
 --
 -- PSQL has no sleep. An autonomous transaction takes longer than another try, and meanwhile the other transaction can use
 -- the processor. wait_lock.4.sql and wait_lock.5.sql are the variants for Firebird 4.0 and 5.0.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_wait_lock (
     p_table varchar(13) CHARACTER SET ASCII, p_stripe integer, p_name mq_argument, p_consumer mq_name, p_waits integer,

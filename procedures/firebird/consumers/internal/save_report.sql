@@ -2,7 +2,6 @@
 -- Arguments:   p_type, p_reader, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
 --              p_next_seconds (0: the consumer stops)
 -- Returns:     dead: the number of dead letters since the last report
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_save_report (
     p_type mq_name, p_reader mq_name, p_now timestamp, p_completed bigint, p_failed bigint, p_dead bigint,

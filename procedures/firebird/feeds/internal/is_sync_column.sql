@@ -3,7 +3,6 @@
 -- Returns:     1; 0: there is no such column, or it is computed or has another type than bigint
 --
 -- A computed column is a program of the table's owner.
-
 SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_is_sync_column (
     p_table varchar(63) CHARACTER SET UTF8, p_column varchar(63) CHARACTER SET UTF8

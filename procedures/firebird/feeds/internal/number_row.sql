@@ -5,7 +5,6 @@
 --
 -- The statement has its own block: a lock conflict undoes only that block. number_row.5.sql is the body for Firebird 5.0 and
 -- later, which has SKIP LOCKED.
-
 SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_number_row (p_cursor varchar(31) CHARACTER SET ASCII)
 RETURNS mq_argument

@@ -2,7 +2,6 @@
 -- Returns:     table_name, sync_column, key_columns, last_number
 --
 -- Firebird 3.0 can miss a row that another transaction, such as a publisher, is changing: see lock_row.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_read_feed (p_feed mq_name)
 RETURNS (

@@ -1,5 +1,4 @@
 -- area_health: the checks of queue_health that belong to an area: none. The area schedules replaces this.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_area_health
 RETURNS (

@@ -7,7 +7,6 @@
 -- The lock is a row of mq_stripe, which never changes. Its holder sees what all earlier claims have done. If another claim
 -- has held the row since this call began, Firebird 4.0 restarts the call, and on 5.0 try_lock does not get the row.
 -- Messages that were finished since then may still count as active.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_allowance (
     p_type mq_name, p_size integer, p_max_active integer, p_rate integer, p_rate_seconds integer

@@ -7,7 +7,6 @@
 -- The caller prevents other changes of the message. The message is removed from its position as erase does it, in the same
 -- order. Then it is inserted where a new message with this run_at goes. If its group was blocked by this message, the group
 -- is unblocked.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_change_message (
     p_type mq_name, p_id bigint, p_on_conflict mq_argument, p_now timestamp, p_run_at timestamp, p_priority smallint,

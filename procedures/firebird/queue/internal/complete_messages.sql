@@ -7,7 +7,6 @@
 -- archived. So nothing is written before the message is locked, and each attempt to lock waits a millisecond. Reason: the
 -- engine (4.0, 5.0) can fail to undo a refused INSERT while another transaction also undoes one. It then keeps
 -- the row, even if the transaction rolls back.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_complete_messages (
     p_id bigint, p_attempt smallint, p_reader mq_name, p_on_complete varchar(7) CHARACTER SET ASCII, p_grouped smallint,

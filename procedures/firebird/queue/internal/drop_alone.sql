@@ -2,7 +2,6 @@
 -- Returns:     type, reader and lease_seconds of the claim, id and attempt of the message; NULL when the batch has more
 --              messages or is lost: then call drop_batch
 -- Transaction: joins the caller's; calls for the same batch wait for each other
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_drop_alone (p_batch_key mq_argument)
 RETURNS (type mq_name, reader mq_name, lease_seconds integer, id bigint, attempt smallint)

@@ -2,7 +2,6 @@
 --             in mq_batch.
 -- Returns:     type, reader and lease_seconds of the claim; NULL when the lease was lost
 -- Transaction: joins the caller's; calls for the same batch wait for each other
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_drop_batch (p_batch_key mq_argument)
 RETURNS (type mq_name, reader mq_name, lease_seconds integer)

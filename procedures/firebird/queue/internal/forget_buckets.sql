@@ -4,7 +4,6 @@
 --
 -- The first claim of each second calls this after it has taken its messages: a claim cannot lock a bucket that was deleted
 -- after the claim began.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_forget_buckets (p_type mq_name)
 AS

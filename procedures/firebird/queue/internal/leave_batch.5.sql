@@ -1,11 +1,7 @@
 -- leave_batch: remove one message from the batch that holds it.
--- Returns:     type, attempt and reader of the claim; NULL when the key does not hold the message
--- Transaction: joins the caller's; calls for the same batch wait for each other
---
--- This variant for Firebird 5.0 and later replaces withdraw.sql. If the message is the only one of its batch and no other
+-- This variant for Firebird 5.0 and later replaces leave_batch.sql. If the message is the only one of its batch and no other
 -- session has locked the batch, one DELETE removes it. The DELETE skips a batch that another transaction has locked; then
 -- the call waits, as the other variant does.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_leave_batch (p_id bigint, p_batch_key mq_argument)
 RETURNS (type mq_name, attempt smallint, reader mq_name)

@@ -1,7 +1,6 @@
 -- leave_batch: remove one message from the batch that holds it.
 -- Returns:     type, attempt and reader of the claim; NULL when the key does not hold the message
 -- Transaction: joins the caller's; calls for the same batch wait for each other
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_leave_batch (p_id bigint, p_batch_key mq_argument)
 RETURNS (type mq_name, attempt smallint, reader mq_name)

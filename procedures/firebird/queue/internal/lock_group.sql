@@ -4,7 +4,6 @@
 --
 -- The holder of the lock sees what all earlier claims of the group have done: see allowance. Firebird 5.0 and later use
 -- lock_group.5.sql instead.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_lock_group (p_type mq_name, p_group_key mq_name)
 RETURNS (locked integer)

@@ -1,5 +1,4 @@
 -- lower_mark: make the next claim a full scan, if messages became ready below a low-water mark.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_lower_mark (p_type mq_name)
 AS

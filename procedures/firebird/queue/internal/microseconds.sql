@@ -1,6 +1,5 @@
 -- microseconds: the current time in the unit of the token buckets.
 -- Returns:     microseconds since 1970-01-01 in UTC
-
 SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_microseconds
 RETURNS bigint

@@ -19,7 +19,6 @@
 -- finds nothing makes a full scan at once, and a claim that finds too few messages makes the next claim a full scan.
 --
 -- The file is long because a helper procedure between it and take_ready would double the cost of reading each message.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_pick (
     p_type mq_name, p_size integer, p_grouped smallint, p_fair smallint, p_take smallint

@@ -1,6 +1,5 @@
 -- policy: the settings of a type; the defaults when it has no settings.
 -- Returns:     one row: the settings as in mq_queue, without the type
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_policy (p_type mq_name)
 RETURNS (

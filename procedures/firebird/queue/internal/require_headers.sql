@@ -3,7 +3,6 @@
 --
 -- Firebird has no functions for JSON: this reads character by character. Names are compared as they are written, up to
 -- 1,000 characters long; at most 100 levels.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_headers (p_headers mq_text)
 AS

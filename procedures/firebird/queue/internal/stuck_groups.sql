@@ -6,7 +6,6 @@
 --
 -- The ticket is searched by the ids of the group's own messages. A group is not stuck if its first message waits for a
 -- retry or a token. A place counts as taken if a batch holds the message.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_stuck_groups (p_type mq_name, p_most integer)
 RETURNS (group_key mq_name)

@@ -11,7 +11,6 @@
 --
 -- One row at a time, each in a block of its own: a lock conflict undoes only that block. Firebird 5.0 and later use
 -- take_ready.5.sql instead, with SKIP LOCKED.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_take_ready (
     p_type mq_name, p_priority integer, p_run_at timestamp, p_id bigint, p_end integer, p_size integer, p_jump smallint

@@ -2,7 +2,6 @@
 -- Arguments:   p_batch_key, p_type, p_reader, p_lease_seconds, p_id and p_attempt (the only message; NULL: the messages are
 --              in mq_claimed)
 -- Returns:     lease_until
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_write_batch (
     p_batch_key mq_key, p_type mq_name, p_reader mq_name, p_lease_seconds integer, p_id bigint, p_attempt smallint

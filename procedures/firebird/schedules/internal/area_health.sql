@@ -1,7 +1,6 @@
 -- area_health: the check of queue_health for schedules.
 --
 -- Replaces the file of the same name in operations/internal.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_area_health
 RETURNS (

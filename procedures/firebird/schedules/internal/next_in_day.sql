@@ -6,7 +6,6 @@
 -- When the clocks are set forward, times in the missing hour occur once, at the change. When they are set back, times in
 -- the repeated hour occur once. With * as the hour, no time is moved or skipped: a message every ten minutes is still
 -- sent every ten minutes, as in Vixie cron.
-
 SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_next_in_day (
     p_minutes varchar(60) CHARACTER SET ASCII, p_hours varchar(60) CHARACTER SET ASCII, p_real_time smallint,

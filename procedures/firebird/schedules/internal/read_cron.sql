@@ -3,7 +3,6 @@
 -- Returns:     every (seconds; NULL for five fields); minutes, hours, days, months and weekdays (see read_cron_field),
 --              both_days (1: a date must match both days and weekdays, not only one of them), real_time (1: the hour is
 --              *: see next_in_day)
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_read_cron (p_cron mq_argument)
 RETURNS (

@@ -1,8 +1,5 @@
 -- require_zone: refuse a time zone that the server does not know.
--- Arguments:   p_zone (NULL passes and means UTC)
---
 -- This variant for Firebird 4.0 and later replaces require_zone.sql.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_zone (p_zone mq_argument)
 AS

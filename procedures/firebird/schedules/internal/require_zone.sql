@@ -2,7 +2,6 @@
 -- Arguments:   p_zone (NULL passes and means UTC)
 --
 -- This variant is for Firebird 3.0, which has no time zones. require_zone.4.sql replaces it from 4.0 on.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_zone (p_zone mq_argument)
 AS

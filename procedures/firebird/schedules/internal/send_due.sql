@@ -9,7 +9,6 @@
 -- The call first locks a row of mq_stripe, which never changes: a row that many transactions try to change can keep a
 -- rolled-back value, and then a time would be lost. See docs/decisions/0008_firebird.md. send_due.5.sql is the variant
 -- for Firebird 5.0 and later.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_send_due (p_type mq_name, p_size integer)
 AS

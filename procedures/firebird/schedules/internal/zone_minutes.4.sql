@@ -1,9 +1,5 @@
 -- zone_minutes: the UTC offset of a time zone at a given time.
--- Arguments:   p_zone, p_minute (the time: minutes since 1970-01-01 00:00 UTC)
--- Returns:     the offset in minutes; negative west of Greenwich
---
 -- This variant for Firebird 4.0 and later replaces zone_minutes.sql.
-
 SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_zone_minutes (p_zone mq_name, p_minute bigint)
 RETURNS integer

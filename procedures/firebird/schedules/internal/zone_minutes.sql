@@ -4,7 +4,6 @@
 --
 -- This variant is for Firebird 3.0, which has no time zones: require_zone accepts only UTC. zone_minutes.4.sql replaces
 -- it from 4.0 on.
-
 SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_zone_minutes (p_zone mq_name, p_minute bigint)
 RETURNS integer

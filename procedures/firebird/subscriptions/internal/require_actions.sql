@@ -1,6 +1,5 @@
 -- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
 -- Arguments:   p_action, p_optional (1: NULL is allowed)
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_actions (p_action mq_text, p_optional smallint)
 AS

@@ -4,7 +4,6 @@
 --              (quoted), and the texts of the statements: see the comments on the columns
 --
 -- They run with the rights of the connected user only.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_claim_statements (
     p_name mq_name

@@ -1,6 +1,5 @@
 -- drop_polled_batch: end a claim. The transaction that deletes its batch owns the entries, which stay for the caller.
 -- Returns:     name of the polling table; NULL when the lease was lost
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_drop_polled_batch (p_batch_key mq_argument)
 RETURNS (name mq_name)

@@ -1,8 +1,6 @@
 -- error_expression: return the expression for the text of a caught error, for a WHEN in dynamic SQL.
--- Returns:     the expression
 --
 -- This is the body for Firebird 4.0 and later; error_expression.sql is for 3.0.
-
 SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_error_expression
 RETURNS varchar(200) CHARACTER SET UTF8

@@ -4,7 +4,6 @@
 --
 -- The lock must return what another claim has committed since this call began: see lock_row. Without a status, and with rows
 -- that stay, an outdated low-water mark would skip rows for good.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_lock_polled (p_name mq_name, p_reader mq_name, p_milliseconds integer)
 RETURNS (locked integer)

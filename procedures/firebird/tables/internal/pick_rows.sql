@@ -9,7 +9,6 @@
 -- second dynamic statement locks or changes the row. It takes its values as parameters and is prepared once for all rows.
 -- Entries are read after the row was read and before it is locked: if a claim was finished in between, the row is gone or
 -- has another status.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_pick_rows (p_name mq_name, p_size integer, p_batch_key mq_key)
 AS

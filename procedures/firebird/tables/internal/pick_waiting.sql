@@ -4,7 +4,6 @@
 --              see pick_rows)
 -- Returns:     still_wanted: p_size minus the rows claimed
 -- Transaction: joins the caller's, which has locked the row of mq_polled
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_pick_waiting (
     p_name mq_name, p_batch_key mq_key, p_size integer, p_kind varchar(1) CHARACTER SET ASCII, p_counted smallint,

@@ -2,7 +2,6 @@
 -- Arguments:   p_table (as find_table returns it), p_keys (quoted, separated by commas; NULL: all columns except the
 --              status), p_ident (the columns that identify a row, quoted, separated by commas), p_equal_rows (1: accept
 --              equal rows)
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_distinct_rows (
     p_table varchar(63) CHARACTER SET UTF8, p_keys mq_text, p_ident mq_text, p_equal_rows smallint

@@ -1,6 +1,5 @@
 -- require_polled: refuse a caller who may not read a polling table, and a table that has replaced the adopted one.
 -- Arguments:   p_name (of the polling table)
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_polled (p_name mq_name)
 AS

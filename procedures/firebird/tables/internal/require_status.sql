@@ -3,7 +3,6 @@
 --
 -- The value alone is tried, not a row: against the type, the CHECK of a domain, and CHECKs of the table that need no other
 -- column.
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_status (
     p_table varchar(63) CHARACTER SET UTF8, p_column varchar(63) CHARACTER SET UTF8, p_ready mq_text, p_active mq_text,

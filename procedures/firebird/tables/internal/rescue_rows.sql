@@ -1,6 +1,5 @@
 -- rescue_rows: make the entries of expired leases due again.
 -- Transaction: joins the caller's, which is NO WAIT; skips claims that are being finished or extended
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_rescue_rows (p_name mq_name)
 AS

@@ -1,6 +1,5 @@
 -- require_topic: refuse a text that is not a topic, or not a pattern of topics.
 -- Arguments:   p_argument (its name in the contract), p_topic, p_wildcards (1: a pattern, in which a word may be * or #)
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_topic (
     p_argument varchar(30) CHARACTER SET ASCII, p_topic mq_argument, p_wildcards smallint

@@ -5,7 +5,6 @@
 -- When a word does not match, the last # takes one more word. An earlier # need not take more: the part between the two
 -- has already matched at its first possible place. So the time is at most the number of words in the pattern times that
 -- in the topic.
-
 SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_topic_matches (p_pattern mq_name, p_topic mq_name)
 RETURNS smallint

@@ -1,6 +1,5 @@
 -- topic_types: the types that are bound to a topic.
 -- Returns:     type: each type once, ordered by name
-
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_topic_types (p_topic mq_name)
 RETURNS (type mq_name)
