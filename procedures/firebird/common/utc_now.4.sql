@@ -8,7 +8,6 @@
 -- This variant for Firebird 4.0 and later replaces utc_now.sql. Each session can have its own time zone.
 
 SET TERM ^ ;
-
 CREATE OR ALTER FUNCTION mq_utc_now
 RETURNS timestamp
 AS
@@ -20,5 +19,4 @@ BEGIN
     RETURN DATEADD(-(EXTRACT(TIMEZONE_HOUR FROM v_now) * 60 + EXTRACT(TIMEZONE_MINUTE FROM v_now)) MINUTE
         TO CAST(v_now AS timestamp));
 END^
-
 SET TERM ; ^

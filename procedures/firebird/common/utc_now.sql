@@ -9,7 +9,6 @@
 -- TZ=UTC. utc_now.4.sql replaces it from 4.0 on.
 
 SET TERM ^ ;
-
 CREATE OR ALTER FUNCTION mq_utc_now
 RETURNS timestamp
 AS
@@ -17,5 +16,4 @@ BEGIN
     -- CURRENT_TIMESTAMP does not change while a procedure runs.
     RETURN CAST('NOW' AS timestamp);
 END^
-
 SET TERM ; ^

@@ -8,29 +8,18 @@
 -- Example:     SELECT reader, status, rate_per_minute FROM mq_list_consumers('email');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_list_consumers (
     p_type mq_argument = NULL,
     p_size bigint = NULL
 )
 RETURNS (
-    reader mq_name,
-    type mq_name,
-    status varchar(7) CHARACTER SET UTF8,
-    started_at timestamp,
-    reported_at timestamp,
-    completed bigint,
-    failed bigint,
-    dead bigint,
-    busy_ms bigint,
-    waited_ms bigint,
-    rate_per_minute double precision,
+    reader mq_name, type mq_name, status varchar(7) CHARACTER SET UTF8, started_at timestamp, reported_at timestamp,
+    completed bigint, failed bigint, dead bigint, busy_ms bigint, waited_ms bigint, rate_per_minute double precision,
     load double precision
 )
 AS
 DECLARE c_base timestamp = TIMESTAMP '2000-01-01 00:00:00';
-DECLARE v_now timestamp;
-DECLARE v_minute timestamp;
+DECLARE v_now timestamp; DECLARE v_minute timestamp;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
     EXECUTE PROCEDURE imq_require_record_version;
@@ -57,5 +46,4 @@ BEGIN
     DO
         SUSPEND;
 END^
-
 SET TERM ; ^

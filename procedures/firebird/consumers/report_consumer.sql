@@ -12,27 +12,16 @@
 -- Example:     SELECT reported_at FROM mq_report_consumer('worker-1', 'email', 120, 3, NULL, 9500);
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_report_consumer (
-    p_reader mq_argument,
-    p_type mq_argument,
-    p_completed bigint = NULL,
-    p_failed bigint = NULL,
-    p_dead bigint = NULL,
-    p_busy_ms bigint = NULL,
-    p_waited_ms bigint = NULL,
-    p_sent bigint = NULL,
-    p_sent_at timestamp = NULL,
+    p_reader mq_argument, p_type mq_argument, p_completed bigint = NULL, p_failed bigint = NULL, p_dead bigint = NULL,
+    p_busy_ms bigint = NULL, p_waited_ms bigint = NULL, p_sent bigint = NULL, p_sent_at timestamp = NULL,
     p_next_seconds bigint = NULL
 )
-RETURNS (
-    reported_at timestamp
-)
+RETURNS (reported_at timestamp)
 AS
-DECLARE v_now timestamp;
+DECLARE v_now timestamp; DECLARE v_sent_at timestamp;
 DECLARE v_reader mq_name;
 DECLARE v_dead bigint;
-DECLARE v_sent_at timestamp;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('reader', p_reader, 0);
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
@@ -58,5 +47,4 @@ BEGIN
     reported_at = v_now;
     SUSPEND;
 END^
-
 SET TERM ; ^

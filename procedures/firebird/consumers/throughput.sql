@@ -9,19 +9,12 @@
 -- Example:     SELECT "MINUTE", completed, busy_ms / MAXVALUE(completed, 1) FROM mq_throughput('email');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_throughput (
     p_type mq_argument = NULL,
     p_since timestamp = NULL
 )
 RETURNS (
-    type mq_name,
-    "MINUTE" timestamp,
-    sent bigint,
-    completed bigint,
-    failed bigint,
-    dead bigint,
-    waited_ms bigint,
+    type mq_name, "MINUTE" timestamp, sent bigint, completed bigint, failed bigint, dead bigint, waited_ms bigint,
     busy_ms bigint
 )
 AS
@@ -49,5 +42,4 @@ BEGIN
     DO
         SUSPEND;
 END^
-
 SET TERM ; ^

@@ -8,15 +8,12 @@
 -- Example:     SELECT * FROM mq_advance_feed('orders', 'search', 17);
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_advance_feed (
     p_feed mq_argument,
     p_consumer mq_argument,
     p_position bigint
 )
-RETURNS (
-    "POSITION" bigint
-)
+RETURNS ("POSITION" bigint)
 AS
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_last bigint;
@@ -38,5 +35,4 @@ BEGIN
     "POSITION" = MAXVALUE(p_position, COALESCE("POSITION", 0));
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -7,15 +7,11 @@
 -- Example:     SELECT * FROM mq_advance_sequence('invoice');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_advance_sequence (
     p_name mq_argument,
     p_count bigint = NULL
 )
-RETURNS (
-    first bigint,
-    last bigint
-)
+RETURNS (first bigint, last bigint)
 AS
 DECLARE v_count bigint;
 BEGIN
@@ -31,5 +27,4 @@ BEGIN
     first = last - v_count + 1;
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -10,31 +10,24 @@
 -- The table is read and changed with the rights of the caller, here and in publish_feed and fetch_feed.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_create_feed (
     p_feed mq_argument,
     p_table mq_text,
     p_key_columns mq_text,
     p_sync_column mq_text
 )
-RETURNS (
-    created bigint
-)
+RETURNS (created bigint)
 AS
-DECLARE v_table varchar(63) CHARACTER SET UTF8;
-DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
-DECLARE v_keys mq_text;
+DECLARE v_table varchar(63) CHARACTER SET UTF8; DECLARE v_sync varchar(63) CHARACTER SET UTF8;
+DECLARE v_old_table varchar(63) CHARACTER SET UTF8; DECLARE v_old_sync varchar(63) CHARACTER SET UTF8;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8; DECLARE v_sync_quoted varchar(130) CHARACTER SET UTF8;
+DECLARE v_keys mq_text; DECLARE v_old_keys mq_text;
 DECLARE v_count integer;
-DECLARE v_sync varchar(63) CHARACTER SET UTF8;
-DECLARE v_sync_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_type varchar(120) CHARACTER SET UTF8;
 DECLARE v_nullable smallint;
 DECLARE v_statement mq_argument;
 DECLARE v_last bigint;
 DECLARE v_old_feed mq_name;
-DECLARE v_old_table varchar(63) CHARACTER SET UTF8;
-DECLARE v_old_sync varchar(63) CHARACTER SET UTF8;
-DECLARE v_old_keys mq_text;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('feed', p_feed, 0);
     -- A snapshot could show an older highest number.
@@ -106,5 +99,4 @@ END]', '{"table"}', v_quoted), '{"sync"}', v_sync_quoted)
             'feed: ' || p_feed || ' exists with other columns or another table: drop_feed first');
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -9,16 +9,12 @@
 -- To drop the feed of a table that was dropped, the role is enough. A view in its place needs SELECT on the view.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_drop_feed (
     p_feed mq_argument
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
-DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
-DECLARE v_sync varchar(130) CHARACTER SET UTF8;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8; DECLARE v_sync varchar(130) CHARACTER SET UTF8;
 DECLARE v_last bigint;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('feed', p_feed, 0);
@@ -37,5 +33,4 @@ BEGIN
     DELETE FROM mq_feed_consumer WHERE feed = :p_feed;
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -10,23 +10,15 @@
 -- A count of another user's table could run that user's code with the rights of the caller, such as a computed column.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_feed_stats (
     p_feed mq_argument = NULL
 )
 RETURNS (
-    feed mq_name,
-    "TABLE" varchar(63) CHARACTER SET UTF8,
-    last_position bigint,
-    unpublished bigint,
-    consumer mq_name,
-    "POSITION" bigint,
-    behind bigint,
-    moved_at timestamp
+    feed mq_name, "TABLE" varchar(63) CHARACTER SET UTF8, last_position bigint, unpublished bigint, consumer mq_name,
+    "POSITION" bigint, behind bigint, moved_at timestamp
 )
 AS
-DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
-DECLARE v_sync varchar(130) CHARACTER SET UTF8;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8; DECLARE v_sync varchar(130) CHARACTER SET UTF8;
 DECLARE v_statement mq_argument;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('feed', p_feed, 1);
@@ -58,5 +50,4 @@ BEGIN
             SUSPEND;
     END
 END^
-
 SET TERM ; ^

@@ -7,21 +7,15 @@
 -- Example:     SELECT * FROM mq_fetch_feed('orders', 'search', 100);
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_fetch_feed (
     p_feed mq_argument,
     p_consumer mq_argument,
     p_size bigint = NULL
 )
-RETURNS (
-    "POSITION" bigint,
-    "KEY" mq_text,
-    "ROW" mq_text
-)
+RETURNS ("POSITION" bigint, "KEY" mq_text, "ROW" mq_text)
 AS
 DECLARE v_name varchar(63) CHARACTER SET UTF8;
-DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
-DECLARE v_sync varchar(130) CHARACTER SET UTF8;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8; DECLARE v_sync varchar(130) CHARACTER SET UTF8;
 DECLARE v_keys mq_text;
 DECLARE v_last bigint;
 DECLARE v_position bigint = 0;
@@ -51,5 +45,4 @@ BEGIN
         EXCEPTION;
     END
 END^
-
 SET TERM ; ^

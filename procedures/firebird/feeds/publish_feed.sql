@@ -10,24 +10,16 @@
 -- the order of their keys. If too many of them are locked, the following rows are numbered too.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_publish_feed (
     p_feed mq_argument,
     p_size bigint = NULL
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
-DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8; DECLARE v_sync varchar(130) CHARACTER SET UTF8;
 DECLARE v_label varchar(63) CHARACTER SET UTF8;
-DECLARE v_sync varchar(130) CHARACTER SET UTF8;
-DECLARE v_keys mq_text;
-DECLARE v_order mq_text;
-DECLARE v_any bigint;
-DECLARE v_last bigint;
-DECLARE v_number bigint;
-DECLARE v_statement mq_text;
+DECLARE v_keys mq_text; DECLARE v_order mq_text; DECLARE v_statement mq_text;
+DECLARE v_any bigint; DECLARE v_last bigint; DECLARE v_number bigint;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('feed', p_feed, 0);
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
@@ -50,8 +42,7 @@ BEGIN
 RETURNS (number bigint)
 AS
 DECLARE v_place char(8) CHARACTER SET OCTETS;
-DECLARE v_last bigint;
-DECLARE v_given bigint;
+DECLARE v_last bigint; DECLARE v_given bigint;
 DECLARE v_met bigint = 0;
 BEGIN
     v_last = p_last;
@@ -111,5 +102,4 @@ END]';
         EXCEPTION;
     END
 END^
-
 SET TERM ; ^

@@ -7,15 +7,12 @@
 -- Example:     SELECT * FROM mq_rewind_feed('orders', 'search');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_rewind_feed (
     p_feed mq_argument,
     p_consumer mq_argument,
     p_position bigint = NULL
 )
-RETURNS (
-    "POSITION" bigint
-)
+RETURNS ("POSITION" bigint)
 AS
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_stands bigint;
@@ -33,5 +30,4 @@ BEGIN
     WHERE feed = :p_feed AND consumer = :p_consumer AND "POSITION" > :"POSITION";
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -6,13 +6,10 @@
 -- Example:     SELECT * FROM mq_cancel(17);
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_cancel (
     p_id bigint
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 DECLARE v_type mq_name;
 DECLARE v_grouped smallint;
@@ -29,5 +26,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

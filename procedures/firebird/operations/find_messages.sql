@@ -10,7 +10,6 @@
 -- Example:     SELECT id, state, error FROM mq_find_messages('invoice', NULL, NULL, 'customer-17');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_find_messages (
     p_type mq_argument = NULL,
     p_id bigint = NULL,
@@ -20,23 +19,9 @@ CREATE OR ALTER PROCEDURE mq_find_messages (
     p_body_length bigint = NULL
 )
 RETURNS (
-    id bigint,
-    type mq_name,
-    state varchar(1) CHARACTER SET UTF8,
-    body mq_text,
-    headers mq_text,
-    priority bigint,
-    group_key mq_name,
-    dedup_key mq_name,
-    attempts bigint,
-    created_at timestamp,
-    source mq_name,
-    run_at timestamp,
-    reader mq_name,
-    batch_key mq_key,
-    lease_until timestamp,
-    changed_at timestamp,
-    error mq_error
+    id bigint, type mq_name, state varchar(1) CHARACTER SET UTF8, body mq_text, headers mq_text, priority bigint,
+    group_key mq_name, dedup_key mq_name, attempts bigint, created_at timestamp, source mq_name, run_at timestamp,
+    reader mq_name, batch_key mq_key, lease_until timestamp, changed_at timestamp, error mq_error
 )
 AS
 DECLARE v_id bigint;
@@ -75,5 +60,4 @@ BEGIN
         DO
             SUSPEND;
 END^
-
 SET TERM ; ^

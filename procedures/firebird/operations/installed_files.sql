@@ -7,13 +7,9 @@
 -- Example:     SELECT name FROM mq_installed_files WHERE changed = 1;
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_installed_files
 RETURNS (
-    name mq_name,
-    kind varchar(20) CHARACTER SET UTF8,
-    sha256 varchar(64) CHARACTER SET UTF8,
-    changed bigint,
+    name mq_name, kind varchar(20) CHARACTER SET UTF8, sha256 varchar(64) CHARACTER SET UTF8, changed bigint,
     applied_at timestamp
 )
 AS
@@ -29,5 +25,4 @@ BEGIN
     DO
         SUSPEND;
 END^
-
 SET TERM ; ^

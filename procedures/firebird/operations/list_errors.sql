@@ -7,18 +7,11 @@
 -- Example:     SELECT "COUNT", error FROM mq_list_errors('email');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_list_errors (
     p_type mq_argument,
     p_size bigint = NULL
 )
-RETURNS (
-    error mq_name,
-    "COUNT" bigint,
-    first_at timestamp,
-    last_at timestamp,
-    last_id bigint
-)
+RETURNS (error mq_name, "COUNT" bigint, first_at timestamp, last_at timestamp, last_id bigint)
 AS
 DECLARE v_hash bigint;
 BEGIN
@@ -42,5 +35,4 @@ BEGIN
             SUSPEND;
     END
 END^
-
 SET TERM ; ^

@@ -6,28 +6,14 @@
 -- Example:     SELECT type, max_attempts, on_complete, paused FROM mq_list_queues;
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_list_queues (
     p_type mq_argument = NULL
 )
 RETURNS (
-    type mq_name,
-    lease_seconds bigint,
-    max_attempts bigint,
-    backoff_seconds bigint,
-    backoff_max_seconds bigint,
-    on_complete varchar(7) CHARACTER SET UTF8,
-    ordered bigint,
-    notify bigint,
-    max_active bigint,
-    rate bigint,
-    rate_seconds bigint,
-    group_max_active bigint,
-    group_rate bigint,
-    group_rate_seconds bigint,
-    paused bigint,
-    ring bigint,
-    fair bigint
+    type mq_name, lease_seconds bigint, max_attempts bigint, backoff_seconds bigint, backoff_max_seconds bigint,
+    on_complete varchar(7) CHARACTER SET UTF8, ordered bigint, notify bigint, max_active bigint, rate bigint,
+    rate_seconds bigint, group_max_active bigint, group_rate bigint, group_rate_seconds bigint, paused bigint,
+    ring bigint, fair bigint
 )
 AS
 BEGIN
@@ -52,5 +38,4 @@ BEGIN
         SUSPEND;
     END
 END^
-
 SET TERM ; ^

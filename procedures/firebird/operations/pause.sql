@@ -7,13 +7,10 @@
 -- Example:     SELECT * FROM mq_pause('email');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_pause (
     p_type mq_argument
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 DECLARE v_type mq_name;
 BEGIN
@@ -22,5 +19,4 @@ BEGIN
     "COUNT" = ROW_COUNT;
     SUSPEND;
 END^
-
 SET TERM ; ^

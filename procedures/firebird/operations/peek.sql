@@ -8,7 +8,6 @@
 -- Example:     SELECT id, attempts, error FROM mq_peek('email', 'E', 20);
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_peek (
     p_type mq_argument,
     p_state mq_text = NULL,
@@ -16,23 +15,9 @@ CREATE OR ALTER PROCEDURE mq_peek (
     p_body_length bigint = NULL
 )
 RETURNS (
-    id bigint,
-    type mq_name,
-    state varchar(1) CHARACTER SET UTF8,
-    body mq_text,
-    headers mq_text,
-    priority bigint,
-    group_key mq_name,
-    dedup_key mq_name,
-    attempts bigint,
-    created_at timestamp,
-    source mq_name,
-    run_at timestamp,
-    reader mq_name,
-    batch_key mq_key,
-    lease_until timestamp,
-    changed_at timestamp,
-    error mq_error
+    id bigint, type mq_name, state varchar(1) CHARACTER SET UTF8, body mq_text, headers mq_text, priority bigint,
+    group_key mq_name, dedup_key mq_name, attempts bigint, created_at timestamp, source mq_name, run_at timestamp,
+    reader mq_name, batch_key mq_key, lease_until timestamp, changed_at timestamp, error mq_error
 )
 AS
 DECLARE v_size integer;
@@ -153,5 +138,4 @@ BEGIN
             SUSPEND;
     END
 END^
-
 SET TERM ; ^

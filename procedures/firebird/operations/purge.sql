@@ -7,14 +7,11 @@
 -- Example:     SELECT * FROM mq_purge('email', 'E');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_purge (
     p_type mq_argument,
     p_state mq_text
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 DECLARE v_grouped smallint;
 DECLARE v_id bigint;
@@ -86,5 +83,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -6,14 +6,11 @@
 -- Example:     SELECT * FROM mq_purge_archive(DATEADD(-90 DAY TO mq_utc_now()), 10000);
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_purge_archive (
     p_before timestamp,
     p_size bigint = NULL
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 BEGIN
     IF (p_before IS NULL) THEN
@@ -23,5 +20,4 @@ BEGIN
     EXECUTE PROCEDURE imq_erase_archived(NULL, p_before, COALESCE(p_size, 1000)) RETURNING_VALUES "COUNT";
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -8,32 +8,20 @@
 -- Example:     SELECT * FROM mq_queue_health WHERE verdict <> 'ok';
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_queue_health
 RETURNS (
-    name varchar(60) CHARACTER SET UTF8,
-    verdict varchar(4) CHARACTER SET UTF8,
-    "VALUE" double precision,
-    unit varchar(20) CHARACTER SET UTF8,
-    detail mq_text
+    name varchar(60) CHARACTER SET UTF8, verdict varchar(4) CHARACTER SET UTF8, "VALUE" double precision,
+    unit varchar(20) CHARACTER SET UTF8, detail mq_text
 )
 AS
-DECLARE v_now timestamp;
-DECLARE v_attachment bigint;
-DECLARE v_user varchar(300) CHARACTER SET UTF8;
-DECLARE v_process varchar(300) CHARACTER SET UTF8;
+DECLARE v_now timestamp; DECLARE v_oldest timestamp;
+DECLARE v_attachment bigint; DECLARE v_next bigint; DECLARE v_interesting bigint; DECLARE v_active bigint;
+DECLARE v_snapshot bigint; DECLARE v_sweep bigint;
+DECLARE v_user varchar(300) CHARACTER SET UTF8; DECLARE v_process varchar(300) CHARACTER SET UTF8;
 DECLARE v_address varchar(300) CHARACTER SET UTF8;
-DECLARE v_oldest timestamp;
-DECLARE v_next bigint;
-DECLARE v_interesting bigint;
-DECLARE v_active bigint;
-DECLARE v_snapshot bigint;
-DECLARE v_forced smallint;
-DECLARE v_sweep bigint;
+DECLARE v_forced smallint; DECLARE v_sees smallint; DECLARE v_check smallint;
 DECLARE v_page integer;
-DECLARE v_sees smallint;
 DECLARE v_type mq_name;
-DECLARE v_check smallint;
 BEGIN
     SELECT mon$next_transaction, mon$oldest_transaction, mon$oldest_active, mon$oldest_snapshot, mon$forced_writes,
         mon$sweep_interval, mon$page_size,
@@ -220,5 +208,4 @@ BEGIN
         END
     END
 END^
-
 SET TERM ; ^

@@ -10,33 +10,19 @@
 -- A call of policy per type would take longer than all the rest.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_queue_stats (
     p_type mq_argument = NULL
 )
 RETURNS (
-    type mq_name,
-    ready bigint,
-    delayed bigint,
-    active bigint,
-    expired bigint,
-    dead bigint,
-    oldest_ready_seconds double precision,
-    estimated bigint,
-    paused bigint
+    type mq_name, ready bigint, delayed bigint, active bigint, expired bigint, dead bigint,
+    oldest_ready_seconds double precision, estimated bigint, paused bigint
 )
 AS
 DECLARE c_cap integer = 10000;
-DECLARE v_now timestamp;
-DECLARE v_by_group smallint;
-DECLARE v_default_by_group smallint;
-DECLARE v_default_paused smallint;
-DECLARE v_ready bigint;
-DECLARE v_grouped bigint;
-DECLARE v_due bigint;
-DECLARE v_oldest_ready timestamp;
-DECLARE v_oldest_grouped timestamp;
+DECLARE v_now timestamp; DECLARE v_oldest_ready timestamp; DECLARE v_oldest_grouped timestamp;
 DECLARE v_oldest_due timestamp;
+DECLARE v_by_group smallint; DECLARE v_default_by_group smallint; DECLARE v_default_paused smallint;
+DECLARE v_ready bigint; DECLARE v_grouped bigint; DECLARE v_due bigint;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
     EXECUTE PROCEDURE imq_require_record_version;
@@ -95,5 +81,4 @@ BEGIN
         SUSPEND;
     END
 END^
-
 SET TERM ; ^

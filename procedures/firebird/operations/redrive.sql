@@ -7,15 +7,12 @@
 -- Example:     SELECT * FROM mq_redrive('email');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_redrive (
     p_type mq_argument,
     p_id bigint = NULL,
     p_error mq_text = NULL
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 DECLARE v_id bigint;
 DECLARE v_ok integer;
@@ -70,5 +67,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -7,13 +7,10 @@
 -- Example:     SELECT * FROM mq_resume('email');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_resume (
     p_type mq_argument
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
@@ -22,5 +19,4 @@ BEGIN
     EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -9,7 +9,6 @@
 -- Example:     EXECUTE PROCEDURE mq_set_group('invoice', 'customer-7', 5);
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_set_group (
     p_type mq_argument,
     p_group_key mq_argument,
@@ -40,5 +39,4 @@ BEGIN
         EXECUTE PROCEDURE imq_rebuild_groups(p_type);
     EXECUTE PROCEDURE imq_wake(p_type);
 END^
-
 SET TERM ; ^

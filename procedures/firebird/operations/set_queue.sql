@@ -13,53 +13,22 @@
 -- Example:     SELECT * FROM mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_set_queue (
-    p_type mq_argument,
-    p_lease_seconds bigint = NULL,
-    p_max_attempts bigint = NULL,
-    p_backoff_seconds bigint = NULL,
-    p_backoff_max_seconds bigint = NULL,
-    p_on_complete mq_text = NULL,
-    p_ordered bigint = NULL,
-    p_notify bigint = NULL,
-    p_max_active bigint = NULL,
-    p_rate bigint = NULL,
-    p_rate_seconds bigint = NULL,
-    p_group_max_active bigint = NULL,
-    p_group_rate bigint = NULL,
-    p_group_rate_seconds bigint = NULL,
-    p_ring bigint = NULL,
-    p_fair bigint = NULL
+    p_type mq_argument, p_lease_seconds bigint = NULL, p_max_attempts bigint = NULL, p_backoff_seconds bigint = NULL,
+    p_backoff_max_seconds bigint = NULL, p_on_complete mq_text = NULL, p_ordered bigint = NULL, p_notify bigint = NULL,
+    p_max_active bigint = NULL, p_rate bigint = NULL, p_rate_seconds bigint = NULL, p_group_max_active bigint = NULL,
+    p_group_rate bigint = NULL, p_group_rate_seconds bigint = NULL, p_ring bigint = NULL, p_fair bigint = NULL
 )
 RETURNS (
-    type mq_name,
-    lease_seconds bigint,
-    max_attempts bigint,
-    backoff_seconds bigint,
-    backoff_max_seconds bigint,
-    on_complete varchar(7) CHARACTER SET UTF8,
-    ordered bigint,
-    notify bigint,
-    max_active bigint,
-    rate bigint,
-    rate_seconds bigint,
-    group_max_active bigint,
-    group_rate bigint,
-    group_rate_seconds bigint,
-    paused bigint,
-    ring bigint,
-    fair bigint
+    type mq_name, lease_seconds bigint, max_attempts bigint, backoff_seconds bigint, backoff_max_seconds bigint,
+    on_complete varchar(7) CHARACTER SET UTF8, ordered bigint, notify bigint, max_active bigint, rate bigint,
+    rate_seconds bigint, group_max_active bigint, group_rate bigint, group_rate_seconds bigint, paused bigint,
+    ring bigint, fair bigint
 )
 AS
-DECLARE v_grouped smallint;
-DECLARE v_old_ordered smallint;
-DECLARE v_old_grouped smallint;
-DECLARE v_old_max_active integer;
-DECLARE v_old_rate integer;
-DECLARE v_old_seconds integer;
-DECLARE v_old_fair smallint;
+DECLARE v_grouped smallint; DECLARE v_old_ordered smallint; DECLARE v_old_grouped smallint; DECLARE v_old_fair smallint;
 DECLARE v_limits smallint;
+DECLARE v_old_max_active integer; DECLARE v_old_rate integer; DECLARE v_old_seconds integer;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
@@ -172,5 +141,4 @@ BEGIN
         EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
 END^
-
 SET TERM ; ^

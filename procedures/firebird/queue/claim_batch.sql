@@ -8,7 +8,6 @@
 -- Example:     SELECT * FROM mq_claim_batch('email', 10, 'worker-1', 60);
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_claim_batch (
     p_type mq_argument,
     p_size bigint = NULL,
@@ -16,18 +15,8 @@ CREATE OR ALTER PROCEDURE mq_claim_batch (
     p_lease_seconds bigint = NULL
 )
 RETURNS (
-    id bigint,
-    type mq_name,
-    body mq_text,
-    headers mq_text,
-    priority integer,
-    group_key mq_name,
-    dedup_key mq_name,
-    attempt integer,
-    created_at timestamp,
-    source mq_name,
-    batch_key mq_key,
-    lease_until timestamp
+    id bigint, type mq_name, body mq_text, headers mq_text, priority integer, group_key mq_name, dedup_key mq_name,
+    attempt integer, created_at timestamp, source mq_name, batch_key mq_key, lease_until timestamp
 )
 AS
 BEGIN
@@ -51,5 +40,4 @@ BEGIN
     DO
         SUSPEND;
 END^
-
 SET TERM ; ^

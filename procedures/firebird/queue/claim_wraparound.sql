@@ -9,11 +9,10 @@
 --
 -- Low-water mark. A claim that finds too few messages continues at the lowest id. While another transaction keeps a
 -- snapshot open, the claim reads all dead rows before the first ready message. The scan for due messages does the same. If
--- that took long, the next claims start there until the mark expires: see make_ready. A message that a sender commits late
--- below the mark waits for the next full scan.
+-- that took long, the next claims start there until the mark expires: see make_ready. Until then, claims that read past many
+-- more ids move it. A message that a sender commits late below the mark waits for the next full scan.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_claim_wraparound (
     p_type mq_argument,
     p_size bigint = NULL,
@@ -22,18 +21,8 @@ CREATE OR ALTER PROCEDURE mq_claim_wraparound (
     p_after_id bigint = NULL
 )
 RETURNS (
-    id bigint,
-    type mq_name,
-    body mq_text,
-    headers mq_text,
-    priority integer,
-    group_key mq_name,
-    dedup_key mq_name,
-    attempt integer,
-    created_at timestamp,
-    source mq_name,
-    batch_key mq_key,
-    lease_until timestamp
+    id bigint, type mq_name, body mq_text, headers mq_text, priority integer, group_key mq_name, dedup_key mq_name,
+    attempt integer, created_at timestamp, source mq_name, batch_key mq_key, lease_until timestamp
 )
 AS
 -- Milliseconds. A longer scan leaves a low-water mark; reading 2,000 dead rows takes 2.
@@ -41,31 +30,21 @@ DECLARE c_long integer = 2;
 -- Milliseconds. A mark holds for ten times as long as its scans took, at most this long: full scans then take a tenth of
 -- the time.
 DECLARE c_longest integer = 5000;
-DECLARE v_now timestamp;
-DECLARE v_paused smallint;
-DECLARE v_ring smallint;
-DECLARE v_seconds integer;
-DECLARE v_max_active integer;
-DECLARE v_rate integer;
-DECLARE v_rate_seconds integer;
-DECLARE v_reader mq_name;
-DECLARE v_size integer;
-DECLARE v_n bigint;
-DECLARE v_scanned_at timestamp;
-DECLARE v_from bigint;
-DECLARE v_full_scan smallint;
-DECLARE v_promoted_to timestamp;
+-- Move a mark that still holds when the lowest message is this many ids after it: each dead row costs two pages.
+DECLARE c_stride integer = 100;
+DECLARE v_now timestamp; DECLARE v_scanned_at timestamp; DECLARE v_promoted_to timestamp;
 DECLARE v_lowered_to timestamp;
-DECLARE v_old_n bigint;
-DECLARE v_after bigint;
+DECLARE v_paused smallint; DECLARE v_ring smallint; DECLARE v_full_scan smallint;
+DECLARE v_seconds integer; DECLARE v_max_active integer; DECLARE v_rate integer; DECLARE v_rate_seconds integer;
+DECLARE v_size integer;
+DECLARE v_reader mq_name;
+DECLARE v_n bigint; DECLARE v_from bigint; DECLARE v_mark_id bigint; DECLARE v_old_n bigint; DECLARE v_after bigint;
 DECLARE v_lowest_id bigint;
 DECLARE v_tries integer = 2;
 DECLARE v_begun timestamp;
 DECLARE v_scanned bigint = 0;
-DECLARE v_count integer;
-DECLARE v_ahead integer;
-DECLARE v_last bigint;
-DECLARE v_more_last bigint;
+DECLARE v_count integer; DECLARE v_ahead integer;
+DECLARE v_last bigint; DECLARE v_more_last bigint;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
@@ -95,6 +74,7 @@ BEGIN
     ORDER BY type DESC, reader DESC, n DESC, after_id DESC ROWS 1
     INTO v_old_n, v_after;
     v_after = COALESCE(p_after_id, v_after, 0);
+    v_mark_id = v_from;
     EXECUTE PROCEDURE imq_take_ring(batch_key, 0, v_size, p_type, MAXVALUE(v_after, v_from), 9223372036854775807)
         RETURNING_VALUES v_count, v_last;
     v_ahead = v_count;
@@ -125,9 +105,12 @@ BEGIN
     END
     -- A lowered mark is replaced too: otherwise each message that is put back would add a row.
     IF (v_full_scan = 1 AND (v_scanned >= c_long OR EXTRACT(YEAR FROM v_scanned_at) = 1900)) THEN
-        EXECUTE PROCEDURE imq_renew_marks(p_type, v_n,
-            DATEADD(IIF(v_scanned >= c_long, MINVALUE(10 * v_scanned, c_longest), -60000) MILLISECOND TO v_now), v_promoted_to,
-            '000001900-01-01 00:00:00.0000' || LPAD(v_from, 19, '0'), '1900-01-01', v_lowered_to, 1);
+        v_scanned_at = DATEADD(IIF(v_scanned >= c_long, MINVALUE(10 * v_scanned, c_longest), -60000) MILLISECOND TO v_now);
+    ELSE IF (v_mark_id = 0 OR v_count = 0 OR v_from <= v_mark_id + c_stride) THEN
+        v_scanned_at = NULL;
+    IF (v_scanned_at IS NOT NULL) THEN
+        EXECUTE PROCEDURE imq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to,
+            '000001900-01-01 00:00:00.0000' || LPAD(v_from, 19, '0'), '1900-01-01', v_lowered_to, v_full_scan);
     IF (v_count = 0) THEN
         EXIT;
     IF (v_rate > 0) THEN
@@ -143,5 +126,4 @@ BEGIN
     DO
         SUSPEND;
 END^
-
 SET TERM ; ^

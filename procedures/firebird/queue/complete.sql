@@ -6,19 +6,14 @@
 -- Example:     EXECUTE PROCEDURE mq_complete(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_complete (
     p_id bigint,
     p_batch_key mq_argument
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
-DECLARE v_type mq_name;
-DECLARE v_attempt smallint;
-DECLARE v_reader mq_name;
-DECLARE v_grouped smallint;
+DECLARE v_type mq_name; DECLARE v_reader mq_name;
+DECLARE v_attempt smallint; DECLARE v_grouped smallint;
 DECLARE v_max_active integer;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 BEGIN
@@ -38,5 +33,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -6,23 +6,17 @@
 -- Example:     EXECUTE PROCEDURE mq_complete_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_complete_batch (
     p_batch_key mq_argument
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 DECLARE v_now timestamp;
-DECLARE v_type mq_name;
-DECLARE v_reader mq_name;
-DECLARE v_seconds integer;
-DECLARE v_grouped smallint;
-DECLARE v_max_active integer;
+DECLARE v_type mq_name; DECLARE v_reader mq_name;
+DECLARE v_seconds integer; DECLARE v_max_active integer;
+DECLARE v_grouped smallint; DECLARE v_attempt smallint;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 DECLARE v_id bigint;
-DECLARE v_attempt smallint;
 BEGIN
     v_now = mq_utc_now();
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
@@ -52,5 +46,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

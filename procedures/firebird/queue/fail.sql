@@ -8,20 +8,16 @@
 -- Example:     EXECUTE PROCEDURE mq_fail(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 'connection refused');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_fail (
     p_id bigint,
     p_batch_key mq_argument,
     p_error mq_text = NULL,
     p_retry_after_seconds bigint = NULL
 )
-RETURNS (
-    state varchar(1) CHARACTER SET ASCII
-)
+RETURNS (state varchar(1) CHARACTER SET ASCII)
 AS
-DECLARE v_type mq_name;
+DECLARE v_type mq_name; DECLARE v_reader mq_name;
 DECLARE v_attempt smallint;
-DECLARE v_reader mq_name;
 BEGIN
     IF (p_id IS NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL');
@@ -41,5 +37,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -9,36 +9,22 @@
 -- Example:     SELECT * FROM mq_finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_finish_batch (
     p_batch_key mq_argument,
     p_failures mq_text = NULL,
     p_next_size bigint = NULL
 )
 RETURNS (
-    id bigint,
-    type mq_name,
-    body mq_text,
-    headers mq_text,
-    priority integer,
-    group_key mq_name,
-    dedup_key mq_name,
-    attempt integer,
-    created_at timestamp,
-    source mq_name,
-    batch_key mq_key,
-    lease_until timestamp
+    id bigint, type mq_name, body mq_text, headers mq_text, priority integer, group_key mq_name, dedup_key mq_name,
+    attempt integer, created_at timestamp, source mq_name, batch_key mq_key, lease_until timestamp
 )
 AS
 DECLARE v_now timestamp;
-DECLARE v_type mq_name;
-DECLARE v_reader mq_name;
-DECLARE v_seconds integer;
-DECLARE v_grouped smallint;
-DECLARE v_max_active integer;
+DECLARE v_type mq_name; DECLARE v_reader mq_name;
+DECLARE v_seconds integer; DECLARE v_max_active integer;
+DECLARE v_grouped smallint; DECLARE v_attempt smallint;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 DECLARE v_id bigint;
-DECLARE v_attempt smallint;
 DECLARE v_failed integer = 0;
 DECLARE v_retry integer;
 DECLARE v_error mq_error;
@@ -103,5 +89,4 @@ BEGIN
     DO
         SUSPEND;
 END^
-
 SET TERM ; ^

@@ -6,23 +6,12 @@
 -- Example:     SELECT * FROM mq_get_message('email');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_get_message (
     p_type mq_argument
 )
 RETURNS (
-    id bigint,
-    type mq_name,
-    body mq_text,
-    headers mq_text,
-    priority integer,
-    group_key mq_name,
-    dedup_key mq_name,
-    attempt integer,
-    created_at timestamp,
-    source mq_name,
-    batch_key mq_key,
-    lease_until timestamp
+    id bigint, type mq_name, body mq_text, headers mq_text, priority integer, group_key mq_name, dedup_key mq_name,
+    attempt integer, created_at timestamp, source mq_name, batch_key mq_key, lease_until timestamp
 )
 AS
 BEGIN
@@ -37,5 +26,4 @@ BEGIN
     DO
         SUSPEND;
 END^
-
 SET TERM ; ^

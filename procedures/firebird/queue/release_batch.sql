@@ -6,20 +6,15 @@
 -- Example:     EXECUTE PROCEDURE mq_release_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_release_batch (
     p_batch_key mq_argument
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
-DECLARE v_type mq_name;
-DECLARE v_reader mq_name;
+DECLARE v_type mq_name; DECLARE v_reader mq_name;
 DECLARE v_seconds integer;
-DECLARE v_grouped smallint;
+DECLARE v_grouped smallint; DECLARE v_attempt smallint;
 DECLARE v_id bigint;
-DECLARE v_attempt smallint;
 BEGIN
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
     EXECUTE PROCEDURE imq_require_read_committed;
@@ -41,5 +36,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -8,16 +8,12 @@
 -- Example:     EXECUTE PROCEDURE mq_rescue_expired('email');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_rescue_expired (
     p_type mq_argument = NULL
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
-DECLARE v_type mq_name;
-DECLARE v_next mq_name;
+DECLARE v_type mq_name; DECLARE v_next mq_name;
 DECLARE v_rescued bigint;
 DECLARE v_repaired integer;
 BEGIN
@@ -48,5 +44,4 @@ BEGIN
             EXECUTE PROCEDURE imq_unblock_groups(v_type) RETURNING_VALUES v_repaired;
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -6,18 +6,14 @@
 -- Example:     SELECT id FROM mq_send('email', '{"to":"ada@example.org"}');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_send (
     p_type mq_argument,
     p_body mq_text
 )
-RETURNS (
-    id bigint
-)
+RETURNS (id bigint)
 AS
 DECLARE v_now timestamp;
-DECLARE v_grouped smallint;
-DECLARE v_fair smallint;
+DECLARE v_grouped smallint; DECLARE v_fair smallint;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     IF (p_body IS NULL OR OCTET_LENGTH(p_body) > 16777216) THEN
@@ -34,5 +30,4 @@ BEGIN
     EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
 END^
-
 SET TERM ; ^

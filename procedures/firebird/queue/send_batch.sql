@@ -7,18 +7,14 @@
 -- Example:     SELECT * FROM mq_send_batch('email', '{"to":"ada@example.org"}' || ASCII_CHAR(10) || '{"to":"alan@example.org"}');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_send_batch (
     p_type mq_argument,
     p_bodies mq_text
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 DECLARE v_now timestamp;
-DECLARE v_grouped smallint;
-DECLARE v_fair smallint;
+DECLARE v_grouped smallint; DECLARE v_fair smallint;
 DECLARE v_source mq_name;
 DECLARE v_n integer;
 DECLARE v_body mq_text;
@@ -50,5 +46,4 @@ BEGIN
     EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -13,38 +13,22 @@
 -- deletes its body.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_take_batch (
     p_type mq_argument,
     p_size bigint = NULL
 )
 RETURNS (
-    id bigint,
-    type mq_name,
-    body mq_text,
-    headers mq_text,
-    priority integer,
-    group_key mq_name,
-    dedup_key mq_name,
-    attempt integer,
-    created_at timestamp,
-    source mq_name,
-    batch_key mq_key,
-    lease_until timestamp
+    id bigint, type mq_name, body mq_text, headers mq_text, priority integer, group_key mq_name, dedup_key mq_name,
+    attempt integer, created_at timestamp, source mq_name, batch_key mq_key, lease_until timestamp
 )
 AS
 DECLARE v_now timestamp;
-DECLARE v_paused smallint;
-DECLARE v_grouped smallint;
-DECLARE v_fair smallint;
+DECLARE v_paused smallint; DECLARE v_grouped smallint; DECLARE v_fair smallint;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 DECLARE v_reader mq_name;
-DECLARE v_size integer;
-DECLARE v_max_active integer;
-DECLARE v_rate integer;
-DECLARE v_rate_seconds integer;
-DECLARE v_call bigint;
+DECLARE v_size integer; DECLARE v_max_active integer; DECLARE v_rate integer; DECLARE v_rate_seconds integer;
 DECLARE v_place integer;
+DECLARE v_call bigint;
 DECLARE v_n integer = 0;
 BEGIN
     v_now = mq_utc_now();
@@ -102,5 +86,4 @@ BEGIN
     DO
         SUSPEND;
 END^
-
 SET TERM ; ^

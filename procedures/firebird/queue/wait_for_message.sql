@@ -10,28 +10,18 @@
 -- call this procedure, then wait for the event until next_run_at or for a few seconds.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_wait_for_message (
     p_type mq_argument,
     p_seconds bigint = NULL
 )
-RETURNS (
-    ready bigint,
-    next_run_at timestamp
-)
+RETURNS (ready bigint, next_run_at timestamp)
 AS
-DECLARE v_now timestamp;
-DECLARE v_scanned_at timestamp;
+DECLARE v_now timestamp; DECLARE v_scanned_at timestamp;
 DECLARE v_scan_at timestamp = '1900-01-01';
-DECLARE v_due timestamp;
-DECLARE v_lease timestamp;
-DECLARE v_next_at timestamp;
+DECLARE v_due timestamp; DECLARE v_lease timestamp; DECLARE v_next_at timestamp;
 DECLARE c_never timestamp = '9999-12-31';
-DECLARE v_paused smallint;
-DECLARE v_max_active integer;
-DECLARE v_rate integer;
-DECLARE v_rate_seconds integer;
-DECLARE v_room smallint;
+DECLARE v_paused smallint; DECLARE v_room smallint;
+DECLARE v_max_active integer; DECLARE v_rate integer; DECLARE v_rate_seconds integer;
 DECLARE v_room_at timestamp;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
@@ -83,5 +73,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -7,15 +7,10 @@
 -- Example:     SELECT * FROM mq_get_result(17);
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_get_result (
     p_id bigint
 )
-RETURNS (
-    state varchar(1) CHARACTER SET UTF8,
-    result mq_text,
-    error mq_error
-)
+RETURNS (state varchar(1) CHARACTER SET UTF8, result mq_text, error mq_error)
 AS
 BEGIN
     IF (p_id IS NULL) THEN
@@ -49,5 +44,4 @@ BEGIN
     IF (state IS NOT NULL) THEN
         SUSPEND;
 END^
-
 SET TERM ; ^

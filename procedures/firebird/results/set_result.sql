@@ -6,15 +6,12 @@
 -- Example:     SELECT * FROM mq_set_result(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"pages":3}');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_set_result (
     p_id bigint,
     p_batch_key mq_argument,
     p_result mq_text
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 DECLARE v_found integer;
 DECLARE v_type mq_name;
@@ -41,5 +38,4 @@ BEGIN
     "COUNT" = 1;
     SUSPEND;
 END^
-
 SET TERM ; ^

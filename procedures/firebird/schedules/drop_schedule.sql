@@ -7,13 +7,10 @@
 -- Example:     SELECT * FROM mq_drop_schedule('nightly');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_drop_schedule (
     p_name mq_argument
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 BEGIN
     EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
@@ -26,5 +23,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

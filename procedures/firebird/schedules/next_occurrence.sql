@@ -7,15 +7,12 @@
 -- Example:     SELECT * FROM mq_next_occurrence('30 2 * * MON-FRI', '2026-11-23 00:00', 'Europe/Paris');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_next_occurrence (
     p_cron mq_argument,
     p_after timestamp = NULL,
     p_time_zone mq_argument = NULL
 )
-RETURNS (
-    next_at timestamp
-)
+RETURNS (next_at timestamp)
 AS
 BEGIN
     EXECUTE PROCEDURE imq_require_zone(p_time_zone);
@@ -24,5 +21,4 @@ BEGIN
     next_at = imq_next_time(p_cron, COALESCE(p_after, mq_utc_now()), COALESCE(p_time_zone, 'UTC'));
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -7,13 +7,10 @@
 -- Example:     SELECT * FROM mq_run_schedule('nightly');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_run_schedule (
     p_name mq_argument
 )
-RETURNS (
-    id bigint
-)
+RETURNS (id bigint)
 AS
 DECLARE v_name mq_name;
 BEGIN
@@ -24,5 +21,4 @@ BEGIN
     EXECUTE PROCEDURE imq_send_occurrence(v_name, mq_utc_now()) RETURNING_VALUES id;
     SUSPEND;
 END^
-
 SET TERM ; ^

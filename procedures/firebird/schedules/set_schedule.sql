@@ -12,26 +12,14 @@
 -- is lost or repeated.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_set_schedule (
-    p_name mq_argument,
-    p_type mq_argument,
-    p_cron mq_argument,
-    p_body mq_text,
-    p_time_zone mq_argument = NULL,
-    p_headers mq_text = NULL,
-    p_priority bigint = NULL,
-    p_group_key mq_argument = NULL,
-    p_overlap bigint = NULL
+    p_name mq_argument, p_type mq_argument, p_cron mq_argument, p_body mq_text, p_time_zone mq_argument = NULL,
+    p_headers mq_text = NULL, p_priority bigint = NULL, p_group_key mq_argument = NULL, p_overlap bigint = NULL
 )
-RETURNS (
-    created bigint,
-    next_at timestamp
-)
+RETURNS (created bigint, next_at timestamp)
 AS
-DECLARE v_now timestamp;
+DECLARE v_now timestamp; DECLARE v_next_at timestamp;
 DECLARE v_zone mq_name;
-DECLARE v_next_at timestamp;
 DECLARE v_same smallint;
 BEGIN
     v_now = mq_utc_now();
@@ -81,5 +69,4 @@ BEGIN
     EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
 END^
-
 SET TERM ; ^

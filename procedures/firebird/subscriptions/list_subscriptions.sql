@@ -7,16 +7,10 @@
 -- Example:     SELECT "TABLE", action, type, topic FROM mq_list_subscriptions;
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_list_subscriptions (
     p_table mq_text = NULL
 )
-RETURNS (
-    "TABLE" mq_name,
-    action varchar(1) CHARACTER SET UTF8,
-    type mq_name,
-    topic mq_name
-)
+RETURNS ("TABLE" mq_name, action varchar(1) CHARACTER SET UTF8, type mq_name, topic mq_name)
 AS
 DECLARE v_watched integer;
 BEGIN
@@ -32,5 +26,4 @@ BEGIN
     DO
         SUSPEND;
 END^
-
 SET TERM ; ^

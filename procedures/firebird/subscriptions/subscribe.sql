@@ -8,16 +8,13 @@
 -- Example:     SELECT * FROM mq_subscribe('stock', 'IU', 'stock.changed');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_subscribe (
     p_table mq_text,
     p_action mq_text,
     p_type mq_argument = NULL,
     p_topic mq_argument = NULL
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 DECLARE v_watched integer;
 DECLARE v_label mq_name;
@@ -59,5 +56,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -7,16 +7,13 @@
 -- Example:     SELECT * FROM mq_unsubscribe('stock', NULL, 'stock.changed');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_unsubscribe (
     p_table mq_text,
     p_action mq_text = NULL,
     p_type mq_argument = NULL,
     p_topic mq_argument = NULL
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 DECLARE v_watched integer;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
@@ -37,5 +34,4 @@ BEGIN
     "COUNT" = ROW_COUNT;
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -11,13 +11,10 @@
 -- it may find its rights gone.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_unwatch_table (
     p_table mq_text
 )
-RETURNS (
-    statement mq_text
-)
+RETURNS (statement mq_text)
 AS
 DECLARE v_id integer;
 DECLARE v_label mq_name;
@@ -46,5 +43,4 @@ BEGIN
         SUSPEND;
     END
 END^
-
 SET TERM ; ^

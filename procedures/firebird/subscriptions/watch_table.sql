@@ -12,23 +12,17 @@
 -- MQ_SUBSCRIPTION.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_watch_table (
     p_table mq_text
 )
-RETURNS (
-    statement mq_text
-)
+RETURNS (statement mq_text)
 AS
 DECLARE v_table varchar(63) CHARACTER SET UTF8;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_label mq_name;
-DECLARE v_columns mq_text;
-DECLARE v_new mq_text;
-DECLARE v_old mq_text;
+DECLARE v_columns mq_text; DECLARE v_new mq_text; DECLARE v_old mq_text; DECLARE v_source mq_text;
 DECLARE v_id integer;
 DECLARE v_trigger varchar(31) CHARACTER SET UTF8;
-DECLARE v_source mq_text;
 BEGIN
     SELECT t.name, t.quoted, t.label FROM imq_find_table('table', :p_table) AS t INTO v_table, v_quoted, v_label;
     -- As on the engines with schemas, where a dot could end the schema's name.
@@ -115,5 +109,4 @@ ACTIVE AFTER INSERT OR UPDATE OR DELETE POSITION 0
     IF (statement IS NOT NULL) THEN
         SUSPEND;
 END^
-
 SET TERM ; ^

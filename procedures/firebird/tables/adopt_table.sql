@@ -12,38 +12,21 @@
 -- The table is read and changed with the rights of the caller, here and in every claim.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_adopt_table (
-    p_name mq_argument,
-    p_table mq_text,
-    p_key_columns mq_text = NULL,
-    p_order_column mq_text = NULL,
-    p_status_column mq_text = NULL,
-    p_ready_value mq_text = NULL,
-    p_active_value mq_text = NULL,
-    p_done_value mq_text = NULL,
-    p_error_value mq_text = NULL,
-    p_on_complete mq_text = NULL,
-    p_late_seconds bigint = NULL,
-    p_equal_rows bigint = NULL,
-    p_max_attempts bigint = NULL
+    p_name mq_argument, p_table mq_text, p_key_columns mq_text = NULL, p_order_column mq_text = NULL,
+    p_status_column mq_text = NULL, p_ready_value mq_text = NULL, p_active_value mq_text = NULL,
+    p_done_value mq_text = NULL, p_error_value mq_text = NULL, p_on_complete mq_text = NULL,
+    p_late_seconds bigint = NULL, p_equal_rows bigint = NULL, p_max_attempts bigint = NULL
 )
-RETURNS (
-    created integer
-)
+RETURNS (created integer)
 AS
-DECLARE v_table varchar(63) CHARACTER SET UTF8;
-DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
-DECLARE v_keys mq_text;
-DECLARE v_n integer;
-DECLARE v_order varchar(63) CHARACTER SET UTF8;
-DECLARE v_by varchar(130) CHARACTER SET UTF8;
+DECLARE v_table varchar(63) CHARACTER SET UTF8; DECLARE v_order varchar(63) CHARACTER SET UTF8;
 DECLARE v_status varchar(63) CHARACTER SET UTF8;
-DECLARE v_delete smallint;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8; DECLARE v_by varchar(130) CHARACTER SET UTF8;
 DECLARE v_bad varchar(130) CHARACTER SET UTF8;
-DECLARE v_wanted mq_text;
-DECLARE v_ident mq_text;
-DECLARE v_same integer;
+DECLARE v_keys mq_text; DECLARE v_wanted mq_text; DECLARE v_ident mq_text;
+DECLARE v_n integer; DECLARE v_same integer;
+DECLARE v_delete smallint;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
     IF (p_on_complete NOT LIKE 'keep' AND p_on_complete NOT LIKE 'delete') THEN
@@ -149,5 +132,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

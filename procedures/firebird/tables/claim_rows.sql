@@ -11,21 +11,13 @@
 -- An entry is a row of mq_polled_row. It records one claimed, waiting or dead row of the table.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_claim_rows (
     p_name mq_argument,
     p_size bigint = NULL,
     p_reader mq_argument = NULL,
     p_lease_seconds bigint = NULL
 )
-RETURNS (
-    id bigint,
-    "KEY" mq_text,
-    "ROW" mq_text,
-    attempt integer,
-    batch_key mq_key,
-    lease_until timestamp
-)
+RETURNS (id bigint, "KEY" mq_text, "ROW" mq_text, attempt integer, batch_key mq_key, lease_until timestamp)
 AS
 -- How long to wait for another claim, in milliseconds.
 DECLARE c_patience integer = 200;
@@ -65,5 +57,4 @@ BEGIN
             SUSPEND;
     END
 END^
-
 SET TERM ; ^

@@ -6,14 +6,11 @@
 -- Example:     EXECUTE PROCEDURE mq_extend_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_extend_rows (
     p_batch_key mq_argument,
     p_seconds bigint = NULL
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 DECLARE v_found integer;
 BEGIN
@@ -29,5 +26,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

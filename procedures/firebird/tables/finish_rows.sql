@@ -9,23 +9,16 @@
 -- Example:     SELECT * FROM mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_finish_rows (
     p_batch_key mq_argument,
     p_failures mq_text = NULL
 )
-RETURNS (
-    done bigint,
-    failed bigint,
-    dead bigint,
-    gone bigint
-)
+RETURNS (done bigint, failed bigint, dead bigint, gone bigint)
 AS
 DECLARE v_name mq_name;
-DECLARE v_id bigint;
+DECLARE v_id bigint; DECLARE v_back bigint;
 DECLARE v_retry integer;
 DECLARE v_error mq_error;
-DECLARE v_back bigint;
 BEGIN
     done = 0;
     failed = 0;
@@ -44,5 +37,4 @@ BEGIN
         EXECUTE PROCEDURE imq_settle_rows(v_name) RETURNING_VALUES done, failed, dead, gone, v_back;
     SUSPEND;
 END^
-
 SET TERM ; ^

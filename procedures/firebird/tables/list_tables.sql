@@ -6,27 +6,14 @@
 -- Example:     SELECT name, "TABLE", active, dead FROM mq_list_tables;
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_list_tables (
     p_name mq_argument = NULL
 )
 RETURNS (
-    name mq_name,
-    "TABLE" mq_name,
-    key_columns mq_text,
-    order_column mq_name,
-    status_column mq_name,
-    ready_value mq_text,
-    active_value mq_text,
-    done_value mq_text,
-    error_value mq_text,
-    on_complete varchar(6) CHARACTER SET UTF8,
-    late_seconds bigint,
-    equal_rows bigint,
-    max_attempts bigint,
-    active bigint,
-    waiting bigint,
-    dead bigint
+    name mq_name, "TABLE" mq_name, key_columns mq_text, order_column mq_name, status_column mq_name,
+    ready_value mq_text, active_value mq_text, done_value mq_text, error_value mq_text,
+    on_complete varchar(6) CHARACTER SET UTF8, late_seconds bigint, equal_rows bigint, max_attempts bigint,
+    active bigint, waiting bigint, dead bigint
 )
 AS
 DECLARE v_columns mq_text;
@@ -54,5 +41,4 @@ BEGIN
         SUSPEND;
     END
 END^
-
 SET TERM ; ^

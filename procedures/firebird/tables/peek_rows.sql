@@ -8,19 +8,13 @@
 -- Example:     SELECT id, attempts, error FROM mq_peek_rows('orders', 'E', 20);
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_peek_rows (
     p_name mq_argument,
     p_state mq_text = NULL,
     p_size bigint = NULL
 )
 RETURNS (
-    id bigint,
-    "KEY" mq_text,
-    state varchar(1) CHARACTER SET UTF8,
-    attempts integer,
-    reader mq_name,
-    run_at timestamp,
+    id bigint, "KEY" mq_text, state varchar(1) CHARACTER SET UTF8, attempts integer, reader mq_name, run_at timestamp,
     error mq_error
 )
 AS
@@ -52,5 +46,4 @@ BEGIN
         ELSE IF (p_size <= 0) THEN
             LEAVE;
 END^
-
 SET TERM ; ^

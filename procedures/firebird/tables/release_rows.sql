@@ -7,13 +7,10 @@
 -- Example:     EXECUTE PROCEDURE mq_release_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_release_rows (
     p_batch_key mq_argument
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 DECLARE v_name mq_name;
 DECLARE v_n bigint;
@@ -30,5 +27,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

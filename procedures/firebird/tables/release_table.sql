@@ -8,17 +8,13 @@
 -- To release a table that was dropped, the role is enough.
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_release_table (
     p_name mq_argument
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 DECLARE v_n bigint;
-DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
-DECLARE v_status varchar(130) CHARACTER SET UTF8;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8; DECLARE v_status varchar(130) CHARACTER SET UTF8;
 DECLARE v_delete smallint;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
@@ -53,5 +49,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

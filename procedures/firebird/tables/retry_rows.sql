@@ -7,14 +7,11 @@
 -- Example:     SELECT * FROM mq_retry_rows('orders');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_retry_rows (
     p_name mq_argument,
     p_id bigint = NULL
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 DECLARE v_n bigint;
 BEGIN
@@ -33,5 +30,4 @@ BEGIN
     EXECUTE PROCEDURE imq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, "COUNT";
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -7,14 +7,11 @@
 -- Example:     SELECT * FROM mq_bind_topic('orders.*.paid', 'invoice');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_bind_topic (
     p_pattern mq_argument,
     p_type mq_argument
 )
-RETURNS (
-    created bigint
-)
+RETURNS (created bigint)
 AS
 DECLARE v_left varchar(201) CHARACTER SET UTF8;
 DECLARE v_word mq_name;
@@ -46,5 +43,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -6,14 +6,10 @@
 -- Example:     SELECT * FROM mq_list_bindings('orders.eu.paid');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_list_bindings (
     p_topic mq_argument = NULL
 )
-RETURNS (
-    pattern mq_name,
-    type mq_name
-)
+RETURNS (pattern mq_name, type mq_name)
 AS
 BEGIN
     IF (p_topic IS NULL) THEN
@@ -26,5 +22,4 @@ BEGIN
             SUSPEND;
     END
 END^
-
 SET TERM ; ^

@@ -8,30 +8,18 @@
 -- Example:     SELECT * FROM mq_publish('orders.eu.paid', '{"order":17}');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_publish (
-    p_topic mq_argument,
-    p_body mq_text,
-    p_run_at timestamp = NULL,
-    p_priority bigint = NULL,
-    p_group_key mq_argument = NULL,
-    p_dedup_key mq_argument = NULL,
-    p_max_attempts bigint = NULL,
-    p_headers mq_text = NULL,
-    p_source mq_argument = NULL,
-    p_delay_seconds bigint = NULL,
+    p_topic mq_argument, p_body mq_text, p_run_at timestamp = NULL, p_priority bigint = NULL,
+    p_group_key mq_argument = NULL, p_dedup_key mq_argument = NULL, p_max_attempts bigint = NULL,
+    p_headers mq_text = NULL, p_source mq_argument = NULL, p_delay_seconds bigint = NULL,
     p_on_conflict mq_argument = NULL
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
-DECLARE v_object mq_text;
-DECLARE v_headers mq_text;
+DECLARE v_object mq_text; DECLARE v_headers mq_text;
 DECLARE v_type mq_name;
 DECLARE v_id bigint;
-DECLARE v_created smallint;
-DECLARE v_changed smallint;
+DECLARE v_created smallint; DECLARE v_changed smallint;
 BEGIN
     EXECUTE PROCEDURE imq_require_topic('topic', p_topic, 0);
     v_object = COALESCE(p_headers, '{}');
@@ -56,5 +44,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -6,14 +6,11 @@
 -- Example:     SELECT * FROM mq_unbind_topic('orders.*.paid', 'invoice');
 
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_unbind_topic (
     p_pattern mq_argument = NULL,
     p_type mq_argument = NULL
 )
-RETURNS (
-    "COUNT" bigint
-)
+RETURNS ("COUNT" bigint)
 AS
 DECLARE v_type mq_name;
 BEGIN
@@ -34,5 +31,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

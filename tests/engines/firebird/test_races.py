@@ -1028,3 +1028,21 @@ def test_a_session_with_a_time_zone_of_its_own_stores_and_claims_utc(
     assert session.call("rescue_expired", queue) == caller.done("rescue_expired", queue) == [{"count": 0}]
     caller.done("extend_lease", rows[0]["batch_key"], 0)
     assert session.call("rescue_expired", queue) == [{"count": 2}]
+
+
+def test_a_message_that_becomes_due_in_the_millisecond_of_the_last_claim_is_claimed_at_once(
+    raw: Open, queue: str
+) -> None:
+    caller = raw()
+    caller.done("send", queue, "x")
+    [row] = caller.done("claim_batch", queue, 1)
+    caller.done("fail", row["id"], row["batch_key"], "busy", 0)
+    # The mark of the claim, as if it had been in this millisecond.
+    caller.run(
+        "UPDATE mq_mark SET scanned_at = mq_utc_now(), promoted_to = (SELECT run_at FROM mq_delayed WHERE id = ?)"
+        " WHERE type = ?",
+        row["id"],
+        queue,
+    )
+    caller.commit()
+    assert [found["id"] for found in caller.done("claim_batch", queue, 1)] == [row["id"]]

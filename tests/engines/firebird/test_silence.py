@@ -37,6 +37,8 @@ class Relay:
 
     def close(self) -> None:
         for one in (self._listener, *self._sockets):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)  # close alone would not end the calls of other threads
             one.close()
 
     def _accept(self) -> None:
@@ -168,6 +170,29 @@ def test_where_the_server_cannot_be_asked_a_call_ends_as_tcp_would_end_it(
     assert isinstance(ends(lambda: session.call("queue_stats", "x")), Disconnected)
     assert time.monotonic() - begun >= 2
     assert ends(session.close) is None
+
+
+def test_a_server_that_does_not_answer_does_not_delay_the_check_of_another_one(
+    server: Server, database: Database
+) -> None:
+    """Each relay is a server of its own to the runner, which waits a minute for the answer of the first one."""
+    relays = [Relay(database.url) for _ in range(2)]
+    patient = open_database(f"{relays[0].url}?connect_timeout={SECONDS}")
+    first, second = connected_to(patient), connected(relays[1])
+    relays[0].silence()
+    relays[0].holds = True
+    accepted = len(relays[0]._sockets)
+    threading.Thread(target=lambda: ends(lambda: first.call("queue_stats", "x")), daemon=True).start()
+    until(lambda: len(relays[0]._sockets) > accepted, time.monotonic() + SECONDS)  # the first server is being asked
+    relays[1].silence()
+    end_all(server, relays[1].url)
+    begun = time.monotonic()
+    assert isinstance(ends(lambda: second.call("queue_stats", "x")), Disconnected)
+    assert time.monotonic() - begun < SECONDS / 2
+    for relay in relays:
+        relay.close()
+    for session in (first, second):
+        assert ends(session.close) is None
 
 
 def test_an_attempt_to_connect_that_is_never_answered_ends(relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:

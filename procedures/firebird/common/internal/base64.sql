@@ -1,14 +1,9 @@
 -- base64: encode bytes as base64, in one line.
 -- Returns:     the text; NULL for NULL
--- Transaction: reads nothing
 --
 -- This variant is for Firebird 3.0 and needs about one second per megabyte. base64.4.sql replaces it from 4.0 on.
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_base64 (
-    p_bytes blob SUB_TYPE TEXT CHARACTER SET OCTETS
-)
+CREATE OR ALTER FUNCTION imq_base64 (p_bytes blob SUB_TYPE TEXT CHARACTER SET OCTETS)
 RETURNS blob SUB_TYPE TEXT CHARACTER SET OCTETS
 AS
 DECLARE c_digits varchar(64) CHARACTER SET ASCII = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
@@ -43,5 +38,4 @@ BEGIN
         RETURN NULL;
     RETURN v_text;
 END^
-
 SET TERM ; ^

@@ -1,13 +1,8 @@
 -- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits,
 --              without trailing blanks.
 -- Returns:     up to 200 characters, from the first 500 of the error; '': no error
--- Transaction: reads nothing
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_error_group (
-    p_error mq_error
-)
+CREATE OR ALTER FUNCTION imq_error_group (p_error mq_error)
 RETURNS mq_name
 AS
 DECLARE v_line varchar(500) CHARACTER SET UTF8;
@@ -28,5 +23,4 @@ BEGIN
         v_line = REPLACE(v_line, '##', '#');
     RETURN TRIM(TRAILING FROM LEFT(v_line, 200));
 END^
-
 SET TERM ; ^

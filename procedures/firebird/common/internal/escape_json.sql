@@ -1,15 +1,10 @@
 -- escape_json: complete the JSON that row_json composes: insert the escapes that JSON requires.
 -- Arguments:   p_raw (UTF-8 bytes; each byte FE stands for a quote that delimits a text)
 -- Returns:     UTF-8 bytes
--- Transaction: reads nothing
 --
 -- The bytes FE and FF occur in no UTF-8 text. So one call escapes a whole row, including the names of its columns.
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_escape_json (
-    p_raw blob SUB_TYPE TEXT CHARACTER SET OCTETS
-)
+CREATE OR ALTER FUNCTION imq_escape_json (p_raw blob SUB_TYPE TEXT CHARACTER SET OCTETS)
 RETURNS blob SUB_TYPE TEXT CHARACTER SET OCTETS
 AS
 DECLARE v_raw varchar(24000) CHARACTER SET OCTETS;
@@ -40,5 +35,4 @@ BEGIN
     END
     RETURN REPLACE(v_raw, x'FE', '"');
 END^
-
 SET TERM ; ^

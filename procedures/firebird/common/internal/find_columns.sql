@@ -4,33 +4,19 @@
 -- Returns:     n (from 1), name (as in the catalog), quoted (for SQL), type (for a CAST; NULL: not possible, as for an
 --              array), nullable (1 or 0), kind (RDB$FIELD_TYPE), charset (of texts, RDB$CHARACTER_SET_ID), room (length:
 --              of texts in characters, else in bytes), is_text (1: a text BLOB)
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_find_columns (
-    p_argument varchar(30) CHARACTER SET ASCII,
-    p_table varchar(63) CHARACTER SET UTF8,
-    p_list mq_text
+    p_argument varchar(30) CHARACTER SET ASCII, p_table varchar(63) CHARACTER SET UTF8, p_list mq_text
 )
 RETURNS (
-    n integer,
-    name varchar(63) CHARACTER SET UTF8,
-    quoted varchar(130) CHARACTER SET UTF8,
-    type varchar(120) CHARACTER SET UTF8,
-    nullable smallint,
-    kind smallint,
-    charset smallint,
-    room integer,
+    n integer, name varchar(63) CHARACTER SET UTF8, quoted varchar(130) CHARACTER SET UTF8,
+    type varchar(120) CHARACTER SET UTF8, nullable smallint, kind smallint, charset smallint, room integer,
     is_text smallint
 )
 AS
-DECLARE v_list mq_text;
-DECLARE v_seen mq_text;
+DECLARE v_list mq_text; DECLARE v_seen mq_text;
 DECLARE v_name mq_name;
-DECLARE v_sub_type smallint;
-DECLARE v_precision smallint;
-DECLARE v_scale smallint;
-DECLARE v_dimensions smallint;
+DECLARE v_sub_type smallint; DECLARE v_precision smallint; DECLARE v_scale smallint; DECLARE v_dimensions smallint;
 DECLARE v_charset_name varchar(63) CHARACTER SET UTF8;
 BEGIN
     v_list = COALESCE(p_list, (
@@ -93,5 +79,4 @@ BEGIN
         SUSPEND;
     END
 END^
-
 SET TERM ; ^

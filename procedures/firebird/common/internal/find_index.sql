@@ -1,14 +1,8 @@
 -- find_index: an index of a table that begins with these columns, in this order and ascending.
 -- Arguments:   p_table (its name from find_table), p_columns (quoted, separated by commas; NULL: no index is needed)
 -- Returns:     its name, quoted; NULL when there is none
--- Transaction: reads the catalog only
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_find_index (
-    p_table varchar(63) CHARACTER SET UTF8,
-    p_columns mq_text
-)
+CREATE OR ALTER FUNCTION imq_find_index (p_table varchar(63) CHARACTER SET UTF8, p_columns mq_text)
 RETURNS varchar(130) CHARACTER SET UTF8
 AS
 DECLARE v_index varchar(63) CHARACTER SET UTF8;
@@ -32,5 +26,4 @@ BEGIN
     END
     RETURN NULL;
 END^
-
 SET TERM ; ^

@@ -2,24 +2,16 @@
 -- Arguments:   p_argument (its name in the contract), p_table (as written in SQL)
 -- Returns:     schema (NULL: the version has no schemas), name (as in the catalog), quoted (for SQL), label (for error
 --              texts)
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_find_table (
-    p_argument varchar(30) CHARACTER SET ASCII,
-    p_table mq_text
-)
+CREATE OR ALTER PROCEDURE imq_find_table (p_argument varchar(30) CHARACTER SET ASCII, p_table mq_text)
 RETURNS (
-    schema varchar(63) CHARACTER SET UTF8,
-    name varchar(63) CHARACTER SET UTF8,
-    quoted varchar(130) CHARACTER SET UTF8,
+    schema varchar(63) CHARACTER SET UTF8, name varchar(63) CHARACTER SET UTF8, quoted varchar(130) CHARACTER SET UTF8,
     label varchar(63) CHARACTER SET UTF8
 )
 AS
 DECLARE v_name mq_name;
 DECLARE v_count integer;
-DECLARE v_type smallint;
-DECLARE v_system smallint;
+DECLARE v_type smallint; DECLARE v_system smallint;
 DECLARE v_owner varchar(63) CHARACTER SET UTF8;
 BEGIN
     SELECT MAX(n), MAX(name) FROM imq_split_names(:p_argument, :p_table) INTO v_count, v_name;
@@ -46,5 +38,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('unsuitable_table', label || ' is a table of the queue');
     SUSPEND;
 END^
-
 SET TERM ; ^

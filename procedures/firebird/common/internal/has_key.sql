@@ -1,14 +1,8 @@
 -- has_key: whether columns include a primary key or a unique index of NOT NULL columns.
 -- Arguments:   p_table (its name from find_table), p_columns (quoted, separated by commas)
 -- Returns:     1 or 0
--- Transaction: reads the catalog only
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_has_key (
-    p_table varchar(63) CHARACTER SET UTF8,
-    p_columns mq_text
-)
+CREATE OR ALTER FUNCTION imq_has_key (p_table varchar(63) CHARACTER SET UTF8, p_columns mq_text)
 RETURNS smallint
 AS
 BEGIN
@@ -28,5 +22,4 @@ BEGIN
             )
     ), 1, 0);
 END^
-
 SET TERM ; ^

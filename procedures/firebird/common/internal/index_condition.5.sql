@@ -1,19 +1,10 @@
 -- index_condition: whether an index is partial: it holds only some of the table's rows.
--- Arguments:   p_index (its name as in the catalog)
--- Returns:     1 or 0
--- Transaction: reads the catalog only
---
 -- This variant for Firebird 5.0 and later replaces index_condition.sql: these versions have partial indexes.
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_index_condition (
-    p_index varchar(63) CHARACTER SET UTF8
-)
+CREATE OR ALTER FUNCTION imq_index_condition (p_index varchar(63) CHARACTER SET UTF8)
 RETURNS smallint
 AS
 BEGIN
     RETURN (SELECT IIF(rdb$condition_blr IS NULL, 0, 1) FROM rdb$indices WHERE rdb$index_name = :p_index);
 END^
-
 SET TERM ; ^

@@ -2,20 +2,14 @@
 -- Arguments:   p_json (UTF-8 bytes: a double quote, the text, a double quote), p_error (the error text if it is not a
 --              JSON string)
 -- Returns:     piece: the text's bytes, in order; '' for an empty text
--- Transaction: reads nothing
 --
 -- Escapes are replaced in a whole chunk at once: a loop over its characters would take a second per megabyte. Meanwhile
 -- the byte FE stands for an escaped quote and FFFF for an escaped backslash; neither occurs in a UTF-8 text.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_json_text (
-    p_json blob SUB_TYPE TEXT CHARACTER SET OCTETS,
-    p_error varchar(200) CHARACTER SET UTF8
+    p_json blob SUB_TYPE TEXT CHARACTER SET OCTETS, p_error varchar(200) CHARACTER SET UTF8
 )
-RETURNS (
-    piece varchar(4000) CHARACTER SET OCTETS
-)
+RETURNS (piece varchar(4000) CHARACTER SET OCTETS)
 AS
 DECLARE v_part blob SUB_TYPE TEXT CHARACTER SET OCTETS;
 -- The positions in p_json, from 1: the start of the part, the start of the chunk, and the last byte before the closing
@@ -23,10 +17,7 @@ DECLARE v_part blob SUB_TYPE TEXT CHARACTER SET OCTETS;
 DECLARE v_part_at integer = 1;
 DECLARE v_part_end integer = 0;
 DECLARE v_at integer = 2;
-DECLARE v_last integer;
-DECLARE v_length integer;
-DECLARE v_found integer;
-DECLARE v_code integer;
+DECLARE v_last integer; DECLARE v_length integer; DECLARE v_found integer; DECLARE v_code integer;
 DECLARE v_low integer;
 -- Not OCTETS: on Firebird 3.0, SIMILAR TO never matches them.
 DECLARE v_escape varchar(12) CHARACTER SET ISO8859_1;
@@ -132,5 +123,4 @@ BEGIN
         SUSPEND;
     END
 END^
-
 SET TERM ; ^

@@ -12,23 +12,15 @@
 --
 -- On Firebird 3.0 a statement can miss a row that another transaction is changing, about once in 400,000 tries. So the
 -- call searches for a row up to three times. On 4.0 an UPDATE finds no row when the engine is about to restart the call.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_lock_row (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_name mq_argument,
-    p_consumer mq_name,
-    p_milliseconds integer = NULL
+    p_table varchar(13) CHARACTER SET ASCII, p_name mq_argument, p_consumer mq_name, p_milliseconds integer = NULL
 )
-RETURNS (
-    number bigint
-)
+RETURNS (number bigint)
 AS
 DECLARE c_milliseconds integer = 2000;
 DECLARE c_tries integer = 3;
-DECLARE v_milliseconds integer;
-DECLARE v_stripe integer;
+DECLARE v_milliseconds integer; DECLARE v_stripe integer;
 DECLARE v_table varchar(13) CHARACTER SET ASCII = 'stripe';
 DECLARE v_tries integer = 0;
 DECLARE v_locked integer;
@@ -73,5 +65,4 @@ BEGIN
     END
     number = NULL;
 END^
-
 SET TERM ; ^

@@ -1,38 +1,21 @@
 -- number_text: the shortest decimal text that reads back as the same floating point number, for JSON.
 -- Arguments:   p_number, p_single (1: it is a FLOAT)
 -- Returns:     the text; NULL for NULL; infinities and NaN between bytes FE, the quotes of escape_json
--- Transaction: reads nothing
 --
 -- The engine writes 16 digits, but 17 may be needed. This function scales the number to 18 digits before the point, as a
 -- sum of two numbers: the product and its error by T. J. Dekker's method (Numerische Mathematik 18, 1971). Then it keeps
 -- the digits that distinguish the number from its neighbours.
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_number_text (
-    p_number double precision,
-    p_single smallint
-)
+CREATE OR ALTER FUNCTION imq_number_text (p_number double precision, p_single smallint)
 RETURNS varchar(40) CHARACTER SET OCTETS
 AS
 DECLARE v_text varchar(40) CHARACTER SET ASCII;
-DECLARE v_high double precision;
-DECLARE v_low double precision;
-DECLARE v_power double precision;
-DECLARE v_factor double precision;
-DECLARE v_quotient double precision;
-DECLARE v_product double precision;
-DECLARE v_a double precision;
-DECLARE v_b double precision;
-DECLARE v_error double precision;
-DECLARE v_room double precision;
-DECLARE v_exponent integer;
-DECLARE v_left integer;
-DECLARE v_step integer;
-DECLARE v_whole bigint;
-DECLARE v_rest double precision;
-DECLARE v_cut bigint;
-DECLARE v_unit bigint;
+DECLARE v_high double precision; DECLARE v_low double precision; DECLARE v_power double precision;
+DECLARE v_factor double precision; DECLARE v_quotient double precision; DECLARE v_product double precision;
+DECLARE v_a double precision; DECLARE v_b double precision; DECLARE v_error double precision;
+DECLARE v_room double precision; DECLARE v_rest double precision;
+DECLARE v_exponent integer; DECLARE v_left integer; DECLARE v_step integer;
+DECLARE v_whole bigint; DECLARE v_cut bigint; DECLARE v_unit bigint;
 BEGIN
     IF (p_number IS NULL) THEN
         RETURN NULL;
@@ -120,5 +103,4 @@ BEGIN
         ELSE LEFT(v_text, 1) || '.' || SUBSTRING(v_text FROM 2) || 'e' || v_exponent
     END;
 END^
-
 SET TERM ; ^

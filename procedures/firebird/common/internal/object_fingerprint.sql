@@ -3,17 +3,12 @@
 -- Returns:     two 64-bit numbers, for the body and for the parameters; NULL when there is no such object
 --
 -- HASH() is not cryptographic: it detects accidental changes, not deliberate forgery.
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_object_fingerprint (
-    p_name mq_name
-)
+CREATE OR ALTER FUNCTION imq_object_fingerprint (p_name mq_name)
 RETURNS varchar(64) CHARACTER SET ASCII
 AS
 DECLARE v_name varchar(210) CHARACTER SET UTF8;
-DECLARE v_source mq_text;
-DECLARE v_parameters mq_text;
+DECLARE v_source mq_text; DECLARE v_parameters mq_text;
 BEGIN
     -- A procedure or function has one of the two prefixes, a view the first.
     SELECT FIRST 1 o.name, o.source
@@ -56,5 +51,4 @@ BEGIN
     INTO v_parameters;
     RETURN HASH(v_source) || ' ' || COALESCE(HASH(v_parameters), 0);
 END^
-
 SET TERM ; ^

@@ -11,13 +11,8 @@ CREATE OR ALTER EXCEPTION mq_50005 'not_found';
 CREATE OR ALTER EXCEPTION mq_50006 'unsuitable_table';
 CREATE OR ALTER EXCEPTION mq_50007 'already_exists';
 CREATE OR ALTER EXCEPTION mq_50008 'lease_lost';
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_raise_error (
-    p_name varchar(30) CHARACTER SET ASCII,
-    p_detail mq_argument
-)
+CREATE OR ALTER PROCEDURE imq_raise_error (p_name varchar(30) CHARACTER SET ASCII, p_detail mq_argument)
 AS
 DECLARE v_text mq_argument;
 BEGIN
@@ -42,5 +37,4 @@ BEGIN
     ELSE
         EXCEPTION mq_50008 v_text;
 END^
-
 SET TERM ; ^

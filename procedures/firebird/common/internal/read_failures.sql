@@ -2,28 +2,17 @@
 -- Arguments:   p_failures (one per line: id,retry_after_seconds,error; a line that does not begin with two such fields
 --              continues the error above it)
 -- Returns:     id, retry (NULL: the queue's backoff), error (cut at 4,000 characters)
--- Transaction: reads nothing
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_read_failures (
-    p_failures mq_text
-)
-RETURNS (
-    id bigint,
-    retry integer,
-    error mq_error
-)
+CREATE OR ALTER PROCEDURE imq_read_failures (p_failures mq_text)
+RETURNS (id bigint, retry integer, error mq_error)
 AS
 DECLARE c_error integer = 4000;
-DECLARE v_n integer;
-DECLARE v_last integer;
+DECLARE v_n integer; DECLARE v_last integer;
 DECLARE v_item mq_text;
 DECLARE v_quoted smallint = 1;
 DECLARE v_head mq_error;
 DECLARE v_good smallint;
-DECLARE v_retry integer;
-DECLARE v_comma integer;
+DECLARE v_retry integer; DECLARE v_comma integer;
 DECLARE v_error mq_text;
 DECLARE v_said varchar(200) CHARACTER SET UTF8;
 BEGIN
@@ -72,5 +61,4 @@ BEGIN
     IF (v_last IS NOT NULL) THEN
         SUSPEND;
 END^
-
 SET TERM ; ^

@@ -1,13 +1,8 @@
 -- reader_name: a name for a process that passed none: its application, or else its user, and its connection number.
 -- Arguments:   p_name (NULL: make one)
 -- Returns:     a name of at most 200 characters
--- Transaction: reads nothing
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_reader_name (
-    p_name mq_argument
-)
+CREATE OR ALTER FUNCTION imq_reader_name (p_name mq_argument)
 RETURNS mq_name
 AS
 DECLARE v_application varchar(8191) CHARACTER SET UTF8;
@@ -24,5 +19,4 @@ BEGIN
         v_application = CURRENT_USER;
     RETURN LEFT(v_application, 180) || '/' || CURRENT_CONNECTION;
 END^
-
 SET TERM ; ^

@@ -1,11 +1,6 @@
 -- require_key: refuse a text that is not a batch key.
--- Transaction: reads nothing
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_require_key (
-    p_batch_key mq_argument
-)
+CREATE OR ALTER PROCEDURE imq_require_key (p_batch_key mq_argument)
 AS
 DECLARE v_key char(16) CHARACTER SET OCTETS;
 BEGIN
@@ -15,5 +10,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', TRIM(IIF(p_batch_key IS NULL, 'batch_key: must not be NULL',
             'batch_key: must be a batch key that a claim returned')));
 END^
-
 SET TERM ; ^

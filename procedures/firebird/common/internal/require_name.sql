@@ -1,15 +1,10 @@
 -- require_name: refuse a type, key or name that is not 1 to 200 characters long, or that ends with a blank.
 -- Arguments:   p_argument (its name in the contract), p_value, p_optional (1: NULL is allowed)
--- Transaction: reads nothing
 --
 -- Firebird ignores trailing blanks when it compares texts: two names that differ only in these would be the same.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_require_name (
-    p_argument varchar(30) CHARACTER SET ASCII,
-    p_value mq_argument,
-    p_optional smallint
+    p_argument varchar(30) CHARACTER SET ASCII, p_value mq_argument, p_optional smallint
 )
 AS
 BEGIN
@@ -24,5 +19,4 @@ BEGIN
     ELSE IF (RIGHT(p_value, 1) = '') THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', p_argument || ': must not end with a blank');
 END^
-
 SET TERM ; ^

@@ -1,14 +1,8 @@
 -- require_range: refuse a number outside its limits; NULL passes and means the default.
 -- Arguments:   p_argument (its name in the contract), p_value, p_from, p_to
--- Transaction: reads nothing
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_require_range (
-    p_argument varchar(30) CHARACTER SET ASCII,
-    p_value bigint,
-    p_from bigint,
-    p_to bigint
+    p_argument varchar(30) CHARACTER SET ASCII, p_value bigint, p_from bigint, p_to bigint
 )
 AS
 DECLARE v_from varchar(20) CHARACTER SET ASCII;
@@ -32,5 +26,4 @@ BEGIN
             p_argument || ': must be ' || v_from || ' to ' || v_to || ', not ' || p_value);
     END
 END^
-
 SET TERM ; ^

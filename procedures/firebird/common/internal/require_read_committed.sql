@@ -1,11 +1,8 @@
 -- require_read_committed: refuse a transaction in which claims and finishes cannot work.
--- Transaction: reads its settings only
 --
 -- A claim skips rows that others have locked. Before Firebird 5 that needs a NO WAIT transaction: in one that waits, a
 -- single open take would block this claim and all claims after it. See docs/decisions/0008_firebird.md.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_require_read_committed
 AS
 BEGIN
@@ -17,5 +14,4 @@ BEGIN
             'this transaction waits for locks: SET TRANSACTION READ COMMITTED RECORD_VERSION NO WAIT');
     EXECUTE PROCEDURE imq_require_record_version;
 END^
-
 SET TERM ; ^

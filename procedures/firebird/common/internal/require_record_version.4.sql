@@ -1,15 +1,7 @@
 -- require_record_version: refuse a transaction that cannot read rows with uncommitted changes of others.
--- Transaction: reads its settings only
---
--- NO RECORD_VERSION (3) fails with a deadlock error at each row that another transaction is changing. Only a monitoring
--- table shows this setting, and reading it takes as long as a claim. So a session is checked in its first call, and then
--- once per minute.
---
 -- This variant for Firebird 4.0 and later replaces require_record_version.sql: a transaction with snapshots passes
 -- without a check, and by default each statement has one (ReadConsistency).
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_require_record_version
 AS
 DECLARE v_seen_at timestamp;
@@ -27,5 +19,4 @@ BEGIN
         v_mode = RDB$SET_CONTEXT('USER_SESSION', 'MQ_RECORD_VERSION', LOCALTIMESTAMP);
     END
 END^
-
 SET TERM ; ^

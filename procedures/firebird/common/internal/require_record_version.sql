@@ -1,12 +1,9 @@
 -- require_record_version: refuse a transaction that cannot read rows with uncommitted changes of others.
--- Transaction: reads its settings only
 --
 -- NO RECORD_VERSION (3) fails with a deadlock error at each row that another transaction is changing. Only a monitoring
 -- table shows this setting, and reading it takes as long as a claim. So a session is checked in its first call, and then
 -- once per minute.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_require_record_version
 AS
 DECLARE v_seen_at timestamp;
@@ -22,5 +19,4 @@ BEGIN
         v_mode = RDB$SET_CONTEXT('USER_SESSION', 'MQ_RECORD_VERSION', LOCALTIMESTAMP);
     END
 END^
-
 SET TERM ; ^

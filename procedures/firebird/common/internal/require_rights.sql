@@ -1,17 +1,12 @@
 -- require_rights: refuse a caller without a right that the call needs on a user's table.
 -- Arguments:   p_quoted (the table, quoted by find_table), p_column (a column to write, quoted; NULL: none), p_delete (1:
 --              rows are deleted)
--- Transaction: reads nothing
 --
 -- A dynamic statement has the rights of the connected user, not those of the procedure. The engine checks the rights even
 -- for statements that never run.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_require_rights (
-    p_quoted varchar(130) CHARACTER SET UTF8,
-    p_column varchar(130) CHARACTER SET UTF8,
-    p_delete smallint
+    p_quoted varchar(130) CHARACTER SET UTF8, p_column varchar(130) CHARACTER SET UTF8, p_delete smallint
 )
 AS
 DECLARE v_user varchar(130) CHARACTER SET UTF8;
@@ -41,5 +36,4 @@ END]';
             || TRIM(TRAILING FROM IIF(p_delete = 1, ', DELETE', '')) || ' ON ' || p_quoted || ' TO USER ' || v_user);
     END
 END^
-
 SET TERM ; ^

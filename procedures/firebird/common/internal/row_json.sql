@@ -2,29 +2,21 @@
 -- Arguments:   p_table (its name from find_table), p_columns (as for find_columns; NULL: all), p_alias (the table's alias
 --              in the statement)
 -- Returns:     the expression; its value is a BLOB of UTF-8 bytes, to be assigned to a text
--- Transaction: reads the catalog only
 --
 -- Texts are concatenated as bytes, with the byte FE as the quotes around them; escape_json does the rest. The result is a
 -- VARCHAR while the maximum lengths allow it, which is much faster, and otherwise a BLOB.
-
 SET TERM ^ ;
-
 CREATE OR ALTER FUNCTION imq_row_json (
-    p_table varchar(63) CHARACTER SET UTF8,
-    p_columns mq_text,
-    p_alias varchar(63) CHARACTER SET UTF8
+    p_table varchar(63) CHARACTER SET UTF8, p_columns mq_text, p_alias varchar(63) CHARACTER SET UTF8
 )
 RETURNS mq_text
 AS
 DECLARE c_most integer = 32000;
-DECLARE v_n integer;
+DECLARE v_n integer; DECLARE v_room integer;
 DECLARE v_name varchar(63) CHARACTER SET UTF8;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_type varchar(120) CHARACTER SET UTF8;
-DECLARE v_kind smallint;
-DECLARE v_charset smallint;
-DECLARE v_room integer;
-DECLARE v_is_text smallint;
+DECLARE v_kind smallint; DECLARE v_charset smallint; DECLARE v_is_text smallint;
 -- Of the column: its expression, its maximum length in bytes (NULL: a BLOB), and whether it is a text.
 DECLARE v_value varchar(2000) CHARACTER SET UTF8;
 DECLARE v_bytes integer;
@@ -132,5 +124,4 @@ BEGIN
     v_part = COALESCE(v_part || ' || ', '') || 'x''7D''';
     RETURN 'imq_escape_json(' || COALESCE(v_whole || ' || ', '') || v_part || ')';
 END^
-
 SET TERM ; ^

@@ -3,29 +3,18 @@
 --              ordinary line)
 -- Returns:     n (the line's number), item (a line; the value of a line that is a JSON string), quoted (1: it was a JSON
 --              string); no row for an empty line
--- Transaction: reads nothing
 --
 -- SUBSTRING reads a BLOB from its start, and a UTF8 BLOB character by character. So the list is cut as bytes: first into
 -- pieces, then into chunks.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_split_list (
-    p_argument varchar(30) CHARACTER SET ASCII,
-    p_list mq_text,
-    p_json smallint = 1
+    p_argument varchar(30) CHARACTER SET ASCII, p_list mq_text, p_json smallint = 1
 )
-RETURNS (
-    n integer,
-    item mq_text,
-    quoted smallint
-)
+RETURNS (n integer, item mq_text, quoted smallint)
 AS
-DECLARE v_list blob SUB_TYPE TEXT CHARACTER SET OCTETS;
-DECLARE v_piece blob SUB_TYPE TEXT CHARACTER SET OCTETS;
+DECLARE v_list blob SUB_TYPE TEXT CHARACTER SET OCTETS; DECLARE v_piece blob SUB_TYPE TEXT CHARACTER SET OCTETS;
 DECLARE v_long blob SUB_TYPE TEXT CHARACTER SET OCTETS;
-DECLARE v_chunk varchar(8000) CHARACTER SET OCTETS;
-DECLARE v_short varchar(8000) CHARACTER SET OCTETS;
+DECLARE v_chunk varchar(8000) CHARACTER SET OCTETS; DECLARE v_short varchar(8000) CHARACTER SET OCTETS;
 DECLARE v_length integer;
 -- The start positions of the line, the piece and the chunk in the list, from 1.
 DECLARE v_line integer = 1;
@@ -84,5 +73,4 @@ BEGIN
         v_chunk_at = IIF(v_line > v_chunk_at, v_line, v_chunk_at + 8000);
     END
 END^
-
 SET TERM ; ^

@@ -1,21 +1,11 @@
 -- split_names: split a list into names, as the catalog stores them.
 -- Arguments:   p_argument (its name in the contract), p_list (names separated by commas)
 -- Returns:     n (from 1), name (a plain name in capitals, a name in double quotes unchanged)
--- Transaction: reads nothing
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_split_names (
-    p_argument varchar(30) CHARACTER SET ASCII,
-    p_list mq_text
-)
-RETURNS (
-    n integer,
-    name mq_name
-)
+CREATE OR ALTER PROCEDURE imq_split_names (p_argument varchar(30) CHARACTER SET ASCII, p_list mq_text)
+RETURNS (n integer, name mq_name)
 AS
-DECLARE v_list varchar(8000) CHARACTER SET UTF8;
-DECLARE v_name varchar(8000) CHARACTER SET UTF8;
+DECLARE v_list varchar(8000) CHARACTER SET UTF8; DECLARE v_name varchar(8000) CHARACTER SET UTF8;
 DECLARE v_blanks varchar(4) CHARACTER SET UTF8;
 DECLARE v_char varchar(1) CHARACTER SET UTF8;
 DECLARE v_length integer;
@@ -76,5 +66,4 @@ BEGIN
         SUSPEND;
     END
 END^
-
 SET TERM ; ^

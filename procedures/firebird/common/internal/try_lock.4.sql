@@ -1,31 +1,15 @@
 -- try_lock: lock a row of the queue until the transaction ends, unless another transaction has locked it.
--- Arguments:   p_table (stripe, batch, polled_batch, polled, counter, feed, feed_consumer, limited, bucket), p_stripe (n
---              of the row of mq_stripe), p_name (the key of any other row), p_consumer (of feed_consumer: the consumer;
---              of bucket: the group; else NULL)
--- Returns:     locked: 1; 0: another transaction has locked the row; NULL: no such row. number: of a counter or feed its
---              number, of a feed_consumer its position, of limited and bucket full_at, else 1; NULL: not locked. holder:
---              in try_lock.4.sql the transaction that has locked the row; else NULL
---
 -- This variant for Firebird 4.0 replaces try_lock.sql: there the text of the error can be read and names the transaction
 -- that has locked the row.
 --
 -- In a WAIT transaction the call waits. It reads the row first, and locks it only if the row has not changed: during a
 -- rollback the engine can lock a row with rolled-back values, and these would stay. try_lock.5.sql is the variant for
 -- Firebird 5.0.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_try_lock (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_stripe integer,
-    p_name mq_argument,
-    p_consumer mq_name
+    p_table varchar(13) CHARACTER SET ASCII, p_stripe integer, p_name mq_argument, p_consumer mq_name
 )
-RETURNS (
-    locked integer,
-    number bigint,
-    holder bigint
-)
+RETURNS (locked integer, number bigint, holder bigint)
 AS
 DECLARE v_until timestamp;
 -- The engine's text before the number of the transaction.
@@ -67,5 +51,4 @@ BEGIN
         END
     END
 END^
-
 SET TERM ; ^

@@ -1,28 +1,12 @@
 -- try_lock: lock a row of the queue until the transaction ends, unless another transaction has locked it.
--- Arguments:   p_table (stripe, batch, polled_batch, polled, counter, feed, feed_consumer, limited, bucket), p_stripe (n
---              of the row of mq_stripe), p_name (the key of any other row), p_consumer (of feed_consumer: the consumer;
---              of bucket: the group; else NULL)
--- Returns:     locked: 1; 0: another transaction has locked the row; NULL: no such row. number: of a counter or feed its
---              number, of a feed_consumer its position, of limited and bucket full_at, else 1; NULL: not locked. holder:
---              in try_lock.4.sql the transaction that has locked the row; else NULL
---
 -- This variant for Firebird 5.0 and later replaces try_lock.sql. On 5.0.4, UPDATEs that meet other UPDATEs and rollbacks
 -- crash the server sooner or later; SKIP LOCKED does not. It also skips a row that another transaction has locked and
 -- released since this call began: locked is 0 then too.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_try_lock (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_stripe integer,
-    p_name mq_argument,
-    p_consumer mq_name
+    p_table varchar(13) CHARACTER SET ASCII, p_stripe integer, p_name mq_argument, p_consumer mq_name
 )
-RETURNS (
-    locked integer,
-    number bigint,
-    holder bigint
-)
+RETURNS (locked integer, number bigint, holder bigint)
 AS
 -- The longest turn of wait_lock, in milliseconds.
 DECLARE c_turn integer = 50;
@@ -55,5 +39,4 @@ BEGIN
         OR p_table = 'bucket' AND EXISTS (SELECT * FROM mq_bucket WHERE type = :p_name AND group_key = :p_consumer))) THEN
         locked = 0;
 END^
-
 SET TERM ; ^

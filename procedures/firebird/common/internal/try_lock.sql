@@ -9,20 +9,11 @@
 -- In a WAIT transaction the call waits. It reads the row first, and locks it only if the row has not changed: during a
 -- rollback the engine can lock a row with rolled-back values, and these would stay. try_lock.4.sql and try_lock.5.sql are
 -- the variants for Firebird 4.0 and 5.0.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_try_lock (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_stripe integer,
-    p_name mq_argument,
-    p_consumer mq_name
+    p_table varchar(13) CHARACTER SET ASCII, p_stripe integer, p_name mq_argument, p_consumer mq_name
 )
-RETURNS (
-    locked integer,
-    number bigint,
-    holder bigint
-)
+RETURNS (locked integer, number bigint, holder bigint)
 AS
 DECLARE v_until timestamp;
 BEGIN
@@ -55,5 +46,4 @@ BEGIN
         number = NULL;
     END
 END^
-
 SET TERM ; ^

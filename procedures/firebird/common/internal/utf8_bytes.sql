@@ -1,12 +1,7 @@
 -- utf8_bytes: convert a text without a character set to UTF-8: valid UTF-8 is unchanged, other bytes are read as Latin 1.
 -- Returns:     UTF-8 bytes
--- Transaction: reads nothing
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_utf8_bytes (
-    p_bytes blob SUB_TYPE TEXT CHARACTER SET OCTETS
-)
+CREATE OR ALTER FUNCTION imq_utf8_bytes (p_bytes blob SUB_TYPE TEXT CHARACTER SET OCTETS)
 RETURNS blob SUB_TYPE TEXT CHARACTER SET OCTETS
 AS
 DECLARE v_bytes varchar(8000) CHARACTER SET OCTETS;
@@ -38,5 +33,4 @@ BEGIN
     END
     RETURN v_text;
 END^
-
 SET TERM ; ^

@@ -1,26 +1,13 @@
 -- wait_lock: wait briefly for the transaction that holds a row which try_lock could not lock.
--- Arguments:   those of try_lock, p_waits (how often the call has already waited), p_holder (the transaction that has
---              locked the row, from try_lock)
--- Returns:     again: 1: the engine is about to restart the caller's call, so the caller does nothing else; else 0
--- Transaction: an autonomous one, which ends at once
---
 -- This variant for Firebird 4.0 replaces wait_lock.sql. There UPDATEs that meet a rollback crash the server sooner or
 -- later. So the caller does not try again before the other transaction has ended, which its commit number shows. The wait
 -- is short: after it, another try is safe. wait_lock.5.sql is the variant for Firebird 5.0.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_wait_lock (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_stripe integer,
-    p_name mq_argument,
-    p_consumer mq_name,
-    p_waits integer,
+    p_table varchar(13) CHARACTER SET ASCII, p_stripe integer, p_name mq_argument, p_consumer mq_name, p_waits integer,
     p_holder bigint
 )
-RETURNS (
-    again integer
-)
+RETURNS (again integer)
 AS
 DECLARE c_milliseconds integer = 100;
 DECLARE v_until timestamp;
@@ -38,5 +25,4 @@ BEGIN
     END
     again = 0;
 END^
-
 SET TERM ; ^

@@ -1,28 +1,15 @@
 -- wait_lock: wait briefly for the transaction that holds a row which try_lock could not lock.
--- Arguments:   those of try_lock, p_waits (how often the call has already waited), p_holder (the transaction that has
---              locked the row, from try_lock)
--- Returns:     again: 1: the engine is about to restart the caller's call, so the caller does nothing else; else 0
--- Transaction: an autonomous one, which ends at once
---
 -- This variant for Firebird 5.0 and later replaces wait_lock.sql. There try_lock also skips a row that another
 -- transaction has locked and released since the call began. An autonomous transaction detects this: it can lock the row.
 -- Then the call must restart to see the other's changes. To make the engine restart it, the call updates a spare row that
 -- the autonomous transaction has just locked and that nobody else uses. Without ReadConsistency this only changes the
 -- spare row, and the caller's next try_lock sees committed values.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_wait_lock (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_stripe integer,
-    p_name mq_argument,
-    p_consumer mq_name,
-    p_waits integer,
+    p_table varchar(13) CHARACTER SET ASCII, p_stripe integer, p_name mq_argument, p_consumer mq_name, p_waits integer,
     p_holder bigint
 )
-RETURNS (
-    again integer
-)
+RETURNS (again integer)
 AS
 -- Waits for a row whose stripe the caller has locked: a rollback is restoring that row, and afterwards it is free.
 DECLARE c_waits integer = 50;
@@ -32,11 +19,8 @@ DECLARE c_spare integer = 20480;
 DECLARE c_each integer = 8;
 DECLARE c_apart integer = 4032;
 DECLARE c_rows integer = 64;
-DECLARE v_from integer;
-DECLARE v_spare integer;
-DECLARE v_locked integer;
-DECLARE v_number bigint;
-DECLARE v_seen bigint;
+DECLARE v_from integer; DECLARE v_spare integer; DECLARE v_locked integer;
+DECLARE v_number bigint; DECLARE v_seen bigint;
 BEGIN
     IN AUTONOMOUS TRANSACTION DO
     BEGIN
@@ -63,5 +47,4 @@ BEGIN
         again = 1 - ROW_COUNT;
     END
 END^
-
 SET TERM ; ^

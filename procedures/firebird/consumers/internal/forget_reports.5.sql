@@ -1,14 +1,8 @@
 -- forget_reports: delete figures older than a day, and consumers that stopped an hour ago or are silent for a day.
--- Returns:     nothing; a call deletes at most 1,000 rows of each
 -- Transaction: joins the caller's; skips rows that others have locked
---
 -- This variant for Firebird 5.0 and later replaces forget_reports.sql.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_forget_reports (
-    p_now timestamp
-)
+CREATE OR ALTER PROCEDURE imq_forget_reports (p_now timestamp)
 AS
 DECLARE v_at timestamp;
 DECLARE v_rows integer = 0;
@@ -45,5 +39,4 @@ BEGIN
     WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
         v_at = NULL;
 END^
-
 SET TERM ; ^

@@ -4,12 +4,8 @@
 --
 -- Before Firebird 5 a WAIT transaction cannot skip locked rows: the next report in a NO WAIT transaction deletes more.
 -- forget_reports.5.sql replaces it from 5.0 on.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_forget_reports (
-    p_now timestamp
-)
+CREATE OR ALTER PROCEDURE imq_forget_reports (p_now timestamp)
 AS
 DECLARE v_at timestamp;
 BEGIN
@@ -41,5 +37,4 @@ BEGIN
             v_at = NULL;
     END
 END^
-
 SET TERM ; ^

@@ -2,23 +2,12 @@
 -- Arguments:   p_type, p_reader, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
 --              p_next_seconds (0: the consumer stops)
 -- Returns:     dead: the number of dead letters since the last report
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_save_report (
-    p_type mq_name,
-    p_reader mq_name,
-    p_now timestamp,
-    p_completed bigint,
-    p_failed bigint,
-    p_dead bigint,
-    p_busy_ms bigint,
-    p_waited_ms bigint,
-    p_next_seconds bigint
+    p_type mq_name, p_reader mq_name, p_now timestamp, p_completed bigint, p_failed bigint, p_dead bigint,
+    p_busy_ms bigint, p_waited_ms bigint, p_next_seconds bigint
 )
-RETURNS (
-    dead bigint
-)
+RETURNS (dead bigint)
 AS
 -- The newest dead letters may not be committed yet: the next report counts them. The last report has no margin, because
 -- all work is done by then.
@@ -27,9 +16,7 @@ DECLARE c_margin integer = 2;
 DECLARE c_unseen integer = 1;
 DECLARE c_most integer = 10000;
 DECLARE v_others integer;
-DECLARE v_until timestamp;
-DECLARE v_due timestamp;
-DECLARE v_counted_at timestamp;
+DECLARE v_until timestamp; DECLARE v_due timestamp; DECLARE v_counted_at timestamp;
 BEGIN
     v_until = DATEADD(IIF(p_next_seconds = 0, 0, -c_margin) SECOND TO p_now);
     IF (p_next_seconds > 0) THEN
@@ -72,5 +59,4 @@ BEGIN
             UPDATE mq_consumer AS c SET c.dead = c.dead + :dead WHERE c.type = :p_type AND c.reader = :p_reader;
     END
 END^
-
 SET TERM ; ^

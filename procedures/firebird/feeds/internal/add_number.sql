@@ -4,14 +4,9 @@
 -- Transaction: joins the caller's, which has locked the row of mq_stripe
 --
 -- During a rollback the stripe may be free before the key is.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_add_number (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_name mq_name,
-    p_consumer mq_name,
-    p_number bigint
+    p_table varchar(13) CHARACTER SET ASCII, p_name mq_name, p_consumer mq_name, p_number bigint
 )
 AS
 DECLARE c_seconds integer = 2;
@@ -37,5 +32,4 @@ BEGIN
         END
     END
 END^
-
 SET TERM ; ^

@@ -1,19 +1,11 @@
 -- find_feed: return a feed, with its table and columns ready for SQL.
 -- Returns:     name (of the table, as in the catalog), quoted and label (as find_table returns them), sync (the sync column,
 --              quoted), key_columns (for row_json), last_number
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_find_feed (
-    p_feed mq_name
-)
+CREATE OR ALTER PROCEDURE imq_find_feed (p_feed mq_name)
 RETURNS (
-    name varchar(63) CHARACTER SET UTF8,
-    quoted varchar(130) CHARACTER SET UTF8,
-    label varchar(63) CHARACTER SET UTF8,
-    sync varchar(130) CHARACTER SET UTF8,
-    key_columns mq_text,
-    last_number bigint
+    name varchar(63) CHARACTER SET UTF8, quoted varchar(130) CHARACTER SET UTF8, label varchar(63) CHARACTER SET UTF8,
+    sync varchar(130) CHARACTER SET UTF8, key_columns mq_text, last_number bigint
 )
 AS
 DECLARE v_columns integer;
@@ -35,5 +27,4 @@ BEGIN
             || 'drop_feed, then create_feed again');
     SUSPEND;
 END^
-
 SET TERM ; ^

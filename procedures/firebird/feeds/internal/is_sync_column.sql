@@ -1,15 +1,11 @@
 -- is_sync_column: whether a table still has the sync column of its feed.
 -- Arguments:   p_table, p_column (names as in the catalog)
 -- Returns:     1; 0: there is no such column, or it is computed or has another type than bigint
--- Transaction: reads the catalog only
 --
 -- A computed column is a program of the table's owner.
-
 SET TERM ^ ;
-
 CREATE OR ALTER FUNCTION imq_is_sync_column (
-    p_table varchar(63) CHARACTER SET UTF8,
-    p_column varchar(63) CHARACTER SET UTF8
+    p_table varchar(63) CHARACTER SET UTF8, p_column varchar(63) CHARACTER SET UTF8
 )
 RETURNS smallint
 AS
@@ -22,5 +18,4 @@ BEGIN
             AND f.rdb$field_type = 16
     ), 1, 0);
 END^
-
 SET TERM ; ^

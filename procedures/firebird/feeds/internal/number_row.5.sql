@@ -1,17 +1,9 @@
 -- number_row: return the statement that numbers one row of a feed, unless another transaction has locked the row.
--- Arguments:   p_cursor (a cursor name that the statement does not use yet)
--- Returns:     the text for publish_feed, with the placeholders {"table"} and {"sync"}. It gives the row at v_place the
---              number v_last + 1 and adds 1 to v_last; v_given is the number that the row has afterwards
--- Transaction: reads nothing
 --
 -- This is the body for Firebird 5.0 and later; number_row.sql is for older versions. It also skips rows that a writer has
 -- changed and committed since this call began. With the other body such a row makes the engine restart the whole call.
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_number_row (
-    p_cursor varchar(31) CHARACTER SET ASCII
-)
+CREATE OR ALTER FUNCTION imq_number_row (p_cursor varchar(31) CHARACTER SET ASCII)
 RETURNS mq_argument
 AS
 BEGIN
@@ -25,5 +17,4 @@ BEGIN
             v_last = v_last + 1;
         END]', '{"cursor"}', p_cursor);
 END^
-
 SET TERM ; ^

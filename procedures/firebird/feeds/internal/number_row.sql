@@ -2,16 +2,11 @@
 -- Arguments:   p_cursor (a cursor name that the statement does not use yet)
 -- Returns:     the text for publish_feed, with the placeholders {"table"} and {"sync"}. It gives the row at v_place the
 --              number v_last + 1 and adds 1 to v_last; v_given is the number that the row has afterwards
--- Transaction: reads nothing
 --
 -- The statement has its own block: a lock conflict undoes only that block. number_row.5.sql is the body for Firebird 5.0 and
 -- later, which has SKIP LOCKED.
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_number_row (
-    p_cursor varchar(31) CHARACTER SET ASCII
-)
+CREATE OR ALTER FUNCTION imq_number_row (p_cursor varchar(31) CHARACTER SET ASCII)
 RETURNS mq_argument
 AS
 BEGIN
@@ -27,5 +22,4 @@ BEGIN
                 v_given = v_last;
         END]';
 END^
-
 SET TERM ; ^

@@ -2,16 +2,10 @@
 -- Returns:     table_name, sync_column, key_columns, last_number
 --
 -- Firebird 3.0 can miss a row that another transaction, such as a publisher, is changing: see lock_row.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_read_feed (
-    p_feed mq_name
-)
+CREATE OR ALTER PROCEDURE imq_read_feed (p_feed mq_name)
 RETURNS (
-    table_name varchar(63) CHARACTER SET UTF8,
-    sync_column varchar(63) CHARACTER SET UTF8,
-    key_columns mq_text,
+    table_name varchar(63) CHARACTER SET UTF8, sync_column varchar(63) CHARACTER SET UTF8, key_columns mq_text,
     last_number bigint
 )
 AS
@@ -28,5 +22,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -1,18 +1,9 @@
 -- try_feed: lock a row of a feed for try_lock, which handles the conflicts: p_table is counter, feed or feed_consumer.
 -- Replaces the file of the same name in common/internal.
 -- This variant for Firebird 5.0 and later replaces try_feed.sql: see try_lock.5.sql.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_try_feed (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_name mq_argument,
-    p_consumer mq_name
-)
-RETURNS (
-    locked integer,
-    number bigint
-)
+CREATE OR ALTER PROCEDURE imq_try_feed (p_table varchar(13) CHARACTER SET ASCII, p_name mq_argument, p_consumer mq_name)
+RETURNS (locked integer, number bigint)
 AS
 BEGIN
     IF (p_table = 'counter') THEN
@@ -33,5 +24,4 @@ BEGIN
             AND EXISTS (SELECT * FROM mq_feed_consumer WHERE feed = :p_name AND consumer = :p_consumer))) THEN
         locked = 0;
 END^
-
 SET TERM ; ^

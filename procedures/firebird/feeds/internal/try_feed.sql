@@ -1,17 +1,8 @@
 -- try_feed: lock a row of a feed for try_lock, which handles the conflicts: p_table is counter, feed or feed_consumer.
 -- Replaces the file of the same name in common/internal.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_try_feed (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_name mq_argument,
-    p_consumer mq_name
-)
-RETURNS (
-    locked integer,
-    number bigint
-)
+CREATE OR ALTER PROCEDURE imq_try_feed (p_table varchar(13) CHARACTER SET ASCII, p_name mq_argument, p_consumer mq_name)
+RETURNS (locked integer, number bigint)
 AS
 BEGIN
     IF (p_table = 'counter') THEN
@@ -31,5 +22,4 @@ BEGIN
     END
     locked = IIF(ROW_COUNT > 0, 1, IIF(number IS NULL, NULL, 0));
 END^
-
 SET TERM ; ^

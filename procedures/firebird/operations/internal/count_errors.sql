@@ -3,19 +3,9 @@
 -- Transaction: reads only: each dead letter of the type
 --
 -- Sorting or grouping by the text would need its full length for each row.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_count_errors (
-    p_type mq_name
-)
-RETURNS (
-    error mq_name,
-    "COUNT" bigint,
-    first_at timestamp,
-    last_at timestamp,
-    error_hash bigint
-)
+CREATE OR ALTER PROCEDURE imq_count_errors (p_type mq_name)
+RETURNS (error mq_name, "COUNT" bigint, first_at timestamp, last_at timestamp, error_hash bigint)
 AS
 DECLARE v_last mq_name;
 BEGIN
@@ -40,5 +30,4 @@ BEGIN
             DO
                 SUSPEND;
 END^
-
 SET TERM ; ^

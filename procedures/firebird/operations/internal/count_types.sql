@@ -10,25 +10,13 @@
 --
 -- It is long because each table has its own loop: one cursor for all took 2.4 times as long, and a loop that restarts at
 -- each type took twice as long with 300 types.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_count_types (
-    p_table varchar(7) CHARACTER SET ASCII,
-    p_type mq_name,
-    p_cap integer,
-    p_now timestamp
+    p_table varchar(7) CHARACTER SET ASCII, p_type mq_name, p_cap integer, p_now timestamp
 )
-RETURNS (
-    type mq_name,
-    first_count bigint,
-    second_count bigint,
-    oldest timestamp
-)
+RETURNS (type mq_name, first_count bigint, second_count bigint, oldest timestamp)
 AS
-DECLARE v_from mq_name;
-DECLARE v_past mq_name;
-DECLARE v_type mq_name;
+DECLARE v_from mq_name; DECLARE v_past mq_name; DECLARE v_type mq_name;
 DECLARE v_at timestamp;
 DECLARE v_messages bigint;
 BEGIN
@@ -172,5 +160,4 @@ BEGIN
         END;
     END
 END^
-
 SET TERM ; ^

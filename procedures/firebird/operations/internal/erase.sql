@@ -1,22 +1,13 @@
 -- erase: delete a message that no consumer holds.
 -- Arguments:   p_type, p_id, p_states (the states to delete from: N, E or NE), p_grouped (the queue's policy)
 -- Returns:     gone: 1; 0 when the message is held, is being claimed at this moment, or is in none of these states
--- Transaction: joins the caller's, which is NO WAIT
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_erase (
-    p_type mq_name,
-    p_id bigint,
-    p_states varchar(2) CHARACTER SET ASCII,
-    p_grouped smallint
+    p_type mq_name, p_id bigint, p_states varchar(2) CHARACTER SET ASCII, p_grouped smallint
 )
-RETURNS (
-    gone integer
-)
+RETURNS (gone integer)
 AS
-DECLARE v_group_key mq_name;
-DECLARE v_dedup_key mq_name;
+DECLARE v_group_key mq_name; DECLARE v_dedup_key mq_name;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
 BEGIN
     gone = 0;
@@ -66,5 +57,4 @@ BEGIN
             EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
     END
 END^
-
 SET TERM ; ^

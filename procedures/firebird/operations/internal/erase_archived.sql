@@ -3,17 +3,9 @@
 --              delete)
 -- Returns:     gone: the number of deleted messages
 -- Transaction: joins the caller's, which is READ COMMITTED NO WAIT; skips rows that another call is deleting
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_erase_archived (
-    p_type mq_name,
-    p_before timestamp,
-    p_size integer
-)
-RETURNS (
-    gone bigint
-)
+CREATE OR ALTER PROCEDURE imq_erase_archived (p_type mq_name, p_before timestamp, p_size integer)
+RETURNS (gone bigint)
 AS
 DECLARE v_id bigint;
 DECLARE v_before timestamp;
@@ -58,5 +50,4 @@ BEGIN
                 LEAVE;
         END
 END^
-
 SET TERM ; ^

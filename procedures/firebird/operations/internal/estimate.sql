@@ -6,25 +6,13 @@
 -- It searches the messages with 400 ids, spread from the lowest to the highest. The share of ids found gives the number.
 -- Dead letters have few of the ids, so they are sampled by their own numbers. Only mq_ready has an index that shows the
 -- highest id of a type; for other tables the newest id of all types is used.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_estimate (
-    p_table varchar(7) CHARACTER SET ASCII,
-    p_type mq_name,
-    p_now timestamp
-)
-RETURNS (
-    estimate bigint
-)
+CREATE OR ALTER PROCEDURE imq_estimate (p_table varchar(7) CHARACTER SET ASCII, p_type mq_name, p_now timestamp)
+RETURNS (estimate bigint)
 AS
 DECLARE c_sample integer = 400;
 DECLARE c_ends integer = 100;
-DECLARE v_low bigint;
-DECLARE v_high bigint;
-DECLARE v_from bigint;
-DECLARE v_middle bigint;
-DECLARE v_id bigint;
+DECLARE v_low bigint; DECLARE v_high bigint; DECLARE v_from bigint; DECLARE v_middle bigint; DECLARE v_id bigint;
 DECLARE v_i bigint = 0;
 DECLARE v_found bigint = 0;
 DECLARE v_claimed bigint = 0;
@@ -111,5 +99,4 @@ BEGIN
         INTO v_claimed;
     estimate = MAXVALUE(COALESCE(v_found * (v_high - v_low + 1) / c_sample, 0) - v_claimed, 10001);
 END^
-
 SET TERM ; ^

@@ -2,17 +2,9 @@
 -- Arguments:   p_type, p_group_key (NULL: no rows), p_size
 -- Returns:     id: the lowest p_size ids found, in order: all due messages of a queue with groups, and other messages
 --              among the first 10,000 of each state
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_ids_of_group (
-    p_type mq_name,
-    p_group_key mq_name,
-    p_size integer
-)
-RETURNS (
-    id bigint
-)
+CREATE OR ALTER PROCEDURE imq_ids_of_group (p_type mq_name, p_group_key mq_name, p_size integer)
+RETURNS (id bigint)
 AS
 DECLARE c_cap integer = 10000;
 DECLARE v_from timestamp;
@@ -70,5 +62,4 @@ BEGIN
     DO
         SUSPEND;
 END^
-
 SET TERM ; ^

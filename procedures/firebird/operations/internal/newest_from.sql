@@ -4,19 +4,11 @@
 --
 -- Firebird reads an index in one direction only, and the indexes of dead and archived messages begin with the oldest. So
 -- a binary search finds the time.
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_newest_from (
-    p_table varchar(7) CHARACTER SET ASCII,
-    p_type mq_name,
-    p_size integer
-)
+CREATE OR ALTER FUNCTION imq_newest_from (p_table varchar(7) CHARACTER SET ASCII, p_type mq_name, p_size integer)
 RETURNS timestamp
 AS
-DECLARE v_from timestamp;
-DECLARE v_to timestamp;
-DECLARE v_middle timestamp;
+DECLARE v_from timestamp; DECLARE v_to timestamp; DECLARE v_middle timestamp;
 DECLARE v_rows integer;
 BEGIN
     IF (p_table = 'dead') THEN
@@ -55,5 +47,4 @@ BEGIN
     END
     RETURN v_from;
 END^
-
 SET TERM ; ^

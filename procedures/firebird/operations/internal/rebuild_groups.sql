@@ -1,15 +1,10 @@
 -- rebuild_groups: make groups claimable after a change of limits per group: issue tickets, and end waits for tokens.
 -- Transaction: joins the caller's; skips messages that a claim is promoting
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_rebuild_groups (
-    p_type mq_name
-)
+CREATE OR ALTER PROCEDURE imq_rebuild_groups (p_type mq_name)
 AS
-DECLARE v_group_key mq_name;
+DECLARE v_group_key mq_name; DECLARE v_last mq_name;
 DECLARE v_id bigint;
-DECLARE v_last mq_name;
 BEGIN
     -- A claim that began with the old limits may be dropping tickets at this moment: claims of the next seconds repair
     -- this, see pick.
@@ -33,5 +28,4 @@ BEGIN
     END
     EXECUTE PROCEDURE imq_lower_mark(p_type);
 END^
-
 SET TERM ; ^

@@ -3,36 +3,23 @@
 -- Arguments:   p_type, p_size (messages that the claim wants), p_max_active, p_rate and p_rate_seconds (the policy; 0: no
 --              limit)
 -- Returns:     allowed: 0 to p_size; also 0 while another claim of the type is in progress
--- Transaction: joins the caller's, which is NO WAIT
 --
 -- The lock is a row of mq_stripe, which never changes. Its holder sees what all earlier claims have done. If another claim
 -- has held the row since this call began, Firebird 4.0 restarts the call, and on 5.0 try_lock does not get the row.
 -- Messages that were finished since then may still count as active.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_allowance (
-    p_type mq_name,
-    p_size integer,
-    p_max_active integer,
-    p_rate integer,
-    p_rate_seconds integer
+    p_type mq_name, p_size integer, p_max_active integer, p_rate integer, p_rate_seconds integer
 )
-RETURNS (
-    allowed integer
-)
+RETURNS (allowed integer)
 AS
 -- The number of the first row for types, and the number of these rows; the maximum number of expired claims to rescue.
 DECLARE c_first integer = 40960;
 DECLARE c_rows integer = 4096;
 DECLARE c_rescue integer = 20;
 DECLARE v_locked integer;
-DECLARE v_number bigint;
-DECLARE v_holder bigint;
-DECLARE v_active bigint;
-DECLARE v_rescued bigint;
-DECLARE v_now bigint;
-DECLARE v_latest bigint;
+DECLARE v_number bigint; DECLARE v_holder bigint; DECLARE v_active bigint; DECLARE v_rescued bigint;
+DECLARE v_now bigint; DECLARE v_latest bigint;
 BEGIN
     allowed = 0;
     EXECUTE PROCEDURE imq_try_lock('stripe', c_first + MOD(ABS(HASH(p_type)), c_rows), NULL, NULL)
@@ -67,5 +54,4 @@ BEGIN
             UPDATE mq_limited SET full_at = :v_latest WHERE type = :p_type;
     END
 END^
-
 SET TERM ; ^

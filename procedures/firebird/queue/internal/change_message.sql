@@ -3,34 +3,20 @@
 --              p_body, p_headers (as in the call)
 -- Returns:     changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is due
 --              later already
--- Transaction: joins the caller's, which is NO WAIT
 --
 -- The caller prevents other changes of the message. The message is removed from its position as erase does it, in the same
 -- order. Then it is inserted where a new message with this run_at goes. If its group was blocked by this message, the group
 -- is unblocked.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_change_message (
-    p_type mq_name,
-    p_id bigint,
-    p_on_conflict mq_argument,
-    p_now timestamp,
-    p_run_at timestamp,
-    p_priority smallint,
-    p_body mq_text,
-    p_headers mq_text
+    p_type mq_name, p_id bigint, p_on_conflict mq_argument, p_now timestamp, p_run_at timestamp, p_priority smallint,
+    p_body mq_text, p_headers mq_text
 )
-RETURNS (
-    changed smallint
-)
+RETURNS (changed smallint)
 AS
-DECLARE v_grouped smallint;
-DECLARE v_replace smallint;
+DECLARE v_grouped smallint; DECLARE v_replace smallint; DECLARE v_priority smallint; DECLARE v_attempts smallint;
 DECLARE v_run_at timestamp;
-DECLARE v_priority smallint;
 DECLARE v_group_key mq_name;
-DECLARE v_attempts smallint;
 DECLARE v_error mq_error;
 BEGIN
     changed = 0;
@@ -68,5 +54,4 @@ BEGIN
         EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
     EXECUTE PROCEDURE imq_wake(p_type);
 END^
-
 SET TERM ; ^

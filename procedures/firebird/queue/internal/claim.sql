@@ -2,35 +2,19 @@
 -- Arguments:   p_type, p_size, p_reader (NULL: a generated name), p_lease_seconds (NULL: the policy's), p_alone (1, with
 --              size 1: store the message in mq_batch itself; 0: store the messages in mq_claimed)
 -- Returns:     batch_key and lease_until; NULL when nothing is ready, no limit allows it, or the queue is paused
--- Transaction: joins the caller's, which is NO WAIT
 --
 -- The callers read the messages themselves: passing a row through one more procedure costs as much as reading it.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_claim (
-    p_type mq_name,
-    p_size integer,
-    p_reader mq_name,
-    p_lease_seconds integer,
-    p_alone smallint
+    p_type mq_name, p_size integer, p_reader mq_name, p_lease_seconds integer, p_alone smallint
 )
-RETURNS (
-    batch_key mq_key,
-    lease_until timestamp
-)
+RETURNS (batch_key mq_key, lease_until timestamp)
 AS
-DECLARE v_paused smallint;
-DECLARE v_grouped smallint;
-DECLARE v_fair smallint;
-DECLARE v_seconds integer;
-DECLARE v_max_active integer;
-DECLARE v_rate integer;
-DECLARE v_rate_seconds integer;
+DECLARE v_paused smallint; DECLARE v_grouped smallint; DECLARE v_fair smallint; DECLARE v_attempt smallint;
+DECLARE v_seconds integer; DECLARE v_max_active integer; DECLARE v_rate integer; DECLARE v_rate_seconds integer;
+DECLARE v_place integer;
 DECLARE v_key mq_key;
 DECLARE v_id bigint;
-DECLARE v_attempt smallint;
-DECLARE v_place integer;
 DECLARE v_n integer = 0;
 BEGIN
     SELECT paused, grouped, fair, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds
@@ -63,5 +47,4 @@ BEGIN
         batch_key = v_key;
     END
 END^
-
 SET TERM ; ^

@@ -7,26 +7,17 @@
 -- archived. So nothing is written before the message is locked, and each attempt to lock waits a millisecond. Reason: the
 -- engine (4.0, 5.0) can fail to undo a refused INSERT while another transaction also undoes one. It then keeps
 -- the row, even if the transaction rolls back.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_complete_messages (
-    p_id bigint,
-    p_attempt smallint,
-    p_reader mq_name,
-    p_on_complete varchar(7) CHARACTER SET ASCII,
-    p_grouped smallint,
+    p_id bigint, p_attempt smallint, p_reader mq_name, p_on_complete varchar(7) CHARACTER SET ASCII, p_grouped smallint,
     p_done_at timestamp
 )
 AS
 DECLARE c_seconds integer = 2;
-DECLARE v_until timestamp;
-DECLARE v_again_at timestamp;
+DECLARE v_until timestamp; DECLARE v_again_at timestamp;
 DECLARE v_done integer = 0;
 DECLARE v_id bigint;
-DECLARE v_type mq_name;
-DECLARE v_group_key mq_name;
-DECLARE v_dedup_key mq_name;
+DECLARE v_type mq_name; DECLARE v_group_key mq_name; DECLARE v_dedup_key mq_name;
 BEGIN
     WHILE (v_done = 0) DO
     BEGIN
@@ -60,5 +51,4 @@ BEGIN
     IF (p_grouped = 1) THEN
         EXECUTE PROCEDURE imq_free_groups(v_type, v_group_key, p_id);
 END^
-
 SET TERM ; ^

@@ -1,12 +1,8 @@
 -- count_held: how many messages the batches of a type hold. Expired batches count: their consumers may still extend the
 --             lease.
 -- Returns:     the number
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_count_held (
-    p_type mq_name
-)
+CREATE OR ALTER FUNCTION imq_count_held (p_type mq_name)
 RETURNS bigint
 AS
 BEGIN
@@ -17,5 +13,4 @@ BEGIN
         PLAN (b INDEX (mq_batch_lease))
     );
 END^
-
 SET TERM ; ^

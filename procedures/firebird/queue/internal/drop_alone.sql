@@ -2,21 +2,9 @@
 -- Returns:     type, reader and lease_seconds of the claim, id and attempt of the message; NULL when the batch has more
 --              messages or is lost: then call drop_batch
 -- Transaction: joins the caller's; calls for the same batch wait for each other
---
--- Firebird 5.0 and later use drop_alone.5.sql instead.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_drop_alone (
-    p_batch_key mq_argument
-)
-RETURNS (
-    type mq_name,
-    reader mq_name,
-    lease_seconds integer,
-    id bigint,
-    attempt smallint
-)
+CREATE OR ALTER PROCEDURE imq_drop_alone (p_batch_key mq_argument)
+RETURNS (type mq_name, reader mq_name, lease_seconds integer, id bigint, attempt smallint)
 AS
 DECLARE v_found integer;
 BEGIN
@@ -29,5 +17,4 @@ BEGIN
         DELETE FROM mq_batch WHERE batch_key = :p_batch_key RETURNING type, reader, lease_seconds, id, attempt
         INTO type, reader, lease_seconds, id, attempt;
 END^
-
 SET TERM ; ^

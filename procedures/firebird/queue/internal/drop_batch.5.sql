@@ -1,20 +1,9 @@
 -- drop_batch: end a claim: delete the row of its batch. All its messages are then in mq_claimed, also one that was stored
 --             in mq_batch.
--- Returns:     type, reader and lease_seconds of the claim; NULL when the lease was lost
--- Transaction: joins the caller's; calls for the same batch wait for each other
---
--- This variant for Firebird 5.0 and later replaces drop_batch.sql: see withdraw.5.sql.
-
+-- This variant for Firebird 5.0 and later replaces drop_batch.sql: see leave_batch.5.sql.
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_drop_batch (
-    p_batch_key mq_argument
-)
-RETURNS (
-    type mq_name,
-    reader mq_name,
-    lease_seconds integer
-)
+CREATE OR ALTER PROCEDURE imq_drop_batch (p_batch_key mq_argument)
+RETURNS (type mq_name, reader mq_name, lease_seconds integer)
 AS
 DECLARE v_found integer;
 DECLARE v_id bigint;
@@ -30,5 +19,4 @@ BEGIN
     IF (v_id IS NOT NULL) THEN
         INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:p_batch_key, :v_id, 1, :v_attempt);
 END^
-
 SET TERM ; ^

@@ -2,19 +2,9 @@
 --             in mq_batch.
 -- Returns:     type, reader and lease_seconds of the claim; NULL when the lease was lost
 -- Transaction: joins the caller's; calls for the same batch wait for each other
---
--- Firebird 5.0 and later use drop_batch.5.sql instead.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_drop_batch (
-    p_batch_key mq_argument
-)
-RETURNS (
-    type mq_name,
-    reader mq_name,
-    lease_seconds integer
-)
+CREATE OR ALTER PROCEDURE imq_drop_batch (p_batch_key mq_argument)
+RETURNS (type mq_name, reader mq_name, lease_seconds integer)
 AS
 DECLARE v_found integer;
 DECLARE v_id bigint;
@@ -27,5 +17,4 @@ BEGIN
     IF (v_id IS NOT NULL) THEN
         INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:p_batch_key, :v_id, 1, :v_attempt);
 END^
-
 SET TERM ; ^

@@ -3,30 +3,16 @@
 -- Arguments:   p_type, p_reader, p_id, p_attempt (the number of this attempt), p_retry (seconds; NULL: the policy's
 --              backoff; -1: dead-letter it now), p_error (cut to 4,000 characters)
 -- Returns:     state: N or E
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_fail_message (
-    p_type mq_name,
-    p_reader mq_name,
-    p_id bigint,
-    p_attempt integer,
-    p_retry integer,
-    p_error mq_error
+    p_type mq_name, p_reader mq_name, p_id bigint, p_attempt integer, p_retry integer, p_error mq_error
 )
-RETURNS (
-    state varchar(1) CHARACTER SET ASCII
-)
+RETURNS (state varchar(1) CHARACTER SET ASCII)
 AS
-DECLARE v_max_attempts integer;
-DECLARE v_backoff integer;
-DECLARE v_backoff_max integer;
-DECLARE v_ordered smallint;
-DECLARE v_grouped smallint;
-DECLARE v_priority smallint;
-DECLARE v_group_key mq_name;
+DECLARE v_max_attempts integer; DECLARE v_backoff integer; DECLARE v_backoff_max integer;
+DECLARE v_ordered smallint; DECLARE v_grouped smallint; DECLARE v_priority smallint;
+DECLARE v_group_key mq_name; DECLARE v_error_group mq_name;
 DECLARE v_delay double precision;
-DECLARE v_error_group mq_name;
 BEGIN
     SELECT max_attempts, backoff_seconds, backoff_max_seconds, ordered, grouped
     FROM imq_policy(:p_type)
@@ -55,5 +41,4 @@ BEGIN
     IF (v_grouped = 1 AND (v_ordered = 0 OR state = 'E')) THEN
         EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
 END^
-
 SET TERM ; ^

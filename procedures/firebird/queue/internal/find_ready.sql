@@ -2,19 +2,9 @@
 --
 -- A sender or a claim may not have seen yet that the queue has become fair, or fair no more: then the lane is not the one
 -- that the queue uses now.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_find_ready (
-    p_type mq_name,
-    p_id bigint
-)
-RETURNS (
-    priority smallint,
-    run_at timestamp,
-    attempts smallint,
-    place char(8) CHARACTER SET OCTETS
-)
+CREATE OR ALTER PROCEDURE imq_find_ready (p_type mq_name, p_id bigint)
+RETURNS (priority smallint, run_at timestamp, attempts smallint, place char(8) CHARACTER SET OCTETS)
 AS
 BEGIN
     FOR SELECT r.priority, r.run_at, r.attempts, r.RDB$DB_KEY
@@ -27,5 +17,4 @@ BEGIN
     DO
         SUSPEND;
 END^
-
 SET TERM ; ^

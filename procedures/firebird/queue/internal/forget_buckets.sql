@@ -4,12 +4,8 @@
 --
 -- The first claim of each second calls this after it has taken its messages: a claim cannot lock a bucket that was deleted
 -- after the claim began.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_forget_buckets (
-    p_type mq_name
-)
+CREATE OR ALTER PROCEDURE imq_forget_buckets (p_type mq_name)
 AS
 DECLARE c_buckets integer = 100;
 DECLARE v_now bigint;
@@ -34,5 +30,4 @@ BEGIN
                     v_locked = 0;
             END
 END^
-
 SET TERM ; ^

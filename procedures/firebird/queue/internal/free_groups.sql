@@ -1,20 +1,13 @@
 -- free_groups: free the place of a message in its group, and issue a ticket for the group unless it is blocked.
 -- Arguments:   p_type, p_group_key (NULL: none), p_id
--- Transaction: joins the caller's, which is NO WAIT
 --
 -- A group that is blocked by its first message gets a ticket when that message returns. If the message had a place, places are
 -- not counted here: if several calls end at the same time after the limit was lowered, none of them would see the last place
 -- become free. A message without a place was waiting: its ticket may have stood for the group.
 --
 -- A claim that drops tickets may have updated the row, in a transaction that ends at once: see drop_blocked.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_free_groups (
-    p_type mq_name,
-    p_group_key mq_name,
-    p_id bigint
-)
+CREATE OR ALTER PROCEDURE imq_free_groups (p_type mq_name, p_group_key mq_name, p_id bigint)
 AS
 DECLARE c_seconds integer = 2;
 DECLARE v_until timestamp;
@@ -41,5 +34,4 @@ BEGIN
         IF (v_had = 1 OR imq_group_places(p_type, p_group_key, NULL) > 0) THEN
             EXECUTE PROCEDURE imq_issue_tickets(p_type, p_group_key);
 END^
-
 SET TERM ; ^

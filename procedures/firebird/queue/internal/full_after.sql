@@ -1,17 +1,8 @@
 -- full_after: when a bucket is full again after tokens are spent.
 -- Arguments:   p_full_at, p_rate, p_seconds and p_now (see tokens), p_n (tokens to spend)
 -- Returns:     microseconds since 1970
--- Transaction: reads nothing
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_full_after (
-    p_full_at bigint,
-    p_rate integer,
-    p_seconds integer,
-    p_now bigint,
-    p_n integer
-)
+CREATE OR ALTER FUNCTION imq_full_after (p_full_at bigint, p_rate integer, p_seconds integer, p_now bigint, p_n integer)
 RETURNS bigint
 AS
 DECLARE v_period bigint;
@@ -21,5 +12,4 @@ BEGIN
     -- Rounded up: no token comes early.
     RETURN p_full_at + (p_n * v_period + p_rate - 1) / p_rate;
 END^
-
 SET TERM ; ^

@@ -1,18 +1,8 @@
 -- group_limits: the limits of a group: its own, or those of its queue.
 -- Returns:     one row: ordered; places (1 in an ordered queue; 0: no limit); rate (0: no limit), rate_seconds
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_group_limits (
-    p_type mq_name,
-    p_group_key mq_name
-)
-RETURNS (
-    ordered smallint,
-    places integer,
-    rate integer,
-    rate_seconds integer
-)
+CREATE OR ALTER PROCEDURE imq_group_limits (p_type mq_name, p_group_key mq_name)
+RETURNS (ordered smallint, places integer, rate integer, rate_seconds integer)
 AS
 BEGIN
     SELECT ordered, group_max_active, group_rate, group_rate_seconds FROM imq_policy(:p_type)
@@ -24,5 +14,4 @@ BEGIN
         places = 1;
     SUSPEND;
 END^
-
 SET TERM ; ^

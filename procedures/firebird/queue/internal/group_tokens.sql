@@ -3,25 +3,12 @@
 -- Returns:     tokens (NULL: another transaction has locked the bucket or is rolling it back); token_at: when the next
 --              token comes, if there is none
 -- Transaction: joins the caller's, which has called lock_group; keeps the bucket locked
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_group_tokens (
-    p_type mq_name,
-    p_group_key mq_name,
-    p_rate integer,
-    p_seconds integer
-)
-RETURNS (
-    tokens integer,
-    token_at timestamp
-)
+CREATE OR ALTER PROCEDURE imq_group_tokens (p_type mq_name, p_group_key mq_name, p_rate integer, p_seconds integer)
+RETURNS (tokens integer, token_at timestamp)
 AS
 DECLARE v_locked integer;
-DECLARE v_full_at bigint;
-DECLARE v_holder bigint;
-DECLARE v_now bigint;
-DECLARE v_latest bigint;
+DECLARE v_full_at bigint; DECLARE v_holder bigint; DECLARE v_now bigint; DECLARE v_latest bigint;
 BEGIN
     EXECUTE PROCEDURE imq_try_lock('bucket', NULL, p_type, p_group_key) RETURNING_VALUES v_locked, v_full_at, v_holder;
     IF (v_locked = 0) THEN
@@ -40,5 +27,4 @@ BEGIN
         GDSCODE unique_key_violation, GDSCODE no_dup DO
         tokens = NULL;
 END^
-
 SET TERM ; ^

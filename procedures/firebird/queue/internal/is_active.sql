@@ -1,13 +1,8 @@
 -- is_active: whether a batch of a type holds a message.
 -- Returns:     1 or 0
 -- Transaction: reads only: one or two index entries per batch of the type
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_is_active (
-    p_type mq_name,
-    p_id bigint
-)
+CREATE OR ALTER FUNCTION imq_is_active (p_type mq_name, p_id bigint)
 RETURNS smallint
 AS
 BEGIN
@@ -19,5 +14,4 @@ BEGIN
         PLAN (b INDEX (mq_batch_lease))
     ), 1, 0);
 END^
-
 SET TERM ; ^

@@ -1,26 +1,18 @@
 -- issue_tickets: write a ticket for a group of a grouped queue that has due messages and is not blocked.
 -- Arguments:   p_type, p_group_key ('' for none)
--- Transaction: joins the caller's, which is NO WAIT
 --
 -- The first message of a group may be one that another transaction is cancelling. So the first message gets a ticket, and
 -- also the first message that no transaction is deleting. An extra ticket does no harm. A ticket at the message's own
 -- position is left alone if this call can lock it: then no claim is dropping it. Otherwise a new ticket goes just before
 -- it.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_issue_tickets (
-    p_type mq_name,
-    p_group_key mq_name
-)
+CREATE OR ALTER PROCEDURE imq_issue_tickets (p_type mq_name, p_group_key mq_name)
 AS
 DECLARE v_id bigint;
-DECLARE v_attempts smallint;
-DECLARE v_priority smallint;
+DECLARE v_attempts smallint; DECLARE v_priority smallint;
 DECLARE v_run_at timestamp;
 DECLARE v_first smallint = 1;
-DECLARE v_free integer;
-DECLARE v_done integer;
+DECLARE v_free integer; DECLARE v_done integer;
 BEGIN
     FOR SELECT id, attempts
         FROM mq_grouped
@@ -56,5 +48,4 @@ BEGIN
         v_first = 0;
     END
 END^
-
 SET TERM ; ^

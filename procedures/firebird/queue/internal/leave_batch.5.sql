@@ -1,22 +1,10 @@
 -- leave_batch: remove one message from the batch that holds it.
--- Returns:     type, attempt and reader of the claim; NULL when the key does not hold the message
--- Transaction: joins the caller's; calls for the same batch wait for each other
---
--- This variant for Firebird 5.0 and later replaces withdraw.sql. If the message is the only one of its batch and no other
+-- This variant for Firebird 5.0 and later replaces leave_batch.sql. If the message is the only one of its batch and no other
 -- session has locked the batch, one DELETE removes it. The DELETE skips a batch that another transaction has locked; then
 -- the call waits, as the other variant does.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_leave_batch (
-    p_id bigint,
-    p_batch_key mq_argument
-)
-RETURNS (
-    type mq_name,
-    attempt smallint,
-    reader mq_name
-)
+CREATE OR ALTER PROCEDURE imq_leave_batch (p_id bigint, p_batch_key mq_argument)
+RETURNS (type mq_name, attempt smallint, reader mq_name)
 AS
 DECLARE v_found integer;
 DECLARE v_id bigint;
@@ -39,5 +27,4 @@ BEGIN
     IF (v_id = p_id OR NOT EXISTS (SELECT * FROM mq_claimed WHERE batch_key = :p_batch_key)) THEN
         DELETE FROM mq_batch WHERE batch_key = :p_batch_key;
 END^
-
 SET TERM ; ^

@@ -1,20 +1,9 @@
 -- leave_batch: remove one message from the batch that holds it.
 -- Returns:     type, attempt and reader of the claim; NULL when the key does not hold the message
 -- Transaction: joins the caller's; calls for the same batch wait for each other
---
--- Firebird 5.0 and later use withdraw.5.sql instead.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_leave_batch (
-    p_id bigint,
-    p_batch_key mq_argument
-)
-RETURNS (
-    type mq_name,
-    attempt smallint,
-    reader mq_name
-)
+CREATE OR ALTER PROCEDURE imq_leave_batch (p_id bigint, p_batch_key mq_argument)
+RETURNS (type mq_name, attempt smallint, reader mq_name)
 AS
 DECLARE v_found integer;
 DECLARE v_id bigint;
@@ -33,5 +22,4 @@ BEGIN
     IF (v_id = p_id OR NOT EXISTS (SELECT * FROM mq_claimed WHERE batch_key = :p_batch_key)) THEN
         DELETE FROM mq_batch WHERE batch_key = :p_batch_key;
 END^
-
 SET TERM ; ^

@@ -3,22 +3,11 @@
 --              grouped queue it is compared with p_before if the message is due)
 -- Returns:     attempts (NULL: nothing was removed, or another transaction is claiming the message) and error of the last
 --              attempt
--- Transaction: joins the caller's, which is NO WAIT
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_leave_place (
-    p_type mq_name,
-    p_grouped smallint,
-    p_id bigint,
-    p_group_key mq_name,
-    p_before timestamp,
-    p_run_at timestamp
+    p_type mq_name, p_grouped smallint, p_id bigint, p_group_key mq_name, p_before timestamp, p_run_at timestamp
 )
-RETURNS (
-    attempts smallint,
-    error mq_error
-)
+RETURNS (attempts smallint, error mq_error)
 AS
 DECLARE v_place char(8) CHARACTER SET OCTETS;
 BEGIN
@@ -50,5 +39,4 @@ BEGIN
                 v_place = NULL;
         END
 END^
-
 SET TERM ; ^

@@ -1,21 +1,10 @@
 -- lock_group: keep other claims out of a group until this transaction ends.
--- Arguments:   p_type, p_group_key ('' for none)
--- Returns:     locked: 1; 0 when another transaction has locked the group, or a group that shares its stripe
--- Transaction: joins the caller's, which is NO WAIT
 --
 -- The holder of the lock sees what all earlier claims of the group have done: see allowance.
---
 -- This variant for Firebird 5.0 and later replaces lock_group.sql: see try_lock.5.sql.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_lock_group (
-    p_type mq_name,
-    p_group_key mq_name
-)
-RETURNS (
-    locked integer
-)
+CREATE OR ALTER PROCEDURE imq_lock_group (p_type mq_name, p_group_key mq_name)
+RETURNS (locked integer)
 AS
 BEGIN
     locked = 0;
@@ -24,5 +13,4 @@ BEGIN
     WITH LOCK SKIP LOCKED INTO locked AS CURSOR c DO
         locked = 1;
 END^
-
 SET TERM ; ^

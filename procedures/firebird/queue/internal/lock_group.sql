@@ -1,20 +1,12 @@
 -- lock_group: keep other claims out of a group until this transaction ends.
 -- Arguments:   p_type, p_group_key ('' for none)
 -- Returns:     locked: 1; 0 when another transaction has locked the group, or a group that shares its stripe
--- Transaction: joins the caller's, which is NO WAIT
 --
 -- The holder of the lock sees what all earlier claims of the group have done: see allowance. Firebird 5.0 and later use
 -- lock_group.5.sql instead.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_lock_group (
-    p_type mq_name,
-    p_group_key mq_name
-)
-RETURNS (
-    locked integer
-)
+CREATE OR ALTER PROCEDURE imq_lock_group (p_type mq_name, p_group_key mq_name)
+RETURNS (locked integer)
 AS
 BEGIN
     UPDATE mq_stripe SET n = n WHERE n = MOD(ABS(HASH(:p_type || ASCII_CHAR(10) || :p_group_key)), 16384);
@@ -22,5 +14,4 @@ BEGIN
     WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
         locked = 0;
 END^
-
 SET TERM ; ^

@@ -1,10 +1,6 @@
 -- lower_mark: make the next claim a full scan, if messages became ready below a low-water mark.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_lower_mark (
-    p_type mq_name
-)
+CREATE OR ALTER PROCEDURE imq_lower_mark (p_type mq_name)
 AS
 DECLARE v_n bigint;
 BEGIN
@@ -14,5 +10,4 @@ BEGIN
         INSERT INTO mq_mark (type, n, priority, run_at, id, scanned_at, promoted_to)
         VALUES (:p_type, :v_n + 2, -32768, '1900-01-01', 0, '1900-01-01', '1900-01-01');
 END^
-
 SET TERM ; ^

@@ -4,24 +4,12 @@
 --              take_batch)
 -- Returns:     now; of the mark n, scanned_at and low_id (a ring has no ready message up to this id); full_scan (1: the marks do
 --              not hold now); promoted_to (new value); lowered_to (the earliest run_at of the promoted messages)
--- Transaction: joins the caller's, which is NO WAIT
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_make_ready (
-    p_type mq_name,
-    p_size integer,
-    p_grouped smallint,
-    p_ring smallint,
-    p_take smallint
+    p_type mq_name, p_size integer, p_grouped smallint, p_ring smallint, p_take smallint
 )
 RETURNS (
-    now timestamp,
-    n bigint,
-    scanned_at timestamp,
-    low_id bigint,
-    full_scan smallint,
-    promoted_to timestamp,
+    now timestamp, n bigint, scanned_at timestamp, low_id bigint, full_scan smallint, promoted_to timestamp,
     lowered_to timestamp
 )
 AS
@@ -55,7 +43,8 @@ BEGIN
         promoted_to = c_long_ago;
         low_id = 0;
     END
-    IF (EXISTS (SELECT * FROM mq_delayed WHERE type = :p_type AND run_at > :promoted_to AND run_at <= :now)) THEN
+    -- >=: a message may become due in the millisecond of the last claim, after it.
+    IF (EXISTS (SELECT * FROM mq_delayed WHERE type = :p_type AND run_at >= :promoted_to AND run_at <= :now)) THEN
     BEGIN
         EXECUTE PROCEDURE imq_promote(p_type, promoted_to, now, v_promote, p_grouped) RETURNING_VALUES v_moved, v_first;
         lowered_to = COALESCE(v_first, lowered_to);
@@ -69,5 +58,4 @@ BEGIN
     ELSE
         promoted_to = now;
 END^
-
 SET TERM ; ^

@@ -1,7 +1,7 @@
 -- pick: take up to p_size ready messages of a type out of mq_ready, in claim order.
 -- Arguments:   p_type, p_size, p_grouped and p_fair (the policy), p_take (1: called by take_batch; see pick_grouped)
 -- Returns:     id, attempt (the number of this attempt) and n, which gives the order of the batch
--- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
+-- Transaction: the caller fetches all rows
 --
 -- Low-water marks. An open snapshot prevents the cleanup of dead rows. A claim that starts at the beginning of the index
 -- then scans every message that was finished since. So a claim starts at the marks of mq_mark, one per priority, where
@@ -19,21 +19,11 @@
 -- finds nothing makes a full scan at once, and a claim that finds too few messages makes the next claim a full scan.
 --
 -- The file is long because a helper procedure between it and take_ready would double the cost of reading each message.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_pick (
-    p_type mq_name,
-    p_size integer,
-    p_grouped smallint,
-    p_fair smallint,
-    p_take smallint
+    p_type mq_name, p_size integer, p_grouped smallint, p_fair smallint, p_take smallint
 )
-RETURNS (
-    id bigint,
-    attempt smallint,
-    n integer
-)
+RETURNS (id bigint, attempt smallint, n integer)
 AS
 -- Renew a mark when the first message is this many ids after it.
 DECLARE c_stride integer = 1000;
@@ -44,27 +34,18 @@ DECLARE c_marks integer = 8;
 DECLARE c_long_scan integer = 5;
 DECLARE c_changed integer = 10;
 DECLARE c_long_ago timestamp = '1900-01-01';
-DECLARE v_now timestamp;
+DECLARE v_now timestamp; DECLARE v_scanned_at timestamp; DECLARE v_promoted_to timestamp;
 DECLARE v_n bigint;
-DECLARE v_scanned_at timestamp;
-DECLARE v_promoted_to timestamp;
 DECLARE v_full_scan smallint;
 DECLARE v_marks_changed smallint = 0;
 DECLARE v_left integer;
 DECLARE v_lowered_to timestamp;
 DECLARE v_scans integer = 1;
-DECLARE v_begun timestamp;
-DECLARE v_milliseconds integer;
-DECLARE v_segment integer;
-DECLARE v_priority integer;
-DECLARE v_from_run_at timestamp;
-DECLARE v_from_id bigint;
-DECLARE v_id bigint;
-DECLARE v_end integer;
-DECLARE v_next_run_at timestamp;
-DECLARE v_next_id bigint;
-DECLARE v_found_priority smallint;
+DECLARE v_begun timestamp; DECLARE v_from_run_at timestamp; DECLARE v_next_run_at timestamp;
 DECLARE v_found_run_at timestamp;
+DECLARE v_milliseconds integer; DECLARE v_segment integer; DECLARE v_priority integer; DECLARE v_end integer;
+DECLARE v_from_id bigint; DECLARE v_id bigint; DECLARE v_next_id bigint;
+DECLARE v_found_priority smallint;
 DECLARE v_last_priority integer = -32769;
 -- The first row found of each priority, as fixed-width text: priority + 32768 in 5 characters, run_at in 24, id in 19.
 DECLARE v_found varchar(400) CHARACTER SET ASCII = '';
@@ -173,5 +154,4 @@ BEGIN
         -- Nothing is ready: move all marks up to now.
         EXECUTE PROCEDURE imq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, '', v_now, v_lowered_to, 1);
 END^
-
 SET TERM ; ^

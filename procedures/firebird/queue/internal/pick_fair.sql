@@ -8,45 +8,20 @@
 -- messages, and so many consumers share a single large group.
 --
 -- A round may give a lane several turns at once, as many as it would get before the batch is full. n puts them in order.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_pick_fair (
-    p_type mq_name,
-    p_size integer,
-    p_grouped smallint,
-    p_take smallint
-)
-RETURNS (
-    id bigint,
-    attempt smallint,
-    n integer
-)
+CREATE OR ALTER PROCEDURE imq_pick_fair (p_type mq_name, p_size integer, p_grouped smallint, p_take smallint)
+RETURNS (id bigint, attempt smallint, n integer)
 AS
 -- Lanes of one round; a batch has at most half as many messages.
 DECLARE c_lanes integer = 20000;
-DECLARE v_weighted smallint;
-DECLARE v_next mq_lane;
-DECLARE v_lane mq_lane;
+DECLARE v_weighted smallint; DECLARE v_deep smallint;
+DECLARE v_next mq_lane; DECLARE v_lane mq_lane; DECLARE v_from mq_lane; DECLARE v_start mq_lane; DECLARE v_at mq_lane;
 DECLARE v_priority varchar(5) CHARACTER SET ASCII;
-DECLARE v_from mq_lane;
-DECLARE v_start mq_lane;
-DECLARE v_at mq_lane;
-DECLARE v_old_n bigint;
-DECLARE v_n bigint;
-DECLARE v_left integer;
-DECLARE v_turns integer;
-DECLARE v_deep smallint;
-DECLARE v_arc integer;
-DECLARE v_before integer;
-DECLARE v_lanes integer;
-DECLARE v_turn integer;
-DECLARE v_round integer;
+DECLARE v_old_n bigint; DECLARE v_n bigint;
+DECLARE v_left integer; DECLARE v_turns integer; DECLARE v_arc integer; DECLARE v_before integer;
+DECLARE v_lanes integer; DECLARE v_turn integer; DECLARE v_round integer;
 DECLARE v_first integer = 0;
-DECLARE v_rest integer;
-DECLARE v_new_rest integer;
-DECLARE v_found integer;
-DECLARE v_width integer;
+DECLARE v_rest integer; DECLARE v_new_rest integer; DECLARE v_found integer; DECLARE v_width integer;
 DECLARE v_passed smallint;
 BEGIN
     v_left = p_size;
@@ -136,5 +111,4 @@ BEGIN
         v_next = LPAD(CAST(v_priority AS integer) + 1, 5, '0');
     END
 END^
-
 SET TERM ; ^

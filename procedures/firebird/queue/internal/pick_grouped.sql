@@ -16,27 +16,12 @@
 -- alone. The table is empty before and after the call. If the call fails, its rows are undone too.
 --
 -- A message that another transaction is cancelling or purging is skipped; in an ordered queue it blocks its group.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_pick_grouped (
-    p_type mq_name,
-    p_size integer,
-    p_take smallint,
-    p_from mq_lane,
-    p_until mq_lane,
-    p_rest integer,
-    p_turns integer,
+    p_type mq_name, p_size integer, p_take smallint, p_from mq_lane, p_until mq_lane, p_rest integer, p_turns integer,
     p_weighted smallint
 )
-RETURNS (
-    id bigint,
-    attempt smallint,
-    lane mq_lane,
-    n integer,
-    turn integer,
-    rest integer
-)
+RETURNS (id bigint, attempt smallint, lane mq_lane, n integer, turn integer, rest integer)
 AS
 -- The maximum number of groups per call: a take keeps stripes locked until its handler ends, and they also block other
 -- groups.
@@ -44,11 +29,8 @@ DECLARE c_groups integer = 250;
 DECLARE c_tickets integer = 10000;
 DECLARE c_blocked integer = 1000;
 DECLARE c_locked_messages integer = 1000;
-DECLARE v_ordered smallint;
-DECLARE v_own smallint;
-DECLARE v_places integer;
-DECLARE v_rate integer;
-DECLARE v_seconds integer;
+DECLARE v_ordered smallint; DECLARE v_own smallint;
+DECLARE v_places integer; DECLARE v_rate integer; DECLARE v_seconds integer;
 DECLARE v_weight integer = 1;
 DECLARE v_from varchar(821) CHARACTER SET OCTETS;
 DECLARE v_done mq_lane;
@@ -57,26 +39,16 @@ DECLARE v_groups integer = 0;
 DECLARE v_read integer = 0;
 DECLARE v_met integer = 0;
 DECLARE v_blocked integer = 0;
-DECLARE v_ticket bigint;
-DECLARE v_priority smallint;
-DECLARE v_run_at timestamp;
-DECLARE v_attempts smallint;
+DECLARE v_ticket bigint; DECLARE v_id bigint;
+DECLARE v_priority smallint; DECLARE v_attempts smallint; DECLARE v_waits smallint; DECLARE v_drop smallint;
+DECLARE v_more smallint;
+DECLARE v_run_at timestamp; DECLARE v_token_at timestamp;
 DECLARE v_lane mq_lane;
 DECLARE v_group_key mq_name;
-DECLARE v_waits smallint;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
 DECLARE v_state char(1) CHARACTER SET ASCII;
-DECLARE v_drop smallint;
-DECLARE v_locked integer;
-DECLARE v_free integer;
-DECLARE v_limit integer;
-DECLARE v_tokens integer;
-DECLARE v_token_at timestamp;
-DECLARE v_id bigint;
-DECLARE v_taken integer;
-DECLARE v_passed integer;
-DECLARE v_more smallint;
-DECLARE v_mine integer;
+DECLARE v_locked integer; DECLARE v_free integer; DECLARE v_limit integer; DECLARE v_tokens integer;
+DECLARE v_taken integer; DECLARE v_passed integer; DECLARE v_mine integer;
 BEGIN
     SELECT ordered, IIF(ordered = 1, 1, group_max_active), group_rate, group_rate_seconds FROM imq_policy(:p_type)
     INTO v_ordered, v_places, v_rate, v_seconds;
@@ -263,5 +235,4 @@ BEGIN
         DELETE FROM mq_met;
     END
 END^
-
 SET TERM ; ^

@@ -1,22 +1,13 @@
 -- place_ready: insert a ready message, or its group's ticket, into mq_ready in claim order.
 -- Returns:     placed_at: the run_at of the new row in mq_ready
--- Transaction: joins the caller's, which is NO WAIT
 --
 -- The position may already be taken: by a row of a transaction that is rolling back, or, in a grouped queue, by an old
 -- ticket that another claim is dropping. Then the new row goes just before it.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_place_ready (
-    p_type mq_name,
-    p_priority smallint,
-    p_run_at timestamp,
-    p_id bigint,
-    p_attempts smallint
+    p_type mq_name, p_priority smallint, p_run_at timestamp, p_id bigint, p_attempts smallint
 )
-RETURNS (
-    placed_at timestamp
-)
+RETURNS (placed_at timestamp)
 AS
 DECLARE v_tries integer = 0;
 DECLARE v_lane mq_lane;
@@ -36,5 +27,4 @@ BEGIN
         END
     END
 END^
-
 SET TERM ; ^

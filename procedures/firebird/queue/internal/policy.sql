@@ -1,29 +1,12 @@
 -- policy: the settings of a type; the defaults when it has no settings.
 -- Returns:     one row: the settings as in mq_queue, without the type
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_policy (
-    p_type mq_name
-)
+CREATE OR ALTER PROCEDURE imq_policy (p_type mq_name)
 RETURNS (
-    lease_seconds integer,
-    max_attempts integer,
-    backoff_seconds integer,
-    backoff_max_seconds integer,
-    on_complete varchar(7) CHARACTER SET ASCII,
-    ordered smallint,
-    ring smallint,
-    fair smallint,
-    notify smallint,
-    max_active integer,
-    rate integer,
-    rate_seconds integer,
-    group_max_active integer,
-    group_rate integer,
-    group_rate_seconds integer,
-    grouped smallint,
-    paused smallint
+    lease_seconds integer, max_attempts integer, backoff_seconds integer, backoff_max_seconds integer,
+    on_complete varchar(7) CHARACTER SET ASCII, ordered smallint, ring smallint, fair smallint, notify smallint,
+    max_active integer, rate integer, rate_seconds integer, group_max_active integer, group_rate integer,
+    group_rate_seconds integer, grouped smallint, paused smallint
 )
 AS
 BEGIN
@@ -38,5 +21,4 @@ BEGIN
     END
     SUSPEND;
 END^
-
 SET TERM ; ^

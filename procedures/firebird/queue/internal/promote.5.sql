@@ -1,35 +1,20 @@
 -- promote: move due messages from mq_delayed to mq_ready.
--- Arguments:   p_type, p_after and p_until (due after p_after and up to p_until), p_size (maximum number of messages),
---              p_grouped (the policy)
--- Returns:     moved: number of messages; first_run_at: their earliest run_at in mq_ready, or NULL
--- Transaction: joins the caller's, which is NO WAIT; skips messages that another claim is promoting
---
 -- This variant for Firebird 5.0 and later replaces promote.sql: see take_ready.5.sql.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_promote (
-    p_type mq_name,
-    p_after timestamp,
-    p_until timestamp,
-    p_size integer,
-    p_grouped smallint
+    p_type mq_name, p_after timestamp, p_until timestamp, p_size integer, p_grouped smallint
 )
-RETURNS (
-    moved integer,
-    first_run_at timestamp
-)
+RETURNS (moved integer, first_run_at timestamp)
 AS
 DECLARE v_id bigint;
 DECLARE v_run_at timestamp;
-DECLARE v_priority smallint;
-DECLARE v_attempts smallint;
+DECLARE v_priority smallint; DECLARE v_attempts smallint;
 DECLARE v_mine integer;
 BEGIN
     moved = 0;
     FOR SELECT id, run_at, priority, attempts
         FROM mq_delayed
-        WHERE type = :p_type AND run_at > :p_after AND run_at <= :p_until
+        WHERE type = :p_type AND run_at >= :p_after AND run_at <= :p_until
         PLAN (mq_delayed ORDER mq_delayed_due)
         ORDER BY type, run_at, id
         WITH LOCK SKIP LOCKED
@@ -50,5 +35,4 @@ BEGIN
             LEAVE;
     END
 END^
-
 SET TERM ; ^

@@ -5,17 +5,9 @@
 -- A rollback undoes one change after the other: the message may be delayed again before it has left its group. The caller
 -- deletes the row of mq_delayed last. During such a rollback the undo of a DELETE can fail (see settle), and the message
 -- would be lost. The undo of an INSERT that is refused here can fail too; then the message is already in its group.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_promote_into_group (
-    p_type mq_name,
-    p_id bigint,
-    p_attempts smallint
-)
-RETURNS (
-    joined integer
-)
+CREATE OR ALTER PROCEDURE imq_promote_into_group (p_type mq_name, p_id bigint, p_attempts smallint)
+RETURNS (joined integer)
 AS
 DECLARE v_group_key mq_name = '';
 BEGIN
@@ -29,5 +21,4 @@ BEGIN
         GDSCODE unique_key_violation, GDSCODE no_dup DO
         joined = 0;
 END^
-
 SET TERM ; ^

@@ -1,16 +1,8 @@
 -- put_back: make a message ready again, at the position where it was sent. The caller then lowers the mark and wakes
 --           consumers.
 -- Arguments:   p_type, p_id, p_attempts, p_grouped (the policy)
--- Transaction: joins the caller's, which is NO WAIT
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_put_back (
-    p_type mq_name,
-    p_id bigint,
-    p_attempts smallint,
-    p_grouped smallint
-)
+CREATE OR ALTER PROCEDURE imq_put_back (p_type mq_name, p_id bigint, p_attempts smallint, p_grouped smallint)
 AS
 DECLARE v_priority smallint;
 DECLARE v_run_at timestamp;
@@ -28,5 +20,4 @@ BEGIN
     END
     EXECUTE PROCEDURE imq_place_ready(p_type, v_priority, v_run_at, p_id, p_attempts) RETURNING_VALUES v_run_at;
 END^
-
 SET TERM ; ^

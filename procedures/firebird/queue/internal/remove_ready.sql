@@ -1,23 +1,12 @@
 -- remove_ready: remove one ready message that is not claimed from mq_ready.
 -- Returns:     type, attempt (the number of the next attempt) and reader (the caller); NULL when the message is not ready,
 --              is being claimed, or its group is blocked in an ordered queue
--- Transaction: joins the caller's, which is NO WAIT
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_remove_ready (
-    p_id bigint
-)
-RETURNS (
-    type mq_name,
-    attempt smallint,
-    reader mq_name
-)
+CREATE OR ALTER PROCEDURE imq_remove_ready (p_id bigint)
+RETURNS (type mq_name, attempt smallint, reader mq_name)
 AS
-DECLARE v_type mq_name;
-DECLARE v_group_key mq_name;
-DECLARE v_grouped smallint;
-DECLARE v_ordered smallint;
+DECLARE v_type mq_name; DECLARE v_group_key mq_name;
+DECLARE v_grouped smallint; DECLARE v_ordered smallint;
 DECLARE v_head bigint;
 DECLARE v_locked integer = 1;
 DECLARE v_attempts smallint;
@@ -66,5 +55,4 @@ BEGIN
         reader = imq_reader_name(NULL);
     END
 END^
-
 SET TERM ; ^

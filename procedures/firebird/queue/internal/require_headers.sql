@@ -1,15 +1,10 @@
 -- require_headers: refuse headers that are not a JSON object with unique names, from its { to its }.
 -- Arguments:   p_headers (NULL: none)
--- Transaction: reads nothing
 --
 -- Firebird has no functions for JSON: this reads character by character. Names are compared as they are written, up to
 -- 1,000 characters long; at most 100 levels.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_require_headers (
-    p_headers mq_text
-)
+CREATE OR ALTER PROCEDURE imq_require_headers (p_headers mq_text)
 AS
 DECLARE c_piece integer = 4000;
 DECLARE c_blanks varchar(4) CHARACTER SET UTF8;
@@ -122,5 +117,4 @@ BEGIN
     IF (v_wrong = 1 OR v_next <> '' OR v_open <> '') THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
 END^
-
 SET TERM ; ^

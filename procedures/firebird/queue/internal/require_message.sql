@@ -1,21 +1,10 @@
 -- require_message: check the arguments of one message except its type; NULL means the default where there is one.
--- Transaction: reads nothing
 --
 -- NULL arguments are not checked: a call costs each sender more than the test for NULL.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_require_message (
-    p_body mq_text,
-    p_run_at timestamp,
-    p_priority bigint,
-    p_group_key mq_argument,
-    p_dedup_key mq_argument,
-    p_max_attempts bigint,
-    p_headers mq_text,
-    p_source mq_argument,
-    p_delay_seconds bigint,
-    p_on_conflict mq_argument
+    p_body mq_text, p_run_at timestamp, p_priority bigint, p_group_key mq_argument, p_dedup_key mq_argument,
+    p_max_attempts bigint, p_headers mq_text, p_source mq_argument, p_delay_seconds bigint, p_on_conflict mq_argument
 )
 AS
 BEGIN
@@ -59,5 +48,4 @@ BEGIN
         END
     END
 END^
-
 SET TERM ; ^

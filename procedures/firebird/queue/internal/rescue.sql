@@ -3,26 +3,16 @@
 -- Arguments:   p_type, p_batches (maximum number of claims)
 -- Returns:     rescued: how many messages were made ready or dead-lettered
 -- Transaction: joins the caller's, which is NO WAIT; skips claims that another call is finishing or extending
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_rescue (
-    p_type mq_name,
-    p_batches integer
-)
-RETURNS (
-    rescued bigint
-)
+CREATE OR ALTER PROCEDURE imq_rescue (p_type mq_name, p_batches integer)
+RETURNS (rescued bigint)
 AS
 DECLARE v_now timestamp;
-DECLARE v_max_attempts integer;
-DECLARE v_grouped smallint;
+DECLARE v_max_attempts integer; DECLARE v_mine integer; DECLARE v_limit integer;
+DECLARE v_grouped smallint; DECLARE v_attempt smallint;
 DECLARE v_key mq_key;
 DECLARE v_reader mq_name;
-DECLARE v_mine integer;
 DECLARE v_id bigint;
-DECLARE v_attempt smallint;
-DECLARE v_limit integer;
 DECLARE v_state varchar(1) CHARACTER SET ASCII;
 BEGIN
     v_now = mq_utc_now();
@@ -75,5 +65,4 @@ BEGIN
         EXECUTE PROCEDURE imq_wake(p_type);
     END
 END^
-
 SET TERM ; ^

@@ -5,16 +5,9 @@
 --
 -- A position is inserted, not updated: no session meets a lock. When two claims start at the same position, the position
 -- further ahead counts, in whichever order they commit: each round begins with a much higher n.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_save_position (
-    p_type mq_name,
-    p_reader mq_name,
-    p_old_n bigint,
-    p_passed smallint,
-    p_after_id bigint,
-    p_lane mq_lane
+    p_type mq_name, p_reader mq_name, p_old_n bigint, p_passed smallint, p_after_id bigint, p_lane mq_lane
 )
 AS
 -- Delete positions up to this many claims back: concurrent claims may have left some. At the end of a round, delete all.
@@ -36,5 +29,4 @@ BEGIN
             v_n = NULL;
     END
 END^
-
 SET TERM ; ^

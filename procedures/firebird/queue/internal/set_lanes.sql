@@ -3,14 +3,8 @@
 --
 -- set_queue calls this for all messages. The claims of fair queues and rings do it for those that other transactions, which
 -- had begun before, have sent or put back since.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_set_lanes (
-    p_type mq_name,
-    p_fair smallint,
-    p_size integer
-)
+CREATE OR ALTER PROCEDURE imq_set_lanes (p_type mq_name, p_fair smallint, p_size integer)
 AS
 DECLARE v_lane mq_lane;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
@@ -37,5 +31,4 @@ BEGIN
             v_place = NULL;
     END
 END^
-
 SET TERM ; ^

@@ -1,15 +1,8 @@
 -- spend: spend tokens from the bucket of a type.
 -- Arguments:   p_type, p_n (tokens), p_rate and p_rate_seconds (the policy)
 -- Transaction: joins the caller's, which has called allowance; a rollback returns the tokens
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_spend (
-    p_type mq_name,
-    p_n integer,
-    p_rate integer,
-    p_rate_seconds integer
-)
+CREATE OR ALTER PROCEDURE imq_spend (p_type mq_name, p_n integer, p_rate integer, p_rate_seconds integer)
 AS
 BEGIN
     UPDATE mq_limited SET full_at = imq_full_after(full_at, :p_rate, :p_rate_seconds, imq_microseconds(), :p_n)
@@ -18,5 +11,4 @@ BEGIN
         INSERT INTO mq_limited (type, full_at)
         VALUES (:p_type, imq_full_after(NULL, :p_rate, :p_rate_seconds, imq_microseconds(), :p_n));
 END^
-
 SET TERM ; ^

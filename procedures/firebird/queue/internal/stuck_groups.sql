@@ -6,26 +6,15 @@
 --
 -- The ticket is searched by the ids of the group's own messages. A group is not stuck if its first message waits for a
 -- retry or a token. A place counts as taken if a batch holds the message.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_stuck_groups (
-    p_type mq_name,
-    p_most integer
-)
-RETURNS (
-    group_key mq_name
-)
+CREATE OR ALTER PROCEDURE imq_stuck_groups (p_type mq_name, p_most integer)
+RETURNS (group_key mq_name)
 AS
 DECLARE c_entries integer = 10000;
-DECLARE v_id bigint;
-DECLARE v_lock bigint;
+DECLARE v_id bigint; DECLARE v_lock bigint; DECLARE v_head bigint;
 DECLARE v_key mq_name;
-DECLARE v_head bigint;
 DECLARE v_locks integer = 1000;
-DECLARE v_places integer;
-DECLARE v_taken integer;
-DECLARE v_rows integer;
+DECLARE v_places integer; DECLARE v_taken integer; DECLARE v_rows integer;
 DECLARE v_free smallint = 0;
 BEGIN
     FOR SELECT g.group_key, g.id
@@ -78,5 +67,4 @@ BEGIN
     IF (v_free = 1 AND EXISTS (SELECT * FROM mq_grouped WHERE type = :p_type AND group_key = :group_key AND id = :v_head)) THEN
         SUSPEND;
 END^
-
 SET TERM ; ^

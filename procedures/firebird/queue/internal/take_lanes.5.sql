@@ -1,46 +1,19 @@
 -- take_lanes: delete the first messages of each lane of a fair queue, and skip messages that another transaction has locked.
--- Arguments:   p_from and p_until (the first and the last lane, as bytes), p_rest (messages of a turn that p_from may still
---              have; 0: it begins a turn), p_turns (turns of each lane), p_weighted (1: groups have weights), p_deep (0: the first message of a lane only; if it is locked, its group is being served; 1: try
---              others as well, and jump ahead as in take_ready; 2: try every message), p_size (maximum number of messages)
--- Returns:     the deleted messages; n: number of the lane; turn: from 0 on; rest: of this turn
---
--- A loose index scan: the cursor reads on while lanes are short. After the last turn of a long lane it is opened again at the
--- next possible lane, which has one more byte, 1: names contain no byte 0.
---
 -- This variant for Firebird 5.0 and later replaces take_lanes.sql: see take_ready.5.sql.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_take_lanes (
-    p_type mq_name,
-    p_from mq_lane,
-    p_until mq_lane,
-    p_rest integer,
-    p_turns integer,
-    p_weighted smallint,
-    p_deep smallint,
-    p_size integer
+    p_type mq_name, p_from mq_lane, p_until mq_lane, p_rest integer, p_turns integer, p_weighted smallint,
+    p_deep smallint, p_size integer
 )
-RETURNS (
-    id bigint,
-    attempt smallint,
-    lane mq_lane,
-    n integer,
-    turn integer,
-    rest integer
-)
+RETURNS (id bigint, attempt smallint, lane mq_lane, n integer, turn integer, rest integer)
 AS
 DECLARE c_longest integer = 1024;
 DECLARE v_from varchar(821) CHARACTER SET OCTETS;
-DECLARE v_next mq_lane;
-DECLARE v_lane mq_lane;
+DECLARE v_next mq_lane; DECLARE v_lane mq_lane;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
 DECLARE v_group_key mq_name;
 DECLARE v_weight integer = 1;
-DECLARE v_limit integer;
-DECLARE v_taken integer;
-DECLARE v_mine integer;
-DECLARE v_step integer;
+DECLARE v_limit integer; DECLARE v_taken integer; DECLARE v_mine integer; DECLARE v_step integer;
 DECLARE v_over integer;
 BEGIN
     n = 0;
@@ -107,5 +80,4 @@ BEGIN
         v_from = v_next || ASCII_CHAR(1);
     END
 END^
-
 SET TERM ; ^

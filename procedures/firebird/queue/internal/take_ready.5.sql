@@ -1,35 +1,12 @@
 -- take_ready: delete ready messages in claim order, and skip messages that another transaction has locked.
--- Arguments:   p_type, p_priority, p_run_at, p_id and p_end (start and end of the scan, see walk_ready), p_size (maximum
---              number of messages), p_jump (0: try every row)
--- Returns:     the deleted rows: id, priority, run_at and the number of the new attempt
--- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
---
--- A locked row costs ten times as much as a free one: eight claims that try the same rows one after the other are slower
--- than one claim. So a claim that meets locked rows jumps ahead in claim order, by one row, then two, then four, until it
--- finds a free one. If the claim found too few messages, it tries the skipped rows at the end. Otherwise the next claims
--- try them, and each second a full scan tries every row.
---
 -- This variant for Firebird 5.0 and later replaces take_ready.sql. It also skips a row that another claim has taken and
 -- committed since this call began; the other variant makes the engine restart the whole call. DELETE and cursors are the
 -- forms of SKIP LOCKED that lose no rows in tests. DELETE writes one row version instead of two.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_take_ready (
-    p_type mq_name,
-    p_priority integer,
-    p_run_at timestamp,
-    p_id bigint,
-    p_end integer,
-    p_size integer,
-    p_jump smallint
+    p_type mq_name, p_priority integer, p_run_at timestamp, p_id bigint, p_end integer, p_size integer, p_jump smallint
 )
-RETURNS (
-    id bigint,
-    attempt smallint,
-    priority smallint,
-    run_at timestamp
-)
+RETURNS (id bigint, attempt smallint, priority smallint, run_at timestamp)
 AS
 DECLARE v_pass integer = 1;
 DECLARE c_longest integer = 1024;
@@ -76,5 +53,4 @@ BEGIN
         p_jump = 0;
     END
 END^
-
 SET TERM ; ^

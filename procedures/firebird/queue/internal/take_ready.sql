@@ -2,7 +2,7 @@
 -- Arguments:   p_type, p_priority, p_run_at, p_id and p_end (start and end of the scan, see walk_ready), p_size (maximum
 --              number of messages), p_jump (0: try every row)
 -- Returns:     the deleted rows: id, priority, run_at and the number of the new attempt
--- Transaction: joins the caller's, which is NO WAIT; the caller fetches all rows
+-- Transaction: the caller fetches all rows
 --
 -- A locked row costs ten times as much as a free one: eight claims that try the same rows one after the other are slower
 -- than one claim. So a claim that meets locked rows jumps ahead in claim order, by one row, then two, then four, until it
@@ -11,24 +11,11 @@
 --
 -- One row at a time, each in a block of its own: a lock conflict undoes only that block. Firebird 5.0 and later use
 -- take_ready.5.sql instead, with SKIP LOCKED.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_take_ready (
-    p_type mq_name,
-    p_priority integer,
-    p_run_at timestamp,
-    p_id bigint,
-    p_end integer,
-    p_size integer,
-    p_jump smallint
+    p_type mq_name, p_priority integer, p_run_at timestamp, p_id bigint, p_end integer, p_size integer, p_jump smallint
 )
-RETURNS (
-    id bigint,
-    attempt smallint,
-    priority smallint,
-    run_at timestamp
-)
+RETURNS (id bigint, attempt smallint, priority smallint, run_at timestamp)
 AS
 DECLARE v_pass integer = 1;
 DECLARE c_longest integer = 1024;
@@ -78,5 +65,4 @@ BEGIN
         p_jump = 0;
     END
 END^
-
 SET TERM ; ^

@@ -1,26 +1,11 @@
 -- take_ring: move ready messages of a ring into a batch in order of id, and skip messages that another transaction has
 --            locked.
--- Arguments:   p_batch_key, p_n (messages in the batch so far), p_size (maximum number of messages in the batch), p_type,
---              p_after and p_until (ids above p_after, up to p_until)
--- Returns:     n (messages in the batch now), last_id (the last id taken; NULL: nothing was found)
--- Transaction: joins the caller's, which is NO WAIT
---
 -- This variant for Firebird 5.0 and later replaces take_ring.sql: see take_ready.5.sql.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_take_ring (
-    p_batch_key mq_key,
-    p_n integer,
-    p_size integer,
-    p_type mq_name,
-    p_after bigint,
-    p_until bigint
+    p_batch_key mq_key, p_n integer, p_size integer, p_type mq_name, p_after bigint, p_until bigint
 )
-RETURNS (
-    n integer,
-    last_id bigint
-)
+RETURNS (n integer, last_id bigint)
 AS
 DECLARE v_id bigint;
 DECLARE v_attempt smallint;
@@ -43,5 +28,4 @@ BEGIN
             LEAVE;
     END
 END^
-
 SET TERM ; ^

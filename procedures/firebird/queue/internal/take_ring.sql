@@ -3,24 +3,11 @@
 -- Arguments:   p_batch_key, p_n (messages in the batch so far), p_size (maximum number of messages in the batch), p_type,
 --              p_after and p_until (ids above p_after, up to p_until)
 -- Returns:     n (messages in the batch now), last_id (the last id taken; NULL: nothing was found)
--- Transaction: joins the caller's, which is NO WAIT
---
--- Firebird 5.0 and later use take_ring.5.sql instead.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_take_ring (
-    p_batch_key mq_key,
-    p_n integer,
-    p_size integer,
-    p_type mq_name,
-    p_after bigint,
-    p_until bigint
+    p_batch_key mq_key, p_n integer, p_size integer, p_type mq_name, p_after bigint, p_until bigint
 )
-RETURNS (
-    n integer,
-    last_id bigint
-)
+RETURNS (n integer, last_id bigint)
 AS
 DECLARE v_id bigint;
 DECLARE v_attempt smallint;
@@ -51,5 +38,4 @@ BEGIN
         END
     END
 END^
-
 SET TERM ; ^

@@ -1,15 +1,8 @@
 -- unblock_groups: unblock groups that are stuck. There should be none.
 -- Returns:     repaired: how many groups, at most 1,000
--- Transaction: joins the caller's, which is NO WAIT
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_unblock_groups (
-    p_type mq_name
-)
-RETURNS (
-    repaired integer
-)
+CREATE OR ALTER PROCEDURE imq_unblock_groups (p_type mq_name)
+RETURNS (repaired integer)
 AS
 DECLARE v_grouped smallint;
 DECLARE v_group_key mq_name;
@@ -34,5 +27,4 @@ BEGIN
         EXECUTE PROCEDURE imq_wake(p_type);
     END
 END^
-
 SET TERM ; ^

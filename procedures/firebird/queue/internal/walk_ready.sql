@@ -5,23 +5,11 @@
 --
 -- Each range has both bounds as inclusive values: for a partial index key the engine has no exclusive bound, and '< 0'
 -- would read all rows with 0.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_walk_ready (
-    p_type mq_name,
-    p_priority integer,
-    p_run_at timestamp,
-    p_id bigint,
-    p_end integer
+    p_type mq_name, p_priority integer, p_run_at timestamp, p_id bigint, p_end integer
 )
-RETURNS (
-    id bigint,
-    attempt smallint,
-    priority smallint,
-    run_at timestamp,
-    place char(8) CHARACTER SET OCTETS
-)
+RETURNS (id bigint, attempt smallint, priority smallint, run_at timestamp, place char(8) CHARACTER SET OCTETS)
 AS
 BEGIN
     IF (p_run_at IS NOT NULL) THEN
@@ -55,5 +43,4 @@ BEGIN
         DO
             SUSPEND;
 END^
-
 SET TERM ; ^

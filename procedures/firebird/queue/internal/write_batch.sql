@@ -2,20 +2,11 @@
 -- Arguments:   p_batch_key, p_type, p_reader, p_lease_seconds, p_id and p_attempt (the only message; NULL: the messages are
 --              in mq_claimed)
 -- Returns:     lease_until
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_write_batch (
-    p_batch_key mq_key,
-    p_type mq_name,
-    p_reader mq_name,
-    p_lease_seconds integer,
-    p_id bigint,
-    p_attempt smallint
+    p_batch_key mq_key, p_type mq_name, p_reader mq_name, p_lease_seconds integer, p_id bigint, p_attempt smallint
 )
-RETURNS (
-    lease_until timestamp
-)
+RETURNS (lease_until timestamp)
 AS
 DECLARE v_now timestamp;
 BEGIN
@@ -24,5 +15,4 @@ BEGIN
     INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader, id, attempt)
     VALUES (:p_batch_key, :v_now, :lease_until, :p_lease_seconds, :p_type, :p_reader, :p_id, :p_attempt);
 END^
-
 SET TERM ; ^

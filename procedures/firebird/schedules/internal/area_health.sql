@@ -1,16 +1,11 @@
 -- area_health: the check of queue_health for schedules.
 --
 -- Replaces the file of the same name in operations/internal.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_area_health
 RETURNS (
-    name varchar(60) CHARACTER SET UTF8,
-    verdict varchar(4) CHARACTER SET UTF8,
-    "VALUE" double precision,
-    unit varchar(20) CHARACTER SET UTF8,
-    detail mq_text
+    name varchar(60) CHARACTER SET UTF8, verdict varchar(4) CHARACTER SET UTF8, "VALUE" double precision,
+    unit varchar(20) CHARACTER SET UTF8, detail mq_text
 )
 AS
 BEGIN
@@ -24,5 +19,4 @@ BEGIN
         'none');
     SUSPEND;
 END^
-
 SET TERM ; ^

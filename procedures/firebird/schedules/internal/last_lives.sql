@@ -2,17 +2,11 @@
 -- Arguments:   p_last_id and p_overlap (of the schedule)
 -- Returns:     1 while the last message is new, and without overlap also while it is active; a dead letter does not
 --              prevent the next one
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_last_lives (
-    p_last_id bigint,
-    p_overlap smallint
-)
+CREATE OR ALTER FUNCTION imq_last_lives (p_last_id bigint, p_overlap smallint)
 RETURNS smallint
 AS
-DECLARE v_type mq_name;
-DECLARE v_group_key mq_name;
+DECLARE v_type mq_name; DECLARE v_group_key mq_name;
 DECLARE v_grouped smallint;
 BEGIN
     SELECT m.type, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_last_id INTO v_type, v_group_key;
@@ -29,5 +23,4 @@ BEGIN
         RETURN 1;
     RETURN 0;
 END^
-
 SET TERM ; ^

@@ -1,16 +1,10 @@
 -- move_schedule: send a schedule's message if it is due, and set its next time.
 -- Arguments:   p_name (of the schedule, whose row is locked), p_now
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_move_schedule (
-    p_name mq_name,
-    p_now timestamp
-)
+CREATE OR ALTER PROCEDURE imq_move_schedule (p_name mq_name, p_now timestamp)
 AS
 DECLARE v_next_at timestamp;
-DECLARE v_cron mq_name;
-DECLARE v_zone mq_name;
+DECLARE v_cron mq_name; DECLARE v_zone mq_name;
 DECLARE v_lives smallint;
 DECLARE v_id bigint;
 BEGIN
@@ -28,5 +22,4 @@ BEGIN
     END
     UPDATE mq_schedule SET next_at = :v_next_at, moved_at = :p_now WHERE name = :p_name;
 END^
-
 SET TERM ; ^

@@ -1,21 +1,14 @@
 -- next_day: the first date from p_day on that a cron expression matches.
 -- Arguments:   p_days, p_months, p_weekdays and p_both_days (of read_cron), p_day (days since 1970-01-01)
 -- Returns:     days since 1970-01-01; NULL when no date in the next 50 years matches
--- Transaction: reads nothing
-
 SET TERM ^ ;
-
 CREATE OR ALTER FUNCTION imq_next_day (
-    p_days varchar(60) CHARACTER SET ASCII,
-    p_months varchar(60) CHARACTER SET ASCII,
-    p_weekdays varchar(60) CHARACTER SET ASCII,
-    p_both_days smallint,
-    p_day integer
+    p_days varchar(60) CHARACTER SET ASCII, p_months varchar(60) CHARACTER SET ASCII,
+    p_weekdays varchar(60) CHARACTER SET ASCII, p_both_days smallint, p_day integer
 )
 RETURNS integer
 AS
-DECLARE v_date date;
-DECLARE v_end date;
+DECLARE v_date date; DECLARE v_end date;
 DECLARE v_matches integer;
 BEGIN
     v_date = DATEADD(p_day DAY TO date '1970-01-01');
@@ -35,5 +28,4 @@ BEGIN
     END
     RETURN NULL;
 END^
-
 SET TERM ; ^

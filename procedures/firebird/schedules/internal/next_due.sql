@@ -1,12 +1,8 @@
 -- next_due: when the next schedule of a type is due; NULL: none is.
 --
 -- Replaces the file of the same name in queue/internal.
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_next_due (
-    p_type mq_name
-)
+CREATE OR ALTER FUNCTION imq_next_due (p_type mq_name)
 RETURNS timestamp
 AS
 BEGIN
@@ -18,5 +14,4 @@ BEGIN
         ROWS 1
     );
 END^
-
 SET TERM ; ^

@@ -1,21 +1,13 @@
 -- next_minute: the first minute of a day that a cron expression matches.
 -- Arguments:   p_minutes and p_hours (of read_cron), p_from and p_until (minutes since midnight, inclusive)
 -- Returns:     minutes since midnight; NULL: none
--- Transaction: reads nothing
-
 SET TERM ^ ;
-
 CREATE OR ALTER FUNCTION imq_next_minute (
-    p_minutes varchar(60) CHARACTER SET ASCII,
-    p_hours varchar(60) CHARACTER SET ASCII,
-    p_from bigint,
-    p_until bigint
+    p_minutes varchar(60) CHARACTER SET ASCII, p_hours varchar(60) CHARACTER SET ASCII, p_from bigint, p_until bigint
 )
 RETURNS bigint
 AS
-DECLARE v_hour integer;
-DECLARE v_begin integer;
-DECLARE v_place integer;
+DECLARE v_hour integer; DECLARE v_begin integer; DECLARE v_place integer;
 BEGIN
     v_hour = p_from / 60;
     v_begin = MOD(p_from, 60);
@@ -29,5 +21,4 @@ BEGIN
     END
     RETURN NULL;
 END^
-
 SET TERM ; ^

@@ -1,30 +1,17 @@
 -- next_time: the first time of a cron expression after a given time.
 -- Arguments:   p_cron, p_after (UTC), p_zone (one that the server knows)
 -- Returns:     the time in UTC; NULL when no date in the next 50 years matches
--- Transaction: reads nothing
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_next_time (
-    p_cron mq_argument,
-    p_after timestamp,
-    p_zone mq_name
-)
+CREATE OR ALTER FUNCTION imq_next_time (p_cron mq_argument, p_after timestamp, p_zone mq_name)
 RETURNS timestamp
 AS
 DECLARE c_epoch timestamp = '1970-01-01 00:00:00';
-DECLARE v_every bigint;
-DECLARE v_minutes varchar(60) CHARACTER SET ASCII;
-DECLARE v_hours varchar(60) CHARACTER SET ASCII;
-DECLARE v_days varchar(60) CHARACTER SET ASCII;
-DECLARE v_months varchar(60) CHARACTER SET ASCII;
+DECLARE v_every bigint; DECLARE v_seconds bigint; DECLARE v_minute bigint; DECLARE v_found bigint;
+DECLARE v_minutes varchar(60) CHARACTER SET ASCII; DECLARE v_hours varchar(60) CHARACTER SET ASCII;
+DECLARE v_days varchar(60) CHARACTER SET ASCII; DECLARE v_months varchar(60) CHARACTER SET ASCII;
 DECLARE v_weekdays varchar(60) CHARACTER SET ASCII;
-DECLARE v_both_days smallint;
-DECLARE v_real_time smallint;
-DECLARE v_seconds bigint;
-DECLARE v_minute bigint;
+DECLARE v_both_days smallint; DECLARE v_real_time smallint;
 DECLARE v_day integer;
-DECLARE v_found bigint;
 BEGIN
     EXECUTE PROCEDURE imq_read_cron(p_cron)
         RETURNING_VALUES v_every, v_minutes, v_hours, v_days, v_months, v_weekdays, v_both_days, v_real_time;
@@ -43,5 +30,4 @@ BEGIN
     END
     RETURN DATEADD(v_found MINUTE TO c_epoch);
 END^
-
 SET TERM ; ^

@@ -3,32 +3,17 @@
 -- Returns:     every (seconds; NULL for five fields); minutes, hours, days, months and weekdays (see read_cron_field),
 --              both_days (1: a date must match both days and weekdays, not only one of them), real_time (1: the hour is
 --              *: see next_in_day)
--- Transaction: reads nothing
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_read_cron (
-    p_cron mq_argument
-)
+CREATE OR ALTER PROCEDURE imq_read_cron (p_cron mq_argument)
 RETURNS (
-    every bigint,
-    minutes varchar(60) CHARACTER SET ASCII,
-    hours varchar(60) CHARACTER SET ASCII,
-    days varchar(60) CHARACTER SET ASCII,
-    months varchar(60) CHARACTER SET ASCII,
-    weekdays varchar(60) CHARACTER SET ASCII,
-    both_days smallint,
-    real_time smallint
+    every bigint, minutes varchar(60) CHARACTER SET ASCII, hours varchar(60) CHARACTER SET ASCII,
+    days varchar(60) CHARACTER SET ASCII, months varchar(60) CHARACTER SET ASCII,
+    weekdays varchar(60) CHARACTER SET ASCII, both_days smallint, real_time smallint
 )
 AS
-DECLARE v_cron mq_argument;
-DECLARE v_left mq_argument;
-DECLARE v_field mq_argument;
+DECLARE v_cron mq_argument; DECLARE v_left mq_argument; DECLARE v_field mq_argument;
 DECLARE v_n integer = 0;
-DECLARE v_minute mq_name;
-DECLARE v_hour mq_name;
-DECLARE v_day mq_name;
-DECLARE v_month mq_name;
+DECLARE v_minute mq_name; DECLARE v_hour mq_name; DECLARE v_day mq_name; DECLARE v_month mq_name;
 DECLARE v_weekday mq_name;
 BEGIN
     -- Blanks around it do no harm.
@@ -75,5 +60,4 @@ BEGIN
     both_days = IIF(v_day STARTING WITH '*' OR v_weekday STARTING WITH '*', 1, 0);
     real_time = IIF(v_hour STARTING WITH '*', 1, 0);
 END^
-
 SET TERM ; ^

@@ -2,15 +2,9 @@
 -- Arguments:   p_name (of the field, for error texts), p_field (its text), p_low and p_high (its limits), p_names (three
 --              letters per value, from the first value on; NULL: the field has no names)
 -- Returns:     places: a text of p_high + 1 digits; the n-th is 1 if the value n - 1 matches, else 0
--- Transaction: reads nothing
-
 SET TERM ^ ;
-
 CREATE OR ALTER FUNCTION imq_read_cron_field (
-    p_name varchar(20) CHARACTER SET ASCII,
-    p_field mq_name,
-    p_low integer,
-    p_high integer,
+    p_name varchar(20) CHARACTER SET ASCII, p_field mq_name, p_low integer, p_high integer,
     p_names varchar(40) CHARACTER SET UTF8
 )
 RETURNS varchar(60) CHARACTER SET ASCII
@@ -18,12 +12,8 @@ AS
 DECLARE c_item varchar(100) CHARACTER SET UTF8 = '(\*|[0-9]{1,2}|[A-Za-z]{3})(\-([0-9]{1,2}|[A-Za-z]{3}))?(/[0-9]{1,2})?';
 DECLARE places varchar(60) CHARACTER SET ASCII;
 DECLARE v_left varchar(201) CHARACTER SET UTF8;
-DECLARE v_item mq_name;
-DECLARE v_range mq_name;
-DECLARE v_dash integer;
-DECLARE v_first integer;
-DECLARE v_last integer;
-DECLARE v_step integer;
+DECLARE v_item mq_name; DECLARE v_range mq_name;
+DECLARE v_dash integer; DECLARE v_first integer; DECLARE v_last integer; DECLARE v_step integer;
 BEGIN
     places = RPAD('', p_high + 1, '0');
     v_left = p_field || ',';
@@ -66,5 +56,4 @@ BEGIN
     END
     RETURN places;
 END^
-
 SET TERM ; ^

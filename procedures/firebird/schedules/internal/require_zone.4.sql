@@ -1,13 +1,7 @@
 -- require_zone: refuse a time zone that the server does not know.
--- Arguments:   p_zone (NULL passes and means UTC)
---
 -- This variant for Firebird 4.0 and later replaces require_zone.sql.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_require_zone (
-    p_zone mq_argument
-)
+CREATE OR ALTER PROCEDURE imq_require_zone (p_zone mq_argument)
 AS
 BEGIN
     EXECUTE PROCEDURE imq_require_name('time_zone', p_zone, 1);
@@ -18,5 +12,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'time_zone: this server does not know ' || p_zone
             || '; to list the names: SELECT rdb$time_zone_name FROM rdb$time_zones');
 END^
-
 SET TERM ; ^

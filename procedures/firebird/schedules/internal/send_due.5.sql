@@ -1,25 +1,13 @@
 -- send_due: send the messages of the schedules of a type that are due.
--- Arguments:   p_type, p_size (the most schedules)
 -- Transaction: joins the caller's; skips schedules that another transaction has locked
---
--- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
--- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
--- passed. Replaces the file of the same name in queue/internal.
---
 -- This variant for Firebird 5.0 and later replaces send_due.sql: see take_ready.5.sql.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_send_due (
-    p_type mq_name,
-    p_size integer
-)
+CREATE OR ALTER PROCEDURE imq_send_due (p_type mq_name, p_size integer)
 AS
 -- After the clock was set back by more than this, the next time is set again. After a smaller step nothing is sent twice,
 -- as in cron.
 DECLARE c_set_back integer = 3;
-DECLARE v_now timestamp;
-DECLARE v_ahead timestamp;
+DECLARE v_now timestamp; DECLARE v_ahead timestamp;
 DECLARE v_name mq_name;
 BEGIN
     v_now = mq_utc_now();
@@ -39,5 +27,4 @@ BEGIN
             LEAVE;
     END
 END^
-
 SET TERM ; ^

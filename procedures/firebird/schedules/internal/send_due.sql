@@ -9,21 +9,14 @@
 -- The call first locks a row of mq_stripe, which never changes: a row that many transactions try to change can keep a
 -- rolled-back value, and then a time would be lost. See docs/decisions/0008_firebird.md. send_due.5.sql is the variant
 -- for Firebird 5.0 and later.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_send_due (
-    p_type mq_name,
-    p_size integer
-)
+CREATE OR ALTER PROCEDURE imq_send_due (p_type mq_name, p_size integer)
 AS
 -- After the clock was set back by more than this, the next time is set again. After a smaller step nothing is sent twice,
 -- as in cron.
 DECLARE c_set_back integer = 3;
-DECLARE v_now timestamp;
-DECLARE v_ahead timestamp;
+DECLARE v_now timestamp; DECLARE v_ahead timestamp; DECLARE v_next_at timestamp;
 DECLARE v_name mq_name;
-DECLARE v_next_at timestamp;
 DECLARE v_mine integer;
 BEGIN
     v_now = mq_utc_now();
@@ -55,5 +48,4 @@ BEGIN
             LEAVE;
     END
 END^
-
 SET TERM ; ^

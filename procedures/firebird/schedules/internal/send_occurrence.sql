@@ -1,22 +1,13 @@
 -- send_occurrence: send a schedule's message and record it as the last one.
 -- Arguments:   p_name (of the schedule, whose row is locked), p_run_at (when it was due)
 -- Returns:     id: the new message; NULL when there is no such schedule
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_send_occurrence (
-    p_name mq_name,
-    p_run_at timestamp
-)
-RETURNS (
-    id bigint
-)
+CREATE OR ALTER PROCEDURE imq_send_occurrence (p_name mq_name, p_run_at timestamp)
+RETURNS (id bigint)
 AS
-DECLARE v_type mq_name;
-DECLARE v_body mq_text;
-DECLARE v_headers mq_text;
+DECLARE v_type mq_name; DECLARE v_group_key mq_name;
+DECLARE v_body mq_text; DECLARE v_headers mq_text;
 DECLARE v_priority smallint;
-DECLARE v_group_key mq_name;
 BEGIN
     SELECT type, body, headers, priority, group_key FROM mq_schedule WHERE name = :p_name
     INTO v_type, v_body, v_headers, v_priority, v_group_key;
@@ -27,5 +18,4 @@ BEGIN
         'schedule');
     UPDATE mq_schedule SET last_at = :p_run_at, last_id = :id WHERE name = :p_name;
 END^
-
 SET TERM ; ^

@@ -1,17 +1,9 @@
 -- find_watched: find the watched table that an argument names.
 -- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
 -- Returns:     id, label, quoted (the table, or a view in its place, for SQL; NULL: it was dropped)
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_find_watched (
-    p_table mq_text
-)
-RETURNS (
-    id integer,
-    label mq_name,
-    quoted varchar(130) CHARACTER SET UTF8
-)
+CREATE OR ALTER PROCEDURE imq_find_watched (p_table mq_text)
+RETURNS (id integer, label mq_name, quoted varchar(130) CHARACTER SET UTF8)
 AS
 DECLARE v_refused smallint = 0;
 BEGIN
@@ -38,5 +30,4 @@ BEGIN
     INTO quoted;
     SUSPEND;
 END^
-
 SET TERM ; ^

@@ -3,14 +3,10 @@
 --              queue's functions that the trigger will call)
 --
 -- The rights are granted to the trigger: writers of the table need none.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_make_trigger (
-    p_trigger varchar(31) CHARACTER SET UTF8,
-    p_table varchar(130) CHARACTER SET UTF8,
-    p_label varchar(63) CHARACTER SET UTF8,
-    p_expression mq_text
+    p_trigger varchar(31) CHARACTER SET UTF8, p_table varchar(130) CHARACTER SET UTF8,
+    p_label varchar(63) CHARACTER SET UTF8, p_expression mq_text
 )
 AS
 DECLARE v_owner varchar(63) CHARACTER SET UTF8;
@@ -49,5 +45,4 @@ BEGIN
                 || ' call this, the owner of the queue, or a user with all rights');
     END
 END^
-
 SET TERM ; ^

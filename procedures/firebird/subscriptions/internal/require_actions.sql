@@ -1,13 +1,7 @@
 -- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
 -- Arguments:   p_action, p_optional (1: NULL is allowed)
--- Transaction: reads nothing
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_require_actions (
-    p_action mq_text,
-    p_optional smallint
-)
+CREATE OR ALTER PROCEDURE imq_require_actions (p_action mq_text, p_optional smallint)
 AS
 BEGIN
     IF (p_action IS NULL AND p_optional = 1) THEN
@@ -21,5 +15,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'action: must be I, U or D (insert, update, delete), or several of them');
 END^
-
 SET TERM ; ^

@@ -2,28 +2,19 @@
 -- Arguments:   p_watched (the table's id in mq_watched), p_action (I, U or D), p_key and p_old_key (JSON; p_old_key is NULL
 --              unless U)
 -- Transaction: the writer's; it only inserts rows, and writers do not wait for each other
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_send_changes (
-    p_watched integer,
-    p_action varchar(1) CHARACTER SET ASCII,
-    p_key mq_text,
-    p_old_key mq_text
+    p_watched integer, p_action varchar(1) CHARACTER SET ASCII, p_key mq_text, p_old_key mq_text
 )
 AS
 DECLARE c_short integer = 2000;
 DECLARE v_now timestamp;
-DECLARE v_source mq_name;
+DECLARE v_source mq_name; DECLARE v_topic mq_name; DECLARE v_type mq_name;
 DECLARE v_head mq_argument;
-DECLARE v_key varchar(2000) CHARACTER SET UTF8;
-DECLARE v_old_key varchar(2000) CHARACTER SET UTF8;
+DECLARE v_key varchar(2000) CHARACTER SET UTF8; DECLARE v_old_key varchar(2000) CHARACTER SET UTF8;
 DECLARE v_body mq_text;
-DECLARE v_topic mq_name;
-DECLARE v_type mq_name;
 DECLARE v_id bigint;
-DECLARE v_grouped smallint;
-DECLARE v_fair smallint;
+DECLARE v_grouped smallint; DECLARE v_fair smallint;
 BEGIN
     v_now = mq_utc_now();
     v_source = imq_reader_name(NULL);
@@ -65,5 +56,4 @@ BEGIN
             EXECUTE PROCEDURE imq_wake(v_type);
         END
 END^
-
 SET TERM ; ^

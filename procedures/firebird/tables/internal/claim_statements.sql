@@ -2,12 +2,9 @@
 -- Arguments:   p_name (of the polling table)
 -- Returns:     kind, counted, quoted, status, order_column, place, ident and to_write (see polled_shape), claim_index
 --              (quoted), and the texts of the statements: see the comments on the columns
--- Transaction: reads the catalog only
 --
 -- They run with the rights of the connected user only.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_claim_statements (
     p_name mq_name
 )
@@ -31,13 +28,8 @@ RETURNS (
     count_rows mq_text
 )
 AS
-DECLARE v_wanted mq_text;
-DECLARE v_sorting mq_text;
-DECLARE v_declares mq_text;
-DECLARE v_parse mq_text;
-DECLARE v_matches mq_text;
-DECLARE v_content mq_text;
-DECLARE v_json mq_text;
+DECLARE v_wanted mq_text; DECLARE v_sorting mq_text; DECLARE v_declares mq_text; DECLARE v_parse mq_text;
+DECLARE v_matches mq_text; DECLARE v_content mq_text; DECLARE v_json mq_text;
 DECLARE v_table varchar(63) CHARACTER SET UTF8;
 DECLARE v_active mq_status;
 DECLARE v_check varchar(100) CHARACTER SET UTF8;
@@ -55,8 +47,7 @@ BEGIN
     p_write smallint = ?, p_status mq_status = ?)
 RETURNS (mine smallint, json mq_text, content mq_text, error mq_error)
 AS
-DECLARE s_status {"status_type"};
-DECLARE s_to {"status_type"};
+DECLARE s_status {"status_type"}; DECLARE s_to {"status_type"};
 DECLARE v_set smallint;
 BEGIN
     s_status = p_status;
@@ -99,9 +90,7 @@ RETURNS (place char(8) CHARACTER SET OCTETS)
 AS
 DECLARE s_status {"status_type"};
 DECLARE v_ident mq_ident;
-DECLARE v_at integer;
-DECLARE v_end integer;
-DECLARE v_length integer;
+DECLARE v_at integer; DECLARE v_end integer; DECLARE v_length integer;
 {"declares"}
 BEGIN
     s_status = p_status;
@@ -143,5 +132,4 @@ BEGIN
     SUSPEND;
 END]', quoted, status, order_column, NULL);
 END^
-
 SET TERM ; ^

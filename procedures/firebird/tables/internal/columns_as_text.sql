@@ -2,23 +2,13 @@
 -- Arguments:   p_argument (its name in errors), p_table (as find_table returns it), p_list (column names)
 -- Returns:     n (from 1), name, quoted, as_text (NULL: no text reads back as the same value, for example of a BLOB), kind
 --              (RDBp_FIELD_TYPE), nullable, bytes (the longest text), type (as find_columns returns it)
--- Transaction: reads the catalog only
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_columns_as_text (
-    p_argument varchar(30) CHARACTER SET ASCII,
-    p_table varchar(63) CHARACTER SET UTF8,
-    p_list mq_text
+    p_argument varchar(30) CHARACTER SET ASCII, p_table varchar(63) CHARACTER SET UTF8, p_list mq_text
 )
 RETURNS (
-    n integer,
-    name varchar(63) CHARACTER SET UTF8,
-    quoted varchar(130) CHARACTER SET UTF8,
-    as_text varchar(400) CHARACTER SET UTF8,
-    kind smallint,
-    nullable smallint,
-    bytes integer,
+    n integer, name varchar(63) CHARACTER SET UTF8, quoted varchar(130) CHARACTER SET UTF8,
+    as_text varchar(400) CHARACTER SET UTF8, kind smallint, nullable smallint, bytes integer,
     type varchar(120) CHARACTER SET UTF8
 )
 AS
@@ -49,5 +39,4 @@ BEGIN
         SUSPEND;
     END
 END^
-
 SET TERM ; ^

@@ -1,13 +1,8 @@
 -- count_polled: count the rows of a polling table that are in one state, up to 10,000.
 -- Arguments:   p_name, p_state (A claimed, N waiting or E dead)
 -- Returns:     the count
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_count_polled (
-    p_name mq_name,
-    p_state varchar(1) CHARACTER SET ASCII
-)
+CREATE OR ALTER FUNCTION imq_count_polled (p_name mq_name, p_state varchar(1) CHARACTER SET ASCII)
 RETURNS bigint
 AS
 DECLARE v_rows bigint;
@@ -20,5 +15,4 @@ BEGIN
     INTO v_rows;
     RETURN v_rows;
 END^
-
 SET TERM ; ^

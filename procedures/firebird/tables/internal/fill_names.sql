@@ -2,18 +2,12 @@
 -- Arguments:   p_template, p_table, p_status, p_order, p_index (quoted, see polled_shape; NULL: the template does not use
 --              it)
 -- Returns:     the statement
--- Transaction: reads nothing
 --
 -- Placeholders look like {"table"}. A quoted name cannot contain one, because its double quotes are doubled.
-
 SET TERM ^ ;
-
 CREATE OR ALTER FUNCTION imq_fill_names (
-    p_template mq_text,
-    p_table varchar(130) CHARACTER SET UTF8,
-    p_status varchar(130) CHARACTER SET UTF8,
-    p_order varchar(130) CHARACTER SET UTF8,
-    p_index varchar(130) CHARACTER SET UTF8
+    p_template mq_text, p_table varchar(130) CHARACTER SET UTF8, p_status varchar(130) CHARACTER SET UTF8,
+    p_order varchar(130) CHARACTER SET UTF8, p_index varchar(130) CHARACTER SET UTF8
 )
 RETURNS mq_text
 AS
@@ -25,5 +19,4 @@ BEGIN
     p_template = REPLACE(p_template, '{"index"}', COALESCE(p_index, ''));
     RETURN REPLACE(p_template, '{"table"}', p_table);
 END^
-
 SET TERM ; ^

@@ -4,17 +4,9 @@
 --
 -- The lock must return what another claim has committed since this call began: see lock_row. Without a status, and with rows
 -- that stay, an outdated low-water mark would skip rows for good.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_lock_polled (
-    p_name mq_name,
-    p_reader mq_name,
-    p_milliseconds integer
-)
-RETURNS (
-    locked integer
-)
+CREATE OR ALTER PROCEDURE imq_lock_polled (p_name mq_name, p_reader mq_name, p_milliseconds integer)
+RETURNS (locked integer)
 AS
 BEGIN
     EXECUTE PROCEDURE imq_lock_row('polled', p_name, NULL, IIF(p_reader IS NULL, NULL, p_milliseconds))
@@ -26,5 +18,4 @@ BEGIN
     IF (locked = 1) THEN
         UPDATE mq_polled SET reader = :p_reader WHERE name = :p_name AND reader IS DISTINCT FROM :p_reader AND :p_reader IS NOT NULL;
 END^
-
 SET TERM ; ^

@@ -1,23 +1,17 @@
 -- mark_rows: write the changes listed in mq_polled_write to the user's table; a row that cannot be set to done has failed.
 -- Arguments:   p_name; in mq_polled_write: id, kind and retry (see settle_rows)
 -- Returns:     nothing; in mq_polled_write: outcome and error (see write_rows)
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_mark_rows (
-    p_name mq_name
-)
+CREATE OR ALTER PROCEDURE imq_mark_rows (p_name mq_name)
 AS
-DECLARE v_status smallint;
-DECLARE v_has_active smallint;
+DECLARE v_status smallint; DECLARE v_has_active smallint;
 DECLARE v_on_complete varchar(6) CHARACTER SET ASCII;
 DECLARE v_max integer;
 DECLARE v_again integer = 1;
 DECLARE v_id bigint;
 DECLARE v_kind varchar(1) CHARACTER SET ASCII;
 DECLARE v_retry integer;
-DECLARE v_attempts smallint;
-DECLARE v_active smallint;
+DECLARE v_attempts smallint; DECLARE v_active smallint;
 BEGIN
     SELECT IIF(status_column IS NULL, 0, 1), IIF(active_value IS NULL, 0, 1), on_complete, max_attempts
     FROM mq_polled WHERE name = :p_name
@@ -55,5 +49,4 @@ BEGIN
             UPDATE mq_polled_write SET outcome = 'W' WHERE outcome IS NULL AND kind <> 'F';
     END
 END^
-
 SET TERM ; ^

@@ -7,25 +7,14 @@
 -- Such a row's key changed while it was claimed, or another program set its status. While the old entry exists, there are as
 -- many entries as rows, and no row is claimed twice. Entries are counted before rows: rows finished in between make the
 -- count of rows smaller, never larger.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_pick_lost (
-    p_name mq_name,
-    p_batch_key mq_key,
-    p_size integer,
-    p_counted smallint,
-    p_active mq_status,
-    p_count mq_text,
-    p_walk mq_text,
-    p_take mq_text
+    p_name mq_name, p_batch_key mq_key, p_size integer, p_counted smallint, p_active mq_status, p_count mq_text,
+    p_walk mq_text, p_take mq_text
 )
-RETURNS (
-    still_wanted integer
-)
+RETURNS (still_wanted integer)
 AS
-DECLARE v_entries bigint;
-DECLARE v_rows bigint;
+DECLARE v_entries bigint; DECLARE v_rows bigint;
 DECLARE v_size integer;
 DECLARE v_last mq_ident;
 BEGIN
@@ -44,5 +33,4 @@ BEGIN
         UPDATE mq_polled SET scanned_at = mq_utc_now() WHERE name = :p_name;
     END
 END^
-
 SET TERM ; ^

@@ -4,37 +4,19 @@
 --              and a status as parameters), p_take (a statement that takes one row: see pick_rows), p_from (where to start)
 -- Returns:     still_wanted: p_size minus the rows claimed; last_text: the order column of the last row
 -- Transaction: joins the caller's, which has locked the row of mq_polled
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_pick_new (
-    p_name mq_name,
-    p_batch_key mq_key,
-    p_size integer,
-    p_kind varchar(1) CHARACTER SET ASCII,
-    p_counted smallint,
-    p_status mq_status,
-    p_active mq_status,
-    p_walk mq_text,
-    p_take mq_text,
-    p_from mq_ident
+    p_name mq_name, p_batch_key mq_key, p_size integer, p_kind varchar(1) CHARACTER SET ASCII, p_counted smallint,
+    p_status mq_status, p_active mq_status, p_walk mq_text, p_take mq_text, p_from mq_ident
 )
-RETURNS (
-    still_wanted integer,
-    last_text mq_ident
-)
+RETURNS (still_wanted integer, last_text mq_ident)
 AS
-DECLARE v_active smallint;
+DECLARE v_active smallint; DECLARE v_free smallint; DECLARE v_mine smallint; DECLARE v_set smallint;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
-DECLARE v_ident mq_ident;
-DECLARE v_text mq_ident;
+DECLARE v_ident mq_ident; DECLARE v_text mq_ident;
 DECLARE v_hash bigint;
-DECLARE v_free smallint;
 DECLARE v_seen integer;
-DECLARE v_mine smallint;
-DECLARE v_set smallint;
-DECLARE v_json mq_text;
-DECLARE v_content mq_text;
+DECLARE v_json mq_text; DECLARE v_content mq_text;
 DECLARE v_error mq_error;
 BEGIN
     still_wanted = p_size;
@@ -108,5 +90,4 @@ BEGIN
         END
     END
 END^
-
 SET TERM ; ^

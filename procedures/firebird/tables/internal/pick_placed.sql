@@ -2,39 +2,23 @@
 -- Arguments:   p_name, p_batch_key, p_size, p_quoted, p_order and p_index (the table, its order column and its index,
 --              quoted), p_place and p_ident (expressions: the order column as text, the identity), p_take (see pick_new)
 -- Transaction: joins the caller's, which has locked the row of mq_polled
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_pick_placed (
-    p_name mq_name,
-    p_batch_key mq_key,
-    p_size integer,
-    p_quoted varchar(130) CHARACTER SET UTF8,
-    p_order varchar(130) CHARACTER SET UTF8,
-    p_index varchar(130) CHARACTER SET UTF8,
-    p_place mq_text,
-    p_ident mq_text,
+    p_name mq_name, p_batch_key mq_key, p_size integer, p_quoted varchar(130) CHARACTER SET UTF8,
+    p_order varchar(130) CHARACTER SET UTF8, p_index varchar(130) CHARACTER SET UTF8, p_place mq_text, p_ident mq_text,
     p_take mq_text
 )
 AS
-DECLARE v_now timestamp;
-DECLARE v_late integer;
-DECLARE v_from mq_ident;
-DECLARE v_from_ident mq_ident;
-DECLARE v_from_copies integer;
+DECLARE v_now timestamp; DECLARE v_seen_at timestamp;
+DECLARE v_late integer; DECLARE v_from_copies integer;
+DECLARE v_from mq_ident; DECLARE v_from_ident mq_ident; DECLARE v_settled mq_ident; DECLARE v_ident mq_ident;
+DECLARE v_last_ident mq_ident; DECLARE v_text mq_ident;
 DECLARE v_statement mq_text;
-DECLARE v_seen_at timestamp;
-DECLARE v_settled mq_ident;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
-DECLARE v_ident mq_ident;
-DECLARE v_last_ident mq_ident;
-DECLARE v_text mq_ident;
 DECLARE v_past smallint;
 DECLARE v_copies integer = 0;
-DECLARE v_mine smallint;
-DECLARE v_set smallint;
-DECLARE v_json mq_text;
-DECLARE v_content mq_text;
+DECLARE v_mine smallint; DECLARE v_set smallint;
+DECLARE v_json mq_text; DECLARE v_content mq_text;
 DECLARE v_error mq_error;
 BEGIN
     v_now = mq_utc_now();
@@ -53,8 +37,7 @@ BEGIN
             v_statement = REPLACE(q'[EXECUTE BLOCK (p_from mq_ident = ?)
 RETURNS (place mq_ident)
 AS
-DECLARE o_from {"order_type"};
-DECLARE o_to {"order_type"};
+DECLARE o_from {"order_type"}; DECLARE o_to {"order_type"};
 BEGIN
     o_from = CAST(p_from AS {"order_type"});
     IF (o_from IS NULL) THEN
@@ -86,9 +69,7 @@ END]', '{"as_text"}', REPLACE(p_place, 'r.' || p_order, 'r.x'));
     v_statement = q'[EXECUTE BLOCK (p_from mq_ident = ?, p_settled mq_ident = ?, p_size bigint = ?)
 RETURNS (place char(8) CHARACTER SET OCTETS, ident mq_ident, order_text mq_ident, past smallint)
 AS
-DECLARE o_from {"order_type"};
-DECLARE o_settled {"order_type"};
-DECLARE o_to {"order_type"};
+DECLARE o_from {"order_type"}; DECLARE o_settled {"order_type"}; DECLARE o_to {"order_type"};
 BEGIN
     o_from = CAST(p_from AS {"order_type"});
     o_settled = CAST(p_settled AS {"order_type"});
@@ -145,5 +126,4 @@ END]';
         END
     END
 END^
-
 SET TERM ; ^

@@ -9,40 +9,22 @@
 -- second dynamic statement locks or changes the row. It takes its values as parameters and is prepared once for all rows.
 -- Entries are read after the row was read and before it is locked: if a claim was finished in between, the row is gone or
 -- has another status.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_pick_rows (
-    p_name mq_name,
-    p_size integer,
-    p_batch_key mq_key
-)
+CREATE OR ALTER PROCEDURE imq_pick_rows (p_name mq_name, p_size integer, p_batch_key mq_key)
 AS
 -- How often a claim scans from the start, and for lost rows, in milliseconds.
 DECLARE c_look integer = 1000;
 DECLARE v_kind varchar(1) CHARACTER SET ASCII;
-DECLARE v_counted smallint;
-DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
-DECLARE v_status varchar(130) CHARACTER SET UTF8;
-DECLARE v_order varchar(130) CHARACTER SET UTF8;
-DECLARE v_index varchar(130) CHARACTER SET UTF8;
-DECLARE v_place mq_text;
+DECLARE v_counted smallint; DECLARE v_delete smallint; DECLARE v_recent smallint;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8; DECLARE v_status varchar(130) CHARACTER SET UTF8;
+DECLARE v_order varchar(130) CHARACTER SET UTF8; DECLARE v_index varchar(130) CHARACTER SET UTF8;
 DECLARE v_to_write varchar(130) CHARACTER SET UTF8;
-DECLARE v_ident mq_text;
-DECLARE v_ready mq_status;
-DECLARE v_active mq_status;
-DECLARE v_delete smallint;
-DECLARE v_scanned_at timestamp;
-DECLARE v_now timestamp;
-DECLARE v_recent smallint;
-DECLARE v_find mq_text;
-DECLARE v_take mq_text;
-DECLARE v_walk mq_text;
+DECLARE v_place mq_text; DECLARE v_ident mq_text; DECLARE v_find mq_text; DECLARE v_take mq_text;
+DECLARE v_walk mq_text; DECLARE v_lost mq_text; DECLARE v_count mq_text;
+DECLARE v_ready mq_status; DECLARE v_active mq_status;
+DECLARE v_scanned_at timestamp; DECLARE v_now timestamp;
 DECLARE v_left integer;
-DECLARE v_from mq_ident;
-DECLARE v_last mq_ident;
-DECLARE v_lost mq_text;
-DECLARE v_count mq_text;
+DECLARE v_from mq_ident; DECLARE v_last mq_ident;
 BEGIN
     EXECUTE PROCEDURE imq_claim_statements(p_name)
         RETURNING_VALUES v_kind, v_counted, v_quoted, v_status, v_order, v_place, v_ident, v_to_write, v_index, v_take, v_find,
@@ -90,5 +72,4 @@ BEGIN
         EXCEPTION;
     END
 END^
-
 SET TERM ; ^

@@ -4,34 +4,20 @@
 --              see pick_rows)
 -- Returns:     still_wanted: p_size minus the rows claimed
 -- Transaction: joins the caller's, which has locked the row of mq_polled
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_pick_waiting (
-    p_name mq_name,
-    p_batch_key mq_key,
-    p_size integer,
-    p_kind varchar(1) CHARACTER SET ASCII,
-    p_counted smallint,
-    p_active mq_status,
-    p_ready mq_status,
-    p_find mq_text,
-    p_take mq_text
+    p_name mq_name, p_batch_key mq_key, p_size integer, p_kind varchar(1) CHARACTER SET ASCII, p_counted smallint,
+    p_active mq_status, p_ready mq_status, p_find mq_text, p_take mq_text
 )
-RETURNS (
-    still_wanted integer
-)
+RETURNS (still_wanted integer)
 AS
 DECLARE v_now timestamp;
-DECLARE v_max integer;
+DECLARE v_max integer; DECLARE v_held integer;
 DECLARE v_reader mq_name;
-DECLARE v_id bigint;
+DECLARE v_id bigint; DECLARE v_hash bigint;
 DECLARE v_ident mq_ident;
-DECLARE v_hash bigint;
-DECLARE v_attempts smallint;
-DECLARE v_active smallint;
+DECLARE v_attempts smallint; DECLARE v_active smallint;
 DECLARE v_status mq_status;
-DECLARE v_held integer;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
 -- -1: gone, 0: locked, 1: claimed, 2: refused by the table, 3: without attempts left.
 DECLARE v_mine smallint;
@@ -108,5 +94,4 @@ BEGIN
         END
     END
 END^
-
 SET TERM ; ^

@@ -3,14 +3,11 @@
 -- Returns:     kind (S: has a status; D: no status, done rows are deleted; K: no status, rows are kept), counted (1: equal
 --              rows), the table, the status and the first order column (quoted), wanted (the columns of the index for
 --              claims), and expressions over a row r: see the comments on the columns
--- Transaction: reads the catalog only
 --
 -- A row is found by its identity: the key, or all columns except the status, as text, each value after its length (see
 -- mq_ident). Statements read the values back into variables k1, k2 and so on, of the columns' own types: the text of a
 -- statement never contains a user's value.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_polled_shape (
     p_name mq_name
 )
@@ -37,18 +34,13 @@ RETURNS (
     json mq_text
 )
 AS
-DECLARE v_table varchar(63) CHARACTER SET UTF8;
-DECLARE v_keys mq_text;
-DECLARE v_order varchar(63) CHARACTER SET UTF8;
-DECLARE v_status varchar(63) CHARACTER SET UTF8;
+DECLARE v_table varchar(63) CHARACTER SET UTF8; DECLARE v_order varchar(63) CHARACTER SET UTF8;
+DECLARE v_status varchar(63) CHARACTER SET UTF8; DECLARE v_owner varchar(63) CHARACTER SET UTF8;
+DECLARE v_name varchar(63) CHARACTER SET UTF8;
+DECLARE v_keys mq_text; DECLARE v_list mq_text; DECLARE v_types mq_text; DECLARE v_types_then mq_text;
 DECLARE v_on_complete varchar(6) CHARACTER SET ASCII;
-DECLARE v_list mq_text;
-DECLARE v_types mq_text;
-DECLARE v_types_then mq_text;
-DECLARE v_owner varchar(63) CHARACTER SET UTF8;
 DECLARE v_type_now varchar(120) CHARACTER SET UTF8;
 DECLARE v_n integer;
-DECLARE v_name varchar(63) CHARACTER SET UTF8;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_text varchar(400) CHARACTER SET UTF8;
 DECLARE v_type varchar(300) CHARACTER SET UTF8;
@@ -126,5 +118,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('unsuitable_table', LEFT(p_name, 100) || ': ' || quoted
             || ' no longer has a column that it was adopted with: call release_table, then adopt_table again');
 END^
-
 SET TERM ; ^

@@ -2,15 +2,9 @@
 -- Arguments:   p_table (as find_table returns it), p_keys (quoted, separated by commas; NULL: all columns except the
 --              status), p_ident (the columns that identify a row, quoted, separated by commas), p_equal_rows (1: accept
 --              equal rows)
--- Transaction: reads the catalog only
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_require_distinct_rows (
-    p_table varchar(63) CHARACTER SET UTF8,
-    p_keys mq_text,
-    p_ident mq_text,
-    p_equal_rows smallint
+    p_table varchar(63) CHARACTER SET UTF8, p_keys mq_text, p_ident mq_text, p_equal_rows smallint
 )
 AS
 -- The size of mq_ident in bytes, minus room for the lengths of the values.
@@ -37,5 +31,4 @@ BEGIN
             'key_columns: must include all columns of the primary key of ' || p_table
                 || ', or of a unique index of NOT NULL columns');
 END^
-
 SET TERM ; ^

@@ -1,18 +1,12 @@
 -- require_order: refuse an order column that claims cannot continue from.
 -- Arguments:   p_table (as find_table returns it), p_column (quoted), p_exact (1: claims store a low-water mark in it)
--- Transaction: reads the catalog only
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_require_order (
-    p_table varchar(63) CHARACTER SET UTF8,
-    p_column varchar(130) CHARACTER SET UTF8,
-    p_exact smallint
+    p_table varchar(63) CHARACTER SET UTF8, p_column varchar(130) CHARACTER SET UTF8, p_exact smallint
 )
 AS
 DECLARE v_name varchar(63) CHARACTER SET UTF8;
-DECLARE v_kind smallint;
-DECLARE v_nullable smallint;
+DECLARE v_kind smallint; DECLARE v_nullable smallint;
 DECLARE v_as_text varchar(400) CHARACTER SET UTF8;
 BEGIN
     SELECT name, kind, nullable, as_text FROM imq_columns_as_text('order_column', :p_table, :p_column)
@@ -25,5 +19,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('unsuitable_table', 'order_column: ' || v_name
             || ' must be a number, a text or a time');
 END^
-
 SET TERM ; ^

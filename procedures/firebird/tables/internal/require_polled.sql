@@ -1,15 +1,9 @@
 -- require_polled: refuse a caller who may not read a polling table, and a table that has replaced the adopted one.
 -- Arguments:   p_name (of the polling table)
--- Transaction: reads the catalog only
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_require_polled (
-    p_name mq_name
-)
+CREATE OR ALTER PROCEDURE imq_require_polled (p_name mq_name)
 AS
-DECLARE v_table varchar(63) CHARACTER SET UTF8;
-DECLARE v_owner varchar(63) CHARACTER SET UTF8;
+DECLARE v_table varchar(63) CHARACTER SET UTF8; DECLARE v_owner varchar(63) CHARACTER SET UTF8;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 BEGIN
     SELECT table_name, table_owner FROM mq_polled WHERE name = :p_name INTO v_table, v_owner;
@@ -19,5 +13,4 @@ BEGIN
             || ' is not the table that was adopted but another of its name: call release_table, then adopt_table again');
     EXECUTE PROCEDURE imq_require_rights(v_quoted, NULL, 0);
 END^
-
 SET TERM ; ^

@@ -3,29 +3,20 @@
 --
 -- The value alone is tried, not a row: against the type, the CHECK of a domain, and CHECKs of the table that need no other
 -- column.
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_require_status (
-    p_table varchar(63) CHARACTER SET UTF8,
-    p_column varchar(63) CHARACTER SET UTF8,
-    p_ready mq_text,
-    p_active mq_text,
-    p_done mq_text,
-    p_error mq_text,
-    p_delete smallint
+    p_table varchar(63) CHARACTER SET UTF8, p_column varchar(63) CHARACTER SET UTF8, p_ready mq_text, p_active mq_text,
+    p_done mq_text, p_error mq_text, p_delete smallint
 )
 AS
-DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8; DECLARE v_domain varchar(130) CHARACTER SET UTF8;
 DECLARE v_type varchar(120) CHARACTER SET UTF8;
-DECLARE v_domain varchar(130) CHARACTER SET UTF8;
 DECLARE v_nullable smallint;
 DECLARE v_n integer = 0;
-DECLARE v_other integer;
+DECLARE v_other integer; DECLARE v_bad integer;
 DECLARE v_argument varchar(30) CHARACTER SET ASCII;
 DECLARE v_value mq_status;
 DECLARE v_check mq_text;
-DECLARE v_bad integer;
 BEGIN
     SELECT quoted, type, nullable FROM imq_find_columns('status_column', :p_table, '"' || REPLACE(:p_column, '"', '""') || '"')
     INTO v_quoted, v_type, v_nullable;
@@ -93,5 +84,4 @@ BEGIN
         v_n = v_n + 1;
     END
 END^
-
 SET TERM ; ^

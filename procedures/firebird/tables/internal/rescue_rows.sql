@@ -1,11 +1,7 @@
 -- rescue_rows: make the entries of expired leases due again.
 -- Transaction: joins the caller's, which is NO WAIT; skips claims that are being finished or extended
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_rescue_rows (
-    p_name mq_name
-)
+CREATE OR ALTER PROCEDURE imq_rescue_rows (p_name mq_name)
 AS
 DECLARE v_now timestamp;
 DECLARE v_key mq_key;
@@ -30,5 +26,4 @@ BEGIN
             WHERE batch_key = :v_key;
     END
 END^
-
 SET TERM ; ^

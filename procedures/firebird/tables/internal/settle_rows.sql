@@ -2,29 +2,16 @@
 -- Arguments:   p_name; in mq_polled_write: id, kind (D: done; F: failed, with retry and error; R: released; T: retry of a
 --              dead row), retry (see read_failures), error
 -- Returns:     done, failed (to be retried), dead, gone, back (released, or dead rows to be retried)
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_settle_rows (
-    p_name mq_name
-)
-RETURNS (
-    done bigint,
-    failed bigint,
-    dead bigint,
-    gone bigint,
-    back bigint
-)
+CREATE OR ALTER PROCEDURE imq_settle_rows (p_name mq_name)
+RETURNS (done bigint, failed bigint, dead bigint, gone bigint, back bigint)
 AS
-DECLARE v_max integer;
+DECLARE v_max integer; DECLARE v_retry integer;
 DECLARE v_now timestamp;
 DECLARE v_id bigint;
-DECLARE v_kind varchar(1) CHARACTER SET ASCII;
-DECLARE v_retry integer;
-DECLARE v_outcome varchar(1) CHARACTER SET ASCII;
+DECLARE v_kind varchar(1) CHARACTER SET ASCII; DECLARE v_outcome varchar(1) CHARACTER SET ASCII;
 DECLARE v_error mq_error;
-DECLARE v_attempts smallint;
-DECLARE v_active smallint;
+DECLARE v_attempts smallint; DECLARE v_active smallint;
 DECLARE v_delay double precision;
 BEGIN
     done = 0;
@@ -88,5 +75,4 @@ BEGIN
     END
     DELETE FROM mq_polled_write;
 END^
-
 SET TERM ; ^

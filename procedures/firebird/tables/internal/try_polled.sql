@@ -1,16 +1,8 @@
 -- try_polled: lock a row of a polling table's claims for try_lock, which handles the conflicts: p_table is polled or
 -- polled_batch. Replaces the file of the same name in common/internal.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_try_polled (
-    p_table varchar(13) CHARACTER SET ASCII,
-    p_name mq_argument
-)
-RETURNS (
-    locked integer,
-    number bigint
-)
+CREATE OR ALTER PROCEDURE imq_try_polled (p_table varchar(13) CHARACTER SET ASCII, p_name mq_argument)
+RETURNS (locked integer, number bigint)
 AS
 DECLARE v_until timestamp;
 DECLARE v_place TYPE OF COLUMN mq_polled.place;
@@ -31,5 +23,4 @@ BEGIN
     END
     locked = IIF(ROW_COUNT > 0, 1, IIF(number IS NULL, NULL, 0));
 END^
-
 SET TERM ; ^

@@ -1,49 +1,26 @@
 -- write_rows: set the status of rows, or delete them, as listed in mq_polled_write.
 -- Returns:     nothing. In mq_polled_write, to_status: D, E, R (done_value, error_value, ready_value), X (delete), L (only
 --              check); outcome: W (written), G (gone, or changed by others), X (refused by the table, with the error)
--- Transaction: joins the caller's, which is NO WAIT
 --
 -- Each row is written by its own statement, with the rights of the connected user: a row that a trigger or constraint
 -- refuses does not stop the others. Of equal rows, each statement changes one.
-
 SET TERM ^ ;
-
-CREATE OR ALTER PROCEDURE imq_write_rows (
-    p_name mq_name
-)
+CREATE OR ALTER PROCEDURE imq_write_rows (p_name mq_name)
 AS
 DECLARE c_seconds integer = 2;
-DECLARE v_kind varchar(1) CHARACTER SET ASCII;
-DECLARE v_counted smallint;
-DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
-DECLARE v_status varchar(130) CHARACTER SET UTF8;
-DECLARE v_order varchar(130) CHARACTER SET UTF8;
-DECLARE v_wanted mq_text;
-DECLARE v_sorting mq_text;
-DECLARE v_place mq_text;
-DECLARE v_to_write varchar(130) CHARACTER SET UTF8;
-DECLARE v_declares mq_text;
-DECLARE v_parse mq_text;
-DECLARE v_matches mq_text;
-DECLARE v_ident mq_text;
-DECLARE v_content mq_text;
-DECLARE v_json mq_text;
-DECLARE v_delete smallint;
-DECLARE v_ready mq_status;
-DECLARE v_active mq_status;
-DECLARE v_done mq_status;
-DECLARE v_dead mq_status;
-DECLARE v_write mq_text;
+DECLARE v_kind varchar(1) CHARACTER SET ASCII; DECLARE v_from varchar(1) CHARACTER SET ASCII;
+DECLARE v_to varchar(1) CHARACTER SET ASCII; DECLARE v_outcome varchar(1) CHARACTER SET ASCII;
+DECLARE v_counted smallint; DECLARE v_delete smallint; DECLARE v_set smallint;
+DECLARE v_quoted varchar(130) CHARACTER SET UTF8; DECLARE v_status varchar(130) CHARACTER SET UTF8;
+DECLARE v_order varchar(130) CHARACTER SET UTF8; DECLARE v_to_write varchar(130) CHARACTER SET UTF8;
+DECLARE v_wanted mq_text; DECLARE v_sorting mq_text; DECLARE v_place mq_text; DECLARE v_declares mq_text;
+DECLARE v_parse mq_text; DECLARE v_matches mq_text; DECLARE v_ident mq_text; DECLARE v_content mq_text;
+DECLARE v_json mq_text; DECLARE v_write mq_text;
+DECLARE v_ready mq_status; DECLARE v_active mq_status; DECLARE v_done mq_status; DECLARE v_dead mq_status;
 DECLARE v_id bigint;
 DECLARE v_values mq_ident;
-DECLARE v_from varchar(1) CHARACTER SET ASCII;
-DECLARE v_to varchar(1) CHARACTER SET ASCII;
-DECLARE v_now timestamp;
-DECLARE v_until timestamp;
-DECLARE v_again_at timestamp;
-DECLARE v_outcome varchar(1) CHARACTER SET ASCII;
+DECLARE v_now timestamp; DECLARE v_until timestamp; DECLARE v_again_at timestamp;
 DECLARE v_error mq_error;
-DECLARE v_set smallint;
 BEGIN
     IF (NOT EXISTS (SELECT * FROM mq_polled_write WHERE to_status IS NOT NULL AND outcome IS NULL)) THEN
         EXIT;
@@ -60,15 +37,10 @@ RETURNS (outcome varchar(1), error mq_error)
 AS
 DECLARE v_ident mq_ident;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
-DECLARE v_at integer;
-DECLARE v_end integer;
-DECLARE v_length integer;
-DECLARE v_found integer;
+DECLARE v_at integer; DECLARE v_end integer; DECLARE v_length integer; DECLARE v_found integer;
 DECLARE v_busy smallint = 0;
 DECLARE v_set smallint;
-DECLARE s_from {"status_type"};
-DECLARE s_to {"status_type"};
-DECLARE s_is {"status_type"};
+DECLARE s_from {"status_type"}; DECLARE s_to {"status_type"}; DECLARE s_is {"status_type"};
 {"declares"}
 BEGIN
     v_ident = p_ident;
@@ -174,5 +146,4 @@ END]';
         EXCEPTION;
     END
 END^
-
 SET TERM ; ^

@@ -1,13 +1,8 @@
 -- require_topic: refuse a text that is not a topic, or not a pattern of topics.
 -- Arguments:   p_argument (its name in the contract), p_topic, p_wildcards (1: a pattern, in which a word may be * or #)
--- Transaction: reads nothing
-
 SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE imq_require_topic (
-    p_argument varchar(30) CHARACTER SET ASCII,
-    p_topic mq_argument,
-    p_wildcards smallint
+    p_argument varchar(30) CHARACTER SET ASCII, p_topic mq_argument, p_wildcards smallint
 )
 AS
 DECLARE v_word varchar(50) CHARACTER SET UTF8;
@@ -29,5 +24,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', p_argument || ': must be words separated by dots, without *, #, '
             || 'quotes, backslashes or white space');
 END^
-
 SET TERM ; ^

@@ -1,18 +1,12 @@
 -- topic_matches: whether a pattern matches a topic.
 -- Arguments:   p_pattern, p_topic (as accepted by require_topic)
 -- Returns:     1 or 0
--- Transaction: reads nothing
 --
 -- When a word does not match, the last # takes one more word. An earlier # need not take more: the part between the two
 -- has already matched at its first possible place. So the time is at most the number of words in the pattern times that
 -- in the topic.
-
 SET TERM ^ ;
-
-CREATE OR ALTER FUNCTION imq_topic_matches (
-    p_pattern mq_name,
-    p_topic mq_name
-)
+CREATE OR ALTER FUNCTION imq_topic_matches (p_pattern mq_name, p_topic mq_name)
 RETURNS smallint
 AS
 -- The two texts with a dot after each word; the other variables are positions in them.
@@ -20,10 +14,8 @@ DECLARE v_pattern varchar(201) CHARACTER SET UTF8;
 DECLARE v_topic varchar(201) CHARACTER SET UTF8;
 DECLARE v_at integer = 1;
 DECLARE v_word integer = 1;
-DECLARE v_next integer;
+DECLARE v_next integer; DECLARE v_last integer; DECLARE v_taken integer;
 DECLARE v_part varchar(201) CHARACTER SET UTF8;
-DECLARE v_last integer;
-DECLARE v_taken integer;
 BEGIN
     v_pattern = p_pattern || '.';
     v_topic = p_topic || '.';
@@ -57,5 +49,4 @@ BEGIN
         v_at = v_at + 2;
     RETURN IIF(v_at > CHAR_LENGTH(v_pattern), 1, 0);
 END^
-
 SET TERM ; ^

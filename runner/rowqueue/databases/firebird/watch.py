@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from itertools import groupby
 from typing import Generic, TypeVar
 
 from firebird.driver import Error
@@ -96,6 +95,7 @@ class _Watch:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._watched: set[Watched] = set()
+        self._asked: set[Hashable] = set()  # the servers that are being asked now
         self._thread: threading.Thread | None = None
 
     def add(self, watched: Watched) -> None:
@@ -114,13 +114,26 @@ class _Watch:
             time.sleep(_TICK)
             now = time.monotonic()
             with self._lock:
-                overdue = [watched for watched in self._watched if watched.is_overdue(now)]
-            for _, group in groupby(sorted(overdue, key=_order), _order):
-                _examine([*group])
+                overdue = [one for one in self._watched if one.server not in self._asked and one.is_overdue(now)]
+                servers = {one.server for one in overdue}
+                self._asked |= servers
+            # Each in a thread of its own: a server that does not answer must not delay the others.
+            for server in servers:
+                group = [one for one in overdue if one.server == server]
+                try:
+                    threading.Thread(target=self._ask, args=(server, group), daemon=True).start()
+                except RuntimeError:  # no more threads now; the next tick tries again
+                    self._has_asked(server)
 
+    def _ask(self, server: Hashable, overdue: list[Watched]) -> None:
+        try:
+            _examine(overdue)
+        finally:
+            self._has_asked(server)
 
-def _order(watched: Watched) -> int:
-    return hash(watched.server)
+    def _has_asked(self, server: Hashable) -> None:
+        with self._lock:
+            self._asked.discard(server)
 
 
 def _examine(overdue: list[Watched]) -> None:
@@ -133,7 +146,7 @@ def _examine(overdue: list[Watched]) -> None:
     except (Error, DatabaseError) as error:  # the server answers, but with an error
         _log.debug("cannot ask for connections: %s", error)
         there = {watched.number for watched in overdue if watched.number is not None}
-    except Exception:  # a thread that ended here would leave all calls of this process unwatched
+    except Exception:  # a thread that ended here would leave calls unwatched
         _log.exception("cannot ask for connections")
     for watched in overdue:
         watched.examine(there)
