@@ -27,7 +27,7 @@ def counts(session: Session, queue: str) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
-def test_so_many_messages_are_handled_at_a_time_whatever_a_claim_may_bring(
+def test_as_many_messages_are_handled_at_a_time_as_concurrency_says(
     database: Database, session: Session, queue: str, kind: str
 ) -> None:
     """Each handler waits until four run: a claim of all messages for one thread would wait for ever."""
@@ -63,7 +63,7 @@ def test_a_slow_handler_holds_nothing_back_from_another_consumer(
 
 
 @pytest.mark.parametrize("name", ["obey", "obey_async"])
-def test_what_is_done_is_not_done_again_after_the_consumer_was_killed(
+def test_messages_that_were_done_are_not_repeated_after_a_kill(
     start: Start, runner: Runner, session: Session, queue: str, joblog: Log, name: str
 ) -> None:
     done = ["sleep 0.1", "sleep 0.11", "sleep 0.12"]
