@@ -70,7 +70,7 @@ class Consumer:
         self._database = open_database(database_url)
         self._handler = load(handler, concurrency) if isinstance(handler, str) else of(handler, concurrency)
         try:
-            self._options.check(self._handler)
+            self._options = self._options.for_handler(self._handler)
         except ValueError:
             self._handler.close()
             raise

@@ -7,9 +7,16 @@ from collections.abc import Callable
 
 import pytest
 from rowqueue import Consumer, Message
+from rowqueue.consumer.claims import Claims
 from rowqueue.databases import Database, Session
 
 BATCH = 10
+
+
+@pytest.fixture(autouse=True)
+def _full_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claims as large as allowed, however long a handler takes: on a busy machine they would be smaller."""
+    monkeypatch.setattr(Claims, "size", lambda claims, _: claims._options.batch)
 
 
 def send(session: Session, queue: str, count: int) -> list[str]:

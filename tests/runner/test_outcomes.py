@@ -256,7 +256,7 @@ def test_messages_of_a_lost_batch_are_not_counted_as_completed(
 ) -> None:
     """A signal makes the consumer finish a part of a batch that others have released meanwhile."""
     send(session, queue, "1.5", "rest")
-    running = start("consume", "--type", queue, "--handler", "odd:sleep", "--lease", 600)
+    running = start("consume", "--type", queue, "--handler", "odd:sleep", "--lease", 600, "--once")
     until(joblog.read)
     session.call("pause", queue)
     session.call("release_batch", states()["rest"]["batch_key"])

@@ -90,7 +90,7 @@ def test_sigterm_finishes_the_row_that_runs_and_the_lease_is_extended_meanwhile(
     start: Callable[..., Running], table: Polled, joblog: Log
 ) -> None:
     table.create().insert("1", "2", "3", "4")
-    options = ["--batch", 2, "--concurrency", 1, "--lease", 1]
+    options = ["--once", "--batch", 2, "--concurrency", 1, "--lease", 1]
     running = start("table", "consume", table.name, "--handler", "jobs:slow_row", *options)
     until(lambda: joblog.read())
     assert table.states() == [("A", 1)] * 2

@@ -26,7 +26,7 @@ def consume(
     exec: consuming.Exec = None,
     worker: consuming.Worker = None,
     timeout: consuming.Timeout = None,
-    batch: Annotated[int | None, typer.Option(**consuming.limits("batch"), help="Messages per claim. [10]")] = None,
+    batch: Annotated[int | None, typer.Option(**consuming.limits("batch"), help=consuming.BATCH)] = None,
     concurrency: consuming.Concurrency = 1,
     lease: consuming.Lease = None,
     reader: Annotated[
@@ -87,5 +87,5 @@ def consume(
         )
     loaded = consuming.handler_of(handler, exec, worker, timeout, concurrency)
     with consuming.bad_options():
-        options.check(loaded)
+        options = options.for_handler(loaded)
     consuming.run(database, loaded, options, QueueSource, health_port)

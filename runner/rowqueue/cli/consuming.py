@@ -59,7 +59,7 @@ Worker = Annotated[
     typer.Option(
         "--worker",
         metavar="COMMAND",
-        help="A process that reads messages and writes answers, one line of JSON each. One runs per batch.",
+        help="A process that reads messages and writes answers, one line of JSON each. --concurrency of them run.",
     ),
 ]
 Timeout = Annotated[
@@ -72,8 +72,9 @@ Timeout = Annotated[
 ]
 Concurrency = Annotated[
     int,
-    typer.Option(**limits("concurrency"), help="Batches handled at a time; with an async handler, messages."),
+    typer.Option(**limits("concurrency"), help="Messages handled at a time; lists, for a handler of lists."),
 ]
+BATCH = "The messages in a list; for a handler of one message, the most per claim. [10; 100; with --transaction: 1]"
 Lease = Annotated[
     int | None,
     typer.Option(**limits("lease"), help="How long a claim holds; extended while handlers run. [the queue's]"),

@@ -32,7 +32,7 @@ def consume(
     exec: consuming.Exec = None,
     worker: consuming.Worker = None,
     timeout: consuming.Timeout = None,
-    batch: Annotated[int, typer.Option(**consuming.limits("batch"), help="Rows per claim.")] = 10,
+    batch: Annotated[int | None, typer.Option(**consuming.limits("batch"), help=consuming.BATCH)] = None,
     concurrency: consuming.Concurrency = 1,
     lease: consuming.Lease = None,
     reader: consuming.Reader = None,
@@ -51,7 +51,7 @@ def consume(
     options = Options(
         types=(name,),
         reader=process_name() if reader is None else reader,
-        batch=batch,
+        batch=batch or 0,
         concurrency=concurrency,
         lease=lease,
         once=once,
@@ -61,9 +61,8 @@ def consume(
         shutdown_timeout=shutdown_timeout,
         connect_timeout=connect_timeout,
     )
-    consuming.run(
-        database, consuming.handler_of(handler, exec, worker, timeout, concurrency), options, TableSource, health_port
-    )
+    loaded = consuming.handler_of(handler, exec, worker, timeout, concurrency)
+    consuming.run(database, loaded, options.for_handler(loaded), TableSource, health_port)
 
 
 @app.command("adopt")

@@ -1,4 +1,4 @@
-"""Claims: how many messages may still be claimed, and from which queue."""
+"""Claims: how many messages are claimed at a time, how many may still be claimed, and from which queue."""
 
 import threading
 import time
@@ -8,6 +8,9 @@ from ..link import Link
 from .leases import Batch
 from .options import Options
 from .sources import Source
+
+SECONDS = 0.02  # of work that a claim brings
+GROWTH = 4  # at most by this factor from one claim to the next
 
 
 class Budget:
@@ -37,18 +40,41 @@ class Budget:
         return self._left == 0
 
 
-class Claims:
-    """Claims for all threads, until `stop` is set. `last_claim` and `last_work` are times of the monotonic clock."""
+class Pace:
+    """How many messages a claim asks for: what a thread handles in SECONDS; from `least` to `most`.
 
-    def __init__(self, source: Source, options: Options, stop: threading.Event) -> None:
+    A slow handler then holds back nothing that others could handle, and what is done is finished soon.
+    """
+
+    def __init__(self, least: int, most: int) -> None:
+        self._least, self._most = min(least, most), most
+        self._seconds = 0.0  # that a message takes
+        self.size = self._least
+
+    def ran(self, count: int, seconds: float) -> None:
+        """Note how long a thread has handled `count` messages. Slower ones count at once, faster ones by and by."""
+        each = seconds / count
+        self._seconds = max(each, (self._seconds + each) / 2)
+        fits = int(SECONDS / self._seconds) if self._seconds else self._most
+        self.size = max(self._least, min(fits, GROWTH * self.size, self._most))
+
+
+class Claims:
+    """Claims for all threads, until `stop` is set. `last_claim` and `last_work` are times of the monotonic clock.
+
+    `least`: how many messages a thread starts at the same time; None: each claim asks for `options.batch`.
+    """
+
+    def __init__(self, source: Source, options: Options, stop: threading.Event, least: int | None) -> None:
         self._source, self._options, self._stop = source, options, stop
+        self._paces = {} if least is None else {type: Pace(least, options.batch) for type in options.types}
         self.budget = Budget(options.max_messages)
         self.last_claim = self.last_work = time.monotonic()  # a claim was answered; a claim found a message
         self.seconds = 0.0  # duration of the last claim
 
     def claim(self, link: Link, type: str) -> Batch | None:
         """Claim a batch of one queue; None when nothing is ready, the budget is used up, or `stop` is set."""
-        size = self.budget.take(self._options.batch)
+        size = self.budget.take(self.size(type))
         rows: Rows | None = None
         asked_at = time.monotonic()
         try:
@@ -62,6 +88,16 @@ class Claims:
                 self.budget.give_back(size)
         return self.batch(rows, size, asked_at) if rows is not None else None
 
+    def size(self, type: str) -> int:
+        """How many messages the next claim of a queue asks for."""
+        pace = self._paces.get(type)
+        return self._options.batch if pace is None else pace.size
+
+    def ran(self, type: str, count: int, seconds: float) -> None:
+        """Note how long a handler has run for a batch."""
+        if (pace := self._paces.get(type)) is not None:
+            pace.ran(count, seconds)
+
     def answered(self, asked_at: float) -> None:
         """Note that the claim sent at `asked_at` has been answered."""
         self.last_claim = time.monotonic()
@@ -74,7 +110,7 @@ class Claims:
         if not messages:
             return None
         self.last_work = time.monotonic()
-        return Batch.leased(messages, self._options.lease, asked_at)
+        return Batch.leased(messages, size, self._options.lease, asked_at)
 
     def after(self, link: Link, type: str) -> Batch | None:
         """Claim from the queues in turn, starting after `type`; returns the first batch found."""

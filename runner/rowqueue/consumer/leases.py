@@ -29,6 +29,7 @@ class Batch:
     type: str
     key: Any
     messages: Sequence[Held]
+    is_full: bool  # the claim returned as many as it asked for
     beat_every: float
     beat_at: float
     expires: float
@@ -37,15 +38,16 @@ class Batch:
     begun: bool = False  # the handler has received a message of it
 
     @classmethod
-    def leased(cls, messages: Sequence[Held], lease: int | None, asked_at: float) -> "Batch":
-        """A batch just claimed. Its lease is counted from when the claim was sent: too early is safe.
+    def leased(cls, messages: Sequence[Held], size: int, lease: int | None, asked_at: float) -> "Batch":
+        """A batch just claimed with this size. Its lease is counted from when the claim was sent: too early is safe.
 
         `lease` None: the queue's. Its end is then known as a time of the server's clock, which may differ from ours.
         """
         type, key, lease_until = messages[0].type, messages[0].batch_key, messages[0].lease_until
+        is_full = len(messages) == size
         if lease is not None:
-            return cls(type, key, messages, lease / 3, asked_at + lease / 3, asked_at + lease)
-        return cls(type, key, messages, FIRST_BEAT, asked_at + FIRST_BEAT, float("inf"), lease_until)
+            return cls(type, key, messages, is_full, lease / 3, asked_at + lease / 3, asked_at + lease)
+        return cls(type, key, messages, is_full, FIRST_BEAT, asked_at + FIRST_BEAT, float("inf"), lease_until)
 
 
 class Leases:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rowqueue")
 
+SHARED_THREADS = 16  # each has a connection
 READY_SECONDS = 30.0
 LAST_REPORT_SECONDS = 5.0  # how long the end waits for the last report: others may hold its lock
 _LATER = "; claimed messages are retried when their lease ends"
@@ -54,9 +55,13 @@ class Consumer:
         self._tally = Tally(metrics, self._reports)
         awaits_writer = not (options.drain or options.once)
         self._outage = Outage(options.connect_timeout, awaits_writer, self._tally.reconnected)
-        self._claims = Claims(source, options, self._stop)
+        threads = _threads(handler, options)
+        # Lists are as long as `batch` says, and so are the batches of --once.
+        started = -(-options.concurrency // threads) if handler.limits_itself else 1
+        least = None if handler.takes_list or options.once else started
+        self._claims = Claims(source, options, self._stop, least)
         self._leases = Leases(source.extend_procedure, options.lease, self._tally)
-        self._pool = Pool(_threads(handler, options))
+        self._pool = Pool(threads)
         self._rest = Rest(source.longest_blind_poll)
         tools = Tools(handler, options, self._claims, self._tally, self._stop, self._fail)
         self._worker = (
@@ -182,7 +187,5 @@ class Consumer:
 
 
 def _threads(handler: Handler, options: Options) -> int:
-    """The number of worker threads. A handler that limits itself needs one per batch, and one more that claims."""
-    if handler.limits_itself:
-        return min(options.concurrency, -(-options.concurrency // options.batch) + 1)
-    return options.concurrency
+    """The number of worker threads. Those of a handler that limits itself share its messages."""
+    return min(options.concurrency, SHARED_THREADS) if handler.limits_itself else options.concurrency

@@ -22,6 +22,10 @@ LIMITS: dict[str, tuple[int, int | None]] = {
 }
 
 
+# Messages per claim: of a list, and of --once; and at most for a handler of one message.
+LIST, MOST = 10, 100
+
+
 class BadOption(Expected, ValueError):
     """An option with a value that is not allowed; `option` is its name, with underscores."""
 
@@ -36,13 +40,14 @@ class BadOption(Expected, ValueError):
 class Options:
     """The options of `runner consume` or `runner table consume`. Times are in seconds; None means no limit.
 
+    `batch`: messages per claim; for a handler of one message, the most. 0: the default, which `for_handler` sets.
     `lease` None: the queue's. `connect_timeout`: how long the database may be unreachable. `report`: the interval
     between the consumer's reports to the database; 0 for none.
     """
 
     types: tuple[str, ...]
     reader: str
-    batch: int = 10
+    batch: int = 0
     concurrency: int = 1
     lease: int | None = None
     once: bool = False
@@ -71,24 +76,27 @@ class Options:
             raise BadOption("ring", "cannot be combined with transaction")
         if options.keep_results and options.transaction:
             raise BadOption("keep_results", "cannot be combined with transaction")
-        if batch is None:
-            batch = cls.batch
         if reader is None:
             reader = socket.gethostname() if options.ring else process_name()
-        options = replace(options, batch=batch, reader=reader)
+        options = replace(options, batch=cls.batch if batch is None else batch, reader=reader)
         for name, (least, greatest) in LIMITS.items():
-            value = getattr(options, name)
+            value = batch if name == "batch" else getattr(options, name)
             if value is not None and not (least <= value and (greatest is None or value <= greatest)):
                 limit = f"at least {least}" if greatest is None else f"{least} to {greatest:,}"
                 raise BadOption(name, f"must be {limit}, not {value}")
         return options
 
-    def check(self, handler: Handler) -> None:
-        """Raise BadOption when the handler does not suit the options."""
+    def for_handler(self, handler: Handler) -> "Options":
+        """The options with the defaults for a handler. Raises BadOption when it does not suit them."""
         if self.transaction and handler.is_async:
             raise BadOption("transaction", "needs a sync handler: an async one cannot share the connection")
         if self.keep_results and handler.takes_list:
             raise BadOption("keep_results", "needs a handler that takes one message; this one takes a list")
+        if self.batch:
+            return self
+        if handler.takes_list or (self.once and not self.transaction):
+            return replace(self, batch=LIST)
+        return replace(self, batch=1 if self.transaction else MOST)
 
 
 def process_name() -> str:

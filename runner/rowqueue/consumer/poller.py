@@ -9,6 +9,7 @@ from datetime import datetime
 from ..databases import Conflict, Disconnected
 from ..link import Link
 from .claims import Claims
+from .leases import Batch
 from .options import Options
 from .resting import Rest
 from .sources import Source
@@ -57,19 +58,19 @@ class Poller:
         """
         found = False
         for type in random.sample(self._options.types, len(self._options.types)):
-            count = self._options.batch
-            while count == self._options.batch and self._pool.has_idle():
-                count = self._hand_out(link, type)
-                found = found or count > 0
+            is_full = True
+            while is_full and self._pool.has_idle():
+                batch = self._hand_out(link, type)
+                found = found or batch is not None
+                is_full = batch is not None and batch.is_full
         return found
 
-    def _hand_out(self, link: Link, type: str) -> int:
-        """Claim a batch for an idle worker thread; returns its number of messages."""
+    def _hand_out(self, link: Link, type: str) -> Batch | None:
+        """Claim a batch for an idle worker thread, and return it."""
         batch = self._claims.claim(link, type)
-        if batch is None:
-            return 0
-        self._pool.next_idle().put(batch)
-        return len(batch.messages)
+        if batch is not None:
+            self._pool.next_idle().put(batch)
+        return batch
 
     def _is_busy(self) -> bool:
         """Whether no worker thread is free to handle a batch."""
@@ -116,9 +117,8 @@ class TakePoller(Poller):
             self._pool.next_idle().put(LOOK)
         return False
 
-    def _hand_out(self, link: Link, type: str) -> int:
+    def _hand_out(self, link: Link, type: str) -> None:
         self._pool.next_idle().put(type)
-        return 0
 
     def _is_busy(self) -> bool:
         return False

@@ -154,7 +154,7 @@ class BatchWorker(Worker):
         here that another process could handle.
         """
         is_quick = handled.seconds < min(QUICK * self._claims.seconds, LONGEST_QUICK)
-        is_whole = len(batch.messages) == self._options.batch and not (batch.lost or handled.unstarted)
+        is_whole = batch.is_full and not (batch.lost or handled.unstarted)
         return self._may_go_ahead and is_quick and is_whole and not self._stop.is_set()
 
     def _claim(self, link: Link, type: str) -> Next:
@@ -171,7 +171,7 @@ class BatchWorker(Worker):
             return self._follow(link, batch, goes_on)
         budget = self._claims.budget
         chains = self._chains and goes_on
-        size = budget.take(self._options.batch) if chains and not self._stop.is_set() else 0
+        size = budget.take(self._claims.size(batch.type)) if chains and not self._stop.is_set() else 0
         asked_at = time.monotonic()
         try:
             rows = self._source.finish(link, batch, handled, size)
@@ -201,6 +201,8 @@ class BatchWorker(Worker):
         with self._leases.kept(batch):
             self._run(batch.messages, handled, partial(self._may_start, batch))
         self._tally.ran(batch.type, len(batch.messages), handled.seconds)
+        if not handled.unstarted:
+            self._claims.ran(batch.type, len(batch.messages), handled.seconds)
         return handled
 
     def _may_start(self, batch: Batch) -> bool:
