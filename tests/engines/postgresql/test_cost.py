@@ -301,7 +301,8 @@ def fill_blocked(connection: Connection, type: str) -> None:
         ("grouped", "id, attempts, type, group_key", "id, 0, type, group_key"),
         ("ready", "run_at, id, priority, attempts, type, by_id", "run_at, id, priority, 0, type, true"),
     ):
-        connection.execute(f"INSERT INTO mq.{table} ({columns}) SELECT {values} FROM mq.message WHERE type = %s", [type])
+        query = f"SELECT {values} FROM mq.message WHERE type = %s"
+        connection.execute(f"INSERT INTO mq.{table} ({columns}) {query}", [type])
     for _ in range(BLOCKED // 250):
         connection.execute("SELECT mq.claim_batch(%s, 250, 'x', 3600)", [type])
 
