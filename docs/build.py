@@ -121,7 +121,8 @@ def _result(procedure: Procedure) -> Iterator[str]:
     elif procedure.columns == _message():
         yield f"Returns {_rows(procedure.rows)}: [the message row](#{MESSAGE_ROW.lower().replace(' ', '-')})."
     else:
-        yield f"Returns {_rows(procedure.rows)}:"
+        more = ". Later releases may add columns at the end" if procedure.open else ""
+        yield f"Returns {_rows(procedure.rows)}{more}:"
         yield _columns(procedure.columns)
 
 

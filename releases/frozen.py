@@ -1,7 +1,8 @@
 """The contract of a release, and which changes in a later contract break its callers.
 
 releases/VERSION/ has contract.toml as it was released. A procedure's arguments and result columns are final: no
-engine's callers survive every addition, see ARGUMENT and COLUMN. New procedures, errors and roles break no caller.
+engine's callers survive every addition, see ARGUMENT and COLUMN. Only an open result may get more columns at its end.
+New procedures, errors and roles break no caller.
 """
 
 import re
@@ -55,7 +56,7 @@ def breaks(old: Contract, new: Contract) -> list[str]:
         if name not in new.every:
             found.append(f"{name}: the procedure was removed; restore it, or release a new major version")
             continue
-        remedy = f"restore it, and put the new form into {name}_v2, or release a new major version"
+        remedy = "restore it, and add the new form under a name of its own, or release a new major version"
         found += [f"{name}: {change}; {remedy}" for change in _procedure(old, procedure, new, new.every[name])]
     return found
 
@@ -85,7 +86,9 @@ def _procedure(old: Contract, before: Procedure, new: Contract, after: Procedure
     for argument in after.arguments[len(before.arguments) :]:
         if not argument.optional and argument.name not in {a.name for a in before.arguments}:
             yield f"argument {argument.name} was added and is required"
-    yield from _names("result column", before.columns, after.columns, COLUMN, engines)
+    yield from _names("result column", before.columns, after.columns, {} if before.open else COLUMN, engines)
+    if before.open and not after.open:
+        yield "its result was open, and later releases could add columns to it"
     types = {column.name: column.type for column in after.columns}
     for column in before.columns:
         if types.get(column.name, column.type) != column.type:

@@ -20,6 +20,13 @@ def sql_root() -> Path:
     return packaged if packaged.is_dir() else Path(__file__).resolve().parents[2]
 
 
+def release() -> str:
+    """The version of this release, such as 0.1.0."""
+    from importlib.metadata import version  # slow to import, and a handler does not need it
+
+    return version("rowqueue")
+
+
 @dataclass(frozen=True)
 class Argument:
     """One argument of a procedure. `limit`: a name in the contract's limits."""
@@ -44,7 +51,7 @@ class Column:
 class Procedure:
     """One procedure: its arguments, result columns and errors.
 
-    `databases`: those that have it; empty when all have it.
+    `databases`: those that have it; empty when all have it. `open`: later releases may add result columns at the end.
     """
 
     name: str
@@ -57,6 +64,7 @@ class Procedure:
     errors: tuple[str, ...]
     roles: tuple[str, ...]
     databases: tuple[str, ...] = ()
+    open: bool = False
 
 
 @dataclass(frozen=True)
@@ -230,6 +238,7 @@ def read(path: Path) -> Contract:
             errors=tuple(entry["errors"]),
             roles=tuple(entry["roles"]),
             databases=tuple(entry.get("databases", ())),
+            open=entry.get("open", False),
         )
 
     def area(entry: dict[str, Any]) -> Area:

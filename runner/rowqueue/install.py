@@ -8,7 +8,7 @@ from pathlib import Path
 
 from . import contract
 from .databases import Database, DatabaseError, Forbidden, Installed, QueueError, SqlFile, open_database
-from .databases.base import AREA, GRANTS, INDEX, MIGRATION, PROCEDURE
+from .databases.base import AREA, GRANTS, INDEX, MIGRATION, PROCEDURE, RELEASE
 from .databases.migrations import InstallError as InstallError
 from .databases.migrations import area_of, migrate, released
 
@@ -24,7 +24,7 @@ class FileStatus:
 
     `state`: `ok`; `missing`: never installed; `pending`: this release has a changed file, or a new name for a
     migration; `drifted`: the object in the database was changed or dropped by hand; `edited`: a migration was changed
-    after it was applied; `newer`: the database has a migration that this release does not know.
+    after it was applied; `newer`: the database has a later release, or a migration that this release does not know.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class Applied:
 
 
 def files(database: str, areas: Iterable[str] | None = None) -> list[SqlFile]:
-    """The SQL files of some areas, or of all, in the order of installation, and these areas themselves.
+    """The SQL files of some areas, or of all, in the order of installation, these areas themselves, and the release.
 
     Raises LookupError for an unknown engine or area.
     """
@@ -59,6 +59,7 @@ def files(database: str, areas: Iterable[str] | None = None) -> list[SqlFile]:
         *(SqlFile(AREA, area, _hashed(""), "") for area in chosen),
         *(_procedure(path) for path in known.files(database, chosen).values()),
         *(replace(_file(GRANTS, path), name=f"{path.parent.name}/{GRANTS}") for path in known.grants(database, chosen)),
+        SqlFile(RELEASE, contract.release(), _hashed(""), ""),
     ]
 
 
@@ -106,12 +107,37 @@ def script(database: str, areas: Iterable[str] | None = None) -> Iterator[str]:
 
 
 def status(database: Database, areas: Iterable[str] | None = None) -> list[FileStatus]:
-    """The status of every file. Raises Forbidden for a user who may not read it. `areas`: as for `known`."""
+    """The status of every file. Raises Forbidden for a user who may not read it. `areas`: as for `known`.
+
+    If the database has a later release, its other texts and internal objects are not counted as differences.
+    """
     installed = database.installed() or {}
     found = [FileStatus(file.kind, file.name, _state(file, installed)) for file in known(database, areas)]
     names = {path.stem for path in released(database.name)}
-    unknown = [entry.name for entry in installed.values() if entry.kind == MIGRATION and entry.name not in names]
-    return found + [FileStatus(MIGRATION, name, "newer") for name in unknown]
+    unknown = [entry for entry in installed.values() if entry.kind == MIGRATION and entry.name not in names]
+    if later := [entry for entry in installed.values() if entry.kind == RELEASE and _is_later(entry.name)]:
+        public = contract.load().public(database.name)
+        found = [f for f in found if f.state == "ok" or (f.state == "missing" and f.name in public)]
+        found += [FileStatus(e.kind, e.name, "drifted") for e in installed.values() if e.changed]
+    return found + [FileStatus(entry.kind, entry.name, "newer") for entry in later + unknown]
+
+
+def _is_later(release: str) -> bool:
+    return _numbers(release) > _numbers(contract.release())
+
+
+def _numbers(release: str) -> list[int]:
+    return [int(digits) for digits in re.findall(r"\d+", release)]
+
+
+def later_release(found: Iterable[FileStatus]) -> str | None:
+    """The release of the database if it is later than this one and has the same major version.
+
+    It then has everything that this release calls, unless something is missing.
+    """
+    names = [file.name for file in found if (file.kind, file.state) == (RELEASE, "newer")]
+    last = max(names, key=_numbers, default=None)
+    return last if last and _numbers(last)[0] == _numbers(contract.release())[0] else None
 
 
 def _state(file: SqlFile, installed: Mapping[str, Installed]) -> str:
@@ -256,5 +282,5 @@ def _is_done(database: Database, areas: Iterable[str]) -> bool:
 def _refuse(found: list[FileStatus]) -> None:
     if edited := [file.name for file in found if file.state == "edited"]:
         raise InstallError(f"migration {edited[0]} was edited after it was applied; restore the released file")
-    if newer := [file.name for file in found if file.state == "newer"]:
-        raise InstallError(f"the database is newer than this release: it has migration {newer[0]}; upgrade rowqueue")
+    if newer := [f"{file.kind} {file.name}" for file in found if file.state == "newer"]:
+        raise InstallError(f"the database is newer than this release: it has {newer[0]}; upgrade rowqueue")

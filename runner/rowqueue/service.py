@@ -133,8 +133,14 @@ class Consumer:
 
 
 def check_installed(database: Database, area: str = "queue") -> None:
-    """Raise SchemaMissing unless the queue is installed as this release has it, AreaMissing without this area."""
-    if wrong := install.pending(database):
+    """Raise SchemaMissing unless the queue is installed as released, AreaMissing without this area.
+
+    A later release of the same major version will do.
+    """
+    wrong = install.pending(database)
+    if install.later_release(wrong):
+        wrong = [file for file in wrong if file.state != "newer"]
+    if wrong:
         states = ", ".join(sorted({file.state for file in wrong}))
         raise SchemaMissing(
             f"the queue is not installed as released ({len(wrong)} files: {states}): run `runner apply`"

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.one_engine
 
 READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message", "fetch_feed", "feed_stats"}
 READING |= {"list_subscriptions", "list_bindings", "get_result", "list_schedules", "next_occurrence"}
-READING |= {"list_queues", "list_errors", "find_messages", "list_consumers", "throughput"}
+READING |= {"list_queues", "list_errors", "find_messages", "list_consumers", "throughput", "version"}
 # Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
 # Polling tables have their own, see test_polling_tables.py.
 CHANGING = sorted(CONTRACT.procedures.keys() - READING - POLLING - {"watch_table", "unwatch_table"})

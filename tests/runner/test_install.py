@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from rowqueue import contract, install
-from rowqueue.databases import Database, DatabaseError
+from rowqueue.databases import Database, DatabaseError, SchemaMissing
 from rowqueue.databases import migrations as yoyo_migrations
+from rowqueue.service import check_installed
 from servers import Server, engine
 from servers.firebird import LocalFirebird
 from servers.mysql import LocalMySQL
@@ -153,6 +154,51 @@ def test_a_database_newer_than_the_release_is_refused(
         install.apply(installed_database)
 
 
+@pytest.mark.any_engine
+def test_a_runner_works_with_a_later_release_of_its_major_version_and_apply_changes_nothing(
+    installed_database: Database,
+    migrations: Path,
+    procedures: Path,
+    catalog: Catalog,
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    more, text = migrations / "rowqueue_9999_more.sql", (procedures / "cancel.sql").read_text()
+    more.write_text(f"CREATE TABLE {server.table('more')} (id integer);\n")
+    (procedures / "cancel.sql").write_text(text.replace("Returns:  ", "Returns:   "))
+    monkeypatch.setattr(contract, "release", lambda: "0.12.0")
+    install.apply(installed_database)
+    check_installed(installed_database)
+    # The earlier release again.
+    more.unlink()
+    (procedures / "cancel.sql").write_text(text)
+    for release, later in (("0.2.0", "0.12.0"), ("0.11.9", "0.12.0")):
+        monkeypatch.setattr(contract, "release", lambda release=release: release)
+        check_installed(installed_database)
+        assert states(installed_database) == {later: "newer", "rowqueue_9999_more": "newer"}
+    before = catalog()
+    with pytest.raises(install.InstallError, match=r"newer than this release: it has release 0\.12\.0"):
+        install.apply(installed_database)
+    assert catalog() == before
+    server.drop_procedure(installed_database.url, "cancel")
+    with pytest.raises(SchemaMissing, match="1 files: drifted"):
+        check_installed(installed_database)
+
+
+@pytest.mark.any_engine
+def test_a_runner_refuses_a_database_of_another_major_version_or_an_earlier_release(
+    installed_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contract, "release", lambda: "1.0.0")
+    with pytest.raises(SchemaMissing, match="missing"):
+        check_installed(installed_database)
+    install.apply(installed_database)
+    check_installed(installed_database)
+    monkeypatch.setattr(contract, "release", lambda: "0.12.0")
+    with pytest.raises(SchemaMissing, match="newer"):
+        check_installed(installed_database)
+
+
 def test_a_migration_that_fails_leaves_nothing_and_can_be_repaired(
     installed_database: Database, migrations: Path, catalog: Catalog, server: Server
 ) -> None:
@@ -206,7 +252,7 @@ def test_four_installers_at_once_install_once(empty_database: Database, server: 
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
     results = [process.communicate(timeout=90) for process in running]
     assert [(process.returncode, error) for process, (_, error) in zip(running, results, strict=True)] == [(0, "")] * 4
-    others = [*migration_files(empty_database), *contract.load().areas]
+    others = [*migration_files(empty_database), *contract.load().areas, contract.release()]
     assert sorted(int(out) for out, _ in results) == [0, 0, 0, len(install.files(empty_database.name)) - len(others)]
     assert states(empty_database) == {}
 

@@ -88,6 +88,7 @@ area = "queue"
 summary = "Is on another engine."
 databases = ["postgresql"]
 rows = "0..n"
+open = true
 errors = []
 roles = ["mq_operator"]
 arguments = [{{ name = "queue", type = "text", meaning = "the queue" }}]
@@ -95,33 +96,37 @@ columns = [{{ name = "count", type = "bigint", meaning = "a number" }}]
 """
 MORE = '    { name = "more", type = "bigint", optional = true, meaning = "" },\n'
 COLUMN = '    { name = "more", type = "bigint", meaning = "" },\n'
-V2, MAJOR = "send_v2", "new major version"
+NEW_NAME, MAJOR = "under a name of its own", "new major version"
 
 BREAKS = {
-    "an argument removed": ((PRIORITY, ""), "send: argument priority was removed", V2),
-    "an argument renamed": (('"body", type', '"text", type'), "send: argument body was renamed to text", V2),
-    "arguments reordered": ((TYPE + BODY, BODY + TYPE), "send: the arguments were reordered: type, body", V2),
-    "an argument in the middle": ((BODY, MORE + BODY), "send: argument more was added before others", V2),
-    "a last argument": ((PRIORITY, PRIORITY + MORE), "send: argument more was added, which breaks callers (mysql", V2),
+    "an argument removed": ((PRIORITY, ""), "send: argument priority was removed", NEW_NAME),
+    "an argument renamed": (('"body", type', '"text", type'), "send: argument body was renamed to text", NEW_NAME),
+    "arguments reordered": ((TYPE + BODY, BODY + TYPE), "send: the arguments were reordered: type, body", NEW_NAME),
+    "an argument in the middle": ((BODY, MORE + BODY), "send: argument more was added before others", NEW_NAME),
+    "a last argument": (
+        (PRIORITY, PRIORITY + MORE),
+        "send: argument more was added, which breaks callers (mysql",
+        NEW_NAME,
+    ),
     "a required argument": (
         (
             'meaning = "the queue" }]\ncolumns = [{ name = "count"',
             'meaning = "" }, { name = "m", type = "text", meaning = "" }]\ncolumns = [{ name = "count"',
         ),
         "only_postgresql: argument m was added and is required",
-        "only_postgresql_v2",
+        NEW_NAME,
     ),
     "an argument's type": (
         (PRIORITY, PRIORITY.replace("bigint", "text")),
         "argument priority was bigint and is text",
-        V2,
+        NEW_NAME,
     ),
-    "an argument required": ((PRIORITY, PRIORITY.replace("optional = true, ", "")), "priority was optional", V2),
-    "a default": (("NULL: 0", "NULL: 1"), "send: argument priority: the default was '0' and is '1'", V2),
+    "an argument required": ((PRIORITY, PRIORITY.replace("optional = true, ", "")), "priority was optional", NEW_NAME),
+    "a default": (("NULL: 0", "NULL: 1"), "send: argument priority: the default was '0' and is '1'", NEW_NAME),
     "a narrower limit": (
         ("1 to 200 char", "1 to 100 char"),
         "type: the limit was 1 to 200 characters and is 1 to 100",
-        V2,
+        NEW_NAME,
     ),
     "a limit that has no numbers": (
         ("a letter", "a digit"),
@@ -131,20 +136,30 @@ BREAKS = {
     "a limit where none was": (
         ('name = "queue", type = "text", ', 'name = "queue", type = "text", limit = "name", '),
         "queue: the limit was none and is 1 to 200 characters",
-        "only_postgresql_v2",
+        NEW_NAME,
     ),
-    "a column removed": ((CREATED, ""), "send: result column created was removed", V2),
-    "a column renamed": (('"created"', '"made"'), "send: result column created was renamed to made", V2),
-    "columns reordered": ((ID + CREATED, CREATED + ID), "send: the result columns were reordered: id, created", V2),
+    "a column removed": ((CREATED, ""), "send: result column created was removed", NEW_NAME),
+    "a column renamed": (('"created"', '"made"'), "send: result column created was renamed to made", NEW_NAME),
+    "columns reordered": (
+        (ID + CREATED, CREATED + ID),
+        "send: the result columns were reordered: id, created",
+        NEW_NAME,
+    ),
     "a last column": (
         (CREATED, CREATED + COLUMN),
         "send: result column more was added, which breaks callers (fire",
-        V2,
+        NEW_NAME,
     ),
-    "a column's type": ((CREATED, CREATED.replace("bigint", "text")), "created was bigint and is text", V2),
-    "other rows": (('rows = "1"', 'rows = "0..1"'), "send: it returned 1 rows and returns 0..1", V2),
-    "an error no longer raised": ((', "not_found"]', "]"), "send: error not_found was removed", V2),
-    "a role without the right": ((', "mq_operator"]', "]"), "send: role mq_operator was removed", V2),
+    "a first column of an open result": (
+        ('[{ name = "count"', '[{ name = "more", type = "bigint", meaning = "" }, { name = "count"'),
+        "only_postgresql: result column more was added before others",
+        NEW_NAME,
+    ),
+    "a result that is no longer open": (("open = true\n", ""), "only_postgresql: its result was open", NEW_NAME),
+    "a column's type": ((CREATED, CREATED.replace("bigint", "text")), "created was bigint and is text", NEW_NAME),
+    "other rows": (('rows = "1"', 'rows = "0..1"'), "send: it returned 1 rows and returns 0..1", NEW_NAME),
+    "an error no longer raised": ((', "not_found"]', "]"), "send: error not_found was removed", NEW_NAME),
+    "a role without the right": ((', "mq_operator"]', "]"), "send: role mq_operator was removed", NEW_NAME),
     "an error removed": (
         ('[[errors]]\nnumber = 50005\nname = "not_found"\nmeaning = ""\n', ""),
         "error 50005 not_found was removed",
@@ -156,12 +171,12 @@ BREAKS = {
     "an engine less": (
         ('summary = "Sends."', 'summary = ""\ndatabases = ["mysql", "postgresql", "sqlserver"]'),
         "it is no longer on firebird",
-        V2,
+        NEW_NAME,
     ),
 }
 NEW = CONTRACT[CONTRACT.index('[[procedure]]\nname = "send"') : CONTRACT.index('[[procedure]]\nname = "only_mysql"')]
 KEEPS = {
-    "a new procedure": (NEW, NEW + NEW.replace('"send"', '"send_v2"')),
+    "a new procedure": (NEW, NEW + NEW.replace('"send"', '"deliver"')),
     "other words": ('meaning = "the text"', 'meaning = "what is sent"'),
     "an argument that becomes optional": ('"body", type', '"body", optional = true, type'),
     "a wider limit": ("1 to 200 char", "1 to 300 char"),
@@ -175,6 +190,10 @@ KEEPS = {
     "a last column where CALL returns it": (
         '[{ name = "id", type = "bigint", meaning = "a number" }]',
         '[{ name = "id", type = "bigint", meaning = "" }, { name = "more", type = "bigint", meaning = "" }]',
+    ),
+    "a last column of an open result": (
+        '[{ name = "count", type = "bigint", meaning = "a number" }]',
+        '[{ name = "count", type = "bigint", meaning = "" }, { name = "more", type = "bigint", meaning = "" }]',
     ),
     "a last argument where it can be left out": (
         '[{ name = "queue", type = "text", meaning = "the queue" }]',

@@ -1,6 +1,6 @@
 -- installed_files: list the installed files, and whether the object of each file was changed since.
 -- Arguments:   none
--- Returns:     name (the file's without .sql), kind (migration, area, procedure or grants), sha256 (of the file's text),
+-- Returns:     name (the file's without .sql), kind (release, migration, area, procedure or grants), sha256 (of the file's text),
 --              changed (1: the object is missing or was changed by hand), applied_at
 -- Errors:      none
 -- Transaction: reads only

@@ -10,6 +10,7 @@ GRANT EXECUTE ON OBJECT::mq.pause TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.resume TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.queue_stats TO mq_operator, mq_consumer, mq_producer, mq_viewer;
 GRANT EXECUTE ON OBJECT::mq.installed_files TO mq_operator, mq_consumer, mq_producer, mq_viewer;
+GRANT EXECUTE ON OBJECT::mq.version TO mq_operator, mq_consumer, mq_producer, mq_viewer;
 GRANT EXECUTE ON OBJECT::mq.queue_health TO mq_operator, mq_viewer;
 GRANT EXECUTE ON OBJECT::mq.peek TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.list_queues TO mq_operator, mq_viewer;

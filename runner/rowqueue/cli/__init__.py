@@ -30,9 +30,9 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import version
+        from ..contract import release
 
-        print(version("rowqueue"))
+        print(release())
         raise typer.Exit
 
 

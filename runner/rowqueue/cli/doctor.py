@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from .. import install, output
+from .. import contract, install, output
 from ..databases import Database, Forbidden, Row, SchemaMissing, how_to_add
 from ..parts import Parts, said
 from ..seeing import Looking, incidents
@@ -80,8 +80,13 @@ def _installation(database: Database, wrong: list[Row]) -> list[Row]:
     """The installation as a row like those of queue_health; adds the files that differ from this release to `wrong`."""
     name = "installation"
     files = install.status(database)
+    later = install.later_release(files)
+    files = [file for file in files if not (later and file.state == "newer")]
     wrong += [{"kind": f.kind, "name": f.name, "state": f.state} for f in files if f.state != "ok"]
     unit = f"of {len(files)} files"
+    if not wrong and later:
+        detail = f"the database has release {later}, this runner is {contract.release()}: upgrade the runner"
+        return [_check(name, "warn", len(files), unit, detail)]
     if not wrong:
         return [_check(name, "ok", len(files), unit, "all files are installed as released")]
     missing = all(file.state == "missing" for file in files)

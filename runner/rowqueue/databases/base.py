@@ -170,13 +170,14 @@ class Session(ABC):
         """Close the connection; never raises."""
 
 
-# The kinds of records. An area, or an index that a migration creates, is recorded like a file with an empty text.
-MIGRATION, AREA, INDEX, PROCEDURE, GRANTS = "migration", "area", "index", "procedure", "grants"
+# The kinds of records. The release, an area, and an index that a migration creates are recorded like a file with an
+# empty text.
+RELEASE, MIGRATION, AREA, INDEX, PROCEDURE, GRANTS = "release", "migration", "area", "index", "procedure", "grants"
 
 
 @dataclass(frozen=True)
 class SqlFile:
-    """One SQL file of the queue, or an area of it. `name`: without its suffix; of grants, with the area before it.
+    """One SQL file of the queue, an area, or the release. `name`: without its suffix; of grants, AREA/grants.
 
     `comment`: the first line of a public object's file, for the database's catalog. `folder`: where the file is.
     """

@@ -246,3 +246,34 @@ def test_after_a_loss_nothing_is_freed_before_the_last_call_of_the_client_librar
     assert happened[:2] == ["last call", "freed"] or waited[0] >= events_module._LAST_CALL_SECONDS
     sender.close()
     session.close()
+
+
+def test_a_call_that_still_waits_is_ended_again(
+    server: Server, relay: Relay, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first attempt may fail, and so may the question for our connections, with any error."""
+    session = connected(relay)
+    watched = session._connection.watched
+    assert watched is not None
+    abort, look = watch.Watched.abort, watched.look
+    failed: list[str] = []
+
+    def fails_at_first(watched: watch.Watched) -> None:
+        if len(failed) < 2:
+            failed.append("abort")
+        else:
+            abort(watched)
+
+    def fails_once() -> set[int]:
+        if not failed:
+            failed.append("look")
+            raise ZeroDivisionError
+        return look()
+
+    monkeypatch.setattr(watch.Watched, "abort", fails_at_first)
+    watched.look = fails_once
+    relay.silence()
+    end_all(server, relay.url)
+    assert isinstance(ends(lambda: session.call("queue_stats", "x")), Disconnected)
+    assert failed == ["look", "abort"] and "ZeroDivisionError" in caplog.text
+    assert ends(session.close) is None

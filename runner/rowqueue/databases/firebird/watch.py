@@ -85,8 +85,9 @@ class Watched:
         if is_lost:
             _log.info("no answer for %.0f s on a connection that the server no longer has; closing it", lasted)
             self.abort()
-            _watch.remove(self)
-        self.pause = lasted + min(max(lasted, FIRST_LOOK), _LONGEST_PAUSE)
+            self.pause = lasted + FIRST_LOOK  # then again, should the call still wait
+        else:
+            self.pause = lasted + min(max(lasted, FIRST_LOOK), _LONGEST_PAUSE)
 
 
 class _Watch:
@@ -132,6 +133,8 @@ def _examine(overdue: list[Watched]) -> None:
     except (Error, DatabaseError) as error:  # the server answers, but with an error
         _log.debug("cannot ask for connections: %s", error)
         there = {watched.number for watched in overdue if watched.number is not None}
+    except Exception:  # a thread that ended here would leave all calls of this process unwatched
+        _log.exception("cannot ask for connections")
     for watched in overdue:
         watched.examine(there)
 

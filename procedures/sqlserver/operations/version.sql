@@ -1,0 +1,19 @@
+-- version: return the release that is installed, and its areas.
+-- Arguments:   none
+-- Returns:     version (such as 0.1.0; NULL before apply has ended), areas (their names in alphabetical order, separated by commas)
+-- Errors:      none
+-- Transaction: reads only
+-- Example:     EXEC mq.version;
+
+CREATE OR ALTER PROCEDURE mq.version
+AS
+BEGIN
+    SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
+    SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
+    -- For this call only: at a higher level, the locks of this read would stay until the caller's transaction ends.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SELECT (SELECT TOP (1) name FROM mq.installed WHERE kind = 'release' ORDER BY applied_at DESC) AS version,
+        (SELECT STRING_AGG(CAST(name AS nvarchar(max)), N',') WITHIN GROUP (ORDER BY name)
+            FROM mq.installed WHERE kind = 'area') AS areas;
+END;
+GO
