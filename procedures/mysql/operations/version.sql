@@ -5,14 +5,8 @@
 -- Transaction: reads only
 -- Example:     CALL mq_version();
 
-DROP PROCEDURE IF EXISTS mq_version;
-
-DELIMITER //
-
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_version(
-)
-SQL SECURITY DEFINER
-READS SQL DATA
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_version()
+SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_areas longtext CHARACTER SET utf8mb4;
     DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
@@ -30,6 +24,4 @@ BEGIN
     END LOOP;
     CLOSE areas;
     SELECT (SELECT name FROM mq_installed WHERE kind = 'release' ORDER BY applied_at DESC LIMIT 1) AS version, v_areas AS areas;
-END//
-
-DELIMITER ;
+END

@@ -72,7 +72,7 @@ BEGIN
         'raise_error require_name require_range reader_name read_failures split_names find_table find_columns
          find_one_column row_json relation_of require_rights',
         'my_pass');
-    PERFORM mq_internal.grant_to('mq_operator', 'primary_key any_relation_of');
+    PERFORM mq_internal.grant_to('mq_operator', 'primary_key');
     PERFORM mq_internal.grant_to('mq_viewer', 'raise_error require_name relation_of');
 END
 $$;

@@ -18,7 +18,7 @@ DECLARE
 BEGIN
     PERFORM mq_internal.require_name('feed', p_feed, false);
     v_feed := mq_internal.feed_settings(p_feed);
-    v_table := mq_internal.any_relation_of(v_feed.table_schema, v_feed.table_name);
+    v_table := mq_internal.relation_of(v_feed.table_schema, v_feed.table_name, true);
     v_written := mq_internal.sync_column(v_table, v_feed.sync_column);
     IF v_table IS NOT NULL THEN
         PERFORM mq_internal.require_rights(v_table, CASE v_written WHEN '' THEN 'show' ELSE 'publish' END, v_written);

@@ -9,9 +9,7 @@
 --
 -- A count of another user's table could run that user's code with the rights of the caller: a policy or the expression of
 -- an index.
-CREATE OR REPLACE FUNCTION mq.feed_stats(
-    p_feed text DEFAULT NULL
-) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION mq.feed_stats(p_feed text DEFAULT NULL) RETURNS TABLE (
     feed text,
     "table" text,
     last_position bigint,
@@ -30,8 +28,7 @@ BEGIN
     PERFORM mq_internal.require_name('feed', p_feed, true);
     v_feed := mq_internal.feed_settings(p_feed);
     SELECT c.oid AS id, CASE c.relkind WHEN 'p' THEN '' ELSE 'ONLY ' END
-        || format('%I.%I', v_feed.table_schema, v_feed.table_name) AS source
-    INTO v_own
+        || format('%I.%I', v_feed.table_schema, v_feed.table_name) AS source INTO v_own
     FROM pg_class AS c
     WHERE c.oid = mq_internal.relation_of(v_feed.table_schema, v_feed.table_name) AND pg_get_userbyid(c.relowner) = current_user
         AND mq_internal.sync_column(c.oid, v_feed.sync_column) <> '' AND has_table_privilege(c.oid, 'SELECT')
@@ -41,8 +38,7 @@ BEGIN
         EXECUTE format('LOCK TABLE %s IN ACCESS SHARE MODE', v_own.source);
         IF mq_internal.relation_of(v_feed.table_schema, v_feed.table_name) = v_own.id THEN
             EXECUTE format('SELECT count(*) FROM (SELECT FROM %s AS t WHERE t.%I IS NULL LIMIT 10000) AS u', v_own.source,
-                v_feed.sync_column)
-            INTO v_unpublished;
+                v_feed.sync_column) INTO v_unpublished;
         END IF;
     END IF;
     RETURN QUERY SELECT * FROM mq_internal.show_feeds(p_feed, v_unpublished);

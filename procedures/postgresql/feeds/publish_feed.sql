@@ -31,8 +31,7 @@ BEGIN
     -- NO KEY UPDATE does not conflict with the row locks of foreign key checks.
     EXECUTE format('SELECT array_agg(r.ctid ORDER BY r.key), array_agg(r.tableoid ORDER BY r.key) FROM ('
         'SELECT t.ctid, t.tableoid, ROW(%s) AS key FROM %s AS t WHERE t.%s IS NULL LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED) AS r',
-        v_feed.quoted, v_feed.source, v_feed.sync)
-    INTO v_rows, v_parts
+        v_feed.quoted, v_feed.source, v_feed.sync) INTO v_rows, v_parts
     USING coalesce(p_size, 500);
     IF v_rows IS NULL THEN
         RETURN;
@@ -42,8 +41,7 @@ BEGIN
     EXECUTE format('WITH numbered AS (UPDATE %s AS t SET %s = $1 + n.number FROM ROWS FROM (pg_catalog.unnest($2), '
         'pg_catalog.unnest($3)) WITH ORDINALITY AS n (row_id, part, number) WHERE t.ctid = n.row_id AND t.tableoid = n.part '
         'RETURNING t.%2$s = $1 + n.number AS done) SELECT pg_catalog.count(*) FROM numbered WHERE done',
-        v_feed.source, v_feed.sync)
-    INTO count
+        v_feed.source, v_feed.sync) INTO count
     USING v_last, v_rows, v_parts;
     PERFORM set_config('search_path', 'mq, pg_temp', true);
     IF count < cardinality(v_rows) THEN

@@ -5,8 +5,7 @@
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT name FROM mq.installed_files() WHERE changed = 1;
-CREATE OR REPLACE FUNCTION mq.installed_files(
-) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION mq.installed_files() RETURNS TABLE (
     name text,
     kind text,
     sha256 text,

@@ -4,9 +4,7 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT type, max_attempts, on_complete, paused FROM mq.list_queues();
-CREATE OR REPLACE FUNCTION mq.list_queues(
-    p_type text DEFAULT NULL
-) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION mq.list_queues(p_type text DEFAULT NULL) RETURNS TABLE (
     type text, lease_seconds integer, max_attempts integer, backoff_seconds integer, backoff_max_seconds integer,
     on_complete text, ordered smallint, notify smallint, max_active integer, rate integer, rate_seconds integer,
     group_max_active integer, group_rate integer, group_rate_seconds integer, paused smallint, ring smallint,

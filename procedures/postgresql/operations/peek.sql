@@ -25,7 +25,7 @@ DECLARE
     v_size integer := coalesce(p_size, 10);
     -- The longest body.
     v_length integer := coalesce(p_body_length, 16777216);
-    v_rows bigint;
+    v_grouped boolean := (mq_internal.policy(p_type)).grouped;
 BEGIN
     PERFORM mq_internal.require_name('type', p_type, false);
     IF v_state NOT IN ('N', 'A', 'E', 'C') THEN
@@ -33,60 +33,7 @@ BEGIN
     END IF;
     PERFORM mq_internal.require_range('size', p_size, 1, 10000);
     PERFORM mq_internal.require_range('body_length', p_body_length, 0, 16777216);
-    IF v_state = 'N' THEN
-        IF (mq_internal.policy(p_type)).grouped THEN
-            RETURN QUERY
-                SELECT m.id, m.type, 'N', left(m.body, v_length), m.headers, m.priority::integer, m.group_key, m.dedup_key,
-                    g.attempts::integer, m.created_at, m.source, m.run_at, NULL::text, NULL::uuid, NULL::timestamptz,
-                    NULL::timestamptz, NULL::text
-                FROM mq.grouped AS g
-                CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = g.id OFFSET 0) AS m
-                WHERE g.type = p_type
-                ORDER BY g.type, g.group_key, g.id
-                LIMIT v_size;
-        ELSE
-            RETURN QUERY
-                SELECT m.id, m.type, 'N', left(m.body, v_length), m.headers, m.priority::integer, m.group_key, m.dedup_key,
-                    r.attempts::integer, m.created_at, m.source, r.run_at, NULL::text, NULL::uuid, NULL::timestamptz,
-                    NULL::timestamptz, NULL::text
-                FROM mq.ready AS r
-                CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = r.id OFFSET 0) AS m
-                WHERE r.type = p_type
-                ORDER BY r.type, r.priority, r.run_at, r.id
-                LIMIT v_size;
-        END IF;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        RETURN QUERY
-            SELECT m.id, m.type, 'N', left(m.body, v_length), m.headers, m.priority::integer, m.group_key, m.dedup_key,
-                d.attempts::integer, m.created_at, m.source, d.run_at, NULL::text, NULL::uuid, NULL::timestamptz,
-                NULL::timestamptz, d.error
-            FROM mq.delayed AS d
-            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = d.id OFFSET 0) AS m
-            WHERE d.type = p_type
-            ORDER BY d.type, d.run_at, d.id
-            LIMIT v_size - v_rows;
-    ELSIF v_state = 'A' THEN
-        RETURN QUERY
-            SELECT m.id, m.type, 'A', left(m.body, v_length), m.headers, m.priority::integer, m.group_key, m.dedup_key,
-                u.attempt::integer, m.created_at, m.source, NULL::timestamptz, b.reader, b.batch_key, b.lease_until,
-                b.claimed_at, NULL::text
-            FROM mq.batch AS b
-            CROSS JOIN LATERAL unnest(b.ids, b.attempts) AS u (id, attempt)
-            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
-            WHERE b.type = p_type
-            ORDER BY b.type, b.lease_until
-            LIMIT v_size;
-    ELSIF v_state = 'E' THEN
-        RETURN QUERY
-            SELECT m.id, m.type, 'E', left(m.body, v_length), m.headers, m.priority::integer, m.group_key, m.dedup_key,
-                e.attempts::integer, m.created_at, m.source, NULL::timestamptz, e.reader, NULL::uuid, NULL::timestamptz,
-                e.died_at, e.error
-            FROM mq.dead AS e
-            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = e.id OFFSET 0) AS m
-            WHERE e.type = p_type
-            ORDER BY e.type DESC, e.died_at DESC, e.id DESC
-            LIMIT v_size;
-    ELSE
+    IF v_state = 'C' THEN
         RETURN QUERY
             SELECT c.id, c.type, 'C', left(c.body, v_length), c.headers, c.priority::integer, c.group_key, c.dedup_key,
                 c.attempts::integer, c.created_at, c.source, NULL::timestamptz, c.reader, NULL::uuid, NULL::timestamptz,
@@ -95,6 +42,52 @@ BEGIN
             WHERE c.type = p_type
             ORDER BY c.type DESC, c.completed_at DESC, c.id DESC
             LIMIT v_size;
+        RETURN;
     END IF;
+    RETURN QUERY
+        SELECT m.id, m.type, v_state, left(m.body, v_length), m.headers, m.priority::integer, m.group_key, m.dedup_key,
+            x.attempts::integer, m.created_at, m.source, CASE WHEN v_state = 'N' THEN coalesce(x.run_at, m.run_at) END, x.reader,
+            x.batch_key, x.lease_until, x.changed_at, x.error
+        FROM (
+            -- Only the parts of the state are read, one after the other, each in the order of its index.
+            (
+                SELECT g.id, g.attempts, NULL::timestamptz AS run_at, NULL::text AS reader, NULL::uuid AS batch_key,
+                    NULL::timestamptz AS lease_until, NULL::timestamptz AS changed_at, NULL::text AS error
+                FROM mq.grouped AS g
+                WHERE v_state = 'N' AND v_grouped AND g.type = p_type
+                ORDER BY g.type, g.group_key, g.id LIMIT v_size
+            )
+            UNION ALL
+            (
+                SELECT r.id, r.attempts, r.run_at, NULL, NULL, NULL, NULL, NULL
+                FROM mq.ready AS r
+                WHERE v_state = 'N' AND NOT v_grouped AND r.type = p_type
+                ORDER BY r.type, r.priority, r.run_at, r.id LIMIT v_size
+            )
+            UNION ALL
+            (
+                SELECT d.id, d.attempts, d.run_at, NULL, NULL, NULL, NULL, d.error
+                FROM mq.delayed AS d
+                WHERE v_state = 'N' AND d.type = p_type
+                ORDER BY d.type, d.run_at, d.id LIMIT v_size
+            )
+            UNION ALL
+            (
+                SELECT u.id, u.attempt, NULL, b.reader, b.batch_key, b.lease_until, b.claimed_at, NULL
+                FROM mq.batch AS b
+                CROSS JOIN LATERAL unnest(b.ids, b.attempts) AS u (id, attempt)
+                WHERE v_state = 'A' AND b.type = p_type
+                ORDER BY b.type, b.lease_until LIMIT v_size
+            )
+            UNION ALL
+            (
+                SELECT e.id, e.attempts, NULL, e.reader, NULL, NULL, e.died_at, e.error
+                FROM mq.dead AS e
+                WHERE v_state = 'E' AND e.type = p_type
+                ORDER BY e.type DESC, e.died_at DESC, e.id DESC LIMIT v_size
+            )
+        ) AS x
+        CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = x.id OFFSET 0) AS m
+        LIMIT v_size;
 END
 $$;

@@ -7,8 +7,7 @@
 -- Example:     SELECT * FROM mq.queue_health() WHERE verdict <> 'ok';
 --
 -- A branch measures one thing and sets the columns. If it fails, its row says so, and the other checks continue.
-CREATE OR REPLACE FUNCTION mq.queue_health(
-) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION mq.queue_health() RETURNS TABLE (
     name text,
     verdict text,
     value double precision,
@@ -22,19 +21,16 @@ DECLARE
     v_row record;
 BEGIN
     FOREACH name IN ARRAY ARRAY[
-        'oldest_transaction', 'oldest_prepared_transaction', 'replication_slot_horizon', 'dead_rows',
-        'expired_leases', 'stuck_groups', 'areas', 'changed_objects', 'missing_indexes',
-        'autovacuum', 'durability'
-    ]
-    LOOP
+        'oldest_transaction', 'oldest_prepared_transaction', 'replication_slot_horizon', 'dead_rows', 'expired_leases',
+        'stuck_groups', 'areas', 'changed_objects', 'missing_indexes', 'autovacuum', 'durability'
+    ] LOOP
         v_check := name;
         BEGIN
             CASE v_check
             WHEN 'oldest_transaction' THEN
                 -- A transaction with an old snapshot prevents the removal of every row deleted since.
                 SELECT a.pid, a.usename, a.application_name, a.state,
-                    extract(epoch FROM clock_timestamp() - a.xact_start) AS seconds
-                INTO v_row
+                    extract(epoch FROM clock_timestamp() - a.xact_start) AS seconds INTO v_row
                 FROM pg_stat_activity AS a
                 WHERE a.datname = current_database() AND a.backend_type = 'client backend' AND a.pid <> pg_backend_pid()
                     AND a.xact_start IS NOT NULL
@@ -51,8 +47,7 @@ BEGIN
                 RETURN NEXT;
 
             WHEN 'oldest_prepared_transaction' THEN
-                SELECT p.gid, p.owner, extract(epoch FROM clock_timestamp() - p.prepared) AS seconds
-                INTO v_row
+                SELECT p.gid, p.owner, extract(epoch FROM clock_timestamp() - p.prepared) AS seconds INTO v_row
                 FROM pg_prepared_xacts AS p
                 WHERE p.database = current_database()
                 ORDER BY p.prepared
@@ -66,8 +61,7 @@ BEGIN
                 RETURN NEXT;
 
             WHEN 'replication_slot_horizon' THEN
-                SELECT s.slot_name, greatest(age(s.xmin), age(s.catalog_xmin)) AS transactions
-                INTO v_row
+                SELECT s.slot_name, greatest(age(s.xmin), age(s.catalog_xmin)) AS transactions INTO v_row
                 FROM pg_replication_slots AS s
                 WHERE s.xmin IS NOT NULL OR s.catalog_xmin IS NOT NULL
                 ORDER BY 2 DESC
@@ -114,8 +108,7 @@ BEGIN
                 RETURN NEXT;
 
             WHEN 'stuck_groups' THEN
-                SELECT count(*) AS groups, min(s.type) AS type
-                INTO v_row
+                SELECT count(*) AS groups, min(s.type) AS type INTO v_row
                 FROM (
                     SELECT q.type
                     FROM (SELECT type FROM mq.queue WHERE grouped AND type <> '' LIMIT 1000) AS q
@@ -135,8 +128,7 @@ BEGIN
                 RETURN QUERY SELECT * FROM mq_internal.area_health();
 
             WHEN 'changed_objects' THEN
-                SELECT count(*) AS objects, string_agg(i.name, ', ' ORDER BY i.name) AS names
-                INTO v_row
+                SELECT count(*) AS objects, string_agg(i.name, ', ' ORDER BY i.name) AS names INTO v_row
                 FROM mq.installed_files() AS i
                 WHERE i.changed = 1;
                 value := v_row.objects;
@@ -147,8 +139,7 @@ BEGIN
                 RETURN NEXT;
 
             WHEN 'missing_indexes' THEN
-                SELECT count(*) AS indexes, string_agg(i.name, ', ' ORDER BY i.name) AS names
-                INTO v_row
+                SELECT count(*) AS indexes, string_agg(i.name, ', ' ORDER BY i.name) AS names INTO v_row
                 FROM mq.installed AS i
                 WHERE i.kind = 'index' AND NOT EXISTS (
                     SELECT FROM pg_index AS x
@@ -175,8 +166,7 @@ BEGIN
                 unit := 'flag';
                 verdict := CASE WHEN value = 0 THEN 'bad' WHEN current_setting('synchronous_commit') = 'off' THEN 'warn' ELSE 'ok' END;
                 detail := format('fsync %s, full_page_writes %s, synchronous_commit %s; if one is off, a crash can lose messages',
-                    current_setting('fsync'),
-                    current_setting('full_page_writes'), current_setting('synchronous_commit'));
+                    current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'));
                 RETURN NEXT;
             END CASE;
         -- One check that fails, such as for a lack of rights, must not hide the others.

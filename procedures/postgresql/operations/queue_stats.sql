@@ -5,9 +5,7 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, at most 10,000 index entries per number, and all claims; see estimate
 -- Example:     SELECT * FROM mq.queue_stats();
-CREATE OR REPLACE FUNCTION mq.queue_stats(
-    p_type text DEFAULT NULL
-) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION mq.queue_stats(p_type text DEFAULT NULL) RETURNS TABLE (
     type text, ready bigint, delayed bigint, active bigint, expired bigint, dead bigint,
     oldest_ready_seconds double precision, estimated smallint, paused smallint
 )

@@ -11,8 +11,7 @@ CREATE OR REPLACE FUNCTION mq.version(
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     SELECT (array_agg(i.name ORDER BY i.applied_at DESC) FILTER (WHERE i.kind = 'release'))[1],
-        string_agg(i.name, ',' ORDER BY i.name COLLATE "C") FILTER (WHERE i.kind = 'area')
-    INTO version, areas
+        string_agg(i.name, ',' ORDER BY i.name COLLATE "C") FILTER (WHERE i.kind = 'area') INTO version, areas
     FROM mq.installed AS i;
 END
 $$;

@@ -39,8 +39,7 @@ BEGIN
     v_queue := mq_internal.policy(v_batch.type);
     IF p_failures <> '' THEN
         SELECT array_agg(f.id) AS ids, array_agg(u.attempt) AS attempts, array_agg(f.retry) AS retries,
-            array_agg(f.error) AS errors
-        INTO v_failed
+            array_agg(f.error) AS errors INTO v_failed
         FROM (
             SELECT DISTINCT ON (id) id, retry, error
             FROM mq_internal.read_failures(p_failures) WITH ORDINALITY AS l (id, retry, error, n)
@@ -50,8 +49,7 @@ BEGIN
         IF v_failed.ids IS NOT NULL THEN
             PERFORM mq_internal.fail_messages(v_queue, v_batch.reader, v_failed.ids, v_failed.attempts, v_failed.retries,
                 v_failed.errors);
-            SELECT array_agg(u.id), array_agg(u.attempt)
-            INTO v_batch.ids, v_batch.attempts
+            SELECT array_agg(u.id), array_agg(u.attempt) INTO v_batch.ids, v_batch.attempts
             FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)
             WHERE u.id <> ALL (v_failed.ids);
         END IF;

@@ -4,9 +4,7 @@
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits), 50002 invalid_argument
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.get_message('email');
-CREATE OR REPLACE FUNCTION mq.get_message(
-    p_type text
-) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION mq.get_message(p_type text) RETURNS TABLE (
     id bigint, type text, body text, headers text, priority integer, group_key text, dedup_key text, attempt integer,
     created_at timestamptz, source text, batch_key uuid, lease_until timestamptz
 )

@@ -5,9 +5,7 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.get_result(17);
-CREATE OR REPLACE FUNCTION mq.get_result(
-    p_id bigint
-) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION mq.get_result(p_id bigint) RETURNS TABLE (
     state text,
     result text,
     error text

@@ -5,9 +5,7 @@
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.list_subscriptions();
-CREATE OR REPLACE FUNCTION mq.list_subscriptions(
-    p_table text DEFAULT NULL
-) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION mq.list_subscriptions(p_table text DEFAULT NULL) RETURNS TABLE (
     "table" text,
     action text,
     type text,

@@ -5,9 +5,7 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for transactions that use the table, and they wait for its end
 -- Example:     SELECT * FROM mq.unwatch_table('stock');
-CREATE OR REPLACE FUNCTION mq.unwatch_table(
-    p_table text
-) RETURNS TABLE (statement text)
+CREATE OR REPLACE FUNCTION mq.unwatch_table(p_table text) RETURNS TABLE (statement text)
 LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 DECLARE
     v_watched record;

@@ -4,9 +4,7 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for transactions that have written to the table, and writers wait for its end
 -- Example:     SELECT * FROM mq.watch_table('stock');
-CREATE OR REPLACE FUNCTION mq.watch_table(
-    p_table text
-) RETURNS TABLE (statement text)
+CREATE OR REPLACE FUNCTION mq.watch_table(p_table text) RETURNS TABLE (statement text)
 LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 DECLARE
     v_table record;

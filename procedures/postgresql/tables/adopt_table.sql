@@ -24,7 +24,6 @@ DECLARE
     v_order text;
     v_status text;
     v_delete boolean := coalesce(p_on_complete, 'keep') = 'delete';
-    v_indexed text[];
     v_wanted text[];
     v_bad text;
     v_idents text[];
@@ -91,7 +90,14 @@ BEGIN
                 'order_column: needed without a status and with keep, unless there is exactly one key column');
         END IF;
         v_order := coalesce(v_order, v_keys[1]);
-        PERFORM mq_internal.require_order(v_table.id, v_order);
+        IF EXISTS (
+            SELECT FROM pg_attribute AS a
+            JOIN pg_type AS t ON t.oid = a.atttypid
+            WHERE a.attrelid = v_table.id AND a.attname = v_order AND NOT (a.attnotnull AND t.typcategory IN ('N', 'S', 'D'))
+        ) THEN
+            PERFORM mq_internal.raise_error('unsuitable_table',
+                format('order_column: %s must be NOT NULL, and a number, a text or a time', v_order));
+        END IF;
         v_wanted := ARRAY[v_order];
     ELSIF v_status IS NULL AND v_keys IS NULL THEN
         v_wanted := NULL;

@@ -36,7 +36,6 @@ DECLARE
     v_now timestamptz;
     v_again record;
     v_new record;
-    v_lost record;
     v_errors text[];
     v_held record;
     v_refused record;

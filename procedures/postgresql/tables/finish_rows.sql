@@ -44,8 +44,7 @@ BEGIN
     IF v_held IS NULL THEN
         RETURN;
     END IF;
-    SELECT array_agg(f.id) AS ids, array_agg(f.retry) AS retries, array_agg(f.error) AS errors
-    INTO v_fails
+    SELECT array_agg(f.id) AS ids, array_agg(f.retry) AS retries, array_agg(f.error) AS errors INTO v_fails
     FROM (
         SELECT DISTINCT ON (id) id, retry, error
         FROM mq_internal.read_failures(p_failures) WITH ORDINALITY AS l (id, retry, error, n)
@@ -58,15 +57,13 @@ BEGIN
     WHERE f.id IS NULL;
 
     IF v_shape->>'shape' NOT IN ('b', 'd') AND v_ids IS NOT NULL THEN
-        SELECT array_agg(f.id) AS ids, array_agg(f.part) AS parts, array_agg(f.place) AS places
-        INTO v_found
+        SELECT array_agg(f.id) AS ids, array_agg(f.part) AS parts, array_agg(f.place) AS places INTO v_found
         FROM mq_internal.find_rows(v_polled, v_shape, v_ids, false) AS f;
         gone := cardinality(v_ids) - coalesce(cardinality(v_found.ids), 0);
         v_errors := mq_internal.write_rows(v_shape, v_polled.on_complete = 'delete', v_polled.done_value, v_found.parts, v_found.places);
         -- A row that the table refuses has failed.
         SELECT v_fails.ids || array_agg(u.id) AS ids, v_fails.retries || array_agg(NULL::integer) AS retries,
-            v_fails.errors || array_agg(u.error) AS errors
-        INTO v_fails
+            v_fails.errors || array_agg(u.error) AS errors INTO v_fails
         FROM unnest(v_found.ids, v_errors) AS u (id, error)
         WHERE u.error IS NOT NULL;
     END IF;

@@ -40,8 +40,7 @@ BEGIN
         v_polled := mq_internal.lock_polled(p_name, v_shape->>'pass');
         IF v_polled.active_value IS NOT NULL THEN
             SELECT array_agg(id ORDER BY id) INTO v_ids FROM mq.my_polled_row WHERE name = p_name AND active;
-            SELECT array_agg(f.part) AS parts, array_agg(f.place) AS places
-            INTO v_found
+            SELECT array_agg(f.part) AS parts, array_agg(f.place) AS places INTO v_found
             FROM mq_internal.find_rows(v_polled, v_shape, v_ids, false) AS f;
             PERFORM mq_internal.write_rows(v_shape, false, v_polled.ready_value, v_found.parts, v_found.places);
         END IF;

@@ -35,8 +35,7 @@ BEGIN
         -- Dead rows are at error_value or, if the table refused that, still at their previous status.
         v_as_dead := v_polled;
         v_as_dead.ready_value := v_polled.error_value;
-        SELECT array_agg(f.id) AS ids, array_agg(f.part) AS parts, array_agg(f.place) AS places
-        INTO v_found
+        SELECT array_agg(f.id) AS ids, array_agg(f.part) AS parts, array_agg(f.place) AS places INTO v_found
         FROM mq_internal.find_rows(v_as_dead, v_shape, v_ids, false) AS f;
         v_errors := mq_internal.write_rows(v_shape, false, v_polled.ready_value, v_found.parts, v_found.places);
         PERFORM mq_internal.forget_rows(p_name, v_shape->>'pass', ARRAY(SELECT unnest(v_ids) EXCEPT SELECT unnest(v_found.ids)));

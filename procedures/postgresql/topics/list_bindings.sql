@@ -4,9 +4,7 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.list_bindings('orders.eu.paid');
-CREATE OR REPLACE FUNCTION mq.list_bindings(
-    p_topic text DEFAULT NULL
-) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION mq.list_bindings(p_topic text DEFAULT NULL) RETURNS TABLE (
     pattern text,
     type text
 )

@@ -6,6 +6,7 @@ CREATE OR REPLACE FUNCTION mq_internal.add_throughput(
 ) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
+    v_now timestamptz := clock_timestamp();
     v_minute timestamptz := date_bin('1 minute', p_at, '2000-01-01 00:00:00+00');
 BEGIN
     UPDATE mq.report AS t
@@ -21,6 +22,23 @@ BEGIN
     ON CONFLICT (minute, type, reader) DO UPDATE
     SET sent = t.sent + p_sent, completed = t.completed + p_completed, failed = t.failed + p_failed, dead = t.dead + p_dead,
         waited_ms = t.waited_ms + p_waited_ms, busy_ms = t.busy_ms + p_busy_ms;
-    PERFORM mq_internal.forget_reports(clock_timestamp());
+    -- At most 1,000 rows of each, and none that others have locked.
+    DELETE FROM mq.report
+    WHERE ctid = ANY (ARRAY(
+        SELECT t.ctid FROM mq.report AS t
+        WHERE t.minute < v_now - interval '24 hours'
+        ORDER BY t.minute, t.type, t.reader
+        LIMIT 1000
+        FOR UPDATE SKIP LOCKED
+    ));
+    -- Consumers that stopped an hour ago or are silent for a day. The table has about as many rows as there were
+    -- consumers within a day.
+    DELETE FROM mq.consumer
+    WHERE ctid = ANY (ARRAY(
+        SELECT c.ctid FROM mq.consumer AS c
+        WHERE c.reported_at < v_now - CASE WHEN c.due_at IS NULL THEN interval '1 hour' ELSE interval '24 hours' END
+        LIMIT 1000
+        FOR UPDATE SKIP LOCKED
+    ));
 END
 $$;

@@ -9,7 +9,7 @@ DECLARE
     v_written text;
 BEGIN
     SELECT * INTO v_feed FROM mq.feed WHERE name = p_feed;
-    v_table := mq_internal.any_relation_of(v_feed.table_schema, v_feed.table_name);
+    v_table := mq_internal.relation_of(v_feed.table_schema, v_feed.table_name, true);
     IF v_table IS NOT NULL THEN
         v_written := mq_internal.sync_column(v_table, v_feed.sync_column);
         PERFORM mq_internal.require_pass(p_pass, v_table, CASE v_written WHEN '' THEN 'show' ELSE 'publish' END, v_written);

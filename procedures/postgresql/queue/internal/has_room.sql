@@ -9,16 +9,14 @@ DECLARE
 BEGIN
     IF p_queue.rate > 0 THEN
         SELECT mq_internal.full_after(full_at, v_now, 1, p_queue.rate, p_queue.rate_seconds)
-            - make_interval(secs => p_queue.rate_seconds)
-        INTO next_at
+            - make_interval(secs => p_queue.rate_seconds) INTO next_at
         FROM mq.limited
         -- A bucket whose full_at is more than one period ahead does not count as empty here: the next claim corrects it.
         -- See tokens.
         WHERE type = p_queue.type AND full_at <= v_now + make_interval(secs => p_queue.rate_seconds);
     END IF;
     IF p_queue.max_active > 0 THEN
-        SELECT sum(cardinality(ids)) AS active, min(lease_until) AS lease_until
-        INTO v_batch
+        SELECT sum(cardinality(ids)) AS active, min(lease_until) AS lease_until INTO v_batch
         FROM mq.batch WHERE type = p_queue.type;
         IF v_batch.active >= p_queue.max_active THEN
             next_at := greatest(next_at, v_batch.lease_until);

@@ -11,8 +11,7 @@ DECLARE
     v_groups text[];
     v_mark mq.mark;
 BEGIN
-    SELECT array_agg(f.id) || array_agg(n.id), array_agg(u.group_key) || array_agg(u.group_key)
-    INTO v_ids, v_groups
+    SELECT array_agg(f.id) || array_agg(n.id), array_agg(u.group_key) || array_agg(u.group_key) INTO v_ids, v_groups
     FROM (SELECT DISTINCT unnest(p_groups)) AS u (group_key)
     CROSS JOIN LATERAL (
         SELECT id FROM mq.grouped

@@ -66,8 +66,7 @@ BEGIN
         (
             SELECT id FROM mq.ready WHERE type = p_queue.type AND priority < k.priority
             ORDER BY type, priority, run_at, id LIMIT 1
-        ) IS NOT NULL AS before
-    INTO v_mark
+        ) IS NOT NULL AS before INTO v_mark
     FROM (SELECT * FROM mq.mark WHERE type = p_queue.type ORDER BY type, n DESC, priority, run_at LIMIT 1) AS k;
     v_n := v_mark.n;
     v_full_scan := (v_now BETWEEN v_mark.scanned_at AND v_mark.scanned_at + c_late) IS NOT TRUE;

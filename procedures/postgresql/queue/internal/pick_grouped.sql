@@ -16,8 +16,8 @@
 --   blocked after that, it gets a new ticket.
 -- A drop and a finish cannot miss each other. The drop locks the rows of mq.group_lock FOR SHARE until it commits. The
 -- finish deletes its row, which waits for the drop, and only then searches the group's next message. A take would hold
--- these locks until its handler ends: it passes over the tickets of blocked groups, and drops none. So that takes do not
--- read all of them each time, the first take of each second leaves a mark at the first other ticket (see pick).
+-- these locks until its handler ends: it passes over the tickets of blocked groups, and drops none. The first
+-- take of each second leaves a mark at the first other ticket, where the next takes begin (see pick).
 CREATE OR REPLACE FUNCTION mq_internal.pick_grouped(
     p_queue mq.queue, p_size bigint, p_take boolean, p_start mq.mark, OUT picked bigint[], OUT attempts smallint[],
     OUT start mq.mark
@@ -73,8 +73,7 @@ BEGIN
                 array_agg(t.group_key) AS groups, (array_agg(t.priority))[count(*)] AS priority,
                 (array_agg(t.run_at))[count(*)] AS run_at, (array_agg(t.id))[count(*)] AS id,
                 (array_agg(t.priority))[1] AS first_priority, (array_agg(t.run_at))[1] AS first_run_at,
-                bool_or(t.by_id IS NOT TRUE) AS others
-            INTO v_tickets
+                bool_or(t.by_id IS NOT TRUE) AS others INTO v_tickets
             FROM (
                 SELECT r.ctid, r.*, CASE WHEN m.type IS NOT NULL THEN coalesce(m.group_key, '') END AS group_key
                 FROM mq.ready AS r
@@ -143,8 +142,7 @@ BEGIN
         SELECT array_agg(s.key) AS keys, array_agg(s.size) AS sizes, array_agg(s.locks) AS locks,
             array_agg(s.places) AS places, array_agg(s.rate) AS rates, array_agg(s.rate_seconds) AS seconds,
             array_agg(s.tokens) AS tokens, array_agg(s.full_at) AS full_at, coalesce(min(s.size) = 0, false) AS blocked,
-            coalesce(max(s.rate) > 0, false) AS rated
-        INTO v_state
+            coalesce(max(s.rate) > 0, false) AS rated INTO v_state
         FROM (
             SELECT u.key, o.*, l.locks, t.tokens, b.full_at,
                 CASE
@@ -179,8 +177,7 @@ BEGIN
         -- Their first messages. An ordered queue takes the very first, or nothing while that is being cancelled.
         SELECT array_agg(h.row) AS rows, array_agg(h.id) AS ids, array_agg((h.attempts + 1)::smallint) AS attempts,
             array_agg(h.n) AS n, array_agg(h.key) AS keys, array_agg(h.late) AS late, count(DISTINCT h.n) AS groups,
-            coalesce(bool_or(h.late), false) AS some_late
-        INTO v_taken
+            coalesce(bool_or(h.late), false) AS some_late INTO v_taken
         FROM (
             SELECT f.n, f.key, f.tokens IS NOT DISTINCT FROM 0 AS late, g.*
             FROM unnest(v_state.keys, v_state.sizes, v_state.tokens) WITH ORDINALITY AS f (key, size, tokens, n)
@@ -246,8 +243,7 @@ BEGIN
             -- finishing one of them; or else the ticket of a group that was blocked before stays, and a group that has
             -- just lost its last free place gets a new one.
             SELECT array_agg(g.key) FILTER (WHERE g.size = 0 AND s.safe),
-                coalesce(array_agg(g.key) FILTER (WHERE g.size > 0 AND NOT s.safe), '{}')
-            INTO v_kept, v_used
+                coalesce(array_agg(g.key) FILTER (WHERE g.size > 0 AND NOT s.safe), '{}') INTO v_kept, v_used
             FROM (
                 SELECT max(f.key) AS key, max(f.size) AS size, max(f.locks) AS locks, max(f.places) AS places,
                     sum(f.messages) AS messages, bool_or(f.late) AS late

@@ -29,8 +29,7 @@ BEGIN
         FROM due
         ON CONFLICT DO NOTHING
     )
-    SELECT count(*), min(run_at), array_agg(id), array_agg(attempts)
-    INTO moved, first_run_at, v_due, v_attempts
+    SELECT count(*), min(run_at), array_agg(id), array_agg(attempts) INTO moved, first_run_at, v_due, v_attempts
     FROM due;
     IF p_queue.grouped AND moved > 0 THEN
         INSERT INTO mq.grouped (id, attempts, type, group_key)

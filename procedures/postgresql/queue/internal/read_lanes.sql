@@ -110,8 +110,7 @@ BEGIN
         LIMIT p_size
     )
     SELECT array_agg(t.row), array_agg(t.id), array_agg(t.attempts), array_agg(t.n), array_agg(t.lane), array_agg(t.served),
-        max(p.n), max(p.lane), max(p.served)
-    INTO rows, ids, attempts, n, lanes, served, v_n, v_lane, v_served
+        max(p.n), max(p.lane), max(p.served) INTO rows, ids, attempts, n, lanes, served, v_n, v_lane, v_served
     FROM position AS p
     LEFT JOIN (
         SELECT n, lane, served, row, id, attempts FROM taken

@@ -24,8 +24,7 @@ BEGIN
     LOOP
         -- A message with attempts left becomes ready at once, at the position where it was sent. The others are
         -- dead-lettered.
-        SELECT array_agg(u.id), array_agg(u.attempt)
-        INTO v_ids, v_attempts
+        SELECT array_agg(u.id), array_agg(u.attempt) INTO v_ids, v_attempts
         FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)
         CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
         WHERE u.attempt < coalesce(m.max_attempts, p_queue.max_attempts);
@@ -33,8 +32,7 @@ BEGIN
             PERFORM mq_internal.put_back(p_queue, v_ids, v_attempts);
         END IF;
         IF cardinality(v_batch.ids) > coalesce(cardinality(v_ids), 0) THEN
-            SELECT array_agg(u.id), array_agg(u.attempt)
-            INTO v_ids, v_attempts
+            SELECT array_agg(u.id), array_agg(u.attempt) INTO v_ids, v_attempts
             FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)
             WHERE v_ids IS NULL OR u.id <> ALL (v_ids);
             PERFORM mq_internal.fail_messages(p_queue, v_batch.reader, v_ids, v_attempts,

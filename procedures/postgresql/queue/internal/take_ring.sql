@@ -9,8 +9,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_rows tid[];
 BEGIN
-    SELECT array_agg(r.ctid), array_agg(r.id), array_agg((r.attempts + 1)::smallint)
-    INTO v_rows, ids, attempts
+    SELECT array_agg(r.ctid), array_agg(r.id), array_agg((r.attempts + 1)::smallint) INTO v_rows, ids, attempts
     FROM (
         SELECT q.ctid, q.id, q.attempts
         FROM mq.ready AS q

@@ -7,8 +7,7 @@ DECLARE
     v_names text[];
 BEGIN
     -- A key column was renamed or changed its type: until watch_table is called again, a different expression is needed.
-    SELECT w.key_json
-    INTO v_json
+    SELECT w.key_json INTO v_json
     FROM mq.watched AS w
     WHERE w.label = p_label AND w.key_types = ARRAY(
         SELECT a.atttypid

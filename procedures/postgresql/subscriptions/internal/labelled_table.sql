@@ -8,6 +8,7 @@ LANGUAGE plpgsql STABLE SET search_path = mq, pg_temp AS $$
 DECLARE
     v_dot integer := strpos(p_label, '.');
 BEGIN
-    RETURN mq_internal.any_relation_of(CASE v_dot WHEN 0 THEN 'public' ELSE left(p_label, v_dot - 1) END, substr(p_label, v_dot + 1));
+    RETURN mq_internal.relation_of(CASE v_dot WHEN 0 THEN 'public' ELSE left(p_label, v_dot - 1) END, substr(p_label, v_dot + 1),
+        true);
 END
 $$;

@@ -18,8 +18,7 @@ DECLARE
     v_queue mq.queue;
     v_by_id boolean;
 BEGIN
-    SELECT array_agg(s.type ORDER BY s.type), coalesce(bool_or(s.topic <> ''), false)
-    INTO v_types, v_topics
+    SELECT array_agg(s.type ORDER BY s.type), coalesce(bool_or(s.topic <> ''), false) INTO v_types, v_topics
     FROM mq.subscription AS s
     WHERE s.label = p_label AND s.action = p_action;
     IF v_topics THEN

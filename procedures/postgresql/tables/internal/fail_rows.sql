@@ -17,19 +17,16 @@ DECLARE
     v_dies boolean;
 BEGIN
     SELECT coalesce(array_agg(e.id) FILTER (WHERE u.retry IS NOT DISTINCT FROM -1
-        OR e.attempts >= p_polled.max_attempts AND u.retry IS DISTINCT FROM -2), '{}')
-    INTO v_dead
+        OR e.attempts >= p_polled.max_attempts AND u.retry IS DISTINCT FROM -2), '{}') INTO v_dead
     FROM unnest(p_ids, p_retries) AS u (id, retry)
     JOIN mq.my_polled_row AS e ON e.id = u.id;
     gone := 0;
     IF p_polled.status_column IS NOT NULL THEN
-        SELECT array_agg(f.id) AS ids, array_agg(f.part) AS parts, array_agg(f.place) AS places
-        INTO v_found
+        SELECT array_agg(f.id) AS ids, array_agg(f.part) AS parts, array_agg(f.place) AS places INTO v_found
         FROM mq_internal.find_rows(p_polled, p_shape, p_ids, false) AS f;
         gone := mq_internal.forget_rows(p_polled.name, p_shape->>'pass', ARRAY(SELECT unnest(p_ids) EXCEPT SELECT unnest(v_found.ids)));
         FOREACH v_dies IN ARRAY ARRAY[true, false] LOOP
-            SELECT array_agg(u.id) AS ids, array_agg(u.part) AS parts, array_agg(u.place) AS places
-            INTO v_some
+            SELECT array_agg(u.id) AS ids, array_agg(u.part) AS parts, array_agg(u.place) AS places INTO v_some
             FROM unnest(v_found.ids, v_found.parts, v_found.places) AS u (id, part, place)
             JOIN mq.my_polled_row AS e ON e.id = u.id
             WHERE v_dies AND e.id = ANY (v_dead) OR NOT v_dies AND e.id <> ALL (v_dead) AND e.active;

@@ -19,8 +19,7 @@ BEGIN
         WHERE NOT EXISTS (
             SELECT FROM jsonb_to_record(e.ident) AS r (%s) JOIN %s AS t ON %s
                 AND CASE WHEN e.active THEN %s ELSE %s END
-        )', p_shape->>'stored', p_shape->>'quoted', p_shape->>'match', v_active, v_ready)
-    INTO v_gone
+        )', p_shape->>'stored', p_shape->>'quoted', p_shape->>'match', v_active, v_ready) INTO v_gone
     USING p_polled.active_value, p_polled.ready_value, ARRAY(SELECT unnest(p_ids) EXCEPT SELECT unnest(p_found));
     IF v_gone IS NOT NULL THEN
         PERFORM mq_internal.forget_rows(p_polled.name, p_shape->>'pass', v_gone);

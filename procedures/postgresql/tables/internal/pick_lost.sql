@@ -21,8 +21,7 @@ BEGIN
     -- Count both in one snapshot: rows may be finished during a claim.
     EXECUTE format('SELECT e.held, (SELECT count(*) FROM (SELECT FROM %s AS t WHERE %s LIMIT e.held + $2) AS c) - e.held
         FROM (SELECT count(*) AS held FROM mq.my_polled_row WHERE name = $3 AND active) AS e', p_shape->>'quoted',
-        p_shape->>'status_is')
-    INTO v_held, v_lost
+        p_shape->>'status_is') INTO v_held, v_lost
     USING p_polled.active_value, p_size, p_polled.name;
     IF v_lost <= 0 THEN
         RETURN;

@@ -69,8 +69,7 @@ BEGIN
         -- Find the last order value first: then only rows up to it are sorted.
         EXECUTE format('SELECT %1$s::text FROM %2$s AS t WHERE %1$s %5$s $1::%3$s %4$s ORDER BY %1$s LIMIT 1 OFFSET $3',
             v_order, v_quoted, v_type, CASE WHEN p_polled.place IS NOT NULL
-            THEN format('AND %s %s $2::%s', v_order, p_shape->>'later', v_type) END, p_shape->>'not_later')
-        INTO v_high
+            THEN format('AND %s %s $2::%s', v_order, p_shape->>'later', v_type) END, p_shape->>'not_later') INTO v_high
         USING v_settled, p_polled.place, p_size - 1;
         RETURN QUERY EXECUTE format('SELECT part, place, ident, key_json, row_json, sorted, hash, copy
             FROM (

@@ -43,15 +43,13 @@ BEGIN
     SELECT string_agg(CASE WHEN a.attnotnull THEN format('t.%1$I %2$s r.%1$I', a.attname, o.equal)
             ELSE format('coalesce(t.%1$I %2$s r.%1$I, t.%1$I IS NULL AND r.%1$I IS NULL)', a.attname, o.equal) END, ' AND ') AS match,
         '(SELECT pg_catalog.to_jsonb(i) FROM (SELECT ' || string_agg(format('t.%I', a.attname), ', ') || ') AS i)' AS value,
-        string_agg(format('%I %s', a.attname, format_type(a.atttypid, -1)), ', ') AS stored
-    INTO v_ident
+        string_agg(format('%I %s', a.attname, format_type(a.atttypid, -1)), ', ') AS stored INTO v_ident
     FROM pg_attribute AS a
     CROSS JOIN LATERAL (SELECT mq_internal.operator_of(a.atttypid, 3)) AS o (equal)
     WHERE a.attrelid = v_table AND a.attname = ANY (p_polled.ident_columns);
     SELECT quote_ident(a.attname) AS quoted, format_type(a.atttypid, -1) AS type,
         format('t.%1$I %2$s $1::%4$s AND t.%1$I %3$s $1::%4$s', a.attname, mq_internal.operator_of(a.atttypid, 4),
-            mq_internal.operator_of(a.atttypid, 2), format_type(a.atttypid, -1)) AS is_1
-    INTO v_status
+            mq_internal.operator_of(a.atttypid, 2), format_type(a.atttypid, -1)) AS is_1 INTO v_status
     FROM pg_attribute AS a WHERE a.attrelid = v_table AND a.attname = p_polled.status_column;
     SELECT quote_ident(a.attname) AS quoted, format_type(a.atttypid, -1) AS type, mq_internal.operator_of(a.atttypid, 5) AS later,
         mq_internal.operator_of(a.atttypid, 4) AS not_before, mq_internal.operator_of(a.atttypid, 2) AS not_later

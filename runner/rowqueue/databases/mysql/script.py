@@ -35,8 +35,7 @@ def text(file: SqlFile) -> str:
     body = file.text.rstrip()
     if file.kind != PROCEDURE or not found or found[0] != "PROCEDURE":
         return f"{body}\n"
-    if "\nDELIMITER //\n" not in body:
-        body = _PROCEDURE.format(name=found[1], text=body)
+    body = _PROCEDURE.format(name=found[1], text=body)
     return f"{body}\n" + (f"ALTER PROCEDURE {found[1]} COMMENT {quoted(file.comment)};\n" if file.comment else "")
 
 
