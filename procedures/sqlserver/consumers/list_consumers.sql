@@ -6,7 +6,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted reports
 -- Example:     EXEC mq.list_consumers N'email';
-
 CREATE OR ALTER PROCEDURE mq.list_consumers
     @type nvarchar(max) = NULL,
     @size bigint = NULL

@@ -9,7 +9,6 @@
 -- Transaction: joins the caller's; no two consumers write the same row. It waits at most a second for a transaction
 --              that reports under the same name, and then fails with error 1222
 -- Example:     EXEC mq.report_consumer N'worker-1', N'email', 120, 3, @busy_ms = 9500, @next_seconds = 10;
-
 CREATE OR ALTER PROCEDURE mq.report_consumer
     @reader nvarchar(max),
     @type nvarchar(max),

@@ -7,7 +7,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted reports
 -- Example:     EXEC mq.throughput N'email';
-
 CREATE OR ALTER PROCEDURE mq.throughput
     @type nvarchar(max) = NULL,
     @since datetime2(7) = NULL

@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's and locks the counter until it ends; other calls wait; a rollback gives the numbers back
 -- Example:     EXEC mq.advance_sequence N'invoice', 10;
-
 CREATE OR ALTER PROCEDURE mq.advance_sequence
     @name nvarchar(max),
     @count bigint = NULL

@@ -8,7 +8,6 @@
 -- Example:     EXEC mq.create_feed N'orders', N'sales.orders', N'id', N'sync';
 --
 -- Later calls read and number the table with the rights of their own callers: this call grants nothing.
-
 CREATE OR ALTER PROCEDURE mq.create_feed
     @feed nvarchar(max),
     @table nvarchar(max),

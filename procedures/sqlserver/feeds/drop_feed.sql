@@ -6,7 +6,6 @@
 -- Example:     EXEC mq.drop_feed N'orders';
 --
 -- To drop the feed of a table that was dropped, the role is enough. A view in its place needs the rights on the view.
-
 CREATE OR ALTER PROCEDURE mq.drop_feed
     @feed nvarchar(max)
 AS

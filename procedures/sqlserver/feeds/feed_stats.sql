@@ -8,7 +8,6 @@
 -- Example:     EXEC mq.feed_stats N'orders';
 --
 -- A count of another user's table could run that user's code with the rights of the caller, such as a security policy.
-
 CREATE OR ALTER PROCEDURE mq.feed_stats
     @feed nvarchar(max) = NULL
 AS

@@ -9,7 +9,6 @@
 --
 -- The feed's last number is read first: rows that commit meanwhile have higher numbers. Locked rows are not skipped: their
 -- writer may roll back, and the consumer would miss them.
-
 CREATE OR ALTER PROCEDURE mq.fetch_feed
     @feed nvarchar(max),
     @consumer nvarchar(max),

@@ -9,7 +9,6 @@
 -- Numbers are assigned under the lock of the feed's counter, which is kept until the commit. So they become visible in their
 -- order, and a rollback gives them back. The rows are found without keeping a lock (s) and then locked by their key (b), as
 -- writers do. Rows that a writer has locked by then are skipped.
-
 CREATE OR ALTER PROCEDURE mq.publish_feed
     @feed nvarchar(max),
     @size bigint = NULL

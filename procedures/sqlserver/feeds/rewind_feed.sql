@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     EXEC mq.rewind_feed N'orders', N'search', 0;
-
 CREATE OR ALTER PROCEDURE mq.rewind_feed
     @feed nvarchar(max),
     @consumer nvarchar(max),

@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; never waits for a claim
 -- Example:     EXEC mq.cancel 17;
-
 CREATE OR ALTER PROCEDURE mq.cancel
     @id bigint
 AS

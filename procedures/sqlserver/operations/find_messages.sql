@@ -11,7 +11,6 @@
 --
 -- It reads the same tables as message_state, but only by keys. Like peek, it first finds the rows and then reads the
 -- texts.
-
 CREATE OR ALTER PROCEDURE mq.find_messages
     @type nvarchar(max),
     @id bigint = NULL,

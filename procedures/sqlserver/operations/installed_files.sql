@@ -5,7 +5,6 @@
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     EXEC mq.installed_files;
-
 CREATE OR ALTER PROCEDURE mq.installed_files
 AS
 BEGIN

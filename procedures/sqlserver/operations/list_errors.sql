@@ -5,7 +5,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only: an index entry for each dead letter of the queue; never waits for locks; skips dead letters that another call is changing
 -- Example:     EXEC mq.list_errors N'email';
-
 CREATE OR ALTER PROCEDURE mq.list_errors
     @type nvarchar(max),
     @size bigint = NULL

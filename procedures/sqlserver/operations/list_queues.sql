@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted policies
 -- Example:     EXEC mq.list_queues;
-
 CREATE OR ALTER PROCEDURE mq.list_queues
     @type nvarchar(max) = NULL
 AS

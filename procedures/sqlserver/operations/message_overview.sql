@@ -5,7 +5,6 @@
 -- Errors:      none
 -- Transaction: reads only, at the caller's level
 -- Example:     SELECT state, COUNT(*) FROM mq.message_overview WHERE type = N'email' GROUP BY state;
-
 CREATE OR ALTER VIEW mq.message_overview
 AS
 SELECT id, type, state, priority, group_key, dedup_key, attempts, created_at, source, run_at, reader, lease_until, changed_at,

@@ -6,7 +6,6 @@
 -- Errors:      none
 -- Transaction: reads only, at the caller's level
 -- Example:     SELECT state, COUNT(*) FROM mq.message_state WHERE type = N'email' GROUP BY state;
-
 CREATE OR ALTER VIEW mq.message_state
 AS
 SELECT

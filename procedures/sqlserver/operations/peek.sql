@@ -6,7 +6,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted states
 -- Example:     EXEC mq.peek N'email', N'E', 20;
-
 CREATE OR ALTER PROCEDURE mq.peek
     @type nvarchar(max),
     @state nvarchar(max) = NULL,

@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; skips messages that a claim is taking at this moment
 -- Example:     EXEC mq.purge N'email', N'E';
-
 CREATE OR ALTER PROCEDURE mq.purge
     @type nvarchar(max),
     @state nvarchar(max)

@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; skips rows that another call is deleting
 -- Example:     DECLARE @before datetime2(7) = DATEADD(DAY, -90, SYSUTCDATETIME()); EXEC mq.purge_archive @before, 10000;
-
 CREATE OR ALTER PROCEDURE mq.purge_archive
     @before datetime2(7),
     @size bigint = NULL

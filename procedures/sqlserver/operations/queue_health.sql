@@ -6,7 +6,6 @@
 -- Transaction: reads only; sees other sessions when the caller's login has VIEW SERVER STATE (on Azure SQL: the caller VIEW
 --              DATABASE STATE)
 -- Example:     EXEC mq.queue_health;
-
 CREATE OR ALTER PROCEDURE mq.queue_health
 AS
 BEGIN

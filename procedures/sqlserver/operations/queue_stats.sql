@@ -6,7 +6,6 @@
 -- Transaction: reads only, about 20,002 rows per number at most, and all claims; see estimate; never waits for locks; without READ_COMMITTED_SNAPSHOT
 --              it counts uncommitted rows
 -- Example:     EXEC mq.queue_stats;
-
 CREATE OR ALTER PROCEDURE mq.queue_stats
     @type nvarchar(max) = NULL
 AS

@@ -5,7 +5,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; skips dead letters that another call is changing
 -- Example:     EXEC mq.redrive N'email';
-
 CREATE OR ALTER PROCEDURE mq.redrive
     @type nvarchar(max),
     @id bigint = NULL,

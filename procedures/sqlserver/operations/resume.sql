@@ -5,7 +5,6 @@
 -- Transaction: joins the caller's; calls for one type wait for each other; without READ_COMMITTED_SNAPSHOT claims of the
 --              type wait until the transaction ends
 -- Example:     EXEC mq.resume N'email';
-
 CREATE OR ALTER PROCEDURE mq.resume
     @type nvarchar(max)
 AS

@@ -7,7 +7,6 @@
 -- Transaction: joins the caller's; waits for other calls that set this queue; without READ_COMMITTED_SNAPSHOT claims of the
 --              type wait until the transaction ends
 -- Example:     EXEC mq.set_group N'invoice', N'customer-7', @weight = 3;
-
 CREATE OR ALTER PROCEDURE mq.set_group
     @type nvarchar(max),
     @group_key nvarchar(max),

@@ -13,7 +13,6 @@
 --              type wait until the transaction ends; the first max_active of a queue waits for calls that are finishing
 --              messages
 -- Example:     EXEC mq.set_queue N'invoice', @max_attempts = 5, @on_complete = N'archive';
-
 CREATE OR ALTER PROCEDURE mq.set_queue
     @type nvarchar(max),
     @lease_seconds bigint = NULL,
@@ -115,17 +114,10 @@ BEGIN
             max_attempts = COALESCE(@max_attempts, max_attempts),
             backoff_seconds = COALESCE(@backoff_seconds, backoff_seconds),
             backoff_max_seconds = COALESCE(@backoff_max_seconds, backoff_max_seconds),
-            on_complete = COALESCE(@on_complete, on_complete),
-            ordered = @ordered,
-            ring = @ring,
-            fair = @fair,
-            notify = COALESCE(CAST(@notify AS bit), notify),
-            max_active = COALESCE(@max_active, max_active),
-            rate = COALESCE(@rate, rate),
-            rate_seconds = COALESCE(@rate_seconds, rate_seconds),
-            group_max_active = @group_max_active,
-            group_rate = @group_rate,
-            group_rate_seconds = @group_rate_seconds,
+            on_complete = COALESCE(@on_complete, on_complete), ordered = @ordered, ring = @ring, fair = @fair,
+            notify = COALESCE(CAST(@notify AS bit), notify), max_active = COALESCE(@max_active, max_active),
+            rate = COALESCE(@rate, rate), rate_seconds = COALESCE(@rate_seconds, rate_seconds),
+            group_max_active = @group_max_active, group_rate = @group_rate, group_rate_seconds = @group_rate_seconds,
             grouped = @grouped
         WHERE type = @name;
         IF @was_grouped = 1 AND @grouped = 1 AND (

@@ -4,7 +4,6 @@
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     EXEC mq.version;
-
 CREATE OR ALTER PROCEDURE mq.version
 AS
 BEGIN

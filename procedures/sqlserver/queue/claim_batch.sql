@@ -5,7 +5,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     EXEC mq.claim_batch N'email', 10, N'worker-1', 60;
-
 CREATE OR ALTER PROCEDURE mq.claim_batch
     @type nvarchar(max),
     @size bigint = NULL,

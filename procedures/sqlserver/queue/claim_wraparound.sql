@@ -13,7 +13,6 @@
 --
 -- A claim that finds too few messages continues at the lowest id, or at the mark: the lowest id that earlier claims found
 -- there. See pick for the rules of marks.
-
 CREATE OR ALTER PROCEDURE mq.claim_wraparound
     @type nvarchar(max),
     @size bigint = NULL,

@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.complete 17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
-
 CREATE OR ALTER PROCEDURE mq.complete
     @id bigint,
     @batch_key nvarchar(max)

@@ -7,7 +7,6 @@
 -- Errors:      50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     EXEC mq.finish_batch '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'17,30,busy', 100;
-
 CREATE OR ALTER PROCEDURE mq.finish_batch
     @batch_key nvarchar(max),
     @failures nvarchar(max) = NULL,

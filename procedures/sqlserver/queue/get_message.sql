@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     EXEC mq.get_message 'email';
-
 CREATE OR ALTER PROCEDURE mq.get_message
     @type nvarchar(max)
 AS

@@ -5,7 +5,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; skips claims that another call is finishing or extending
 -- Example:     EXEC mq.rescue_expired N'email';
-
 CREATE OR ALTER PROCEDURE mq.rescue_expired
     @type nvarchar(max) = NULL
 AS

@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the message can be claimed when it commits
 -- Example:     EXEC mq.send N'email', N'{"to":"ada@example.org"}';
-
 CREATE OR ALTER PROCEDURE mq.send
     @type nvarchar(max),
     @body nvarchar(max)

@@ -5,7 +5,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the messages can be claimed when it commits
 -- Example:     EXEC mq.send_batch N'email', N'{"to":"ada@example.org"}';
-
 CREATE OR ALTER PROCEDURE mq.send_batch
     @type nvarchar(max),
     @bodies nvarchar(max)

@@ -10,7 +10,6 @@
 -- Transaction: joins the caller's; waits for an open transaction that has sent or is finishing a message with the same
 --              dedup_key
 -- Example:     EXEC mq.send_message N'email', N'{}', @dedup_key = N'a-1', @priority = -1;
-
 CREATE OR ALTER PROCEDURE mq.send_message
     @type nvarchar(max),
     @body nvarchar(max),

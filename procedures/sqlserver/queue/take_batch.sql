@@ -5,7 +5,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's, which does the work and commits; other claims skip the messages that it has taken
 -- Example:     BEGIN TRANSACTION; EXEC mq.take_batch N'email', 10; COMMIT;
-
 CREATE OR ALTER PROCEDURE mq.take_batch
     @type nvarchar(max),
     @size bigint = NULL

@@ -6,7 +6,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: starts no transaction; inside the caller's it keeps that transaction open while it waits
 -- Example:     EXEC mq.wait_for_message N'email', 30;
-
 CREATE OR ALTER PROCEDURE mq.wait_for_message
     @type nvarchar(max),
     @seconds bigint = NULL

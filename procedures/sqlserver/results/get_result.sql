@@ -5,7 +5,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; without READ_COMMITTED_SNAPSHOT it waits for a transaction that is changing this message
 -- Example:     EXEC mq.get_result 17;
-
 CREATE OR ALTER PROCEDURE mq.get_result
     @id bigint
 AS

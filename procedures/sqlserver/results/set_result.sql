@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument (also when the queue does not archive), 50008 lease_lost
 -- Transaction: joins the caller's; waits for another call on the same batch
 -- Example:     EXEC mq.set_result 17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'{"pages":3}';
-
 CREATE OR ALTER PROCEDURE mq.set_result
     @id bigint,
     @batch_key nvarchar(max),

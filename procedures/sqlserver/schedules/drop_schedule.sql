@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.drop_schedule N'nightly';
-
 CREATE OR ALTER PROCEDURE mq.drop_schedule
     @name nvarchar(max)
 AS

@@ -6,7 +6,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     EXEC mq.list_schedules N'report';
-
 CREATE OR ALTER PROCEDURE mq.list_schedules
     @type nvarchar(max) = NULL,
     @body_length bigint = NULL

@@ -5,7 +5,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     EXEC mq.next_occurrence N'30 2 * * MON-FRI', '2026-11-23T00:00:00', N'Romance Standard Time';
-
 CREATE OR ALTER PROCEDURE mq.next_occurrence
     @cron nvarchar(max),
     @after datetime2(7) = NULL,

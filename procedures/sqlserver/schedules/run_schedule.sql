@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: joins the caller's; the schedule's regular times wait until it ends
 -- Example:     EXEC mq.run_schedule N'nightly';
-
 CREATE OR ALTER PROCEDURE mq.run_schedule
     @name nvarchar(max)
 AS

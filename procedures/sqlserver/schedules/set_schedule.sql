@@ -9,7 +9,6 @@
 --
 -- A schedule with unchanged cron and time zone keeps its next time. So a program can call this at each start: no due time
 -- is lost or repeated.
-
 CREATE OR ALTER PROCEDURE mq.set_schedule
     @name nvarchar(max),
     @type nvarchar(max),
@@ -48,15 +47,11 @@ BEGIN
         EXEC mq_internal.wait_for_lock 'schedule', @schedule, N'';
         UPDATE mq.schedule
         SET type = @type,
-            body = @body,
-            headers = @headers,
-            priority = COALESCE(@priority, 0),
-            group_key = @group_key,
+            body = @body, headers = @headers, priority = COALESCE(@priority, 0), group_key = @group_key,
             overlap = COALESCE(@overlap, 1),
             next_at = CASE WHEN cron = @cron AND time_zone = @zone AND next_at IS NOT NULL THEN next_at ELSE @next_at END,
             moved_at = CASE WHEN cron = @cron AND time_zone = @zone AND next_at IS NOT NULL THEN moved_at ELSE @now END,
-            cron = @cron,
-            time_zone = @zone
+            cron = @cron, time_zone = @zone
         WHERE name = @schedule;
         IF @@ROWCOUNT = 0
         BEGIN

@@ -5,7 +5,6 @@
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only
 -- Example:     EXEC mq.list_subscriptions;
-
 CREATE OR ALTER PROCEDURE mq.list_subscriptions
     @table nvarchar(max) = NULL
 AS

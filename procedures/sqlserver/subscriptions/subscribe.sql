@@ -6,7 +6,6 @@
 -- Transaction: joins the caller's; changes written after its commit are sent; without READ_COMMITTED_SNAPSHOT writers of the
 --              table wait for its end
 -- Example:     EXEC mq.subscribe N'sales.orders', N'IU', N'order.changed';
-
 CREATE OR ALTER PROCEDURE mq.subscribe
     @table nvarchar(max),
     @action nvarchar(max),

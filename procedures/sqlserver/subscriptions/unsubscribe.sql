@@ -6,7 +6,6 @@
 -- Transaction: joins the caller's; messages that were sent stay; without READ_COMMITTED_SNAPSHOT writers of the table wait
 --              for its end
 -- Example:     EXEC mq.unsubscribe N'sales.orders', NULL, N'order.changed';
-
 CREATE OR ALTER PROCEDURE mq.unsubscribe
     @table nvarchar(max),
     @action nvarchar(max) = NULL,

@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for transactions that use the table, and they wait for its end
 -- Example:     EXEC mq.unwatch_table N'sales.orders';
-
 CREATE OR ALTER PROCEDURE mq.unwatch_table
     @table nvarchar(max)
 AS

@@ -9,7 +9,6 @@
 -- no right on the queue: if the table has the queue's owner, ownership chaining covers it. Otherwise the trigger runs as
 -- mq_reporter, a user without a login. It may only send such messages, because the table's owner controls what the columns
 -- contain.
-
 CREATE OR ALTER PROCEDURE mq.watch_table
     @table nvarchar(max)
 AS

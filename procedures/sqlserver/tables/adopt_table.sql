@@ -10,7 +10,6 @@
 -- Example:     EXEC mq.adopt_table N'orders', N'sales.orders', N'id', NULL, N'status', N'N', N'A', N'D', N'E';
 --
 -- Later calls use the table with the rights of their own callers: this call grants nothing.
-
 CREATE OR ALTER PROCEDURE mq.adopt_table
     @name nvarchar(max),
     @table nvarchar(max),

@@ -8,7 +8,6 @@
 -- Example:     EXEC mq.claim_rows N'orders', 100, N'worker-1', 60;
 --
 -- An entry is a row of mq.polled_row. It records one claimed, waiting or dead row of the table.
-
 CREATE OR ALTER PROCEDURE mq.claim_rows
     @name nvarchar(max),
     @size bigint = NULL,

@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.extend_rows '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60;
-
 CREATE OR ALTER PROCEDURE mq.extend_rows
     @batch_key nvarchar(max),
     @seconds bigint = NULL

@@ -6,7 +6,6 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for transactions that have locked these rows
 -- Example:     EXEC mq.finish_rows '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'17,30,busy';
-
 CREATE OR ALTER PROCEDURE mq.finish_rows
     @batch_key nvarchar(max),
     @failures nvarchar(max) = NULL

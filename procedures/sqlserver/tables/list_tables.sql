@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; skips entries that another call is changing; does not read the polling tables themselves
 -- Example:     EXEC mq.list_tables;
-
 CREATE OR ALTER PROCEDURE mq.list_tables
     @name nvarchar(max) = NULL
 AS

@@ -6,7 +6,6 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table (the caller may not read the table)
 -- Transaction: reads only; skips entries that another call is changing
 -- Example:     EXEC mq.peek_rows N'orders', 'E';
-
 CREATE OR ALTER PROCEDURE mq.peek_rows
     @name nvarchar(max),
     @state nvarchar(max) = NULL,

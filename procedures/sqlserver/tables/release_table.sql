@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument, 50006 unsuitable_table (the caller may not change the table)
 -- Transaction: joins the caller's; waits for claims of the table and for transactions that have locked claimed rows
 -- Example:     EXEC mq.release_table N'orders';
-
 CREATE OR ALTER PROCEDURE mq.release_table
     @name nvarchar(max)
 AS

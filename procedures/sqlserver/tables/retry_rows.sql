@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for claims of the table and for transactions that have locked these rows
 -- Example:     EXEC mq.retry_rows N'orders';
-
 CREATE OR ALTER PROCEDURE mq.retry_rows
     @name nvarchar(max),
     @id bigint = NULL

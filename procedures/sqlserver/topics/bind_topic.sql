@@ -6,7 +6,6 @@
 -- Transaction: joins the caller's; applies to messages published after its commit; another call for the same binding
 --              waits for it
 -- Example:     EXEC mq.bind_topic N'orders.*.paid', N'invoice';
-
 CREATE OR ALTER PROCEDURE mq.bind_topic
     @pattern nvarchar(max),
     @type nvarchar(max)

@@ -4,7 +4,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     EXEC mq.list_bindings N'orders.eu.paid';
-
 CREATE OR ALTER PROCEDURE mq.list_bindings
     @topic nvarchar(max) = NULL
 AS

@@ -6,7 +6,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; waits for open transactions that have sent or are finishing the same dedup_key
 -- Example:     EXEC mq.publish N'orders.eu.paid', N'{"id":17}';
-
 CREATE OR ALTER PROCEDURE mq.publish
     @topic nvarchar(max),
     @body nvarchar(max),

@@ -5,7 +5,6 @@
 -- Transaction: joins the caller's; messages that were sent stay. without READ_COMMITTED_SNAPSHOT publishers to a matching
 --              topic wait until the transaction ends
 -- Example:     EXEC mq.unbind_topic N'orders.*.paid', N'invoice';
-
 CREATE OR ALTER PROCEDURE mq.unbind_topic
     @pattern nvarchar(max) = NULL,
     @type nvarchar(max) = NULL

@@ -2,7 +2,6 @@
 -- Arguments:   @object_id, @list (names separated by commas; NULL: all columns)
 -- Returns:     n (1, 2, ... in the order of the list), name and quoted (as in the catalog), type (the server's own),
 --              nullable, column_id; no row for a name that is not a column
-
 CREATE OR ALTER FUNCTION mq_internal.columns_of (@object_id int, @list nvarchar(max))
 RETURNS TABLE
 AS

@@ -1,8 +1,6 @@
 -- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits,
 --              without trailing blanks.
 -- Returns:     up to 200 characters, from the first 500 of the error; '': no error
--- Transaction: reads nothing
-
 CREATE OR ALTER FUNCTION mq_internal.error_group (@error nvarchar(max))
 RETURNS nvarchar(400)
 AS

@@ -1,8 +1,6 @@
 -- fill: fill the placeholders of a statement's template, for dynamic SQL.
 -- Arguments:   @template (a placeholder is a name in braces), @pieces (the text for each name; NULL: an empty text)
 -- Returns:     the statement; braces inside a piece are not placeholders
--- Transaction: reads nothing
-
 CREATE OR ALTER FUNCTION mq_internal.fill (@template nvarchar(max), @pieces mq.pieces READONLY)
 RETURNS nvarchar(max)
 AS

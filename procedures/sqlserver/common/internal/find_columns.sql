@@ -1,12 +1,8 @@
 -- find_columns: check a list of a table's columns.
 -- Arguments:   @argument (its name in the contract), @object_id (the table), @list (names separated by commas)
 -- Returns:     @columns: the same list with quoted names as in the catalog, for mq_internal.columns_of
-
 CREATE OR ALTER PROCEDURE mq_internal.find_columns
-    @argument varchar(200),
-    @object_id int,
-    @list nvarchar(max),
-    @columns nvarchar(4000) OUTPUT
+    @argument varchar(200), @object_id int, @list nvarchar(max), @columns nvarchar(4000) OUTPUT
 AS
 BEGIN
     DECLARE @detail nvarchar(2000), @count int, @n int = 1, @quoted nvarchar(max);

@@ -1,12 +1,8 @@
 -- find_one_column: the one column of a table that an argument names.
 -- Arguments:   @argument (its name in the contract), @object_id (the table), @name
 -- Returns:     @column: its name, quoted, as in the catalog
-
 CREATE OR ALTER PROCEDURE mq_internal.find_one_column
-    @argument varchar(200),
-    @object_id int,
-    @name nvarchar(max),
-    @column nvarchar(300) OUTPUT
+    @argument varchar(200), @object_id int, @name nvarchar(max), @column nvarchar(300) OUTPUT
 AS
 BEGIN
     DECLARE @columns nvarchar(4000);

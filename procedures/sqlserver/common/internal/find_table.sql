@@ -3,15 +3,9 @@
 -- Returns:     @object_id, @schema, @name, @quoted (for dynamic SQL), @label (for error texts: without the schema dbo)
 --
 -- A user finds only tables on which it has a right; other tables are not found.
-
 CREATE OR ALTER PROCEDURE mq_internal.find_table
-    @argument varchar(200),
-    @table nvarchar(max),
-    @object_id int OUTPUT,
-    @schema nvarchar(128) OUTPUT,
-    @name nvarchar(128) OUTPUT,
-    @quoted nvarchar(600) OUTPUT,
-    @label nvarchar(300) OUTPUT
+    @argument varchar(200), @table nvarchar(max), @object_id int OUTPUT, @schema nvarchar(128) OUTPUT,
+    @name nvarchar(128) OUTPUT, @quoted nvarchar(600) OUTPUT, @label nvarchar(300) OUTPUT
 AS
 BEGIN
     DECLARE @parts int, @first nvarchar(400), @second nvarchar(400), @kind varchar(2), @why nvarchar(200);

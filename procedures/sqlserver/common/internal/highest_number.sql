@@ -1,11 +1,8 @@
 -- highest_number: the highest number in a column of a table.
 -- Arguments:   @object_id (the table), @column (quoted)
 -- Returns:     @highest (0: the column has no number)
-
 CREATE OR ALTER PROCEDURE mq_internal.highest_number
-    @object_id int,
-    @column nvarchar(300),
-    @highest bigint OUTPUT
+    @object_id int, @column nvarchar(300), @highest bigint OUTPUT
 AS
 BEGIN
     DECLARE @quoted nvarchar(600), @name nvarchar(300), @statement nvarchar(max);

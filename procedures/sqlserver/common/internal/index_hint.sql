@@ -4,7 +4,6 @@
 --
 -- Without the hint and with outdated statistics, the server would scan the whole table. Filtered indexes and indexes
 -- other than B-trees are ignored.
-
 CREATE OR ALTER FUNCTION mq_internal.index_hint (@object_id int, @column nvarchar(300))
 RETURNS nvarchar(300)
 AS

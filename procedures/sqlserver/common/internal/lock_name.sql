@@ -1,8 +1,6 @@
 -- lock_name: the name of the application lock for a pair of names.
 -- Arguments:   @kind (what is locked: group, dedup ...), @first, @second
 -- Returns:     the name, for sp_getapplock; two pairs may get the same name, and then wait for each other
--- Transaction: reads nothing
-
 CREATE OR ALTER FUNCTION mq_internal.lock_name (@kind varchar(20), @first nvarchar(400), @second nvarchar(400))
 RETURNS nvarchar(255)
 AS

@@ -1,7 +1,6 @@
 -- missing_rights: the missing rights of the caller on a table.
 -- Arguments:   @quoted (the table: [schema].[name]), @update, @delete (1: the call updates, deletes)
 -- Returns:     an error text with the GRANT to run; NULL: the caller has all rights
-
 CREATE OR ALTER FUNCTION mq_internal.missing_rights (@quoted nvarchar(600), @update bit, @delete bit)
 RETURNS nvarchar(2000)
 AS

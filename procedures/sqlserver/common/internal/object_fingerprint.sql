@@ -5,7 +5,6 @@
 -- The catalog does not show an object's text to users that may only execute it. So grants.sql lets the roles view
 -- definitions in both schemas. EXECUTE AS OWNER would work for every user, but it fails with error 15517 in a restored
 -- database whose owner has no login on the new server.
-
 CREATE OR ALTER FUNCTION mq_internal.object_fingerprint (@name nvarchar(200))
 RETURNS varbinary(32)
 AS

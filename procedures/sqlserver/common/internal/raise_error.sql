@@ -2,11 +2,8 @@
 -- Arguments:   @name (the error's name), @detail (the argument and its limit), @value (replaces {} in the detail)
 -- Returns:     never
 -- Transaction: the caller undoes its work
-
 CREATE OR ALTER PROCEDURE mq_internal.raise_error
-    @name varchar(200),
-    @detail nvarchar(2000),
-    @value nvarchar(2000) = NULL
+    @name varchar(200), @detail nvarchar(2000), @value nvarchar(2000) = NULL
 AS
 BEGIN
     DECLARE @number int = CASE @name

@@ -4,10 +4,8 @@
 -- Returns:     n (the line's number), id, retry (NULL: the queue's backoff), error (of several lines: may be cut at 4,000
 --              characters), valid (0: the line is malformed), quoted (1: the error was a JSON string), valid_error (0: it
 --              begins like a JSON string but is not one)
--- Transaction: reads nothing
 --
 -- All lines are read at once; only lines that continue an error are appended one by one.
-
 CREATE OR ALTER FUNCTION mq_internal.read_failures (@failures nvarchar(max))
 RETURNS @read TABLE (
     n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), valid bit NOT NULL, quoted bit NOT NULL, valid_error bit NOT NULL

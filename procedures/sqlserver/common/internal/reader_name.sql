@@ -1,8 +1,6 @@
 -- reader_name: a name for a process that passed none: its application name, or else its login, and its session id.
 -- Arguments:   @name (NULL: make one)
 -- Returns:     the name, at most 200 characters
--- Transaction: reads nothing
-
 CREATE OR ALTER FUNCTION mq_internal.reader_name (@name nvarchar(400))
 RETURNS nvarchar(400)
 AS

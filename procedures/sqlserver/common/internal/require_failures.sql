@@ -1,8 +1,6 @@
 -- require_failures: refuse a list of failures that has a malformed line.
 -- Arguments:   @bad and @bad_error (the first lines for which mq_internal.read_failures returned valid = 0 and valid_error = 0;
 --              NULL: none)
--- Transaction: reads nothing
-
 CREATE OR ALTER PROCEDURE mq_internal.require_failures
     @bad int,
     @bad_error int

@@ -1,12 +1,7 @@
 -- require_range: refuse a number outside its limits; NULL passes and means the default.
 -- Arguments:   @argument (its name in the contract), @value, @low, @high
--- Transaction: reads nothing
-
 CREATE OR ALTER PROCEDURE mq_internal.require_range
-    @argument varchar(200),
-    @value bigint,
-    @low bigint,
-    @high bigint
+    @argument varchar(200), @value bigint, @low bigint, @high bigint
 AS
 BEGIN
     DECLARE @detail nvarchar(2000), @most varchar(40), @last varchar(40) = '';

@@ -6,7 +6,6 @@
 -- Numbers keep their digits. Times are ISO 8601 with the column's precision, and in UTC if they have a zone. bit is true
 -- or false, binary is base64, json is unchanged, and any other type is its text. FOR JSON would do most of this, but it
 -- reads a dot in a name as nesting, rounds float and keeps the zone.
-
 CREATE OR ALTER FUNCTION mq_internal.row_json (@object_id int, @list nvarchar(max), @alias nvarchar(128))
 RETURNS nvarchar(max)
 AS

@@ -1,11 +1,9 @@
 -- split_lines: split a text into its lines.
 -- Returns:     n (1, 2, ...), line; includes empty lines
--- Transaction: reads nothing
 --
 -- The text is converted to a JSON array of its lines, which the server reads and numbers in one pass. After STRING_ESCAPE
 -- it contains no control characters: so U+0001 can represent an escaped backslash while escaped line feeds become ends of
 -- items.
-
 CREATE OR ALTER FUNCTION mq_internal.split_lines (@text nvarchar(max))
 RETURNS TABLE
 AS

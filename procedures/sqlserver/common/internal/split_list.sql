@@ -2,8 +2,6 @@
 -- Returns:     n (the line's number), item (a line; the value of a line that is a JSON string), quoted (1: it was a JSON
 --              string), valid (0: it begins like a JSON string but is not one, or contains the character NUL; item is
 --              undefined); no row for an empty line
--- Transaction: reads nothing
-
 CREATE OR ALTER FUNCTION mq_internal.split_list (@list nvarchar(max))
 RETURNS TABLE
 AS

@@ -2,8 +2,6 @@
 -- Arguments:   @text, @separator (a dot or a comma)
 -- Returns:     n (1, 2, ...), name without its quotes (a closing quote inside is doubled); one row with n 0 and name NULL
 --              for a malformed text
--- Transaction: reads nothing
-
 CREATE OR ALTER FUNCTION mq_internal.split_names (@text nvarchar(max), @separator nchar(1))
 RETURNS @parts TABLE (n int NOT NULL, name nvarchar(400))
 AS

@@ -5,7 +5,6 @@
 --
 -- The only object that runs as its owner, because the catalog does not show this to everybody. It reads only the catalog:
 -- it reads no user's table and evaluates nothing that a user can define.
-
 CREATE OR ALTER FUNCTION mq_internal.table_facts (@quoted nvarchar(600))
 RETURNS int
 WITH EXECUTE AS OWNER

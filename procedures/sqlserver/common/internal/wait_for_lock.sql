@@ -2,11 +2,8 @@
 -- Arguments:   @kind, @first, @second (as for lock_name)
 -- Transaction: joins the caller's, which must be open; waits for others that hold the lock, as long as LOCK_TIMEOUT
 --              says, and keeps it until the end
-
 CREATE OR ALTER PROCEDURE mq_internal.wait_for_lock
-    @kind varchar(20),
-    @first nvarchar(400),
-    @second nvarchar(400)
+    @kind varchar(20), @first nvarchar(400), @second nvarchar(400)
 AS
 BEGIN
     DECLARE @resource nvarchar(255) = mq_internal.lock_name(@kind, @first, @second), @got int, @longest int = @@LOCK_TIMEOUT;

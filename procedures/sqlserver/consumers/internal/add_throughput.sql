@@ -2,17 +2,9 @@
 -- Arguments:   @type, @reader, @at (a time in that minute), @sent, @completed, @failed, @dead, @waited_ms, @busy_ms
 -- Transaction: joins the caller's, which is READ COMMITTED and has locked the row of the consumer: no other call adds to
 --              this row
-
 CREATE OR ALTER PROCEDURE mq_internal.add_throughput
-    @type nvarchar(400),
-    @reader nvarchar(400),
-    @at datetime2(7),
-    @sent bigint,
-    @completed bigint,
-    @failed bigint,
-    @dead bigint,
-    @waited_ms bigint,
-    @busy_ms bigint
+    @type nvarchar(400), @reader nvarchar(400), @at datetime2(7), @sent bigint, @completed bigint, @failed bigint,
+    @dead bigint, @waited_ms bigint, @busy_ms bigint
 AS
 BEGIN
     DECLARE @base datetime2(7) = '2000-01-01', @minute datetime2(7), @now datetime2(7) = SYSUTCDATETIME();

@@ -1,7 +1,6 @@
 -- forget_reports: delete figures older than a day, and consumers that stopped an hour ago or are silent for a day.
 -- Returns:     nothing; a call deletes at most 1,000 rows of each
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that others have locked
-
 CREATE OR ALTER PROCEDURE mq_internal.forget_reports
     @now datetime2(7)
 AS

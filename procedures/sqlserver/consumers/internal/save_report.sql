@@ -5,17 +5,9 @@
 -- Transaction: joins the caller's, which is READ COMMITTED; the row is locked until its end
 --
 -- Hints name the index: the server would scan a small table, and the scan would wait for the rows of other consumers.
-
 CREATE OR ALTER PROCEDURE mq_internal.save_report
-    @type nvarchar(400),
-    @reader nvarchar(400),
-    @now datetime2(7),
-    @completed bigint,
-    @failed bigint,
-    @dead bigint OUTPUT,
-    @busy_ms bigint,
-    @waited_ms bigint,
-    @next_seconds bigint
+    @type nvarchar(400), @reader nvarchar(400), @now datetime2(7), @completed bigint, @failed bigint,
+    @dead bigint OUTPUT, @busy_ms bigint, @waited_ms bigint, @next_seconds bigint
 AS
 BEGIN
     -- The newest dead letters may not be committed yet: the next report counts them. The last report has no margin,

@@ -4,15 +4,9 @@
 --              column; empty: the index was dropped)
 --
 -- The table is read and changed with the rights of the caller.
-
 CREATE OR ALTER PROCEDURE mq_internal.find_feed
-    @feed nvarchar(400),
-    @change bit,
-    @object_id int OUTPUT,
-    @quoted nvarchar(600) OUTPUT,
-    @keys nvarchar(4000) OUTPUT,
-    @sync nvarchar(300) OUTPUT,
-    @hint nvarchar(300) OUTPUT
+    @feed nvarchar(400), @change bit, @object_id int OUTPUT, @quoted nvarchar(600) OUTPUT, @keys nvarchar(4000) OUTPUT,
+    @sync nvarchar(300) OUTPUT, @hint nvarchar(300) OUTPUT
 AS
 BEGIN
     DECLARE @schema nvarchar(128), @name nvarchar(128), @lost nvarchar(400), @detail nvarchar(2000);

@@ -2,7 +2,6 @@
 -- Arguments:   @feed, @change (0: SELECT; 1: SELECT and UPDATE)
 --
 -- To a caller who may not see it, the table looks dropped: mq_internal.table_facts tests first whether it exists.
-
 CREATE OR ALTER PROCEDURE mq_internal.use_feed
     @feed nvarchar(400),
     @change bit

@@ -1,6 +1,5 @@
 -- add_queue: lock the policy of a type; if it has none, add one with the defaults.
 -- Transaction: joins the caller's; calls for one type wait for each other
-
 CREATE OR ALTER PROCEDURE mq_internal.add_queue
     @type nvarchar(400)
 AS

@@ -6,7 +6,6 @@
 --
 -- Each statement reads a part of an index and groups it in the same order. Nothing is sorted, and with very many types of
 -- a few messages each, one statement counts many types. A claimed message is counted as an entry of its batch.
-
 CREATE OR ALTER FUNCTION mq_internal.count_types (@table varchar(10), @cap int, @now datetime2(7))
 RETURNS @counts TABLE (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, size int NOT NULL, past int NOT NULL,

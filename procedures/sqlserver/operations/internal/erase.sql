@@ -3,12 +3,8 @@
 --              or NE)
 -- Returns:     @count: the number of deleted messages; messages that are held or are being claimed at this moment stay
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits for a claim
-
 CREATE OR ALTER PROCEDURE mq_internal.erase
-    @type nvarchar(400),
-    @items mq.items READONLY,
-    @states varchar(2),
-    @count bigint OUTPUT
+    @type nvarchar(400), @items mq.items READONLY, @states varchar(2), @count bigint OUTPUT
 AS
 BEGIN
     DECLARE @grouped bit;

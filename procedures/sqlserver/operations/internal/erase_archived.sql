@@ -3,12 +3,8 @@
 --              delete)
 -- Returns:     @count: the number of deleted messages
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that another call is deleting
-
 CREATE OR ALTER PROCEDURE mq_internal.erase_archived
-    @type nvarchar(400),
-    @before datetime2(7),
-    @size int,
-    @count bigint OUTPUT
+    @type nvarchar(400), @before datetime2(7), @size int, @count bigint OUTPUT
 AS
 BEGIN
     DECLARE @step int = 1000, @top int, @took int = 1;

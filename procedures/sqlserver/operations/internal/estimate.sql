@@ -6,7 +6,6 @@
 -- It searches the messages with 400 ids, spread from the lowest to the highest id that it finds at both ends of the index.
 -- The share of ids found gives the number. Dead letters have few of the ids, so they are sampled by their own numbers.
 -- The server's statistics are not used: queues change faster.
-
 CREATE OR ALTER FUNCTION mq_internal.estimate (@table varchar(10), @type nvarchar(400), @now datetime2(7))
 RETURNS bigint
 AS

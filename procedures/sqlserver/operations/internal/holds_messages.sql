@@ -2,11 +2,8 @@
 -- Arguments:   @type, @grouped (the policy)
 -- Returns:     @holds: 1 or 0. A locked row is a message that is being added or removed: it counts as a message, because
 --              waiting for it could deadlock
-
 CREATE OR ALTER PROCEDURE mq_internal.holds_messages
-    @type nvarchar(400),
-    @grouped bit,
-    @holds bit OUTPUT
+    @type nvarchar(400), @grouped bit, @holds bit OUTPUT
 AS
 BEGIN
     SET XACT_ABORT OFF; -- error 1222 would end the caller's transaction

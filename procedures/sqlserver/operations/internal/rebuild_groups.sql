@@ -1,6 +1,4 @@
 -- rebuild_groups: make groups claimable after limits per group were raised or removed.
--- Transaction: joins the caller's, which is READ COMMITTED
-
 CREATE OR ALTER PROCEDURE mq_internal.rebuild_groups
     @type nvarchar(400)
 AS

@@ -1,7 +1,5 @@
 -- stats_of_all: the rows of queue_stats for all types that have a policy or a message.
 -- Returns:     the columns of queue_stats
--- Transaction: reads only, at the caller's level
-
 CREATE OR ALTER PROCEDURE mq_internal.stats_of_all
     @now datetime2(7)
 AS

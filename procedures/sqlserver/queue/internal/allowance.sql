@@ -7,11 +7,8 @@
 --
 -- A finish must not wait for a claim, nor a claim for a finish. So a finish inserts rows into mq.freed instead of updating
 -- mq.limited. Until the finish commits, its rows are locked and claims skip them: its messages still count as active.
-
 CREATE OR ALTER PROCEDURE mq_internal.allowance
-    @type nvarchar(400),
-    @size int,
-    @allowed int OUTPUT
+    @type nvarchar(400), @size int, @allowed int OUTPUT
 AS
 BEGIN
     -- The maximum number of expired claims to rescue.

@@ -8,17 +8,9 @@
 -- The message is locked first, as in erase. A claimed or dead message is not locked: its consumer would have to wait for
 -- the caller to finish it. The message is removed from its position and inserted where a new message with this run_at goes.
 -- In an ordered queue a failed first message no longer blocks its group.
-
 CREATE OR ALTER PROCEDURE mq_internal.change_message
-    @type nvarchar(400),
-    @id bigint,
-    @on_conflict nvarchar(10),
-    @now datetime2(7),
-    @run_at datetime2(7),
-    @priority smallint,
-    @body nvarchar(max),
-    @headers nvarchar(max),
-    @changed smallint OUTPUT
+    @type nvarchar(400), @id bigint, @on_conflict nvarchar(10), @now datetime2(7), @run_at datetime2(7),
+    @priority smallint, @body nvarchar(max), @headers nvarchar(max), @changed smallint OUTPUT
 AS
 BEGIN
     -- For this call only: senders use any isolation level, and READPAST is not allowed at SERIALIZABLE.

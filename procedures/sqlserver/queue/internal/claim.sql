@@ -2,12 +2,8 @@
 -- Arguments:   @type, @size, @reader, @lease_seconds (NULL: the policy's)
 -- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
 --              queue is paused
-
 CREATE OR ALTER PROCEDURE mq_internal.claim
-    @type nvarchar(400),
-    @size int,
-    @reader nvarchar(400),
-    @lease_seconds int
+    @type nvarchar(400), @size int, @reader nvarchar(400), @lease_seconds int
 AS
 BEGIN
     DECLARE @paused bit, @limited bit, @counted bit, @in_groups bit, @count int = 0, @batch_key uniqueidentifier = NEWID();

@@ -3,7 +3,6 @@
 -- Transaction: joins the caller's, which is READ COMMITTED; skips groups that other claims have locked
 --
 -- The first claim of each second calls this.
-
 CREATE OR ALTER PROCEDURE mq_internal.clean_buckets
     @type nvarchar(400)
 AS

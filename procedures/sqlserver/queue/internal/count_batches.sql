@@ -1,12 +1,8 @@
 -- count_batches: count the messages of batches whose claims did not see max_active yet.
 -- Arguments:   @type, @wait (1: wait for batches that are being claimed, finished or extended; 0: skip them)
 -- Returns:     @count: how many messages the batches hold; the caller adds them to mq.limited
--- Transaction: joins the caller's, which is READ COMMITTED
-
 CREATE OR ALTER PROCEDURE mq_internal.count_batches
-    @type nvarchar(400),
-    @wait bit,
-    @count int OUTPUT
+    @type nvarchar(400), @wait bit, @count int OUTPUT
 AS
 BEGIN
     DECLARE @n int = 0, @last int, @key uniqueidentifier, @counted bit;

@@ -1,6 +1,5 @@
 -- delete_messages: delete messages whose row in a state table is already deleted, and their dedup_keys.
 -- Arguments:   @items (at most 1,000)
-
 CREATE OR ALTER PROCEDURE mq_internal.delete_messages
     @items mq.items READONLY
 AS

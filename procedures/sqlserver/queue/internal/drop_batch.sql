@@ -1,12 +1,8 @@
 -- drop_batch: end a claim: delete the row of its batch; its messages stay in mq.claimed for the caller.
 -- Returns:     @type, @reader and @lease_seconds of the claim; NULL when the lease was lost
 -- Transaction: joins the caller's; calls for the same batch wait for each other
-
 CREATE OR ALTER PROCEDURE mq_internal.drop_batch
-    @key uniqueidentifier,
-    @type nvarchar(400) OUTPUT,
-    @reader nvarchar(400) OUTPUT,
-    @lease_seconds int OUTPUT
+    @key uniqueidentifier, @type nvarchar(400) OUTPUT, @reader nvarchar(400) OUTPUT, @lease_seconds int OUTPUT
 AS
 BEGIN
     DECLARE @counted bit, @in_groups bit;

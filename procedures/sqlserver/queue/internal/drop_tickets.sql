@@ -1,7 +1,6 @@
 -- drop_tickets: delete tickets of a grouped queue, except tickets that another transaction has locked.
 -- Arguments:   @type, @tickets (their positions; at most 1,000)
 -- Transaction: joins the caller's, which is READ COMMITTED; skips tickets that others have locked
-
 CREATE OR ALTER PROCEDURE mq_internal.drop_tickets
     @type nvarchar(400),
     @tickets mq.places READONLY

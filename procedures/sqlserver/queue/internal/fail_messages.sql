@@ -2,12 +2,8 @@
 -- Arguments:   @type, @reader, @failed (at most 1,000 rows: attempts is the number of this attempt; retry in seconds, NULL:
 --              the policy's backoff, -1: dead-letter it now; error, cut to 4,000 characters)
 -- Returns:     @dead: number of new dead letters
-
 CREATE OR ALTER PROCEDURE mq_internal.fail_messages
-    @type nvarchar(400),
-    @reader nvarchar(400),
-    @failed mq.failures READONLY,
-    @dead bigint OUTPUT
+    @type nvarchar(400), @reader nvarchar(400), @failed mq.failures READONLY, @dead bigint OUTPUT
 AS
 BEGIN
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @backoff int, @backoff_max int, @ordered bit, @grouped bit;

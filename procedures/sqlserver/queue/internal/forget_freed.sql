@@ -2,11 +2,8 @@
 -- Returns:     @changed: 1 when there were any; then the caller must keep the group's lock until it commits
 -- Transaction: joins the caller's, which is READ COMMITTED and holds the group's application lock; skips rows that are not
 --              committed
-
 CREATE OR ALTER PROCEDURE mq_internal.forget_freed
-    @type nvarchar(400),
-    @group_key nvarchar(400),
-    @changed bit OUTPUT
+    @type nvarchar(400), @group_key nvarchar(400), @changed bit OUTPUT
 AS
 BEGIN
     DECLARE @step int = 1000, @took int = 1;

@@ -1,6 +1,5 @@
 -- forget_results: delete the stored results of messages.
 -- Arguments:   @items (at most 1,000)
-
 CREATE OR ALTER PROCEDURE mq_internal.forget_results
     @items mq.items READONLY
 AS

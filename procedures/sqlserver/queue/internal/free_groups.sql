@@ -7,7 +7,6 @@
 -- group although this transaction may roll back. So a call that unblocks a group holds its application lock until it
 -- commits. A claim that finds the group blocked releases the lock at once and waits for nothing before that, so the wait
 -- cannot deadlock. A claim that takes the group keeps the lock, but then there is nothing to unblock.
-
 CREATE OR ALTER PROCEDURE mq_internal.free_groups
     @type nvarchar(400),
     @items mq.items READONLY

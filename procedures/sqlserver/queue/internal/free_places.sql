@@ -1,13 +1,8 @@
 -- free_places: record that messages leave their batch: their places under the limits are free when the caller commits.
 -- Arguments:   @type, @key (their batch), @id (one message; NULL: all), @counted and @in_groups (of the batch)
 -- Transaction: joins the caller's; never waits
-
 CREATE OR ALTER PROCEDURE mq_internal.free_places
-    @type nvarchar(400),
-    @key uniqueidentifier,
-    @id bigint,
-    @counted bit,
-    @in_groups bit
+    @type nvarchar(400), @key uniqueidentifier, @id bigint, @counted bit, @in_groups bit
 AS
 BEGIN
     DECLARE @step int = 1000, @took int = 1, @last bigint = -9223372036854775808;

@@ -5,18 +5,9 @@
 --              @full_at (of the bucket; NULL without a rate); @changed: 1 when the caller must keep the group's lock until
 --              it commits
 -- Transaction: joins the caller's, which is READ COMMITTED and holds the group's application lock; never waits
-
 CREATE OR ALTER PROCEDURE mq_internal.group_allowance
-    @type nvarchar(400),
-    @group_key nvarchar(400),
-    @ordered bit,
-    @places int,
-    @rate int,
-    @seconds int,
-    @size int OUTPUT,
-    @put_off bit OUTPUT,
-    @full_at datetime2(6) OUTPUT,
-    @changed bit OUTPUT
+    @type nvarchar(400), @group_key nvarchar(400), @ordered bit, @places int, @rate int, @seconds int, @size int OUTPUT,
+    @put_off bit OUTPUT, @full_at datetime2(6) OUTPUT, @changed bit OUTPUT
 AS
 BEGIN
     DECLARE @now datetime2(6) = SYSUTCDATETIME(), @tokens int, @room int;

@@ -1,7 +1,5 @@
 -- group_limits: the share and the limits of a group: its own, or those of the queue.
 -- Returns:     one row: weight, places (1 in an ordered queue; 0: no limit), rate (0: no limit), seconds
--- Transaction: reads only, at READ COMMITTED
-
 CREATE OR ALTER FUNCTION mq_internal.group_limits (@type nvarchar(400), @group_key nvarchar(400))
 RETURNS TABLE
 AS

@@ -2,7 +2,6 @@
 --               has.
 -- Returns:     one row: taken (uncommitted changes of others may be missing), places (0: no limit)
 -- Transaction: reads only, at READ COMMITTED; never waits for consumers
-
 CREATE OR ALTER FUNCTION mq_internal.group_places (@type nvarchar(400), @group_key nvarchar(400))
 RETURNS TABLE
 AS

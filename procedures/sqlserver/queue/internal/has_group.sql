@@ -1,7 +1,6 @@
 -- has_group: whether a claim may find a group that is not blocked, in a queue with limits per group.
 -- Returns:     1 or 0; checks the first 1,000 tickets of the type
 -- Transaction: reads only, at READ COMMITTED; never waits for consumers
-
 CREATE OR ALTER FUNCTION mq_internal.has_group (@type nvarchar(400))
 RETURNS bit
 AS

@@ -1,7 +1,6 @@
 -- has_room: whether the limits of a type allow a claim to take a message now.
 -- Returns:     1 or 0; also 0 while a claim of the type has changed its row of mq.limited and is not committed
 -- Transaction: reads only, at READ COMMITTED; skips locked rows
-
 CREATE OR ALTER FUNCTION mq_internal.has_room (@type nvarchar(400), @now datetime2(7))
 RETURNS bit
 AS

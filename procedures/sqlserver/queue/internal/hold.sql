@@ -1,13 +1,8 @@
 -- hold: store picked messages as a batch with a lease, and return them.
 -- Arguments:   @batch_key, @type, @reader, @lease_seconds, @counted and @in_groups (as in mq.batch)
 -- Returns:     the messages in order of priority, run_at, id
-
 CREATE OR ALTER PROCEDURE mq_internal.hold
-    @batch_key uniqueidentifier,
-    @type nvarchar(400),
-    @reader nvarchar(400),
-    @lease_seconds int,
-    @counted bit,
+    @batch_key uniqueidentifier, @type nvarchar(400), @reader nvarchar(400), @lease_seconds int, @counted bit,
     @in_groups bit
 AS
 BEGIN

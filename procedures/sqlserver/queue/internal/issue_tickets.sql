@@ -16,11 +16,8 @@
 -- and this call does not wait.
 --
 -- Rows of mq.grouped are locked by id only: a lock through the other index and a delete would lock in opposite order.
-
 CREATE OR ALTER PROCEDURE mq_internal.issue_tickets
-    @type nvarchar(400),
-    @items mq.items READONLY,
-    @hidden bit
+    @type nvarchar(400), @items mq.items READONLY, @hidden bit
 AS
 BEGIN
     DECLARE @n int = 0, @group_key nvarchar(400), @resource nvarchar(255);

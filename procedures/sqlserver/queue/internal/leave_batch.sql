@@ -1,12 +1,8 @@
 -- leave_batch: lock the batch that holds one message.
 -- Returns:     @type (NULL when the key does not hold the message), @attempt, @reader
 -- Transaction: joins the caller's; calls for the same batch wait for each other
-
 CREATE OR ALTER PROCEDURE mq_internal.leave_batch
-    @id bigint,
-    @key uniqueidentifier,
-    @type nvarchar(400) OUTPUT,
-    @attempt smallint OUTPUT,
+    @id bigint, @key uniqueidentifier, @type nvarchar(400) OUTPUT, @attempt smallint OUTPUT,
     @reader nvarchar(400) OUTPUT
 AS
 BEGIN

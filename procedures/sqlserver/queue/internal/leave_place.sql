@@ -2,14 +2,8 @@
 -- Arguments:   @type, @id, @priority, @group_key and @run_at (the message's own), @grouped (the policy)
 -- Returns:     @attempts (so far; NULL: another transaction is claiming the message)
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits
-
 CREATE OR ALTER PROCEDURE mq_internal.leave_place
-    @type nvarchar(400),
-    @id bigint,
-    @priority smallint,
-    @group_key nvarchar(400),
-    @run_at datetime2(7),
-    @grouped bit,
+    @type nvarchar(400), @id bigint, @priority smallint, @group_key nvarchar(400), @run_at datetime2(7), @grouped bit,
     @attempts smallint OUTPUT
 AS
 BEGIN

@@ -1,5 +1,4 @@
 -- lower_mark: make the next claim a full scan, if messages became ready below a low-water mark.
-
 CREATE OR ALTER PROCEDURE mq_internal.lower_mark
     @type nvarchar(400)
 AS

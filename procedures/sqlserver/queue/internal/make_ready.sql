@@ -9,18 +9,9 @@
 --
 -- Reads of marks, batches and delayed messages use READPAST, which skips locked rows, so they wait for no other session.
 -- READCOMMITTEDLOCK is needed because READPAST has no effect under READ_COMMITTED_SNAPSHOT.
-
 CREATE OR ALTER PROCEDURE mq_internal.make_ready
-    @type nvarchar(400),
-    @size int,
-    @take bit,
-    @round bit,
-    @now datetime2(7),
-    @n bigint OUTPUT,
-    @full_scan bit OUTPUT,
-    @scanned_at datetime2(7) OUTPUT,
-    @promoted_to datetime2(7) OUTPUT,
-    @lowered_to datetime2(7) OUTPUT,
+    @type nvarchar(400), @size int, @take bit, @round bit, @now datetime2(7), @n bigint OUTPUT, @full_scan bit OUTPUT,
+    @scanned_at datetime2(7) OUTPUT, @promoted_to datetime2(7) OUTPUT, @lowered_to datetime2(7) OUTPUT,
     @lowered bit OUTPUT
 AS
 BEGIN

@@ -4,12 +4,8 @@
 --
 -- It reads one lane of one priority after the other, from the place where it stopped: the rows that it has deleted stay in
 -- the index until the caller commits.
-
 CREATE OR ALTER PROCEDURE mq_internal.move_ready
-    @type nvarchar(400),
-    @ring bit,
-    @fair bit,
-    @grouped bit
+    @type nvarchar(400), @ring bit, @fair bit, @grouped bit
 AS
 BEGIN
     DECLARE @step int = 1000, @start datetime2(7) = '0001-01-01', @priority int = -32768, @lane nvarchar(37) = N'';

@@ -3,7 +3,6 @@
 --              where the round ends), @size (the most lanes)
 -- Returns:     n, id, lane, run_at, attempts
 -- Transaction: reads only, at READ COMMITTED; skips locked rows
-
 CREATE OR ALTER FUNCTION mq_internal.next_lanes (
     @type nvarchar(400), @priority smallint, @lane nvarchar(37), @wrapped bit, @until nvarchar(37), @size int
 )

@@ -1,8 +1,6 @@
 -- next_token: when an empty bucket gets its next token.
 -- Arguments:   @full_at, @now, @rate, @seconds: as for tokens
 -- Returns:     the time; @now when there is a token now
--- Transaction: reads nothing
-
 CREATE OR ALTER FUNCTION mq_internal.next_token (@full_at datetime2(6), @now datetime2(6), @rate int, @seconds int)
 RETURNS datetime2(6)
 AS

@@ -12,13 +12,8 @@
 -- first claim of each second is a full scan: it ignores the marks. If a full scan takes long because of many deleted rows,
 -- the next one is later: after ten times that time, at most 5 seconds. docs/how-a-claim-works.md explains this with a
 -- drawing.
-
 CREATE OR ALTER PROCEDURE mq_internal.pick
-    @type nvarchar(400),
-    @size int,
-    @take bit,
-    @batch_key uniqueidentifier,
-    @count int OUTPUT
+    @type nvarchar(400), @size int, @take bit, @batch_key uniqueidentifier, @count int OUTPUT
 AS
 BEGIN
     -- Milliseconds. A full scan that takes longer than this and finds nothing has read deleted rows. Idle consumers should

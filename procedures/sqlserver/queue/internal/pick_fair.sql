@@ -11,7 +11,6 @@
 --
 -- When a lane is locked, the claim that served it may just have committed. So the position is read again after the lanes
 -- are locked, and lanes up to it are given back: their group has had its turn.
-
 CREATE OR ALTER PROCEDURE mq_internal.pick_fair
     @type nvarchar(400),
     @size int,

@@ -18,7 +18,6 @@
 -- blocks the group is committed: the claim that blocks it may roll back. Tickets of messages
 -- that are not in mq.grouped are dropped; these messages get new tickets when they return. The claim scans the group before
 -- it locks the ticket: if a cancel was in progress, it has removed the ticket by then.
-
 CREATE OR ALTER PROCEDURE mq_internal.pick_grouped
     @type nvarchar(400),
     @size int,

@@ -6,7 +6,6 @@
 -- queues more expensive. In a ring all messages have one priority and time, so they are in order of id. In a fair queue the
 -- lane is the group: its key if that has up to 20 characters, else its beginning and a hash, because a clustered key has at
 -- most 900 bytes. A group's messages are in order of id. Tickets keep their run_at: a message may have several.
-
 CREATE OR ALTER FUNCTION mq_internal.place (
     @ring bit, @fair bit, @grouped bit, @priority smallint, @group_key nvarchar(400), @run_at datetime2(7)
 )

@@ -3,7 +3,6 @@
 -- Returns:     four rows: priority, lane, run_at
 --
 -- While ring or fair is switched, and after a rollback, some messages are not at the place that the policy says.
-
 CREATE OR ALTER FUNCTION mq_internal.places (@priority smallint, @group_key nvarchar(400), @run_at datetime2(7))
 RETURNS TABLE
 AS

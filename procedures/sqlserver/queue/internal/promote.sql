@@ -2,13 +2,8 @@
 -- Arguments:   @type, @after and @until (due after @after and up to @until), @size (maximum number of messages)
 -- Returns:     @moved: number of messages; @first_run_at: their earliest run_at in mq.ready, or NULL
 -- Transaction: joins the caller's, which is READ COMMITTED; skips messages that another claim is promoting
-
 CREATE OR ALTER PROCEDURE mq_internal.promote
-    @type nvarchar(400),
-    @after datetime2(7),
-    @until datetime2(7),
-    @size int,
-    @moved int OUTPUT,
+    @type nvarchar(400), @after datetime2(7), @until datetime2(7), @size int, @moved int OUTPUT,
     @first_run_at datetime2(7) OUTPUT
 AS
 BEGIN

@@ -2,12 +2,8 @@
 -- Arguments:   @key (the batch, whose messages are in mq.claimed), @type, @more (added to the attempts: -1 for an attempt
 --              that was not made)
 -- Returns:     @count: how many messages
-
 CREATE OR ALTER PROCEDURE mq_internal.put_back
-    @key uniqueidentifier,
-    @type nvarchar(400),
-    @more smallint,
-    @count bigint OUTPUT
+    @key uniqueidentifier, @type nvarchar(400), @more smallint, @count bigint OUTPUT
 AS
 BEGIN
     DECLARE @step int = 1000, @took int = 1;

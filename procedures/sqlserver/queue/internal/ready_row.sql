@@ -1,6 +1,5 @@
 -- ready_row: the row of one message in mq.ready; no row when it has none at one of its places.
 -- Returns:     id, attempts
-
 CREATE OR ALTER FUNCTION mq_internal.ready_row (
     @type nvarchar(400), @id bigint, @priority smallint, @group_key nvarchar(400), @run_at datetime2(7)
 )

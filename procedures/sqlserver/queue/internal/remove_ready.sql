@@ -2,12 +2,8 @@
 -- Returns:     @type, @attempt (the number of the next attempt) and @reader (the caller); @type is NULL when the message is
 --              not ready, is being claimed, or its group is blocked in an ordered queue
 -- Transaction: joins the caller's, which is READ COMMITTED; never waits
-
 CREATE OR ALTER PROCEDURE mq_internal.remove_ready
-    @id bigint,
-    @type nvarchar(400) OUTPUT,
-    @attempt smallint OUTPUT,
-    @reader nvarchar(400) OUTPUT
+    @id bigint, @type nvarchar(400) OUTPUT, @attempt smallint OUTPUT, @reader nvarchar(400) OUTPUT
 AS
 BEGIN
     DECLARE @named nvarchar(400), @group_key nvarchar(400), @priority smallint, @run_at datetime2(7), @grouped bit;

@@ -8,16 +8,9 @@
 -- The first message found of a priority becomes its mark. A priority without found messages keeps its mark. Marks are
 -- inserted, never updated. The marks that the claim read stay until the new ones are committed: other sessions do not see
 -- the new ones before that, and would see none at all.
-
 CREATE OR ALTER PROCEDURE mq_internal.renew_marks
-    @type nvarchar(400),
-    @n bigint,
-    @scanned_at datetime2(7),
-    @promoted_to datetime2(7),
-    @batch_key uniqueidentifier,
-    @lowest bigint,
-    @at_least datetime2(7),
-    @at_most datetime2(7)
+    @type nvarchar(400), @n bigint, @scanned_at datetime2(7), @promoted_to datetime2(7), @batch_key uniqueidentifier,
+    @lowest bigint, @at_least datetime2(7), @at_most datetime2(7)
 AS
 BEGIN
     -- Each mark costs one more statement in a claim that finds too few messages. Priorities after the eighth get no mark.

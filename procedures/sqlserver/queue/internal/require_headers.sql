@@ -1,7 +1,5 @@
 -- require_headers: refuse headers that are not a JSON object with unique names, from its { to its }.
 -- Arguments:   @headers (NULL: none)
--- Transaction: reads nothing
-
 CREATE OR ALTER PROCEDURE mq_internal.require_headers
     @headers nvarchar(max)
 AS

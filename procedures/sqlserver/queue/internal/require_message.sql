@@ -2,22 +2,12 @@
 -- Arguments:   @body, @run_at, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source, @delay_seconds,
 --              @on_conflict (as for send_message); @now (when the call began)
 -- Returns:     @run_at: when the message is due, computed from @delay_seconds if that is given; NULL: now
--- Transaction: reads nothing
 --
 -- NULL arguments are not checked: each check is a call, and most messages have few of these arguments.
-
 CREATE OR ALTER PROCEDURE mq_internal.require_message
-    @body nvarchar(max),
-    @run_at datetime2(7) OUTPUT,
-    @priority bigint,
-    @group_key nvarchar(max),
-    @dedup_key nvarchar(max),
-    @max_attempts bigint,
-    @headers nvarchar(max),
-    @source nvarchar(max),
-    @delay_seconds bigint,
-    @on_conflict nvarchar(max),
-    @now datetime2(7)
+    @body nvarchar(max), @run_at datetime2(7) OUTPUT, @priority bigint, @group_key nvarchar(max),
+    @dedup_key nvarchar(max), @max_attempts bigint, @headers nvarchar(max), @source nvarchar(max),
+    @delay_seconds bigint, @on_conflict nvarchar(max), @now datetime2(7)
 AS
 BEGIN
     EXEC mq_internal.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;

@@ -3,11 +3,8 @@
 -- Arguments:   @type, @batches (maximum number of claims)
 -- Returns:     @count: how many messages were made ready or dead-lettered
 -- Transaction: joins the caller's, which is READ COMMITTED; skips claims that another call is finishing or extending
-
 CREATE OR ALTER PROCEDURE mq_internal.rescue
-    @type nvarchar(400),
-    @batches int,
-    @count bigint OUTPUT
+    @type nvarchar(400), @batches int, @count bigint OUTPUT
 AS
 BEGIN
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @key uniqueidentifier, @reader nvarchar(400), @counted bit, @in_groups bit;

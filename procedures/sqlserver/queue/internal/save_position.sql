@@ -8,17 +8,9 @@
 -- further ahead counts, in whichever order they commit. The position that the claim read stays: until this transaction
 -- commits, it is the only one that others see. Older ones are deleted up to twenty times as far back as this claim went:
 -- simultaneous claims may have left some.
-
 CREATE OR ALTER PROCEDURE mq_internal.save_position
-    @type nvarchar(400),
-    @reader nvarchar(400),
-    @n bigint,
-    @after_id bigint,
-    @lane nvarchar(37),
-    @taken int,
-    @old_n bigint,
-    @old_after_id bigint,
-    @old_lane nvarchar(37)
+    @type nvarchar(400), @reader nvarchar(400), @n bigint, @after_id bigint, @lane nvarchar(37), @taken int,
+    @old_n bigint, @old_after_id bigint, @old_lane nvarchar(37)
 AS
 BEGIN
     DECLARE @claims int = 20, @from bigint = 0;

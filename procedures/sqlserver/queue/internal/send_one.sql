@@ -4,22 +4,10 @@
 -- Returns:     @id, @created and @changed, as from send_message
 -- Transaction: joins the caller's; waits for an open transaction that has sent or is finishing a message with the same
 --              dedup_key
-
 CREATE OR ALTER PROCEDURE mq_internal.send_one
-    @type nvarchar(400),
-    @body nvarchar(max),
-    @run_at datetime2(7),
-    @priority smallint,
-    @group_key nvarchar(400),
-    @dedup_key nvarchar(400),
-    @max_attempts smallint,
-    @headers nvarchar(max),
-    @source nvarchar(400),
-    @on_conflict nvarchar(10),
-    @now datetime2(7),
-    @id bigint OUTPUT,
-    @created smallint OUTPUT,
-    @changed smallint OUTPUT
+    @type nvarchar(400), @body nvarchar(max), @run_at datetime2(7), @priority smallint, @group_key nvarchar(400),
+    @dedup_key nvarchar(400), @max_attempts smallint, @headers nvarchar(max), @source nvarchar(400),
+    @on_conflict nvarchar(10), @now datetime2(7), @id bigint OUTPUT, @created smallint OUTPUT, @changed smallint OUTPUT
 AS
 BEGIN
     DECLARE @grouped bit, @ring bit, @fair bit;

@@ -2,11 +2,8 @@
 -- Arguments:   @type, @size (messages, at most as many as allowance returned), @counted (1: they count as active and are
 --              recorded in their batch; 0: a take, which keeps the type's row locked until it commits)
 -- Transaction: joins the caller's, which has called allowance
-
 CREATE OR ALTER PROCEDURE mq_internal.spend
-    @type nvarchar(400),
-    @size int,
-    @counted bit
+    @type nvarchar(400), @size int, @counted bit
 AS
 BEGIN
     DECLARE @rate int, @seconds int;

@@ -4,7 +4,6 @@
 -- Transaction: reads only and never waits: it may return a group that another transaction is about to unblock
 --
 -- A ticket is at its message's position or up to a millisecond after it: see issue_tickets.
-
 CREATE OR ALTER FUNCTION mq_internal.stuck_groups (@type nvarchar(400))
 RETURNS TABLE
 AS

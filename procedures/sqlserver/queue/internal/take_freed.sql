@@ -2,7 +2,6 @@
 -- Arguments:   @type (the caller has locked its row of mq.limited), @active (the value of that row)
 -- Returns:     @active (the new value)
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that are not committed
-
 CREATE OR ALTER PROCEDURE mq_internal.take_freed
     @type nvarchar(400),
     @active int OUTPUT

@@ -7,7 +7,6 @@
 -- Returns:     @head: the first message that was taken or delayed; NULL when there is none; @attempts: its attempts so far;
 --              @count: number of new rows of mq.claimed
 -- Transaction: joins the caller's, which is READ COMMITTED; keeps the group's application lock if it has changed something
-
 CREATE OR ALTER PROCEDURE mq_internal.take_group
     @type nvarchar(400),
     @group_key nvarchar(400),

@@ -19,14 +19,8 @@
 -- FORCE ORDER and LOOP JOIN leave one plan: a seek into the primary key in its order, and a seek per row found. KEEPFIXED
 -- PLAN prevents recompilation. A table that fills and empties all the time always has outdated statistics: without the hint
 -- the server would often sample it and recompile the statement, to the same plan.
-
 CREATE OR ALTER PROCEDURE mq_internal.take_ready
-    @type nvarchar(400),
-    @size int,
-    @n bigint,
-    @latest datetime2(7),
-    @batch_key uniqueidentifier,
-    @took int OUTPUT,
+    @type nvarchar(400), @size int, @n bigint, @latest datetime2(7), @batch_key uniqueidentifier, @took int OUTPUT,
     @front_moved bit OUTPUT
 AS
 BEGIN

@@ -4,14 +4,8 @@
 --              the claim), @size (maximum number of messages), @batch_key
 -- Returns:     @took: number of new rows of mq.claimed; their priority is @part
 -- Transaction: joins the caller's, which is READ COMMITTED; skips rows that others have locked
-
 CREATE OR ALTER PROCEDURE mq_internal.take_ring
-    @type nvarchar(400),
-    @after_id bigint,
-    @to_id bigint,
-    @part smallint,
-    @size int,
-    @batch_key uniqueidentifier,
+    @type nvarchar(400), @after_id bigint, @to_id bigint, @part smallint, @size int, @batch_key uniqueidentifier,
     @took int OUTPUT
 AS
 BEGIN

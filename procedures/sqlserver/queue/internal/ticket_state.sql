@@ -6,7 +6,6 @@
 --
 -- READUNCOMMITTED shows uncommitted inserts, hides rows that are being deleted, and never waits. The caller checks again,
 -- or locks, the rows that it relies on.
-
 CREATE OR ALTER FUNCTION mq_internal.ticket_state (@id bigint)
 RETURNS TABLE
 AS

@@ -2,8 +2,6 @@
 -- Arguments:   @value (digits, or a name in capitals), @low (the number of the first name), @names (three letters per
 --              name; NULL: the field has no names)
 -- Returns:     the number; NULL when it is neither a number nor a name
--- Transaction: reads nothing
-
 CREATE OR ALTER FUNCTION mq_internal.cron_value (@value nvarchar(400), @low int, @names nvarchar(40))
 RETURNS int
 AS

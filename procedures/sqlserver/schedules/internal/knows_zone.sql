@@ -1,6 +1,5 @@
 -- knows_zone: whether the server knows a time zone.
 -- Returns:     1 or 0
-
 CREATE OR ALTER FUNCTION mq_internal.knows_zone (@zone nvarchar(400))
 RETURNS bit
 AS

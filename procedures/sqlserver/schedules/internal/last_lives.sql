@@ -6,7 +6,6 @@
 --
 -- It may read uncommitted rows: a message that is changing its state may count as new or active for another second, which
 -- is before the schedule's next time.
-
 CREATE OR ALTER FUNCTION mq_internal.last_lives (@last_id bigint, @overlap bit)
 RETURNS bit
 AS

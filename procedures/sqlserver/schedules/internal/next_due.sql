@@ -1,6 +1,5 @@
 -- next_due: when the next message of the schedules of a type is due; NULL: never.
 -- Transaction: reads only, at READ COMMITTED; skips locked rows
-
 CREATE OR ALTER FUNCTION mq_internal.next_due (@type nvarchar(400))
 RETURNS datetime2(7)
 AS

@@ -1,13 +1,8 @@
 -- next_time: the first time of a cron expression after a given time.
 -- Arguments:   @cron, @after (UTC), @zone (one that the server knows)
 -- Returns:     @next_at: the time; NULL when no date in the next 50 years matches
--- Transaction: reads nothing
-
 CREATE OR ALTER PROCEDURE mq_internal.next_time
-    @cron nvarchar(max),
-    @after datetime2(7),
-    @zone nvarchar(128),
-    @next_at datetime2(7) OUTPUT
+    @cron nvarchar(max), @after datetime2(7), @zone nvarchar(128), @next_at datetime2(7) OUTPUT
 AS
 BEGIN
     DECLARE @every int, @minutes varchar(60), @hours varchar(60), @days varchar(60), @months varchar(60), @weekdays varchar(60);

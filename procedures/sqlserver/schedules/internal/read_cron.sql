@@ -3,17 +3,9 @@
 -- Returns:     @every (seconds; NULL for five fields); @minutes, @hours, @days, @months and @weekdays (see
 --              read_cron_field), @both_days (1: a date must match both days and weekdays, not only one of them),
 --              @real_time (1: the hour is *: see next_in_day)
--- Transaction: reads nothing
-
 CREATE OR ALTER PROCEDURE mq_internal.read_cron
-    @cron nvarchar(max),
-    @every int OUTPUT,
-    @minutes varchar(60) OUTPUT,
-    @hours varchar(60) OUTPUT,
-    @days varchar(60) OUTPUT,
-    @months varchar(60) OUTPUT,
-    @weekdays varchar(60) OUTPUT,
-    @both_days bit OUTPUT,
+    @cron nvarchar(max), @every int OUTPUT, @minutes varchar(60) OUTPUT, @hours varchar(60) OUTPUT,
+    @days varchar(60) OUTPUT, @months varchar(60) OUTPUT, @weekdays varchar(60) OUTPUT, @both_days bit OUTPUT,
     @real_time bit OUTPUT
 AS
 BEGIN

@@ -2,15 +2,8 @@
 -- Arguments:   @name (of the field, for error texts), @field (its text), @low and @high (its limits), @names (three
 --              letters per value, from the first value on; NULL: the field has no names)
 -- Returns:     @places: a text of @high + 1 digits; the n-th is 1 if the value n - 1 matches, else 0
--- Transaction: reads nothing
-
 CREATE OR ALTER PROCEDURE mq_internal.read_cron_field
-    @name nvarchar(20),
-    @field nvarchar(400),
-    @low int,
-    @high int,
-    @names nvarchar(40),
-    @places varchar(60) OUTPUT
+    @name nvarchar(20), @field nvarchar(400), @low int, @high int, @names nvarchar(40), @places varchar(60) OUTPUT
 AS
 BEGIN
     -- A comma ends each item.

@@ -1,6 +1,5 @@
 -- require_zone: refuse a time zone that the server does not know.
 -- Arguments:   @zone (NULL passes and means UTC)
-
 CREATE OR ALTER PROCEDURE mq_internal.require_zone
     @zone nvarchar(max)
 AS

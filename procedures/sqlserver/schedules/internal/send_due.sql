@@ -5,7 +5,6 @@
 -- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
 -- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
 -- passed.
-
 CREATE OR ALTER PROCEDURE mq_internal.send_due
     @type nvarchar(400),
     @size int

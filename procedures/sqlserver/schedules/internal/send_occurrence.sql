@@ -1,11 +1,8 @@
 -- send_occurrence: send a schedule's message and record it as the last one.
 -- Arguments:   @name (of a schedule whose row is locked), @run_at (when it was due)
 -- Returns:     @id
-
 CREATE OR ALTER PROCEDURE mq_internal.send_occurrence
-    @name nvarchar(400),
-    @run_at datetime2(7),
-    @id bigint OUTPUT
+    @name nvarchar(400), @run_at datetime2(7), @id bigint OUTPUT
 AS
 BEGIN
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @type nvarchar(400), @body nvarchar(max), @headers nvarchar(max);

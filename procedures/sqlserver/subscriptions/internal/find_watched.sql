@@ -3,14 +3,9 @@
 --              ALTER; NULL: none)
 -- Returns:     @watched_id, @object_id (NULL: dropped; without @right also if the caller may
 --              not see it), @schema, @label
-
 CREATE OR ALTER PROCEDURE mq_internal.find_watched
-    @table nvarchar(max),
-    @right varchar(10),
-    @watched_id int OUTPUT,
-    @object_id int OUTPUT,
-    @schema nvarchar(128) OUTPUT,
-    @label nvarchar(300) OUTPUT
+    @table nvarchar(max), @right varchar(10), @watched_id int OUTPUT, @object_id int OUTPUT,
+    @schema nvarchar(128) OUTPUT, @label nvarchar(300) OUTPUT
 AS
 BEGIN
     DECLARE @parts int, @first nvarchar(400), @second nvarchar(400), @detail nvarchar(2000), @quoted nvarchar(600);

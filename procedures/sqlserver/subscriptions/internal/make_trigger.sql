@@ -2,12 +2,8 @@
 -- Arguments:   @object_id (the table), @keys (its primary key columns, quoted, separated by commas), @owner (the EXECUTE AS
 --              clause; NULL: none), @watched_id (its row in mq.watched)
 -- Transaction: joins the caller's; waits for transactions that use the table, and they wait for its end
-
 CREATE OR ALTER PROCEDURE mq_internal.make_trigger
-    @object_id int,
-    @keys nvarchar(max),
-    @owner nvarchar(300),
-    @watched_id int
+    @object_id int, @keys nvarchar(max), @owner nvarchar(300), @watched_id int
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT ON;

@@ -1,7 +1,5 @@
 -- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
 -- Arguments:   @action, @optional (1: NULL is allowed)
--- Transaction: reads nothing
-
 CREATE OR ALTER PROCEDURE mq_internal.require_actions
     @action nvarchar(max),
     @optional bit

@@ -4,11 +4,8 @@
 --              table, the bindings of their topics or the settings of their queues
 --
 -- It does the same as send, for a set of messages and without the checks: an error here would end the writer's transaction.
-
 CREATE OR ALTER PROCEDURE mq_internal.send_changes
-    @watched_id int,
-    @action char(1),
-    @events mq.events READONLY
+    @watched_id int, @action char(1), @events mq.events READONLY
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;

@@ -3,7 +3,6 @@
 -- Returns:     name, piece: trigger and table (names, quoted); new_key and old_key (JSON), new_order and old_order (the
 --              columns), over the aliases i and d; same (true when a row kept its key); touched (true when an UPDATE names a
 --              key column)
-
 CREATE OR ALTER FUNCTION mq_internal.trigger_pieces (@object_id int, @keys nvarchar(max))
 RETURNS @pieces TABLE (name varchar(20) NOT NULL PRIMARY KEY, piece nvarchar(max))
 AS

@@ -4,25 +4,11 @@
 --              a row without a key; NULL: it has a key), @types (see column_types)
 -- Returns:     @created: 1; 0 when the table is already adopted with the same settings
 -- Transaction: joins the caller's; calls wait for each other
-
 CREATE OR ALTER PROCEDURE mq_internal.add_polled
-    @name nvarchar(400),
-    @schema nvarchar(128),
-    @table nvarchar(128),
-    @keys nvarchar(4000),
-    @order nvarchar(300),
-    @status nvarchar(300),
-    @ready_value nvarchar(max),
-    @active_value nvarchar(max),
-    @done_value nvarchar(max),
-    @error_value nvarchar(max),
-    @delete bit,
-    @late_seconds bigint,
-    @equal_rows bit,
-    @max_attempts bigint,
-    @idents nvarchar(max),
-    @types nvarchar(max),
-    @created smallint OUTPUT
+    @name nvarchar(400), @schema nvarchar(128), @table nvarchar(128), @keys nvarchar(4000), @order nvarchar(300),
+    @status nvarchar(300), @ready_value nvarchar(max), @active_value nvarchar(max), @done_value nvarchar(max),
+    @error_value nvarchar(max), @delete bit, @late_seconds bigint, @equal_rows bit, @max_attempts bigint,
+    @idents nvarchar(max), @types nvarchar(max), @created smallint OUTPUT
 AS
 BEGIN
     DECLARE @other nvarchar(400), @same bit, @detail nvarchar(2000);

@@ -4,7 +4,6 @@
 --
 -- A nonclustered index ends with the columns of the clustered index. Filtered indexes, indexes that are not B-trees, and
 -- indexes that mix ascending and descending columns do not count.
-
 CREATE OR ALTER FUNCTION mq_internal.claim_index (@object_id int, @list nvarchar(max))
 RETURNS nvarchar(300)
 AS

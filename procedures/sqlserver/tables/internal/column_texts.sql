@@ -6,7 +6,6 @@
 --
 -- Times are written in forms that every session language reads alike. A text is converted with its column's collation: its
 -- code page may differ from the database's.
-
 CREATE OR ALTER FUNCTION mq_internal.column_texts (@object_id int, @list nvarchar(max))
 RETURNS TABLE
 AS

@@ -3,7 +3,6 @@
 -- Returns:     each column with its type, size and collation
 --
 -- A longer varchar holds the same values: its size is left out.
-
 CREATE OR ALTER FUNCTION mq_internal.column_types (@object_id int, @list nvarchar(max))
 RETURNS nvarchar(max)
 AS

@@ -2,7 +2,6 @@
 -- Arguments:   @name, @state (A claimed, N waiting or E dead)
 -- Returns:     the count
 -- Transaction: reads only, at READ COMMITTED; skips entries that another call is changing
-
 CREATE OR ALTER FUNCTION mq_internal.count_polled (@name nvarchar(400), @state char(1))
 RETURNS bigint
 AS

@@ -2,11 +2,8 @@
 -- Arguments:   @batch_key (as the caller gave it)
 -- Returns:     @key; @name of the polling table, NULL when the lease was lost
 -- Transaction: joins the caller's; waits for another call on the same batch
-
 CREATE OR ALTER PROCEDURE mq_internal.drop_polled_batch
-    @batch_key nvarchar(max),
-    @key uniqueidentifier OUTPUT,
-    @name nvarchar(400) OUTPUT
+    @batch_key nvarchar(max), @key uniqueidentifier OUTPUT, @name nvarchar(400) OUTPUT
 AS
 BEGIN
     SET @name = NULL;

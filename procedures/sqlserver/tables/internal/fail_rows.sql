@@ -3,14 +3,8 @@
 --              X; their retry is in seconds, NULL: 5 doubled for each attempt up to 3,600, -1: dead now), @touched (1:
 --              write_rows was called)
 -- Returns:     @failed, @dead, @gone: counts of rows
--- Transaction: joins the caller's, which must be READ COMMITTED
-
 CREATE OR ALTER PROCEDURE mq_internal.fail_rows
-    @name nvarchar(400),
-    @key uniqueidentifier,
-    @touched bit,
-    @failed bigint OUTPUT,
-    @dead bigint OUTPUT,
+    @name nvarchar(400), @key uniqueidentifier, @touched bit, @failed bigint OUTPUT, @dead bigint OUTPUT,
     @gone bigint OUTPUT
 AS
 BEGIN

@@ -3,15 +3,8 @@
 --              entries with this active), @from (the status of their rows: parameter of the piece from), @low and @high
 --              (range of entry ids)
 -- Returns:     in #mq_entry: hit (1: found; 2: found with another status; 0: not found) and row_json
--- Transaction: joins the caller's, which must be READ COMMITTED
-
 CREATE OR ALTER PROCEDURE mq_internal.find_entries
-    @pieces mq.pieces READONLY,
-    @keyed bit,
-    @flag int,
-    @from nvarchar(max),
-    @low bigint,
-    @high bigint
+    @pieces mq.pieces READONLY, @keyed bit, @flag int, @from nvarchar(max), @low bigint, @high bigint
 AS
 BEGIN
     DECLARE @statement nvarchar(max), @n int = 0, @last int, @first bigint, @top int, @hash varbinary(32);

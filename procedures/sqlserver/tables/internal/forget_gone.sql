@@ -4,7 +4,6 @@
 --
 -- Entries of locked rows are left for the next claim. This call does not wait for the transactions that hold the locks:
 -- without READ_COMMITTED_SNAPSHOT it reads their uncommitted changes.
-
 CREATE OR ALTER PROCEDURE mq_internal.forget_gone
     @name nvarchar(400),
     @key uniqueidentifier

@@ -1,5 +1,4 @@
 -- lock_polled: lock a polling table's low-water mark; claims of the table, and changes to its settings, wait for each other.
-
 CREATE OR ALTER PROCEDURE mq_internal.lock_polled
     @name nvarchar(400)
 AS

@@ -1,8 +1,6 @@
 -- name_list: write column names as a user writes them.
 -- Arguments:   @columns (quoted, separated by commas)
 -- Returns:     the names separated by commas, in brackets only where needed; NULL for NULL
--- Transaction: reads nothing
-
 CREATE OR ALTER FUNCTION mq_internal.name_list (@columns nvarchar(max))
 RETURNS nvarchar(max)
 AS

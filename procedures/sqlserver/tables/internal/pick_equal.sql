@@ -8,15 +8,9 @@
 --
 -- Finishing a row deletes its entry. If the row is then no longer ready, entries are read before rows. If a failed row
 -- becomes ready again, rows are read before entries. An old reading only makes the claim smaller.
-
 CREATE OR ALTER PROCEDURE mq_internal.pick_equal
-    @pieces mq.pieces READONLY,
-    @name nvarchar(400),
-    @key uniqueidentifier,
-    @top int,
-    @now datetime2(7),
-    @reader nvarchar(400),
-    @took int OUTPUT
+    @pieces mq.pieces READONLY, @name nvarchar(400), @key uniqueidentifier, @top int, @now datetime2(7),
+    @reader nvarchar(400), @took int OUTPUT
 AS
 BEGIN
     DECLARE @status nvarchar(300), @ready nvarchar(max), @active nvarchar(max), @many int, @statement nvarchar(max), @step int = 0;

@@ -5,16 +5,9 @@
 --
 -- The table is read with the caller's rights, which do not include the entries. So the rows go into a temporary table first, and are
 -- compared with the entries there.
-
 CREATE OR ALTER PROCEDURE mq_internal.pick_keyed
-    @pieces mq.pieces READONLY,
-    @name nvarchar(400),
-    @key uniqueidentifier,
-    @top int,
-    @from_place bit,
-    @now datetime2(7),
-    @reader nvarchar(400),
-    @took int OUTPUT
+    @pieces mq.pieces READONLY, @name nvarchar(400), @key uniqueidentifier, @top int, @from_place bit,
+    @now datetime2(7), @reader nvarchar(400), @took int OUTPUT
 AS
 BEGIN
     DECLARE @status nvarchar(300), @ready nvarchar(max), @place nvarchar(max), @many int = @top * 2 + 50, @read int;

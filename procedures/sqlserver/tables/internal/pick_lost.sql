@@ -7,14 +7,8 @@
 -- The key or content of such a row changed while it was claimed, or its entry was lost. A claim takes only as many rows as
 -- there are rows in excess of entries: while the old entry exists, a handler may still be working on the row. Entries are
 -- counted before rows: rows finished in between make the difference smaller.
-
 CREATE OR ALTER PROCEDURE mq_internal.pick_lost
-    @name nvarchar(400),
-    @key uniqueidentifier,
-    @top int,
-    @now datetime2(7),
-    @reader nvarchar(400),
-    @took int OUTPUT
+    @name nvarchar(400), @key uniqueidentifier, @top int, @now datetime2(7), @reader nvarchar(400), @took int OUTPUT
 AS
 BEGIN
     DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @status nvarchar(300), @value nvarchar(400);

@@ -2,15 +2,9 @@
 -- Arguments:   @pieces (see pick_rows); the others as in pick_rows
 -- Returns:     @took, as pick_rows
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
-
 CREATE OR ALTER PROCEDURE mq_internal.pick_placed
-    @pieces mq.pieces READONLY,
-    @name nvarchar(400),
-    @key uniqueidentifier,
-    @top int,
-    @now datetime2(7),
-    @reader nvarchar(400),
-    @took int OUTPUT
+    @pieces mq.pieces READONLY, @name nvarchar(400), @key uniqueidentifier, @top int, @now datetime2(7),
+    @reader nvarchar(400), @took int OUTPUT
 AS
 BEGIN
     DECLARE @place nvarchar(max), @hash varbinary(32), @copies bigint, @settled nvarchar(4000), @statement nvarchar(max);

@@ -4,14 +4,8 @@
 -- Returns:     @took: the number of new entries. They have todo P; place and copies are their order value and their number
 --              among equal rows
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
-
 CREATE OR ALTER PROCEDURE mq_internal.pick_rows
-    @name nvarchar(400),
-    @key uniqueidentifier,
-    @top int,
-    @from_place bit,
-    @now datetime2(7),
-    @reader nvarchar(400),
+    @name nvarchar(400), @key uniqueidentifier, @top int, @from_place bit, @now datetime2(7), @reader nvarchar(400),
     @took int OUTPUT
 AS
 BEGIN

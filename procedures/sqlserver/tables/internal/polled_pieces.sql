@@ -4,7 +4,6 @@
 -- Returns:     name, piece: table; status (its column); identity (of a row, over the alias t), fields (what OPENJSON reads
 --              of it) and match (condition over t and those fields, r); is_ready and is_active (conditions over t, @ready
 --              and @active); to (the value of the parameter @to); with @rows: key and row (JSON)
-
 CREATE OR ALTER FUNCTION mq_internal.polled_pieces (@name nvarchar(400), @rows bit)
 RETURNS @pieces TABLE (name varchar(20) NOT NULL PRIMARY KEY, piece nvarchar(max))
 AS

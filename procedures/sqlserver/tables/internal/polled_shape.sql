@@ -3,15 +3,9 @@
 -- Returns:     @shape (a to f), @object_id, @quoted (the table), @status (the column, quoted) and @value (an expression for
 --              a status; ? stands for its text); @problem and @detail: name and text of the error when the table or a column
 --              was dropped or changed
-
 CREATE OR ALTER PROCEDURE mq_internal.polled_shape
-    @name nvarchar(400),
-    @shape char(1) OUTPUT,
-    @object_id int OUTPUT,
-    @quoted nvarchar(600) OUTPUT,
-    @status nvarchar(300) OUTPUT,
-    @value nvarchar(400) OUTPUT,
-    @problem varchar(200) OUTPUT,
+    @name nvarchar(400), @shape char(1) OUTPUT, @object_id int OUTPUT, @quoted nvarchar(600) OUTPUT,
+    @status nvarchar(300) OUTPUT, @value nvarchar(400) OUTPUT, @problem varchar(200) OUTPUT,
     @detail nvarchar(2000) OUTPUT
 AS
 BEGIN

@@ -3,7 +3,6 @@
 --
 -- The statements on the table run with the caller's rights anyway. This check returns the GRANT to run. It also hides
 -- what the queue has stored about rows from users that may not read them. Nobody has rights on a table that was dropped.
-
 CREATE OR ALTER PROCEDURE mq_internal.require_rights
     @name nvarchar(400),
     @change bit

@@ -1,14 +1,8 @@
 -- require_status: refuse status values that the column cannot hold or distinguish.
 -- Arguments:   @object_id (the table), @column (quoted), @ready, @active, @done, @error, @delete (1: delete done rows)
-
 CREATE OR ALTER PROCEDURE mq_internal.require_status
-    @object_id int,
-    @column nvarchar(300),
-    @ready nvarchar(max),
-    @active nvarchar(max),
-    @done nvarchar(max),
-    @error nvarchar(max),
-    @delete bit
+    @object_id int, @column nvarchar(300), @ready nvarchar(max), @active nvarchar(max), @done nvarchar(max),
+    @error nvarchar(max), @delete bit
 AS
 BEGIN
     DECLARE @name nvarchar(128), @number int, @type nvarchar(128), @nullable bit, @of_text bit, @changes bit, @value nvarchar(400);

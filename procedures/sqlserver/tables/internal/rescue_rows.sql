@@ -1,7 +1,6 @@
 -- rescue_rows: make the entries of expired leases due again.
 -- Arguments:   @name (of the polling table; the caller has locked its low-water mark), @now
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips claims that are being finished or extended
-
 CREATE OR ALTER PROCEDURE mq_internal.rescue_rows
     @name nvarchar(400),
     @now datetime2(7)

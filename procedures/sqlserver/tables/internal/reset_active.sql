@@ -2,7 +2,6 @@
 -- Arguments:   @name (of the polling table)
 -- Returns:     nothing, also when the table or its status column was dropped
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
-
 CREATE OR ALTER PROCEDURE mq_internal.reset_active
     @name nvarchar(400)
 AS

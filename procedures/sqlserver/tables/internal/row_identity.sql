@@ -6,12 +6,8 @@
 --
 -- The condition finds rows by an index. The JSON decides whether they are the same row: to most collations different texts
 -- can be equal.
-
 CREATE OR ALTER FUNCTION mq_internal.row_identity (
-    @object_id int,
-    @keys nvarchar(max),
-    @status nvarchar(300),
-    @piece varchar(10)
+    @object_id int, @keys nvarchar(max), @status nvarchar(300), @piece varchar(10)
 )
 RETURNS nvarchar(max)
 AS

@@ -3,14 +3,8 @@
 --              @reader
 -- Returns:     @count: rows claimed. Entries whose rows are gone are deleted; rows without attempts left become dead
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
-
 CREATE OR ALTER PROCEDURE mq_internal.take_due
-    @name nvarchar(400),
-    @key uniqueidentifier,
-    @size int,
-    @now datetime2(7),
-    @reader nvarchar(400),
-    @count int OUTPUT
+    @name nvarchar(400), @key uniqueidentifier, @size int, @now datetime2(7), @reader nvarchar(400), @count int OUTPUT
 AS
 BEGIN
     DECLARE @ready nvarchar(max), @most int, @top int, @found int, @took int, @problem varchar(200), @detail nvarchar(2000);

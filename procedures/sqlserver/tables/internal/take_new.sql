@@ -3,11 +3,8 @@
 -- Returns:     @count: rows claimed. Entries of rows that others have taken meanwhile are deleted; rows that the table
 --              refuses have failed
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
-
 CREATE OR ALTER PROCEDURE mq_internal.take_new
-    @name nvarchar(400),
-    @key uniqueidentifier,
-    @count int OUTPUT
+    @name nvarchar(400), @key uniqueidentifier, @count int OUTPUT
 AS
 BEGIN
     DECLARE @ready nvarchar(max), @active nvarchar(max), @took int = 1, @failed bigint, @dead bigint, @gone bigint;

@@ -3,18 +3,9 @@
 --              delete done rows), @flag (only entries with this active), @from (the status of their rows: parameter of the
 --              piece from), @todo (only entries with this), @to (the new status), @low and @high (range of entry ids)
 -- Returns:     in #mq_entry: hit (0: the row is gone) and refused (1: the table refused the change; error says why)
--- Transaction: joins the caller's, which must be READ COMMITTED
-
 CREATE OR ALTER PROCEDURE mq_internal.write_entries
-    @pieces mq.pieces READONLY,
-    @keyed bit,
-    @delete bit,
-    @flag int,
-    @from nvarchar(max),
-    @todo char(1),
-    @to nvarchar(max),
-    @low bigint,
-    @high bigint
+    @pieces mq.pieces READONLY, @keyed bit, @delete bit, @flag int, @from nvarchar(max), @todo char(1),
+    @to nvarchar(max), @low bigint, @high bigint
 AS
 BEGIN
     DECLARE @statement nvarchar(max), @n int = 0, @last int, @first bigint, @until bigint, @top int, @hash varbinary(32), @took int;

@@ -4,7 +4,6 @@
 --              JSON in its entry)
 -- Returns:     in the entries: hit (1: found and written; 2: found with another status; 0: not found), refused (1: the table
 --              refused the change; error says why); @problem and @detail: the error when the table is gone
--- Transaction: joins the caller's, which must be READ COMMITTED
 --
 -- Values of todo: D done, P only find, A active, F failed, L given back, X dead, Y ready again, Z nothing. Equal rows are
 -- written together: TOP changes as many of them as there are entries.
@@ -12,13 +11,8 @@
 -- Statements on the user's table have the caller's rights, which do not include the queue's tables: a temporary table
 -- carries the entries there and back. The table's triggers could change it: only the columns hit, refused, error and
 -- row_json are read back, and only for entries of this claim.
-
 CREATE OR ALTER PROCEDURE mq_internal.write_rows
-    @name nvarchar(400),
-    @key uniqueidentifier,
-    @ready nvarchar(max),
-    @skip bit,
-    @problem varchar(200) OUTPUT,
+    @name nvarchar(400), @key uniqueidentifier, @ready nvarchar(max), @skip bit, @problem varchar(200) OUTPUT,
     @detail nvarchar(2000) OUTPUT
 AS
 BEGIN

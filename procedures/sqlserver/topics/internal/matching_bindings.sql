@@ -4,7 +4,6 @@
 --
 -- One index seek per leading part of the topic: up to its first wildcard, a matching pattern equals such a part or is
 -- empty.
-
 CREATE OR ALTER FUNCTION mq_internal.matching_bindings (@topic nvarchar(400))
 RETURNS TABLE
 AS

@@ -1,11 +1,7 @@
 -- require_topic: refuse a text that is not a topic, or not a pattern of topics.
 -- Arguments:   @argument (its name in the contract), @topic, @wildcards (1: a pattern, in which a word may be * or #)
--- Transaction: reads nothing
-
 CREATE OR ALTER PROCEDURE mq_internal.require_topic
-    @argument varchar(200),
-    @topic nvarchar(max),
-    @wildcards bit
+    @argument varchar(200), @topic nvarchar(max), @wildcards bit
 AS
 BEGIN
     -- Compared by code unit.

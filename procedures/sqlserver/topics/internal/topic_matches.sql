@@ -1,12 +1,10 @@
 -- topic_matches: whether a pattern matches a topic.
 -- Arguments:   @pattern (* matches exactly one word, # zero or more), @topic
 -- Returns:     1 or 0
--- Transaction: reads nothing
 --
 -- Compares word by word from the left. A # first matches no word, and one more word each time that the part after it does
 -- not match. Of several #, only the last one grows, because it can take any words that the earlier ones could take. So
 -- the time grows with the length of the topic times the length of the part between two #.
-
 CREATE OR ALTER FUNCTION mq_internal.topic_matches (@pattern nvarchar(400), @topic nvarchar(400))
 RETURNS bit
 AS

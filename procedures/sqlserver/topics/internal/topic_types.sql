@@ -1,7 +1,5 @@
 -- topic_types: the types that are bound to a topic.
 -- Returns:     type: each type once
--- Transaction: reads only, at READ COMMITTED
-
 CREATE OR ALTER FUNCTION mq_internal.topic_types (@topic nvarchar(400))
 RETURNS TABLE
 AS
