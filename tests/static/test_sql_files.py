@@ -157,6 +157,24 @@ def test_sql_is_written_in_the_house_style() -> None:
     assert offending(SQL, faults) == []
 
 
+# Lines that the procedures of a database may have, and those of its core, which is to be read in an evening. Whoever
+# needs more first looks for what can go.
+BUDGETS = {
+    "postgresql": (8_500, 5_000),
+    "mysql": (10_600, 6_500),
+    "sqlserver": (10_700, 6_500),
+    "firebird": (11_600, 7_100),
+}
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_procedures_and_their_core_keep_to_their_budgets(database: str) -> None:
+    lines = {path: path.read_text("utf-8").count("\n") for path in PROCEDURES if engine(path) == database}
+    core = sum(count for path, count in lines.items() if area(path) in contract.CORE)
+    every, of_core = BUDGETS[database]
+    assert sum(lines.values()) <= every and core <= of_core
+
+
 def test_the_contract_is_complete() -> None:
     known = contract.load()
     kinds = set(known.types["postgresql"])
