@@ -157,8 +157,8 @@ def test_sql_is_written_in_the_house_style() -> None:
     assert offending(SQL, faults) == []
 
 
-# Lines that the procedures of a database may have, and those of its core, which is to be read in an evening. Whoever
-# needs more first looks for what can go.
+# Lines that the procedures of a database may have, and those of its core, which is to be read in an evening. Before one
+# is raised, look for what can go.
 BUDGETS = {
     "postgresql": (8_500, 5_000),
     "mysql": (10_600, 6_500),
