@@ -15,7 +15,7 @@
 -- beginning, so the first message that is found there becomes its mark.
 --
 -- A claim starts at the low-water marks of mq.mark, where earlier claims found their first messages. No
--- message is skipped for longer than a second:
+-- message is skipped for longer than a second, or by takes of a grouped queue than a second and the time of a scan:
 -- 1. A procedure that puts a message back below a mark calls lower_mark. When a message becomes due below a mark, this
 --    procedure lowers the mark.
 -- 2. Two kinds of messages can appear below a mark without lowering it: their sender commits late, or a take rolls back. So
