@@ -83,16 +83,11 @@ def test_answers_decide_the_outcome_of_a_message(
     assert started[2:] == ["1", True], "the protocol's version, a process group of its own"
 
 
-def test_answers_come_in_any_order_and_processes_live_on(
-    consume: Runner, session: Session, queue: str, joblog: Log, states: States
-) -> None:
-    send(session, queue, *(str(n) for n in range(30)))
-    done = consume("--batch", 10, worker=f"{WORKER} reverse")
+def test_answers_come_in_any_order(consume: Runner, session: Session, queue: str, joblog: Log, states: States) -> None:
+    send(session, queue, *(str(n) for n in range(10)))
+    done = consume("--batch", 10, "--once", worker=f"{WORKER} reverse")
     assert done.returncode == 0, done.stderr
-    numbers = [int(n) for n in joblog.read()]
-    ends = [n for n, (this, next) in enumerate(zip(numbers, [*numbers[1:], 30], strict=True), 1) if next > this]
-    batches = [numbers[first:end] for first, end in zip([0, *ends], ends, strict=False)]
-    assert [n for batch in batches for n in reversed(batch)] == [*range(30)] and max(map(len, batches)) > 1
+    assert joblog.read() == [str(n) for n in range(9, -1, -1)]
     assert states() == {}
 
 
@@ -209,7 +204,7 @@ def test_an_answer_to_no_waiting_message_ends_the_worker(
 ) -> None:
     session.call("set_queue", queue, None, None, 300, 300)
     send(session, queue, body, "rest")
-    done = consume("--once")
+    done = consume(*["--once"] * (body == "twice"))
     assert done.returncode == 0, done.stderr
     if body == "unknown":
         (row,) = states().values()
