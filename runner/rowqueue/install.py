@@ -22,9 +22,9 @@ _OBJECT = re.compile(rf"(?<![\w.])(?!mq_(?:{_ROLES})\b)(?:mq_internal\.|mq\.|i?m
 class FileStatus:
     """One file compared with the database.
 
-    `state`: `ok`; `missing`: never installed; `pending`: this release has a changed file, or a new name for a
-    migration; `drifted`: the object in the database was changed or dropped by hand; `edited`: a migration was changed
-    after it was applied; `newer`: the database has a later release, or a migration that this release does not know.
+    `state`: `ok`; `missing`: never installed; `pending`: this release has a changed file; `drifted`: the object in the
+    database was changed or dropped by hand; `edited`: a migration was changed after it was applied; `newer`: the
+    database has a later release, or a migration that this release does not know.
     """
 
     kind: str

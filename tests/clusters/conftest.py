@@ -14,8 +14,11 @@ from servers import Server, Unavailable, clusters
 
 sys.path.append(str(Path(__file__).parents[1] / "contract"))
 
-
 _SIGNAL = re.compile(r"(mysqld|mariadbd) got signal \d+")  # the server's own words
+
+
+def _writes_anywhere(cluster: object) -> bool:
+    return isinstance(cluster, clusters.Galera) or (isinstance(cluster, clusters.GroupReplication) and cluster.multi)
 
 
 def start(make: Callable[[], Any], config: pytest.Config) -> Iterator[Any]:
@@ -32,15 +35,17 @@ def start(make: Callable[[], Any], config: pytest.Config) -> Iterator[Any]:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the end of each node's log to the report of a failure: only there a node that is gone says why.
 
-    A test in which a node crashed says nothing about the queue, and is skipped; see docs/clusters.md.
+    Where several nodes write, servers have faults of their own, see docs/clusters.md: a test in which one crashed is
+    skipped.
     """
     report = yield
-    if report.failed and isinstance(item, pytest.Function):
+    # At the end of a file's last test the nodes and their logs are gone.
+    if report.failed and report.when != "teardown" and isinstance(item, pytest.Function):
         for cluster in item.funcargs.values():
             for number, node in enumerate(getattr(cluster, "nodes", ())):
                 log = getattr(node, "log", "")
                 report.sections.append((f"end of the log of node {number}", log[-3000:]))
-                if isinstance(node, clusters.Node) and node.has_crashed and (found := _SIGNAL.search(log)):
+                if _writes_anywhere(cluster) and node.has_crashed and (found := _SIGNAL.search(log)):
                     report.outcome = "skipped"
                     report.longrepr = (str(item.path), item.location[1], f"node {number} crashed: {found[0]}")
     return report
@@ -51,9 +56,10 @@ def _every_node(request: pytest.FixtureRequest) -> Iterator[None]:
     """Start a node again that has crashed in a test, for the tests that follow; see docs/clusters.md."""
     yield
     for cluster in request.node.funcargs.values():
-        if isinstance(cluster, clusters.Galera | clusters.GroupReplication):
+        if _writes_anywhere(cluster):
             for number, node in enumerate(cluster.nodes):
                 if node.has_crashed:
+                    node.stop()  # it knows now that its process is gone
                     cluster.rejoin(number)
 
 
