@@ -2,7 +2,8 @@
 
 `connection` is a driver's connection, a Connection or Session of SQLAlchemy, or Django's `connection`.
 docs/languages/python.md lists the drivers. The functions never commit, never roll back, and change no setting of the
-connection. They raise QueueError, Conflict, Disconnected and the other exceptions of `rowqueue`, and TypeError for an unknown connection.
+connection. They raise QueueError, Conflict, Disconnected and the other exceptions of `rowqueue`, and TypeError for an
+unknown connection.
 """
 
 import inspect
