@@ -35,8 +35,8 @@ def start(make: Callable[[], Any], config: pytest.Config) -> Iterator[Any]:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the end of each node's log to the report of a failure: only there a node that is gone says why.
 
-    Where several nodes write, servers have faults of their own, see docs/operate/clusters.md: a test in which one crashed
-    is skipped.
+    Where several nodes write, servers have faults of their own, see docs/operate/clusters.md: a test in which one
+    crashed is skipped.
     """
     report = yield
     # At the end of a file's last test the nodes and their logs are gone.
