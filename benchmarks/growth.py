@@ -211,7 +211,7 @@ POLICY = (
 def grow_types(client: Client, count: int) -> None:
     """`count` more queues, each with a message, a policy and a low-water mark."""
     mq = client.prefix
-    client.call("set_queue", TYPE, 30)
+    client.call("set_queue", TYPE, '{"lease_seconds": 30}')
     send(client, count)
     client.call("complete_batch", client.call("claim_batch", TYPE, 1, "bench")[0][KEY])
     policy = POLICY + ", grouped" * (mq == "mq.")
@@ -229,7 +229,7 @@ def grow_types(client: Client, count: int) -> None:
 def grow_groups(client: Client, count: int) -> None:
     """An ordered queue with `count` groups of one message."""
     mq = client.prefix
-    client.call("set_queue", TYPE, None, None, None, None, None, 1)
+    client.call("set_queue", TYPE, '{"ordered": 1}')
     send(client, count)
     client.run(f"DELETE FROM {mq}grouped")
     client.run(f"UPDATE {mq}message SET group_key = {client.joined.format('customer-', 'id')}")
@@ -243,14 +243,14 @@ def grow_fair(client: Client, count: int) -> None:
     mq = client.prefix
     send(client, count)
     client.run(f"UPDATE {mq}message SET group_key = {client.joined.format('customer-', 'id')}")
-    client.call("set_queue", TYPE, *[None] * 14, 1)
+    client.call("set_queue", TYPE, '{"fair": 1}')
 
 
 def grow_blocked(client: Client, count: int) -> None:
     """An ordered queue with `count` groups of two messages, of which each has an active one, and then a backlog of
     other groups."""
     mq = client.prefix
-    client.call("set_queue", TYPE, None, None, None, None, None, 1)
+    client.call("set_queue", TYPE, '{"ordered": 1}')
     send(client, -(-2 * count // READY) * READY + READY)
     [(first, last)] = client.run(f"SELECT MIN(id), MAX(id) FROM {mq}message")
     client.run(f"DELETE FROM {mq}grouped")

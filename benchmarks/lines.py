@@ -3,6 +3,7 @@
 Each database's module has a Client, which calls procedures and runs the statements of the baseline.
 """
 
+import json
 import argparse
 import contextlib
 import functools
@@ -431,7 +432,7 @@ def latency_lines(bench: Bench) -> Iterator[Line]:
 
 def declare_ring(client: Client, ring: bool) -> None:
     """Make the queue a ring, or an ordinary queue."""
-    client.call("set_queue", TYPE, *[None] * 13, int(ring), 0)
+    client.call("set_queue", TYPE, json.dumps({"ring": int(ring), "fair": 0}))
 
 
 def ring_lines(bench: Bench) -> Iterator[Line]:

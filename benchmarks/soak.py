@@ -413,9 +413,9 @@ def drained(soak: Soak, engine: str, seconds: float) -> list[str]:
 def prepare(server: servers.Server, url: str, engine: str) -> None:
     """Queues, a schedule and the watched table."""
     session = open_database(url).connect("soak")
-    session.call("set_queue", "ordered", None, None, 1, 5, None, 1)
-    session.call("set_queue", "ring", *[None] * 13, 1)
-    session.call("set_queue", "archived", None, None, None, None, "archive")
+    session.call("set_queue", "ordered", '{"backoff_seconds": 1, "backoff_max_seconds": 5, "ordered": 1}')
+    session.call("set_queue", "ring", '{"ring": 1}')
+    session.call("set_queue", "archived", '{"on_complete": "archive"}')
     session.call("set_schedule", "tick", "plain", "* * * * *", "0 of the schedule")
     with server.client(url) as connection:
         connection.execute(f"CREATE TABLE {TABLE} {COLUMNS}")

@@ -43,7 +43,7 @@ def fill(session: Session, messages: int) -> dict[str, str]:
         if batch < 2:
             errors = [f"{row['id']},-1,{'ABCDEFGHIJ'[n % 10] * (1 + n % 3)}Error of {n}" for n, row in enumerate(rows)]
             session.call("finish_batch", rows[0]["batch_key"], "\n".join(errors))
-    session.call("set_queue", "queue 00", None, None, None, None, "archive")
+    session.call("set_queue", "queue 00", '{"on_complete": "archive"}')
     rows = session.call("claim_batch", "queue 00", 2_000, "consumer")
     session.call("finish_batch", rows[0]["batch_key"])
     for number in range(QUEUES - 1):

@@ -29,7 +29,7 @@ def release() -> str:
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a procedure. `limit`: a name in the contract's limits."""
+    """One argument of a procedure, or one option. `limit`: a name in the contract's limits."""
 
     name: str
     type: str
@@ -51,7 +51,7 @@ class Column:
 class Procedure:
     """One procedure: its arguments, result columns and errors.
 
-    `databases`: those that have it; empty when all have it. `open`: later releases may add result columns at the end.
+    `options`: what the argument with the limit `object` may hold. `databases`: those that have it; empty when all have it. `open`: later releases may add result columns at the end.
     """
 
     name: str
@@ -65,6 +65,12 @@ class Procedure:
     roles: tuple[str, ...]
     databases: tuple[str, ...] = ()
     open: bool = False
+    options: tuple[Argument, ...] = ()
+
+    @property
+    def object(self) -> str:
+        """The name of the argument that holds the options."""
+        return next(argument.name for argument in self.arguments if argument.limit == "object")
 
 
 @dataclass(frozen=True)
@@ -239,6 +245,7 @@ def read(path: Path) -> Contract:
             roles=tuple(entry["roles"]),
             databases=tuple(entry.get("databases", ())),
             open=entry.get("open", False),
+            options=tuple(Argument(**o, optional=True) for o in entry.get("options", ())),
         )
 
     def area(entry: dict[str, Any]) -> Area:

@@ -134,7 +134,7 @@ def _clear(session: Session) -> None:
                 deleted += count
     if deleted:
         _say(f"deleted {deleted:,} messages of an earlier demo from the queues {', '.join(QUEUES)}")
-    session.call("set_queue", TYPE, None, None, None, None, "archive")
+    session.call("set_queue", TYPE, '{"on_complete": "archive"}')
 
 
 def _leave_something_to_see(session: Session) -> None:

@@ -70,7 +70,7 @@ def until_visited(session: Session, type: str) -> float:
 
 
 def make_ring(session: Session, type: str) -> None:
-    session.call("set_queue", type, *[None] * 13, 1)
+    session.call("set_queue", type, '{"ring": 1}')
 
 
 def send(session: Session, type: str, run_at: datetime | None = None, priority: int | None = None) -> None:

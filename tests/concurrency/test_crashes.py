@@ -1,6 +1,7 @@
 """The server is killed several times at any moment: acknowledged work stays done."""
 
 import contextlib
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -150,7 +151,9 @@ def test_nothing_acknowledged_is_lost_when_the_server_crashes_repeatedly(private
     ledger = Ledger("ledger")
     private_server.query(url, f"CREATE TABLE {ledger.name} ({LEDGER})")
     session = database.connect("test")
-    session.call("set_queue", "claimed", LEASE, 1_000, None, None, None, ordered)
+    session.call(
+        "set_queue", "claimed", json.dumps({"lease_seconds": LEASE, "max_attempts": 1_000, "ordered": ordered})
+    )
     session.close()
     with crowd_of(url) as crowd:
         crowd.start(produce, ["taken", "claimed"], count=2)

@@ -1,5 +1,6 @@
 """Senders change live messages while consumers claim them; results of lost leases; topics bound during publishes."""
 
+import json
 import random
 import time
 from collections.abc import Callable
@@ -70,7 +71,7 @@ def work_off(member: Member, type: str) -> list[tuple[int, str]]:
 def test_each_debounced_message_is_handled_once_with_the_last_body_that_was_accepted(
     crowd: Crowd, session: Session, queue: str, holds: Look, rest: Look, ordered: int
 ) -> None:
-    session.call("set_queue", queue, None, None, None, None, None, ordered)
+    session.call("set_queue", queue, json.dumps({"ordered": ordered}))
     consumers = crowd.start(work_off, queue, count=CONSUMERS)
     sent = crowd.results(crowd.start(debounce, queue, count=SENDERS))
     until(lambda: holds(queue) == {}, DRAIN_SECONDS, "the end of the queue")
@@ -141,7 +142,11 @@ def rescue(member: Member, type: str) -> None:
 def test_a_message_keeps_the_result_of_the_consumer_that_finished_it(
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:
-    session.call("set_queue", queue, None, 1_000, 0, 0, "archive")
+    session.call(
+        "set_queue",
+        queue,
+        '{"max_attempts": 1000, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "archive"}',
+    )
     session.call("send_batch", queue, "\n".join(map(str, range(RESULTS))))
     members = crowd.start(leave_results, queue, count=CONSUMERS)
     rescuers = crowd.start(rescue, queue, count=2)

@@ -203,7 +203,20 @@ def test_no_group_is_served_twice_before_each_waiting_group_was_served_once(
     trouble: float,
 ) -> None:
     # Without trouble no lease may end, however busy the machine is.
-    session.call("set_queue", queue, LEASE if trouble else 600, 1_000, 0, 1, "delete", *[None] * 9, 1)
+    session.call(
+        "set_queue",
+        queue,
+        json.dumps(
+            {
+                "lease_seconds": LEASE if trouble else 600,
+                "max_attempts": 1_000,
+                "backoff_seconds": 0,
+                "backoff_max_seconds": 1,
+                "on_complete": "delete",
+                "fair": 1,
+            }
+        ),
+    )
     if trouble:
         for group, weight in WEIGHTS.items():
             session.call("set_group", queue, group, weight)
@@ -239,7 +252,7 @@ def test_consumers_share_a_queue_with_a_single_big_group(
     crowd: Crowd, session: Session, queue: str, rest: Look
 ) -> None:
     """The first row of the group is locked by one claim; the others take what it has not locked."""
-    session.call("set_queue", queue, *[None] * 14, 1)
+    session.call("set_queue", queue, '{"fair": 1}')
     session.call("send_batch", queue, "\n".join(["x"] * 4_000))
     crowd.start(claim_all, queue, count=CONSUMERS)
     shares = crowd.results()
@@ -268,7 +281,7 @@ def switch(member: Member, type: str) -> int:
     count, chance = 0, random.Random(member.number)
     while not member.stopped():
         ring, fair = chance.choice([(0, 0), (0, 1), (1, 0)])
-        member.session.call("set_queue", type, *[None] * 13, ring, fair)
+        member.session.call("set_queue", type, json.dumps({"ring": ring, "fair": fair}))
         if chance.random() < 0.5:
             member.session.call("set_group", type, f"g{chance.randrange(7)}", chance.choice([None, 2, 5]))
         count += 1
@@ -306,7 +319,11 @@ def test_no_message_is_lost_doubled_or_stuck_while_a_queue_changes_its_way(
     crowd: Crowd, session: Session, queue: str, rest: Look
 ) -> None:
     """Senders are open, consumers claim, and one who changes the queue is killed."""
-    session.call("set_queue", queue, LEASE, 1_000, 0, 1)
+    session.call(
+        "set_queue",
+        queue,
+        json.dumps({"lease_seconds": LEASE, "max_attempts": 1_000, "backoff_seconds": 0, "backoff_max_seconds": 1}),
+    )
     consumers = crowd.start(consume, queue, count=4)
     switchers = crowd.start(switch, queue, count=2)
     senders = crowd.start(send_some, queue, 150, count=4)

@@ -83,7 +83,7 @@ def test_claimers_finishers_and_producers_get_no_conflict_and_lose_nothing(
     crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql, holds: Look, rest: Look
 ) -> None:
     """A deadlock or a time-out would be an error of the member that met it: nothing is tried again here."""
-    session.call("set_queue", queue, None, None, None, None, "archive")
+    session.call("set_queue", queue, '{"on_complete": "archive"}')
     batches = mailbox()
     keeper = crowd.start(keep, queue)
     finishers = crowd.start(finish, ledger, batches, count=FINISHERS)

@@ -1,5 +1,6 @@
 """Consumers that are killed at random: their leases end, others take over, every message is finished."""
 
+import json
 import random
 import time
 from collections.abc import Callable
@@ -60,7 +61,7 @@ def produce(member: Member, type: str, first: int) -> None:
 def test_every_message_is_finished_though_consumers_are_killed_while_producers_send(
     crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql, holds: Look, rest: Look
 ) -> None:
-    session.call("set_queue", queue, LEASE, 1_000)
+    session.call("set_queue", queue, json.dumps({"lease_seconds": LEASE, "max_attempts": 1_000}))
     chance = random.Random(7)
     session.call("send_batch", queue, numbers(-BATCH, BATCH))
     [doomed] = crowd.start(clutch, queue, ledger)

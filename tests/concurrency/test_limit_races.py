@@ -1,5 +1,6 @@
 """Limits under racing consumers that are killed: never more active, never more claimed, and no leftovers."""
 
+import json
 import random
 import time
 import uuid
@@ -145,7 +146,22 @@ def test_never_more_than_max_active_are_at_work(
     messages: int,
     kills: int,
 ) -> None:
-    session.call("set_queue", queue, LEASE, 1_000, 0, 1, "delete", 0, 1, 3)
+    session.call(
+        "set_queue",
+        queue,
+        json.dumps(
+            {
+                "lease_seconds": LEASE,
+                "max_attempts": 1_000,
+                "backoff_seconds": 0,
+                "backoff_max_seconds": 1,
+                "on_complete": "delete",
+                "ordered": 0,
+                "notify": 1,
+                "max_active": 3,
+            }
+        ),
+    )
     session.call("send_batch", queue, "\n".join(["x"] * messages))
 
     def check(rows: list[Row]) -> None:
@@ -186,7 +202,24 @@ def count_claims(member: Member, type: str) -> list[tuple[float, float, int]]:
 def test_never_more_than_rate_are_claimed(
     crowd: Crowd, session: Session, queue: str, sql: Sql, rate: int, period: int, seconds: int
 ) -> None:
-    session.call("set_queue", queue, LEASE, 1_000, 0, 1, "archive", 0, 1, 0, rate, period)
+    session.call(
+        "set_queue",
+        queue,
+        json.dumps(
+            {
+                "lease_seconds": LEASE,
+                "max_attempts": 1_000,
+                "backoff_seconds": 0,
+                "backoff_max_seconds": 1,
+                "on_complete": "archive",
+                "ordered": 0,
+                "notify": 1,
+                "max_active": 0,
+                "rate": rate,
+                "rate_seconds": period,
+            }
+        ),
+    )
     session.call("send_batch", queue, "\n".join(["x"] * rate * 10))
     begun = time.monotonic()
     consumers = crowd.start(count_claims, queue, count=CONSUMERS if rate == 100 else CONSUMERS // 2)
@@ -230,7 +263,25 @@ def test_never_more_than_group_max_active_of_a_group_are_at_work(
     kills: int,
 ) -> None:
     """Fifty groups, and one with many messages that all stand before theirs."""
-    session.call("set_queue", queue, LEASE, 1_000, 0, 1, "delete", 0, 1, 0, 0, 1, 2)
+    session.call(
+        "set_queue",
+        queue,
+        json.dumps(
+            {
+                "lease_seconds": LEASE,
+                "max_attempts": 1_000,
+                "backoff_seconds": 0,
+                "backoff_max_seconds": 1,
+                "on_complete": "delete",
+                "ordered": 0,
+                "notify": 1,
+                "max_active": 0,
+                "rate": 0,
+                "rate_seconds": 1,
+                "group_max_active": 2,
+            }
+        ),
+    )
     sent = send(session, queue, {HOT: hot})
     sent += send(session, queue, {f"g{n}": each for n in range(50)})
 
@@ -255,7 +306,27 @@ def test_never_more_than_group_rate_are_claimed_and_all_groups_continue(
     crowd: Crowd, session: Session, queue: str, diary: str, sql: Sql, rest: Look
 ) -> None:
     rate, groups, each = 4, 10, 10
-    session.call("set_queue", queue, LEASE, 1_000, 0, 1, "delete", 0, 1, 0, 0, 1, 0, rate, 1)
+    session.call(
+        "set_queue",
+        queue,
+        json.dumps(
+            {
+                "lease_seconds": LEASE,
+                "max_attempts": 1_000,
+                "backoff_seconds": 0,
+                "backoff_max_seconds": 1,
+                "on_complete": "delete",
+                "ordered": 0,
+                "notify": 1,
+                "max_active": 0,
+                "rate": 0,
+                "rate_seconds": 1,
+                "group_max_active": 0,
+                "group_rate": rate,
+                "group_rate_seconds": 1,
+            }
+        ),
+    )
     sent = send(session, queue, {f"g{n}": each for n in range(groups)})
     begun = time.monotonic_ns()
     consumers = crowd.start(handle, queue, diary, 6, 0.01, 0.0, count=CONSUMERS // 2)

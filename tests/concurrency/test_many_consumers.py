@@ -1,5 +1,6 @@
 """Many consumers, senders and operators at once: nothing lost, nothing handled twice, no error."""
 
+import json
 import random
 import threading
 import time
@@ -70,7 +71,7 @@ def test_eight_consumers_lose_nothing_and_finish_nothing_twice(
     messages: int,
 ) -> None:
     if work is claim_ring:
-        session.call("set_queue", queue, *[None] * 13, 1)
+        session.call("set_queue", queue, '{"ring": 1}')
     for first in range(0, messages, 10_000):
         session.call("send_batch", queue, numbers(first, 10_000))
     crowd.start(work, queue, ledger, count=CONSUMERS)
@@ -228,7 +229,21 @@ def test_senders_consumers_and_operators_together_get_no_error_and_lose_nothing(
     types = [f"{queue}.plain", f"{queue}.ordered", f"{queue}.ring"]
     for type in types:
         ring = int(type.endswith("ring"))
-        session.call("set_queue", type, 1, 100, 0, 1, "archive", int(type.endswith("ordered")), *[None] * 7, ring)
+        session.call(
+            "set_queue",
+            type,
+            json.dumps(
+                {
+                    "lease_seconds": 1,
+                    "max_attempts": 100,
+                    "backoff_seconds": 0,
+                    "backoff_max_seconds": 1,
+                    "on_complete": "archive",
+                    "ordered": int(type.endswith("ordered")),
+                    "ring": ring,
+                }
+            ),
+        )
     consumers = crowd.start(consume, types, count=8)
     meddlers = crowd.start(meddle, types, count=4)
     producers = crowd.start(produce, types, MIXED_MESSAGES // 4, count=4)

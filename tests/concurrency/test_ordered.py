@@ -1,5 +1,6 @@
 """Ordered queues under racing consumers: each group strictly in order, one at a time, and nothing gets stuck."""
 
+import json
 import random
 import time
 import uuid
@@ -146,7 +147,20 @@ def kill_some(crowd: Crowd, consumers: list[int], replace: Callable[[], list[int
 def test_groups_keep_their_order_through_failures_crashes_and_cancels(
     crowd: Crowd, session: Session, queue: str, diary: str, sql: Sql, holds: Look, rest: Look
 ) -> None:
-    session.call("set_queue", queue, LEASE, 5, 0, 1, "delete", 1)
+    session.call(
+        "set_queue",
+        queue,
+        json.dumps(
+            {
+                "lease_seconds": LEASE,
+                "max_attempts": 5,
+                "backoff_seconds": 0,
+                "backoff_max_seconds": 1,
+                "on_complete": "delete",
+                "ordered": 1,
+            }
+        ),
+    )
 
     def consume(count: int = 1) -> list[int]:
         return crowd.start(handle, queue, diary, 20, 0.01, SLOW_RETRIES, count=count)
@@ -193,7 +207,11 @@ def test_no_group_is_left_behind_when_finishing_races_with_claiming(
     trouble: float,
 ) -> None:
     """A finish lets its group continue while other claims drop the group's tickets: two groups, small batches."""
-    session.call("set_queue", queue, 60, 1_000, 0, 1, "delete", 1)
+    session.call(
+        "set_queue",
+        queue,
+        '{"lease_seconds": 60, "max_attempts": 1000, "backoff_seconds": 0, "backoff_max_seconds": 1, "on_complete": "delete", "ordered": 1}',
+    )
     consumers = crowd.start(handle, queue, diary, 3, trouble, FAST_RETRIES, count=CONSUMERS)
     senders = crowd.start(send_all, queue, 0, RACE_GROUPS, RACE_MESSAGES // RACE_GROUPS // SENDERS, priorities, count=3)
     sent = sum(crowd.results(senders))
@@ -218,7 +236,11 @@ def test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropp
     crowd: Crowd, session: Session, queue: str, holds: Look
 ) -> None:
     """Bursts of a few messages per group, then a pause: a later message would hide a stuck group."""
-    session.call("set_queue", queue, 60, 10, 0, 0, "delete", 1, 0)
+    session.call(
+        "set_queue",
+        queue,
+        '{"lease_seconds": 60, "max_attempts": 10, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "delete", "ordered": 1, "notify": 0}',
+    )
     crowd.start(rush, queue, count=CONSUMERS)
     for _ in range(BURSTS):
         with session.transaction():
@@ -269,7 +291,11 @@ def test_takes_race_with_claims_and_finishes_and_every_group_keeps_its_order(
     priorities: int,
 ) -> None:
     """A take uses up the tickets of its groups and issues new ones, while others drop theirs."""
-    session.call("set_queue", queue, 60, 1_000, 0, 1, "delete", 1)
+    session.call(
+        "set_queue",
+        queue,
+        '{"lease_seconds": 60, "max_attempts": 1000, "backoff_seconds": 0, "backoff_max_seconds": 1, "on_complete": "delete", "ordered": 1}',
+    )
     consumers = crowd.start(take, queue, diary, 20, 0.2, count=CONSUMERS // 2)
     consumers += crowd.start(handle, queue, diary, 10, 0.1, FAST_RETRIES, count=CONSUMERS // 2)
     senders = crowd.start(send_all, queue, TAKEN_HOT, TAKEN_GROUPS, TAKEN_A_GROUP, priorities, count=SENDERS)
@@ -286,7 +312,11 @@ def test_the_first_messages_of_many_groups_are_handled_once_while_takes_roll_bac
     crowd: Crowd, session: Session, queue: str, diary: str, sql: Sql, holds: Look, rest: Look
 ) -> None:
     """A claim takes those of all groups at once if each ticket is that of a first message."""
-    session.call("set_queue", queue, 60, 1_000, 0, 1, "delete", 1)
+    session.call(
+        "set_queue",
+        queue,
+        '{"lease_seconds": 60, "max_attempts": 1000, "backoff_seconds": 0, "backoff_max_seconds": 1, "on_complete": "delete", "ordered": 1}',
+    )
     with session.transaction():
         for number in range(MANY_EACH):
             for group in range(MANY_GROUPS):
@@ -302,7 +332,11 @@ def test_the_first_messages_of_many_groups_are_handled_once_while_takes_roll_bac
 
 def test_a_message_taken_by_the_ticket_of_a_more_urgent_one_keeps_its_attempts(session: Session, queue: str) -> None:
     """The ticket of a message is still there when the message is put back."""
-    session.call("set_queue", queue, 60, 10, 0, 0, "delete", 1)
+    session.call(
+        "set_queue",
+        queue,
+        '{"lease_seconds": 60, "max_attempts": 10, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "delete", "ordered": 1}',
+    )
     head = session.call("send_message", queue, "less urgent", None, 1, "g")[0]["id"]
     session.call("send_message", queue, "more urgent", None, 0, "g")
     attempts = []
@@ -332,7 +366,11 @@ def test_messages_sent_before_the_queue_was_ordered_are_all_claimed(
     early = connect("early")
     with early.transaction():
         early.call("send_message", queue, "1", None, 1, "g")
-        session.call("set_queue", queue, 60, 10, 0, 0, "delete", 1)
+        session.call(
+            "set_queue",
+            queue,
+            '{"lease_seconds": 60, "max_attempts": 10, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "delete", "ordered": 1}',
+        )
         for body in ("2", "3"):
             session.call("send_message", queue, body, None, 0, "g")
         held = session.call("claim_batch", queue, 1) if at_work else []
@@ -347,13 +385,13 @@ def test_a_queue_is_made_ordered_again_after_a_late_message_of_its_first_order(
 ) -> None:
     """Messages sent to groups are claimed without groups and leave no tickets."""
     policy = [queue, 60, 10, 0, 0, "delete"]
-    session.call("set_queue", *policy, 1)
+    session.call("set_queue", *policy, '{"lease_seconds": 1}')
     early = connect("early")
     with early.transaction():
         early.call("send_message", queue, "late", None, 0, "g")
-        session.call("set_queue", *policy, 0)
+        session.call("set_queue", *policy, '{"lease_seconds": 0}')
     assert drain(session, queue) == ["late"]
-    assert session.call("set_queue", *policy, 1)[0]["ordered"] == 1
+    assert session.call("set_queue", *policy, '{"lease_seconds": 1}')[0]["ordered"] == 1
     for body in ("1", "2"):
         session.call("send_message", queue, body, None, 0, "g")
     assert drain(session, queue) == ["1", "2"]

@@ -32,9 +32,16 @@ def in_an_hour() -> datetime:
 
 
 def call(session: Session, procedure: str, *values: Any, **named: Any) -> list[Row]:
-    """Call with arguments by position and by name; gaps are NULL, trailing arguments are left out."""
-    names = [argument.name for argument in CONTRACT.procedures[procedure].arguments]
+    """Call with arguments by position and by name; gaps are NULL, trailing arguments are left out.
+
+    Options are named like arguments; they are passed as one JSON object.
+    """
+    entry = CONTRACT.procedures[procedure]
+    names = [argument.name for argument in entry.arguments]
+    options = {option.name: named.pop(option.name) for option in entry.options if option.name in named}
     arguments = dict(zip(names, values, strict=False)) | named
+    if options:
+        arguments[entry.object] = json.dumps(options)
     last = max((names.index(name) for name in arguments), default=-1)
     return session.call(procedure, *(arguments.get(name) for name in names[: last + 1]))
 

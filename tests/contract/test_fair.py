@@ -572,7 +572,7 @@ def test_a_new_queue_has_the_changed_defaults(
     way = "claim_wraparound" if (setting, default) == ("ring", 1) else "claim_batch"
     expected = "abbaba" if (setting, default) == ("fair", 1) else "aaabbb"
     assert "".join(row["body"] for row in session.call(way, "new", 6)) == expected
-    [policy] = session.call("set_queue", "new", None, 3)
+    [policy] = session.call("set_queue", "new", '{"max_attempts": 3}')
     assert (policy[setting], policy["lease_seconds"], policy["max_attempts"]) == (default, 7, 3)
     session.close()
 

@@ -31,13 +31,13 @@ PROCEDURES = sorted(CONTRACT.procedures)
 LIMITED = [
     pytest.param(name, argument, id=f"{name}-{argument.name}")
     for name in PROCEDURES
-    for argument in CONTRACT.procedures[name].arguments
-    if argument.limit
+    for argument in (*CONTRACT.procedures[name].arguments, *CONTRACT.procedures[name].options)
+    if argument.limit and argument.limit != "object"  # see test_options.py
 ]
 OPTIONAL = [
     pytest.param(name, argument, id=f"{name}-{argument.name}")
     for name in PROCEDURES
-    for argument in CONTRACT.procedures[name].arguments
+    for argument in (*CONTRACT.procedures[name].arguments, *CONTRACT.procedures[name].options)
     if argument.optional
     # A table that is adopted without these needs others, see test_polling_tables.py.
     # Nor does a subscription go without a type or a topic, see test_topics.py, or a search without anything to find.

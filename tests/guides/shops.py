@@ -114,7 +114,7 @@ class Shop:
     def fill_all_areas(self) -> None:
         """What the blocks of a guide find when all are done in their order: messages, and an ordered queue."""
         self.call("send_batch", "email", "\n".join(f"body {n}" for n in range(1, 101)))
-        self.call("set_queue", "invoice", None, None, None, None, None, 1)
+        self.call("set_queue", "invoice", '{"ordered": 1}')
         for _ in range(3):
             self.call("send_message", "invoice", "x", None, None, "g")
         self.call("claim_batch", "invoice", 2, "worker-1")

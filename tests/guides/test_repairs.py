@@ -1,5 +1,6 @@
 """The repairs of docs/operate, on every engine: what their blocks say, done as it stands there, repairs."""
 
+import json
 import re
 import uuid
 from collections.abc import Iterator
@@ -74,7 +75,7 @@ def test_dead_letters_are_redriven_one_some_and_all_and_purged(shop: Shop) -> No
 def test_messages_without_a_state_become_new_and_ids_without_a_message_are_removed(shop: Shop, ordered: int) -> None:
     ready, message = shop.table("ready"), shop.table("message")
     shop.call("purge", "email", "N")
-    shop.call("set_queue", "email", None, None, None, None, None, ordered)
+    shop.call("set_queue", "email", json.dumps({"ordered": ordered}))
     with shop.session() as session:
         ids = [session.call("send_message", "email", "x", None, None, f"g{n}")[0]["id"] for n in range(20)]
     shop(f"DELETE FROM {ready} WHERE id >= {ids[10]}")
@@ -88,7 +89,7 @@ def test_messages_without_a_state_become_new_and_ids_without_a_message_are_remov
 
 
 def test_a_group_that_was_damaged_by_hand_continues_and_healthy_groups_stay_unchanged(shop: Shop) -> None:
-    shop.call("set_queue", "invoice", None, None, None, None, None, 1)
+    shop.call("set_queue", "invoice", '{"ordered": 1}')
     groups = ("lost head", "lost ticket", "at work", "waiting")
     for group in groups * 2:
         shop.call("send_message", "invoice", group, None, None, group)
@@ -121,7 +122,7 @@ def test_a_queue_is_emptied_and_keeps_working(shop: Shop) -> None:
 
 
 def test_everything_is_paused_after_a_restore_and_can_be_resumed(shop: Shop) -> None:
-    shop.call("set_queue", "invoice", 7)
+    shop.call("set_queue", "invoice", '{"lease_seconds": 7}')
     shop.call("send", "invoice", "x")
     shop.follow("Backup, restore, moving", 0, kind="sql")
     assert {row["paused"] for row in shop.call("queue_stats")} == {1}

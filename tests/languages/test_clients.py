@@ -20,7 +20,7 @@ def test_each_message_is_done_once(client: Client) -> None:
     """200 messages with failures, retries and dead letters; two consumers, and a third that is killed in mid-batch."""
     type = f"test.{uuid.uuid4().hex[:16]}"
     with closing(client.database.connect("test")) as session:
-        session.call("set_queue", type, None, 3, 0, None, "archive")
+        session.call("set_queue", type, '{"max_attempts": 3, "backoff_seconds": 0, "on_complete": "archive"}')
     good = bodies(144)
     # A slow one in the first batch, whose consumer is killed, and one in the second: both others have work to do.
     sent = [*good[:4], "slow", *good[4:12], "slow", *good[12:], *["fail", "dead"] * 12, *["retry"] * 30]
@@ -109,7 +109,7 @@ def test_a_message_that_failed_once_is_completed_at_the_second_attempt(client: C
     """By one consumer: the failures that it reports are those of the batch at hand, none of an earlier one."""
     type = f"test.{uuid.uuid4().hex[:16]}"
     with closing(client.database.connect("test")) as session:
-        session.call("set_queue", type, None, 3, 0, None, "archive")
+        session.call("set_queue", type, '{"max_attempts": 3, "backoff_seconds": 0, "on_complete": "archive"}')
     assert client.send(type, *["retry"] * 3 * SIZE).returncode == 0
     with client.consumer(type, "one"):
         until(lambda: client.unfinished(type) == 0, "all messages done")

@@ -1,5 +1,6 @@
 """The clients of all languages on one queue at the same time, as producers and as consumers."""
 
+import json
 import random
 import signal
 import uuid
@@ -56,7 +57,11 @@ def produce(client: Client, type: str, messages: list[str]) -> None:
 
 def set_queue(client: Client, type: str, *, ordered: int) -> None:
     with closing(client.database.connect("test")) as session:
-        session.call("set_queue", type, None, 3, 0, None, "archive", ordered)
+        session.call(
+            "set_queue",
+            type,
+            json.dumps({"max_attempts": 3, "backoff_seconds": 0, "on_complete": "archive", "ordered": ordered}),
+        )
 
 
 def test_clients_of_all_languages_do_each_message_once(server: Server, clients: dict[str, Client]) -> None:

@@ -148,14 +148,14 @@ def test_a_ring_and_a_single_claim_have_one_batch_only(
     send(session, queue, 60)
     Consumer(database.url, queue, handler, batch=BATCH, once=True).run()
     assert active == [BATCH]
-    session.call("set_queue", queue, *[None] * 13, 1)
+    session.call("set_queue", queue, '{"ring": 1}')
     Consumer(database.url, queue, handler, batch=BATCH, ring=True, reader="one", drain=True).run()
     assert active == [BATCH] * 6
 
 
 @pytest.mark.any_engine
 def test_groups_of_an_ordered_queue_keep_their_order(database: Database, session: Session, queue: str) -> None:
-    session.call("set_queue", queue, None, None, 0, None, None, 1)
+    session.call("set_queue", queue, '{"backoff_seconds": 0, "ordered": 1}')
     for n in range(400):
         session.call("send_message", queue, f"{n:04}", None, None, f"g{n % 37}")
     handled: list[str] = []

@@ -234,7 +234,7 @@ def test_send_changes_a_live_message(runner: Runner, queue: str, messages: Messa
 
 
 def test_send_waits_for_a_result(runner: Runner, start: Start, session: Session, queue: str) -> None:
-    session.call("set_queue", queue, None, None, None, None, "archive")
+    session.call("set_queue", queue, '{"on_complete": "archive"}')
     start("consume", "--type", queue, "--handler", "jobs:answer", "--keep-results")
     done = runner("send", "--type", queue, "text the result", "--wait", 60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "the result\n", "")

@@ -156,7 +156,7 @@ def test_exception_of_a_batch_handler_fails_the_whole_batch(
 def test_system_exit_in_a_handler_fails_the_message(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
-    session.call("set_queue", queue, None, 1)
+    session.call("set_queue", queue, '{"max_attempts": 1}')
     send(session, queue, "first", "discard", "exit", "after")
     done = runner("consume", "--type", queue, "--handler", "jobs:obey", "--drain")
     assert done.returncode == 0, done.stderr
@@ -326,7 +326,7 @@ def test_types_take_turns(runner: Runner, session: Session, queue: str, joblog: 
 def test_ring_continues_where_the_reader_stopped(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
-    session.call("set_queue", queue, *[None] * 13, 1)
+    session.call("set_queue", queue, '{"ring": 1}')
     for n in range(6):
         session.call("send_message", queue, str(n), None, 6 - n)
     command = ["consume", "--type", queue, "--handler", "jobs:record", "--batch", 2, "--ring", "--reader", "r"]
@@ -341,7 +341,7 @@ def test_ring_continues_where_the_reader_stopped(
 def test_ring_retries_a_failed_message_after_all_others_had_their_turn(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
-    session.call("set_queue", queue, *[None] * 13, 1)
+    session.call("set_queue", queue, '{"ring": 1}')
     session.call("send", queue, "a")
     session.call("send_message", queue, "retry 0", None, -5, None, None, 3)
     send(session, queue, "b", "c")
@@ -400,7 +400,7 @@ def test_lease_is_extended_while_a_handler_runs(
 def test_lease_of_the_queue_is_extended_too(
     start: Start, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
-    session.call("set_queue", queue, 4)
+    session.call("set_queue", queue, '{"lease_seconds": 4}')
     send(session, queue, "sleep 6")
     first = start("consume", "--type", queue, "--handler", "jobs:obey")
     until(joblog.read)
@@ -415,7 +415,11 @@ def test_lease_of_the_queue_is_extended_too(
 def test_results_of_handlers_are_kept_with_keep_results(
     runner: Runner, session: Session, queue: str, states: States, handler: str
 ) -> None:
-    session.call("set_queue", queue, None, 2, 0, 0, "archive")
+    session.call(
+        "set_queue",
+        queue,
+        '{"max_attempts": 2, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "archive"}',
+    )
     send(session, queue, "text first", "text ", "json", "none", "die now", "nul", "bad")
     consume = ("consume", "--type", queue, "--handler", f"jobs:{handler}", "--drain", "--batch", 3)
     done = runner(*consume, "--keep-results")
@@ -663,7 +667,7 @@ def test_transaction_commits_the_work_and_the_message_together(
     runner: Runner, session: Session, queue: str, states: States, effects: Callable[[], list[str]], database: Database
 ) -> None:
     session.call(
-        "set_queue", queue, None, None, 1000
+        "set_queue", queue, '{"backoff_seconds": 1000}'
     )  # failed messages are not retried during the test, even on a slow machine
     send(session, queue, "a", "fail", "b", "swallow", "c")
     # An error does not end a transaction on every database; where it does, the handler must not count as successful.
@@ -685,7 +689,7 @@ def test_transaction_blames_nobody_for_a_batch_that_failed_but_the_one_that_fail
     runner: Runner, session: Session, queue: str, states: States, effects: Callable[[], list[str]]
 ) -> None:
     session.call(
-        "set_queue", queue, None, None, 1000
+        "set_queue", queue, '{"backoff_seconds": 1000}'
     )  # failed messages are not retried during the test, even on a slow machine
     send(session, queue, "a", "fail", "b")
     command = ["consume", "--type", queue, "--handler", "jobs:effect", "--transaction", "--batch", 3, "--once"]
@@ -717,7 +721,7 @@ def test_a_conflict_of_a_handlers_own_statement_costs_no_attempt(
     effects()
     for body in ("1", "2"):
         sql(f"INSERT INTO effect (body, amount) VALUES ('{body}', 0)")
-    session.call("set_queue", queue, None, 1)
+    session.call("set_queue", queue, '{"max_attempts": 1}')
     send(session, queue, "1 2", "2 1")
     one_each = ["--batch", 1, "--concurrency", 2]
     running = start("consume", "--type", queue, "--handler", "jobs:cross", "--transaction", *one_each)
@@ -742,7 +746,7 @@ def get(running: Running, path: str) -> tuple[int, str]:
 @pytest.mark.any_engine
 def test_health_port_serves_live_ready_and_metrics(start: Start, session: Session, queue: str, states: States) -> None:
     session.call(
-        "set_queue", queue, None, None, 1000
+        "set_queue", queue, '{"backoff_seconds": 1000}'
     )  # failed messages are not retried during the test, even on a slow machine
     send(session, queue, "a", "b", "discard", "backoff")
     running = start("consume", "--type", queue, "--handler", "jobs:obey", "--health-port", 0)

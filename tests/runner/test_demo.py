@@ -149,7 +149,7 @@ def test_a_demo_stopped_in_the_middle_leaves_nothing_claimed_and_the_next_one_wo
 ) -> None:
     session = installed_database.connect("test")
     try:
-        session.call("set_queue", "demo.email", None, None, None, None, "archive")
+        session.call("set_queue", "demo.email", '{"on_complete": "archive"}')
         stop_in_the_middle(installed_database, tmp_path)
         stats = session.call("queue_stats", "demo.email")[0]
         assert stats["active"] == 0 and stats["ready"] > 0

@@ -264,7 +264,7 @@ def test_a_sender_gets_the_result_as_the_page_says(installed_database: Database)
     folder, env = EXAMPLES / "word_count", environment(installed_database.url)
     (_, consume, send), printed = commands(folder / "README.md")
     with closing(installed_database.connect("test")) as session:
-        session.call("set_queue", "count", None, None, None, None, "archive")
+        session.call("set_queue", "count", '{"on_complete": "archive"}')
     consumer = subprocess.Popen(consume, cwd=folder, env=env, stderr=subprocess.DEVNULL)
     try:
         send[-1] = "60"
@@ -350,7 +350,7 @@ def test_visits_go_round_for_ever_and_on_where_a_worker_stopped(
     database: Database, session: Session, queue: str, site: str
 ) -> None:
     paths = ["200", "404", "410", "204", "500"]
-    session.call("set_queue", queue, *[None] * 13, 1)
+    session.call("set_queue", queue, '{"ring": 1}')
     session.call("send_batch", queue, "\n".join([*(f"{site}/{path}" for path in paths), "no address"]))
 
     def visited(*options: object) -> list[str]:

@@ -33,7 +33,7 @@ def told(sql: Sql, server: Server, queue: str) -> Told:
 @pytest.fixture
 def consume(runner: Runner, session: Session, queue: str) -> Runner:
     """Drains the queue with a command; failed messages are not retried during the test."""
-    session.call("set_queue", queue, None, None, 300, 300)
+    session.call("set_queue", queue, '{"backoff_seconds": 300, "backoff_max_seconds": 300}')
     return lambda command, *more: runner("consume", "--type", queue, "--exec", command, "--drain", *more)
 
 
@@ -140,7 +140,7 @@ def test_a_killed_runner_leaves_no_command(
 
 
 def test_a_killed_guard_is_replaced(start: Start, session: Session, queue: str, told: Told, tmp_path: Path) -> None:
-    session.call("set_queue", queue, None, None, 0, 0)
+    session.call("set_queue", queue, '{"backoff_seconds": 0, "backoff_max_seconds": 0}')
     send(session, queue, "a")
     seen = tmp_path / "groups"
     command = f"ps -o pgid= -p $$ >> {seen}; if [ $(wc -l < {seen}) = 1 ]; then sleep 600; fi"

@@ -188,7 +188,7 @@ def test_of_many_queues_only_the_worst_are_asked_for_their_errors(
 def test_20000_queues_with_20000_consumers_are_a_few_calls_of_bounded_size(
     session: Session, installed_database: Database, sql_of: Callable[..., None]
 ) -> None:
-    session.call("set_queue", "queue", 60)
+    session.call("set_queue", "queue", '{"lease_seconds": 60}')
     session.call("report_consumer", "reader", "queue", 1, 0, 0, 5, 5, 1, None, 3_600)
     for table in ("queue", "consumer", "report"):
         names = "jsonb_build_object('type', 'queue-' || n, 'reader', 'reader-' || n)"

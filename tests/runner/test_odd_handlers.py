@@ -72,7 +72,11 @@ def test_odd_ends_of_a_handler_fail_the_message_and_nothing_else(
     def unfinished() -> list[str]:
         return [body for body, row in states().items() if row["state"] in "NA"]
 
-    session.call("set_queue", queue, None, 1, 0, 0, "archive")
+    session.call(
+        "set_queue",
+        queue,
+        '{"max_attempts": 1, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "archive"}',
+    )
     words = list(words)
     session.call("send_batch", queue, "\n".join(body for word in words for body in (word, f"good {word}")))
     running = start("consume", "--type", queue, *arguments)

@@ -1,5 +1,6 @@
 """The runner with a server that has another clock: leases are computed only with the server's clock."""
 
+import json
 import time
 from collections.abc import Callable
 
@@ -31,7 +32,7 @@ def test_no_lease_is_lost_while_a_handler_runs_with_any_server_clock(
     session = shifted.connect("test")
     for offset in (10, 3600):
         type = f"ahead.{offset}"
-        session.call("set_queue", type, LEASE)
+        session.call("set_queue", type, json.dumps({"lease_seconds": LEASE}))
         clock.set(offset)
         session.call("send", type, f"sleep {HANDLER_SECONDS}")
         pair = [start("consume", "--type", type, "--handler", "jobs:obey", url=shifted.url) for _ in range(2)]
@@ -49,7 +50,7 @@ def test_a_clock_that_is_set_back_costs_no_lease_and_no_delay(
     clock: Clock, shifted: Database, start: Start, joblog: Log
 ) -> None:
     session = shifted.connect("test")
-    session.call("set_queue", "jobs", LEASE)
+    session.call("set_queue", "jobs", json.dumps({"lease_seconds": LEASE}))
     pair = [start("consume", "--type", "jobs", "--handler", "jobs:obey", url=shifted.url) for _ in range(2)]
     for running in pair:
         until(lambda r=running: "consuming" in r.stderr)

@@ -38,7 +38,7 @@ def send(session: Session, queue: str, *bodies: str) -> None:
 def test_errors_that_are_too_long_for_one_call_are_stored_in_parts(
     runner: Runner, session: Session, queue: str, states: States
 ) -> None:
-    session.call("set_queue", queue, None, 1)
+    session.call("set_queue", queue, '{"max_attempts": 1}')
     send(session, queue, *(f"{n % 10}-{n}" for n in range(300)))
     done = runner("consume", "--type", queue, "--handler", "odd:long_error", "--batch", 300, "--drain")
     assert done.returncode == 0, done.stderr[-2000:]
@@ -52,7 +52,11 @@ def test_a_result_that_the_server_refuses_is_dropped_and_said(
     runner: Runner, session: Session, queue: str, states: States
 ) -> None:
     """18 MB in a statement of MySQL's driver; the other databases get it as a parameter and take it."""
-    session.call("set_queue", queue, None, 1, 0, 0, "archive")
+    session.call(
+        "set_queue",
+        queue,
+        '{"max_attempts": 1, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "archive"}',
+    )
     send(session, queue, "a", "long", "b")
     done = runner("consume", "--type", queue, "--handler", "odd:quotes", "--keep-results", "--drain")
     assert done.returncode == 0, done.stderr[-2000:]
@@ -78,11 +82,19 @@ def test_results_need_a_queue_that_archives(runner: Runner, session: Session, qu
 def test_a_queue_that_no_longer_archives_loses_results_and_no_message(
     start: Start, session: Session, queue: str, states: States, joblog: Log
 ) -> None:
-    session.call("set_queue", queue, None, 1, 0, 0, "archive")
+    session.call(
+        "set_queue",
+        queue,
+        '{"max_attempts": 1, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "archive"}',
+    )
     send(session, queue, "a", "b")
     running = start("consume", "--type", queue, "--handler", "odd:slow_result", "--keep-results", "--max-messages", 2)
     until(joblog.read)
-    session.call("set_queue", queue, None, 1, 0, 0, "delete")
+    session.call(
+        "set_queue",
+        queue,
+        '{"max_attempts": 1, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "delete"}',
+    )
     assert running.wait() == 0, running.stderr
     assert states() == {}
     assert running.stderr.count("its result is not kept: invalid_argument: id: the queue keeps no results") == 2
@@ -125,7 +137,7 @@ def test_a_repeated_conflict_counts_as_an_attempt(
 ) -> None:
     effects()
     sql("INSERT INTO effect (body) VALUES ('held')")
-    session.call("set_queue", queue, None, 1)
+    session.call("set_queue", queue, '{"max_attempts": 1}')
     send(session, queue, "a", "poison", "b")
     consume = ("consume", "--type", queue, "--handler", "odd:poison", "--transaction", "--batch", batch, "--drain")
     with database.connect("holder").transaction() as connection:
@@ -143,7 +155,7 @@ def test_a_repeated_conflict_counts_as_an_attempt(
 def test_a_session_that_is_killed_again_counts_as_an_attempt(
     runner: Runner, session: Session, queue: str, states: States, database: Database, effects: Callable[[], list[str]]
 ) -> None:
-    session.call("set_queue", queue, None, 1)
+    session.call("set_queue", queue, '{"max_attempts": 1}')
     send(session, queue, "a", "poison", "b")
     consume = ("consume", "--type", queue, "--handler", "odd:poison", "--transaction", "--drain")
     done = runner(*consume, env={"JOBS_POISON": KILLS[database.name]})
@@ -157,7 +169,7 @@ def test_a_session_that_is_killed_again_counts_as_an_attempt(
 def test_a_session_that_idles_too_long_in_a_handler_counts_as_an_attempt(
     runner: Runner, session: Session, queue: str, states: States, database: Database, effects: Callable[[], list[str]]
 ) -> None:
-    session.call("set_queue", queue, None, 1)
+    session.call("set_queue", queue, '{"max_attempts": 1}')
     send(session, queue, "a", "poison", "b")
     limit, pause = {
         "postgresql": ("idle_in_transaction_session_timeout = '100ms'", "0.5"),
@@ -272,7 +284,7 @@ def test_an_uncommitted_report_of_another_does_not_delay_the_end(
 ) -> None:
     """Nor the heartbeats: the handler takes longer than its lease."""
     reader = f"reader of {queue}"
-    session.call("set_queue", queue, None, 1)
+    session.call("set_queue", queue, '{"max_attempts": 1}')
     with database.connect("attacker").transaction() as connection:
         connection.execute("SELECT mq.report_consumer(%s, %s)", [reader, queue])
         session.call("send", queue, "3")
@@ -294,7 +306,7 @@ def test_an_uncommitted_report_of_another_does_not_delay_the_end(
 def test_a_connection_of_django_that_is_lost_is_opened_again(
     start: Start, session: Session, queue: str, states: States, sql: Sql, joblog: Log, handler: str
 ) -> None:
-    session.call("set_queue", queue, None, 2, 0, 0)
+    session.call("set_queue", queue, '{"max_attempts": 2, "backoff_seconds": 0, "backoff_max_seconds": 0}')
     session.call("send", queue, "a")
     running = start("consume", "--type", queue, "--handler", f"django_jobs:{handler}", "--batch", 1)
     until(lambda: joblog.read() and states() == {})
@@ -327,7 +339,7 @@ def test_processes_of_a_handler_do_not_get_the_url_of_the_database(
 def test_a_worker_that_never_answers_anything_is_an_error_at_the_end(
     runner: Runner, session: Session, queue: str, states: States
 ) -> None:
-    session.call("set_queue", queue, None, 1)
+    session.call("set_queue", queue, '{"max_attempts": 1}')
     session.call("send", queue, "a")
     done = runner("consume", "--type", queue, "--worker", "sh -c 'echo no module >&2; exit 1'", "--drain")
     assert done.returncode == 1

@@ -106,7 +106,7 @@ def test_a_database_of_another_default_isolation_level_is_no_hindrance(
     runner: Runner, table: Polled, database: Database, sql: Sql, session: Session, queue: str, joblog: Log, level: str
 ) -> None:
     table.create().insert("1", "2")
-    session.call("set_queue", queue, None, None, None, None, None, 1)
+    session.call("set_queue", queue, '{"ordered": 1}')
     session.call("send_message", queue, "ordered", None, None, "group")
     name = database.url.rpartition("/")[2]
     sql(f"ALTER DATABASE {name} SET default_transaction_isolation = '{level}'")

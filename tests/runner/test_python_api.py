@@ -161,7 +161,7 @@ def test_a_topic_is_published(app: Application, queue: str, session: Session, li
 
 
 def test_the_result_of_a_message(app: Application, queue: str, session: Session) -> None:
-    session.call("set_queue", queue, None, None, None, None, "archive")
+    session.call("set_queue", queue, '{"on_complete": "archive"}')
     sent = rowqueue.send(app.connection, queue, "x")
     app.commit()
     assert rowqueue.get_result(app.connection, sent.id) == ("N", None, None)

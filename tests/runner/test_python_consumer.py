@@ -67,7 +67,7 @@ def test_stop_lets_running_handlers_end_and_releases_the_rest(database: Database
 
 
 def test_it_drains_and_keeps_results(database: Database, session: Session, queue: str) -> None:
-    session.call("set_queue", queue, None, None, None, None, "archive")
+    session.call("set_queue", queue, '{"on_complete": "archive"}')
     [sent] = session.call("send", queue, "abc")
     Consumer(database.url, queue, lambda message: message.body.upper(), drain=True, keep_results=True).run()
     assert session.call("get_result", sent["id"]) == [{"state": "C", "result": "ABC", "error": None}]
@@ -106,7 +106,7 @@ def test_a_handler_that_exits_fails_its_message(database: Database, session: Ses
     def handler(message: Message) -> None:
         raise SystemExit(3)
 
-    session.call("set_queue", queue, None, 1)
+    session.call("set_queue", queue, '{"max_attempts": 1}')
     session.call("send", queue, "x")
     Consumer(database.url, queue, handler, drain=True).run()
     assert [row["error"] for row in session.call("peek", queue, "E")] == ["SystemExit: 3"]

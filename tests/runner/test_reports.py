@@ -53,7 +53,7 @@ def test_a_consumer_reports_what_it_did_and_that_it_stops(runner: Runner, sessio
 def test_failures_and_dead_letters_are_reported(
     runner: Runner, session: Session, queue: str, transaction: bool
 ) -> None:
-    session.call("set_queue", queue, None, 2, 0)
+    session.call("set_queue", queue, '{"max_attempts": 2, "backoff_seconds": 0}')
     session.call("send_batch", queue, 'raise "1"\nraise "2"\ngood\ndiscard')
     options = ["--transaction"] if transaction else []
     done = runner(

@@ -59,7 +59,7 @@ def dead_letters(session: Session, queue: str, count: int, error: str = "broken"
 def odd(session: Session, queue: str) -> Iterator[str]:
     """A queue with a long name and messages in every state, with values that are difficult for tables."""
     type = f"{queue}.漢字.{'x' * 150}"
-    session.call("set_queue", type, None, None, None, None, "archive")
+    session.call("set_queue", type, '{"on_complete": "archive"}')
     for _ in range(4):
         for body in BODIES:
             headers = json.dumps({"h": "h" * 300})
@@ -122,7 +122,7 @@ def test_texts_of_senders_control_no_terminal(database: Database, session: Sessi
     rows = run(database, "queue", "peek", queue, "--json").written
     assert not set(rows) & {"\x1b", "\x07", "\x9b", "\u202e", "\x7f", "\u2066"}
     assert json.loads(rows)["body"] == hostile
-    session.call("set_queue", f"{queue}.b", None, None, None, None, "archive")
+    session.call("set_queue", f"{queue}.b", '{"on_complete": "archive"}')
     terminal = Terminal([*COMMAND, "send", "--type", f"{queue}.b", "--wait", "30", "x"], environment(database.url))
     rows_of = until(lambda: session.call("claim_batch", f"{queue}.b", 1, "test", 60))
     session.call("set_result", rows_of[0]["id"], rows_of[0]["batch_key"], hostile)

@@ -216,7 +216,7 @@ def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Ses
     session.call("send_message", queue, "{}", None, None, None, "order-7")
     session.call("set_schedule", queue, queue, "0 3 * * *", "{}")
     session.call("bind_topic", queue, queue)
-    session.call("set_queue", queue, None, None, None, None, None, None, None, 7)
+    session.call("set_queue", queue, '{"max_active": 7}')
     session.call("report_consumer", f"reader {queue}", queue, 1, 0, 0, 5, 5, 1, None, 10)
     [dead] = session.call("peek", queue, "E", 1)
     said = {

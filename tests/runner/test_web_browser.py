@@ -60,7 +60,7 @@ def fill(session: Session, queue: str, sql: Callable[..., Any]) -> dict[str, str
         )
     session.call("set_schedule", queue, queue, "0 3 * * *", '{"nightly": 1}')
     session.call("bind_topic", f"{queue}.*", queue)
-    session.call("set_queue", queue, None, None, None, None, "archive", None, None, 7)
+    session.call("set_queue", queue, '{"on_complete": "archive", "max_active": 7}')
     session.call("report_consumer", f"reader {queue}", queue, 12, 3, 1, 50, 50, 12, session.now(), 60)
     table = f"t_{queue[5:]}"
     sql(f"CREATE TABLE {table} (id bigint PRIMARY KEY, note text)")

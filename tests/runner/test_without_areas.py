@@ -250,7 +250,7 @@ def test_a_consumer_handles_messages_without_reports_until_they_can_be_sent(
         return runner(*words, url=core.url)
 
     with closing(core.connect("test")) as session:
-        session.call("set_queue", "q", None, 2, 0, None, "archive")
+        session.call("set_queue", "q", '{"max_attempts": 2, "backoff_seconds": 0, "on_complete": "archive"}')
         session.call("send_batch", "q", "a\nb\nc")
         done = consume()
         assert done.returncode == 0, done.stderr

@@ -154,7 +154,11 @@ def test_big_messages_and_big_answers_do_not_hang_both_sides(
 
 
 def test_results_are_kept_when_that_is_asked_for(consume: Runner, session: Session, queue: str, states: States) -> None:
-    session.call("set_queue", queue, None, 2, 0, 0, "archive")
+    session.call(
+        "set_queue",
+        queue,
+        '{"max_attempts": 2, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "archive"}',
+    )
     send(session, queue, "result first é", "none")
     done = consume("--keep-results")
     assert done.returncode == 0, done.stderr
@@ -188,7 +192,7 @@ def test_a_worker_that_ends_costs_one_message_an_attempt(
     consume: Runner, session: Session, queue: str, joblog: Log, states: States, body: str, error: str
 ) -> None:
     """The first was answered, the second failed, the third costs no attempt and is handled by the next process."""
-    session.call("set_queue", queue, None, None, 300, 300)
+    session.call("set_queue", queue, '{"backoff_seconds": 300, "backoff_max_seconds": 300}')
     send(session, queue, "done", body, "rest", "dead after")
     done = consume("--concurrency", 1)
     assert done.returncode == 0, done.stderr
@@ -202,7 +206,7 @@ def test_a_worker_that_ends_costs_one_message_an_attempt(
 def test_an_answer_to_no_waiting_message_ends_the_worker(
     consume: Runner, session: Session, queue: str, states: States, body: str
 ) -> None:
-    session.call("set_queue", queue, None, None, 300, 300)
+    session.call("set_queue", queue, '{"backoff_seconds": 300, "backoff_max_seconds": 300}')
     send(session, queue, body, "rest")
     done = consume(*["--once"] * (body == "twice"))
     assert done.returncode == 0, done.stderr
@@ -234,7 +238,7 @@ def test_an_answer_too_many_at_the_end_of_a_batch_fails_nothing(
 def test_a_worker_that_never_answers_is_killed(
     consume: Runner, session: Session, queue: str, joblog: Log, states: States, body: str
 ) -> None:
-    session.call("set_queue", queue, None, None, 300, 300)
+    session.call("set_queue", queue, '{"backoff_seconds": 300, "backoff_max_seconds": 300}')
     send(session, queue, "sleep 1.2", "sleep 1.3", body, "rest")
     began = time.monotonic()
     done = consume("--timeout", 2)
@@ -270,7 +274,7 @@ def test_restarts_come_after_growing_pauses(
     consume: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
     send(session, queue, *(f"exit {n}" for n in range(1, 7)))
-    session.call("set_queue", queue, None, None, 300, 300)
+    session.call("set_queue", queue, '{"backoff_seconds": 300, "backoff_max_seconds": 300}')
     began = time.monotonic()
     done = consume()
     assert done.returncode == 1, "no process has ever answered"
@@ -282,7 +286,7 @@ def test_restarts_come_after_growing_pauses(
 def test_transaction_ends_messages_with_its_commit(
     consume: Runner, session: Session, queue: str, joblog: Log, states: States
 ) -> None:
-    session.call("set_queue", queue, None, None, 300, 300)
+    session.call("set_queue", queue, '{"backoff_seconds": 300, "backoff_max_seconds": 300}')
     send(session, queue, "a", "fail", "exit 3", "b")
     done = consume("--transaction")
     assert done.returncode == 0, done.stderr

@@ -181,8 +181,8 @@ def test_the_contract_is_complete() -> None:
     for name, entry in known.every.items():
         assert entry.summary.endswith(".") and entry.roles, name
         assert set(entry.errors) <= set(known.errors), name
-        assert {item.type for item in (*entry.arguments, *entry.columns)} <= kinds, name
-        assert {item.limit for item in entry.arguments} <= {None, *known.limits}, name
+        assert {item.type for item in (*entry.arguments, *entry.options, *entry.columns)} <= kinds, name
+        assert {item.limit for item in (*entry.arguments, *entry.options)} <= {None, *known.limits}, name
         optional = [argument.optional for argument in entry.arguments]
         assert optional == sorted(optional), f"{name}: arguments that can be left out come last"
 

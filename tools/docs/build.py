@@ -106,6 +106,10 @@ def _section(procedure: Procedure) -> Iterator[str]:
     if procedure.arguments:
         rows = ([f"`{a.name}`", a.type, _limit(a), a.meaning] for a in procedure.arguments)
         yield _table(("argument", "type", "limit", "meaning"), rows)
+    if procedure.options:
+        yield f"Names in `{procedure.object}`:"
+        rows = ([f"`{o.name}`", o.type, contract.load().limits.get(o.limit or "", ""), o.meaning] for o in procedure.options)
+        yield _table(("name", "type", "limit", "meaning"), rows)
     yield from _result(procedure)
     numbers = [f"{contract.load().errors[name].number} `{name}`" for name in procedure.errors]
     yield f"Errors: {', '.join(numbers) or 'none'}. Roles: {_codes(procedure.roles)}."

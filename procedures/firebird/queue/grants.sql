@@ -1,7 +1,7 @@
 -- grants: which role may call which procedure of this area and read which table.
 
 -- An operator repairs with batch keys. A viewer gets nothing with which a message can be finished, and no bodies.
-EXECUTE PROCEDURE imq_grant_to('mq_producer', 'send send_message send_batch');
+EXECUTE PROCEDURE imq_grant_to('mq_producer', 'send send_message send_with send_batch');
 EXECUTE PROCEDURE imq_grant_to('mq_consumer',
     'get_message claim_batch claim_wraparound take_batch complete complete_batch fail finish_batch release_batch
      extend_lease rescue_expired wait_for_message');

@@ -1,24 +1,22 @@
--- set_queue: set the policy of a queue; NULL does not change a setting.
--- Arguments:   p_type (1 to 200 characters); the settings, each with its limits and its first value: p_lease_seconds (0
---              to 315,360,000; 60), p_max_attempts (1 to 1,000; 10), p_backoff_seconds (0 to 315,360,000; 5),
---              p_backoff_max_seconds (0 to 315,360,000; 3,600), p_on_complete (delete or archive; delete), p_ordered (0
---              or 1; 0), p_notify (0 or 1; 1), p_max_active (0 to 1,000,000; 0, no limit), p_rate (messages per
---              p_rate_seconds, 0 to 1,000,000; 0, no limit), p_rate_seconds (1 to 86,400; 1); the same limits for each
---              group_key: p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1); p_ring (1: consumers go
---              round by id; 0), p_fair (1: the groups of a priority take turns; 0)
+-- set_queue: change settings of a queue.
+-- Arguments:   p_type (1 to 200 characters), p_options (a flat JSON object; a setting that it does not name keeps its
+--              value, null sets the default). The settings with their limits and defaults: lease_seconds (0 to 315,360,000;
+--              60), max_attempts (1 to 1,000; 10), backoff_seconds (0 to 315,360,000; 5), backoff_max_seconds (0 to
+--              315,360,000; 3,600), on_complete (delete or archive; delete), ordered (0 or 1; 0), notify (0 or 1; 1),
+--              max_active (0 to 1,000,000; 0, no limit), rate (messages per rate_seconds, 0 to 1,000,000; 0, no limit),
+--              rate_seconds (1 to 86,400; 1); the same limits for each group_key: group_max_active (0), group_rate (0),
+--              group_rate_seconds (1); ring (1: consumers go round by id; 0), fair (1: the groups of a priority take
+--              turns; 0)
 -- Returns:     the settings of the queue after the call, and paused
--- Errors:      50001 wrong_isolation (with p_ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
+-- Errors:      50001 wrong_isolation (with ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
 --              (ordered can change, and limits per group can be added or removed, only without new and active messages)
--- Transaction: joins the caller's; calls for one type wait for each other; a change of p_ring or p_fair locks the ready
+-- Transaction: joins the caller's; calls for one type wait for each other; a change of ring or fair locks the ready
 --              messages until it commits
--- Example:     SELECT * FROM mq.set_queue('invoice', p_max_attempts => 5, p_on_complete => 'archive');
+-- Example:     SELECT * FROM mq.set_queue('invoice', '{"max_attempts": 5, "on_complete": "archive"}');
 CREATE OR REPLACE FUNCTION mq.set_queue(
-    p_type text, p_lease_seconds bigint DEFAULT NULL, p_max_attempts bigint DEFAULT NULL,
-    p_backoff_seconds bigint DEFAULT NULL, p_backoff_max_seconds bigint DEFAULT NULL, p_on_complete text DEFAULT NULL,
-    p_ordered bigint DEFAULT NULL, p_notify bigint DEFAULT NULL, p_max_active bigint DEFAULT NULL,
-    p_rate bigint DEFAULT NULL, p_rate_seconds bigint DEFAULT NULL, p_group_max_active bigint DEFAULT NULL,
-    p_group_rate bigint DEFAULT NULL, p_group_rate_seconds bigint DEFAULT NULL, p_ring bigint DEFAULT NULL,
-    p_fair bigint DEFAULT NULL, OUT type text, OUT lease_seconds integer, OUT max_attempts integer,
+    p_type text,
+    p_options text DEFAULT NULL,
+    OUT type text, OUT lease_seconds integer, OUT max_attempts integer,
     OUT backoff_seconds integer, OUT backoff_max_seconds integer, OUT on_complete text, OUT ordered smallint,
     OUT notify smallint, OUT max_active integer, OUT rate integer, OUT rate_seconds integer,
     OUT group_max_active integer, OUT group_rate integer, OUT group_rate_seconds integer, OUT paused smallint,
@@ -29,29 +27,24 @@ SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SE
 SET enable_sort = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
+    v_default jsonb := to_jsonb(mq_internal.policy(''));
+    v_set jsonb;
     v_old mq.queue;
     v_queue mq.queue;
     v_limits boolean;
 BEGIN
     PERFORM mq_internal.require_name('type', p_type, false);
-    PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    PERFORM mq_internal.require_range('max_attempts', p_max_attempts, 1, 1000);
-    PERFORM mq_internal.require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
-    PERFORM mq_internal.require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);
-    IF p_on_complete NOT IN ('delete', 'archive') THEN
+    v_set := mq_internal.read_options(p_options, 'options', '{"lease_seconds": [0, 315360000], "max_attempts": [1, 1000],
+        "backoff_seconds": [0, 315360000], "backoff_max_seconds": [0, 315360000], "on_complete": "text", "ordered": [0, 1],
+        "notify": [0, 1], "max_active": [0, 1000000], "rate": [0, 1000000], "rate_seconds": [1, 86400],
+        "group_max_active": [0, 1000000], "group_rate": [0, 1000000], "group_rate_seconds": [1, 86400], "ring": [0, 1],
+        "fair": [0, 1]}');
+    IF v_set ->> 'on_complete' NOT IN ('delete', 'archive') THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'on_complete: must be delete or archive');
     END IF;
-    PERFORM mq_internal.require_range('ordered', p_ordered, 0, 1);
-    PERFORM mq_internal.require_range('notify', p_notify, 0, 1);
-    PERFORM mq_internal.require_range('max_active', p_max_active, 0, 1000000);
-    PERFORM mq_internal.require_range('rate', p_rate, 0, 1000000);
-    PERFORM mq_internal.require_range('rate_seconds', p_rate_seconds, 1, 86400);
-    PERFORM mq_internal.require_range('group_max_active', p_group_max_active, 0, 1000000);
-    PERFORM mq_internal.require_range('group_rate', p_group_rate, 0, 1000000);
-    PERFORM mq_internal.require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
-    PERFORM mq_internal.require_range('ring', p_ring, 0, 1);
-    PERFORM mq_internal.require_range('fair', p_fair, 0, 1);
-    IF coalesce(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL THEN
+    SELECT coalesce(jsonb_object_agg(o.key, CASE WHEN o.value = 'null' THEN v_default -> o.key ELSE o.value END), '{}') INTO v_set
+    FROM jsonb_each(v_set) AS o;
+    IF v_set ?| ARRAY['ordered', 'group_max_active', 'group_rate', 'group_rate_seconds'] THEN
         -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
         PERFORM mq_internal.require_read_committed();
     END IF;
@@ -59,13 +52,7 @@ BEGIN
     v_queue := mq_internal.policy(p_type);
     INSERT INTO mq.queue SELECT v_queue.* ON CONFLICT DO NOTHING;
     SELECT * INTO v_old FROM mq.queue AS q WHERE q.type = p_type FOR UPDATE;
-    v_queue := v_old;
-    v_queue.ordered := coalesce(p_ordered = 1, v_old.ordered);
-    v_queue.group_max_active := coalesce(p_group_max_active, v_old.group_max_active);
-    v_queue.group_rate := coalesce(p_group_rate, v_old.group_rate);
-    v_queue.group_rate_seconds := coalesce(p_group_rate_seconds, v_old.group_rate_seconds);
-    v_queue.ring := coalesce(p_ring = 1, v_old.ring);
-    v_queue.fair := coalesce(p_fair = 1, v_old.fair);
+    v_queue := jsonb_populate_record(v_old, v_set);
     v_limits := v_queue.group_max_active > 0 OR v_queue.group_rate > 0 OR EXISTS (
         SELECT FROM mq.queue_group AS g WHERE g.type = p_type AND (g.max_active > 0 OR g.rate > 0)
     );
@@ -95,18 +82,15 @@ BEGIN
         -- set_group has removed the last limit: the messages keep their tickets.
         v_queue.grouped := true;
     END IF;
-    IF p_on_complete = 'delete' AND v_old.on_complete = 'archive' THEN
+    IF v_queue.on_complete = 'delete' AND v_old.on_complete = 'archive' THEN
         -- A queue that does not archive keeps no results.
         DELETE FROM mq.result AS r USING mq.message AS m WHERE m.id = r.id AND m.type = p_type;
     END IF;
     UPDATE mq.queue AS q
-    SET lease_seconds = coalesce(p_lease_seconds, q.lease_seconds),
-        max_attempts = coalesce(p_max_attempts, q.max_attempts),
-        backoff_seconds = coalesce(p_backoff_seconds, q.backoff_seconds),
-        backoff_max_seconds = coalesce(p_backoff_max_seconds, q.backoff_max_seconds),
-        on_complete = coalesce(p_on_complete, q.on_complete), ordered = v_queue.ordered,
-        notify = coalesce(p_notify = 1, q.notify), max_active = coalesce(p_max_active, q.max_active),
-        rate = coalesce(p_rate, q.rate), rate_seconds = coalesce(p_rate_seconds, q.rate_seconds),
+    SET lease_seconds = v_queue.lease_seconds, max_attempts = v_queue.max_attempts,
+        backoff_seconds = v_queue.backoff_seconds, backoff_max_seconds = v_queue.backoff_max_seconds,
+        on_complete = v_queue.on_complete, ordered = v_queue.ordered, notify = v_queue.notify,
+        max_active = v_queue.max_active, rate = v_queue.rate, rate_seconds = v_queue.rate_seconds,
         group_max_active = v_queue.group_max_active, group_rate = v_queue.group_rate,
         group_rate_seconds = v_queue.group_rate_seconds, grouped = v_queue.grouped, ring = v_queue.ring, fair = v_queue.fair,
         mixed = CASE WHEN (v_queue.ring, v_queue.fair) <> (v_old.ring, v_old.fair) THEN v_queue.ring OR v_queue.fair ELSE q.mixed END,

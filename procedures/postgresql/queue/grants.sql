@@ -3,7 +3,7 @@
 DO $$
 BEGIN
     -- An operator repairs with batch keys. A viewer gets nothing with which a message can be finished, and no bodies.
-    PERFORM mq_internal.grant_to('mq_producer', 'send send_message send_batch');
+    PERFORM mq_internal.grant_to('mq_producer', 'send send_message send_with send_batch');
     PERFORM mq_internal.grant_to('mq_consumer',
         'get_message claim_batch claim_wraparound take_batch complete complete_batch fail finish_batch release_batch
          extend_lease rescue_expired wait_for_message');

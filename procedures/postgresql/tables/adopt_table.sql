@@ -1,29 +1,39 @@
 -- adopt_table: use a user's table as a queue, without changing the table.
--- Arguments:   p_name (1 to 200 characters), p_table (table or schema.table; default schema: public), p_key_columns (1 to
---              100 names separated by commas; NULL: all columns, with p_equal_rows 1), p_order_column (NULL: the key
---              columns), p_status_column (NULL: none), p_ready_value, p_active_value (NULL: a claim does not write the
---              status), p_done_value, p_error_value, p_on_complete (keep or delete; NULL: keep), p_late_seconds (0 to
---              315,360,000; only without a status and with keep), p_equal_rows (0 or 1; NULL: 0), p_max_attempts (1 to
---              1,000; NULL: 10)
+-- Arguments:   p_name (1 to 200 characters), p_table (table or schema.table; default schema: public), p_options (a flat
+--              JSON object): key_columns (1 to 100 names separated by commas; default all columns, with equal_rows 1),
+--              order_column (default the key columns), status_column (default none), ready_value, active_value (default: a
+--              claim does not write the status), done_value, error_value, on_complete (keep or delete; keep), late_seconds
+--              (0 to 315,360,000; only without a status and with keep), equal_rows (0 or 1; 0), max_attempts (1 to 1,000;
+--              10)
 -- Returns:     created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
--- Example:     SELECT mq.adopt_table('orders', 'shop.orders', 'id', NULL, 'status', 'N', 'A', 'D', 'E');
+-- Example:     SELECT mq.adopt_table('orders', 'shop.orders', '{"key_columns": "id", "status_column": "status",
+--              "ready_value": "N", "active_value": "A", "done_value": "D", "error_value": "E"}');
 CREATE OR REPLACE FUNCTION mq.adopt_table(
-    p_name text, p_table text, p_key_columns text DEFAULT NULL, p_order_column text DEFAULT NULL,
-    p_status_column text DEFAULT NULL, p_ready_value text DEFAULT NULL, p_active_value text DEFAULT NULL,
-    p_done_value text DEFAULT NULL, p_error_value text DEFAULT NULL, p_on_complete text DEFAULT NULL,
-    p_late_seconds bigint DEFAULT NULL, p_equal_rows bigint DEFAULT NULL, p_max_attempts bigint DEFAULT NULL,
+    p_name text,
+    p_table text,
+    p_options text DEFAULT NULL,
     OUT created integer
 )
 LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
+    v_set jsonb := mq_internal.read_options(p_options, 'options', '{"key_columns": "text", "order_column": "text",
+        "status_column": "text", "ready_value": "text", "active_value": "text", "done_value": "text", "error_value": "text",
+        "on_complete": "text", "late_seconds": [0, 315360000], "equal_rows": [0, 1], "max_attempts": [1, 1000]}');
+    v_on_complete text := coalesce(v_set ->> 'on_complete', 'keep');
+    v_late_seconds bigint := v_set ->> 'late_seconds';
+    v_equal_rows boolean := coalesce(v_set ->> 'equal_rows', '0') = '1';
+    v_ready text := v_set ->> 'ready_value';
+    v_active text := v_set ->> 'active_value';
+    v_done text := v_set ->> 'done_value';
+    v_error text := v_set ->> 'error_value';
     v_table record;
     v_keys text[];
     v_order text;
     v_status text;
-    v_delete boolean := coalesce(p_on_complete, 'keep') = 'delete';
+    v_delete boolean := v_on_complete = 'delete';
     v_wanted text[];
     v_bad text;
     v_idents text[];
@@ -31,18 +41,15 @@ DECLARE
     v_new mq.polled;
 BEGIN
     PERFORM mq_internal.require_name('name', p_name, false);
-    IF p_on_complete NOT IN ('keep', 'delete') THEN
+    IF v_on_complete NOT IN ('keep', 'delete') THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'on_complete: must be keep or delete');
     END IF;
-    PERFORM mq_internal.require_range('late_seconds', p_late_seconds, 0, 315360000);
-    PERFORM mq_internal.require_range('equal_rows', p_equal_rows, 0, 1);
-    PERFORM mq_internal.require_range('max_attempts', p_max_attempts, 1, 1000);
     SELECT * INTO v_table FROM mq_internal.find_table('table', p_table);
-    IF p_key_columns IS NOT NULL THEN
-        SELECT array_agg(c.name ORDER BY c.n) INTO v_keys FROM mq_internal.find_columns('key_columns', v_table.id, p_key_columns) AS c;
+    IF v_set ->> 'key_columns' IS NOT NULL THEN
+        SELECT array_agg(c.name ORDER BY c.n) INTO v_keys FROM mq_internal.find_columns('key_columns', v_table.id, v_set ->> 'key_columns') AS c;
     END IF;
-    v_order := mq_internal.find_one_column('order_column', v_table.id, p_order_column);
-    v_status := mq_internal.find_one_column('status_column', v_table.id, p_status_column);
+    v_order := mq_internal.find_one_column('order_column', v_table.id, v_set ->> 'order_column');
+    v_status := mq_internal.find_one_column('status_column', v_table.id, v_set ->> 'status_column');
     SELECT a.attname INTO v_bad
     FROM pg_attribute AS a
     WHERE a.attrelid = v_table.id AND a.attname = ANY (v_keys || v_order || v_status) AND mq_internal.operator_of(a.atttypid, 3) IS NULL
@@ -56,8 +63,8 @@ BEGIN
 
     IF v_status IS NULL THEN
         SELECT a.name INTO v_bad
-        FROM (VALUES ('ready_value', p_ready_value), ('active_value', p_active_value), ('done_value', p_done_value),
-            ('error_value', p_error_value)) AS a (name, value)
+        FROM (VALUES ('ready_value', v_ready), ('active_value', v_active), ('done_value', v_done),
+            ('error_value', v_error)) AS a (name, value)
         WHERE a.value IS NOT NULL LIMIT 1;
         IF v_bad IS NOT NULL THEN
             PERFORM mq_internal.raise_error('invalid_argument', v_bad || ': needs a status_column');
@@ -68,19 +75,19 @@ BEGIN
         ELSIF v_status = v_order THEN
             PERFORM mq_internal.raise_error('invalid_argument', 'order_column: must not be the status_column');
         END IF;
-        PERFORM mq_internal.require_status(v_table.id, v_status, p_ready_value, p_active_value, p_done_value, p_error_value, v_delete);
+        PERFORM mq_internal.require_status(v_table.id, v_status, v_ready, v_active, v_done, v_error, v_delete);
     END IF;
-    IF p_late_seconds IS NOT NULL AND (v_status IS NOT NULL OR v_delete) THEN
+    IF v_late_seconds IS NOT NULL AND (v_status IS NOT NULL OR v_delete) THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'late_seconds: allowed only without a status_column and with keep');
-    ELSIF p_equal_rows = 1 AND v_keys IS NOT NULL THEN
+    ELSIF v_equal_rows AND v_keys IS NOT NULL THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'equal_rows: allowed only without key_columns');
     END IF;
 
-    PERFORM mq_internal.require_distinct_rows(v_table.id, v_table.label, v_keys, v_status, coalesce(p_equal_rows, 0) = 1);
+    PERFORM mq_internal.require_distinct_rows(v_table.id, v_table.label, v_keys, v_status, v_equal_rows);
 
     v_wanted := array_remove(v_status || coalesce(CASE WHEN v_order IS NOT NULL THEN ARRAY[v_order] END, v_keys, '{}'), NULL);
     IF v_status IS NULL AND NOT v_delete THEN
-        IF p_late_seconds IS NULL THEN
+        IF v_late_seconds IS NULL THEN
             PERFORM mq_internal.raise_error('unsuitable_table',
                 format('without a status, rows of %s that commit late are missed: '
                 'give late_seconds, the longest delay, or 0 to accept this', v_table.label));
@@ -110,8 +117,8 @@ BEGIN
     WHERE a.attrelid = v_table.id AND a.attnum > 0 AND NOT a.attisdropped
         AND CASE WHEN v_keys IS NULL THEN a.attname IS DISTINCT FROM v_status ELSE a.attname = ANY (v_keys) END;
     v_new := ROW(p_name, v_table.table_schema, v_table.table_name, v_table.id, 0, v_keys, v_idents, v_types,
-        mq_internal.find_one_column('order_column', v_table.id, p_order_column), v_status, p_ready_value, p_active_value, p_done_value,
-        p_error_value, coalesce(p_on_complete, 'keep'), p_late_seconds, coalesce(p_equal_rows, 0) = 1, coalesce(p_max_attempts, 10),
+        mq_internal.find_one_column('order_column', v_table.id, v_set ->> 'order_column'), v_status, v_ready, v_active, v_done,
+        v_error, v_on_complete, v_late_seconds, v_equal_rows, coalesce((v_set ->> 'max_attempts')::bigint, 10),
         NULL, NULL, NULL, NULL);
     created := mq_internal.add_polled(v_new, (
         SELECT m.pass FROM mq.my_pass AS m

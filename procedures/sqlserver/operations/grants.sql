@@ -5,6 +5,7 @@ GRANT EXECUTE ON OBJECT::mq.redrive TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.purge TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.purge_archive TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.set_queue TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.set_option TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.set_group TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.pause TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.resume TO mq_operator;

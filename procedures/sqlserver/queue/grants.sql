@@ -2,6 +2,7 @@
 
 GRANT EXECUTE ON OBJECT::mq.send TO mq_producer;
 GRANT EXECUTE ON OBJECT::mq.send_message TO mq_producer;
+GRANT EXECUTE ON OBJECT::mq.send_with TO mq_producer;
 GRANT EXECUTE ON OBJECT::mq.send_batch TO mq_producer;
 GRANT EXECUTE ON OBJECT::mq.get_message TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.claim_batch TO mq_consumer;

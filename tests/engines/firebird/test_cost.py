@@ -178,13 +178,13 @@ def all_calls(raw: Raw, type: str) -> Iterator[Cost]:
     yield cost("redrive", type, None)
     yield cost("wait_for_message", type, 0)
     for ring in (type, f"{type}.ring"):
-        raw.done("set_queue", ring, *[None] * 13, 1)
+        raw.done("set_queue", ring, '{"ring": 1}')
     yield cost("claim_wraparound", f"{type}.ring", SIZE, "reader")
     for after_id in (middle["id"], middle["id"] + 10_000_000, None):
         yield cost("claim_wraparound", type, SIZE, "reader", 600, after_id)
         assert len(rows) == SIZE
         yield cost("release_batch", rows[0]["batch_key"])
-    raw.done("set_queue", type, *[None] * 13, 0)
+    raw.done("set_queue", type, '{"ring": 0}')
     yield cost("queue_stats", type)
     yield cost("queue_stats", None)
     yield cost("claim_batch", "nothing", SIZE)
@@ -334,7 +334,7 @@ def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(server: Server) 
             return statistics.median(costs)
 
         for type in ("new", "q"):
-            raw.done("set_queue", type, *[None] * 13, 1)
+            raw.done("set_queue", type, '{"ring": 1}')
         first = short_claims("new")
         for _ in range(DONE_UNDER_SNAPSHOT // 1_000):
             raw.done("send_batch", "q", "x\n" * 999 + "x")

@@ -177,20 +177,20 @@ def test_a_user_without_the_role_is_forbidden(database: Database, server: Server
 
 def test_two_transactions_that_change_one_row_are_a_conflict(connect: Connect, queue: str) -> None:
     one, two = connect(), connect()
-    one.call("set_queue", queue, 60)
+    one.call("set_queue", queue, '{"lease_seconds": 60}')
     with one.transaction():
-        one.call("set_queue", queue, 61)
+        one.call("set_queue", queue, '{"lease_seconds": 61}')
         with pytest.raises(Conflict), two.transaction():
-            two.call("set_queue", queue, 62)
+            two.call("set_queue", queue, '{"lease_seconds": 62}')
     assert one.call("set_queue", queue)[0]["lease_seconds"] == 61
 
 
 def test_a_call_of_its_own_waits_for_the_row_of_another(connect: Connect, queue: str) -> None:
     one, two = connect(), connect()
-    one.call("set_queue", queue, 60)
+    one.call("set_queue", queue, '{"lease_seconds": 60}')
     with one.transaction():
-        one.call("set_queue", queue, 61)
-        waiting = threading.Thread(target=two.call, args=("set_queue", queue, None, 5))
+        one.call("set_queue", queue, '{"lease_seconds": 61}')
+        waiting = threading.Thread(target=two.call, args=("set_queue", queue, '{"max_attempts": 5}'))
         waiting.start()
         waiting.join(0.3)
         assert waiting.is_alive()

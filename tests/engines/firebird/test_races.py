@@ -218,7 +218,7 @@ def test_a_claim_passes_at_once_over_rows_that_an_open_transaction_holds(
 @pytest.fixture
 def arguments(session: Session, queue: str) -> dict[str, tuple[Any, ...]]:
     """Valid arguments for procedures that need READ COMMITTED NO WAIT, in a queue where each call has work to do."""
-    session.call("set_queue", queue, None, None, None, None, "archive")
+    session.call("set_queue", queue, '{"on_complete": "archive"}')
     session.call("send", queue, "done")
     session.call("take_batch", queue, 1)
     for _ in range(3):
@@ -385,7 +385,7 @@ def test_senders_and_onlookers_may_use_any_transaction(raw: Open, queue: str, sq
     caller.call("send", queue, "1")
     caller.call("send_batch", queue, "2\n3")
     caller.call("send_message", queue, "4", None, 0, None, "k")
-    caller.call("set_queue", queue, 7)
+    caller.call("set_queue", queue, '{"lease_seconds": 7}')
     assert caller.call("queue_stats", queue)[0]["ready"] == 4
     assert len(caller.call("peek", queue, "N", 10)) == 4
     caller.commit()
@@ -498,7 +498,7 @@ def test_finishing_during_a_rollback_writes_nothing_that_would_be_refused(
     raw: Open, session: Session, queue: str, sql: Sql, held: str, tries: int
 ) -> None:
     """Without a pause between retries, a refused INSERT sometimes stayed: a message was both archived and ready."""
-    session.call("set_queue", queue, None, None, None, None, "archive")
+    session.call("set_queue", queue, '{"on_complete": "archive"}')
     send_many(session, queue, 1)
     holder, caller = raw(), raw()
     [row] = caller.done("claim_batch", queue, 1)
@@ -677,7 +677,7 @@ def test_eight_claimers_that_sometimes_roll_back_leave_nothing_behind_and_get_fe
 ) -> None:
     """The engine rolls back row by row: a message may be free in one table but not yet in the next."""
     policy = "archive" if kind == "archived" else "delete"
-    session.call("set_queue", queue, None, None, None, None, policy, 1 if kind == "ordered" else 0)
+    session.call("set_queue", queue, json.dumps({"on_complete": policy, "ordered": 1 if kind == "ordered" else 0}))
     if kind == "ordered":
         with session.transaction():
             for n in range(MESSAGES // 4):
@@ -879,7 +879,7 @@ A_GROUP = 20
 def test_eight_consumers_of_an_ordered_queue_keep_each_group_in_order_and_get_no_error(
     server: Server, database: Database, session: Session, queue: str, sql: Sql, way: str
 ) -> None:
-    session.call("set_queue", queue, None, None, 0, None, None, 1)
+    session.call("set_queue", queue, '{"backoff_seconds": 0, "ordered": 1}')
     with session.transaction():
         for n in range(A_GROUP):
             for group in range(GROUPS):
@@ -951,7 +951,7 @@ def one_day(raw: Raw, queue: str, how: str) -> list[list[Any]]:
         raw.commit()
         return found["batch_key"]
 
-    call("set_queue", queue, None, None, 0, None, "archive")
+    call("set_queue", queue, '{"backoff_seconds": 0, "on_complete": "archive"}')
     call("send", queue, "0")
     call("send_batch", queue, "\n".join(map(str, range(1, 60))))
     first = call("send_message", queue, "first", None, -1, None, "k")

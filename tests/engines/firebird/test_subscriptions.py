@@ -207,7 +207,7 @@ def test_open_writers_subscribers_and_claims_do_not_meet(
     raw: Open, session: Session, table: str, queue: str, sql: Sql, ordered: int
 ) -> None:
     """No transaction waits here: one that met another's row would fail."""
-    session.call("set_queue", queue, None, None, None, None, None, ordered)
+    session.call("set_queue", queue, json.dumps({"ordered": ordered}))
     watch(session, table, queue)
     session.call("send", queue, "before")
     first, second, subscriber, claimer = raw(), raw("SNAPSHOT NO WAIT"), raw(), raw()

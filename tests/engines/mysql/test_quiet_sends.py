@@ -1,5 +1,6 @@
 """send_quietly and send_message_quietly on MySQL and MariaDB: from triggers, functions and an ORM's transaction."""
 
+import json
 import threading
 import time
 import uuid
@@ -52,7 +53,7 @@ def last_id(client: Client) -> int:
 def test_a_call_returns_no_rows_and_leaves_the_id(
     client: Client, session: Session, sql: Query, queue: str, ordered: int
 ) -> None:
-    session.call("set_queue", queue, None, None, None, None, None, ordered)
+    session.call("set_queue", queue, json.dumps({"ordered": ordered}))
     cursor = client.execute("CALL mq_send_quietly(%s, 'a')", [queue])
     assert cursor.description is None and not cursor.nextset()
     first = last_id(client)

@@ -38,7 +38,7 @@ def connect(connect: Callable[..., Session]) -> Callable[..., Session]:
 
 @pytest.fixture
 def ordered(session: Session, queue: str) -> Session:
-    session.call("set_queue", queue, None, None, 0, None, None, 1)
+    session.call("set_queue", queue, '{"backoff_seconds": 0, "ordered": 1}')
     return session
 
 
@@ -178,7 +178,7 @@ def test_messages_sent_before_the_queue_was_ordered_keep_their_order(
     early = connect("early")
     with early.transaction():
         send(early, queue, "1", "a", priority=1)
-        session.call("set_queue", queue, None, None, None, None, None, 1)
+        session.call("set_queue", queue, '{"ordered": 1}')
         send(session, queue, "2", "a")
         send(session, queue, "3", "a")
     first, *_ = bodies = drain(session, queue)
@@ -233,7 +233,7 @@ def test_a_message_of_a_ring_is_found_at_every_position(
     with sender.transaction():
         if place == "its ordinary place":
             id = send(sender, queue, "x", priority=3)
-        session.call("set_queue", queue, *[None] * 13, 1)
+        session.call("set_queue", queue, '{"ring": 1}')
         assert session.call("claim_wraparound", queue, 1) == []
         if place == "the ring":
             id = send(sender, queue, "x", priority=3)
@@ -257,7 +257,7 @@ def test_a_policy_call_that_waited_for_another_is_not_refused(
 ) -> None:
     """With innodb_snapshot_isolation MariaDB refuses a row that has changed since the statement's snapshot: 1020."""
     first, second = database.connect("policy"), database.connect("policy")
-    first.call("set_queue", queue, 60)
+    first.call("set_queue", queue, '{"lease_seconds": 60}')
     failures: list[BaseException] = []
 
     def late() -> None:

@@ -108,7 +108,11 @@ def work(server: Server, database: Database, session: Any, name: str) -> None:
             cursor = connection.execute(text, parameters)
             return list(cursor.fetchall()) if cursor.description else []
 
-        session.call("set_queue", f"ordered.{name}", 60, 5, 0, 0, "archive", 1, 1)
+        session.call(
+            "set_queue",
+            f"ordered.{name}",
+            '{"lease_seconds": 60, "max_attempts": 5, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "archive", "ordered": 1, "notify": 1}',
+        )
         for type in (f"plain.{name}", f"ordered.{name}"):
             session.call("send_message", type, TEXT, None, 0, "g", "d")
             session.call("send_batch", type, "x\ny\nz")
@@ -124,7 +128,7 @@ def work(server: Server, database: Database, session: Any, name: str) -> None:
                 assert rows and session.call("complete_batch", rows[0]["batch_key"])[0]["count"] == len(rows)
             assert sorted(done) == [TEXT, "x", "y", "z"]
             assert session.call("peek", type) == []
-        session.call("set_queue", "ring", *[None] * 13, 1)
+        session.call("set_queue", "ring", '{"ring": 1}')
         session.call("send", "ring", "r")
         assert [row["body"] for row in session.call("claim_wraparound", "ring", 5, "r")] == ["r"]
         can = BY_DATABASE[database.name]

@@ -24,7 +24,7 @@ def test_stuck_groups_are_reported_and_rescue_expired_repairs_them(
 
 
 def _lose_and_mend(session: Session, sql: Callable[..., Any], queue: str) -> None:
-    session.call("set_queue", queue, None, None, None, None, None, 1)
+    session.call("set_queue", queue, '{"ordered": 1}')
     for group in ("a", "b", None):
         for _ in range(3):
             session.call("send_message", queue, "b", None, None, group)

@@ -66,7 +66,7 @@ def content(sql: Query, queue: str) -> list[list[str]]:
 @pytest.fixture
 def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, ...]]:
     """Valid arguments for each claiming or finishing procedure, in a queue where each has work to do."""
-    session.call("set_queue", queue, None, None, None, None, "archive")
+    session.call("set_queue", queue, '{"on_complete": "archive"}')
     sql("DELETE FROM mq_archive")  # a call deletes a thousand, and those of other tests may be older
     session.call("send", queue, "done")
     session.call("take_batch", queue, 1)
@@ -77,7 +77,7 @@ def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, 
     [dead] = session.call("send", queue, "b")
     session.call("fail", dead["id"], None, "no", -1)
     id, key = row["id"], row["batch_key"]
-    session.call("set_queue", queue, *[None] * 13, 1)
+    session.call("set_queue", queue, '{"ring": 1}')
     by_type = dict.fromkeys(
         ("get_message", "claim_batch", "claim_wraparound", "take_batch", "rescue_expired"), (queue,)
     )
@@ -298,7 +298,7 @@ def test_the_callers_settings_make_no_difference(client: Client, queue: str, sql
     bodies = ["it's \\ \" 😀", *(f"b{n}" for n in range(2_500))]
     if "NO_BACKSLASH" in settings:
         client.server_status |= SERVER_STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES
-    call(client, "set_queue", queue, None, None, None, None, "archive")
+    call(client, "set_queue", queue, '{"on_complete": "archive"}')
     assert call(client, "send_batch", queue, "\n".join(bodies)) == [{"count": len(bodies)}]
     rows = call(client, "claim_batch", queue, 2_100, "r", 60)
     assert [row["body"] for row in rows] == bodies[:2_100]
@@ -337,7 +337,7 @@ def test_text_of_another_character_set_is_converted(
 def test_names_that_collations_take_for_equal_are_two_queues(session: Session, queue: str, other: str) -> None:
     first, second = f"{queue}.a", f"{queue}.{other}"
     for name in (first, second):
-        session.call("set_queue", name, None, None, None, None, None, 1)
+        session.call("set_queue", name, '{"ordered": 1}')
         for key in ("a", second[-2:]):
             assert session.call("send_message", name, name, None, None, key, key)[0]["created"] == 1
     for name in (first, second):
@@ -352,7 +352,7 @@ def test_names_that_collations_take_for_equal_are_two_queues(session: Session, q
 def test_a_type_named_like_sql_is_a_name(session: Session, queue: str, name: str) -> None:
     name = f"{name}{queue}{name}"
     session.call("send", name, name)
-    session.call("set_queue", name, *[None] * 13, 1)
+    session.call("set_queue", name, '{"ring": 1}')
     [row] = session.call("claim_wraparound", name, 10, name)
     assert (row["type"], row["body"]) == (name, name)
     assert session.call("complete", row["id"], row["batch_key"]) == [{"count": 1}]

@@ -48,7 +48,7 @@ def slow_claim(server: Server, database: Database, connect: Callable[..., Sessio
 
 @pytest.fixture
 def ordered(session: Session, queue: str) -> Session:
-    session.call("set_queue", queue, None, None, None, None, None, 1)
+    session.call("set_queue", queue, '{"ordered": 1}')
     return session
 
 
@@ -103,7 +103,7 @@ def test_a_group_continues_when_its_last_place_is_taken_while_another_message_of
     session: Session, connect: Callable[..., Session], queue: str, slow_claim: Any
 ) -> None:
     """The claim drops the group's other tickets: a call that frees a place must wait and then issue a new one."""
-    session.call("set_queue", queue, *[None] * 10, 2)
+    session.call("set_queue", queue, '{"group_max_active": 2}')
     session.call("send_message", queue, "b1", None, 0, "b")
     [first] = session.call("claim_batch", queue, 1)
     for body, priority in (("b2", 1), ("b3", 2)):
@@ -152,7 +152,7 @@ def test_a_queue_with_limits_is_not_claimed_from_a_snapshot(session: Session, qu
     """Claims by others after the snapshot would not count."""
     policy = [queue, None, None, None, None, None, None, None]
     session.call("send", queue, "body")
-    session.call("set_queue", queue, *[None] * 13, 1)  # a ring, for claim_wraparound
+    session.call("set_queue", queue, '{"ring": 1}')  # a ring, for claim_wraparound
     for limits in ([1], [0, 1]):
         session.call("set_queue", *policy, *limits)
         for procedure in ("claim_batch", "get_message", "take_batch", "claim_wraparound"):

@@ -77,7 +77,7 @@ def elsewhere() -> Iterator[Submit]:
 
 @pytest.fixture
 def ordered(session: Session, queue: str) -> Session:
-    session.call("set_queue", queue, None, None, 0, None, None, 1)
+    session.call("set_queue", queue, '{"backoff_seconds": 0, "ordered": 1}')
     return session
 
 
@@ -183,7 +183,7 @@ def test_a_batch_of_thousands_is_finished_as_its_failures_say(session: Session, 
 
 
 def test_a_ring_is_scanned_in_steps_of_a_thousand(session: Session, queue: str) -> None:
-    session.call("set_queue", queue, *[None] * 13, 1)
+    session.call("set_queue", queue, '{"ring": 1}')
     session.call("send_batch", queue, "\n".join(map(str, range(2_500))))
     ids = [row["id"] for row in session.call("peek", queue, "N", 10_000)]
     first = session.call("claim_wraparound", queue, 2_100, "r", 600, ids[1_199])
@@ -403,7 +403,7 @@ def test_a_policy_does_not_become_ordered_while_a_sender_is_open(
     with sender.transaction():
         send(sender, queue, "1", "a")
         with pytest.raises(QueueError, match="queue_not_empty"):
-            session.call("set_queue", queue, None, None, None, None, None, 1)
+            session.call("set_queue", queue, '{"ordered": 1}')
     assert drain(session, queue) == ["1"]
 
 

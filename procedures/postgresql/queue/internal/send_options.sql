@@ -1,0 +1,22 @@
+-- send_options: the options of a message that is sent, checked as far as JSON goes; see require_message.
+CREATE OR REPLACE FUNCTION mq_internal.send_options(
+    p_options text, OUT run_at timestamptz, OUT priority bigint, OUT group_key text, OUT dedup_key text,
+    OUT max_attempts bigint, OUT headers text, OUT source text, OUT delay_seconds bigint, OUT on_conflict text
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_set jsonb := mq_internal.read_options(p_options, 'options', '{"run_at": "time", "priority": [-32768, 32767],
+        "group_key": "text", "dedup_key": "text", "max_attempts": [1, 1000], "headers": "text", "source": "text",
+        "delay_seconds": [0, 315360000], "on_conflict": "text"}');
+BEGIN
+    run_at := v_set ->> 'run_at';
+    priority := v_set ->> 'priority';
+    group_key := v_set ->> 'group_key';
+    dedup_key := v_set ->> 'dedup_key';
+    max_attempts := v_set ->> 'max_attempts';
+    headers := v_set ->> 'headers';
+    source := v_set ->> 'source';
+    delay_seconds := v_set ->> 'delay_seconds';
+    on_conflict := v_set ->> 'on_conflict';
+END
+$$;
