@@ -3,6 +3,7 @@
 Six processes work for a few seconds: all on the first node, then two on each node. Both setups alternate.
 """
 
+import json
 import multiprocessing
 import statistics
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-from rowqueue import contract, install
+from rowqueue import install
 from rowqueue.databases import Conflict, Session, open_database
 from servers import clusters
 
@@ -65,8 +66,7 @@ def work(url: str, type: str, name: str, barrier: Any, results: Any) -> None:
 def measure(urls: list[str], name: str, type: str) -> tuple[float, int]:
     _, ready, ordered = LINES[name]
     session = open_database(urls[0]).connect("bench")
-    names = [argument.name for argument in contract.load().procedures["set_queue"].arguments]
-    session.call("set_queue", type, *(ordered if name == "ordered" else None for name in names[1:]))
+    session.call("set_queue", type, json.dumps({"ordered": ordered}))
     if ordered:
         with session.transaction():
             for n in range(ready):

@@ -6,6 +6,7 @@ many are two databases of one server, whose calls alternate (A B A B); each figu
 """
 
 import argparse
+import json
 import os
 import statistics
 import time
@@ -95,7 +96,7 @@ def find(client: Client, clock: Clock) -> None:
     """Find a message from the middle by id; the first ones may be in use."""
     [(last, *_)] = client.run(f"SELECT MAX(id) FROM {client.prefix}message")
     with clock.running():
-        rows = client.call("find_messages", None, last // 2)
+        rows = client.call("find_messages", None, json.dumps({"id": last // 2}))
     assert len(rows) <= 1
 
 
@@ -293,7 +294,7 @@ class Growth:
     scales: bool = True
 
 
-BY_GROUP = {"`find_messages` by group_key": (20, ask("find_messages", TYPE, None, None, "customer-9999", size=1))}
+BY_GROUP = {"`find_messages` by group_key": (20, ask("find_messages", TYPE, '{"group_key": "customer-9999"}', size=1))}
 EVERY_TYPE = {
     "`queue_stats` of all, per type": (3, each("queue_stats")),
     "`list_queues` of all, per type": (3, each("list_queues")),

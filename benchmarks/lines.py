@@ -3,10 +3,10 @@
 Each database's module has a Client, which calls procedures and runs the statements of the baseline.
 """
 
-import json
 import argparse
 import contextlib
 import functools
+import json
 import multiprocessing
 import os
 import random

@@ -47,8 +47,8 @@ def fill(session: Session, messages: int) -> dict[str, str]:
     rows = session.call("claim_batch", "queue 00", 2_000, "consumer")
     session.call("finish_batch", rows[0]["batch_key"])
     for number in range(QUEUES - 1):
-        values = (f"queue {number:02}", 100, 2, 1, 5_000, 500, 100, session.now(), 3_600)
-        session.call("report_consumer", f"consumer {number}", *values)
+        report = '{"completed": 100, "failed": 2, "dead": 1, "busy_ms": 5000, "waited_ms": 500, "sent": 100}'
+        session.call("report_consumer", f"consumer {number}", f"queue {number:02}", report)
     id = session.call("peek", "big", "E", 1)[0]["id"]
     lists = ("consumers", "schedules", "bindings", "feeds", "subscriptions", "tables", "limits", "health")
     return {

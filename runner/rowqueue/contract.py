@@ -51,7 +51,8 @@ class Column:
 class Procedure:
     """One procedure: its arguments, result columns and errors.
 
-    `options`: what the argument with the limit `object` may hold. `databases`: those that have it; empty when all have it. `open`: later releases may add result columns at the end.
+    `options`: what the argument with the limit `object` may hold. `databases`: those that have it; empty when all have
+    it. `open`: later releases may add result columns at the end.
     """
 
     name: str

@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from . import tracing
 from .databases import Row
-from .databases.values import invalid
+from .databases.values import invalid, options
 from .messages import Failure, Message, clean, line_of
 
 T = TypeVar("T")
@@ -70,8 +70,8 @@ def send(
     "keep" it (default), "replace" its body, or "postpone" it. `max_attempts`: None for the queue's. `headers`: a
     mapping, stored as JSON. `source`: the sender's name. Raises QueueError for an argument that is not allowed.
     """
-    options = (_aware(run_at), priority, group_key, dedup_key, max_attempts, _headers(headers), source)
-    arguments = (type, _text("body", body), *options, delay_seconds, on_conflict)
+    chosen = (_aware(run_at), priority, group_key, dedup_key, max_attempts, _headers(headers), source)
+    arguments = (type, _text("body", body), *chosen, delay_seconds, on_conflict)
 
     def read(rows: list[Row]) -> Sent:
         [row] = rows
@@ -103,12 +103,22 @@ def publish(
     source: str | None = None,
     on_conflict: OnConflict | None = None,
 ) -> Request[int]:
-    """Send a message to each queue that is bound to the topic; returns how many. Calls `publish`.
+    """Send a message to each queue that is bound to the topic; returns how many. Calls `publish_with`.
 
     `topic`: words separated by dots. The other arguments and the errors are those of `send`.
     """
-    options = (_aware(run_at), priority, group_key, dedup_key, max_attempts, _headers(headers), source)
-    return Request("publish", (topic, _text("body", body), *options, delay_seconds, on_conflict), _count)
+    chosen = options(
+        run_at=_aware(run_at),
+        delay_seconds=delay_seconds,
+        priority=priority,
+        group_key=group_key,
+        dedup_key=dedup_key,
+        max_attempts=max_attempts,
+        headers=_headers(headers),
+        source=source,
+        on_conflict=on_conflict,
+    )
+    return Request("publish_with", (topic, _text("body", body), chosen), _count)
 
 
 def claim(

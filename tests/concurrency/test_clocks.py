@@ -154,9 +154,8 @@ def test_after_a_jump_messages_are_claimed_a_second_late_at_most(
 @pytest.mark.long
 def test_after_a_clock_jump_tokens_come_at_their_rate(clock: Clock, sessions: Callable[[], Session]) -> None:
     session = sessions()
-    defaults = [60, 10, 0, 0, "delete", 0, 1]
-    session.call("set_queue", "type", *defaults, 0, 1, 2)
-    session.call("set_queue", "groups", *defaults, 0, 0, 1, 0, 1, 2)
+    session.call("set_queue", "type", '{"backoff_seconds": 0, "rate": 1, "rate_seconds": 2}')
+    session.call("set_queue", "groups", '{"backoff_seconds": 0, "group_rate": 1, "group_rate_seconds": 2}')
     for type in ("type", "groups"):
         for _ in range(4):
             session.call("send_message", type, "x", None, None, "g")

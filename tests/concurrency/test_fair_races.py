@@ -212,7 +212,6 @@ def test_no_group_is_served_twice_before_each_waiting_group_was_served_once(
                 "max_attempts": 1_000,
                 "backoff_seconds": 0,
                 "backoff_max_seconds": 1,
-                "on_complete": "delete",
                 "fair": 1,
             }
         ),

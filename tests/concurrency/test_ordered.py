@@ -151,14 +151,7 @@ def test_groups_keep_their_order_through_failures_crashes_and_cancels(
         "set_queue",
         queue,
         json.dumps(
-            {
-                "lease_seconds": LEASE,
-                "max_attempts": 5,
-                "backoff_seconds": 0,
-                "backoff_max_seconds": 1,
-                "on_complete": "delete",
-                "ordered": 1,
-            }
+            {"lease_seconds": LEASE, "max_attempts": 5, "backoff_seconds": 0, "backoff_max_seconds": 1, "ordered": 1}
         ),
     )
 
@@ -210,7 +203,7 @@ def test_no_group_is_left_behind_when_finishing_races_with_claiming(
     session.call(
         "set_queue",
         queue,
-        '{"lease_seconds": 60, "max_attempts": 1000, "backoff_seconds": 0, "backoff_max_seconds": 1, "on_complete": "delete", "ordered": 1}',
+        '{"max_attempts": 1000, "backoff_seconds": 0, "backoff_max_seconds": 1, "ordered": 1}',
     )
     consumers = crowd.start(handle, queue, diary, 3, trouble, FAST_RETRIES, count=CONSUMERS)
     senders = crowd.start(send_all, queue, 0, RACE_GROUPS, RACE_MESSAGES // RACE_GROUPS // SENDERS, priorities, count=3)
@@ -239,7 +232,7 @@ def test_the_last_message_of_a_group_is_not_left_behind_when_its_ticket_is_dropp
     session.call(
         "set_queue",
         queue,
-        '{"lease_seconds": 60, "max_attempts": 10, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "delete", "ordered": 1, "notify": 0}',
+        '{"max_attempts": 10, "backoff_seconds": 0, "backoff_max_seconds": 0, "ordered": 1, "notify": 0}',
     )
     crowd.start(rush, queue, count=CONSUMERS)
     for _ in range(BURSTS):
@@ -294,7 +287,7 @@ def test_takes_race_with_claims_and_finishes_and_every_group_keeps_its_order(
     session.call(
         "set_queue",
         queue,
-        '{"lease_seconds": 60, "max_attempts": 1000, "backoff_seconds": 0, "backoff_max_seconds": 1, "on_complete": "delete", "ordered": 1}',
+        '{"max_attempts": 1000, "backoff_seconds": 0, "backoff_max_seconds": 1, "ordered": 1}',
     )
     consumers = crowd.start(take, queue, diary, 20, 0.2, count=CONSUMERS // 2)
     consumers += crowd.start(handle, queue, diary, 10, 0.1, FAST_RETRIES, count=CONSUMERS // 2)
@@ -315,7 +308,7 @@ def test_the_first_messages_of_many_groups_are_handled_once_while_takes_roll_bac
     session.call(
         "set_queue",
         queue,
-        '{"lease_seconds": 60, "max_attempts": 1000, "backoff_seconds": 0, "backoff_max_seconds": 1, "on_complete": "delete", "ordered": 1}',
+        '{"max_attempts": 1000, "backoff_seconds": 0, "backoff_max_seconds": 1, "ordered": 1}',
     )
     with session.transaction():
         for number in range(MANY_EACH):
@@ -335,7 +328,7 @@ def test_a_message_taken_by_the_ticket_of_a_more_urgent_one_keeps_its_attempts(s
     session.call(
         "set_queue",
         queue,
-        '{"lease_seconds": 60, "max_attempts": 10, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "delete", "ordered": 1}',
+        '{"max_attempts": 10, "backoff_seconds": 0, "backoff_max_seconds": 0, "ordered": 1}',
     )
     head = session.call("send_message", queue, "less urgent", None, 1, "g")[0]["id"]
     session.call("send_message", queue, "more urgent", None, 0, "g")
@@ -369,7 +362,7 @@ def test_messages_sent_before_the_queue_was_ordered_are_all_claimed(
         session.call(
             "set_queue",
             queue,
-            '{"lease_seconds": 60, "max_attempts": 10, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "delete", "ordered": 1}',
+            '{"max_attempts": 10, "backoff_seconds": 0, "backoff_max_seconds": 0, "ordered": 1}',
         )
         for body in ("2", "3"):
             session.call("send_message", queue, body, None, 0, "g")
@@ -384,14 +377,14 @@ def test_a_queue_is_made_ordered_again_after_a_late_message_of_its_first_order(
     session: Session, queue: str, connect: Callable[..., Session]
 ) -> None:
     """Messages sent to groups are claimed without groups and leave no tickets."""
-    policy = [queue, 60, 10, 0, 0, "delete"]
-    session.call("set_queue", *policy, '{"lease_seconds": 1}')
+    policy = '{"backoff_seconds": 0, "backoff_max_seconds": 0, "ordered": %d}'
+    session.call("set_queue", queue, policy % 1)
     early = connect("early")
     with early.transaction():
         early.call("send_message", queue, "late", None, 0, "g")
-        session.call("set_queue", *policy, '{"lease_seconds": 0}')
+        session.call("set_queue", queue, policy % 0)
     assert drain(session, queue) == ["late"]
-    assert session.call("set_queue", *policy, '{"lease_seconds": 1}')[0]["ordered"] == 1
+    assert session.call("set_queue", queue, policy % 1)[0]["ordered"] == 1
     for body in ("1", "2"):
         session.call("send_message", queue, body, None, 0, "g")
     assert drain(session, queue) == ["1", "2"]

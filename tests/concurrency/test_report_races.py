@@ -33,7 +33,16 @@ def report(member: Member, queue: str, reader: str | None) -> Counter[str]:
         try:
             at = member.session.now() - ago
             with member.session.transaction():
-                call(member.session, "report_consumer", reader, queue, completed, sent=1, sent_at=at, next_seconds=60)
+                call(
+                    member.session,
+                    "report_consumer",
+                    reader,
+                    queue,
+                    completed=completed,
+                    sent=1,
+                    sent_at=at,
+                    next_seconds=60,
+                )
                 if chance.random() < 0.25:
                     raise ZeroDivisionError
             done += Counter(completed=completed, sent=1)
@@ -68,7 +77,7 @@ def forget(member: Member, queue: str) -> int:
     """Report as a new consumer each time: each report deletes old ones."""
     count = 0
     while not member.stopped():
-        call(member.session, "report_consumer", f"{member.number}.{count}", queue, 1)
+        call(member.session, "report_consumer", f"{member.number}.{count}", queue, completed=1)
         count += 1
     return count
 
@@ -79,14 +88,14 @@ def test_forgetting_old_reports_is_in_nobodys_way(
 ) -> None:
     """All try to delete the same old rows, one holds locks on some of them, and consumers are killed."""
     old = session.now() - timedelta(days=2)
-    call(session, "report_consumer", "old", queue, 1)
+    call(session, "report_consumer", "old", queue, completed=1)
     can = BY_DATABASE[database.name]
     table, minute = server.table("report"), can.quote(can.fold("minute"))  # a keyword in Firebird
     sql(f"UPDATE {table} SET {minute} = %s WHERE type = %s", old.replace(second=0, microsecond=0, tzinfo=None), queue)
     members = crowd.start(forget, queue, count=OWN)
     for n in range(KILLS):
         time.sleep(SECONDS / KILLS)
-        call(session, "report_consumer", f"old {n}", queue, 1)
+        call(session, "report_consumer", f"old {n}", queue, completed=1)
         sql(
             f"UPDATE {table} SET {minute} = %s WHERE type = %s AND reader = %s",
             old.replace(second=n, microsecond=0, tzinfo=None),

@@ -41,7 +41,7 @@ def call(session: Session, procedure: str, *values: Any, **named: Any) -> list[R
     options = {option.name: named.pop(option.name) for option in entry.options if option.name in named}
     arguments = dict(zip(names, values, strict=False)) | named
     if options:
-        arguments[entry.object] = json.dumps(options)
+        arguments[entry.object] = json.dumps(options, default=str)
     last = max((names.index(name) for name in arguments), default=-1)
     return session.call(procedure, *(arguments.get(name) for name in names[: last + 1]))
 

@@ -32,10 +32,10 @@ def test_a_message_is_found_by_its_number_in_every_state_as_peek_shows_it(q: Que
     made = in_all_states(q, headers="{}", source="me")
     for name, id in made.items():
         state = "N" if name == "delayed" else name
-        [row] = q.call("find_messages", id)
+        [row] = q.call("find_messages", id=id)
         assert (row["id"], row["state"], row["body"]) == (id, state, name)
         assert [row] == [seen for seen in q.call("peek", state) if seen["id"] == id]
-        assert q.on("find_messages", None, id) == [row]
+        assert q.on("find_messages", None, id=id) == [row]
 
 
 def test_a_finished_message_or_one_of_another_queue_is_not_found(q: Queue) -> None:
@@ -90,9 +90,9 @@ def test_find_messages_limits_the_rows_and_the_length_of_bodies(q: Queue) -> Non
     sent = [q.send("é😀" * 5, group_key="g") for _ in range(12)]
     assert find(q, group_key="g") == sent[:10]
     assert find(q, group_key="g", size=3) == sent[:3]
-    assert [row["body"] for row in q.call("find_messages", sent[0], body_length=3)] == ["é😀é"]
-    assert [row["body"] for row in q.call("find_messages", sent[0], body_length=0)] == [""]
-    assert [row["body"] for row in q.call("find_messages", sent[0])] == ["é😀" * 5]
+    assert [row["body"] for row in q.call("find_messages", id=sent[0], body_length=3)] == ["é😀é"]
+    assert [row["body"] for row in q.call("find_messages", id=sent[0], body_length=0)] == [""]
+    assert [row["body"] for row in q.call("find_messages", id=sent[0])] == ["é😀" * 5]
 
 
 def test_a_search_needs_something_to_search_for(q: Queue) -> None:

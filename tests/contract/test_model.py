@@ -531,7 +531,7 @@ class PlainQueue(RuleBasedStateMachine):
     @rule(index=INDEX)
     def find_messages(self, index: int) -> None:
         message = self.pick(self.messages.values(), index)
-        [found] = self.q.call("find_messages", message.id)
+        [found] = self.q.call("find_messages", id=message.id)
         assert (found["id"], found["state"], found["attempts"]) == (message.id, message.state, message.attempts)
         live = self.within("N", "A", "E")
         if message.group is not None:
@@ -543,7 +543,7 @@ class PlainQueue(RuleBasedStateMachine):
 
     @rule(next_seconds=st.sampled_from([0, 60]))
     def report_consumer(self, next_seconds: int) -> None:
-        self.q.on("report_consumer", "me", self.q.name, 1, 1, next_seconds=next_seconds)
+        self.q.on("report_consumer", "me", self.q.name, completed=1, failed=1, next_seconds=next_seconds)
 
     @rule(state=st.sampled_from("NEEC"))
     def purge(self, state: str) -> None:

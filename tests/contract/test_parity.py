@@ -125,7 +125,7 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
     if procedure == "peek":
         return peek_all_states(q, options)
     if procedure in {"list_consumers", "throughput"}:
-        q.on("report_consumer", "me", q.name, 1)
+        q.on("report_consumer", "me", q.name, completed=1)
         return q.call(procedure)
     if procedure == "list_errors":
         q.send()
@@ -146,7 +146,18 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
         call(q.session, "subscribe", table, "I", None, "a.b")
         return call(q.session, procedure, table)
     if procedure == "list_schedules":
-        call(q.session, "set_schedule", q.name, q.name, "@every 1", "b", "UTC", "{}", 0, "g")
+        call(
+            q.session,
+            "set_schedule",
+            q.name,
+            q.name,
+            "@every 1",
+            "b",
+            time_zone="UTC",
+            headers="{}",
+            priority=0,
+            group_key="g",
+        )
         time.sleep(1.1)
         q.claim()
         rows = call(q.session, procedure, q.name)

@@ -377,7 +377,9 @@ def test_keys_of_several_columns_and_types_find_their_rows_again(make: Make, sql
         *("v varchar(10)", "PRIMARY KEY (big, txt, made, dec_no)"),
     )
     keys = "big, txt, made, dec_no"
-    assert call(table.session, "adopt_table", table.name, table.name, keys, on_complete="delete") == [{"created": 1}]
+    assert call(table.session, "adopt_table", table.name, table.name, key_columns=keys, on_complete="delete") == [
+        {"created": 1}
+    ]
     texts = HOSTILE if table.can.fold is not str else [text for text in HOSTILE if text != "A"]
     for number, text in enumerate(texts):
         values = (
@@ -520,7 +522,7 @@ def test_a_table_that_cannot_be_adopted_is_refused_with_the_reason(make: Make, s
         call(table.session, "adopt_table", table.name, f"v{table.name}", **arguments)
     own = table.can.view.replace("message_state", "message")
     with refused("unsuitable_table"):
-        call(table.session, "adopt_table", table.name, own, "id", on_complete="delete")
+        call(table.session, "adopt_table", table.name, own, key_columns="id", on_complete="delete")
 
 
 def test_a_table_whose_columns_cannot_be_compared_needs_a_key(make: Make, sql: Sql) -> None:

@@ -1,5 +1,6 @@
 """What docs/operate says of Firebird alone; the repairs of all engines are in test_repairs.py."""
 
+import json
 import re
 import time
 from pathlib import Path
@@ -33,7 +34,21 @@ def adopt_orders(shop: FirebirdShop) -> None:
     shop("CREATE INDEX orders_claim ON orders (status, id)")
     for number in (1, 2, 3):
         shop(f"INSERT INTO orders (id) VALUES ({number})")
-    shop.call("adopt_table", "orders", "orders", "id", None, "status", "N", "A", "D", "E")
+    shop.call(
+        "adopt_table",
+        "orders",
+        "orders",
+        json.dumps(
+            {
+                "key_columns": "id",
+                "status_column": "status",
+                "ready_value": "N",
+                "active_value": "A",
+                "done_value": "D",
+                "error_value": "E",
+            }
+        ),
+    )
     [row] = shop.call("claim_rows", "orders")
     shop.call("finish_rows", row["batch_key"], f"{row['id']},-1,no such address")
     shop.call("claim_rows", "orders", 1, "worker-1")

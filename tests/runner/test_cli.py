@@ -390,7 +390,7 @@ def test_stats_counts_each_state(runner: Runner, session: Session, queue: str) -
 
 def reported(session: Session, sql: Sql, server: Server, engine: str, queue: str, completed: int) -> None:
     """A consumer completed so many messages in the last whole minute."""
-    session.call("report_consumer", "me", queue, completed, 0)
+    session.call("report_consumer", "me", queue, json.dumps({"completed": completed, "failed": 0}))
     is_postgresql = engine == "postgresql"
     now = session.now() if is_postgresql else session.now().replace(tzinfo=None)
     column = '"MINUTE"' if engine == "firebird" else "minute"

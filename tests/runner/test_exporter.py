@@ -123,7 +123,22 @@ def test_counters_grow_by_what_consumers_report_and_begin_at_zero(
     collect: Collect, database: Database, session: Session, queue: str
 ) -> None:
     def report(completed: int, failed: int, dead: int, busy: int, waited: int, sent: int) -> None:
-        session.call("report_consumer", "one", queue, completed, failed, dead, busy, waited, sent, None, 60)
+        session.call(
+            "report_consumer",
+            "one",
+            queue,
+            json.dumps(
+                {
+                    "completed": completed,
+                    "failed": failed,
+                    "dead": dead,
+                    "busy_ms": busy,
+                    "waited_ms": waited,
+                    "sent": sent,
+                    "next_seconds": 60,
+                }
+            ),
+        )
 
     def counted() -> dict[str, float]:
         found = figures(collector)
@@ -150,7 +165,22 @@ def test_counters_grow_by_what_consumers_report_and_begin_at_zero(
 @pytest.mark.one_engine
 def test_consumers_are_counted_by_status(collect: Collect, database: Database, session: Session, queue: str) -> None:
     for reader, seconds in (("one", 60), ("two", 60), ("gone", 0), ("hung", 1)):
-        session.call("report_consumer", reader, queue, 1, 0, 0, 0, 0, 0, None, seconds)
+        session.call(
+            "report_consumer",
+            reader,
+            queue,
+            json.dumps(
+                {
+                    "completed": 1,
+                    "failed": 0,
+                    "dead": 0,
+                    "busy_ms": 0,
+                    "waited_ms": 0,
+                    "sent": 0,
+                    "next_seconds": seconds,
+                }
+            ),
+        )
     collector = collect(("main", database))
 
     def counted() -> dict[str, float]:
@@ -196,7 +226,21 @@ def test_feeds_and_polling_tables_are_named(collect: Collect, installed_database
         session.call("publish_feed", "items", 3)
         session.call("fetch_feed", "items", "reader", 2)
         session.call("advance_feed", "items", "reader", 1)
-        session.call("adopt_table", "tasks", "task", "id", None, "status", "new", "busy", "done", "bad")
+        session.call(
+            "adopt_table",
+            "tasks",
+            "task",
+            json.dumps(
+                {
+                    "key_columns": "id",
+                    "status_column": "status",
+                    "ready_value": "new",
+                    "active_value": "busy",
+                    "done_value": "done",
+                    "error_value": "bad",
+                }
+            ),
+        )
         session.call("claim_rows", "tasks", 2, "one", 60)
     before = time.time()
     found = figures(collect(("main", installed_database)))

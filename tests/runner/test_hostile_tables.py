@@ -184,7 +184,18 @@ def mallory(server: Server, installed_database: Database) -> Iterator[Mallory]:
         with closing(open_database(url).connect("mallory")) as session:
             ev, job = (m.filled("{m.}" + name) for name in NAMES)
             call(session, "create_feed", m.login, ev, "id", "sync")
-            call(session, "adopt_table", m.login, job, "id", None, "status", "N", "A", "D", "E")
+            call(
+                session,
+                "adopt_table",
+                m.login,
+                job,
+                key_columns="id",
+                status_column="status",
+                ready_value="N",
+                active_value="A",
+                done_value="D",
+                error_value="E",
+            )
             assert len(call(session, "claim_rows", m.login, 1)) == 1
             with closing(installed_database.connect("the queue's owner")) as owner:
                 for row in call(owner, "watch_table", ev):

@@ -52,7 +52,12 @@ def test_each_kind_is_found_and_nothing_else(session: Session, installed_databas
     for type in ("paused", "calm"):
         session.call("send_batch", type, "x\ny")
     session.call("pause", "paused")
-    session.call("report_consumer", "gone", "quiet", 1, 0, 0, 5, 5, 1, None, 60)
+    session.call(
+        "report_consumer",
+        "gone",
+        "quiet",
+        '{"completed": 1, "failed": 0, "dead": 0, "busy_ms": 5, "waited_ms": 5, "sent": 1, "next_seconds": 60}',
+    )
     session.call("set_schedule", "late", "reports", "0 3 * * *", "x")
     # Only a server's administrator can move time.
     past = str(now.replace(tzinfo=None, microsecond=0) - timedelta(minutes=5))
@@ -90,7 +95,22 @@ def test_a_backlog_grows_if_messages_wait_longer_than_before(
     waiting(session, "shrinking")
     for type, before, after in (("growing", 1_000, 60_000), ("shrinking", 60_000, 1_000)):
         for minutes, waited in ((8, before), (2, after)):
-            session.call("report_consumer", "busy", type, 10, 0, 0, 5, waited, 10, None, 60)
+            session.call(
+                "report_consumer",
+                "busy",
+                type,
+                json.dumps(
+                    {
+                        "completed": 10,
+                        "failed": 0,
+                        "dead": 0,
+                        "busy_ms": 5,
+                        "waited_ms": waited,
+                        "sent": 10,
+                        "next_seconds": 60,
+                    }
+                ),
+            )
             sql_of(
                 "UPDATE mq.report SET minute = date_trunc('minute', now()) - %s * interval '1 minute'"
                 " WHERE minute > now() - interval '1 minute' AND type = %s",
@@ -189,7 +209,12 @@ def test_20000_queues_with_20000_consumers_are_a_few_calls_of_bounded_size(
     session: Session, installed_database: Database, sql_of: Callable[..., None]
 ) -> None:
     session.call("set_queue", "queue", '{"lease_seconds": 60}')
-    session.call("report_consumer", "reader", "queue", 1, 0, 0, 5, 5, 1, None, 3_600)
+    session.call(
+        "report_consumer",
+        "reader",
+        "queue",
+        '{"completed": 1, "failed": 0, "dead": 0, "busy_ms": 5, "waited_ms": 5, "sent": 1, "next_seconds": 3600}',
+    )
     for table in ("queue", "consumer", "report"):
         names = "jsonb_build_object('type', 'queue-' || n, 'reader', 'reader-' || n)"
         copies = f"SELECT (jsonb_populate_record(t, {names})).* FROM mq.{table} AS t, generate_series(1, 19999) AS n"

@@ -208,8 +208,27 @@ def fill(url: str, database: Database, server: Server) -> None:
         session.call("publish_feed", "items", 3)
         session.call("fetch_feed", "items", "reader", 2)
         session.call("advance_feed", "items", "reader", 1)
-        session.call("adopt_table", "tasks", "task", "id", None, "status", "new", "busy", "done", "bad")
-        session.call("report_consumer", "worker", "email", 5, 1, 1, 900, 400, 5, None, 60)
+        session.call(
+            "adopt_table",
+            "tasks",
+            "task",
+            json.dumps(
+                {
+                    "key_columns": "id",
+                    "status_column": "status",
+                    "ready_value": "new",
+                    "active_value": "busy",
+                    "done_value": "done",
+                    "error_value": "bad",
+                }
+            ),
+        )
+        session.call(
+            "report_consumer",
+            "worker",
+            "email",
+            '{"completed": 5, "failed": 1, "dead": 1, "busy_ms": 900, "waited_ms": 400, "sent": 5, "next_seconds": 60}',
+        )
     with closing(server.client(url)) as client:  # the time to drain is known after a whole minute
         client.execute("UPDATE mq.report SET minute = minute - interval '1 minute'")
 
@@ -238,7 +257,22 @@ def test_prometheus_reads_the_exporter_shows_the_dashboard_and_fires_alerts(
 
         def report() -> None:
             """What a consumer does every few seconds: rates need figures that move."""
-            session.call("report_consumer", "worker", "email", 5, 1, 1, 900, 400, 5, None, 60)
+            session.call(
+                "report_consumer",
+                "worker",
+                "email",
+                json.dumps(
+                    {
+                        "completed": 5,
+                        "failed": 1,
+                        "dead": 1,
+                        "busy_ms": 900,
+                        "waited_ms": 400,
+                        "sent": 5,
+                        "next_seconds": 60,
+                    }
+                ),
+            )
 
         for title, expression in EXPRESSIONS:
             for variable, value in (("$database", ".*"), ("$type", ".*"), ("$__rate_interval", "30s")):

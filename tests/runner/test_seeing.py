@@ -1,5 +1,6 @@
 """The functions behind `runner top` and `runner web`, without a screen."""
 
+import json
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -38,7 +39,12 @@ def test_a_queue_has_its_consumers_however_many_others_there_are(
 ) -> None:
     for name in ("a", "b", "c"):
         for reader in ("one", "two"):
-            session.call("report_consumer", reader, f"{queue}.{name}", 1, 0, 0, 0, 0, 0, None, 60)
+            session.call(
+                "report_consumer",
+                reader,
+                f"{queue}.{name}",
+                '{"completed": 1, "failed": 0, "dead": 0, "busy_ms": 0, "waited_ms": 0, "sent": 0, "next_seconds": 60}',
+            )
     session.call("send_batch", f"{queue}.b", "x\ny")
 
     def seen(part: str) -> list[tuple[str, str]]:
@@ -95,7 +101,23 @@ def test_a_search_of_too_many_queues_says_to_name_one(
 
 
 def test_minutes_have_no_gaps_and_end_with_now(session: Session, queue: str) -> None:
-    session.call("report_consumer", "reader", queue, 7, 2, 1, 50, 500, 7, session.now(), 60)
+    session.call(
+        "report_consumer",
+        "reader",
+        queue,
+        json.dumps(
+            {
+                "completed": 7,
+                "failed": 2,
+                "dead": 1,
+                "busy_ms": 50,
+                "waited_ms": 500,
+                "sent": 7,
+                "sent_at": str(session.now()),
+                "next_seconds": 60,
+            }
+        ),
+    )
     detail = seeing.queue(Looking(session), queue)
     minutes = [minute.minute for minute in detail.queue.minutes]
     assert len(minutes) == seeing.MINUTES

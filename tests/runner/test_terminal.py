@@ -71,7 +71,22 @@ def odd(session: Session, queue: str) -> Iterator[str]:
         row = session.call("get_message", type)[0]
         session.call("complete", row["id"], row["batch_key"])
     session.call("claim_batch", type, len(BODIES), "r" * 200, 600)
-    session.call("report_consumer", "r" * 200, type, 123_456_789, 1, 2, 3_600_000, 123_456_789, 0, None, 60)
+    session.call(
+        "report_consumer",
+        "r" * 200,
+        type,
+        json.dumps(
+            {
+                "completed": 123456789,
+                "failed": 1,
+                "dead": 2,
+                "busy_ms": 3600000,
+                "waited_ms": 123456789,
+                "sent": 0,
+                "next_seconds": 60,
+            }
+        ),
+    )
     session.call("set_schedule", type, type, "*/15 0-12 1-20 * MON-FRI", "b" * 300)
     session.call("bind_topic", f"{type[:180]}.*.#", type)
     yield type

@@ -118,7 +118,7 @@ def test_the_first_screen_shows_queues_and_consumers(drive: Run, session: Sessio
     session.call("send_batch", name, "a\nb\nc")
     session.call("claim_batch", name, 1)
     session.call("pause", name)
-    session.call("report_consumer", f"{name}-worker", name, 7, 2, 1)
+    session.call("report_consumer", f"{name}-worker", name, '{"completed": 7, "failed": 2, "dead": 1}')
 
     async def steps(driver: Driver) -> None:
         await driver.find(name)
@@ -267,7 +267,7 @@ def test_the_screens_fit_and_follow_the_size_of_the_terminal(
     drive: Run, session: Session, name: str, size: tuple[int, int]
 ) -> None:
     session.call("send_batch", name, "x\ny")
-    session.call("report_consumer", f"{name}-{'w' * 100}", name, 7)
+    session.call("report_consumer", f"{name}-{'w' * 100}", name, '{"completed": 7}')
 
     async def steps(driver: Driver) -> None:
         await driver.find(name)

@@ -217,7 +217,12 @@ def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Ses
     session.call("set_schedule", queue, queue, "0 3 * * *", "{}")
     session.call("bind_topic", queue, queue)
     session.call("set_queue", queue, '{"max_active": 7}')
-    session.call("report_consumer", f"reader {queue}", queue, 1, 0, 0, 5, 5, 1, None, 10)
+    session.call(
+        "report_consumer",
+        f"reader {queue}",
+        queue,
+        '{"completed": 1, "failed": 0, "dead": 0, "busy_ms": 5, "waited_ms": 5, "sent": 1, "next_seconds": 10}',
+    )
     [dead] = session.call("peek", queue, "E", 1)
     said = {
         f"/?queue={queue}": f"type={queue}",

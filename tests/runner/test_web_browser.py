@@ -61,13 +61,45 @@ def fill(session: Session, queue: str, sql: Callable[..., Any]) -> dict[str, str
     session.call("set_schedule", queue, queue, "0 3 * * *", '{"nightly": 1}')
     session.call("bind_topic", f"{queue}.*", queue)
     session.call("set_queue", queue, '{"on_complete": "archive", "max_active": 7}')
-    session.call("report_consumer", f"reader {queue}", queue, 12, 3, 1, 50, 50, 12, session.now(), 60)
+    session.call(
+        "report_consumer",
+        f"reader {queue}",
+        queue,
+        json.dumps(
+            {
+                "completed": 12,
+                "failed": 3,
+                "dead": 1,
+                "busy_ms": 50,
+                "waited_ms": 50,
+                "sent": 12,
+                "sent_at": str(session.now()),
+                "next_seconds": 60,
+            }
+        ),
+    )
     table = f"t_{queue[5:]}"
     sql(f"CREATE TABLE {table} (id bigint PRIMARY KEY, note text)")
     sql(f"INSERT INTO {table} SELECT n, 'x' FROM generate_series(1, 5) AS n")
     sql(f"ALTER TABLE {table} ADD COLUMN done text DEFAULT 'new'")
     sql(f"CREATE INDEX ON {table} (done, id)")
-    session.call("adopt_table", queue, table, "id", "id", "done", "new", "busy", "done", "bad", None, None, None, 1)
+    session.call(
+        "adopt_table",
+        queue,
+        table,
+        json.dumps(
+            {
+                "key_columns": "id",
+                "order_column": "id",
+                "status_column": "done",
+                "ready_value": "new",
+                "active_value": "busy",
+                "done_value": "done",
+                "error_value": "bad",
+                "max_attempts": 1,
+            }
+        ),
+    )
     rows = session.call("claim_rows", queue, 3)
     session.call("finish_rows", rows[0]["batch_key"], "\n".join(f"{row['id']},-1,row is bad" for row in rows))
     [dead] = session.call("peek", queue, "E", 1)
@@ -324,7 +356,12 @@ def test_hostile_bodies_are_text(serve: Serve, browse: Browse, session: Session,
         values = (None, None, f"{body}"[:200], f"{number}{body}"[:200], None, json.dumps({"h": body}), body[:200])
         session.call("send_message", hostile, body, *values)
     session.call("set_schedule", f"{_EVIL}{queue}"[-200:], hostile, "0 3 * * *", _EVIL)
-    session.call("report_consumer", f"{queue}{_EVIL}"[:200], hostile, 1, 0, 0, 5, 5, 1, None, 10)
+    session.call(
+        "report_consumer",
+        f"{queue}{_EVIL}"[:200],
+        hostile,
+        '{"completed": 1, "failed": 0, "dead": 0, "busy_ms": 5, "waited_ms": 5, "sent": 1, "next_seconds": 10}',
+    )
     rows = session.call("claim_batch", hostile, 2)
     lines = "\n".join(f"{row['id']},-1,{json.dumps(_EVIL)}" for row in rows)
     session.call("finish_batch", rows[0]["batch_key"], lines)

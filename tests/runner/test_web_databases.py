@@ -1,5 +1,6 @@
 """`runner web` with several databases: of several engines on one page, one that hangs, two with the same name."""
 
+import json
 import socket
 import threading
 import time
@@ -54,7 +55,23 @@ def test_databases_of_several_kinds_are_on_one_page(
         one.call("send_message", f"queue of {kind}", "d", None, None, None, "the same key")
         [row] = one.call("claim_batch", f"queue of {kind}", 1)
         one.call("fail", row["id"], row["batch_key"], f"broken on {kind} 17", -1)
-        one.call("report_consumer", f"reader of {kind}", f"queue of {kind}", 5, 1, 1, 50, 50, 5, one.now(), 60)
+        one.call(
+            "report_consumer",
+            f"reader of {kind}",
+            f"queue of {kind}",
+            json.dumps(
+                {
+                    "completed": 5,
+                    "failed": 1,
+                    "dead": 1,
+                    "busy_ms": 50,
+                    "waited_ms": 50,
+                    "sent": 5,
+                    "sent_at": str(one.now()),
+                    "next_seconds": 60,
+                }
+            ),
+        )
     options = [word for kind, url in named.items() for word in ("--database", f"my {kind}={url}")]
     site = serve("--allow-changes", *options)
     overview, consumers = site.ask("/?queue=queue+of").text, site.ask("/consumers").text

@@ -150,7 +150,12 @@ def test_the_exporter_leaves_out_what_is_not_installed(part: Part, caplog: pytes
     caplog.set_level(logging.INFO, "rowqueue")
     with closing(part.database.connect("test")) as session:
         if "consumers" not in part.absent:
-            session.call("report_consumer", "one", "here", 1, 0, 0, 0, 0, 0, None, 60)
+            session.call(
+                "report_consumer",
+                "one",
+                "here",
+                '{"completed": 1, "failed": 0, "dead": 0, "busy_ms": 0, "waited_ms": 0, "sent": 0, "next_seconds": 60}',
+            )
     collector = QueueCollector([("main", part.database)], cache_seconds=0, timeout_seconds=60)
     try:
         for _ in range(2):

@@ -108,7 +108,9 @@ def _section(procedure: Procedure) -> Iterator[str]:
         yield _table(("argument", "type", "limit", "meaning"), rows)
     if procedure.options:
         yield f"Names in `{procedure.object}`:"
-        rows = ([f"`{o.name}`", o.type, contract.load().limits.get(o.limit or "", ""), o.meaning] for o in procedure.options)
+        rows = (
+            [f"`{o.name}`", o.type, contract.load().limits.get(o.limit or "", ""), o.meaning] for o in procedure.options
+        )
         yield _table(("name", "type", "limit", "meaning"), rows)
     yield from _result(procedure)
     numbers = [f"{contract.load().errors[name].number} `{name}`" for name in procedure.errors]

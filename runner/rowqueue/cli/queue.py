@@ -8,6 +8,7 @@ import typer
 from .. import output
 from ..counts import DRAIN_MINUTES, ESTIMATED, EXACT, count_of, drain_seconds
 from ..databases import Row
+from ..databases.values import options
 from ..seeing import Looking, handled, minutes
 from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say
 from .known import mention_unknown, require_known
@@ -154,13 +155,26 @@ def queue_set(
     json: Json = False,
 ) -> None:
     """Set a queue's policy and show all of it. Options that are left out keep their value."""
-    flags = [None if flag is None else int(flag) for flag in (ordered, notify)]
-    policy = (lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete and on_complete.value)
-    limits = (max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds)
-    ways = [None if flag is None else int(flag) for flag in (ring, fair)]
+    chosen = options(
+        lease_seconds=lease_seconds,
+        max_attempts=max_attempts,
+        backoff_seconds=backoff_seconds,
+        backoff_max_seconds=backoff_max_seconds,
+        on_complete=on_complete and on_complete.value,
+        ordered=ordered,
+        notify=notify,
+        max_active=max_active,
+        rate=rate,
+        rate_seconds=rate_seconds,
+        group_max_active=group_max_active,
+        group_rate=group_rate,
+        group_rate_seconds=group_rate_seconds,
+        ring=ring,
+        fair=fair,
+    )
     with connected(database) as session:
         mention_unknown(session, type)
-        [row] = session.call("set_queue", type, *policy, *flags, *limits, *ways)
+        [row] = session.call("set_queue", type, chosen)
     found = [row] if json else [{"setting": name, "value": str(value)} for name, value in row.items()]
     output.rows(found, ("setting", "value"), json)
 
@@ -225,7 +239,7 @@ def queue_find(
 ) -> None:
     """Find messages in any state by id, dedup key or group key. Without a queue, by id only."""
     with connected(database) as session:
-        found = session.call("find_messages", type, id, dedup_key, group_key, size)
+        found = session.call("find_messages", type, options(id=id, dedup_key=dedup_key, group_key=group_key), size)
         mention_unknown(session, type)
     output.rows(found, ["type", *_MESSAGE], json)
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from .. import output
+from ..databases.values import options
 from ..messages import plain
 from .common import Failed, Json, OptionalType, Url, connected, group, known_types, listed, say
 
@@ -44,9 +45,9 @@ def schedule_set(
     json: Json = False,
 ) -> None:
     """Create a schedule, or change it."""
-    values = (name, type, cron, body, time_zone, headers, priority, group_key, int(overlap))
+    chosen = options(time_zone=time_zone, headers=headers, priority=priority, group_key=group_key, overlap=overlap)
     with connected(database) as session:
-        row = session.call("set_schedule", *values)[0]
+        row = session.call("set_schedule", name, type, cron, body, chosen)[0]
     say(f"{'set' if row['created'] else 'changed'}, next at {plain(row['next_at'])}", json, **row)
 
 

@@ -7,6 +7,7 @@ import typer
 
 from .. import output
 from ..consumer import Options, process_name
+from ..databases.values import options
 from ..polling import TableSource
 from . import consuming
 from .common import Failed, Json, Size, Url, connected, group, listed, say
@@ -94,11 +95,21 @@ def table_adopt(
     json: Json = False,
 ) -> None:
     """Use an existing table as a queue. The table is not changed."""
-    values = [key_columns, order_column, status_column, ready_value, active_value, done_value, error_value, on_complete]
+    chosen = options(
+        key_columns=key_columns,
+        order_column=order_column,
+        status_column=status_column,
+        ready_value=ready_value,
+        active_value=active_value,
+        done_value=done_value,
+        error_value=error_value,
+        on_complete=on_complete,
+        late_seconds=late_seconds,
+        equal_rows=equal_rows,
+        max_attempts=max_attempts,
+    )
     with connected(database) as session:
-        created = session.call(
-            "adopt_table", name, table, *values, late_seconds, 1 if equal_rows else None, max_attempts
-        )[0]["created"]
+        created = session.call("adopt_table", name, table, chosen)[0]["created"]
     say("adopted" if created else "already adopted", json, created=created)
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from .. import output, tracing
+from ..databases.values import options
 from .common import Failed, Json, Url, connected, group, known_types, listed, say
 
 app = group("Topics: a message is sent to each queue that is bound to its topic.")
@@ -85,6 +86,14 @@ def publish(
 ) -> None:
     """Send one message to each queue that is bound to the topic."""
     with connected(database) as session, tracing.sending("publish", (topic,), {}):
-        options = (None, priority, group_key, dedup_key, max_attempts, tracing.injected(headers), source, delay)
-        count = session.call("publish", topic, body, *options)[0]["count"]
+        chosen = options(
+            delay_seconds=delay,
+            priority=priority,
+            group_key=group_key,
+            dedup_key=dedup_key,
+            max_attempts=max_attempts,
+            headers=tracing.injected(headers),
+            source=source,
+        )
+        count = session.call("publish_with", topic, body, chosen)[0]["count"]
     say(f"{count} sent", json, count=count)

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import cast
 
 from ..databases import Conflict, DatabaseError, Disconnected, QueueError, Session
+from ..databases.values import options
 from ..link import Link
 from ..messages import Item, Message
 
@@ -163,14 +164,22 @@ class Reports:
         last = minutes.pop() if minutes else None
         # Messages of a backlog were sent in earlier minutes: each minute needs its own call.
         for minute in minutes:
-            self._call(session, type, 0, 0, 0, 0, 0, of.sent[minute], minute, next_seconds)
-        dead = of.dead if self._counts_dead else None
-        sent = of.sent[last] if last else 0
-        figures = (of.completed, of.failed, dead, _ms(of.busy, _MOST_BUSY_MS), _ms(waited, _MOST_WAITED_MS), sent)
-        return self._call(session, type, *figures, last, next_seconds)
+            self._call(session, type, dead=0, sent=of.sent[minute], sent_at=minute, next_seconds=next_seconds)
+        return self._call(
+            session,
+            type,
+            completed=of.completed,
+            failed=of.failed,
+            dead=of.dead if self._counts_dead else None,
+            busy_ms=_ms(of.busy, _MOST_BUSY_MS),
+            waited_ms=_ms(waited, _MOST_WAITED_MS),
+            sent=of.sent[last] if last else 0,
+            sent_at=last,
+            next_seconds=next_seconds,
+        )
 
-    def _call(self, session: Session, type: str, *figures: object) -> datetime:
-        at: datetime = session.call("report_consumer", self._reader, type, *figures)[0]["reported_at"]
+    def _call(self, session: Session, type: str, **figures: object) -> datetime:
+        at: datetime = session.call("report_consumer", self._reader, type, options(**figures))[0]["reported_at"]
         return at
 
 

@@ -1,5 +1,6 @@
 """Arguments and results: values are checked against the types of the contract before a driver sees them."""
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -63,6 +64,11 @@ def in_utc(name: str, value: Any) -> datetime:
         return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):
         raise invalid(name, f"must be a time in the years 1 to 9999 in UTC, not {str(value)[:_SHOWN]!r}") from None
+
+
+def options(**values: Any) -> str:
+    """The values that are not None as a flat JSON object, for the argument of a procedure that holds options."""
+    return json.dumps({name: value for name, value in values.items() if value is not None}, default=str)
 
 
 def whole(name: str, value: Any) -> int:

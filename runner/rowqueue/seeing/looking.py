@@ -13,6 +13,7 @@ from typing import Any
 
 from ..counts import DRAIN_MINUTES, drain_seconds
 from ..databases import DatabaseError, Row
+from ..databases.values import options
 from .reading import MOST_CONSUMERS, OVERVIEW_SECONDS, Looking
 
 MINUTES = 60  # of a sparkline and a chart
@@ -232,7 +233,7 @@ def queue(
 def message(looking: Looking, id: int, body_length: int = WHOLE_BODY) -> MessageDetail:
     """One message in any state, with its whole body."""
     looking.begin()
-    found = looking.rows("message", "find_messages", None, id, None, None, 1, body_length)
+    found = looking.rows("message", "find_messages", None, options(id=id), 1, body_length)
     looking.raise_if_nothing("message")
     result = looking.rows("result", "get_result", id)
     message, done = found[0] if found else None, result[0] if result else None
@@ -258,13 +259,13 @@ def search(
     if type is None and id is None:
         types = [row["type"] for row in looking.stats()]
     deadline = time.monotonic() + SEARCH_SECONDS
+    wanted = options(id=id, dedup_key=dedup_key, group_key=group_key)
     found: list[Row] = []
     for name in types:
         if time.monotonic() > deadline:
             raise TooSlow("there are too many queues to search all of them: name one")
         if len(found) < size:
-            keys = (name, id, dedup_key, group_key)
-            found += looking.rows("messages", "find_messages", *keys, size - len(found), body_length)
+            found += looking.rows("messages", "find_messages", name, wanted, size - len(found), body_length)
     return found
 
 

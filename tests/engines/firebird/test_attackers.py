@@ -70,7 +70,18 @@ def secrets(session: Session, sql: Sql, queue: str) -> Iterator[None]:
         sql("CREATE INDEX payroll_sync ON payroll (sync)")
     sql(f"INSERT INTO payroll (id, pw, status) VALUES (1, '{SECRET}', 'N')")
     call(session, "send", queue, SECRET)
-    call(session, "adopt_table", queue, "payroll", "id", None, "status", "N", "A", "D", "E")
+    call(
+        session,
+        "adopt_table",
+        queue,
+        "payroll",
+        key_columns="id",
+        status_column="status",
+        ready_value="N",
+        active_value="A",
+        done_value="D",
+        error_value="E",
+    )
     call(session, "create_feed", queue, "payroll", "id", "sync")
     call(session, "publish_feed", queue)
     [row] = call(session, "claim_rows", queue)
@@ -110,7 +121,20 @@ def tried(calls: Callable[[], Any]) -> str:
 
 def attack(session: Session, client: Client, table: str) -> Iterator[str]:
     """Make the queue use a table in every way; yields the visible results."""
-    yield tried(lambda: call(session, "adopt_table", table, table, "id", None, "status", "N", "A", "D", "E"))
+    yield tried(
+        lambda: call(
+            session,
+            "adopt_table",
+            table,
+            table,
+            key_columns="id",
+            status_column="status",
+            ready_value="N",
+            active_value="A",
+            done_value="D",
+            error_value="E",
+        )
+    )
     rows: list[Row] = []
     yield tried(lambda: rows.extend(call(session, "claim_rows", table, 5)) or rows)
     yield tried(lambda: call(session, "peek_rows", table))

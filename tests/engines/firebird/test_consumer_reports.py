@@ -3,6 +3,7 @@
 See test_cost.py for how a call is measured.
 """
 
+import json
 import random
 import threading
 import time
@@ -47,7 +48,22 @@ def raws(server: Server, installed_database: Database) -> Iterator[Any]:
 
 
 def report(raw: Raw, reader: str, completed: int = 1, dead: int | None = 0) -> None:
-    raw.call("report_consumer", reader, "q", completed, 0, dead, 0, 0, 1, None, 60)
+    raw.call(
+        "report_consumer",
+        reader,
+        "q",
+        json.dumps(
+            {
+                "completed": completed,
+                "failed": 0,
+                "dead": dead,
+                "busy_ms": 0,
+                "waited_ms": 0,
+                "sent": 1,
+                "next_seconds": 60,
+            }
+        ),
+    )
 
 
 def old_reports(raw: Raw, *readers: str) -> None:
@@ -139,7 +155,20 @@ def test_reports_at_once_are_all_counted_and_those_of_other_names_never_conflict
                 try:
                     with session.transaction():
                         session.call(
-                            "report_consumer", reader, "q", n, 0, 0, 0, 0, 1, session.now() - timedelta(minutes=n)
+                            "report_consumer",
+                            reader,
+                            "q",
+                            json.dumps(
+                                {
+                                    "completed": n,
+                                    "failed": 0,
+                                    "dead": 0,
+                                    "busy_ms": 0,
+                                    "waited_ms": 0,
+                                    "sent": 1,
+                                    "sent_at": str(session.now() - timedelta(minutes=n)),
+                                }
+                            ),
                         )
                         if chance.random() < 0.2:
                             raise ZeroDivisionError

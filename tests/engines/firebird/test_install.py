@@ -314,7 +314,18 @@ def test_a_backup_restored_on_a_server_without_its_users_under_another_name_work
         call(session, "create_feed", "f", "t", "id", "sync")
         call(session, "watch_table", "t")
         call(session, "subscribe", "t", "I", "told")
-        call(session, "adopt_table", "p", "t", "id", None, "status", "N", "A", "D", "E")
+        call(
+            session,
+            "adopt_table",
+            "p",
+            "t",
+            key_columns="id",
+            status_column="status",
+            ready_value="N",
+            active_value="A",
+            done_value="D",
+            error_value="E",
+        )
         for n in range(3):
             session.execute(f"INSERT INTO t (id, status) VALUES ({n}, 'N')")
         polled = call(session, "claim_rows", "p", 2)

@@ -455,7 +455,7 @@ def test_names_that_look_like_places_of_a_template_are_names(session: Session, s
             "delete": {"on_complete": "delete"},
             "keep": {"late_seconds": 0},
         }[kind]
-        call(session, "adopt_table", queue, quoted(name), key, order, **manner)
+        call(session, "adopt_table", queue, quoted(name), key_columns=key, order_column=order, **manner)
         rows = call(session, "claim_rows", queue, 10)
         assert set(json.loads(rows[0]["row"])) == set(columns)
         keys_now = [json.loads(row["key"]) for row in rows]
@@ -476,8 +476,8 @@ def test_an_order_column_of_floating_point_numbers_works_where_no_position_is_ke
     for n in range(9):
         sql(f"INSERT INTO {name} VALUES ({n}, 0.1e0 + {n} * 1.4e-17)")
     with refused("unsuitable_table", "order_column: F must be", "exact"):
-        call(session, "adopt_table", name, name, "id", "f", late_seconds=0)
-    call(session, "adopt_table", name, name, "id", "f", on_complete="delete")
+        call(session, "adopt_table", name, name, key_columns="id", order_column="f", late_seconds=0)
+    call(session, "adopt_table", name, name, key_columns="id", order_column="f", on_complete="delete")
     claimed = [json.loads(row["key"])["ID"] for _ in range(10) for row in call(session, "claim_rows", name)]
     assert sorted(claimed) == list(range(9))
 

@@ -158,7 +158,7 @@ def test_dead_letters_are_those_of_a_name_to_the_last_blank(session: Session, qu
         for row in session.call("claim_batch", queue, count, reader):
             session.call("fail", row["id"], row["batch_key"], "broken", -1)
     for reader in ("w", "w ", "W"):
-        session.call("report_consumer", reader, queue, *[None] * 7, 0)
+        session.call("report_consumer", reader, queue, '{"next_seconds": 0}')
     found = {row["reader"]: row["dead"] for row in session.call("list_consumers", queue)}
     assert found == {"w": 1, "w ": 2, "W": 3}
 
@@ -311,7 +311,7 @@ def test_a_piece_of_a_body_is_all_that_is_sent(server: Server, backlog: str) -> 
 
 
 def test_the_clock_of_a_minute_is_the_servers(session: Session, queue: str) -> None:
-    at = session.call("report_consumer", "w", queue, 1)[0]["reported_at"]
+    at = session.call("report_consumer", "w", queue, '{"completed": 1}')[0]["reported_at"]
     [row] = session.call("throughput", queue, at)
     assert row["minute"] == at.replace(second=0, microsecond=0)
     assert session.call("throughput", queue, at + timedelta(minutes=1)) == []

@@ -1,5 +1,6 @@
 """MySQL and MariaDB: limits per queue and per group, in any transaction of the caller."""
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -14,11 +15,10 @@ from servers.mysql import Client
 pytestmark = pytest.mark.product("mysql", "mariadb")
 
 Sql = Callable[..., list[dict[str, Any]]]
-LIMITS = ("max_active", "rate", "rate_seconds", "group_max_active", "group_rate", "group_rate_seconds")
 
 
 def limit(session: Session, queue: str, **limits: int) -> None:
-    session.call("set_queue", queue, *[None] * 7, *[limits.get(name) for name in LIMITS])
+    session.call("set_queue", queue, json.dumps(limits))
 
 
 def fill(session: Session, queue: str, count: int, group: str | None = None) -> None:

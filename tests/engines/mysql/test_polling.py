@@ -157,7 +157,7 @@ def test_a_thousand_keys_of_two_columns_are_found_by_their_index(table: Polled, 
     name = table.name
     sql(f"CREATE TABLE {name} (a bigint, b varchar(40), v varchar(10), PRIMARY KEY (a, b))")
     sql(f"INSERT INTO {name} SELECT n, CONCAT('key ', n), 'x' FROM mq_stripe WHERE n < 3000")
-    call(table.session, "adopt_table", name, name, "a, b", on_complete="delete")
+    call(table.session, "adopt_table", name, name, key_columns="a, b", on_complete="delete")
     rows = table.claim(2_000)
     assert table.finish(rows[0]["batch_key"]) == (2_000, 0, 0, 0)
     assert table.many() == 1_000
@@ -173,8 +173,14 @@ def test_a_name_that_looks_like_a_place_of_a_template_is_a_name(
         " PRIMARY KEY (`{table}`), KEY (`{where}`, `{table}`))"
     )
     sql(f"INSERT INTO {table} VALUES (1, '{{ident}}', 'N'), (2, NULL, 'N')")
-    settings = {"status_column": "`{where}`", "ready_value": "N", "active_value": "A", "done_value": "D"}
-    call(session, "adopt_table", queue, table, key, None, *settings.values(), "E", None, None, None if key else 1, None)
+    settings = {
+        "status_column": "`{where}`",
+        "ready_value": "N",
+        "active_value": "A",
+        "done_value": "D",
+        "error_value": "E",
+    }
+    call(session, "adopt_table", queue, table, key_columns=key, equal_rows=None if key else 1, **settings)
     rows = call(session, "claim_rows", queue, 2, "w", 60)
     assert [row["attempt"] for row in rows] == [1, 1]
     failed = f"{rows[0]['id']},0,{{row}}"

@@ -1,5 +1,6 @@
 """MySQL and MariaDB: a dump on a server that knows none of the queue's accounts, and in a database of another name."""
 
+import json
 import os
 import subprocess
 import sys
@@ -41,7 +42,21 @@ def fill(server: Server, database: Database) -> None:
         session.call("fail", dead["id"], dead["batch_key"], "broken", -1)
         assert active["body"] == "b"
         session.call("send_message", "q", "late", None, None, None, "key")
-        session.call("adopt_table", "work", "work", "id", None, "status", "N", "A", "D", "E")
+        session.call(
+            "adopt_table",
+            "work",
+            "work",
+            json.dumps(
+                {
+                    "key_columns": "id",
+                    "status_column": "status",
+                    "ready_value": "N",
+                    "active_value": "A",
+                    "done_value": "D",
+                    "error_value": "E",
+                }
+            ),
+        )
         session.call("claim_rows", "work", 1, "r", 0)
         session.call("create_feed", "fed", "fed", "id", "sync")
         session.call("publish_feed", "fed", 1)

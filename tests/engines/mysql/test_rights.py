@@ -1,5 +1,6 @@
 """MySQL and MariaDB: procedures that run with their owner's rights give no other access."""
 
+import json
 import re
 import uuid
 from collections.abc import Callable, Iterator
@@ -413,7 +414,21 @@ def test_a_batch_key_cannot_be_guessed_from_another(server: Server, database: Da
     sql(f"CREATE TABLE {name} (id int PRIMARY KEY, status char(1), KEY (status, id))")
     sql(f"INSERT INTO {name} VALUES (1, 'N'), (2, 'N')")
     session = database.connect("test")
-    session.call("adopt_table", name, name, "id", None, "status", "N", "A", "D", "E")
+    session.call(
+        "adopt_table",
+        name,
+        name,
+        json.dumps(
+            {
+                "key_columns": "id",
+                "status_column": "status",
+                "ready_value": "N",
+                "active_value": "A",
+                "done_value": "D",
+                "error_value": "E",
+            }
+        ),
+    )
     one, two = (session.call("claim_rows", name, 1)[0]["batch_key"] for _ in range(2))
     session.close()
     assert all(a != b for a, b in zip(one.split("-"), two.split("-"), strict=True))
@@ -431,7 +446,21 @@ def test_where_the_owner_may_not_read_the_rights_only_the_maker_is_let_in(privat
         for user in ("maker", "other"):
             server.query(database.url, f"GRANT SELECT, UPDATE ON t TO {user}@'%'")
         maker, other = (open_database(url).connect("test") for url in (one, two))
-        maker.call("adopt_table", "t", "t", "id", None, "status", "N", "A", "D", "E")
+        maker.call(
+            "adopt_table",
+            "t",
+            "t",
+            json.dumps(
+                {
+                    "key_columns": "id",
+                    "status_column": "status",
+                    "ready_value": "N",
+                    "active_value": "A",
+                    "done_value": "D",
+                    "error_value": "E",
+                }
+            ),
+        )
         assert len(other.call("claim_rows", "t", 1)) == 1
         rows = server.query(
             database.url,

@@ -111,7 +111,7 @@ def work(server: Server, database: Database, session: Any, name: str) -> None:
         session.call(
             "set_queue",
             f"ordered.{name}",
-            '{"lease_seconds": 60, "max_attempts": 5, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "archive", "ordered": 1, "notify": 1}',
+            '{"max_attempts": 5, "backoff_seconds": 0, "on_complete": "archive", "ordered": 1}',
         )
         for type in (f"plain.{name}", f"ordered.{name}"):
             session.call("send_message", type, TEXT, None, 0, "g", "d")

@@ -1,5 +1,6 @@
 """The index by lane and id of mq.ready has only the rows that need it."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,7 @@ def way(request: pytest.FixtureRequest) -> str:
 
 
 def declare(session: Session, queue: str, way: str, on: int = 1) -> None:
-    session.call("set_queue", queue, *[None] * 13, *{"ring": [on], "fair": [None, on]}[way])
+    session.call("set_queue", queue, json.dumps({way: on}))
 
 
 def mixed(sql: Sql, queue: str) -> bool:

@@ -150,11 +150,10 @@ def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue:
 
 def test_a_queue_with_limits_is_not_claimed_from_a_snapshot(session: Session, queue: str) -> None:
     """Claims by others after the snapshot would not count."""
-    policy = [queue, None, None, None, None, None, None, None]
     session.call("send", queue, "body")
     session.call("set_queue", queue, '{"ring": 1}')  # a ring, for claim_wraparound
-    for limits in ([1], [0, 1]):
-        session.call("set_queue", *policy, *limits)
+    for limits in ('{"max_active": 1}', '{"max_active": 0, "rate": 1}'):
+        session.call("set_queue", queue, limits)
         for procedure in ("claim_batch", "get_message", "take_batch", "claim_wraparound"):
             with (
                 pytest.raises(QueueError, match="wrong_isolation") as refused,

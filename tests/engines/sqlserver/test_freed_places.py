@@ -1,5 +1,6 @@
 """Limits step by step: places freed by uncommitted finishes, with row versioning and without."""
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -57,19 +58,7 @@ def other(connect: Callable[..., Session]) -> Session:
 
 
 def set_queue(session: Session, type: str, **limits: int) -> None:
-    names = ("max_active", "rate", "rate_seconds", "group_max_active", "group_rate", "group_rate_seconds")
-    session.call(
-        "set_queue",
-        type,
-        None,
-        None,
-        None,
-        None,
-        None,
-        limits.get("ordered"),
-        None,
-        *(limits.get(name) for name in names),
-    )
+    session.call("set_queue", type, json.dumps(limits))
 
 
 def send(session: Session, type: str, count: int, *groups: str) -> None:

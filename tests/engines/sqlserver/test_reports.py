@@ -79,12 +79,12 @@ def test_an_open_report_blocks_neither_other_consumers_nor_readers(
     session: Session, impatient: Session, queue: str
 ) -> None:
     """In a table with so few rows that a scan would be cheaper."""
-    call(impatient, "report_consumer", "known", queue, 1)
+    call(impatient, "report_consumer", "known", queue, completed=1)
     with session.transaction():
-        call(session, "report_consumer", "mine", queue, 1)
+        call(session, "report_consumer", "mine", queue, completed=1)
         for _ in range(2):
-            call(impatient, "report_consumer", "known", queue, 1)
-            call(impatient, "report_consumer", "new", queue, 1)
+            call(impatient, "report_consumer", "known", queue, completed=1)
+            call(impatient, "report_consumer", "new", queue, completed=1)
         assert {"known", "new"} <= {row["reader"] for row in call(impatient, "list_consumers", queue)}
         assert call(impatient, "throughput", queue)[0]["completed"] >= 5
 
@@ -93,11 +93,11 @@ def test_old_reports_that_another_call_is_deleting_are_passed_over(
     locks: None, session: Session, impatient: Session, queue: str, sql: Sql
 ) -> None:
     for n in range(3):
-        call(session, "report_consumer", f"old {n}", queue, 1)
+        call(session, "report_consumer", f"old {n}", queue, completed=1)
     make_old(sql, queue, 48)
     with session.transaction():
-        call(session, "report_consumer", "first", queue, 1)
-        call(impatient, "report_consumer", "second", queue, 1)
+        call(session, "report_consumer", "first", queue, completed=1)
+        call(impatient, "report_consumer", "second", queue, completed=1)
     assert {row["reader"] for row in call(session, "list_consumers", queue)} == {"first", "second"}
 
 
@@ -112,7 +112,7 @@ def test_old_reports_that_another_call_has_locked_are_passed_over(
     at = row["minute"] + timedelta(seconds=59, milliseconds=900)
     with session.transaction():
         call(session, "report_consumer", "late", queue, sent=1, sent_at=at)
-        call(impatient, "report_consumer", "second", queue, 1)
+        call(impatient, "report_consumer", "second", queue, completed=1)
 
 
 def test_dead_letters_that_are_being_redriven_do_not_hold_up_reports_and_searches(
@@ -123,7 +123,7 @@ def test_dead_letters_that_are_being_redriven_do_not_hold_up_reports_and_searche
     with session.transaction():
         assert call(session, "redrive", queue, first)[0]["count"] == 1
         call(impatient, "report_consumer", "worker", queue, next_seconds=0)
-        call(impatient, "find_messages", queue, first)
+        call(impatient, "find_messages", queue, id=first)
         call(impatient, "find_messages", queue, group_key="g")
         assert call(impatient, "list_errors", queue)[0]["count"] == 1
         assert call(impatient, "redrive", queue, error="broken #")[0]["count"] == 1
@@ -140,7 +140,7 @@ def test_names_that_need_brackets_are_listed_in_brackets(session: Session, queue
     sql(f"CREATE TABLE {name} ([a,b] int NOT NULL, region int NOT NULL, [order no] int NOT NULL,"
         " PRIMARY KEY ([a,b], region, [order no]))")  # fmt: skip
     keys = "[a,b], region, [order no]"
-    call(session, "adopt_table", name, name, keys, "[a,b]", on_complete="delete")
+    call(session, "adopt_table", name, name, key_columns=keys, order_column="[a,b]", on_complete="delete")
     [row] = call(session, "list_tables", name)
     assert (row["key_columns"], row["order_column"]) == (keys, "a,b")
     call(session, "release_table", name)
