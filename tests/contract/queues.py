@@ -306,7 +306,7 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
     values: dict[str, Any] = {"type": queue.name, "body": "b", "bodies": "b", "state": "N", "before": LONG_AGO}
     values |= {"name": queue.name, "key_columns": "id", "sync_column": "sync", "consumer": "reader", "position": 0}
     values["group_key"] = "g"
-    values |= {"reader": "me", "topic": "a.b", "pattern": f"a.{queue.name}.#", "result": "r"}
+    values |= {"option": "max_attempts", "reader": "me", "topic": "a.b", "pattern": f"a.{queue.name}.#", "result": "r"}
     if procedure == "claim_wraparound":
         queue.ring()
     if procedure == "subscribe":
@@ -322,7 +322,7 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
     elif "feed" in names:
         values["feed"] = make_feed(queue).name
     if procedure == "find_messages":
-        names.append("id")  # or a key
+        return {"filter": json.dumps({"id": queue.send()})}
     if "batch_key" in names:
         queue.send()
         [row] = queue.claim()

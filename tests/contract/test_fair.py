@@ -270,7 +270,7 @@ def test_sends_of_every_kind_take_part(q: Queue) -> None:
     q.on("bind_topic", topic, q.name)
     q.call("send", "-1")
     q.call("send_batch", "-2\n-3")
-    q.on("publish", topic, "t1", group_key="t")
+    q.on("publish_with", topic, "t1", group_key="t")
     send(q, "a")
     assert turns(q, 10) == ["-1 a1 t1 -2 -3"]
     q.on("unbind_topic", None, q.name)

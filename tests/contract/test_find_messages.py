@@ -96,7 +96,7 @@ def test_find_messages_limits_the_rows_and_the_length_of_bodies(q: Queue) -> Non
 
 
 def test_a_search_needs_something_to_search_for(q: Queue) -> None:
-    with q.refused("invalid_argument", "id: "):
+    with q.refused("invalid_argument", "filter: "):
         q.call("find_messages")
     with q.refused("invalid_argument", "type: "):
         q.on("find_messages", None, dedup_key="k")

@@ -29,13 +29,13 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("procedure", ["send_message", "publish", "set_schedule"])
+@pytest.mark.parametrize("procedure", ["send_message", "publish_with", "set_schedule"])
 def test_headers_are_kept_as_they_were_sent(q: Queue, procedure: str) -> None:
     for headers in GOOD:
         if procedure == "send_message":
             q.call("send_message", "b", headers=headers)
-        elif procedure == "publish":
-            q.on("publish", q.name, "b", headers=headers)
+        elif procedure == "publish_with":
+            q.on("publish_with", q.name, "b", headers=headers)
         else:
             q.on("set_schedule", q.name, q.name, "0 3 * * *", "b", headers=headers)
             [row] = q.on("list_schedules", q.name)
@@ -46,14 +46,14 @@ def test_headers_are_kept_as_they_were_sent(q: Queue, procedure: str) -> None:
         q.on("drop_schedule", q.name)
 
 
-@pytest.mark.parametrize("procedure", ["send_message", "publish", "set_schedule"])
+@pytest.mark.parametrize("procedure", ["send_message", "publish_with", "set_schedule"])
 def test_headers_that_are_no_object_with_unique_names_are_refused(q: Queue, procedure: str) -> None:
     with q.unchanged():
         for headers in BAD:
             with q.refused("invalid_argument", "headers: must be a JSON object with unique names"):
                 if procedure == "send_message":
                     q.call("send_message", "b", headers=headers)
-                elif procedure == "publish":
-                    q.on("publish", q.name, "b", headers=headers)
+                elif procedure == "publish_with":
+                    q.on("publish_with", q.name, "b", headers=headers)
                 else:
                     q.on("set_schedule", q.name, q.name, "0 3 * * *", "b", headers=headers)

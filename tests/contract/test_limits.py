@@ -240,7 +240,7 @@ def test_max_active_works_with_priorities_delays_pauses_topics_and_schedules(q: 
     [first] = [q.send(priority=-1, run_at=LONG_AGO)]
     topic = f"limits{q.name.rpartition('.')[2]}"
     call(q.session, "bind_topic", topic, q.name)
-    call(q.session, "publish", topic, "b", priority=1)
+    call(q.session, "publish_with", topic, "b", priority=1)
     call(q.session, "set_schedule", q.name, q.name, "@yearly", "b")
     call(q.session, "run_schedule", q.name)
     time.sleep(0.02)
@@ -592,7 +592,7 @@ def test_group_max_active_works_with_topics_schedules_archives_and_pauses(q: Que
     topic = f"limits{q.name.rpartition('.')[2]}"
     call(q.session, "bind_topic", topic, q.name)
     for _ in range(2):
-        call(q.session, "publish", topic, "b", group_key="g")
+        call(q.session, "publish_with", topic, "b", group_key="g")
     call(q.session, "set_schedule", q.name, q.name, "@yearly", "b", group_key="g")
     call(q.session, "run_schedule", q.name)
     q.call("pause")

@@ -272,7 +272,7 @@ class PlainQueue(RuleBasedStateMachine):
     @rule(dedup=st.sampled_from([None, "a"]), group=st.sampled_from([None, "g"]), topic=st.sampled_from(["", ".x"]))
     def publish(self, dedup: str | None, group: str | None, topic: str) -> None:
         live = [m for m in self.within("N", "A", "E") if dedup and m.dedup == dedup]
-        [row] = call(self.q.session, "publish", self.topic + topic, "b", dedup_key=dedup, group_key=group)
+        [row] = call(self.q.session, "publish_with", self.topic + topic, "b", dedup_key=dedup, group_key=group)
         assert row["count"] == int(not live)
         if not live:
             new = [row["id"] for row in self.q.rows() if row["id"] not in self.messages]

@@ -133,7 +133,7 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
         q.on("fail", row["id"], row["batch_key"], "broken", -1)
         return q.call(procedure)
     if procedure == "find_messages":
-        return [row for seen in peek_all_states(q, options) for row in q.call(procedure, seen["id"])]
+        return [row for seen in peek_all_states(q, options) for row in q.call(procedure, id=seen["id"])]
     if procedure == "list_tables":
         return [row for letter in "ab" for row in adopted(q, letter)]
     if procedure in {"fetch_feed", "feed_stats"}:
@@ -270,7 +270,7 @@ def limit_of(procedure: str, argument: Argument) -> Limit:
     assert argument.limit is not None
     if argument.name in {"cron", "time_zone"}:
         return SCHEDULED[argument.name]
-    return PUBLISHED if (procedure, argument.name) == ("publish", "headers") else LIMITS[argument.limit]
+    return PUBLISHED if (procedure, argument.name) == ("publish_with", "headers") else LIMITS[argument.limit]
 
 
 def values_beside(q: Queue, procedure: str, argument: Argument) -> dict[str, Any]:
@@ -344,14 +344,14 @@ def test_a_batch_key_that_is_no_key_is_an_invalid_argument(q: Queue) -> None:
 CHANGING = [
     *("send", "send_message", "send_batch", "get_message", "claim_batch", "claim_wraparound", "take_batch"),
     *("complete", "complete_batch", "fail", "finish_batch", "release_batch", "cancel", "purge", "pause"),
-    "publish",
+    *("send_with", "publish", "publish_with"),
 ]  # feeds: see test_feeds.py and test_transactions.py
 
 
 def bound(q: Queue, procedure: str) -> dict[str, Any]:
     """Valid values, and a queue that is bound to the topic."""
     values = required(q, procedure)
-    if procedure == "publish":
+    if procedure.startswith("publish"):
         values["topic"] = "x" + q.name.rpartition(".")[2]
         call(q.session, "bind_topic", values["topic"], q.name)
     return values

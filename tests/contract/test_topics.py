@@ -44,7 +44,7 @@ def bind(q: Queue, *patterns: str) -> None:
 
 
 def publish(q: Queue, topic: str, body: str = "body", **options: Any) -> int:
-    [row] = call(q.session, "publish", topic, body, **options)
+    [row] = call(q.session, "publish_with" if options else "publish", topic, body, **options)
     count: int = row["count"]
     return count
 
@@ -357,7 +357,7 @@ def test_a_bad_argument_is_refused_even_if_no_queue_is_bound(
     if is_bound:
         bind(q, top)
     with q.refused("invalid_argument", told):
-        call(q.session, "publish", **{"topic": top, "body": "b"} | options)
+        call(q.session, "publish_with", **{"topic": top, "body": "b"} | options)
 
 
 def test_publish_is_all_or_nothing_and_part_of_the_callers_transaction(

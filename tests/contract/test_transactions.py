@@ -193,7 +193,11 @@ def published_to(q: Queue) -> dict[str, Any]:
     topic = bound(q)["pattern"].removesuffix(".#")
     call(q.session, "bind_topic", topic, q.name)
     q.send(group_key="g", dedup_key="new")
-    return options(q) | {"topic": topic, "on_conflict": "replace"}
+    return {"topic": topic, "body": "b"}
+
+
+def published_to_with(q: Queue) -> dict[str, Any]:
+    return options(q) | published_to(q) | {"on_conflict": "replace"}
 
 
 def scheduled(q: Queue) -> dict[str, Any]:
@@ -205,6 +209,7 @@ def scheduled(q: Queue) -> dict[str, Any]:
 PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "send": lambda q: {"body": "b"},
     "send_message": options,
+    "send_with": options,
     "send_batch": lambda q: {"bodies": "a\nb\nc"},
     "get_message": first_only,
     "claim_batch": backlog,
@@ -222,6 +227,7 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "purge": purged,
     "purge_archive": purged_archive,
     "set_queue": policy,
+    "set_option": lambda q: {"option": "lease_seconds", "value": "7"},
     "set_group": shared,
     "pause": lambda q: {},
     "report_consumer": lambda q: {
@@ -244,6 +250,7 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "bind_topic": lambda q: {"pattern": "a.#", "type": q.name},
     "unbind_topic": bound,
     "publish": published_to,
+    "publish_with": published_to_with,
     "set_schedule": lambda q: {"type": q.name, "cron": "@yearly", "body": "b"},
     "drop_schedule": scheduled,
     "run_schedule": scheduled,
