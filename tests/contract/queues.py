@@ -322,7 +322,7 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
     elif "feed" in names:
         values["feed"] = make_feed(queue).name
     if procedure == "find_messages":
-        return {"filter": json.dumps({"id": queue.send()})}
+        return {"type": queue.name, "filter": json.dumps({"id": queue.send()})}
     if "batch_key" in names:
         queue.send()
         [row] = queue.claim()

@@ -46,7 +46,7 @@ OPTIONAL = [
         ("adopt_table", "key_columns"),
         ("adopt_table", "on_complete"),
         ("subscribe", "type"),
-        ("find_messages", "id"),
+        *(("find_messages", name) for name in ("id", "dedup_key", "group_key")),
     }
 ]
 REQUIRED = [

@@ -27,7 +27,6 @@ SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SE
 SET enable_sort = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
-    v_default jsonb := to_jsonb(mq_internal.policy(''));
     v_set jsonb;
     v_old mq.queue;
     v_queue mq.queue;
@@ -38,12 +37,10 @@ BEGIN
         "backoff_seconds": [0, 315360000], "backoff_max_seconds": [0, 315360000], "on_complete": "text", "ordered": [0, 1],
         "notify": [0, 1], "max_active": [0, 1000000], "rate": [0, 1000000], "rate_seconds": [1, 86400],
         "group_max_active": [0, 1000000], "group_rate": [0, 1000000], "group_rate_seconds": [1, 86400], "ring": [0, 1],
-        "fair": [0, 1]}');
+        "fair": [0, 1]}', to_jsonb(mq_internal.policy('')));
     IF v_set ->> 'on_complete' NOT IN ('delete', 'archive') THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'on_complete: must be delete or archive');
     END IF;
-    SELECT coalesce(jsonb_object_agg(o.key, CASE WHEN o.value = 'null' THEN v_default -> o.key ELSE o.value END), '{}') INTO v_set
-    FROM jsonb_each(v_set) AS o;
     IF v_set ?| ARRAY['ordered', 'group_max_active', 'group_rate', 'group_rate_seconds'] THEN
         -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
         PERFORM mq_internal.require_read_committed();
