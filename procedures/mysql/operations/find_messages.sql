@@ -1,55 +1,59 @@
 -- find_messages: find messages in any state by id, dedup_key or group_key.
--- Arguments:   p_type (1 to 200 characters; NULL: any, allowed only with p_id); one of p_id, p_dedup_key and p_group_key,
---              which are used in this order; p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to
+-- Arguments:   p_type (1 to 200 characters; NULL: any, allowed only with an id); p_filter, a flat JSON object with id,
+--              dedup_key or group_key; p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to
 --              16,777,216; NULL: all)
--- Returns:     up to p_size messages with the columns of peek, ordered by id. Archived messages are found only by p_id.
---              p_group_key finds all due messages of a queue with groups, and other messages among the first 10,000 of
---              their state
+-- Returns:     up to p_size messages with the columns of peek that have all values of the filter, ordered by id. Archived
+--              messages are found only by id. A group_key finds all due messages of a queue with groups, and other
+--              messages among the first 10,000 of their state
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
--- Example:     CALL mq_find_messages('invoice', NULL, NULL, 'customer-17', NULL, NULL);
+-- Example:     CALL mq_find_messages('invoice', '{"group_key": "customer-17"}', NULL, NULL);
 --
 -- Not from the view message_state, which would read the claims of all types.
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_messages(
     IN p_type longtext CHARACTER SET utf8mb4,
-    IN p_id bigint,
-    IN p_dedup_key longtext CHARACTER SET utf8mb4,
-    IN p_group_key longtext CHARACTER SET utf8mb4,
+    IN p_filter longtext CHARACTER SET utf8mb4,
     IN p_size bigint,
     IN p_body_length bigint
 )
-SQL SECURITY DEFINER READS SQL DATA
+SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 10);
     -- The longest body.
     DECLARE v_length int DEFAULT COALESCE(p_body_length, 16777216);
     DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_one bigint DEFAULT p_id;
-    DECLARE v_ids longtext CHARACTER SET utf8mb4;
+    DECLARE v_id, v_one bigint;
+    DECLARE v_filter, v_dedup_key, v_group_key, v_ids longtext CHARACTER SET utf8mb4;
     -- Keeps the optimizer from merging the list of claims into the outer query, which would read each list once per
     -- message.
     DECLARE v_cap bigint DEFAULT 9223372036854775807;
     DECLARE v_tickets tinyint DEFAULT 0;
     CALL imq_require_name('type', p_type, 1);
-    CALL imq_require_name('dedup_key', p_dedup_key, 1);
-    CALL imq_require_name('group_key', p_group_key, 1);
+    CALL imq_read_options(p_filter, 'filter',
+        '{"id": [-9223372036854775808, 9223372036854775807], "dedup_key": "text", "group_key": "text"}', NULL, v_filter);
+    SELECT j.id, j.dedup_key, j.group_key INTO v_id, v_dedup_key, v_group_key
+    FROM JSON_TABLE(v_filter, '$' COLUMNS (id bigint PATH '$.id', dedup_key longtext CHARACTER SET utf8mb4 PATH '$.dedup_key',
+        group_key longtext CHARACTER SET utf8mb4 PATH '$.group_key')) AS j;
+    SET v_one = v_id;
+    CALL imq_require_name('dedup_key', v_dedup_key, 1);
+    CALL imq_require_name('group_key', v_group_key, 1);
     CALL imq_require_range('size', p_size, 1, 10000);
     CALL imq_require_range('body_length', p_body_length, 0, 16777216);
     SET v_type = p_type;
-    IF p_id IS NOT NULL THEN
-        SELECT MAX(m.type) INTO v_type FROM mq_message AS m FORCE INDEX (PRIMARY) WHERE m.id = p_id;
+    IF v_id IS NOT NULL THEN
+        SELECT MAX(m.type) INTO v_type FROM mq_message AS m FORCE INDEX (PRIMARY) WHERE m.id = v_id;
     ELSEIF p_type IS NULL THEN
-        CALL imq_raise_error('invalid_argument', 'type: must not be NULL unless id is given');
-    ELSEIF p_dedup_key IS NOT NULL THEN
-        SELECT MAX(k.id) INTO v_one FROM mq_dedup AS k FORCE INDEX (PRIMARY) WHERE k.type = p_type AND k.dedup_key = p_dedup_key;
-    ELSEIF p_group_key IS NOT NULL THEN
-        CALL imq_ids_of_group(p_type, p_group_key, v_size, v_ids);
+        CALL imq_raise_error('invalid_argument', 'type: must not be NULL unless the filter has an id');
+    ELSEIF v_dedup_key IS NOT NULL THEN
+        SELECT MAX(k.id) INTO v_one FROM mq_dedup AS k FORCE INDEX (PRIMARY) WHERE k.type = p_type AND k.dedup_key = v_dedup_key;
+    ELSEIF v_group_key IS NOT NULL THEN
+        CALL imq_ids_of_group(p_type, v_group_key, v_size, v_ids);
         -- The same number of rows as searched in these tables. A message claimed beyond them has at most a ticket.
         SET v_cap = 10000;
         SELECT grouped INTO v_tickets FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     ELSE
-        CALL imq_raise_error('invalid_argument', 'id: must not be NULL unless dedup_key or group_key is given');
+        CALL imq_raise_error('invalid_argument', 'filter: must have an id, a dedup_key or a group_key');
     END IF;
     SET v_ids = COALESCE(v_ids, CONCAT('[', v_one, ']'), '[]');
     SELECT f.id, f.type, f.state, f.body, f.headers, f.priority, f.group_key, f.dedup_key, f.attempts, f.created_at, f.source,
@@ -95,9 +99,9 @@ BEGIN
             c.dedup_key COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
             c.attempts, c.created_at, c.source, NULL, c.reader, NULL, NULL, c.completed_at, NULL
         FROM mq_archive AS c FORCE INDEX (PRIMARY)
-        WHERE c.id = p_id
+        WHERE c.id = v_id
     ) AS f
-    WHERE (p_type IS NULL OR f.type = p_type) AND (p_dedup_key IS NULL OR f.dedup_key = p_dedup_key)
-        AND (p_group_key IS NULL OR f.group_key = p_group_key AND f.state IS NOT NULL)
+    WHERE (p_type IS NULL OR f.type = p_type) AND (v_dedup_key IS NULL OR f.dedup_key = v_dedup_key)
+        AND (v_group_key IS NULL OR f.group_key = v_group_key AND f.state IS NOT NULL)
     ORDER BY f.id LIMIT v_size;
 END

@@ -1,27 +1,30 @@
--- set_queue: set the policy of a queue; NULL does not change a setting.
--- Arguments:   p_type (1 to 200 characters); the settings, each with its limits and its first value: p_lease_seconds (0
---              to 315,360,000; 60), p_max_attempts (1 to 1,000; 10), p_backoff_seconds (0 to 315,360,000; 5),
---              p_backoff_max_seconds (0 to 315,360,000; 3,600), p_on_complete (delete or archive; delete), p_ordered (0
---              or 1; 0), p_notify (0 or 1; 1), p_max_active (0 to 1,000,000; 0, no limit), p_rate (messages per
---              p_rate_seconds, 0 to 1,000,000; 0, no limit), p_rate_seconds (1 to 86,400; 1); the same limits for each
---              group_key: p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1); p_ring (1: round-robin claims by
---              id; 0), p_fair (1: the groups of a priority take turns; 0)
+-- set_queue: change settings of a queue.
+-- Arguments:   p_type (1 to 200 characters), p_options (a flat JSON object; a setting that it does not name keeps its
+--              value, null sets the default). The settings with their limits and defaults: lease_seconds (0 to 315,360,000;
+--              60), max_attempts (1 to 1,000; 10), backoff_seconds (0 to 315,360,000; 5), backoff_max_seconds (0 to
+--              315,360,000; 3,600), on_complete (delete or archive; delete), ordered (0 or 1; 0), notify (0 or 1; 1),
+--              max_active (0 to 1,000,000; 0, no limit), rate (messages per rate_seconds, 0 to 1,000,000; 0, no limit),
+--              rate_seconds (1 to 86,400; 1); the same limits for each group_key: group_max_active (0), group_rate (0),
+--              group_rate_seconds (1); ring (1: consumers go round by id; 0), fair (1: the groups of a priority take
+--              turns; 0)
 -- Returns:     the settings of the queue after the call, and paused
--- Errors:      50001 wrong_isolation (with p_ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
+-- Errors:      50001 wrong_isolation (with ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
 --              (ordered can change only without new and active messages)
--- Transaction: joins the caller's; calls for one type wait for each other. A change of p_ring or p_fair locks the ready
+-- Transaction: joins the caller's; calls for one type wait for each other. A change of ring or fair locks the ready
 --              messages until it ends
--- Example:     CALL mq_set_queue('invoice', 60, 5, 5, 3600, 'archive', 0, 1, 5, 0, 1, 0, 0, 1, 0, 0);
+-- Example:     CALL mq_set_queue('invoice', '{"max_attempts": 5, "on_complete": "archive"}');
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_queue(
-    IN p_type longtext CHARACTER SET utf8mb4, IN p_lease_seconds bigint, IN p_max_attempts bigint,
-    IN p_backoff_seconds bigint, IN p_backoff_max_seconds bigint, IN p_on_complete longtext CHARACTER SET utf8mb4,
-    IN p_ordered bigint, IN p_notify bigint, IN p_max_active bigint, IN p_rate bigint, IN p_rate_seconds bigint,
-    IN p_group_max_active bigint, IN p_group_rate bigint, IN p_group_rate_seconds bigint, IN p_ring bigint,
-    IN p_fair bigint
+    IN p_type longtext CHARACTER SET utf8mb4,
+    IN p_options longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
+    DECLARE v_read, v_defaults longtext CHARACTER SET utf8mb4;
+    -- The settings to change; NULL: not to change.
+    DECLARE s_lease_seconds, s_max_attempts, s_backoff_seconds, s_backoff_max_seconds, s_ordered, s_notify, s_max_active, s_rate,
+        s_rate_seconds, s_group_max_active, s_group_rate, s_group_rate_seconds, s_ring, s_fair int;
+    DECLARE s_on_complete varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_own, v_used, v_orphans, v_limited, v_conversion tinyint;
     DECLARE v_was_ordered, v_was_grouped, v_was_ring, v_was_fair, v_ordered, v_grouped, v_ring, v_fair, v_limits, v_own_limits tinyint;
     DECLARE v_group_max_active, v_group_rate, v_most int;
@@ -31,30 +34,38 @@ BEGIN
         RESIGNAL;
     END;
     CALL imq_require_name('type', p_type, 0);
-    CALL imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
-    CALL imq_require_range('max_attempts', p_max_attempts, 1, 1000);
-    CALL imq_require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
-    CALL imq_require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);
+    SELECT JSON_OBJECT('lease_seconds', lease_seconds, 'max_attempts', max_attempts, 'backoff_seconds', backoff_seconds,
+        'backoff_max_seconds', backoff_max_seconds, 'on_complete', on_complete, 'ordered', ordered, 'notify', notify, 'max_active',
+        max_active, 'rate', rate, 'rate_seconds', rate_seconds, 'group_max_active', group_max_active, 'group_rate', group_rate,
+        'group_rate_seconds', group_rate_seconds, 'ring', ring, 'fair', fair)
+    INTO v_defaults FROM mq_queue WHERE type = '';
+    CALL imq_read_options(p_options, 'options', '{"lease_seconds": [0, 315360000], "max_attempts": [1, 1000],
+        "backoff_seconds": [0, 315360000], "backoff_max_seconds": [0, 315360000], "on_complete": "text", "ordered": [0, 1],
+        "notify": [0, 1], "max_active": [0, 1000000], "rate": [0, 1000000], "rate_seconds": [1, 86400],
+        "group_max_active": [0, 1000000], "group_rate": [0, 1000000], "group_rate_seconds": [1, 86400], "ring": [0, 1],
+        "fair": [0, 1]}', v_defaults, v_read);
+    SELECT j.lease_seconds, j.max_attempts, j.backoff_seconds, j.backoff_max_seconds, j.on_complete, j.ordered, j.notify,
+        j.max_active, j.rate, j.rate_seconds, j.group_max_active, j.group_rate, j.group_rate_seconds, j.ring, j.fair
+    INTO s_lease_seconds, s_max_attempts, s_backoff_seconds, s_backoff_max_seconds, s_on_complete, s_ordered, s_notify, s_max_active,
+        s_rate, s_rate_seconds, s_group_max_active, s_group_rate, s_group_rate_seconds, s_ring, s_fair
+    FROM JSON_TABLE(v_read, '$' COLUMNS (
+        lease_seconds int PATH '$.lease_seconds', max_attempts int PATH '$.max_attempts',
+        backoff_seconds int PATH '$.backoff_seconds', backoff_max_seconds int PATH '$.backoff_max_seconds',
+        on_complete varchar(200) CHARACTER SET utf8mb4 PATH '$.on_complete', ordered int PATH '$.ordered',
+        notify int PATH '$.notify', max_active int PATH '$.max_active', rate int PATH '$.rate',
+        rate_seconds int PATH '$.rate_seconds', group_max_active int PATH '$.group_max_active',
+        group_rate int PATH '$.group_rate', group_rate_seconds int PATH '$.group_rate_seconds', ring int PATH '$.ring',
+        fair int PATH '$.fair')) AS j;
     -- Compared as bytes: a collation may equate 'Delete' or 'delete ' with delete.
-    IF CAST(p_on_complete AS binary) NOT IN ('delete', 'archive') THEN
+    IF CAST(s_on_complete AS binary) NOT IN ('delete', 'archive') THEN
         CALL imq_raise_error('invalid_argument', 'on_complete: must be delete or archive');
     END IF;
-    CALL imq_require_range('ordered', p_ordered, 0, 1);
-    CALL imq_require_range('notify', p_notify, 0, 1);
-    CALL imq_require_range('max_active', p_max_active, 0, 1000000);
-    CALL imq_require_range('rate', p_rate, 0, 1000000);
-    CALL imq_require_range('rate_seconds', p_rate_seconds, 1, 86400);
-    CALL imq_require_range('group_max_active', p_group_max_active, 0, 1000000);
-    CALL imq_require_range('group_rate', p_group_rate, 0, 1000000);
-    CALL imq_require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
-    CALL imq_require_range('ring', p_ring, 0, 1);
-    CALL imq_require_range('fair', p_fair, 0, 1);
 
     -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
-    CALL imq_begin_call(COALESCE(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds, p_ring, p_fair) IS NOT NULL, v_own);
+    CALL imq_begin_call(COALESCE(s_ordered, s_group_max_active, s_group_rate, s_group_rate_seconds, s_ring, s_fair) IS NOT NULL, v_own);
     CALL imq_add_queue(p_type);
-    SELECT q.ordered, q.grouped, q.ring, q.fair, q.group_limits, COALESCE(p_ordered, q.ordered), COALESCE(p_ring, q.ring),
-        COALESCE(p_fair, q.fair), COALESCE(p_group_max_active, q.group_max_active), COALESCE(p_group_rate, q.group_rate)
+    SELECT q.ordered, q.grouped, q.ring, q.fair, q.group_limits, COALESCE(s_ordered, q.ordered), COALESCE(s_ring, q.ring),
+        COALESCE(s_fair, q.fair), COALESCE(s_group_max_active, q.group_max_active), COALESCE(s_group_rate, q.group_rate)
     INTO v_was_ordered, v_was_grouped, v_was_ring, v_was_fair, v_limits, v_ordered, v_ring, v_fair, v_group_max_active,
         v_group_rate
     FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
@@ -93,19 +104,19 @@ BEGIN
         DELETE FROM mq_bucket WHERE type = p_type;
     END IF;
     UPDATE mq_queue
-    SET lease_seconds = COALESCE(p_lease_seconds, lease_seconds),
-        max_attempts = COALESCE(p_max_attempts, max_attempts),
-        backoff_seconds = COALESCE(p_backoff_seconds, backoff_seconds),
-        backoff_max_seconds = COALESCE(p_backoff_max_seconds, backoff_max_seconds),
-        on_complete = COALESCE(p_on_complete, on_complete),
-        ordered = COALESCE(p_ordered, ordered),
-        notify = COALESCE(p_notify, notify),
-        max_active = COALESCE(p_max_active, max_active),
-        rate = COALESCE(p_rate, rate),
-        rate_seconds = COALESCE(p_rate_seconds, rate_seconds),
-        group_max_active = COALESCE(p_group_max_active, group_max_active),
-        group_rate = COALESCE(p_group_rate, group_rate),
-        group_rate_seconds = COALESCE(p_group_rate_seconds, group_rate_seconds),
+    SET lease_seconds = COALESCE(s_lease_seconds, lease_seconds),
+        max_attempts = COALESCE(s_max_attempts, max_attempts),
+        backoff_seconds = COALESCE(s_backoff_seconds, backoff_seconds),
+        backoff_max_seconds = COALESCE(s_backoff_max_seconds, backoff_max_seconds),
+        on_complete = COALESCE(s_on_complete, on_complete),
+        ordered = COALESCE(s_ordered, ordered),
+        notify = COALESCE(s_notify, notify),
+        max_active = COALESCE(s_max_active, max_active),
+        rate = COALESCE(s_rate, rate),
+        rate_seconds = COALESCE(s_rate_seconds, rate_seconds),
+        group_max_active = COALESCE(s_group_max_active, group_max_active),
+        group_rate = COALESCE(s_group_rate, group_rate),
+        group_rate_seconds = COALESCE(s_group_rate_seconds, group_rate_seconds),
         ring = v_ring,
         fair = v_fair,
         converted = converted OR v_conversion,
@@ -114,15 +125,15 @@ BEGIN
     IF v_conversion THEN
         CALL imq_move_ready(p_type, 1);
     END IF;
-    SELECT (p_max_active > 0 OR p_rate > 0) AND NOT EXISTS (SELECT * FROM mq_limited WHERE type = p_type) INTO v_limited;
+    SELECT (s_max_active > 0 OR s_rate > 0) AND NOT EXISTS (SELECT * FROM mq_limited WHERE type = p_type) INTO v_limited;
     IF v_limited THEN
         INSERT IGNORE INTO mq_limited (type, full_at) VALUES (p_type, UTC_TIMESTAMP(6));
     END IF;
-    IF v_grouped AND v_was_grouped AND (p_group_max_active IS NOT NULL OR p_group_rate IS NOT NULL
-        OR p_group_rate_seconds IS NOT NULL) THEN
+    IF v_grouped AND v_was_grouped AND (s_group_max_active IS NOT NULL OR s_group_rate IS NOT NULL
+        OR s_group_rate_seconds IS NOT NULL) THEN
         CALL imq_hurry_groups(p_type);
     END IF;
-    IF p_on_complete = 'delete' THEN
+    IF s_on_complete = 'delete' THEN
         -- A queue that does not archive keeps no results.
         DELETE k FROM mq_result AS k STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = k.id WHERE m.type = p_type;
     END IF;
