@@ -1,0 +1,29 @@
+-- read_object: the members of a flat JSON object; no row for NULL.
+-- Arguments: p_argument (the error's text begins with it)
+-- Returns: name, value (decoded; a number as it is written; NULL for null), kind (string, number, boolean or null)
+CREATE OR REPLACE FUNCTION mq_internal.read_object(p_object text, p_argument text) RETURNS TABLE (
+    name text, value text, kind text
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_fits boolean;
+    v_names text[];
+    v_values text[];
+    v_kinds text[];
+BEGIN
+    BEGIN
+        SELECT count(*) = count(DISTINCT m.key COLLATE "C")
+                AND bool_and(json_typeof(m.value) NOT IN ('object', 'array')),
+            array_agg(m.key), array_agg(m.value #>> '{}'), array_agg(json_typeof(m.value))
+        INTO v_fits, v_names, v_values, v_kinds
+        FROM json_each(p_object::json) AS m (key, value);
+    EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+        v_fits := false;
+    END;
+    IF NOT v_fits THEN
+        PERFORM mq_internal.raise_error('invalid_argument',
+            p_argument || ': must be a JSON object with unique names, no nested values and no \u0000');
+    END IF;
+    RETURN QUERY SELECT * FROM unnest(v_names, v_values, v_kinds);
+END
+$$;
