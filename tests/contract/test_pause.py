@@ -28,7 +28,7 @@ def test_during_a_pause_claimed_messages_can_be_finished_and_messages_sent(q: Qu
     q.call("pause")
     assert q.one("complete", sent[0], keys[0]) == 1
     assert q.one("complete_batch", keys[1]) == 1
-    assert q.one("fail", sent[2], keys[2], "broken", -1) == "E"
+    assert q.one("dead_letter", sent[2], keys[2], "broken") == "E"
     assert q.one("extend_lease", keys[3], 60) == 1
     assert q.one("release_batch", keys[3]) == 1
     assert q.on("finish_batch", keys[4], None, 10) == []

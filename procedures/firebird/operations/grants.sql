@@ -7,7 +7,7 @@ COMMIT;
 EXECUTE PROCEDURE imq_grant_to('mq_producer', 'queue_stats installed_files version');
 EXECUTE PROCEDURE imq_grant_to('mq_consumer', 'queue_stats installed_files version');
 EXECUTE PROCEDURE imq_grant_to('mq_operator',
-    'cancel redrive purge purge_archive set_queue set_group pause resume queue_stats queue_health installed_files version peek
+    'cancel redrive redrive_all purge purge_archive set_queue set_group pause resume queue_stats queue_health installed_files version peek
      list_queues list_errors find_messages',
     'message_state message_overview');
 EXECUTE PROCEDURE imq_grant_to('mq_viewer',

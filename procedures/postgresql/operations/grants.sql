@@ -5,7 +5,7 @@ BEGIN
     PERFORM mq_internal.grant_to('mq_producer', 'queue_stats installed_files version');
     PERFORM mq_internal.grant_to('mq_consumer', 'queue_stats installed_files version');
     PERFORM mq_internal.grant_to('mq_operator',
-        'cancel redrive purge purge_archive set_queue set_group pause resume queue_stats installed_files version queue_health
+        'cancel redrive redrive_all purge purge_archive set_queue set_group pause resume queue_stats installed_files version queue_health
          peek list_queues list_errors find_messages',
         'message_state message_overview');
     PERFORM mq_internal.grant_to('mq_viewer',

@@ -2,6 +2,7 @@
 
 GRANT EXECUTE ON OBJECT::mq.cancel TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.redrive TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.redrive_all TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.purge TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.purge_archive TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.set_queue TO mq_operator;
