@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from .. import output
-from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say
+from .common import Failed, GivenType, Json, OptionalType, Size, Type, Url, connected, group, say
 from .known import mention_unknown
 from .progress import until_none
 
@@ -33,7 +33,7 @@ def dead_errors(type: Type, size: Size = 20, database: Url = None, json: Json = 
 
 @app.command("redrive")
 def dead_redrive(
-    type: OptionalType = None,
+    type: GivenType = None,
     id: Annotated[int | None, typer.Option("--id", help="The id of one message, instead of TYPE.")] = None,
     error: Annotated[str | None, typer.Option(help="Only those with this error, as `dead errors` shows it.")] = None,
     database: Url = None,
