@@ -26,6 +26,6 @@ CALL imq_grant_to('mq_consumer',
      release_batch extend_lease rescue_expired wait_for_message',
     '');
 CALL imq_grant_to('mq_operator',
-    'fail dead_letter release_batch extend_lease rescue_expired',
+    'fail dead_letter count_attempt release_batch extend_lease rescue_expired',
     'message ready delayed batch dead grouped group_lock archive mark queue queue_group');
 CALL imq_grant_to('mq_viewer', '', 'ready delayed dead grouped');

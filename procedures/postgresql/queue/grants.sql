@@ -8,7 +8,7 @@ BEGIN
         'get_message claim_batch claim_wraparound take_batch complete complete_batch fail dead_letter count_attempt finish_batch
          release_batch extend_lease rescue_expired wait_for_message');
     PERFORM mq_internal.grant_to('mq_operator',
-        'fail dead_letter release_batch extend_lease rescue_expired',
+        'fail dead_letter count_attempt release_batch extend_lease rescue_expired',
         'message ready delayed batch dead grouped group_lock archive mark queue queue_group');
     PERFORM mq_internal.grant_to('mq_viewer', '', 'ready delayed dead grouped');
 END
