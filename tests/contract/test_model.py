@@ -585,7 +585,8 @@ class PlainQueue(RuleBasedStateMachine):
     @rule(way=st.sampled_from([*WAYS]))
     def change_way(self, way: str) -> None:
         if way not in self.ways:
-            with refused("invalid_argument", "ring", "ordered" if self.ordered else "limits per group"):
+            other = "ordered" if self.ordered else "fair" if self.way == "fair" else "limits per group"
+            with refused("invalid_argument", "ring", other):
                 self.q.call("set_queue", ring=1)
             return
         ring, fair = WAYS[way]

@@ -125,6 +125,10 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
         return q.on(procedure, **values, error="busy")
     if procedure == "peek":
         return peek_all_states(q, options)
+    if procedure == "pause_all":
+        rows = call(q.session, procedure)
+        call(q.session, "resume_all")
+        return rows
     if procedure in {"list_consumers", "throughput"}:
         q.on("report_consumer", "me", q.name, 1)
         return q.call(procedure)
@@ -231,6 +235,8 @@ def test_a_result_has_the_columns_and_types_of_the_contract(q: Queue, can: Capab
 @pytest.mark.parametrize("procedure", PROCEDURES)
 def test_trailing_arguments_can_be_left_out(q: Queue, procedure: str) -> None:
     call(q.session, procedure, **required(q, procedure))
+    if procedure == "pause_all":
+        call(q.session, "resume_all")
 
 
 @pytest.mark.parametrize(("procedure", "argument"), OPTIONAL)

@@ -24,8 +24,9 @@ READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_m
 READING |= {"list_subscriptions", "list_bindings", "get_result", "list_schedules", "next_occurrence"}
 READING |= {"list_queues", "list_errors", "find_messages", "list_consumers", "throughput", "version"}
 # Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
-# Polling tables have their own, see test_polling_tables.py.
-CHANGING = sorted(CONTRACT.procedures.keys() - READING - POLLING - {"watch_table", "unwatch_table"})
+# Polling tables have their own, see test_polling_tables.py. What changes all queues is in test_pause.py.
+ELSEWHERE = {"watch_table", "unwatch_table", "pause_all", "resume_all"}
+CHANGING = sorted(CONTRACT.procedures.keys() - READING - POLLING - ELSEWHERE)
 FEED_NAMES = ("feed", "name")  # by which what belongs to feeds goes; the rest goes by type
 EVENTS = ("insert", "update", "delete")
 
