@@ -129,7 +129,7 @@ def purge(state: str, count: int = 1000) -> Call:
 def redrive(client: Client, clock: Clock) -> None:
     _kill_side(client, 1000)
     with clock.running():
-        [(count, *_)] = client.call("redrive", SIDE)
+        [(count, *_)] = client.call("redrive_all", SIDE)
     assert count == 1000
     client.call("purge", SIDE, "N")
 
@@ -137,7 +137,7 @@ def redrive(client: Client, clock: Clock) -> None:
 def redrive_among(client: Client, clock: Clock) -> None:
     """10,000 messages of the queue that has many."""
     with clock.running():
-        [(count, *_)] = client.call("redrive", TYPE)
+        [(count, *_)] = client.call("redrive_all", TYPE, None, 10_000)
     assert count == 10_000
     # The messages of the many were sent before all others.
     [(last, *_)] = client.run(f"SELECT MAX(id) FROM {client.prefix}dead WHERE type = '{TYPE}'")
@@ -167,7 +167,7 @@ CALLS: dict[str, tuple[int, Call]] = {
     "`find_messages` by id": (20, find),
     "`cancel`": (20, cancel),
     "`list_errors`": (5, ask("list_errors", TYPE)),
-    "`redrive` of 1,000": (5, redrive),
+    "`redrive_all` of 1,000": (5, redrive),
     "`purge` of 1,000 new": (5, purge("N")),
     "`purge` of 1,000 dead": (5, purge("E")),
 }
@@ -300,7 +300,7 @@ EVERY_TYPE = {
 }
 DEAD = {
     "`peek` of 10 dead": (20, ask("peek", TYPE, "E", 10, size=10)),
-    "`redrive` of 10,000 of the many": (3, redrive_among),
+    "`redrive_all` of 10,000 of the many": (3, redrive_among),
 }
 READY_MANY = {"`purge` of 10,000 of the many": (1, purge_among("N"))}
 GROWTHS = {

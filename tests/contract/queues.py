@@ -316,6 +316,10 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
         values["feed"] = make_feed(queue).name
     if procedure == "find_messages":
         names.append("id")  # or a key
+    if procedure == "unbind_topic":
+        names.append("pattern")  # or a type
+    if procedure == "unsubscribe":
+        names.append("action")  # or a type or a topic
     if "batch_key" in names:
         queue.send()
         [row] = queue.claim()

@@ -25,7 +25,7 @@ def test_cancel_removes_a_message_that_waits_for_its_next_attempt(q: Queue) -> N
 
 def test_cancel_removes_a_dead_message(q: Queue) -> None:
     id = q.send()
-    q.one("fail", id, q.claim_key(), "broken", -1)
+    q.one("dead_letter", id, q.claim_key(), "broken")
     assert q.one("cancel", id) == 1
     assert q.rows() == [] and q.stats()["dead"] == 0
 
@@ -100,7 +100,7 @@ def test_cancel_of_a_message_behind_an_active_head_keeps_the_group_waiting(q: Qu
 def test_cancel_of_a_dead_message_in_an_ordered_queue_leaves_its_group_alone(q: Queue) -> None:
     q.ordered()
     head, second = q.send(group_key="a"), q.send(group_key="a")
-    q.one("fail", head, q.claim_key(), "broken", -1)
+    q.one("dead_letter", head, q.claim_key(), "broken")
     q.claim()
     assert q.one("cancel", head) == 1
     assert q.states() == {second: "A"}

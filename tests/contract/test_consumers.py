@@ -40,7 +40,7 @@ def figures(q: Queue, since: datetime = LONG_AGO) -> dict[str, int]:
 def die(q: Queue, reader: str, count: int = 1) -> None:
     q.send_many(count)
     for row in q.claim(count, reader=reader):
-        q.on("fail", row["id"], row["batch_key"], "broken", -1)
+        q.on("dead_letter", row["id"], row["batch_key"], "broken")
 
 
 def test_a_queue_without_reports_has_no_consumers_and_no_throughput(q: Queue) -> None:

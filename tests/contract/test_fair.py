@@ -227,9 +227,9 @@ def test_a_released_batch_and_an_expired_lease_come_back_in_their_groups_turns(q
 def test_a_redriven_message_is_claimed_within_the_round(q: Queue) -> None:
     send(q.fair(), "abb")
     [dead] = q.claim()
-    assert q.one("fail", dead["id"], dead["batch_key"], "no", -1) == "E"
+    assert q.one("dead_letter", dead["id"], dead["batch_key"], "no") == "E"
     assert turns(q, 1) == ["b1"]
-    assert q.count("redrive") == 1
+    assert q.count("redrive_all") == 1
     assert turns(q, 2) == ["a1 b2"]
 
 
@@ -281,7 +281,7 @@ def test_a_failed_take_is_counted(q: Queue) -> None:
     with pytest.raises(ZeroDivisionError), q.session.transaction():
         [row] = q.call("take_batch", 1)
         raise ZeroDivisionError
-    assert q.one("fail", row["id"], None, "no", 0) == "N"
+    assert q.one("count_attempt", row["id"], "no", 0) == "N"
     assert q.attempts()[row["id"]] == 1
     assert sorted(row["body"] for row in q.claim(5)) == ["a1", "b1"]
 
@@ -433,7 +433,7 @@ def in_every_state(q: Queue) -> dict[int, str]:
         q.send(f"early {n}", group_key="ab"[n % 2] if n else None)
     q.on("complete_batch", q.claim_key())
     [dead] = q.claim()
-    q.on("fail", dead["id"], dead["batch_key"], "no", -1)
+    q.on("dead_letter", dead["id"], dead["batch_key"], "no")
     for retry in (0, 3_600):
         [row] = q.claim()
         q.on("fail", row["id"], row["batch_key"], "no", retry)
@@ -455,7 +455,7 @@ def test_a_queue_with_messages_in_every_state_can_change(q: Queue, before: str, 
     assert {name: policy[name] for name in ("ring", "fair")} == WAYS_TO_SERVE[after]
     assert q.states() == states
     q.call("rescue_expired")
-    q.call("redrive")
+    q.call("redrive_all")
     for key in {row["batch_key"] for row in q.rows()} - {None}:
         q.one("release_batch", key)
     for row in q.rows():

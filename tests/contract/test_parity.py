@@ -40,12 +40,15 @@ OPTIONAL = [
     for argument in CONTRACT.procedures[name].arguments
     if argument.optional
     # A table that is adopted without these needs others, see test_polling_tables.py.
-    # Nor does a subscription go without a type or a topic, see test_topics.py, or a search without anything to find.
+    # Nor does a subscription go without a type or a topic, see test_topics.py, or a search or removal without anything
+    # to find.
     and (name, argument.name)
     not in {
         ("adopt_table", "key_columns"),
         ("adopt_table", "on_complete"),
         ("subscribe", "type"),
+        ("unsubscribe", "action"),
+        ("unbind_topic", "pattern"),
         ("find_messages", "id"),
     }
 ]
@@ -53,8 +56,7 @@ REQUIRED = [
     pytest.param(name, argument, id=f"{name}-{argument.name}")
     for name in PROCEDURES
     for argument in CONTRACT.procedures[name].arguments
-    # fail without a batch key counts a failed take
-    if not argument.optional and (name, argument.name) != ("fail", "batch_key")
+    if not argument.optional
 ]
 
 
@@ -90,7 +92,6 @@ LIMITS = {
         "1970 to at most 315,360,000 seconds",
     ),
     "seconds": Limit((0, 315_360_000), (-1, 315_360_001), "0 to 315,360,000"),
-    "retry_seconds": Limit((-1, 0, 315_360_000), (-2, 315_360_001), "315,360,000"),
     "priority": Limit((-32_768, 32_767), (-32_769, 32_768), "-32,768 to 32,767"),
     "weight": Limit((1, 1_000), (0, -1, 1_001), "1 to 1,000"),
     "attempts": Limit((1, 1_000), (0, -1, 1_001), "1 to 1,000"),
@@ -124,13 +125,17 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
         return q.on(procedure, **values, error="busy")
     if procedure == "peek":
         return peek_all_states(q, options)
+    if procedure == "pause_all":
+        rows = call(q.session, procedure)
+        call(q.session, "resume_all")
+        return rows
     if procedure in {"list_consumers", "throughput"}:
         q.on("report_consumer", "me", q.name, 1)
         return q.call(procedure)
     if procedure == "list_errors":
         q.send()
         [row] = q.claim()
-        q.on("fail", row["id"], row["batch_key"], "broken", -1)
+        q.on("dead_letter", row["id"], row["batch_key"], "broken")
         return q.call(procedure)
     if procedure == "find_messages":
         return [row for seen in peek_all_states(q, options) for row in q.call(procedure, seen["id"])]
@@ -179,7 +184,7 @@ def peek_all_states(q: Queue, options: dict[str, Any]) -> list[dict[str, Any]]:
     q.on("complete_batch", q.claim_key())
     q.send(dedup_key="2", **options)
     [row] = q.claim()
-    q.on("fail", row["id"], row["batch_key"], "broken", -1)
+    q.on("dead_letter", row["id"], row["batch_key"], "broken")
     q.send(dedup_key="3", **options)
     q.claim()
     q.send(dedup_key="4", **options)
@@ -230,6 +235,8 @@ def test_a_result_has_the_columns_and_types_of_the_contract(q: Queue, can: Capab
 @pytest.mark.parametrize("procedure", PROCEDURES)
 def test_trailing_arguments_can_be_left_out(q: Queue, procedure: str) -> None:
     call(q.session, procedure, **required(q, procedure))
+    if procedure == "pause_all":
+        call(q.session, "resume_all")
 
 
 @pytest.mark.parametrize(("procedure", "argument"), OPTIONAL)
@@ -332,7 +339,18 @@ def test_a_batch_key_that_is_no_key_is_an_invalid_argument(q: Queue) -> None:
 # Procedures whose call, with its required arguments only, changes what the database holds.
 CHANGING = [
     *("send", "send_message", "send_batch", "get_message", "claim_batch", "claim_wraparound", "take_batch"),
-    *("complete", "complete_batch", "fail", "finish_batch", "release_batch", "cancel", "purge", "pause"),
+    *(
+        "complete",
+        "complete_batch",
+        "fail",
+        "dead_letter",
+        "count_attempt",
+        "finish_batch",
+        "release_batch",
+        "cancel",
+        "purge",
+        "pause",
+    ),
     "publish",
 ]  # feeds: see test_feeds.py and test_transactions.py
 

@@ -22,7 +22,7 @@ EMPTY = {
 def fill(q: Queue) -> None:
     """1 dead, 2 active, 3 expired, 4 delayed and 5 ready."""
     id = q.send(group_key="dead")
-    q.one("fail", id, q.claim_key(), "broken", -1)
+    q.one("dead_letter", id, q.claim_key(), "broken")
     for n in range(2):
         q.send(group_key=f"active {n}")
     assert len(q.claim(2)) == 2
@@ -93,7 +93,7 @@ def test_queue_stats_is_exact_up_to_10000_and_estimates_above_that(q: Queue, sta
         leases(q, keys, 600)
         id = q.send(run_at=in_an_hour() if state == "delayed" else None)
         if state == "dead":
-            q.one("fail", id, q.claim_key(), "x", -1)
+            q.one("dead_letter", id, q.claim_key(), "x")
     for key in keys:
         q.on("complete_batch", key)
     for purged in "NNEE":
@@ -135,7 +135,7 @@ def test_queue_stats_without_a_type_lists_all_with_a_policy_or_a_message(q: Queu
         id = each.send()
         key = each.claim_key()
         if state == "dead":
-            each.one("fail", id, key, "x", -1)
+            each.one("dead_letter", id, key, "x")
     q.named(names["grouped"]).ordered().send()
     rows = {row["type"]: row for row in call(q.session, "queue_stats")}
     assert set(names.values()) <= set(rows) and q.name not in rows

@@ -405,7 +405,7 @@ def test_a_dead_letter_keeps_nothing_away_and_a_failure_that_waits_does(
     q.on("cancel", first["id"])
     schedule.pass_time()
     [second] = q.claim(10)
-    q.on("fail", second["id"], second["batch_key"], "no", -1)
+    q.on("dead_letter", second["id"], second["batch_key"], "no")
     schedule.pass_time()
     assert len(q.claim(10)) == 1
 

@@ -107,7 +107,7 @@ def test_a_dedup_key_of_an_active_message_returns_that_message(q: Queue) -> None
 
 def test_a_dedup_key_of_a_dead_message_returns_that_message(q: Queue) -> None:
     id = q.send(dedup_key="d")
-    q.one("fail", id, q.claim_key(), "broken", -1)
+    q.one("dead_letter", id, q.claim_key(), "broken")
     assert again(q) == (id, 0)
     assert q.states() == {id: "E"}
 
@@ -290,7 +290,7 @@ def test_keep_changes_nothing(q: Queue, how: str | None, state: str) -> None:
     if state not in {"ready", "delayed"}:
         key = q.claim_key()
         if state != "active":
-            q.one("fail", id, key, "no", -1 if state == "dead" else 3_600)
+            q.one(*(("dead_letter", id, key, "no") if state == "dead" else ("fail", id, key, "no", 3_600)))
     with q.unchanged():
         assert conflict(q, how, run_at=LONG_AGO, priority=-9, headers="{}") == (id, 0, 0)
 
@@ -404,7 +404,7 @@ def test_an_active_message_is_never_changed(q: Queue, how: str, ordered: int) ->
 def test_a_dead_message_is_never_changed(q: Queue, how: str, ordered: int) -> None:
     q.call("set_queue", ordered=ordered)
     id = q.send("first", dedup_key="d")
-    q.one("fail", id, q.claim_key(), "broken", -1)
+    q.one("dead_letter", id, q.claim_key(), "broken")
     with q.unchanged():
         assert conflict(q, how, run_at=in_an_hour()) == (id, 0, 0)
 

@@ -24,8 +24,9 @@ READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_m
 READING |= {"list_subscriptions", "list_bindings", "get_result", "list_schedules", "next_occurrence"}
 READING |= {"list_queues", "list_errors", "find_messages", "list_consumers", "throughput", "version"}
 # Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
-# Polling tables have their own, see test_polling_tables.py.
-CHANGING = sorted(CONTRACT.procedures.keys() - READING - POLLING - {"watch_table", "unwatch_table"})
+# Polling tables have their own, see test_polling_tables.py. What changes all queues is in test_pause.py.
+ELSEWHERE = {"watch_table", "unwatch_table", "pause_all", "resume_all"}
+CHANGING = sorted(CONTRACT.procedures.keys() - READING - POLLING - ELSEWHERE)
 FEED_NAMES = ("feed", "name")  # by which what belongs to feeds goes; the rest goes by type
 EVENTS = ("insert", "update", "delete")
 
@@ -95,8 +96,19 @@ def cancelled(q: Queue) -> dict[str, Any]:
 def dead(q: Queue) -> dict[str, Any]:
     for n in range(3):
         id = q.send(priority=-1, group_key=f"g{n % 2}", dedup_key=str(n))
-        q.on("fail", id, q.claim_key(), "no", -1)
+        q.on("dead_letter", id, q.claim_key(), "no")
     return {}
+
+
+def one_dead(q: Queue) -> dict[str, Any]:
+    dead(q)
+    return {"id": min(id for id, state in q.states().items() if state == "E")}
+
+
+def ready(q: Queue) -> dict[str, Any]:
+    """The first of the ready messages."""
+    sent = [q.send(group_key="g", dedup_key=str(n)) for n in range(3)]
+    return {"id": sent[0]}
 
 
 def purged(q: Queue) -> dict[str, Any]:
@@ -213,12 +225,15 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "complete": held,
     "complete_batch": held_key,
     "fail": held,
+    "dead_letter": held,
+    "count_attempt": ready,
     "finish_batch": finished,
     "release_batch": held_key,
     "extend_lease": lambda q: held_key(q) | {"seconds": 60},
     "rescue_expired": expired,
     "cancel": cancelled,
-    "redrive": dead,
+    "redrive": one_dead,
+    "redrive_all": dead,
     "purge": purged,
     "purge_archive": purged_archive,
     "set_queue": policy,

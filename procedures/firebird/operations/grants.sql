@@ -7,8 +7,8 @@ COMMIT;
 EXECUTE PROCEDURE imq_grant_to('mq_producer', 'queue_stats installed_files version');
 EXECUTE PROCEDURE imq_grant_to('mq_consumer', 'queue_stats installed_files version');
 EXECUTE PROCEDURE imq_grant_to('mq_operator',
-    'cancel redrive purge purge_archive set_queue set_group pause resume queue_stats queue_health installed_files version peek
-     list_queues list_errors find_messages',
+    'cancel redrive redrive_all purge purge_archive set_queue set_group pause resume pause_all resume_all
+     queue_stats queue_health installed_files version peek list_queues list_errors find_messages',
     'message_state message_overview');
 EXECUTE PROCEDURE imq_grant_to('mq_viewer',
     'queue_stats queue_health installed_files version list_queues list_errors',

@@ -55,9 +55,9 @@ BEGIN
 
     BEGIN
         INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
-            ring, fair, notify)
+            ring, fair, notify, paused)
         SELECT :p_type, d.lease_seconds, d.max_attempts, d.backoff_seconds, d.backoff_max_seconds, d.on_complete, d.ordered,
-            d.ring, d.fair, d.notify
+            d.ring, d.fair, d.notify, d.paused
         FROM mq_queue AS d
         WHERE d.type = '' AND NOT EXISTS (SELECT 1 FROM mq_queue AS q WHERE q.type = :p_type);
     WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO

@@ -7,8 +7,8 @@ GRANT SELECT, SHOW VIEW ON mq_message_overview TO 'mq_owner'@'localhost';
 CALL imq_grant_to('mq_producer', 'queue_stats installed_files version', '');
 CALL imq_grant_to('mq_consumer', 'queue_stats installed_files version', '');
 CALL imq_grant_to('mq_operator',
-    'cancel redrive purge purge_archive set_queue set_group pause resume queue_stats installed_files version queue_health peek
-     list_queues list_errors find_messages',
+    'cancel redrive redrive_all purge purge_archive set_queue set_group pause resume pause_all resume_all
+     queue_stats installed_files version queue_health peek list_queues list_errors find_messages',
     'message_state message_overview');
 CALL imq_grant_to('mq_viewer', 'queue_stats installed_files version queue_health list_queues list_errors', 'message_overview');
 

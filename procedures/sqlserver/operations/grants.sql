@@ -2,12 +2,15 @@
 
 GRANT EXECUTE ON OBJECT::mq.cancel TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.redrive TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.redrive_all TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.purge TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.purge_archive TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.set_queue TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.set_group TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.pause TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.resume TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.pause_all TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.resume_all TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.queue_stats TO mq_operator, mq_consumer, mq_producer, mq_viewer;
 GRANT EXECUTE ON OBJECT::mq.installed_files TO mq_operator, mq_consumer, mq_producer, mq_viewer;
 GRANT EXECUTE ON OBJECT::mq.version TO mq_operator, mq_consumer, mq_producer, mq_viewer;

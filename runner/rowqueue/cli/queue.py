@@ -9,7 +9,7 @@ from .. import output
 from ..counts import DRAIN_MINUTES, ESTIMATED, EXACT, count_of, drain_seconds
 from ..databases import Row
 from ..seeing import Looking, handled, minutes
-from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say
+from .common import Failed, GivenType, Json, OptionalType, Size, Type, Url, connected, group, say
 from .known import mention_unknown, require_known
 from .progress import until_none
 
@@ -240,26 +240,39 @@ def queue_list(type: OptionalType = None, database: Url = None, json: Json = Fal
 
 @app.command()
 def pause(
-    type: Type,
+    type: GivenType = None,
     new: Annotated[bool, typer.Option("--new", help="Also pause a queue that nothing has the name of yet.")] = False,
+    all: Annotated[bool, typer.Option("--all", help="All queues, also those that are first used later.")] = False,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Pause a queue: claims return nothing until resume. Sending and finishing still work."""
+    """Pause a queue, or all: claims return nothing until resume. Sending and finishing still work."""
+    _one_or_all(type, all)
     with connected(database) as session:
-        if not new:
+        if type is not None and not new:
             require_known(session, type)
-        count = session.call("pause", type)[0]["count"]
+        count = session.call("pause_all")[0]["changed"] if type is None else session.call("pause", type)[0]["count"]
     say("paused" if count else "already paused", json, count=count)
 
 
 @app.command()
-def resume(type: Type, database: Url = None, json: Json = False) -> None:
-    """Resume a paused queue."""
+def resume(
+    type: GivenType = None,
+    all: Annotated[bool, typer.Option("--all", help="All queues.")] = False,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Resume a paused queue, or all."""
+    _one_or_all(type, all)
     with connected(database) as session:
-        count = session.call("resume", type)[0]["count"]
+        count = session.call("resume_all")[0]["changed"] if type is None else session.call("resume", type)[0]["count"]
         mention_unknown(session, type)
     say("resumed" if count else "already running", json, count=count)
+
+
+def _one_or_all(type: str | None, all: bool) -> None:
+    if (type is None) != all:
+        raise typer.BadParameter("give either a TYPE or --all", param_hint="TYPE")
 
 
 @app.command()

@@ -131,11 +131,15 @@ class QueueSource(Source):
 
         def settle(session: Session) -> list[Item]:
             with session.transaction():
-                return [message for message in some if self._end(session, batch, message.id, failures, results)]
+                for message in some:
+                    self._end(session, batch, message.id, failures, results)
+            return [*some]
 
         try:
             return _or_refused(lambda: link.run(settle, self._never))
         except Refused as error:
+            if error.is_lost and not link.call(self._never, "extend_lease", batch.key, None)[0]["count"]:
+                return []  # the whole batch is lost
             if len(some) > 1:
                 half = len(some) // 2
                 return [
@@ -157,13 +161,17 @@ class QueueSource(Source):
 
     def _end(
         self, session: Session, batch: Batch, id: int, failures: dict[int, Failure], results: dict[int, str]
-    ) -> bool:
-        """Finish one message; False when the batch does not hold it."""
+    ) -> None:
+        """Finish one message."""
         if failure := failures.get(id):
-            return session.call("fail", id, batch.key, failure.error, failure.retry_after)[0]["state"] is not None
+            if failure.dead:
+                session.call("dead_letter", id, batch.key, failure.error)
+            else:
+                session.call("fail", id, batch.key, failure.error, failure.retry_after)
+            return
         if id in results:
             session.call("set_result", id, batch.key, results[id])
-        return bool(session.call("complete", id, batch.key)[0]["count"])
+        session.call("complete", id, batch.key)
 
 
 def _or_refused(finish: Callable[[], T]) -> T:

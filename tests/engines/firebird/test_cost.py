@@ -153,7 +153,7 @@ def all_calls(raw: Raw, type: str) -> Iterator[Cost]:
     key, ids = rows[0]["batch_key"], [row["id"] for row in rows]
     yield cost("extend_lease", key, 60)
     yield cost("complete", ids[0], key)
-    yield cost("fail", ids[1], key, "no", -1)
+    yield cost("dead_letter", ids[1], key, "no")
     yield cost("peek", type, "A", SIZE)
     yield cost("finish_batch", key, f"{ids[2]},0,no\n{ids[3]},-1,no", SIZE)
     assert len(rows) == SIZE
@@ -172,10 +172,10 @@ def all_calls(raw: Raw, type: str) -> Iterator[Cost]:
     yield cost("peek", type, "E", SIZE)
     [middle] = raw.run("SELECT id FROM mq_ready WHERE type = ? ORDER BY type, id ROWS 500 TO 500", type)
     raw.commit()
-    yield cost("fail", middle["id"], None, "no", 0)
+    yield cost("count_attempt", middle["id"], "no", 0)
     assert rows == [{"state": "N"}]
     yield cost("cancel", middle["id"] - 2)
-    yield cost("redrive", type, None)
+    yield cost("redrive_all", type)
     yield cost("wait_for_message", type, 0)
     for ring in (type, f"{type}.ring"):
         raw.done("set_queue", ring, *[None] * 13, 1)

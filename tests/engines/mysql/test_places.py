@@ -102,7 +102,7 @@ def test_groups_have_so_many_places(session: Session, queue: str, sql: Sql) -> N
     assert len(session.call("claim_batch", queue, 100)) == 1
     session.call("fail", held[2]["id"], held[2]["batch_key"], "x", 600)
     assert len(session.call("claim_batch", queue, 100)) == 1
-    session.call("fail", held[3]["id"], held[3]["batch_key"], "x", -1)
+    session.call("dead_letter", held[3]["id"], held[3]["batch_key"], "x")
     assert len(session.call("take_batch", queue, 1)) == 1
     assert len(session.call("take_batch", queue, 1)) == 1
     session.call("release_batch", held[0]["batch_key"])

@@ -199,7 +199,7 @@ def calls(schema: str, type: str) -> list[str]:
         f"CALL {schema}.mq_set_queue('{type}', 1, NULL, NULL, NULL, 'archive', NULL, NULL, 5, 6, 7{', NULL' * 5})",
         f"CALL {schema}.mq_pause('{type}')",
         f"CALL {schema}.mq_resume('{type}')",
-        f"CALL {schema}.mq_redrive('{type}', NULL, NULL)",
+        f"CALL {schema}.mq_redrive_all('{type}', NULL, NULL)",
         f"CALL {schema}.mq_purge('{type}', 'N')",
         f"CALL {schema}.mq_purge_archive('2001-01-01', 10)",
         f"CALL {schema}.mq_queue_health()",

@@ -53,7 +53,7 @@ def fill(session: Session, run: Sql) -> None:
         session.call("send", "q", str(n))
     call(session, "send_message", "q", "later", run_at=datetime(2035, 1, 1, tzinfo=UTC))
     rows = session.call("claim_batch", "q", 3)
-    session.call("fail", rows[0]["id"], rows[0]["batch_key"], "no", -1)
+    session.call("dead_letter", rows[0]["id"], rows[0]["batch_key"], "no")
     session.call("complete", rows[1]["id"], rows[1]["batch_key"])
     call(session, "create_feed", "f", "orders", "id", "sync")
     session.call("publish_feed", "f", 2)
