@@ -248,11 +248,11 @@ class PlainQueue(RuleBasedStateMachine):
             changed = before is not None and (
                 how == "replace" or (how == "postpone" and (run_at or datetime.now(UTC)) > before)
             )
-            assert row == {"id": live[0].id, "created": 0, "changed": int(changed)}
+            assert row == {"id": live[0].id, "created": 0, "changed": int(changed), "state": live[0].state}
             if changed:
                 self.note_changed(live[0], how == "replace", body, priority or 0, when != "future")
             return
-        assert (row["created"], row["changed"]) == (1, 0) and row["id"] not in self.messages
+        assert (row["created"], row["changed"], row["state"]) == (1, 0, "N") and row["id"] not in self.messages
         self.note_sent(
             [row["id"]],
             priority=priority or 0,
