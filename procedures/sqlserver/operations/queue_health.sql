@@ -244,7 +244,7 @@ BEGIN
     SELECT @value = NULL, @verdict = 'warn', @detail = N'none';
     BEGIN TRY
         SELECT @value = COUNT(*), @id = MIN(m.id)
-        FROM (SELECT TOP (10000) id FROM mq.dead WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (dead_pk)) ORDER BY id) AS k
+        FROM (SELECT TOP (10000) id FROM mq.dead WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ORDER BY id) AS k
         INNER LOOP JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = k.id
         WHERE m.dedup_key IS NOT NULL
         OPTION (FORCE ORDER);
