@@ -485,6 +485,7 @@ class PlainQueue(RuleBasedStateMachine):
         for message in list(self.messages.values())[-3:]:
             [row] = self.q.on("get_result", message.id)
             assert (row["state"], row["result"]) == (message.state, message.result)
+            assert self.q.one("get_state", message.id) == message.state
 
     # ---- operating -------------------------------------------------------------------------------
 
@@ -493,7 +494,12 @@ class PlainQueue(RuleBasedStateMachine):
     def cancel(self, index: int) -> None:
         message = self.pick(self.messages.values(), index)
         free = message.state in "NE"
-        assert self.q.one("cancel", message.id) == int(free)
+        if index % 2 and message.dedup and message.state != "C":
+            [row] = self.q.call("cancel_key", message.dedup)
+            assert row["id"] == message.id
+        else:
+            [row] = self.q.on("cancel", message.id)
+        assert (row["count"], row["state"]) == (int(free), message.state)
         if free:
             del self.messages[message.id]
 

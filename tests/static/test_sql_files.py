@@ -160,10 +160,10 @@ def test_sql_is_written_in_the_house_style() -> None:
 # Lines that the procedures of a database may have, and those of its core, which is to be read in an evening. Before one
 # is raised, look for what can go.
 BUDGETS = {
-    "postgresql": (8_500, 5_000),
-    "mysql": (10_600, 6_500),
-    "sqlserver": (10_730, 6_500),
-    "firebird": (11_600, 7_160),
+    "postgresql": (8_520, 5_000),
+    "mysql": (10_660, 6_500),
+    "sqlserver": (10_810, 6_500),
+    "firebird": (11_630, 7_230),
 }
 
 
