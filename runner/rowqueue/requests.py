@@ -32,12 +32,14 @@ class Sent(NamedTuple):
     """The result of `send`.
 
     `id`: the message. `created`: False when a live message already had the dedup_key; `id` is then that message.
-    `changed`: True when on_conflict changed that message.
+    `changed`: True when on_conflict changed that message. `state`: N (new), A (active) or E (dead letter); a dead letter
+    keeps its dedup_key, so nothing with this key is sent until it is redriven and completed, or cancelled.
     """
 
     id: int
     created: bool
     changed: bool
+    state: str
 
 
 class Result(NamedTuple):
@@ -75,7 +77,7 @@ def send(
 
     def read(rows: list[Row]) -> Sent:
         [row] = rows
-        return Sent(row["id"], bool(row["created"]), bool(row["changed"]))
+        return Sent(row["id"], bool(row["created"]), bool(row["changed"]), row["state"])
 
     return Request("send_message", arguments, read)
 

@@ -66,10 +66,9 @@ class Queue:
         return call(self.session, procedure, *values, **named)
 
     def one(self, procedure: str, *values: Any, **named: Any) -> Any:
-        """The only value of the only row of a procedure that takes an id or a batch key."""
+        """The first value of the only row of a procedure that takes an id or a batch key."""
         [row] = self.on(procedure, *values, **named)
-        [value] = row.values()
-        return value
+        return next(iter(row.values()))
 
     def count(self, procedure: str, *values: Any, **named: Any) -> int:
         """`count` of a procedure whose first argument is the type."""
@@ -298,10 +297,12 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
     names = [a.name for a in CONTRACT.procedures[procedure].arguments if not a.optional]
     values: dict[str, Any] = {"type": queue.name, "body": "b", "bodies": "b", "state": "N", "before": LONG_AGO}
     values |= {"name": queue.name, "key_columns": "id", "sync_column": "sync", "consumer": "reader", "position": 0}
-    values["group_key"] = "g"
+    values |= {"group_key": "g", "dedup_key": "d"}
     values |= {"reader": "me", "topic": "a.b", "pattern": f"a.{queue.name}.#", "result": "r"}
     if procedure == "claim_wraparound":
         queue.ring()
+    if procedure == "cancel_key":
+        queue.send(dedup_key="d")
     if procedure == "subscribe":
         names.append("type")  # or a topic
     values["cron"] = "@yearly"

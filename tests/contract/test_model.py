@@ -248,11 +248,11 @@ class PlainQueue(RuleBasedStateMachine):
             changed = before is not None and (
                 how == "replace" or (how == "postpone" and (run_at or datetime.now(UTC)) > before)
             )
-            assert row == {"id": live[0].id, "created": 0, "changed": int(changed)}
+            assert row == {"id": live[0].id, "created": 0, "changed": int(changed), "state": live[0].state}
             if changed:
                 self.note_changed(live[0], how == "replace", body, priority or 0, when != "future")
             return
-        assert (row["created"], row["changed"]) == (1, 0) and row["id"] not in self.messages
+        assert (row["created"], row["changed"], row["state"]) == (1, 0, "N") and row["id"] not in self.messages
         self.note_sent(
             [row["id"]],
             priority=priority or 0,
@@ -493,6 +493,7 @@ class PlainQueue(RuleBasedStateMachine):
         for message in list(self.messages.values())[-3:]:
             [row] = self.q.on("get_result", message.id)
             assert (row["state"], row["result"]) == (message.state, message.result)
+            assert self.q.one("get_state", message.id) == message.state
 
     # ---- operating -------------------------------------------------------------------------------
 
@@ -501,7 +502,12 @@ class PlainQueue(RuleBasedStateMachine):
     def cancel(self, index: int) -> None:
         message = self.pick(self.messages.values(), index)
         free = message.state in "NE"
-        assert self.q.one("cancel", message.id) == int(free)
+        if index % 2 and message.dedup and message.state != "C":
+            [row] = self.q.call("cancel_key", message.dedup)
+            assert row["id"] == message.id
+        else:
+            [row] = self.q.on("cancel", message.id)
+        assert (row["count"], row["state"]) == (int(free), message.state)
         if free:
             del self.messages[message.id]
 

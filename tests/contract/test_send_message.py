@@ -112,6 +112,51 @@ def test_a_dedup_key_of_a_dead_message_returns_that_message(q: Queue) -> None:
     assert q.states() == {id: "E"}
 
 
+@pytest.mark.parametrize("how", [None, "replace", "postpone"])
+@pytest.mark.parametrize("kind", ["plain", "ordered", "ring", "fair"])
+def test_send_message_returns_the_state_of_the_live_message(q: Queue, kind: str, how: str | None) -> None:
+    if kind != "plain":
+        getattr(q, kind)()
+    take = {"ring": "claim_wraparound"}.get(kind, "claim_batch")
+
+    def seen(body: str = "again", run_at: datetime | None = LONG_AGO) -> tuple[int, str]:
+        options = {"run_at": run_at} if how == "postpone" else {}
+        [row] = q.call("send_message", body, group_key="g", dedup_key="d", on_conflict=how, **options)
+        return row["created"], row["state"]
+
+    def claimed() -> dict[str, Any]:
+        [row] = q.call(take, 1)
+        return {"id": row["id"], "batch_key": row["batch_key"]}
+
+    assert seen(run_at=None) == (1, "N")
+    assert seen() == (0, "N")
+    q.send(group_key="g")  # the next message of the group has a ticket while the first is active
+    q.on("fail", **claimed(), error="no", retry_after_seconds=3_600)
+    assert seen() == (0, "N")
+    [row] = q.call("find_messages", dedup_key="d")
+    q.on("cancel", row["id"])
+    assert seen(run_at=None) == (1, "N")
+    while (held := claimed())["id"] != q.call("find_messages", dedup_key="d")[0]["id"]:
+        q.on("complete", **held)
+    assert seen() == (0, "A")
+    q.on("fail", **held, error="no", retry_after_seconds=-1)
+    assert seen() == (0, "E")
+    q.call("redrive")
+    assert seen() == (0, "N")
+    q.on("complete_batch", claimed()["batch_key"])
+    assert seen(run_at=None) == (1, "N")
+
+
+def test_send_message_returns_the_state_that_its_own_transaction_has_made(q: Queue) -> None:
+    id = q.send(dedup_key="d")
+    with q.session.transaction():
+        key = q.claim_key()
+        assert q.call("send_message", "x", dedup_key="d")[0]["state"] == "A"
+        q.on("fail", id, key, "no", -1)
+        assert q.call("send_message", "x", dedup_key="d")[0]["state"] == "E"
+    assert q.states() == {id: "E"}
+
+
 @pytest.mark.parametrize("on_complete", ["delete", "archive"])
 def test_a_dedup_key_is_free_once_its_message_is_completed(q: Queue, on_complete: str) -> None:
     q.call("set_queue", on_complete=on_complete)

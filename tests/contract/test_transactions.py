@@ -21,7 +21,7 @@ from servers import Server
 pytestmark = pytest.mark.one_engine
 
 READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message", "fetch_feed", "feed_stats"}
-READING |= {"list_subscriptions", "list_bindings", "get_result", "list_schedules", "next_occurrence"}
+READING |= {"get_state", "list_subscriptions", "list_bindings", "get_result", "list_schedules", "next_occurrence"}
 READING |= {"list_queues", "list_errors", "find_messages", "list_consumers", "throughput", "version"}
 # Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
 # Polling tables have their own, see test_polling_tables.py. What changes all queues is in test_pause.py.
@@ -232,6 +232,7 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "extend_lease": lambda q: held_key(q) | {"seconds": 60},
     "rescue_expired": expired,
     "cancel": cancelled,
+    "cancel_key": lambda q: {"dedup_key": "d"} if cancelled(q) else {},
     "redrive": one_dead,
     "redrive_all": dead,
     "purge": purged,

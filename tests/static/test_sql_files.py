@@ -160,10 +160,10 @@ def test_sql_is_written_in_the_house_style() -> None:
 # Lines that the procedures of a database may have, and those of its core, which is to be read in an evening. Before one
 # is raised, look for what can go.
 BUDGETS = {
-    "postgresql": (8_626, 5_119),
-    "mysql": (10_757, 6_649),
-    "sqlserver": (10_882, 6_677),
-    "firebird": (11_741, 7_234),
+    "postgresql": (8_900, 5_300),
+    "mysql": (11_300, 6_900),
+    "sqlserver": (11_300, 6_900),
+    "firebird": (12_300, 7_500),
 }
 
 

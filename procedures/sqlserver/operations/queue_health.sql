@@ -22,7 +22,7 @@ BEGIN
         n int NOT NULL PRIMARY KEY, name varchar(60) NOT NULL, verdict varchar(4) NOT NULL, value float,
         unit varchar(20) NOT NULL, detail nvarchar(max) NOT NULL
     );
-    DECLARE @round int;
+    DECLARE @round int, @id bigint;
     DECLARE @stuck TABLE (
         round int NOT NULL, type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
         group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL
@@ -240,6 +240,25 @@ BEGIN
         SET @detail = ERROR_MESSAGE();
     END CATCH;
     INSERT INTO @checks VALUES (11, 'stuck_groups', @verdict, @value, 'groups', @detail);
+
+    SELECT @value = NULL, @verdict = 'warn', @detail = N'none';
+    BEGIN TRY
+        SELECT @value = COUNT(*), @id = MIN(m.id)
+        FROM (SELECT TOP (10000) id FROM mq.dead WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ORDER BY id) AS k
+        INNER LOOP JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = k.id
+        WHERE m.dedup_key IS NOT NULL
+        OPTION (FORCE ORDER);
+        SELECT @detail = CONCAT(N'dead letter ', id, N' of ', type, N' holds the dedup_key ', dedup_key,
+            N': send_message with this key sends nothing; EXEC mq.redrive N''',
+            REPLACE(type COLLATE Latin1_General_100_BIN2, N'''', N''''''), N''', ', id, N' retries it, EXEC mq.cancel ', id, N' deletes it')
+        FROM mq.message WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+        WHERE id = @id;
+        SET @verdict = CASE WHEN @value > 0 THEN 'warn' ELSE 'ok' END;
+    END TRY
+    BEGIN CATCH
+        SET @detail = ERROR_MESSAGE();
+    END CATCH;
+    INSERT INTO @checks VALUES (12, 'dead_dedup_keys', @verdict, @value, 'keys', @detail);
 
     SELECT name, verdict, value, unit, REPLACE(REPLACE(detail, NCHAR(13), N' '), NCHAR(10), N' ') AS detail
     FROM @checks

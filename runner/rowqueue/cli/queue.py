@@ -37,6 +37,9 @@ _POLICY = (
 )
 
 
+_NOT_CANCELLED = {None: "does not exist", "A": "is active", "C": "is archived"}
+
+
 class State(StrEnum):
     """The states of a message."""
 
@@ -283,10 +286,10 @@ def cancel(
 ) -> None:
     """Delete one message that no consumer holds: new or dead."""
     with connected(database) as session:
-        count = session.call("cancel", id)[0]["count"]
-    if not count:
-        raise Failed(f"message {id} is active or does not exist")
-    say("1 cancelled", json, count=count)
+        [row] = session.call("cancel", id)
+    if not row["count"]:
+        raise Failed(f"message {id} {_NOT_CANCELLED.get(row['state'], 'is being claimed or changed at this moment')}")
+    say("1 cancelled", json, **row)
 
 
 @app.command()

@@ -24,16 +24,7 @@ BEGIN
     END IF;
     SELECT m.run_at, m.priority, coalesce(m.group_key, '') AS group_key INTO v_message
     FROM mq.message AS m
-    WHERE m.id = p_id AND (
-        EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = ANY (ARRAY[m.id]) ORDER BY d.id OFFSET 0)
-        OR EXISTS (
-            SELECT FROM mq.ready AS r WHERE r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
-        )
-        OR EXISTS (SELECT FROM mq_internal.rows_of(m.type, m.id, mq_internal.lane(true, m.priority, m.group_key)))
-        OR p_queue.grouped AND EXISTS (
-            SELECT FROM mq.grouped AS g WHERE g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
-        )
-    )
+    WHERE m.id = p_id AND mq_internal.state_of(m.id) = 'N'
     FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         RETURN 0;
