@@ -15,8 +15,8 @@ CREATE OR ALTER PROCEDURE mq_peek (
     p_body_length bigint = NULL
 )
 RETURNS (
-    id bigint, type mq_name, state varchar(1) CHARACTER SET UTF8, body mq_text, headers mq_text, priority bigint,
-    group_key mq_name, dedup_key mq_name, attempts bigint, created_at timestamp, source mq_name, run_at timestamp,
+    id bigint, type mq_name, state varchar(1) CHARACTER SET UTF8, body mq_text, headers mq_text, priority integer,
+    group_key mq_name, dedup_key mq_name, attempts integer, created_at timestamp, source mq_name, run_at timestamp,
     reader mq_name, batch_key mq_key, lease_until timestamp, changed_at timestamp, error mq_error
 )
 AS

@@ -14,7 +14,7 @@ CREATE OR ALTER PROCEDURE mq_wait_for_message (
     p_type mq_argument,
     p_seconds bigint = NULL
 )
-RETURNS (ready bigint, next_run_at timestamp)
+RETURNS (ready smallint, next_run_at timestamp)
 AS
 DECLARE v_now timestamp; DECLARE v_scanned_at timestamp;
 DECLARE v_scan_at timestamp = '1900-01-01';

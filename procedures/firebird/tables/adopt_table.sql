@@ -18,7 +18,7 @@ CREATE OR ALTER PROCEDURE mq_adopt_table (
     p_done_value mq_text = NULL, p_error_value mq_text = NULL, p_on_complete mq_text = NULL,
     p_late_seconds bigint = NULL, p_equal_rows bigint = NULL, p_max_attempts bigint = NULL
 )
-RETURNS (created integer)
+RETURNS (created smallint)
 AS
 DECLARE v_table varchar(63) CHARACTER SET UTF8; DECLARE v_order varchar(63) CHARACTER SET UTF8;
 DECLARE v_status varchar(63) CHARACTER SET UTF8;

@@ -9,7 +9,7 @@
 -- Transaction: reads only
 -- Example:     SELECT id, state, error FROM mq.find_messages('invoice', p_group_key => 'customer-17');
 CREATE OR REPLACE FUNCTION mq.find_messages(
-    p_type text,
+    p_type text DEFAULT NULL,
     p_id bigint DEFAULT NULL,
     p_dedup_key text DEFAULT NULL,
     p_group_key text DEFAULT NULL,

@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION mq.adopt_table(
     p_status_column text DEFAULT NULL, p_ready_value text DEFAULT NULL, p_active_value text DEFAULT NULL,
     p_done_value text DEFAULT NULL, p_error_value text DEFAULT NULL, p_on_complete text DEFAULT NULL,
     p_late_seconds bigint DEFAULT NULL, p_equal_rows bigint DEFAULT NULL, p_max_attempts bigint DEFAULT NULL,
-    OUT created integer
+    OUT created smallint
 )
 LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 #variable_conflict use_column
