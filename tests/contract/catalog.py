@@ -18,7 +18,7 @@ class Listed(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """`results` is None where the catalog has none: on MySQL a call tells, see `columns_of_a_call`."""
+    """`results` is None where the catalog has none: on MySQL, a call returns them, see `columns_of_a_call`."""
 
     arguments: list[Listed]
     results: list[Listed] | None

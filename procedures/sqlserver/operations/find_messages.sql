@@ -12,7 +12,7 @@
 -- It reads the same tables as message_state, but only by keys. Like peek, it first finds the rows and then reads the
 -- texts.
 CREATE OR ALTER PROCEDURE mq.find_messages
-    @type nvarchar(max),
+    @type nvarchar(max) = NULL,
     @id bigint = NULL,
     @dedup_key nvarchar(max) = NULL,
     @group_key nvarchar(max) = NULL,
