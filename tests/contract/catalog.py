@@ -48,7 +48,8 @@ def _cast(type: str) -> str:
 
 def _mysql(sql: Sql, name: str) -> Signature:
     rows = sql(
-        "SELECT parameter_name AS name, dtd_identifier AS type, parameter_mode AS mode FROM information_schema.parameters"
+        "SELECT parameter_name AS name, dtd_identifier AS type, parameter_mode AS mode"
+        " FROM information_schema.parameters"
         " WHERE specific_schema = DATABASE() AND specific_name = %s ORDER BY ordinal_position",
         f"mq_{name}",
     )

@@ -70,7 +70,8 @@ class Consumers:
         self.held: dict[Any, list[Row]] = {}
 
     def claim(self) -> None:
-        rows = self.table.claim(self.chance.randint(1, 4), lease_seconds=self.chance.choice([0, 60, 60, 60]))
+        claim = self.table.claim if self.chance.randint(0, 3) else self.table.claim_expired
+        rows = claim(self.chance.randint(1, 4))
         if rows:
             self.held[rows[0]["batch_key"]] = rows
 

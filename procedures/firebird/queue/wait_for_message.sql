@@ -1,5 +1,5 @@
 -- wait_for_message: report at once whether a message is ready.
--- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 315,360,000 or NULL; checked but not used)
+-- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 3,600 or NULL; checked but not used)
 -- Returns:     ready (1: a message can be claimed; else 0), next_run_at (when the next delayed message or schedule is due,
 --              the next lease expires, or a limit allows the next message; NULL: nothing is expected)
 -- Errors:      50002 invalid_argument
@@ -26,7 +26,7 @@ DECLARE v_room_at timestamp;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE imq_require_record_version;
-    EXECUTE PROCEDURE imq_require_range('seconds', p_seconds, 0, 315360000);
+    EXECUTE PROCEDURE imq_require_range('seconds', p_seconds, 0, 3600);
     v_now = mq_utc_now();
     SELECT paused, max_active, rate, rate_seconds FROM imq_policy(:p_type)
     INTO v_paused, v_max_active, v_rate, v_rate_seconds;

@@ -94,7 +94,7 @@ def _readable(row: Row) -> Row:
 def queue_set(
     type: Type,
     lease_seconds: Annotated[
-        int | None, typer.Option(min=0, max=_SECONDS, help="The lease of a claim, in seconds. New queues: 60.")
+        int | None, typer.Option(min=1, max=86_400, help="The lease of a claim, in seconds. New queues: 60.")
     ] = None,
     max_attempts: Annotated[
         int | None,

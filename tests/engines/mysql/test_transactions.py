@@ -73,7 +73,8 @@ def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, 
     for _ in range(3):
         session.call("send", queue, "b")
     [row] = session.call("claim_batch", queue, 1)
-    session.call("claim_batch", queue, 1, None, 0)
+    [lost] = session.call("claim_batch", queue, 1)
+    sql("UPDATE mq_batch SET lease_until = claimed_at WHERE batch_key = %s", lost["batch_key"])
     [dead] = session.call("send", queue, "b")
     session.call("fail", dead["id"], None, "no", -1)
     id, key = row["id"], row["batch_key"]
