@@ -153,11 +153,11 @@ class Polled:
 
     def peek(self, state: str | None = None) -> dict[str, Row]:
         """The rows that are claimed, waiting or dead, by v."""
-        return {self.v(row): row for row in call(self.session, "peek_rows", self.name, state)}
+        return {self.v(row): row for row in call(self.session, "peek_rows", self.name, state, 10_000)}
 
     def states(self) -> list[tuple[str, int]]:
         """State and attempts of the rows that are claimed, waiting or dead."""
-        rows = call(self.session, "peek_rows", self.name)
+        rows = call(self.session, "peek_rows", self.name, None, 10_000)
         return sorted((row["state"], row["attempts"]) for row in rows)
 
     def v(self, row: Row) -> str:

@@ -1,6 +1,6 @@
 -- peek: list messages without claiming them.
 -- Arguments:   p_type (1 to 200 characters), p_state (N: in claim order, ready before delayed; A; E and C: the newest
---              first; NULL: N), p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to 16,777,216;
+--              first; NULL: N), p_size (1 to 10,000; NULL: 20), p_body_length (characters of each body, 0 to 16,777,216;
 --              NULL: all)
 -- Returns:     up to p_size messages with their state, reader, times and error
 -- Errors:      50002 invalid_argument
@@ -15,7 +15,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_peek(
 )
 SQL SECURITY DEFINER READS SQL DATA
 BEGIN
-    DECLARE v_size int DEFAULT COALESCE(p_size, 10);
+    DECLARE v_size int DEFAULT COALESCE(p_size, 20);
     -- The longest body.
     DECLARE v_length int DEFAULT COALESCE(p_body_length, 16777216);
     DECLARE v_grouped tinyint;

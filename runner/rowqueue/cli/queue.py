@@ -98,7 +98,7 @@ def queue_set(
     ] = None,
     max_attempts: Annotated[
         int | None,
-        typer.Option(min=1, max=1_000, help="Attempts until a message becomes a dead letter. New queues: 10."),
+        typer.Option(min=1, max=1_000, help="Attempts until a message becomes a dead letter. New queues: 25."),
     ] = None,
     backoff_seconds: Annotated[
         int | None,
@@ -202,7 +202,7 @@ def queue_set_group(
 def peek(
     type: Type,
     state: Annotated[State, typer.Option(help="N new, A active, E dead letter, C archived.")] = State.N,
-    size: Size = 10,
+    size: Size = 20,
     database: Url = None,
     json: Json = False,
 ) -> None:
@@ -219,7 +219,7 @@ def queue_find(
     id: Annotated[int | None, typer.Option("--id", help="The id of a message.")] = None,
     dedup_key: Annotated[str | None, typer.Option(help="The dedup key it was sent with.")] = None,
     group_key: Annotated[str | None, typer.Option(help="The group key it was sent with.")] = None,
-    size: Size = 10,
+    size: Size = 20,
     database: Url = None,
     json: Json = False,
 ) -> None:
