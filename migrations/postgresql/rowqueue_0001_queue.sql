@@ -59,7 +59,7 @@ COMMENT ON TABLE mq.queue IS 'Policy of each type that was named in set_queue, s
 
 INSERT INTO mq.queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify,
     max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused, ring, fair, mixed)
-VALUES ('', 60, 10, 5, 3600, 'delete', false, true, 0, 0, 1, 0, 0, 1, false, false, false, false, false);
+VALUES ('', 60, 25, 5, 3600, 'delete', false, true, 0, 0, 1, 0, 0, 1, false, false, false, false, false);
 
 CREATE TABLE mq.queue_group (
     type text COLLATE "C" NOT NULL,

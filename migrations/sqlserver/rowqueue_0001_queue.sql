@@ -20,7 +20,7 @@ CREATE TABLE mq.installed (
 CREATE TABLE mq.queue (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT queue_pk PRIMARY KEY,
     lease_seconds int NOT NULL CONSTRAINT queue_lease_seconds DEFAULT 60,
-    max_attempts int NOT NULL CONSTRAINT queue_max_attempts DEFAULT 10,
+    max_attempts int NOT NULL CONSTRAINT queue_max_attempts DEFAULT 25,
     backoff_seconds int NOT NULL CONSTRAINT queue_backoff_seconds DEFAULT 5,
     backoff_max_seconds int NOT NULL CONSTRAINT queue_backoff_max_seconds DEFAULT 3600,
     on_complete varchar(7) NOT NULL CONSTRAINT queue_on_complete DEFAULT 'delete',

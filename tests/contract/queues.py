@@ -103,6 +103,24 @@ class Queue:
         """The batch key of a claim that must find something."""
         return self.claim(size, **options)[0]["batch_key"]
 
+    def expire(self, key: Any = None) -> None:
+        """End the lease of a batch, or of all: the shortest lease is a second."""
+        table = re.sub(r"message$", "batch", self.can.own_table)
+        those, values = ("", ()) if key is None else (" AND batch_key = %s", (str(key),))
+        ended = self.can.instant.format(LONG_AGO)
+        self.sql(f"UPDATE {table} SET lease_until = {ended} WHERE type = %s{those}", self.name, *values)
+
+    def claim_expired(self, size: int = 1, **options: Any) -> list[Row]:
+        """A claim whose lease has ended."""
+        rows = self.claim(size, **options)
+        if rows:
+            self.expire(rows[0]["batch_key"])
+        return rows
+
+    def expired_key(self, size: int = 1, **options: Any) -> Any:
+        """The batch key of a claim that must find something, and whose lease has ended."""
+        return self.claim_expired(size, **options)[0]["batch_key"]
+
     def archived(self) -> "Queue":
         """The same queue, now with an archive."""
         self.call("set_queue", on_complete="archive")

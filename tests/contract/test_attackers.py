@@ -132,7 +132,7 @@ def test_only_a_user_who_may_read_rows_sees_waiting_and_dead_ones(
     table = private(shape)
     rows = table.claim(3, lease_seconds=60)
     table.finish(rows[0]["batch_key"], f"{rows[0]['id']},0,{LOOT}\n{rows[1]['id']},-1,{LOOT}")
-    table.claim(1, lease_seconds=0)
+    table.claim_expired(1)
     with untouched(table):
         for procedure in ("claim_rows", "peek_rows"):
             with denied():

@@ -116,7 +116,7 @@ def test_claim_batch_returns_nothing_from_a_paused_queue(q: Queue) -> None:
 
 def test_claim_batch_rescues_expired_claims_on_the_way(q: Queue) -> None:
     id = q.send()
-    lost = q.claim_key(lease_seconds=0)
+    lost = q.expired_key()
     deadline = time.monotonic() + 30
     while not (rows := q.claim()) and time.monotonic() < deadline:
         time.sleep(0.05)

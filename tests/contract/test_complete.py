@@ -39,7 +39,7 @@ def test_complete_needs_the_key_that_holds_the_message(q: Queue) -> None:
 
 def test_complete_after_the_batch_was_lost_changes_nothing(q: Queue) -> None:
     id = q.send()
-    key = q.claim_key(lease_seconds=0)
+    key = q.expired_key()
     q.call("rescue_expired")
     with q.refused("lease_lost", "batch_key"):
         q.one("complete", id, key)
@@ -50,7 +50,7 @@ def test_complete_after_the_batch_was_lost_changes_nothing(q: Queue) -> None:
 
 def test_complete_after_the_lease_but_before_the_rescue_still_counts(q: Queue) -> None:
     id = q.send()
-    assert q.one("complete", id, q.claim_key(lease_seconds=0)) == 1
+    assert q.one("complete", id, q.expired_key()) == 1
     assert q.call("rescue_expired") == [{"count": 0}]
     assert q.rows() == []
 

@@ -37,7 +37,7 @@ def test_complete_batch_with_an_unknown_key_changes_nothing(q: Queue) -> None:
 
 def test_complete_batch_after_the_batch_was_lost_changes_nothing(q: Queue) -> None:
     q.send_many(2)
-    key = q.claim_key(2, lease_seconds=0)
+    key = q.expired_key(2)
     q.call("rescue_expired")
     q.claim(1)
     with q.refused("lease_lost", "batch_key"):

@@ -24,7 +24,7 @@ def report(q: Queue, reader: str = "worker", **figures: Any) -> datetime:
 
 
 def consumers(q: Queue) -> list[Row]:
-    return q.call("list_consumers")
+    return q.call("list_consumers", 10_000)
 
 
 def totals(q: Queue) -> list[tuple[int, ...]]:
@@ -116,7 +116,7 @@ def test_a_consumer_of_two_types_has_a_row_for_each(q: Queue) -> None:
     second = q.named(f"{q.name}.b")
     report(q, completed=1)
     report(second, completed=2)
-    found = [row for row in q.on("list_consumers") if row["type"].startswith(q.name)]
+    found = [row for row in q.on("list_consumers", None, 10_000) if row["type"].startswith(q.name)]
     assert [(row["type"], row["completed"]) for row in found] == [(q.name, 1), (second.name, 2)]
     everything = [row for row in q.on("throughput") if row["type"].startswith(q.name)]
     assert {row["type"]: row["completed"] for row in everything} == {q.name: 1, second.name: 2}

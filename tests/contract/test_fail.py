@@ -132,7 +132,7 @@ def test_fail_needs_the_key_that_holds_the_message(q: Queue) -> None:
 
 def test_fail_after_the_batch_was_lost_changes_nothing(q: Queue) -> None:
     id = q.send()
-    key = q.claim_key(lease_seconds=0)
+    key = q.expired_key()
     q.call("rescue_expired")
     with q.refused("lease_lost", "batch_key"):
         q.one("fail", id, key, "late", 0)

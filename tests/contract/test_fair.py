@@ -219,7 +219,7 @@ def test_a_released_batch_and_an_expired_lease_come_back_in_their_groups_turns(q
     send(q.fair(), "aabb")
     q.on("release_batch", q.claim_key(2))
     assert turns(q, 1) == ["a1"]
-    q.on("extend_lease", q.claim_key(1), 0)
+    q.expired_key(1)
     assert q.count("rescue_expired") == 1
     assert turns(q, 10) == ["a2 b1 b2"]
 
@@ -438,7 +438,7 @@ def in_every_state(q: Queue) -> dict[int, str]:
         [row] = q.claim()
         q.on("fail", row["id"], row["batch_key"], "no", retry)
     q.claim_key(2)
-    q.claim_key(1, lease_seconds=0)
+    q.expired_key(1)
     send(q, "aabbc")
     send(q, "ab-", priority=3)
     q.send("delayed", group_key="a", run_at=in_an_hour())

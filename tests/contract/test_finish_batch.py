@@ -226,7 +226,7 @@ LOST = "batch_key: this batch was finished, released or rescued"
 def test_finish_batch_with_a_lost_key_says_so_changes_nothing_and_claims_nothing(q: Queue, ordered: int) -> None:
     q.call("set_queue", ordered=ordered)
     sent = [q.send(group_key=str(n)) for n in range(3)]
-    key = q.claim_key(2, lease_seconds=0)
+    key = q.expired_key(2)
     q.call("rescue_expired")
     for lost in (key, NO_KEY):
         for failures in (None, f"{sent[0]},-1,late"):

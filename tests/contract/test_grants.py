@@ -99,7 +99,7 @@ def test_the_roles_together_can_do_a_messages_whole_life(q: Queue, logins: Calla
     sent = [producer.call("send_message", "b", None, None, "g", str(n))[0]["id"] for n in range(3)]
     key = consumer.claim_key(5)
     assert consumer.one("fail", sent[0], key, "busy", 0) == "N"
-    key = consumer.claim_key(5, lease_seconds=0)
+    key = consumer.expired_key(5)
     assert operator.count("rescue_expired") == 1
     with refused("lease_lost", "batch_key"):
         consumer.on("finish_batch", key, None, 1)

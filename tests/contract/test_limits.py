@@ -32,10 +32,10 @@ ENDS: dict[str, Callable[[Queue, Row], Any]] = {
     "fail": lambda q, row: q.on("fail", row["id"], row["batch_key"], "no", 3_600),
     "fail for good": lambda q, row: q.on("dead_letter", row["id"], row["batch_key"], "no"),
     "rescue_expired": lambda q, row: (
-        q.on("extend_lease", row["batch_key"], 0),
+        q.expire(row["batch_key"]),
         q.call("rescue_expired"),
     ),
-    "no more than an expired lease": lambda q, row: q.on("extend_lease", row["batch_key"], 0),
+    "no more than an expired lease": lambda q, row: q.expire(row["batch_key"]),
 }
 
 
@@ -203,7 +203,7 @@ def test_max_active_holds_through_rollbacks(q: Queue, other: Queue) -> None:
 def test_max_active_counts_an_expired_batch_until_it_is_rescued(q: Queue) -> None:
     sent = limited(q, max_active=3)
     key = q.claim_key(1)
-    q.claim(2, lease_seconds=0)
+    q.claim_expired(2)
     assert sorted((row["id"], row["attempt"]) for row in q.claim(10)) == [(sent[1], 2), (sent[2], 2)]
     q.on("complete_batch", key)
     assert ids(q.claim(10)) == [sent[3]]
@@ -286,7 +286,7 @@ def test_wait_for_message_waits_for_a_place(q: Queue) -> None:
     assert waiting["next_run_at"] is None or waiting["next_run_at"] > datetime.now(UTC)
     q.on("complete_batch", row["batch_key"])
     assert q.call("wait_for_message")[0]["ready"] == 1
-    q.claim(lease_seconds=0)
+    q.claim_expired()
     assert q.call("wait_for_message")[0]["ready"] == 1
 
 

@@ -69,11 +69,6 @@ def test_peek_shows_the_last_error_of_a_message_that_waits_for_its_next_attempt(
     assert (row["id"], row["attempts"], row["error"]) == (id, 1, "busy")
 
 
-def test_peek_shows_ten_when_no_size_is_given(q: Queue) -> None:
-    sent = q.send_many(12)
-    assert ids(q.call("peek")) == sent[:10]
-
-
 @pytest.mark.parametrize("state", list("NAEC"))
 def test_peek_shows_at_most_size_messages(q: Queue, state: str) -> None:
     q.archived().send_many(5)

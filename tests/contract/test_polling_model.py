@@ -70,7 +70,8 @@ class Consumers:
         self.held: dict[Any, list[Row]] = {}
 
     def claim(self) -> None:
-        rows = self.table.claim(self.chance.randint(1, 4), lease_seconds=self.chance.choice([0, 60, 60, 60]))
+        claim = self.table.claim if self.chance.randint(0, 3) else self.table.claim_expired
+        rows = claim(self.chance.randint(1, 4))
         if rows:
             self.held[rows[0]["batch_key"]] = rows
 
@@ -104,7 +105,7 @@ class Consumers:
     def nobody_holds_a_row_twice(self) -> None:
         """By the entries, which name each row that is held."""
         if self.table.shape.has_key:
-            keys = Counter(row["key"] for row in self.table.session.call("peek_rows", self.table.name, "A"))
+            keys = Counter(row["key"] for row in self.table.session.call("peek_rows", self.table.name, "A", 10_000))
             assert not keys or max(keys.values()) == 1, keys
 
     def drain(self) -> None:

@@ -97,8 +97,8 @@ def test_a_failed_row_is_retried_until_its_attempts_are_used_up_and_a_dead_row_c
 @every_shape
 def test_an_expired_claim_is_claimed_again_and_its_first_reader_changes_nothing_more(make: Make, shape: Shape) -> None:
     table = make(shape).create(max_attempts=2).insert("1", "2")
-    lost = table.claim(2, lease_seconds=0)
-    rows = table.claim(2, lease_seconds=0)
+    lost = table.claim_expired(2)
+    rows = table.claim_expired(2)
     assert {row["attempt"] for row in rows} == {2} and {row["id"] for row in rows} == {row["id"] for row in lost}
     for key in (lost[0]["batch_key"], NO_KEY):
         for failures in (None, f"{lost[0]['id']},-1,no"):

@@ -57,7 +57,8 @@ def test_queue_health_counts_expired_claims(installed_database: Database, queue:
     session = open_database(installed_database.url).connect("test")
     try:
         session.call("send", queue, "x")
-        key = session.call("claim_batch", queue, 1, None, 0)[0]["batch_key"]
+        key = session.call("claim_batch", queue, 1, None, 1)[0]["batch_key"]
+        time.sleep(1.1)  # until the lease ends
         assert health(session)["expired_leases"]["value"] == 1
         session.call("complete_batch", key)
         assert health(session)["expired_leases"]["value"] == 0

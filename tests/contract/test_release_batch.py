@@ -66,7 +66,7 @@ def test_release_batch_releases_only_messages_still_held(q: Queue) -> None:
 
 def test_release_batch_with_a_lost_key_changes_nothing(q: Queue) -> None:
     q.send()
-    key = q.claim_key(lease_seconds=0)
+    key = q.expired_key()
     q.call("rescue_expired")
     q.claim()
     with q.unchanged():

@@ -128,7 +128,7 @@ def test_a_failed_attempt_leaves_the_result_and_so_do_death_and_redrive(q: Queue
     q.call("redrive_all")
     assert result(q, id) == ("N", "half", None)
     q.on("release_batch", q.claim_key())
-    q.claim_key(lease_seconds=0)
+    q.expired_key()
     q.call("rescue_expired")
     assert result(q, id)[:2] == ("N", "half")
     q.on("complete_batch", q.claim_key())
@@ -137,7 +137,7 @@ def test_a_failed_attempt_leaves_the_result_and_so_do_death_and_redrive(q: Queue
 
 def test_a_lost_lease_keeps_no_result(q: Queue, other: Queue, kept: Callable[[], int]) -> None:
     id = q.send()
-    key = q.claim_key(lease_seconds=0)
+    key = q.expired_key()
     q.call("rescue_expired")
     with q.refused("lease_lost", LOST.format(id)):
         q.on("set_result", id, key, "late")

@@ -10,7 +10,7 @@ from rowqueue.databases import Session
 
 DEFAULTS = {
     "lease_seconds": 60,
-    "max_attempts": 10,
+    "max_attempts": 25,
     "backoff_seconds": 5,
     "backoff_max_seconds": 3_600,
     "on_complete": "delete",

@@ -47,7 +47,7 @@ def backlog(q: Queue) -> dict[str, Any]:
     ready = [q.send(group_key=f"r{n}", dedup_key=str(n)) for n in range(3)]
     for attempts in (1, 9):
         q.send(priority=-1, max_attempts=attempts, group_key=f"e{attempts}")
-        q.claim(lease_seconds=0)
+        q.claim_expired()
     failed = q.send(priority=-1, group_key="f")
     [row] = [row for row in q.claim(10) if row["id"] == failed]
     q.on("fail", failed, row["batch_key"], "no", 0)
@@ -84,7 +84,7 @@ def expired(q: Queue) -> dict[str, Any]:
     backlog(q)
     for attempts in (1, 9):
         q.send(priority=-2, max_attempts=attempts, group_key=f"x{attempts}")
-    q.claim(2, lease_seconds=0)
+    q.claim_expired(2)
     return {}
 
 

@@ -92,7 +92,8 @@ def test_figures_are_those_of_the_procedures(
     [first] = session.call("claim_batch", queue, 1, "one", 60)
     session.call("dead_letter", first["id"], first["batch_key"], "broken")
     session.call("claim_batch", queue, 1, "two", 60)
-    session.call("claim_batch", queue, 1, "three", 0)
+    session.call("claim_batch", queue, 1, "three", 1)
+    time.sleep(1.1)  # until the lease ends
     session.call("pause", queue)
     found = figures(collect(("main", database)))
     assert found["rowqueue_up", "main"] == 1

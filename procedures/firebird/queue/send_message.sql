@@ -22,9 +22,9 @@ CREATE OR ALTER PROCEDURE mq_send_message (
     p_type mq_argument, p_body mq_text, p_run_at timestamp = NULL, p_priority bigint = NULL,
     p_group_key mq_argument = NULL, p_dedup_key mq_argument = NULL, p_max_attempts bigint = NULL,
     p_headers mq_text = NULL, p_source mq_argument = NULL, p_delay_seconds bigint = NULL,
-    p_on_conflict mq_argument = NULL
+    p_on_conflict mq_text = NULL
 )
-RETURNS (id bigint, created bigint, changed bigint, state varchar(1) CHARACTER SET ASCII)
+RETURNS (id bigint, created smallint, changed smallint, state varchar(1) CHARACTER SET ASCII)
 AS
 DECLARE c_seconds integer = 2;
 DECLARE v_now timestamp; DECLARE v_run_at timestamp; DECLARE v_until timestamp;

@@ -1,5 +1,5 @@
 -- wait_for_message: report at once whether a message is ready.
--- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 315,360,000 or NULL; checked but not used)
+-- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 3,600 or NULL; checked but not used)
 -- Returns:     ready (1: a message can be claimed; else 0), next_run_at (when the next delayed message or schedule is due,
 --              the next lease expires, or a limit allows the next message; NULL: nothing is expected), reason (ready, empty,
 --              delayed, paused, limited, blocked or unknown)
@@ -15,7 +15,7 @@ CREATE OR ALTER PROCEDURE mq_wait_for_message (
     p_type mq_argument,
     p_seconds bigint = NULL
 )
-RETURNS (ready bigint, next_run_at timestamp, reason varchar(7) CHARACTER SET ASCII)
+RETURNS (ready smallint, next_run_at timestamp, reason varchar(7) CHARACTER SET ASCII)
 AS
 DECLARE v_now timestamp; DECLARE v_scanned_at timestamp;
 DECLARE v_scan_at timestamp = '1900-01-01';
@@ -27,7 +27,7 @@ DECLARE v_room_at timestamp;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE imq_require_record_version;
-    EXECUTE PROCEDURE imq_require_range('seconds', p_seconds, 0, 315360000);
+    EXECUTE PROCEDURE imq_require_range('seconds', p_seconds, 0, 3600);
     v_now = mq_utc_now();
     SELECT paused, max_active, rate, rate_seconds, ordered, grouped FROM imq_policy(:p_type)
     INTO v_paused, v_max_active, v_rate, v_rate_seconds, v_ordered, v_grouped;

@@ -12,7 +12,7 @@ CREATE OR ALTER PROCEDURE mq_publish (
     p_topic mq_argument, p_body mq_text, p_run_at timestamp = NULL, p_priority bigint = NULL,
     p_group_key mq_argument = NULL, p_dedup_key mq_argument = NULL, p_max_attempts bigint = NULL,
     p_headers mq_text = NULL, p_source mq_argument = NULL, p_delay_seconds bigint = NULL,
-    p_on_conflict mq_argument = NULL
+    p_on_conflict mq_text = NULL
 )
 RETURNS ("COUNT" bigint)
 AS

@@ -1,6 +1,6 @@
 -- find_messages: find messages in any state by id, dedup_key or group_key.
 -- Arguments:   p_type (1 to 200 characters; NULL: any, allowed only with p_id); one of p_id, p_dedup_key and p_group_key,
---              which are used in this order; p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to
+--              which are used in this order; p_size (1 to 10,000; NULL: 20), p_body_length (characters of each body, 0 to
 --              16,777,216; NULL: all)
 -- Returns:     up to p_size messages with the columns of peek, ordered by id. Archived messages are found only by p_id.
 --              p_group_key finds all due messages of a queue with groups, and other messages among the first 10,000 of
@@ -21,7 +21,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_messages(
 )
 SQL SECURITY DEFINER READS SQL DATA
 BEGIN
-    DECLARE v_size int DEFAULT COALESCE(p_size, 10);
+    DECLARE v_size int DEFAULT COALESCE(p_size, 20);
     -- The longest body.
     DECLARE v_length int DEFAULT COALESCE(p_body_length, 16777216);
     DECLARE v_type varchar(200) CHARACTER SET utf8mb4;

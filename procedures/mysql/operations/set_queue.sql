@@ -1,6 +1,6 @@
 -- set_queue: set the policy of a queue; NULL does not change a setting.
--- Arguments:   p_type (1 to 200 characters); the settings, each with its limits and its first value: p_lease_seconds (0
---              to 315,360,000; 60), p_max_attempts (1 to 1,000; 10), p_backoff_seconds (0 to 315,360,000; 5),
+-- Arguments:   p_type (1 to 200 characters); the settings, each with its limits and its first value: p_lease_seconds (1
+--              to 86,400; 60), p_max_attempts (1 to 1,000; 25), p_backoff_seconds (0 to 315,360,000; 5),
 --              p_backoff_max_seconds (0 to 315,360,000; 3,600), p_on_complete (delete or archive; delete), p_ordered (0
 --              or 1; 0), p_notify (0 or 1; 1), p_max_active (0 to 1,000,000; 0, no limit), p_rate (messages per
 --              p_rate_seconds, 0 to 1,000,000; 0, no limit), p_rate_seconds (1 to 86,400; 1); the same limits for each
@@ -31,7 +31,7 @@ BEGIN
         RESIGNAL;
     END;
     CALL imq_require_name('type', p_type, 0);
-    CALL imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    CALL imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     CALL imq_require_range('max_attempts', p_max_attempts, 1, 1000);
     CALL imq_require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
     CALL imq_require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);

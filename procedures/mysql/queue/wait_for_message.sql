@@ -1,5 +1,5 @@
 -- wait_for_message: wait until a message is ready or the time is up; polls 50 times per second.
--- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 315,360,000; NULL or 0: do not wait)
+-- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 3,600; NULL or 0: do not wait)
 -- Returns:     ready (1: a message can be claimed; else 0), next_run_at (when the next delayed message or schedule is due
 --              or the next lease expires, but not before a limit allows the next message; NULL: nothing is expected),
 --              reason (ready, empty, delayed, paused, limited, blocked or unknown)
@@ -28,7 +28,7 @@ BEGIN
     DECLARE v_known tinyint;
     DECLARE v_reason varchar(7) CHARACTER SET ascii DEFAULT 'ready';
     CALL imq_require_name('type', p_type, 0);
-    CALL imq_require_range('seconds', p_seconds, 0, 315360000);
+    CALL imq_require_range('seconds', p_seconds, 0, 3600);
     SET v_now = UTC_TIMESTAMP(6);
     polls: LOOP
         -- A claim rescues expired claims and sends due schedules only in a full scan: see pick and claim_wraparound. They are

@@ -4,7 +4,7 @@
 --              columns), p_status_column (NULL: none), p_ready_value, p_active_value (NULL: a claim does not write the
 --              status), p_done_value, p_error_value, p_on_complete (keep or delete; NULL: keep), p_late_seconds (0 to
 --              315,360,000; only without a status and with keep), p_equal_rows (0 or 1; NULL: 0), p_max_attempts (1 to
---              1,000; NULL: 10)
+--              1,000; NULL: 25)
 -- Returns:     created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
@@ -105,7 +105,7 @@ BEGIN
     CALL imq_add_polled(JSON_OBJECT('name', p_name, 'schema', v_schema, 'table', v_table, 'ident_columns', v_idents,
         'keys', v_keys, 'order', v_given_order, 'status', v_status, 'ready', p_ready_value,
         'active', p_active_value, 'done', p_done_value, 'error', p_error_value, 'deletes', IF(v_delete, 1, 0), 'late', p_late_seconds, 'equal', COALESCE(p_equal_rows, 0),
-        'max', COALESCE(p_max_attempts, 10), 'key_index', v_key_index, 'claim_index', v_claim_index), v_created);
+        'max', COALESCE(p_max_attempts, 25), 'key_index', v_key_index, 'claim_index', v_claim_index), v_created);
     SELECT v_created AS created;
     CALL imq_end_call(v_own);
 END

@@ -1,6 +1,6 @@
 -- find_messages: find messages in any state by id, dedup_key or group_key.
 -- Arguments:   p_type (1 to 200 characters; NULL: any, allowed only with p_id); one of p_id, p_dedup_key and p_group_key,
---              which are used in this order; p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to
+--              which are used in this order; p_size (1 to 10,000; NULL: 20), p_body_length (characters of each body, 0 to
 --              16,777,216; NULL: all)
 -- Returns:     up to p_size messages with the columns of peek, ordered by id. Archived messages are found only by p_id.
 --              p_group_key finds all due messages of a queue with groups, and other messages among the first 10,000 of
@@ -9,7 +9,7 @@
 -- Transaction: reads only
 -- Example:     SELECT id, state, error FROM mq.find_messages('invoice', p_group_key => 'customer-17');
 CREATE OR REPLACE FUNCTION mq.find_messages(
-    p_type text,
+    p_type text DEFAULT NULL,
     p_id bigint DEFAULT NULL,
     p_dedup_key text DEFAULT NULL,
     p_group_key text DEFAULT NULL,
@@ -37,7 +37,7 @@ BEGIN
     ELSIF p_dedup_key IS NOT NULL THEN
         v_ids := ARRAY(SELECT m.id FROM mq.message AS m WHERE m.type = p_type AND m.dedup_key = p_dedup_key);
     ELSIF p_group_key IS NOT NULL THEN
-        v_ids := mq_internal.ids_of_group(p_type, p_group_key, coalesce(p_size, 10));
+        v_ids := mq_internal.ids_of_group(p_type, p_group_key, coalesce(p_size, 20));
     ELSE
         PERFORM mq_internal.raise_error('invalid_argument', 'id: must not be NULL unless dedup_key or group_key is given');
     END IF;
@@ -49,6 +49,6 @@ BEGIN
         WHERE s.id = ANY (v_ids) AND (p_type IS NULL OR s.type = p_type)
             AND (p_dedup_key IS NULL OR s.dedup_key = p_dedup_key) AND (p_group_key IS NULL OR s.group_key = p_group_key)
         ORDER BY s.id
-        LIMIT coalesce(p_size, 10);
+        LIMIT coalesce(p_size, 20);
 END
 $$;

@@ -1,6 +1,6 @@
 -- wait_for_message: wait until a message is ready or the time is up; without waiting, ask senders to notify listeners of
 --                   the type for the next 15 seconds.
--- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 315,360,000; NULL or 0: do not wait)
+-- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 3,600; NULL or 0: do not wait)
 -- Returns:     ready (1: a message can be claimed; else 0), next_run_at (when the next delayed message or schedule is due,
 --              the next lease expires, or a limit allows the next message; NULL: nothing is expected), reason (ready, empty,
 --              delayed, paused, limited, blocked or unknown)
@@ -28,7 +28,7 @@ DECLARE
     v_pause double precision := 0.005;
 BEGIN
     PERFORM mq_internal.require_name('type', p_type, false);
-    PERFORM mq_internal.require_range('seconds', p_seconds, 0, 315360000);
+    PERFORM mq_internal.require_range('seconds', p_seconds, 0, 3600);
     -- One waiter writes this about every 8 seconds; the others do not wait for it. A call that waits in here would commit
     -- the row too late.
     IF coalesce(p_seconds, 0) = 0 AND NOT EXISTS (

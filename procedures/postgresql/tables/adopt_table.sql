@@ -4,7 +4,7 @@
 --              columns), p_status_column (NULL: none), p_ready_value, p_active_value (NULL: a claim does not write the
 --              status), p_done_value, p_error_value, p_on_complete (keep or delete; NULL: keep), p_late_seconds (0 to
 --              315,360,000; only without a status and with keep), p_equal_rows (0 or 1; NULL: 0), p_max_attempts (1 to
---              1,000; NULL: 10)
+--              1,000; NULL: 25)
 -- Returns:     created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION mq.adopt_table(
     p_status_column text DEFAULT NULL, p_ready_value text DEFAULT NULL, p_active_value text DEFAULT NULL,
     p_done_value text DEFAULT NULL, p_error_value text DEFAULT NULL, p_on_complete text DEFAULT NULL,
     p_late_seconds bigint DEFAULT NULL, p_equal_rows bigint DEFAULT NULL, p_max_attempts bigint DEFAULT NULL,
-    OUT created integer
+    OUT created smallint
 )
 LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 #variable_conflict use_column
@@ -111,7 +111,7 @@ BEGIN
         AND CASE WHEN v_keys IS NULL THEN a.attname IS DISTINCT FROM v_status ELSE a.attname = ANY (v_keys) END;
     v_new := ROW(p_name, v_table.table_schema, v_table.table_name, v_table.id, 0, v_keys, v_idents, v_types,
         mq_internal.find_one_column('order_column', v_table.id, p_order_column), v_status, p_ready_value, p_active_value, p_done_value,
-        p_error_value, coalesce(p_on_complete, 'keep'), p_late_seconds, coalesce(p_equal_rows, 0) = 1, coalesce(p_max_attempts, 10),
+        p_error_value, coalesce(p_on_complete, 'keep'), p_late_seconds, coalesce(p_equal_rows, 0) = 1, coalesce(p_max_attempts, 25),
         NULL, NULL, NULL, NULL);
     created := mq_internal.add_polled(v_new, (
         SELECT m.pass FROM mq.my_pass AS m

@@ -1,6 +1,6 @@
 -- peek: list messages without claiming them.
 -- Arguments:   @type (1 to 200 characters), @state (N: in claim order, ready before delayed; A; E and C: the newest
---              first; NULL: N), @size (1 to 10,000; NULL: 10), @body_length (characters of each body, 0 to 16,777,216;
+--              first; NULL: N), @size (1 to 10,000; NULL: 20), @body_length (characters of each body, 0 to 16,777,216;
 --              NULL: all)
 -- Returns:     up to @size messages with their state, reader, times and error
 -- Errors:      50002 invalid_argument
@@ -28,7 +28,7 @@ BEGIN
         EXEC mq_internal.raise_error 'invalid_argument', N'state: must be N, A, E or C';
     EXEC mq_internal.require_range 'size', @size, 1, 10000;
     EXEC mq_internal.require_range 'body_length', @body_length, 0, 16777216;
-    SELECT @size = COALESCE(@size, 10), @state = COALESCE(@state, N'N'), @length = COALESCE(@body_length, @length);
+    SELECT @size = COALESCE(@size, 20), @state = COALESCE(@state, N'N'), @length = COALESCE(@body_length, @length);
 
     -- First find the narrow rows, without waiting; then read the texts, because a dirty read of these could end the
     -- connection.

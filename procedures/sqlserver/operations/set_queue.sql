@@ -1,6 +1,6 @@
 -- set_queue: set the policy of a queue; NULL does not change a setting.
--- Arguments:   @type (1 to 200 characters); the settings, each with its limits and its first value: @lease_seconds (0 to
---              315,360,000; 60), @max_attempts (1 to 1,000; 10), @backoff_seconds (0 to 315,360,000; 5),
+-- Arguments:   @type (1 to 200 characters); the settings, each with its limits and its first value: @lease_seconds (1 to
+--              86,400; 60), @max_attempts (1 to 1,000; 25), @backoff_seconds (0 to 315,360,000; 5),
 --              @backoff_max_seconds (0 to 315,360,000; 3,600), @on_complete (delete or archive; delete), @ordered (0 or
 --              1; 0), @notify (0 or 1; 1), @max_active (0 to 1,000,000; 0, no limit), @rate (messages per @rate_seconds,
 --              0 to 1,000,000; 0, no limit), @rate_seconds (1 to 86,400; 1); the same limits for each group_key:
@@ -42,7 +42,7 @@ BEGIN
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
-        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
+        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 1, 86400;
         EXEC mq_internal.require_range 'max_attempts', @max_attempts, 1, 1000;
         EXEC mq_internal.require_range 'backoff_seconds', @backoff_seconds, 0, 315360000;
         EXEC mq_internal.require_range 'backoff_max_seconds', @backoff_max_seconds, 0, 315360000;

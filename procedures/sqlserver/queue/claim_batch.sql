@@ -21,7 +21,7 @@ BEGIN
         EXEC mq_internal.require_name 'type', @type, 0;
         EXEC mq_internal.require_range 'size', @size, 1, 10000;
         EXEC mq_internal.require_name 'reader', @reader, 1;
-        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
+        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 1, 86400;
         SET @size = COALESCE(@size, 1);
         SET @reader = mq_internal.reader_name(@reader);
         IF @own = 1

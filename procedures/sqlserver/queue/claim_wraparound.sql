@@ -37,7 +37,7 @@ BEGIN
         EXEC mq_internal.require_name 'type', @type, 0;
         EXEC mq_internal.require_range 'size', @size, 1, 10000;
         EXEC mq_internal.require_name 'reader', @reader, 1;
-        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
+        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 1, 86400;
         SELECT @name = @type, @who = mq_internal.reader_name(@reader), @wanted = COALESCE(@size, 1);
         IF @own = 1
             BEGIN TRANSACTION;

@@ -1,6 +1,6 @@
 -- wait_for_message: wait until a message is ready or the time is up; polls 20 times per second, less often if a poll takes
 --                   long.
--- Arguments:   @type (1 to 200 characters), @seconds (0 to 315,360,000; NULL or 0: do not wait)
+-- Arguments:   @type (1 to 200 characters), @seconds (0 to 3,600; NULL or 0: do not wait)
 -- Returns:     ready (1: a message can be claimed; else 0), next_run_at (when the next delayed message or schedule is due,
 --              the next lease expires, or a limit allows the next message; NULL: nothing is expected), reason (ready, empty,
 --              delayed, paused, limited, blocked or unknown)
@@ -22,7 +22,7 @@ BEGIN
     DECLARE @reason varchar(7) = 'ready';
     EXEC mq_internal.require_name 'type', @type, 0;
     SET @name = @type;
-    EXEC mq_internal.require_range 'seconds', @seconds, 0, 315360000;
+    EXEC mq_internal.require_range 'seconds', @seconds, 0, 3600;
     SET @until = DATEADD(SECOND, CAST(COALESCE(@seconds, 0) AS int), @now);
     SET @left = COALESCE(@seconds, 0) * 1000;
     WHILE 1 = 1

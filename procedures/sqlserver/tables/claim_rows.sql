@@ -1,6 +1,6 @@
 -- claim_rows: claim up to @size rows of a polling table under one new batch key.
 -- Arguments:   @name (1 to 200 characters), @size (1 to 10,000; NULL: 1), @reader (1 to 200 characters; NULL: the
---              application name), @lease_seconds (0 to 315,360,000; NULL: 60)
+--              application name), @lease_seconds (1 to 86,400; NULL: 60)
 -- Returns:     id, key and row (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
 --              order; no rows when none is ready
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
@@ -26,7 +26,7 @@ BEGIN
         EXEC mq_internal.require_name 'name', @name, 0;
         EXEC mq_internal.require_range 'size', @size, 1, 10000;
         EXEC mq_internal.require_name 'reader', @reader, 1;
-        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
+        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 1, 86400;
         SELECT @table = @name, @left = COALESCE(@size, 1), @seconds = COALESCE(@lease_seconds, 60), @who = @reader;
         SET @who = mq_internal.reader_name(@who);
         IF @own = 1

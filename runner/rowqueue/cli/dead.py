@@ -14,7 +14,7 @@ app = group("Dead letters: messages that failed and are not retried.")
 
 
 @app.command("list")
-def dead_list(type: OptionalType = None, size: Size = 100, database: Url = None, json: Json = False) -> None:
+def dead_list(type: OptionalType = None, size: Size = 20, database: Url = None, json: Json = False) -> None:
     """Show dead letters with their errors, the newest first."""
     with connected(database) as session:
         types = [type] if type is not None else [row["type"] for row in session.call("queue_stats") if row["dead"]]

@@ -97,11 +97,11 @@ def _readable(row: Row) -> Row:
 def queue_set(
     type: Type,
     lease_seconds: Annotated[
-        int | None, typer.Option(min=0, max=_SECONDS, help="The lease of a claim, in seconds. New queues: 60.")
+        int | None, typer.Option(min=1, max=86_400, help="The lease of a claim, in seconds. New queues: 60.")
     ] = None,
     max_attempts: Annotated[
         int | None,
-        typer.Option(min=1, max=1_000, help="Attempts until a message becomes a dead letter. New queues: 10."),
+        typer.Option(min=1, max=1_000, help="Attempts until a message becomes a dead letter. New queues: 25."),
     ] = None,
     backoff_seconds: Annotated[
         int | None,
@@ -205,7 +205,7 @@ def queue_set_group(
 def peek(
     type: Type,
     state: Annotated[State, typer.Option(help="N new, A active, E dead letter, C archived.")] = State.N,
-    size: Size = 10,
+    size: Size = 20,
     database: Url = None,
     json: Json = False,
 ) -> None:
@@ -222,7 +222,7 @@ def queue_find(
     id: Annotated[int | None, typer.Option("--id", help="The id of a message.")] = None,
     dedup_key: Annotated[str | None, typer.Option(help="The dedup key it was sent with.")] = None,
     group_key: Annotated[str | None, typer.Option(help="The group key it was sent with.")] = None,
-    size: Size = 10,
+    size: Size = 20,
     database: Url = None,
     json: Json = False,
 ) -> None:

@@ -204,7 +204,7 @@ def full(server: Server) -> Iterator[str]:
     [
         ("find_messages", (None, 20_000), [1], FEW),
         ("find_messages", ("q", None, "k777"), [1], FEW),
-        ("find_messages", ("q", None, None, "g8"), [10], MANY),
+        ("find_messages", ("q", None, None, "g8"), [20], MANY),
         ("find_messages", ("q", None, None, "none"), [0], MANY),
         ("list_errors", ("q",), [1], 2 * MESSAGES + FEW),
         ("list_consumers", (), [1], FEW),

@@ -42,7 +42,7 @@ def fill(server: Server, database: Database) -> None:
         assert active["body"] == "b"
         session.call("send_message", "q", "late", None, None, None, "key")
         session.call("adopt_table", "work", "work", "id", None, "status", "N", "A", "D", "E")
-        session.call("claim_rows", "work", 1, "r", 0)
+        session.call("claim_rows", "work", 1, "r", 1)
         session.call("create_feed", "fed", "fed", "id", "sync")
         session.call("publish_feed", "fed", 1)
         for row in session.call("watch_table", "seen"):

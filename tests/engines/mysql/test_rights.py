@@ -402,7 +402,7 @@ def test_text_stored_by_another_user_is_never_executed_as_the_caller(
             )
             connection.execute("COMMIT")
             for _ in range(2):
-                rows = session.execute(f"CALL mq_claim_rows('{name}', 10, NULL, 0)").fetchall()
+                rows = session.execute(f"CALL mq_claim_rows('{name}', 10, NULL, 1)").fetchall()
                 assert list(rows) == []
             session.execute(f"CALL mq_release_table('{name}')").fetchall()
     assert sql(f"SELECT COUNT(*) AS n FROM x{own}") == [{"n": 0}]

@@ -72,7 +72,8 @@ def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, 
     session.call("take_batch", queue, 1)
     *_, ready = [session.call("send", queue, "b")[0]["id"] for _ in range(3)]
     [row] = session.call("claim_batch", queue, 1)
-    session.call("claim_batch", queue, 1, None, 0)
+    [lost] = session.call("claim_batch", queue, 1)
+    sql("UPDATE mq_batch SET lease_until = claimed_at WHERE batch_key = %s", lost["batch_key"])
     [dead] = session.call("send", queue, "b")
     session.call("count_attempt", dead["id"], "no", None, 1)
     id, key = row["id"], row["batch_key"]
