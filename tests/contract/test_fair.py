@@ -364,7 +364,6 @@ WEIGHTED: dict[tuple[str, int], str] = {
 }
 # Engines that do not do it yet.
 UNWEIGHTED = {
-    "postgresql",
     "mysql",
     "sqlserver",
 }

@@ -29,6 +29,8 @@ DECLARE
     c_groups CONSTANT integer := 250;
     -- The maximum number of tickets that one claim reads, even if all groups are blocked.
     c_tickets CONSTANT integer := 10000;
+    -- The highest weight of a group.
+    c_weight CONSTANT integer := 1000;
     v_type text := p_queue.type;
     v_now timestamptz := clock_timestamp();
     v_left integer := p_size;
@@ -43,6 +45,7 @@ DECLARE
     v_priority text := '';
     v_start mq.ring;
     v_place mq.ring;
+    v_had integer;
     v_all text[];
     v_keys text[];
     v_state record;
@@ -65,6 +68,7 @@ BEGIN
             IF v_place.n IS NULL THEN
                 v_start := v_tickets.start;
             END IF;
+            v_had := v_tickets.served[1] - 1;
             SELECT v_tickets.rows AS rows, v_tickets.ids AS ids, v_tickets.attempts AS attempts, v_tickets.n AS n,
                 v_tickets.lanes AS lanes, true AS others, ARRAY(SELECT substr(unnest(v_tickets.lanes), 6)) AS groups
             INTO v_tickets;
@@ -149,7 +153,7 @@ BEGIN
                     WHEN l.waiting > 0 OR o.places > 0 AND l.locks >= o.places THEN 0
                     ELSE least(v_left, CASE WHEN o.places > 0 THEN o.places - l.locks END,
                         CASE WHEN o.rate > 0 THEN greatest(t.tokens, 1) END,
-                        CASE WHEN p_queue.fair THEN o.weight END)
+                        CASE WHEN p_queue.fair THEN o.weight - CASE u.key WHEN v_tickets.groups[1] THEN v_had ELSE 0 END END)
                 END AS size
             FROM unnest(v_keys) AS u (key)
             CROSS JOIN LATERAL mq_internal.group_limits(p_queue, u.key) AS o
@@ -311,10 +315,13 @@ BEGIN
         -- In a fair queue this part was a round, or the end of one. After a round with messages another one may find more.
         v_end := v_rows < v_part AND (NOT p_queue.fair OR v_taken.groups = 0);
         IF p_queue.fair AND v_rows > 0 THEN
-            -- If the batch is full, the groups that come after the last taken one keep their turns.
+            -- If the batch is full, the groups that come after the last taken one keep their turns, and this one the rest of its
+            -- own. Otherwise no turn is left.
             i := CASE WHEN v_left > 0 THEN v_rows
                 ELSE array_position(v_tickets.groups, v_taken.keys[cardinality(v_taken.keys)]) END;
-            v_place := ROW(v_tickets.n[i], 1, v_type, v_priority, v_tickets.lanes[i]);
+            v_place := ROW(v_tickets.n[i], CASE WHEN v_left > 0 THEN c_weight
+                ELSE cardinality(array_positions(v_taken.keys, v_tickets.groups[i])) + CASE i WHEN 1 THEN v_had ELSE 0 END END,
+                v_type, v_priority, v_tickets.lanes[i]);
         END IF;
         IF v_place.n IS NOT NULL AND (v_full OR v_end) THEN
             PERFORM mq_internal.save_position(v_place, v_start);
