@@ -54,6 +54,9 @@ DECLARE
     v_end boolean;
     i integer;
     v_handled text[];
+    v_gone bigint[];
+    v_simple boolean := p_queue.ordered AND p_queue.group_rate = 0
+        AND NOT EXISTS (SELECT FROM mq.queue_group WHERE type = p_queue.type AND rate > 0);
     v_kept text[];
     v_used text[];
     v_done text[] := '{}';
@@ -142,138 +145,197 @@ BEGIN
             ON CONFLICT DO NOTHING;
         END IF;
 
-        -- The state of each group: how many messages it may have now. size 0: it is blocked.
-        SELECT array_agg(s.key) AS keys, array_agg(s.size) AS sizes, array_agg(s.locks) AS locks,
-            array_agg(s.places) AS places, array_agg(s.rate) AS rates, array_agg(s.rate_seconds) AS seconds,
-            array_agg(s.tokens) AS tokens, array_agg(s.full_at) AS full_at, coalesce(min(s.size) = 0, false) AS blocked,
-            coalesce(max(s.rate) > 0, false) AS rated INTO v_state
-        FROM (
-            SELECT u.key, o.*, l.locks, t.tokens, b.full_at,
-                CASE
-                    WHEN l.waiting > 0 OR o.places > 0 AND l.locks >= o.places THEN 0
-                    ELSE least(v_left, CASE WHEN o.places > 0 THEN o.places - l.locks END,
-                        CASE WHEN o.rate > 0 THEN greatest(t.tokens, 1) END,
-                        CASE WHEN p_queue.fair THEN o.weight - CASE u.key WHEN v_tickets.groups[1] THEN v_had ELSE 0 END END)
-                END AS size
-            FROM unnest(v_keys) AS u (key)
-            CROSS JOIN LATERAL mq_internal.group_limits(p_queue, u.key) AS o
-            CROSS JOIN LATERAL (
-                SELECT count(*) AS locks, count(d.id) AS waiting
-                FROM mq.group_lock AS k
-                -- ORDER BY id selects the right index: see erase.
-                LEFT JOIN LATERAL (SELECT id FROM mq.delayed WHERE id = ANY (ARRAY[k.id]) ORDER BY id) AS d ON true
-                WHERE k.type = v_type AND k.group_key = u.key
-            ) AS l
-            LEFT JOIN LATERAL (
-                SELECT full_at
-                FROM mq.bucket
-                WHERE o.rate > 0 AND type = v_type AND group_key = u.key
-                FOR NO KEY UPDATE SKIP LOCKED
-            ) AS b ON true
-            CROSS JOIN LATERAL (
-                SELECT CASE WHEN o.rate > 0 THEN mq_internal.tokens(b.full_at, v_now, o.rate, o.rate_seconds) END AS tokens
-            ) AS t
-            -- Otherwise the bucket is full and is being deleted.
-            WHERE o.rate = 0 OR b.full_at IS NOT NULL
-                OR NOT EXISTS (SELECT FROM mq.bucket AS f WHERE f.type = v_type AND f.group_key = u.key OFFSET 0)
-        ) AS s;
-
-        -- Their first messages. An ordered queue takes the very first, or nothing while that is being cancelled.
-        SELECT array_agg(h.row) AS rows, array_agg(h.id) AS ids, array_agg((h.attempts + 1)::smallint) AS attempts,
-            array_agg(h.n) AS n, array_agg(h.key) AS keys, array_agg(h.late) AS late, count(DISTINCT h.n) AS groups,
-            coalesce(bool_or(h.late), false) AS some_late INTO v_taken
-        FROM (
-            SELECT f.n, f.key, f.tokens IS NOT DISTINCT FROM 0 AS late, g.*
-            FROM unnest(v_state.keys, v_state.sizes, v_state.tokens) WITH ORDINALITY AS f (key, size, tokens, n)
-            CROSS JOIN LATERAL (
-                SELECT o.*
-                FROM (
-                    SELECT ctid FROM mq.grouped
-                    WHERE p_queue.ordered AND f.size > 0 AND type = v_type AND group_key = f.key
-                    ORDER BY type, group_key, id
-                    LIMIT 1
-                ) AS first
-                CROSS JOIN LATERAL (
-                    SELECT ctid AS row, id, attempts FROM mq.grouped WHERE ctid = first.ctid FOR UPDATE SKIP LOCKED
-                ) AS o
-                UNION ALL
-                SELECT *
-                FROM (
-                    SELECT ctid AS row, id, attempts
-                    FROM mq.grouped
-                    WHERE NOT p_queue.ordered AND type = v_type AND group_key = f.key
-                    ORDER BY type, group_key, id
-                    LIMIT f.size
-                    FOR UPDATE SKIP LOCKED
-                ) AS o
-            ) AS g
-            LIMIT v_left
-        ) AS h;
-        v_handled := '{}';
         v_used := '{}';
-        IF v_taken.rows IS NOT NULL THEN
-            DELETE FROM mq.grouped WHERE ctid = ANY (v_taken.rows);
-            INSERT INTO mq.group_lock (id, type, group_key)
-            SELECT u.id, v_type, u.key
-            FROM unnest(v_taken.ids, v_taken.keys, v_taken.late) AS u (id, key, late)
-            WHERE NOT p_take OR u.late;
-            v_handled := ARRAY(SELECT DISTINCT unnest(v_taken.keys));
-        END IF;
-        IF v_state.rated AND v_taken.rows IS NOT NULL THEN
-            -- A message that must wait for its group's next token waits like a failed message of an ordered queue.
-            INSERT INTO mq.delayed (id, run_at, priority, attempts, type)
-            SELECT m.id, mq_internal.full_after(v_state.full_at[u.n], v_now, 1, v_state.rates[u.n], v_state.seconds[u.n])
-                - make_interval(secs => v_state.seconds[u.n]), m.priority, u.attempts - 1, v_type
-            FROM unnest(v_taken.ids, v_taken.attempts, v_taken.n, v_taken.late) AS u (id, attempts, n, late)
-            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
-            WHERE u.late;
-            -- Without a message, this only corrects a bucket of before the clock was set back.
-            INSERT INTO mq.bucket AS b (type, group_key, full_at)
-            SELECT v_type, c.key, mq_internal.full_after(v_state.full_at[c.n], v_now, c.messages, v_state.rates[c.n], v_state.seconds[c.n])
+        IF v_simple THEN
+            -- The usual ordered queue: the first message of each group without an active or waiting message. One search per
+            -- table and group.
+            SELECT array_agg(f.row) AS rows, array_agg(f.id) AS ids, array_agg((f.attempts + 1)::smallint) AS attempts,
+                array_agg(f.key) AS keys, array_agg(f.key) FILTER (WHERE f.more) AS more, count(*) AS groups,
+                false AS some_late INTO v_taken
             FROM (
-                SELECT u.n, u.key, count(*) FILTER (WHERE NOT u.late) AS messages
-                FROM unnest(v_taken.n, v_taken.keys, v_taken.late) AS u (n, key, late)
-                GROUP BY u.n, u.key
-            ) AS c
-            WHERE v_state.rates[c.n] > 0
-            ON CONFLICT (type, group_key) DO UPDATE SET full_at = excluded.full_at;
-        END IF;
-
-        IF p_take THEN
-            v_used := v_handled;
-            v_done := v_done || v_handled;
-        ELSIF v_state.blocked OR NOT p_queue.ordered THEN
-            -- Of the groups that are blocked now, drop the tickets. With locks of other claims, only if no call is
-            -- finishing one of them; or else the ticket of a group that was blocked before stays, and a group that has
-            -- just lost its last free place gets a new one.
-            SELECT array_agg(g.key) FILTER (WHERE g.size = 0 AND s.safe),
-                coalesce(array_agg(g.key) FILTER (WHERE g.size > 0 AND NOT s.safe), '{}') INTO v_kept, v_used
-            FROM (
-                SELECT max(f.key) AS key, max(f.size) AS size, max(f.locks) AS locks, max(f.places) AS places,
-                    sum(f.messages) AS messages, bool_or(f.late) AS late
-                FROM (
-                    SELECT t.*, 0 AS messages, false AS late
-                    FROM unnest(v_state.keys, v_state.sizes, v_state.locks, v_state.places)
-                        WITH ORDINALITY AS t (key, size, locks, places, n)
-                    UNION ALL
-                    SELECT NULL, NULL, NULL, NULL, u.n, 1, u.late FROM unnest(v_taken.n, v_taken.late) AS u (n, late)
-                ) AS f
-                GROUP BY f.n
-            ) AS g
-            CROSS JOIN LATERAL (
-                SELECT CASE
-                    WHEN g.size > 0 AND NOT g.late AND (g.places = 0 OR g.locks + g.messages < g.places) THEN false
-                    WHEN g.locks = 0 OR g.late THEN true
-                    ELSE (
-                        SELECT count(*) FROM (
-                            SELECT FROM mq.group_lock AS l WHERE l.type = v_type AND l.group_key = g.key FOR SHARE SKIP LOCKED
+                SELECT u.key, g.*, n.more
+                FROM unnest(v_keys) AS u (key)
+                LEFT JOIN LATERAL (
+                    SELECT true AS blocked FROM mq.group_lock WHERE type = v_type AND group_key = u.key LIMIT 1
+                ) AS l ON true
+                CROSS JOIN LATERAL (
+                    SELECT ctid AS row, id, attempts FROM mq.grouped
+                    WHERE l.blocked IS NULL AND type = v_type AND group_key = u.key
+                    ORDER BY type, group_key, id LIMIT 1
+                ) AS g
+                LEFT JOIN LATERAL (
+                    SELECT true AS more FROM mq.grouped
+                    WHERE p_take AND type = v_type AND group_key = u.key AND id > g.id
+                    ORDER BY type, group_key, id LIMIT 1
+                ) AS n ON true
+                LIMIT v_left
+            ) AS f;
+            WITH gone AS (
+                DELETE FROM mq.grouped
+                WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.grouped WHERE ctid = ANY (v_taken.rows) FOR UPDATE SKIP LOCKED))
+                RETURNING id
+            )
+            SELECT array_agg(id) INTO v_gone FROM gone;
+            IF coalesce(cardinality(v_gone), 0) < v_taken.groups THEN
+                -- Others are cancelling the first messages of some groups.
+                SELECT array_agg(u.id) AS ids, array_agg(u.attempts) AS attempts, array_agg(u.key) AS keys, v_taken.more AS more,
+                    count(*) AS groups, false AS some_late INTO v_taken
+                FROM unnest(v_taken.ids, v_taken.attempts, v_taken.keys) AS u (id, attempts, key)
+                WHERE u.id = ANY (v_gone);
+            END IF;
+            v_handled := coalesce(v_taken.keys, '{}');
+            IF p_take THEN
+                v_used := coalesce(v_taken.more, '{}');
+            ELSE
+                INSERT INTO mq.group_lock (id, type, group_key)
+                SELECT u.id, v_type, u.key FROM unnest(v_taken.ids, v_taken.keys) AS u (id, key);
+                IF v_taken.groups < cardinality(v_keys) THEN
+                    -- Drop the tickets of blocked groups, unless a call is finishing the group's message.
+                    v_handled := v_handled || ARRAY(
+                        SELECT u.key
+                        FROM unnest(v_keys) AS u (key)
+                        CROSS JOIN LATERAL (
+                            SELECT FROM mq.group_lock
+                            WHERE type = v_type AND group_key = u.key AND u.key <> ALL (v_handled)
+                            LIMIT 1
+                            FOR SHARE SKIP LOCKED
                         ) AS l
-                    ) >= g.locks + g.messages
-                END AS safe
-            ) AS s
-            WHERE g.size = 0 OR g.messages > 0;
-            v_handled := v_handled || v_kept;
+                    );
+                END IF;
+            END IF;
+        ELSE
+            -- The state of each group: how many messages it may have now. size 0: it is blocked.
+            SELECT array_agg(s.key) AS keys, array_agg(s.size) AS sizes, array_agg(s.locks) AS locks,
+                array_agg(s.places) AS places, array_agg(s.rate) AS rates, array_agg(s.rate_seconds) AS seconds,
+                array_agg(s.tokens) AS tokens, array_agg(s.full_at) AS full_at, coalesce(min(s.size) = 0, false) AS blocked,
+                coalesce(max(s.rate) > 0, false) AS rated INTO v_state
+            FROM (
+                SELECT u.key, o.*, l.locks, t.tokens, b.full_at,
+                    CASE
+                        WHEN l.waiting > 0 OR o.places > 0 AND l.locks >= o.places THEN 0
+                        ELSE least(v_left, CASE WHEN o.places > 0 THEN o.places - l.locks END,
+                            CASE WHEN o.rate > 0 THEN greatest(t.tokens, 1) END,
+                            CASE WHEN p_queue.fair THEN o.weight - CASE u.key WHEN v_tickets.groups[1] THEN v_had ELSE 0 END END)
+                    END AS size
+                FROM unnest(v_keys) AS u (key)
+                CROSS JOIN LATERAL mq_internal.group_limits(p_queue, u.key) AS o
+                CROSS JOIN LATERAL (
+                    SELECT count(*) AS locks, count(d.id) AS waiting
+                    FROM mq.group_lock AS k
+                    -- ORDER BY id selects the right index: see erase.
+                    LEFT JOIN LATERAL (SELECT id FROM mq.delayed WHERE id = ANY (ARRAY[k.id]) ORDER BY id) AS d ON true
+                    WHERE k.type = v_type AND k.group_key = u.key
+                ) AS l
+                LEFT JOIN LATERAL (
+                    SELECT full_at
+                    FROM mq.bucket
+                    WHERE o.rate > 0 AND type = v_type AND group_key = u.key
+                    FOR NO KEY UPDATE SKIP LOCKED
+                ) AS b ON true
+                CROSS JOIN LATERAL (
+                    SELECT CASE WHEN o.rate > 0 THEN mq_internal.tokens(b.full_at, v_now, o.rate, o.rate_seconds) END AS tokens
+                ) AS t
+                -- Otherwise the bucket is full and is being deleted.
+                WHERE o.rate = 0 OR b.full_at IS NOT NULL
+                    OR NOT EXISTS (SELECT FROM mq.bucket AS f WHERE f.type = v_type AND f.group_key = u.key OFFSET 0)
+            ) AS s;
+
+            -- Their first messages. An ordered queue takes the very first, or nothing while that is being cancelled.
+            SELECT array_agg(h.row) AS rows, array_agg(h.id) AS ids, array_agg((h.attempts + 1)::smallint) AS attempts,
+                array_agg(h.n) AS n, array_agg(h.key) AS keys, array_agg(h.late) AS late, count(DISTINCT h.n) AS groups,
+                coalesce(bool_or(h.late), false) AS some_late INTO v_taken
+            FROM (
+                SELECT f.n, f.key, f.tokens IS NOT DISTINCT FROM 0 AS late, g.*
+                FROM unnest(v_state.keys, v_state.sizes, v_state.tokens) WITH ORDINALITY AS f (key, size, tokens, n)
+                CROSS JOIN LATERAL (
+                    SELECT o.*
+                    FROM (
+                        SELECT ctid FROM mq.grouped
+                        WHERE p_queue.ordered AND f.size > 0 AND type = v_type AND group_key = f.key
+                        ORDER BY type, group_key, id
+                        LIMIT 1
+                    ) AS first
+                    CROSS JOIN LATERAL (
+                        SELECT ctid AS row, id, attempts FROM mq.grouped WHERE ctid = first.ctid FOR UPDATE SKIP LOCKED
+                    ) AS o
+                    UNION ALL
+                    SELECT *
+                    FROM (
+                        SELECT ctid AS row, id, attempts
+                        FROM mq.grouped
+                        WHERE NOT p_queue.ordered AND type = v_type AND group_key = f.key
+                        ORDER BY type, group_key, id
+                        LIMIT f.size
+                        FOR UPDATE SKIP LOCKED
+                    ) AS o
+                ) AS g
+                LIMIT v_left
+            ) AS h;
+            v_handled := '{}';
+            IF v_taken.rows IS NOT NULL THEN
+                DELETE FROM mq.grouped WHERE ctid = ANY (v_taken.rows);
+                INSERT INTO mq.group_lock (id, type, group_key)
+                SELECT u.id, v_type, u.key
+                FROM unnest(v_taken.ids, v_taken.keys, v_taken.late) AS u (id, key, late)
+                WHERE NOT p_take OR u.late;
+                v_handled := ARRAY(SELECT DISTINCT unnest(v_taken.keys));
+            END IF;
+            IF v_state.rated AND v_taken.rows IS NOT NULL THEN
+                -- A message that must wait for its group's next token waits like a failed message of an ordered queue.
+                INSERT INTO mq.delayed (id, run_at, priority, attempts, type)
+                SELECT m.id, mq_internal.full_after(v_state.full_at[u.n], v_now, 1, v_state.rates[u.n], v_state.seconds[u.n])
+                    - make_interval(secs => v_state.seconds[u.n]), m.priority, u.attempts - 1, v_type
+                FROM unnest(v_taken.ids, v_taken.attempts, v_taken.n, v_taken.late) AS u (id, attempts, n, late)
+                CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
+                WHERE u.late;
+                -- Without a message, this only corrects a bucket of before the clock was set back.
+                INSERT INTO mq.bucket AS b (type, group_key, full_at)
+                SELECT v_type, c.key, mq_internal.full_after(v_state.full_at[c.n], v_now, c.messages, v_state.rates[c.n], v_state.seconds[c.n])
+                FROM (
+                    SELECT u.n, u.key, count(*) FILTER (WHERE NOT u.late) AS messages
+                    FROM unnest(v_taken.n, v_taken.keys, v_taken.late) AS u (n, key, late)
+                    GROUP BY u.n, u.key
+                ) AS c
+                WHERE v_state.rates[c.n] > 0
+                ON CONFLICT (type, group_key) DO UPDATE SET full_at = excluded.full_at;
+            END IF;
+
+            IF p_take THEN
+                v_used := v_handled;
+            ELSIF v_state.blocked OR NOT p_queue.ordered THEN
+                -- Of the groups that are blocked now, drop the tickets. With locks of other claims, only if no call is
+                -- finishing one of them; or else the ticket of a group that was blocked before stays, and a group that has
+                -- just lost its last free place gets a new one.
+                SELECT array_agg(g.key) FILTER (WHERE g.size = 0 AND s.safe),
+                    coalesce(array_agg(g.key) FILTER (WHERE g.size > 0 AND NOT s.safe), '{}') INTO v_kept, v_used
+                FROM (
+                    SELECT max(f.key) AS key, max(f.size) AS size, max(f.locks) AS locks, max(f.places) AS places,
+                        sum(f.messages) AS messages, bool_or(f.late) AS late
+                    FROM (
+                        SELECT t.*, 0 AS messages, false AS late
+                        FROM unnest(v_state.keys, v_state.sizes, v_state.locks, v_state.places)
+                            WITH ORDINALITY AS t (key, size, locks, places, n)
+                        UNION ALL
+                        SELECT NULL, NULL, NULL, NULL, u.n, 1, u.late FROM unnest(v_taken.n, v_taken.late) AS u (n, late)
+                    ) AS f
+                    GROUP BY f.n
+                ) AS g
+                CROSS JOIN LATERAL (
+                    SELECT CASE
+                        WHEN g.size > 0 AND NOT g.late AND (g.places = 0 OR g.locks + g.messages < g.places) THEN false
+                        WHEN g.locks = 0 OR g.late THEN true
+                        ELSE (
+                            SELECT count(*) FROM (
+                                SELECT FROM mq.group_lock AS l WHERE l.type = v_type AND l.group_key = g.key FOR SHARE SKIP LOCKED
+                            ) AS l
+                        ) >= g.locks + g.messages
+                    END AS safe
+                ) AS s
+                WHERE g.size = 0 OR g.messages > 0;
+                v_handled := v_handled || v_kept;
+            END IF;
         END IF;
+        v_done := v_done || CASE WHEN p_take THEN v_handled ELSE '{}' END;
         v_kept := '{}';
         IF cardinality(v_handled) < cardinality(v_all) THEN
             -- Tickets stay whose groups others have locked, or whose first messages others are cancelling or purging.
@@ -284,12 +346,14 @@ BEGIN
                     OR EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = v_type AND g.group_key = k.key OFFSET 0)
             );
         END IF;
-        DELETE FROM mq.ready
-        WHERE ctid = ANY (ARRAY(
-            SELECT u.row
-            FROM unnest(v_tickets.rows, v_tickets.groups) AS u (row, key)
-            WHERE u.key IS NULL OR u.key <> ALL (v_kept)
-        ));
+        IF v_kept <> '{}' THEN
+            v_tickets.rows := ARRAY(
+                SELECT u.row
+                FROM unnest(v_tickets.rows, v_tickets.groups) AS u (row, key)
+                WHERE u.key IS NULL OR u.key <> ALL (v_kept)
+            );
+        END IF;
+        DELETE FROM mq.ready WHERE ctid = ANY (v_tickets.rows);
         IF NOT p_queue.ordered AND NOT v_taken.ids <@ v_tickets.ids THEN
             -- The other tickets of the taken messages.
             v_tickets.rows := mq_internal.lock_places(v_type, v_taken.ids, 'infinity');
