@@ -16,8 +16,8 @@
 --   blocked after that, it gets a new ticket.
 -- A drop and a finish cannot miss each other. The drop locks the rows of mq.group_lock FOR SHARE until it commits. The
 -- finish deletes its row, which waits for the drop, and only then searches the group's next message. A take would hold
--- these locks until its handler ends: it passes over the tickets of blocked groups, and drops none. The first
--- take of each second leaves a mark at the first other ticket, where the next takes begin (see pick).
+-- these locks until its handler ends: it passes over the tickets of blocked groups, and drops none. A claim does so after
+-- c_tickets. The first call of each second leaves a mark at the first other ticket, where the next ones begin (see pick).
 CREATE OR REPLACE FUNCTION mq_internal.pick_grouped(
     p_queue mq.queue, p_size bigint, p_take boolean, p_start mq.mark, OUT picked bigint[], OUT attempts smallint[],
     OUT start mq.mark
@@ -27,14 +27,15 @@ LANGUAGE plpgsql AS $$
 DECLARE
     -- The maximum number of groups per call: the stripes that a take locks also block other groups. See lock_group.
     c_groups CONSTANT integer := 250;
-    -- The maximum number of tickets that one claim reads, even if all groups are blocked.
-    c_tickets CONSTANT integer := 10000;
+    -- A claim drops the tickets of blocked groups among this many, and passes over the others as a take does.
+    c_tickets CONSTANT integer := CASE WHEN p_queue.fair THEN 100 ELSE 10000 END;
     -- The highest weight of a group.
     c_weight CONSTANT integer := 1000;
     v_type text := p_queue.type;
     v_now timestamptz := clock_timestamp();
     v_left integer := p_size;
     v_groups integer := 0;
+    v_pass boolean := p_take;
     v_read integer := 0;
     v_part integer := least(p_size, c_groups);
     v_rows integer;
@@ -67,7 +68,7 @@ BEGIN
     END IF;
     WHILE v_priority IS NOT NULL LOOP
         IF p_queue.fair THEN
-            v_tickets := mq_internal.read_lanes(p_queue, v_part, p_take, false, v_priority, v_place);
+            v_tickets := mq_internal.read_lanes(p_queue, v_part, v_pass, false, v_priority, v_place);
             IF v_place.n IS NULL THEN
                 v_start := v_tickets.start;
             END IF;
@@ -88,7 +89,7 @@ BEGIN
                 LEFT JOIN LATERAL (SELECT type, group_key FROM mq.message WHERE id = r.id OFFSET 0) AS m ON true
                 WHERE r.type = v_type AND (r.priority, r.run_at, r.id) > (v_after_priority, v_after_run_at, v_after_id)
                     AND NOT (
-                        p_take
+                        v_pass
                         AND EXISTS (
                             SELECT FROM mq.group_lock AS l
                             WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, '') OFFSET 0
@@ -375,7 +376,7 @@ BEGIN
         attempts := attempts || v_taken.attempts;
         v_left := p_size - coalesce(cardinality(picked), 0);
         v_groups := v_groups + v_taken.groups;
-        v_full := v_left = 0 OR v_groups >= c_groups OR v_read >= c_tickets;
+        v_full := v_left = 0 OR v_groups >= c_groups OR v_pass AND v_read >= c_tickets;
         -- In a fair queue this part was a round, or the end of one. After a round with messages another one may find more.
         v_end := v_rows < v_part AND (NOT p_queue.fair OR v_taken.groups = 0);
         IF p_queue.fair AND v_rows > 0 THEN
@@ -395,9 +396,13 @@ BEGIN
             v_priority := mq_internal.next_priority(v_type, v_priority);
             v_place := NULL;
         END IF;
+        IF NOT v_pass AND v_read >= c_tickets THEN
+            v_pass := true;
+            v_read := 0;
+        END IF;
         -- Behind many blocked groups a claim reads more tickets at once. A take does not: others skip what it has locked.
         v_part := CASE
-            WHEN p_take OR p_queue.fair OR 2 * v_taken.groups > v_rows THEN least(v_left, c_groups - v_groups)
+            WHEN v_pass OR p_queue.fair OR 2 * v_taken.groups > v_rows THEN least(v_left, c_groups - v_groups)
             ELSE least(4 * v_part, 1000)
         END;
     END LOOP;
