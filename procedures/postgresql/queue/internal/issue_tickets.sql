@@ -36,7 +36,7 @@ BEGIN
     -- Start from the ids, not from statistics: a join may read the whole group, which can be long.
     FROM unnest(v_ids, v_groups) AS u (id, group_key)
     CROSS JOIN LATERAL (
-        SELECT *, mq_internal.lane(p_queue.fair, priority, group_key) AS lane FROM mq.message WHERE id = u.id OFFSET 0
+        SELECT *, mq_internal.lane(p_queue.fair OR p_queue.grouped, priority, group_key) AS lane FROM mq.message WHERE id = u.id OFFSET 0
     ) AS m
     CROSS JOIN LATERAL (
         SELECT attempts FROM mq.grouped WHERE type = p_queue.type AND group_key = u.group_key AND id = u.id OFFSET 0

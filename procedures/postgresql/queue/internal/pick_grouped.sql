@@ -43,6 +43,7 @@ DECLARE
     v_after_priority integer := coalesce(p_start.priority, -32769);
     v_after_run_at timestamptz := coalesce(p_start.run_at, '-infinity');
     v_after_id bigint := coalesce(p_start.id - 1, 0);
+    v_open record;
     v_priority text := '';
     v_start mq.ring;
     v_place mq.ring;
@@ -77,24 +78,35 @@ BEGIN
                 v_tickets.lanes AS lanes, true AS others, ARRAY(SELECT substr(unnest(v_tickets.lanes), 6)) AS groups
             INTO v_tickets;
         ELSE
+            IF v_pass AND v_read = 0 AND p_queue.ordered AND p_start IS NULL THEN
+                v_open := mq_internal.first_open(v_type);
+                IF (v_open.priority, v_open.run_at, v_open.id) > (v_after_priority, v_after_run_at, v_after_id) THEN
+                    v_after_priority := v_open.priority;
+                    v_after_run_at := v_open.run_at;
+                    v_after_id := v_open.id - 1;
+                END IF;
+            END IF;
             SELECT array_agg(t.ctid) AS rows, array_agg(t.id) AS ids, array_agg(t.attempts) AS attempts,
                 array_agg(t.group_key) AS groups, (array_agg(t.priority))[count(*)] AS priority,
                 (array_agg(t.run_at))[count(*)] AS run_at, (array_agg(t.id))[count(*)] AS id,
                 (array_agg(t.priority))[1] AS first_priority, (array_agg(t.run_at))[1] AS first_run_at,
                 bool_or(t.by_id IS NOT TRUE) AS others INTO v_tickets
             FROM (
-                SELECT r.ctid, r.*, CASE WHEN m.type IS NOT NULL THEN coalesce(m.group_key, '') END AS group_key
+                SELECT r.ctid, r.*, k.group_key
                 FROM mq.ready AS r
-                -- One search by primary key per ticket, with any statistics.
-                LEFT JOIN LATERAL (SELECT type, group_key FROM mq.message WHERE id = r.id OFFSET 0) AS m ON true
+                -- One search by primary key per ticket without a lane, with any statistics.
+                LEFT JOIN LATERAL (
+                    SELECT coalesce(group_key, '') AS group_key FROM mq.message WHERE r.lane IS NULL AND id = r.id OFFSET 0
+                ) AS m ON true
+                CROSS JOIN LATERAL (SELECT coalesce(substr(r.lane, 6), m.group_key) AS group_key) AS k
                 WHERE r.type = v_type AND (r.priority, r.run_at, r.id) > (v_after_priority, v_after_run_at, v_after_id)
                     AND NOT (
                         v_pass
                         AND EXISTS (
                             SELECT FROM mq.group_lock AS l
-                            WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, '') OFFSET 0
+                            WHERE l.type = v_type AND l.group_key = k.group_key OFFSET 0
                         )
-                        AND (p_queue.ordered OR mq_internal.is_busy(p_queue, coalesce(m.group_key, '')))
+                        AND (p_queue.ordered OR mq_internal.is_busy(p_queue, k.group_key))
                     )
                 ORDER BY r.type, r.priority, r.run_at, r.id
                 LIMIT v_part
