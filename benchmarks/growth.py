@@ -233,6 +233,7 @@ def grow_groups(client: Client, count: int) -> None:
     send(client, count)
     client.run(f"DELETE FROM {mq}grouped")
     client.run(f"UPDATE {mq}message SET group_key = {client.joined.format('customer-', 'id')}")
+    client.set_lanes()
     client.run(
         f"INSERT INTO {mq}grouped (type, group_key, id, attempts) SELECT type, group_key, id, 0 FROM {mq}message"
     )
@@ -257,6 +258,7 @@ def grow_blocked(client: Client, count: int) -> None:
     own = client.joined.format("customer-", "id")
     shared = client.joined.format("blocked-", f"MOD(id, {count})")
     client.run(f"UPDATE {mq}message SET group_key = CASE WHEN id > {last - READY} THEN {own} ELSE {shared} END")
+    client.set_lanes()
     client.run(
         f"INSERT INTO {mq}grouped (type, group_key, id, attempts) SELECT type, group_key, id, 0 FROM {mq}message"
         f" WHERE id < {first + 2 * count} OR id > {last - READY}"

@@ -338,6 +338,57 @@ def test_a_round_ends_in_the_turn_with_which_it_began(q: Queue) -> None:
     assert turns(q, 2, 10) == ["c1 b1", "b2 b3 b4 b5 b6 b7 b8"]
 
 
+def _finished(q: Queue, size: int) -> list[Row]:
+    """The messages of the next batch; those that are active are completed."""
+    key = next((row["batch_key"] for row in q.rows("state, batch_key") if row["state"] == "A"), None)
+    return q.on("finish_batch", key, None, size) if key else q.claim(size)
+
+
+def _completed(q: Queue, size: int) -> list[Row]:
+    rows = q.claim(size)
+    q.on("complete_batch", rows[0]["batch_key"])
+    return rows
+
+
+FINISHING_WAYS: dict[str, Callable[[Queue, int], list[Row]]] = {
+    "claim_batch": _completed,
+    "finish_batch": _finished,
+    "take_batch": WAYS["take_batch"],
+}
+# A claim continues the turn with which the last one ended. An ordered queue has one message of a group in each claim.
+WEIGHTED: dict[tuple[str, int], str] = {
+    ("ordered", 1): "a b b b c d e a b b b c d",
+    ("limited", 1): "a b b b c d e a b b b c d",
+    ("ordered", 3): "abc dea bcd eab bcd eab bcd",
+    ("limited", 3): "abb bcd eab bbc dea bbb cde",
+}
+# Engines that do not do it yet.
+UNWEIGHTED = {
+    "mysql",
+    "sqlserver",
+}
+
+
+@pytest.mark.parametrize("way", FINISHING_WAYS)
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("kind", ["ordered", "limited"])
+def test_a_weight_counts_in_a_queue_with_order_or_limits_per_group(
+    q: Queue, kind: str, size: int, way: str, database: Database, request: pytest.FixtureRequest
+) -> None:
+    if database.name in UNWEIGHTED:
+        request.applymarker(pytest.mark.xfail)
+    q.fair().call("set_queue", **({"ordered": 1} if kind == "ordered" else {"group_max_active": 5}))
+    q.call("set_group", "a", 1)
+    q.call("set_group", "b", 3)
+    send(q, "abcde" * 12)
+    expected = WEIGHTED[kind, size]
+    found = [FINISHING_WAYS[way](q, size) for _ in expected.split()]
+    assert " ".join("".join(row["group_key"] for row in rows) for rows in found) == expected
+    for letter in "abcde":
+        numbers = [int(row["body"][1:]) for rows in found for row in rows if row["group_key"] == letter]
+        assert numbers == list(range(1, len(numbers) + 1))
+
+
 def test_a_weight_has_no_effect_in_a_queue_that_is_not_fair(q: Queue) -> None:
     q.call("set_group", "b", 100)
     send(q, "aabb")

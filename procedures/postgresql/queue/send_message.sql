@@ -67,7 +67,7 @@ BEGIN
         VALUES (v_run_at, send_message.id, v_priority, 0, p_type,
             CASE WHEN v_queue.grouped OR v_queue.ring OR v_queue.fair
                 OR current_setting('transaction_isolation') <> 'read committed' THEN v_queue.grouped END,
-            mq_internal.lane(v_queue.fair, v_priority, p_group_key));
+            mq_internal.lane(v_queue.fair OR v_queue.grouped, v_priority, p_group_key));
         IF v_run_at < v_now THEN
             PERFORM mq_internal.lower_mark(p_type);
         END IF;

@@ -52,7 +52,7 @@ BEGIN
     ELSE
         INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
         VALUES (p_run_at, p_id, v_message.priority, v_place.attempts, p_queue.type, false,
-            mq_internal.lane(p_queue.fair, v_message.priority, v_message.group_key));
+            mq_internal.lane(p_queue.fair OR p_queue.grouped, v_message.priority, v_message.group_key));
     END IF;
     IF p_run_at < p_now OR p_queue.ring THEN
         PERFORM mq_internal.lower_mark(p_queue.type);
