@@ -62,4 +62,3 @@ BEGIN
     END CATCH;
     SELECT CAST(@now AS datetime2(7)) AS reported_at;
 END;
-GO

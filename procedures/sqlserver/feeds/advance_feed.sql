@@ -61,4 +61,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

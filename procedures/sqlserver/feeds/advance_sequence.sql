@@ -43,4 +43,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

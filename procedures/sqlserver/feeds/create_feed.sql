@@ -93,4 +93,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -43,4 +43,3 @@ ORDER BY t.{sync}
 OPTION (KEEPFIXED PLAN);', @pieces);
     EXEC sp_executesql @statement, N'@top int, @from bigint, @to bigint', @top = @top, @from = @from, @to = @to;
 END;
-GO

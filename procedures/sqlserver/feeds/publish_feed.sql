@@ -101,4 +101,3 @@ WHERE {sync} > @last AND {sync} <= @last + @took;', @pieces);
         THROW;
     END CATCH;
 END;
-GO

@@ -24,4 +24,3 @@ BEGIN
     WHERE i.kind <> 'index'
     ORDER BY i.name;
 END;
-GO

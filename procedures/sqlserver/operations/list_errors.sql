@@ -35,4 +35,3 @@ BEGIN
     ORDER BY g.count DESC, g.error_group
     OPTION (KEEPFIXED PLAN);
 END;
-GO

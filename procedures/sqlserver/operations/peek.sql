@@ -131,4 +131,3 @@ BEGIN
         ORDER BY f.n
         OPTION (FORCE ORDER, LOOP JOIN);
 END;
-GO

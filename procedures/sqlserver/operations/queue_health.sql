@@ -245,4 +245,3 @@ BEGIN
     FROM @checks
     ORDER BY n;
 END;
-GO

@@ -74,4 +74,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

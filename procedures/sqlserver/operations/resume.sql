@@ -35,4 +35,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

@@ -73,4 +73,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -159,4 +159,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -15,4 +15,3 @@ BEGIN
         (SELECT STRING_AGG(CAST(name AS nvarchar(max)), N',') WITHIN GROUP (ORDER BY name)
             FROM mq.installed WHERE kind = 'area') AS areas;
 END;
-GO

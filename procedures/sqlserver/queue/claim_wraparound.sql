@@ -106,4 +106,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

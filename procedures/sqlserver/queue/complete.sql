@@ -34,4 +34,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

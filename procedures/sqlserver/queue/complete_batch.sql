@@ -31,4 +31,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

@@ -39,4 +39,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

@@ -79,4 +79,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

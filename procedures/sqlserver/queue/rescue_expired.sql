@@ -52,4 +52,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

@@ -46,4 +46,3 @@ BEGIN
     END CATCH;
     SELECT @id AS id, @created AS created, @changed AS changed;
 END;
-GO

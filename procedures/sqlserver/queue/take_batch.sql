@@ -47,4 +47,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -108,4 +108,3 @@ BEGIN
     END;
     SELECT @ready AS ready, @next AS next_run_at;
 END;
-GO

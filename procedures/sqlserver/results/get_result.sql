@@ -37,4 +37,3 @@ BEGIN
         SELECT @state = 'C', @result = result FROM mq.archive WITH (ROWLOCK, FORCESEEK, INDEX (archive_id)) WHERE id = @id;
     SELECT @state AS state, @result AS result, @error AS error WHERE @state IS NOT NULL;
 END;
-GO

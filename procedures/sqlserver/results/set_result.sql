@@ -48,4 +48,3 @@ BEGIN
     END CATCH;
     SELECT CAST(1 AS bigint) AS count;
 END;
-GO

@@ -27,4 +27,3 @@ BEGIN
     WHERE @queue IS NULL OR type = @queue
     ORDER BY name;
 END;
-GO

@@ -71,4 +71,3 @@ BEGIN
     END CATCH;
     SELECT @created AS created, @next_at AS next_at;
 END;
-GO

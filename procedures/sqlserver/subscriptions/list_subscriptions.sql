@@ -23,4 +23,3 @@ BEGIN
     WHERE @id IS NULL OR w.id = @id
     ORDER BY w.table_schema, w.table_name, CHARINDEX(s.action, 'IUD'), s.type, s.topic;
 END;
-GO

@@ -107,4 +107,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -24,4 +24,3 @@ BEGIN
     WHERE @id IS NULL OR p.name = @id
     ORDER BY p.name;
 END;
-GO

@@ -41,4 +41,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

@@ -66,4 +66,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

@@ -75,4 +75,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

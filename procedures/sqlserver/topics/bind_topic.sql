@@ -41,4 +41,3 @@ BEGIN
     END CATCH;
     SELECT @created AS created;
 END;
-GO

@@ -20,4 +20,3 @@ BEGIN
         SELECT pattern, type FROM mq_internal.matching_bindings(@topic) ORDER BY pattern, type;
     END;
 END;
-GO

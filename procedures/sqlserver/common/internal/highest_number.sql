@@ -1,6 +1,6 @@
 -- highest_number: the highest number in a column of a table.
--- Arguments:   @object_id (the table), @column (quoted)
--- Returns:     @highest (0: the column has no number)
+-- Arguments: @object_id (the table), @column (quoted)
+-- Returns: @highest (0: the column has no number)
 CREATE OR ALTER PROCEDURE mq_internal.highest_number
     @object_id int, @column nvarchar(300), @highest bigint OUTPUT
 AS
@@ -17,4 +17,3 @@ BEGIN
     EXEC sp_executesql @statement, N'@highest bigint OUTPUT', @highest = @highest OUTPUT;
     SET @highest = CASE WHEN @highest > 0 THEN @highest ELSE 0 END;
 END;
-GO

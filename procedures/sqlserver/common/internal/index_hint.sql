@@ -1,6 +1,6 @@
 -- index_hint: the hint that forces an index which begins with a column, for dynamic SQL.
--- Arguments:   @object_id (the table), @column (its name, quoted)
--- Returns:     ', INDEX([name])', to append to other hints; NULL when the table has no such index
+-- Arguments: @object_id (the table), @column (its name, quoted)
+-- Returns: ', INDEX([name])', to append to other hints; NULL when the table has no such index
 --
 -- Without the hint and with outdated statistics, the server would scan the whole table. Filtered indexes and indexes
 -- other than B-trees are ignored.
@@ -17,4 +17,3 @@ BEGIN
     ORDER BY i.index_id;
     RETURN N', INDEX(' + QUOTENAME(@name) + N')';
 END;
-GO

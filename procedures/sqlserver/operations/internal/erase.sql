@@ -1,8 +1,7 @@
 -- erase: delete messages that no consumer holds.
--- Arguments:   @type, @items (messages of that type, at most 1,000; attempts are ignored), @states (to delete from: N, E
---              or NE)
--- Returns:     @count: the number of deleted messages; messages that are held or are being claimed at this moment stay
--- Transaction: joins the caller's, which is READ COMMITTED; never waits for a claim
+-- Arguments: @type, @items (messages of that type, at most 1,000; attempts are ignored), @states (to delete from: N, E
+--     or NE)
+-- Returns: @count: the number of deleted messages; messages that are held or are being claimed at this moment stay
 CREATE OR ALTER PROCEDURE mq_internal.erase
     @type nvarchar(400), @items mq.items READONLY, @states varchar(2), @count bigint OUTPUT
 AS
@@ -99,4 +98,3 @@ BEGIN
         EXEC mq_internal.delete_messages @gone;
     END;
 END;
-GO

@@ -71,4 +71,3 @@ BEGIN
         END;
     END;
 END;
-GO

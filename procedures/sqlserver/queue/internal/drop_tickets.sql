@@ -1,6 +1,5 @@
 -- drop_tickets: delete tickets of a grouped queue, except tickets that another transaction has locked.
--- Arguments:   @type, @tickets (their positions; at most 1,000)
--- Transaction: joins the caller's, which is READ COMMITTED; skips tickets that others have locked
+-- Arguments: @type, @tickets (their positions; at most 1,000)
 CREATE OR ALTER PROCEDURE mq_internal.drop_tickets
     @type nvarchar(400),
     @tickets mq.places READONLY
@@ -17,4 +16,3 @@ BEGIN
         ON r.type = f.type AND r.priority = f.priority AND r.lane = f.lane AND r.run_at = f.run_at AND r.id = f.id
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
-GO

@@ -1,6 +1,6 @@
 -- extra_bytes: how many bytes of UTF-8 a text needs in addition to its number of UTF-16 code units.
--- Arguments:   @piece (up to 4,000 code units)
--- Returns:     0 to 8,000
+-- Arguments: @piece (up to 4,000 code units)
+-- Returns: 0 to 8,000
 CREATE OR ALTER FUNCTION mq_internal.extra_bytes (@piece nvarchar(4000))
 RETURNS int
 AS
@@ -23,4 +23,3 @@ BEGIN
         ) AS u;
     RETURN @extra;
 END;
-GO

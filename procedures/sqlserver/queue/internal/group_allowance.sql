@@ -1,10 +1,10 @@
 -- group_allowance: how many messages of a group its limits allow a claim to take.
--- Arguments:   @type, @group_key, @ordered, @places (0: no limit), @rate and @seconds (the policy), @size (messages that
---              the claim wants)
--- Returns:     @size: 0 to the given @size; @put_off: 1 when a place is free but there is no token (then @size is 1);
---              @full_at (of the bucket; NULL without a rate); @changed: 1 when the caller must keep the group's lock until
---              it commits
--- Transaction: joins the caller's, which is READ COMMITTED and holds the group's application lock; never waits
+-- Arguments: @type, @group_key, @ordered, @places (0: no limit), @rate and @seconds (the policy), @size (messages that
+--     the claim wants)
+-- Returns: @size: 0 to the given @size; @put_off: 1 when a place is free but there is no token (then @size is 1);
+--     @full_at (of the bucket; NULL without a rate); @changed: 1 when the caller must keep the group's lock until it
+--     commits
+-- Transaction: the caller's holds the group's application lock; never waits
 CREATE OR ALTER PROCEDURE mq_internal.group_allowance
     @type nvarchar(400), @group_key nvarchar(400), @ordered bit, @places int, @rate int, @seconds int, @size int OUTPUT,
     @put_off bit OUTPUT, @full_at datetime2(6) OUTPUT, @changed bit OUTPUT
@@ -45,4 +45,3 @@ BEGIN
             SET @size = @tokens;
     END;
 END;
-GO

@@ -1,7 +1,6 @@
 -- leave_place: remove a message of state N from mq.ready or mq.delayed.
--- Arguments:   @type, @id, @priority, @group_key and @run_at (the message's own), @grouped (the policy)
--- Returns:     @attempts (so far; NULL: another transaction is claiming the message)
--- Transaction: joins the caller's, which is READ COMMITTED; never waits
+-- Arguments: @type, @id, @priority, @group_key and @run_at (the message's own), @grouped (the policy)
+-- Returns: @attempts (so far; NULL: another transaction is claiming the message)
 CREATE OR ALTER PROCEDURE mq_internal.leave_place
     @type nvarchar(400), @id bigint, @priority smallint, @group_key nvarchar(400), @run_at datetime2(7), @grouped bit,
     @attempts smallint OUTPUT
@@ -42,4 +41,3 @@ BEGIN
         SELECT @attempts = MAX(attempts) FROM @out;
     END;
 END;
-GO

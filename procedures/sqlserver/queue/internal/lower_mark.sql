@@ -12,4 +12,3 @@ BEGIN
         INSERT INTO mq.mark (type, n, priority, run_at, id, scanned_at, promoted_to)
         VALUES (@type, @n + 2, -32768, '1900-01-01', 0, '1900-01-01', '1900-01-01');
 END;
-GO

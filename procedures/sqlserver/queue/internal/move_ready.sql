@@ -1,9 +1,8 @@
 -- move_ready: move the rows of a type in mq.ready to the places that the policy says.
--- Arguments:   @type, @ring, @fair, @grouped (the policy)
--- Transaction: joins the caller's, which is READ COMMITTED; skips rows that others have locked
+-- Arguments: @type, @ring, @fair, @grouped (the policy)
 --
--- It reads one lane of one priority after the other, from the place where it stopped: the rows that it has deleted stay in
--- the index until the caller commits.
+-- It reads one lane of one priority after the other, from the place where it stopped: the rows that it has deleted stay
+-- in the index until the caller commits.
 CREATE OR ALTER PROCEDURE mq_internal.move_ready
     @type nvarchar(400), @ring bit, @fair bit, @grouped bit
 AS
@@ -90,4 +89,3 @@ BEGIN
         END;
     END;
 END;
-GO

@@ -1,8 +1,7 @@
 -- next_lanes: the first ticket of each lane of a fair queue, from a position on.
--- Arguments:   @type, @priority, @lane (read after it), @wrapped (1: the start of the priority was passed), @until (the lane
---              where the round ends), @size (the most lanes)
--- Returns:     n, id, lane, run_at, attempts
--- Transaction: reads only, at READ COMMITTED; skips locked rows
+-- Arguments: @type, @priority, @lane (read after it), @wrapped (1: the start of the priority was passed), @until (the
+--     lane where the round ends), @size (the most lanes)
+-- Returns: n, id, lane, run_at, attempts
 CREATE OR ALTER FUNCTION mq_internal.next_lanes (
     @type nvarchar(400), @priority smallint, @lane nvarchar(37), @wrapped bit, @until nvarchar(37), @size int
 )
@@ -32,4 +31,3 @@ BEGIN
     END;
     RETURN;
 END;
-GO

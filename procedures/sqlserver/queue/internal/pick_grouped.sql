@@ -1,23 +1,22 @@
 -- pick_grouped: take the first messages of groups that are not blocked: one per group in an ordered queue, otherwise as
---               many as the limits per group allow.
--- Arguments:   @type, @size, @take (1: called by take_batch; its own commit finishes the messages, perhaps much later),
---              @batch_key
--- Returns:     @count: how many rows of mq.claimed now have @batch_key
--- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
+--     many as the limits per group allow.
+-- Arguments: @type, @size, @take (1: called by take_batch; its own commit finishes the messages, perhaps much later),
+--     @batch_key
+-- Returns: @count: how many rows of mq.claimed now have @batch_key
 --
--- In a grouped queue a row of mq.ready is a ticket: the group of this message may have a message to claim. Every message
--- brings a ticket, so senders lock nothing. A ticket is only a hint and is read without keeping a lock. The claim checks
--- whether its group is free under the group's application lock: sp_getapplock for the transaction, with a timeout of 0, so
--- that it never waits. An application lock needs no row per group, and it is visible when it is tested; a row that is being
--- deleted is not. A call that unblocks a group holds the same lock (free_groups). The claim releases the lock at once if it
--- cannot take the group.
+-- In a grouped queue a row of mq.ready is a ticket: the group of this message may have a message to claim. Every
+-- message brings a ticket, so senders lock nothing. A ticket is only a hint and is read without keeping a lock. The
+-- claim checks whether its group is free under the group's application lock: sp_getapplock for the transaction, with a
+-- timeout of 0, so that it never waits. An application lock needs no row per group, and it is visible when it is
+-- tested; a row that is being deleted is not. A call that unblocks a group holds the same lock (free_groups). The claim
+-- releases the lock at once if it cannot take the group.
 --
--- One rule keeps groups from getting stuck: in a group that is not blocked, one message in mq.grouped has its own ticket. A
--- call that unblocks a group issues one after its last scan of the group. Of a blocked group, a claim drops all tickets
--- while it has the first one and its message locked: a cancel cannot remove them then. The first one stays, unless what
--- blocks the group is committed: the claim that blocks it may roll back. Tickets of messages
--- that are not in mq.grouped are dropped; these messages get new tickets when they return. The claim scans the group before
--- it locks the ticket: if a cancel was in progress, it has removed the ticket by then.
+-- One rule keeps groups from getting stuck: in a group that is not blocked, one message in mq.grouped has its own
+-- ticket. A call that unblocks a group issues one after its last scan of the group. Of a blocked group, a claim drops
+-- all tickets while it has the first one and its message locked: a cancel cannot remove them then. The first one stays,
+-- unless what blocks the group is committed: the claim that blocks it may roll back. Tickets of messages that are not
+-- in mq.grouped are dropped; these messages get new tickets when they return. The claim scans the group before it locks
+-- the ticket: if a cancel was in progress, it has removed the ticket by then.
 CREATE OR ALTER PROCEDURE mq_internal.pick_grouped
     @type nvarchar(400),
     @size int,
@@ -224,4 +223,3 @@ BEGIN
     IF (@take = 1 OR @ordered = 0) AND @count > 0
         EXEC mq_internal.issue_tickets @type, @heads, @take;
 END;
-GO

@@ -1,9 +1,9 @@
 -- require_body: refuse a text that has more than @limit bytes in UTF-8.
--- Arguments:   @argument (its name in the contract), @value, @limit (bytes), @limit_text (the limit in words), @optional
---              (1: NULL is allowed)
+-- Arguments: @argument (its name in the contract), @value, @limit (bytes), @limit_text (the limit in words), @optional
+--     (1: NULL is allowed)
 --
--- The server stores UTF-16, 2 bytes for most characters, and has no UTF-8 before SQL Server 2019. One code unit is 1 to 3
--- bytes of UTF-8, so bytes are counted only if the number of code units does not decide.
+-- The server stores UTF-16, 2 bytes for most characters, and has no UTF-8 before SQL Server 2019. One code unit is 1 to
+-- 3 bytes of UTF-8, so bytes are counted only if the number of code units does not decide.
 CREATE OR ALTER PROCEDURE mq_internal.require_body
     @argument varchar(200), @value nvarchar(max), @limit bigint, @limit_text nvarchar(200), @optional bit
 AS
@@ -35,4 +35,3 @@ BEGIN
         EXEC mq_internal.raise_error 'invalid_argument', @detail;
     END;
 END;
-GO

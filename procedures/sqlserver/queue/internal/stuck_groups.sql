@@ -1,6 +1,6 @@
--- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups, and
---               there should be none.
--- Returns:     group_key and id of the first message, among the first 10,000 messages of the type
+-- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups,
+--     and there should be none.
+-- Returns: group_key and id of the first message, among the first 10,000 messages of the type
 -- Transaction: reads only and never waits: it may return a group that another transaction is about to unblock
 --
 -- A ticket is at its message's position or up to a millisecond after it: see issue_tickets.
@@ -49,4 +49,3 @@ RETURN
                 AND r.run_at <= DATEADD(MILLISECOND, 1, a.run_at) AND r.id = m.id
             WHERE g.type = @type AND g.group_key = k.group_key
         );
-GO

@@ -1,12 +1,12 @@
 -- take_group: take the first messages of a group that is not blocked; if it has no token left, delay its first message
---             instead.
--- Arguments:   @type, @group_key, @take (1: called by take_batch; see pick_grouped), @late (messages that have a ticket and
---              are not in a group yet), @size (maximum number of messages, up to 1,000; 1 in an ordered queue), @priority
---              and @run_at (of the ticket), @batch_key, @ordered, @moment (in a fair queue, the place of the messages in
---              the batch; else NULL)
--- Returns:     @head: the first message that was taken or delayed; NULL when there is none; @attempts: its attempts so far;
---              @count: number of new rows of mq.claimed
--- Transaction: joins the caller's, which is READ COMMITTED; keeps the group's application lock if it has changed something
+--     instead.
+-- Arguments: @type, @group_key, @take (1: called by take_batch; see pick_grouped), @late (messages that have a ticket
+--     and are not in a group yet), @size (maximum number of messages, up to 1,000; 1 in an ordered queue), @priority
+--     and @run_at (of the ticket), @batch_key, @ordered, @moment (in a fair queue, the place of the messages in the
+--     batch; else NULL)
+-- Returns: @head: the first message that was taken or delayed; NULL when there is none; @attempts: its attempts so far;
+--     @count: number of new rows of mq.claimed
+-- Transaction: keeps the group's application lock if it has changed something
 CREATE OR ALTER PROCEDURE mq_internal.take_group
     @type nvarchar(400),
     @group_key nvarchar(400),
@@ -169,4 +169,3 @@ BEGIN
             INSERT INTO mq.bucket (type, group_key, full_at) VALUES (@type, @group_key, @full_at);
     END;
 END;
-GO

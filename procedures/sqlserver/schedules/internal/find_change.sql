@@ -1,6 +1,6 @@
 -- find_change: when a time zone changes its UTC offset.
--- Arguments:   @zone, @from and @until (minutes since 1970-01-01 00:00 UTC, at most three days apart)
--- Returns:     the first minute with the UTC offset of @until; NULL: the offset does not change
+-- Arguments: @zone, @from and @until (minutes since 1970-01-01 00:00 UTC, at most three days apart)
+-- Returns: the first minute with the UTC offset of @until; NULL: the offset does not change
 CREATE OR ALTER FUNCTION mq_internal.find_change (@zone nvarchar(128), @from bigint, @until bigint)
 RETURNS bigint
 AS
@@ -18,4 +18,3 @@ BEGIN
     END;
     RETURN @change;
 END;
-GO

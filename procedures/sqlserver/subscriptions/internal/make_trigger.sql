@@ -1,7 +1,7 @@
 -- make_trigger: create or replace the trigger of a watched table.
--- Arguments:   @object_id (the table), @keys (its primary key columns, quoted, separated by commas), @owner (the EXECUTE AS
---              clause; NULL: none), @watched_id (its row in mq.watched)
--- Transaction: joins the caller's; waits for transactions that use the table, and they wait for its end
+-- Arguments: @object_id (the table), @keys (its primary key columns, quoted, separated by commas), @owner (the EXECUTE
+--     AS clause; NULL: none), @watched_id (its row in mq.watched)
+-- Transaction: waits for transactions that use the table, and they wait for its end
 CREATE OR ALTER PROCEDURE mq_internal.make_trigger
     @object_id int, @keys nvarchar(max), @owner nvarchar(300), @watched_id int
 AS
@@ -66,4 +66,3 @@ BEGIN
 END;', @pieces);
     EXEC sp_executesql @statement;
 END;
-GO

@@ -1,5 +1,5 @@
 -- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
--- Arguments:   @action, @optional (1: NULL is allowed)
+-- Arguments: @action, @optional (1: NULL is allowed)
 CREATE OR ALTER PROCEDURE mq_internal.require_actions
     @action nvarchar(max),
     @optional bit
@@ -22,4 +22,3 @@ BEGIN
     IF COALESCE(DATALENGTH(@action), 0) = 0 OR @letters COLLATE Latin1_General_100_BIN2 <> N'.'
         EXEC mq_internal.raise_error 'invalid_argument', N'action: must be I, U or D (insert, update, delete), or several of them';
 END;
-GO

@@ -1,8 +1,8 @@
 -- trigger_pieces: return the SQL fragments of a watched table's trigger, for mq_internal.fill.
--- Arguments:   @object_id (the table), @keys (its primary key columns, quoted, separated by commas)
--- Returns:     name, piece: trigger and table (names, quoted); new_key and old_key (JSON), new_order and old_order (the
---              columns), over the aliases i and d; same (true when a row kept its key); touched (true when an UPDATE names a
---              key column)
+-- Arguments: @object_id (the table), @keys (its primary key columns, quoted, separated by commas)
+-- Returns: name, piece: trigger and table (names, quoted); new_key and old_key (JSON), new_order and old_order (the
+--     columns), over the aliases i and d; same (true when a row kept its key); touched (true when an UPDATE names a key
+--     column)
 CREATE OR ALTER FUNCTION mq_internal.trigger_pieces (@object_id int, @keys nvarchar(max))
 RETURNS @pieces TABLE (name varchar(20) NOT NULL PRIMARY KEY, piece nvarchar(max))
 AS
@@ -28,4 +28,3 @@ BEGIN
         ('new_key', mq_internal.row_json(@object_id, @keys, N'i')), ('old_key', mq_internal.row_json(@object_id, @keys, N'd'));
     RETURN;
 END;
-GO

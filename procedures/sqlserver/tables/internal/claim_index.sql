@@ -1,9 +1,9 @@
 -- claim_index: return the index hint for claims of a table, for dynamic SQL.
--- Arguments:   @object_id (the table), @list (the columns that the index must begin with, in this order)
--- Returns:     ', INDEX([name])', to append to other hints; NULL when the table has no such index
+-- Arguments: @object_id (the table), @list (the columns that the index must begin with, in this order)
+-- Returns: ', INDEX([name])', to append to other hints; NULL when the table has no such index
 --
--- A nonclustered index ends with the columns of the clustered index. Filtered indexes, indexes that are not B-trees, and
--- indexes that mix ascending and descending columns do not count.
+-- A nonclustered index ends with the columns of the clustered index. Filtered indexes, indexes that are not B-trees,
+-- and indexes that mix ascending and descending columns do not count.
 CREATE OR ALTER FUNCTION mq_internal.claim_index (@object_id int, @list nvarchar(max))
 RETURNS nvarchar(300)
 AS
@@ -29,4 +29,3 @@ BEGIN
     ORDER BY i.index_id;
     RETURN N', INDEX(' + QUOTENAME(@name) + N')';
 END;
-GO

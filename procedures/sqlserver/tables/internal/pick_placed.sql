@@ -1,7 +1,7 @@
 -- pick_placed: pick_rows for a table without a status that keeps its rows: claim the rows after the low-water mark.
--- Arguments:   @pieces (see pick_rows); the others as in pick_rows
--- Returns:     @took, as pick_rows
--- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
+-- Arguments: @pieces (see pick_rows); the others as in pick_rows
+-- Returns: @took, as pick_rows
+-- Transaction: waits for transactions that have locked these rows
 CREATE OR ALTER PROCEDURE mq_internal.pick_placed
     @pieces mq.pieces READONLY, @name nvarchar(400), @key uniqueidentifier, @top int, @now datetime2(7),
     @reader nvarchar(400), @took int OUTPUT
@@ -54,4 +54,3 @@ OPTION (KEEPFIXED PLAN);'), @pieces);
     ORDER BY n;
     SET @took = @@ROWCOUNT;
 END;
-GO

@@ -1,6 +1,5 @@
 -- rescue_rows: make the entries of expired leases due again.
--- Arguments:   @name (of the polling table; the caller has locked its low-water mark), @now
--- Transaction: joins the caller's, which must be READ COMMITTED; skips claims that are being finished or extended
+-- Arguments: @name (of the polling table; the caller has locked its low-water mark), @now
 CREATE OR ALTER PROCEDURE mq_internal.rescue_rows
     @name nvarchar(400),
     @now datetime2(7)
@@ -28,4 +27,3 @@ BEGIN
         END;
     END;
 END;
-GO

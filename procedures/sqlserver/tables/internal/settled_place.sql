@@ -1,6 +1,6 @@
 -- settled_place: return the order value up to which rows of a table without a status may be claimed.
--- Arguments:   @pieces (see pick_rows), @name (of the polling table; the caller has locked its low-water mark), @now
--- Returns:     @settled: the highest order value of late_seconds ago, as text; NULL when there is none yet
+-- Arguments: @pieces (see pick_rows), @name (of the polling table; the caller has locked its low-water mark), @now
+-- Returns: @settled: the highest order value of late_seconds ago, as text; NULL when there is none yet
 CREATE OR ALTER PROCEDURE mq_internal.settled_place
     @pieces mq.pieces READONLY, @name nvarchar(400), @now datetime2(7), @settled nvarchar(4000) OUTPUT
 AS
@@ -32,4 +32,3 @@ OPTION (KEEPFIXED PLAN);', @pieces);
     IF @settled IS NOT NULL
         DELETE FROM mq.polled_mark WHERE name = @name AND seen_at < @before;
 END;
-GO

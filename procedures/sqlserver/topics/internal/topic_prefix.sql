@@ -1,5 +1,5 @@
 -- topic_prefix: the part of a pattern before its first wildcard, without the dot in front of it.
--- Returns:     the prefix; empty: the pattern begins with a wildcard; the whole pattern when it has no wildcard
+-- Returns: the prefix; empty: the pattern begins with a wildcard; the whole pattern when it has no wildcard
 CREATE OR ALTER FUNCTION mq_internal.topic_prefix (@pattern nvarchar(400))
 RETURNS nvarchar(400)
 AS
@@ -13,4 +13,3 @@ BEGIN
         ELSE LEFT(@pattern COLLATE Latin1_General_100_BIN2, @at - 2)
     END;
 END;
-GO
