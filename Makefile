@@ -56,7 +56,7 @@ lint: $(TEST_STAMP)
 
 # The reference from the contract, then the site in build/site. A warning, such as a broken link, is an error.
 docs: $(TEST_STAMP)
-	$(BIN)/python docs/build.py
+	$(BIN)/python tools/docs/build.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 # The files of a release in dist/: the SQL of each database as one script, and the runner's wheel.
@@ -77,7 +77,7 @@ release: $(TEST_STAMP)
 
 # The screenshots in docs/images, with Debian's Chromium.
 screenshots: $(TEST_STAMP)
-	$(BIN)/python docs/screenshots.py
+	$(BIN)/python tools/docs/screenshots.py
 
 # rowqueue compared with other queues, each with its own worker: benchmarks/PEERS.md. About 40 minutes with two processors;
 # PEERS_ARGS=--quick: three minutes, PEERS.md unchanged. Peers from PyPI and npm go to .peers/; Laravel's and

@@ -22,7 +22,7 @@ from servers.clock import Clock
 # capabilities.py, which every suite uses.
 sys.path.append(str(Path(__file__).parent / "contract"))
 # tabs.py, which reads a page of the documentation for one engine.
-sys.path.append(str(Path(__file__).parents[1] / "docs"))
+sys.path.append(str(Path(__file__).parents[1] / "tools" / "docs"))
 # release.py, which makes a release, and frozen.py, which holds later versions to it.
 sys.path.append(str(Path(__file__).parents[1] / "releases"))
 

@@ -1,5 +1,5 @@
 -- The table of topics: which types get the messages that are published to a topic. See the topics section of
--- docs/procedures.md.
+-- docs/reference/procedures.md.
 
 CREATE TABLE mq.binding (
     pattern text COLLATE "C" NOT NULL,

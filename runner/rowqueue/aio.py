@@ -1,7 +1,7 @@
 """The functions of `rowqueue` for async connections: `await rowqueue.aio.send(connection, …)`.
 
 Names, arguments, results and errors are those of `rowqueue`. `connection` is a connection of an async driver, or an
-AsyncConnection or AsyncSession of SQLAlchemy. docs/python.md lists the drivers.
+AsyncConnection or AsyncSession of SQLAlchemy. docs/languages/python.md lists the drivers.
 """
 
 import inspect

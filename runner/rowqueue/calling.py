@@ -1,8 +1,9 @@
 """The functions that an application calls: each makes one procedure call, in the transaction of its connection.
 
-`connection` is a driver's connection, a Connection or Session of SQLAlchemy, or Django's `connection`. docs/python.md
-lists the drivers. The functions never commit, never roll back, and change no setting of the connection. They raise
-QueueError, Conflict, Disconnected and the other exceptions of `rowqueue`, and TypeError for an unknown connection.
+`connection` is a driver's connection, a Connection or Session of SQLAlchemy, or Django's `connection`.
+docs/languages/python.md lists the drivers. The functions never commit, never roll back, and change no setting of the
+connection. They raise QueueError, Conflict, Disconnected and the other exceptions of `rowqueue`, and TypeError for an
+unknown connection.
 """
 
 import inspect

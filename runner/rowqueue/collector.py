@@ -1,8 +1,8 @@
 """A prometheus_client collector for the queues of several databases; it works with any registry.
 
 Figures are read on request and kept for a few seconds: two Prometheus servers cost a database no more than one. Each
-database has its own thread and connection: one that is unreachable or slow does not delay the others. docs/metrics.md
-lists the names; `figures` defines them and computes them from rows.
+database has its own thread and connection: one that is unreachable or slow does not delay the others.
+docs/operate/metrics.md lists the names; `figures` defines them and computes them from rows.
 """
 
 import logging

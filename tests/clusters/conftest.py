@@ -35,8 +35,8 @@ def start(make: Callable[[], Any], config: pytest.Config) -> Iterator[Any]:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the end of each node's log to the report of a failure: only there a node that is gone says why.
 
-    Where several nodes write, servers have faults of their own, see docs/clusters.md: a test in which one crashed is
-    skipped.
+    Where several nodes write, servers have faults of their own, see docs/operate/clusters.md: a test in which one
+    crashed is skipped.
     """
     report = yield
     # At the end of a file's last test the nodes and their logs are gone.
@@ -53,7 +53,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture(autouse=True)
 def _every_node(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Start a node again that has crashed in a test, for the tests that follow; see docs/clusters.md."""
+    """Start a node again that has crashed in a test, for the tests that follow; see docs/operate/clusters.md."""
     yield
     for cluster in request.node.funcargs.values():
         if _writes_anywhere(cluster):

@@ -19,11 +19,11 @@ from typer.testing import CliRunner
 
 pytestmark = pytest.mark.cluster
 
-PAGE = (Path(__file__).parents[2] / "docs" / "clusters.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "operate" / "clusters.md").read_text("utf-8")
 
 
 def galera() -> clusters.Galera:
-    """With the settings that docs/clusters.md asks for."""
+    """With the settings that docs/operate/clusters.md asks for."""
     settings = re.search(r"^```ini\n\[mariadb\]\n(.*?)^```$", PAGE, re.M | re.S)
     assert settings
     return clusters.Galera(more=dict(re.findall(r"^(\w+) = (\w+)$", settings[1], re.M)))
@@ -56,7 +56,7 @@ def test_doctor_shows_the_cluster_and_its_requirements(cluster: Any, urls: list[
         return [(row["verdict"], row["value"], row["detail"]) for row in rows]
 
     [(verdict, size, detail)] = said()
-    assert (verdict, size) == ("ok", len(cluster.nodes)) and "docs/clusters.md" in detail
+    assert (verdict, size) == ("ok", len(cluster.nodes)) and "docs/operate/clusters.md" in detail
     assert re.search("Galera .* Synced|Group Replication .* several primaries, this member is ONLINE", detail), detail
     if isinstance(cluster, clusters.Galera):
         cluster.nodes[1].query(urls[1], "SET GLOBAL innodb_lock_wait_timeout = 50")

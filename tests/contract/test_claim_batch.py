@@ -226,7 +226,7 @@ def test_claim_batch_finds_messages_of_many_priorities_behind_its_marks(q: Queue
 
 
 def test_claims_work_after_the_table_of_marks_is_emptied(q: Queue, other: Queue, server: Server) -> None:
-    """The repair in docs/how-a-claim-works.md, while the queue is in use."""
+    """The repair in docs/background/how-a-claim-works.md, while the queue is in use."""
     sent = {priority: [q.send(priority=priority) for _ in range(4)] for priority in (-1, 0, 7)}
     assert ids(q.claim(5)) == [*sent[-1], sent[0][0]]
     q.sql(f"DELETE FROM {server.table('mark')} WHERE type = %s", q.name)

@@ -1,4 +1,4 @@
-"""docs/python.md: every block of code runs, and does what the page says."""
+"""docs/languages/python.md: every block of code runs, and does what the page says."""
 
 import asyncio
 import re
@@ -16,7 +16,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "runner"))
 
 pytestmark = [pytest.mark.one_version, pytest.mark.product("postgresql")]
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "python.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "languages" / "python.md").read_text("utf-8")
 
 
 def names(**given: Any) -> dict[str, Any]:

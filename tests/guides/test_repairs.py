@@ -131,7 +131,7 @@ def test_everything_is_paused_after_a_restore_and_can_be_resumed(shop: Shop) -> 
     assert len(shop.call("claim_batch", "email")) == 1
 
 
-MARKS = (DOCS / "how-a-claim-works.md").read_text("utf-8")
+MARKS = (DOCS / "background" / "how-a-claim-works.md").read_text("utf-8")
 
 
 def test_the_marks_are_read_and_emptied_as_their_page_says(shop: Shop) -> None:

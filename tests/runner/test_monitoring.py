@@ -163,7 +163,7 @@ def test_the_readme_of_the_example_lists_every_alert() -> None:
     assert set(re.findall(r"`(Rowqueue\w+)`", page)) == {rule["alert"] for rule in RULES}
 
 
-@pytest.mark.parametrize("page", ["examples/monitoring/README.md", "docs/metrics.md"])
+@pytest.mark.parametrize("page", ["examples/monitoring/README.md", "docs/operate/metrics.md"])
 def test_the_pages_name_databases_as_the_command_takes_them(page: str) -> None:
     [block] = re.findall(r"^```sh\n(.*?)^```", (ROOT / page).read_text("utf-8"), re.M | re.S)
     command, *options = block.splitlines()[0].split(" --database ")

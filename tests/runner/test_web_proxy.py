@@ -16,7 +16,7 @@ __all__ = ["chromium", "serve"]
 pytestmark = pytest.mark.product("postgresql")
 
 NGINX = "/usr/sbin/nginx"
-# As docs/web.md has it; the slash at the end of the target is what removes the path.
+# As docs/operate/web.md has it; the slash at the end of the target is what removes the path.
 CONFIGURATION = """
 daemon off; pid {folder}/pid; error_log {folder}/error; worker_processes 1; master_process off;
 events {{}}
@@ -101,7 +101,7 @@ def _answers(front: Site) -> bool:
 
 
 def test_the_page_of_the_documentation_has_this_configuration() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "web.md").read_text("utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "operate" / "web.md").read_text("utf-8")
     for line in ("proxy_pass http://127.0.0.1:", "X-Forwarded-Proto $scheme;", "proxy_buffering off;"):
         assert line in text
         assert line in CONFIGURATION

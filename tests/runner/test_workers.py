@@ -391,8 +391,8 @@ INTERPRETERS = {
 
 def test_each_example_is_tested() -> None:
     assert {path.name for path in EXAMPLES.iterdir()} == set(INTERPRETERS)
-    page = (EXAMPLES.parents[1] / "docs" / "workers.md").read_text("utf-8")
-    assert all(f"(../examples/workers/{name})" in page for name in INTERPRETERS)
+    page = (EXAMPLES.parents[1] / "docs" / "languages" / "workers.md").read_text("utf-8")
+    assert all(f"(../../examples/workers/{name})" in page for name in INTERPRETERS)
 
 
 @pytest.mark.parametrize("name", INTERPRETERS)

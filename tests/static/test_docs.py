@@ -23,8 +23,8 @@ PAGES = sorted(
 
 @cache
 def build() -> ModuleType:
-    """docs/build.py, which is a script and in no package."""
-    spec = importlib.util.spec_from_file_location("docs_build", ROOT / "docs" / "build.py")
+    """tools/docs/build.py, which is a script and in no package."""
+    spec = importlib.util.spec_from_file_location("docs_build", ROOT / "tools" / "docs" / "build.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module

@@ -1,4 +1,4 @@
-"""docs/metrics.md lists every metric with its kind and labels, and no other."""
+"""docs/operate/metrics.md lists every metric with its kind and labels, and no other."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from rowqueue.figures import METRICS
 from rowqueue.metrics import Metrics
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "metrics.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "operate" / "metrics.md").read_text("utf-8")
 
 
 def rows() -> dict[str, tuple[str, list[str]]]:

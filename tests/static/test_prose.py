@@ -104,7 +104,17 @@ def test_no_test_is_named_with_a_word_that_has_a_plainer_one() -> None:
 
 def test_nothing_is_misspelt() -> None:
     """Pages, SQL headers, docstrings and comments."""
-    folders = ("README.md", "CHANGELOG.md", "docs", "examples", "benchmarks", "procedures", "migrations", "runner")
+    folders = (
+        "README.md",
+        "CHANGELOG.md",
+        "docs",
+        "examples",
+        "benchmarks",
+        "procedures",
+        "migrations",
+        "runner",
+        "tools",
+    )
     skip = "*.json,*.svg,*.png,*.css,node_modules"
     command = [sys.executable, "-m", "codespell_lib", "--skip", skip, *folders]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)

@@ -1,4 +1,4 @@
-"""Handlers in any language: a shell command per message; see docs/workers.md."""
+"""Handlers in any language: a shell command per message; see docs/languages/workers.md."""
 
 import selectors
 import signal

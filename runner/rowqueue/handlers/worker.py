@@ -1,4 +1,4 @@
-"""Handlers in any language: long-lived processes that read messages and write answers; see docs/workers.md."""
+"""Handlers in any language: processes that read messages and write answers; see docs/languages/workers.md."""
 
 import logging
 import random

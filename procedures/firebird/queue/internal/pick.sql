@@ -13,7 +13,7 @@
 -- a message becomes due below a mark, this procedure lowers the mark. Two kinds of messages can appear below a mark without
 -- lowering it: their sender commits late, or a take rolls back. So no segment starts later than one second ago, and the
 -- first claim of each second is a full scan: it ignores the marks. If a full scan takes long because of many dead rows, the
--- next one is later: after ten times that time, at most 5 seconds. docs/how-a-claim-works.md explains this with a drawing.
+-- next one is later: after ten times that time, at most 5 seconds. docs/background/how-a-claim-works.md explains this with a drawing.
 --
 -- The engine may restart a claim. The rows that it deleted before the restart are then below the marks. So a claim that
 -- finds nothing makes a full scan at once, and a claim that finds too few messages makes the next claim a full scan.

@@ -12,7 +12,7 @@
 --    no segment starts later than one second ago, and the first claim of each second is a full scan: it ignores the marks.
 -- A round-robin claim is a full scan unless the last one took long, and leaves no mark while its scans are short.
 -- If a full scan takes long because of many dead rows, the next one is later: after ten times that time, at most 5 seconds.
--- docs/how-a-claim-works.md explains this with a drawing.
+-- docs/background/how-a-claim-works.md explains this with a drawing.
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_pick(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_grouped tinyint, IN p_fair tinyint, IN p_size int,

@@ -20,7 +20,7 @@
 --    procedure lowers the mark.
 -- 2. Two kinds of messages can appear below a mark without lowering it: their sender commits late, or a take rolls back. So
 --    no segment starts later than one second ago, and the first claim of each second is a full scan: it ignores the marks.
--- docs/how-a-claim-works.md explains this with a drawing.
+-- docs/background/how-a-claim-works.md explains this with a drawing.
 --
 -- Statistics are often collected while the queue is empty. Then reading a whole type through a smaller index and sorting it
 -- seems as cheap as the index in claim order. So sorting is off, and every query on mq.ready has the ORDER BY of that

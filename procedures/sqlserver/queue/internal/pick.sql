@@ -9,8 +9,8 @@
 -- When a message becomes due below a mark, this procedure lowers the mark. Two kinds of messages can appear below a
 -- mark without lowering it: their sender commits late, or a take rolls back. So no segment starts later than one second
 -- ago, and the first claim of each second is a full scan: it ignores the marks. If a full scan takes long because of
--- many deleted rows, the next one is later: after ten times that time, at most 5 seconds. docs/how-a-claim-works.md
--- explains this with a drawing.
+-- many deleted rows, the next one is later: after ten times that time, at most 5 seconds.
+-- docs/background/how-a-claim-works.md explains this with a drawing.
 CREATE OR ALTER PROCEDURE mq_internal.pick
     @type nvarchar(400), @size int, @take bit, @batch_key uniqueidentifier, @count int OUTPUT
 AS

@@ -6,8 +6,8 @@ import pymysql  # type: ignore[import-untyped]
 
 from ..base import Cluster
 
-_PAGE = "see docs/clusters.md"
-# Seconds that a Galera node may wait for a lock that is not released; see docs/clusters.md.
+_PAGE = "see docs/operate/clusters.md"
+# Seconds that a Galera node may wait for a lock that is not released; see docs/operate/clusters.md.
 _LONGEST_LOCK_WAIT = 10
 
 _MEMBERS = """

@@ -21,7 +21,7 @@ from rowqueue.seeing import Watched
 from rowqueue.top.frame import Top
 from rowqueue.top.queues import QueuesScreen
 
-FOLDER = Path(__file__).parent / "images"
+FOLDER = Path(__file__).parents[2] / "docs" / "images"
 TOKEN = "only-for-screenshots"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 WIDTH, HEIGHT = 1180, 700

@@ -1,7 +1,7 @@
 """Results of the reference's calls: one scenario on a real database, with the same results on every engine.
 
-`python docs/outputs.py URL` writes docs/outputs.json; URL names a database with the queue and no messages.
-docs/build.py uses it. tests/guides/test_outputs.py runs the scenario on every engine and compares.
+`python tools/docs/outputs.py URL` writes tools/docs/outputs.json; URL names a database with the queue and no messages.
+tools/docs/build.py uses it. tests/guides/test_outputs.py runs the scenario on every engine and compares.
 """
 
 import json

@@ -12,7 +12,7 @@ A group of tabs is between two comments, and each tab begins with a bold name on
     text and code
     <!-- end of tabs -->
 
-A name is one engine, or several: `MySQL and MariaDB`, `PostgreSQL, SQL Server`. The site shows tabs (docs/hooks.py);
+A name is one engine, or several: `MySQL and MariaDB`, `PostgreSQL, SQL Server`. The site shows tabs (hooks.py);
 the tests read what a page says about one engine.
 """
 

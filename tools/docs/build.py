@@ -1,7 +1,6 @@
 """Write the reference from procedures/contract.toml and the example calls in the procedures' SQL files.
 
-Each page begins with a hand-written text: docs/procedures.head.md for docs/procedures.md,
-docs/reference/AREA.head.md for docs/reference/AREA.md. `make docs` runs it;
+Each page begins with a hand-written text: docs/reference/PAGE.head.md for docs/reference/PAGE.md. `make docs` runs it;
 tests/static/test_docs.py fails when a page differs from its output.
 """
 
@@ -16,8 +15,7 @@ from rowqueue import contract
 from rowqueue.contract import Argument, Column, Procedure
 from tabs import BEGIN, END, ENGINES
 
-DOCS = Path(__file__).resolve().parent
-REFERENCE = DOCS / "reference"
+REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
 # Columns that several procedures return; the page of their area defines them once.
 MESSAGE_ROW = "The message row"
 # Results with more columns than this are shown with one column per line.
@@ -27,7 +25,7 @@ _WIDE = 6
 def pages() -> dict[Path, str]:
     """The text of each generated page."""
     areas = _areas()
-    written = {DOCS / "procedures.md": _index(areas), REFERENCE / "errors.md": _numbers()}
+    written = {REFERENCE / "procedures.md": _index(areas), REFERENCE / "errors.md": _numbers()}
     for area, procedures in areas.items():
         written[REFERENCE / f"{area}.md"] = _area(area, procedures)
     return written
@@ -52,10 +50,10 @@ def _title(head: str) -> str:
 
 
 def _index(areas: dict[str, list[Procedure]]) -> str:
-    parts = [_head(DOCS / "procedures.md"), "## All procedures"]
+    parts = [_head(REFERENCE / "procedures.md"), "## All procedures"]
     for area, procedures in areas.items():
         title = _title(_head(REFERENCE / f"{area}.md"))
-        parts += [f"### {title}", _list(procedures, f"reference/{area}.md")]
+        parts += [f"### {title}", _list(procedures, f"{area}.md")]
     return _join(parts)
 
 
@@ -135,7 +133,7 @@ def _examples(procedure: Procedure) -> str:
 
 
 def _output(procedure: Procedure) -> Iterator[str]:
-    """The result of a call on a real database; see docs/outputs.py. Of wide rows only the first, a column per line."""
+    """The result of a call on a real database; see outputs.py. Of wide rows only the first, a column per line."""
     result = _outputs().get(procedure.name)
     if result is None or not procedure.columns:
         return
@@ -151,7 +149,7 @@ def _output(procedure: Procedure) -> Iterator[str]:
 
 @cache
 def _outputs() -> dict[str, Any]:
-    recorded: dict[str, Any] = json.loads((DOCS / "outputs.json").read_text("utf-8"))
+    recorded: dict[str, Any] = json.loads(Path(__file__).with_name("outputs.json").read_text("utf-8"))
     return recorded
 
 
