@@ -149,7 +149,7 @@ def test_sql_is_written_in_the_house_style() -> None:
             if line != line.rstrip():
                 yield f"line {number}: blanks at the end"
             code = line.partition("--")[0]
-            if re.search(r"\bsp_(?!((get|release)applock|executesql)\b)", code):
+            if re.search(r"\bsp_(?!((get|release)applock|executesql|addextendedproperty)\b)", code):
                 yield f"line {number}: sp_"
             if re.search(r"\b(select|insert into|delete from|create|begin|end|where)\b", code) and "'" not in code:
                 yield f"line {number}: keywords are written in capitals"
@@ -162,7 +162,7 @@ def test_sql_is_written_in_the_house_style() -> None:
 BUDGETS = {
     "postgresql": (8_500, 5_000),
     "mysql": (10_600, 6_500),
-    "sqlserver": (10_700, 6_500),
+    "sqlserver": (10_400, 6_400),
     "firebird": (11_600, 7_100),
 }
 

@@ -1,5 +1,5 @@
 -- drop_tickets: delete tickets of a grouped queue, except tickets that another transaction has locked.
--- Arguments: @type, @tickets (their positions; at most 1,000)
+-- Arguments: @type, @tickets (their positions; at most 3,000)
 CREATE OR ALTER PROCEDURE mq_internal.drop_tickets
     @type nvarchar(400),
     @tickets mq.places READONLY
