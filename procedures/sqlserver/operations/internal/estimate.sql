@@ -39,19 +39,13 @@ BEGIN
             UNION ALL
             SELECT b.id FROM (SELECT TOP (@ends) id FROM mq.grouped WHERE type = @type ORDER BY group_key DESC, id DESC) AS b
         ) AS e;
-    ELSE IF @table = 'due'
+    ELSE IF @table IN ('due', 'delayed')
         SELECT @low = MIN(e.id), @high = MAX(e.id)
-        FROM (
-            SELECT a.id FROM (SELECT TOP (@ends) id FROM mq.delayed WHERE type = @type AND run_at <= @now ORDER BY run_at, id) AS a
+        FROM (VALUES (CASE @table WHEN 'due' THEN '0001-01-01' ELSE @now END, CASE @table WHEN 'due' THEN @now ELSE '9999-12-31' END)) AS r (after, until)
+        CROSS APPLY (
+            SELECT a.id FROM (SELECT TOP (@ends) id FROM mq.delayed WHERE type = @type AND run_at > r.after AND run_at <= r.until ORDER BY run_at, id) AS a
             UNION ALL
-            SELECT b.id FROM (SELECT TOP (@ends) id FROM mq.delayed WHERE type = @type AND run_at <= @now ORDER BY run_at DESC, id DESC) AS b
-        ) AS e;
-    ELSE IF @table = 'delayed'
-        SELECT @low = MIN(e.id), @high = MAX(e.id)
-        FROM (
-            SELECT a.id FROM (SELECT TOP (@ends) id FROM mq.delayed WHERE type = @type AND run_at > @now ORDER BY run_at, id) AS a
-            UNION ALL
-            SELECT b.id FROM (SELECT TOP (@ends) id FROM mq.delayed WHERE type = @type AND run_at > @now ORDER BY run_at DESC, id DESC) AS b
+            SELECT b.id FROM (SELECT TOP (@ends) id FROM mq.delayed WHERE type = @type AND run_at > r.after AND run_at <= r.until ORDER BY run_at DESC, id DESC) AS b
         ) AS e;
     ELSE
         SELECT @low = MIN(e.n), @high = MAX(e.n)

@@ -12,8 +12,7 @@ CREATE OR ALTER PROCEDURE mq_internal.change_message
     @priority smallint, @body nvarchar(max), @headers nvarchar(max), @changed smallint OUTPUT
 AS
 BEGIN
-    -- For this call only: senders use any isolation level, and READPAST is not allowed at SERIALIZABLE.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @replace bit = CASE @on_conflict WHEN N'replace' THEN 1 ELSE 0 END, @grouped bit, @ring bit, @fair bit;
     DECLARE @group_key nvarchar(400), @old_priority smallint, @old_run_at datetime2(7), @attempts smallint, @error nvarchar(max);
     DECLARE @items mq.items;

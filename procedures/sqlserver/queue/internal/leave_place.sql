@@ -29,14 +29,9 @@ BEGIN
     BEGIN
         DELETE r
         OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
-        FROM (
-            SELECT k.type, k.priority, k.lane, k.run_at, k.id
-            FROM mq_internal.places(@priority, @group_key, @run_at) AS p
-            INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                ON k.type = @type AND k.priority = p.priority AND k.lane = p.lane AND k.run_at = p.run_at AND k.id = @id
-        ) AS f
-        INNER JOIN mq.ready AS r WITH (ROWLOCK)
-            ON r.type = f.type AND r.priority = f.priority AND r.lane = f.lane AND r.run_at = f.run_at AND r.id = f.id
+        FROM mq_internal.places(@priority, @group_key, @run_at) AS p
+        INNER JOIN mq.ready AS r WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            ON r.type = @type AND r.priority = p.priority AND r.lane = p.lane AND r.run_at = p.run_at AND r.id = @id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         SELECT @attempts = MAX(attempts) FROM @out;
     END;

@@ -15,8 +15,8 @@
 -- ticket. A call that unblocks a group issues one after its last scan of the group. Of a blocked group, a claim drops
 -- all tickets while it has the first one and its message locked: a cancel cannot remove them then. The first one stays,
 -- unless what blocks the group is committed: the claim that blocks it may roll back. Tickets of messages that are not in
--- mq.grouped are dropped; these messages get new tickets when they return. The claim scans the group before it locks the
--- ticket: if a cancel was in progress, it has removed the ticket by then.
+-- mq.grouped are dropped; these messages get new tickets when they return. The claim scans the group before it locks
+-- the ticket: if a cancel was in progress, it has removed the ticket by then.
 --
 -- In a fair queue the claim reads the first ticket of each lane, from the lane on where the last claim stopped.
 CREATE OR ALTER PROCEDURE mq_internal.pick_grouped

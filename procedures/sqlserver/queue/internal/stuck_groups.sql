@@ -19,26 +19,13 @@ RETURN
         ) AS x
         GROUP BY x.group_key
     ) AS k
-    CROSS APPLY mq_internal.policy(@type) AS p
-    CROSS APPLY mq_internal.group_limits(@type, k.group_key) AS w
+    CROSS APPLY mq_internal.group_places(@type, k.group_key) AS w
     WHERE NOT EXISTS (
             SELECT *
             FROM mq.group_lock AS l WITH (READUNCOMMITTED)
             WHERE l.type = @type AND l.group_key = k.group_key AND l.blocks = 1
         )
-        AND (
-            p.ordered = 1
-            OR w.places = 0
-            OR w.places > (
-                SELECT COUNT(*)
-                FROM mq.group_lock AS l WITH (READUNCOMMITTED)
-                WHERE l.type = @type AND l.group_key = k.group_key AND NOT EXISTS (
-                    SELECT *
-                    FROM mq.group_freed AS f WITH (READUNCOMMITTED, FORCESEEK, INDEX (group_freed_pk))
-                    WHERE f.type = @type AND f.group_key = k.group_key AND f.id = l.id
-                )
-            )
-        )
+        AND (w.places = 0 OR w.taken < w.places)
         AND NOT EXISTS (
             SELECT *
             FROM mq.grouped AS g WITH (READUNCOMMITTED)

@@ -14,8 +14,18 @@ AS
 BEGIN
     DECLARE @midnight bigint = CAST(@day AS bigint) * 1440, @before int, @after int, @change bigint, @from bigint, @found bigint;
     -- Every UTC offset is less than a day: the whole date lies between these two.
-    SELECT @before = mq_internal.zone_minutes(@zone, @midnight - 1440), @after = mq_internal.zone_minutes(@zone, @midnight + 2880),
-        @change = mq_internal.find_change(@zone, @midnight - 1440, @midnight + 2880);
+    SELECT @before = mq_internal.zone_minutes(@zone, @midnight - 1440), @after = mq_internal.zone_minutes(@zone, @midnight + 2880);
+    IF @before <> @after
+        SELECT @from = @midnight - 1440, @change = @midnight + 2880;
+    -- Find the first minute with the later offset.
+    WHILE @change - @from > 1
+    BEGIN
+        SET @found = (@from + @change) / 2;
+        IF mq_internal.zone_minutes(@zone, @found) = @after
+            SET @change = @found;
+        ELSE
+            SET @from = @found;
+    END;
     SET @from = @minute + @before - @midnight;
     SET @found = mq_internal.next_minute(@minutes, @hours, CASE WHEN @from > 0 THEN @from ELSE 0 END,
         COALESCE(@change - 1 + @before - @midnight, 1439));

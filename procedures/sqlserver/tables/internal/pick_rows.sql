@@ -22,7 +22,7 @@ BEGIN
         SET @by = @keys;
     SET @list = COALESCE(@by, @keys);
     SET @wanted = CONCAT(@status + CASE WHEN @list IS NOT NULL THEN N', ' ELSE N'' END, @list);
-    SET @hint = mq_internal.claim_index(@object_id, @wanted);
+    SET @hint = mq_internal.index_hint(@object_id, @wanted);
     IF @hint IS NULL AND @shape <> 'f'
     BEGIN
         INSERT INTO @pieces (name, piece)

@@ -40,7 +40,7 @@ BEGIN
             AND type NOT IN (N'bit', N'uniqueidentifier', N'binary', N'varbinary')
     )
         SET @detail = N'order_column: {column} must be NOT NULL, and a number, a text or a time';
-    ELSE IF @wanted IS NOT NULL AND mq_internal.claim_index(@object_id, @wanted) IS NULL
+    ELSE IF @wanted IS NOT NULL AND mq_internal.index_hint(@object_id, @wanted) IS NULL
         SET @detail = N'without this index claims would scan the table: CREATE INDEX {index} ON {quoted} ({wanted})';
     INSERT INTO @pieces (name, piece)
     VALUES ('table', @label), ('bad', @bad), ('column', @column), ('quoted', @quoted), ('wanted', @wanted),
