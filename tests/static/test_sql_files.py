@@ -150,7 +150,7 @@ def test_sql_is_written_in_the_house_style() -> None:
             if line != line.rstrip():
                 yield f"line {number}: blanks at the end"
             code = line.partition("--")[0]
-            if re.search(r"\bsp_(?!((get|release)applock|executesql)\b)", code):
+            if re.search(r"\bsp_(?!((get|release)applock|executesql|addextendedproperty)\b)", code):
                 yield f"line {number}: sp_"
             if re.search(r"\b(select|insert into|delete from|create|begin|end|where)\b", code) and "'" not in code:
                 yield f"line {number}: keywords are written in capitals"

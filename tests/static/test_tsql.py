@@ -166,7 +166,7 @@ PLANTED = {
     "AS of a procedure": (r"(PROCEDURE [^;]*)\nAS\nBEGIN\n", r"\1\nBEGIN\n"),
     "a function's RETURNS TABLE": (r"RETURNS TABLE\nAS\nRETURN", "RETURNS TABLE\nAS\nRETURNS"),
     "DECLARE of a table": (r"(DECLARE @\w+ TABLE) \(", r"\1 "),
-    "SET of an option": (r"SET NOCOUNT, XACT_ABORT ON;", "SET NOCOUNT, XACT_ABORT;"),
+    "SET of an option": (r"SET NOCOUNT, XACT_ABORT, (\w+) ON;", r"SET NOCOUNT, XACT_ABORT, \1;"),
     "SET TRANSACTION": (r"TRANSACTION ISOLATION LEVEL", "TRANSACTION LEVEL"),
     "EXEC with a status": (r"EXEC (@\w+) = ", r"EXEC \1 = = "),
     "EXEC with OUTPUT": (r"(@\w+) OUTPUT;", r"OUTPUT \1;"),

@@ -34,4 +34,3 @@ BEGIN
     LEFT JOIN mq.report AS t ON t.minute = @minute AND t.type = c.type AND t.reader = c.reader
     ORDER BY c.place, c.type, c.reader;
 END;
-GO

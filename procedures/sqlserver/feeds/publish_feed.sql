@@ -16,8 +16,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: it skips locked rows, which higher isolation levels do not allow.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @id nvarchar(400), @object_id int, @quoted nvarchar(600);
     DECLARE @keys nvarchar(4000), @sync nvarchar(300), @hint nvarchar(300);
     DECLARE @found bit = 0, @last bigint, @left int, @top int, @took int = 1, @count bigint = 0, @statement nvarchar(max);
@@ -101,4 +100,3 @@ WHERE {sync} > @last AND {sync} <= @last + @took;', @pieces);
         THROW;
     END CATCH;
 END;
-GO

@@ -30,4 +30,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count, @state AS state;
 END;
-GO

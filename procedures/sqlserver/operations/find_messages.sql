@@ -105,4 +105,3 @@ BEGIN
         ORDER BY f.id
         OPTION (FORCE ORDER, LOOP JOIN);
 END;
-GO

@@ -23,4 +23,3 @@ GRANT EXECUTE ON OBJECT::mq.find_messages TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.list_errors TO mq_operator, mq_viewer;
 GRANT SELECT ON OBJECT::mq.message_state TO mq_operator;
 GRANT SELECT ON OBJECT::mq.message_overview TO mq_operator, mq_viewer;
-GO

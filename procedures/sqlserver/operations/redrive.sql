@@ -44,4 +44,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

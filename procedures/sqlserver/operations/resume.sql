@@ -38,4 +38,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

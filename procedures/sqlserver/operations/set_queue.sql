@@ -34,8 +34,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: the call needs the current rows, and a snapshot shows old ones.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: a snapshot shows old rows
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @was bit, @was_grouped bit, @was_ring bit, @was_fair bit, @grouped bit, @limits bit, @holds bit, @with nvarchar(30), @step int = 1000, @took int = 1, @counted int = 0;
     DECLARE @old_max int, @old_rate int, @old_seconds int, @own_places int, @own_rate int, @until datetime2(7);
@@ -159,4 +158,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -23,8 +23,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     -- As in pick: milliseconds of a full scan that finds nothing. As in take_ready: renew the mark when it is so far behind.
     DECLARE @long_scan int = 5, @stride bigint = 1000;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
@@ -106,4 +105,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -40,4 +40,3 @@ BEGIN
     END CATCH;
     SELECT CASE WHEN @dead > 0 THEN 'E' ELSE 'N' END AS state;
 END;
-GO

@@ -80,4 +80,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -40,4 +40,3 @@ BEGIN
     EXEC (N'GRANT EXECUTE ON TYPE::mq.places TO mq_producer, mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.failures TO mq_consumer, mq_operator');
 END;
-GO

@@ -50,4 +50,3 @@ BEGIN
     END CATCH;
     SELECT @id AS id, @created AS created, @changed AS changed, @state AS state;
 END;
-GO

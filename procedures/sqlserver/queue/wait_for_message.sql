@@ -124,4 +124,3 @@ BEGIN
         END;
     SELECT @ready AS ready, @next AS next_run_at, @reason AS reason;
 END;
-GO

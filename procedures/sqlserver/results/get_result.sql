@@ -11,8 +11,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: at a higher level, the locks of this read would stay until the caller's transaction ends.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: no locks of this read stay
     IF @id IS NULL
         EXEC mq_internal.raise_error 'invalid_argument', N'id: must not be NULL';
     DECLARE @state char(1) = mq_internal.state_of(@id);
@@ -25,4 +24,3 @@ BEGIN
     LEFT JOIN mq.archive AS c WITH (ROWLOCK, FORCESEEK, INDEX (archive_id)) ON c.id = i.id
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
-GO

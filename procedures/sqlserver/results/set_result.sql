@@ -46,4 +46,3 @@ BEGIN
     END CATCH;
     SELECT CAST(1 AS bigint) AS count;
 END;
-GO

@@ -45,4 +45,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

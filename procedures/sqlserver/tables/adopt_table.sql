@@ -92,4 +92,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

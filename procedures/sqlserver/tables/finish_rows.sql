@@ -115,4 +115,3 @@ BEGIN
     END CATCH;
     SELECT @done AS done, @failed AS failed, @dead AS dead, @gone AS gone;
 END;
-GO

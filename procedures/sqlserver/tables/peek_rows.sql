@@ -31,4 +31,3 @@ BEGIN
     WHERE e.name = @id AND e.state = COALESCE(@which, e.state)
     ORDER BY e.state, e.run_at, e.id;
 END;
-GO

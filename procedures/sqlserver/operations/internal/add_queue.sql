@@ -1,5 +1,5 @@
 -- add_queue: lock the policy of a type; if it has none, add one with the defaults.
--- Transaction: joins the caller's; calls for one type wait for each other
+-- Transaction: calls for one type wait for each other
 CREATE OR ALTER PROCEDURE mq_internal.add_queue
     @type nvarchar(400)
 AS
@@ -12,4 +12,3 @@ BEGIN
             max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused
         FROM mq_internal.policy(@type);
 END;
-GO

@@ -1,6 +1,6 @@
 -- leave_batch: lock the batch that holds one message.
--- Returns:     @type, @attempt, @reader; raises lease_lost when the key does not hold the message
--- Transaction: joins the caller's; calls for the same batch wait for each other
+-- Returns: @type, @attempt, @reader; raises lease_lost when the key does not hold the message
+-- Transaction: calls for the same batch wait for each other
 CREATE OR ALTER PROCEDURE mq_internal.leave_batch
     @id bigint, @key uniqueidentifier, @type nvarchar(400) OUTPUT, @attempt smallint OUTPUT,
     @reader nvarchar(400) OUTPUT
@@ -21,4 +21,3 @@ BEGIN
     IF NOT EXISTS (SELECT * FROM mq.claimed WHERE batch_key = @key AND id <> @id)
         DELETE FROM mq.batch WHERE batch_key = @key;
 END;
-GO
