@@ -46,9 +46,9 @@ _NO_COLUMN = 335544578
 _IO_ERROR = 335544344
 _UNIQUE = 335544665
 NO_CHARSET = 335544509
-# Errors for keys of the queue's tables: another transaction has inserted the key and may roll back, or the key's old index
-# entry outlives its row for a moment. After a crash of the server the sequence of ids may also be behind, as
-# docs/decisions/0008_firebird.md explains: the next try has other ids.
+# In errors for keys of the queue's tables. Another transaction has inserted the key and may roll back, or the key's old
+# index entry outlives its row for a moment. After a crash of the server the sequence of ids may be behind, and the next
+# try has other ids. docs/decisions/0008_firebird.md explains both.
 _AWAITED = '"MQ_'
 _NO_METADATA_UPDATE = 335544351
 
