@@ -180,6 +180,36 @@ def test_messages_of_a_rolled_back_take_return_with_the_same_attempt(
     assert count(sql, "message", queue) == 0
 
 
+@pytest.mark.parametrize(("retry", "table"), [(0, "delayed"), (-1, "dead")])
+@pytest.mark.parametrize("procedure", ["finish_batch", "fail"])
+def test_a_failure_waits_while_another_transaction_is_in_the_way_of_its_key(
+    raw: Open,
+    session: Session,
+    queue: str,
+    sql: Sql,
+    beside: Callable[..., "Future[Any]"],
+    procedure: str,
+    retry: int,
+    table: str,
+) -> None:
+    """As when the garbage collector has deleted the message's last row there, and not yet the entry in the index."""
+    send_many(session, queue, 1)
+    [row] = session.call("claim_batch", queue, 1)
+    other = raw()
+    columns = "run_at, priority" if table == "delayed" else "died_at, n"
+    other.run(
+        f"INSERT INTO mq_{table} (id, type, attempts, {columns}) VALUES ({row['id']}, '{queue}', 0, mq_utc_now(), 0)"
+    )
+    id, key = row["id"], row["batch_key"]
+    given = (key, f"{id},{retry},again", 0) if procedure == "finish_batch" else (id, key, "again", retry)
+    failed = beside(raw().done, procedure, *given)
+    time.sleep(SOON)
+    assert not failed.done()
+    other.rollback()
+    failed.result(AT_ONCE)
+    assert states(sql, queue) == {"N" if table == "delayed" else "E": [id]}
+
+
 # ---- locks -----------------------------------------------------------------------------------------
 
 
