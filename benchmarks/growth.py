@@ -130,7 +130,7 @@ def purge(state: str, count: int = 1000) -> Call:
 def redrive(client: Client, clock: Clock) -> None:
     _kill_side(client, 1000)
     with clock.running():
-        [(count, *_)] = client.call("redrive", SIDE)
+        [(count, *_)] = client.call("redrive_all", SIDE)
     assert count == 1000
     client.call("purge", SIDE, "N")
 
@@ -138,7 +138,7 @@ def redrive(client: Client, clock: Clock) -> None:
 def redrive_among(client: Client, clock: Clock) -> None:
     """10,000 messages of the queue that has many."""
     with clock.running():
-        [(count, *_)] = client.call("redrive", TYPE)
+        [(count, *_)] = client.call("redrive_all", TYPE, None, 10_000)
     assert count == 10_000
     # The messages of the many were sent before all others.
     [(last, *_)] = client.run(f"SELECT MAX(id) FROM {client.prefix}dead WHERE type = '{TYPE}'")
@@ -168,7 +168,7 @@ CALLS: dict[str, tuple[int, Call]] = {
     "`find_messages` by id": (20, find),
     "`cancel`": (20, cancel),
     "`list_errors`": (5, ask("list_errors", TYPE)),
-    "`redrive` of 1,000": (5, redrive),
+    "`redrive_all` of 1,000": (5, redrive),
     "`purge` of 1,000 new": (5, purge("N")),
     "`purge` of 1,000 dead": (5, purge("E")),
 }
@@ -234,6 +234,7 @@ def grow_groups(client: Client, count: int) -> None:
     send(client, count)
     client.run(f"DELETE FROM {mq}grouped")
     client.run(f"UPDATE {mq}message SET group_key = {client.joined.format('customer-', 'id')}")
+    client.set_lanes()
     client.run(
         f"INSERT INTO {mq}grouped (type, group_key, id, attempts) SELECT type, group_key, id, 0 FROM {mq}message"
     )
@@ -258,6 +259,7 @@ def grow_blocked(client: Client, count: int) -> None:
     own = client.joined.format("customer-", "id")
     shared = client.joined.format("blocked-", f"MOD(id, {count})")
     client.run(f"UPDATE {mq}message SET group_key = CASE WHEN id > {last - READY} THEN {own} ELSE {shared} END")
+    client.set_lanes()
     client.run(
         f"INSERT INTO {mq}grouped (type, group_key, id, attempts) SELECT type, group_key, id, 0 FROM {mq}message"
         f" WHERE id < {first + 2 * count} OR id > {last - READY}"
@@ -301,7 +303,7 @@ EVERY_TYPE = {
 }
 DEAD = {
     "`peek` of 10 dead": (20, ask("peek", TYPE, "E", 10, size=10)),
-    "`redrive` of 10,000 of the many": (3, redrive_among),
+    "`redrive_all` of 10,000 of the many": (3, redrive_among),
 }
 READY_MANY = {"`purge` of 10,000 of the many": (1, purge_among("N"))}
 GROWTHS = {

@@ -108,6 +108,9 @@ class Client(ABC):
     def baseline_send(self, bodies: Sequence[str]) -> Callable[[], None]:
         """A plain INSERT of these messages, prepared to run repeatedly."""
 
+    def set_lanes(self) -> None:
+        """Where tickets name their groups: after a change of the messages' groups."""
+
     def baseline_send_one(self, body: str) -> None:
         """A plain INSERT of one message; only for send_one_cases."""
         raise NotImplementedError

@@ -141,6 +141,10 @@ class Client(lines.Client):
     def delay(self, count: int) -> None:
         self._connection.execute(DELAYED, [TYPE, count])
 
+    def set_lanes(self) -> None:
+        lane = "lane = mq_internal.lane(true, r.priority, m.group_key)"
+        self.run(f"UPDATE mq.ready AS r SET {lane} FROM mq.message AS m WHERE m.id = r.id")
+
     def settle(self) -> None:
         self._connection.execute("VACUUM ANALYZE", prepare=False)
         self._connection.execute("CHECKPOINT", prepare=False)

@@ -235,7 +235,7 @@ def keep_house(soak: Soak, session: Session) -> None:
         for type in RUNNERS_TYPES:
             soak.call(session, "list_errors", type)
             soak.call(session, "peek", type, "E", 10)
-            redriven = soak.call(session, "redrive", type) if random.random() < 0.5 else []
+            redriven = soak.call(session, "redrive_all", type) if random.random() < 0.5 else []
             purged = soak.call(session, "purge", type, "E") if not redriven else []
             soak.meter.add("redriven", sum(row["count"] for row in redriven))
             soak.meter.add("purged", sum(row["count"] for row in purged))

@@ -70,14 +70,15 @@ def _errors(old: Contract, new: Contract) -> Iterator[str]:
 
 
 def _types(old: Contract, new: Contract) -> Iterator[str]:
-    for engine, types in old.types.items():
-        for name, released in types.items():
-            if (now := new.types.get(engine, {}).get(name)) != released:
-                yield f"type {name} on {engine} was {released} and is {now}"
+    for what, before, after in (("argument", old.arguments, new.arguments), ("result", old.results, new.results)):
+        for engine, types in before.items():
+            for name, released in types.items():
+                if (now := after.get(engine, {}).get(name)) != released:
+                    yield f"type {name} of {what}s on {engine} was {released} and is {now}"
 
 
 def _procedure(old: Contract, before: Procedure, new: Contract, after: Procedure) -> Iterator[str]:
-    engines = set(before.databases or old.types)
+    engines = set(before.databases or old.arguments)
     yield from _names("argument", before.arguments, after.arguments, ARGUMENT, engines)
     now = {argument.name: argument for argument in after.arguments}
     for argument in before.arguments:
@@ -98,7 +99,7 @@ def _procedure(old: Contract, before: Procedure, new: Contract, after: Procedure
     for what, kept in (("error", after.errors), ("role", after.roles)):
         gone = set(before.errors if what == "error" else before.roles) - set(kept)
         yield from (f"{what} {name} was removed" for name in sorted(gone))
-    for engine in sorted(engines - set(after.databases or new.types)):
+    for engine in sorted(engines - set(after.databases or new.arguments)):
         yield f"it is no longer on {engine}"
 
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The life of three messages by hand: send, claim, finish, fail, peek, redrive.
+# The life of three messages by hand: send, claim, finish, dead-letter, peek, redrive.
 #
 # Usage: by_hand.sh DATABASE [TYPE]     needs Firebird's isql, and the queue in the database (runner apply)
 # DATABASE is host:alias or host:/path/of/file.fdb; ISC_USER and ISC_PASSWORD are the login.
@@ -27,9 +27,9 @@ SHELL echo 'Claim two of them for a minute. The batch key proves who holds them.
 SELECT id, CAST(body AS VARCHAR(200)) AS body, attempt, batch_key, lease_until FROM mq_claim_batch('$type', 2, 'by hand', 60);
 COMMIT;
 
-SHELL echo 'The first is done. The second failed and must not be retried.';
+SHELL echo 'The first is done. The second can never succeed.';
 SELECT c."COUNT" FROM mq_peek('$type', 'A', 1) AS m LEFT JOIN mq_complete(m.id, m.batch_key) AS c ON 1 = 1;
-SELECT f.state FROM mq_peek('$type', 'A', 1) AS m LEFT JOIN mq_fail(m.id, m.batch_key, 'no such customer', -1) AS f ON 1 = 1;
+SELECT f.state FROM mq_peek('$type', 'A', 1) AS m LEFT JOIN mq_dead_letter(m.id, m.batch_key, 'no such customer') AS f ON 1 = 1;
 COMMIT;
 
 SHELL echo 'One is ready, one is dead.';
@@ -37,7 +37,7 @@ SELECT type, ready, active, dead FROM mq_queue_stats('$type');
 SELECT id, CAST(body AS VARCHAR(200)) AS body, attempts, error FROM mq_peek('$type', 'E');
 
 SHELL echo 'Redrive the dead letter after a repair. Take both messages in one transaction.';
-SELECT * FROM mq_redrive('$type');
+SELECT * FROM mq_redrive_all('$type');
 COMMIT;
 SELECT id, CAST(body AS VARCHAR(200)) AS body, attempt FROM mq_take_batch('$type', 10);
 COMMIT;

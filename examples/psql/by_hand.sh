@@ -1,5 +1,5 @@
 #!/bin/sh
-# The life of three messages by hand: send, claim, finish, fail, peek, redrive.
+# The life of three messages by hand: send, claim, finish, dead-letter, peek, redrive.
 #
 # Usage: by_hand.sh URL [TYPE]     needs psql, and the queue in the database (runner apply)
 set -eu
@@ -18,16 +18,16 @@ SELECT id, body, attempt, lease_until FROM mq.claim_batch(:'type', 2, 'by hand',
 SELECT DISTINCT batch_key FROM mq.peek(:'type', 'A') WHERE reader = 'by hand' \gset
 SELECT min(id) AS first, max(id) AS second FROM mq.peek(:'type', 'A') WHERE batch_key = :'batch_key' \gset
 
-\echo The first is done. The second failed and must not be retried.
+\echo The first is done. The second can never succeed.
 SELECT * FROM mq.complete(:first, :'batch_key');
-SELECT * FROM mq.fail(:second, :'batch_key', 'no such customer', -1);
+SELECT * FROM mq.dead_letter(:second, :'batch_key', 'no such customer');
 
 \echo One is ready, one is dead.
 SELECT type, ready, active, dead FROM mq.queue_stats(:'type');
 SELECT id, body, attempts, error FROM mq.peek(:'type', 'E');
 
 \echo Redrive the dead letter after a repair. Take both messages in one transaction.
-SELECT * FROM mq.redrive(:'type');
+SELECT * FROM mq.redrive_all(:'type');
 BEGIN;
 SELECT id, body, attempt FROM mq.take_batch(:'type', 10);
 COMMIT;

@@ -95,7 +95,7 @@ EXEC mq.send_batch N'ft', @bodies;
 EXEC mq.send_batch N'ft', @bodies;
 EXEC mq.set_queue N'ft-limits', @max_active = 5, @rate = 100, @group_max_active = 2, @group_rate = 50;
 DECLARE @i int = 0, @group nvarchar(10);
-DECLARE @sent TABLE (id bigint, created smallint, changed smallint);
+DECLARE @sent TABLE (id bigint, created smallint, changed smallint, state char(1));
 WHILE @i < 200
 BEGIN
     SELECT @i = @i + 1, @group = CONCAT(N'g', @i % 20);

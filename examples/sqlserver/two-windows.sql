@@ -30,7 +30,7 @@ EXEC mq.claim_batch N'ft-limits', 100;
 EXEC mq.claim_batch N'ft-limits', 100;
 EXEC mq.purge N'ft', N'E';
 EXEC mq.list_errors N'ft';
-EXEC mq.redrive N'ft';
+EXEC mq.redrive_all N'ft';
 EXEC mq.rescue_expired;
 -- A
 ROLLBACK TRANSACTION;

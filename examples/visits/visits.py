@@ -14,7 +14,7 @@ import time
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-from rowqueue.databases import Session, open_database
+from rowqueue.databases import LEASE_LOST, QueueError, Session, open_database
 
 TIMEOUT = 5  # seconds for an answer
 PAUSE = 1  # seconds, when other workers have all addresses
@@ -39,8 +39,13 @@ def work(session: Session, type: str, name: str, size: int) -> bool:
         begun = time.monotonic()
         status = visit(row["body"])
         print(row["body"], status, f"{1000 * (time.monotonic() - begun):.0f} ms", flush=True)
-        if status == 410:
-            session.call("complete", row["id"], row["batch_key"])
+        try:
+            if status == 410:
+                session.call("complete", row["id"], row["batch_key"])
+        except QueueError as error:
+            if error.number != LEASE_LOST:
+                raise
+            return True  # other workers have the batch
     if rows:
         session.call("release_batch", rows[0]["batch_key"])
     return bool(rows)

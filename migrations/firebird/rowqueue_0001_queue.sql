@@ -31,7 +31,7 @@ COMMENT ON TABLE mq_installed IS 'The installed files (migrations and procedures
 CREATE TABLE mq_queue (
     type mq_name NOT NULL,
     lease_seconds integer DEFAULT 60 NOT NULL,
-    max_attempts integer DEFAULT 10 NOT NULL,
+    max_attempts integer DEFAULT 25 NOT NULL,
     backoff_seconds integer DEFAULT 5 NOT NULL,
     backoff_max_seconds integer DEFAULT 3600 NOT NULL,
     on_complete varchar(7) CHARACTER SET ASCII DEFAULT 'delete' NOT NULL,

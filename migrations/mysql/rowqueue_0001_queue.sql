@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS mq_installed (
 CREATE TABLE IF NOT EXISTS mq_queue (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     lease_seconds int NOT NULL DEFAULT 60,
-    max_attempts int NOT NULL DEFAULT 10,
+    max_attempts int NOT NULL DEFAULT 25,
     backoff_seconds int NOT NULL DEFAULT 5,
     backoff_max_seconds int NOT NULL DEFAULT 3600,
     on_complete varchar(7) CHARACTER SET ascii NOT NULL DEFAULT 'delete',

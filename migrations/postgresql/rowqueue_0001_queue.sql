@@ -59,7 +59,7 @@ COMMENT ON TABLE mq.queue IS 'Policy of each type that was named in set_queue, s
 
 INSERT INTO mq.queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify,
     max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused, ring, fair, mixed)
-VALUES ('', 60, 10, 5, 3600, 'delete', false, true, 0, 0, 1, 0, 0, 1, false, false, false, false, false);
+VALUES ('', 60, 25, 5, 3600, 'delete', false, true, 0, 0, 1, 0, 0, 1, false, false, false, false, false);
 
 CREATE TABLE mq.queue_group (
     type text COLLATE "C" NOT NULL,
@@ -114,7 +114,7 @@ COMMENT ON TABLE mq.ready IS 'State N, due. In an ordered queue, or one with lim
 
 COMMENT ON COLUMN mq.ready.by_id IS 'true: a ticket; false: a row of a ring or a fair queue, or one whose position is not the one that the message was sent with. Both are in the index ready_lane. NULL: the row has its message''s own priority and run_at, and is not in that index.';
 
-COMMENT ON COLUMN mq.ready.lane IS 'In a fair queue, the priority + 32768 as five digits, followed by the group_key. NULL in other queues.';
+COMMENT ON COLUMN mq.ready.lane IS 'In a queue that is fair, ordered or has limits per group, the priority + 32768 as five digits, followed by the group_key. NULL in other queues, and in tickets of senders that could not see this yet.';
 
 -- Rings read a type by id, fair queues from lane to lane; cancel and fail find one message with it. Fewer writes per
 -- message: it holds only rows that need it. See docs/decisions/0019_postgresql_hot_path.md.

@@ -9,7 +9,10 @@ CREATE TABLE mq.watched (
     CONSTRAINT watched_table_once UNIQUE NONCLUSTERED (table_schema, table_name)
 );
 
--- Exactly one of type and topic is set; the other is empty. NONCLUSTERED: a clustered key has at most 900 bytes.
+EXEC sys.sp_addextendedproperty N'MS_Description', N'Watched tables, whose triggers send messages.',
+    N'SCHEMA', N'mq', N'TABLE', N'watched';
+
+-- NONCLUSTERED: a clustered key has at most 900 bytes.
 CREATE TABLE mq.subscription (
     watched_id int NOT NULL,
     action char(1) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -17,6 +20,9 @@ CREATE TABLE mq.subscription (
     topic nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     CONSTRAINT subscription_pk PRIMARY KEY NONCLUSTERED (watched_id, action, type, topic)
 );
+
+EXEC sys.sp_addextendedproperty N'MS_Description', N'Inserts (I), updates (U) or deletes (D) in a watched table send messages to this type, or to the types bound to this topic. Exactly one of type and topic is set; the other is empty.',
+    N'SCHEMA', N'mq', N'TABLE', N'subscription';
 
 -- The argument of mq_internal.send_changes: keys of the changed rows as JSON, in the order in which they are reported.
 CREATE TYPE mq.events AS TABLE (

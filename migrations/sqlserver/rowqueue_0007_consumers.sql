@@ -1,8 +1,6 @@
 -- Reports of consumers: which consumers run, and how many messages they handle per minute. See
 -- docs/decisions/0018_reports.md. Keys of two names are NONCLUSTERED: a clustered key has at most 900 bytes.
 
--- One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has
--- stopped. counted_at: until when its dead letters are counted.
 CREATE TABLE mq.consumer (
     started_at datetime2(7) NOT NULL,
     reported_at datetime2(7) NOT NULL,
@@ -18,7 +16,9 @@ CREATE TABLE mq.consumer (
     CONSTRAINT consumer_pk PRIMARY KEY NONCLUSTERED (type, reader)
 );
 
--- Reports per minute, type and consumer: no two consumers write the same row. Rows are kept for a day.
+EXEC sys.sp_addextendedproperty N'MS_Description', N'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: until when its dead letters are counted.',
+    N'SCHEMA', N'mq', N'TABLE', N'consumer';
+
 CREATE TABLE mq.report (
     minute datetime2(7) NOT NULL,
     sent bigint NOT NULL,
@@ -31,3 +31,6 @@ CREATE TABLE mq.report (
     reader nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     CONSTRAINT report_pk PRIMARY KEY NONCLUSTERED (minute, type, reader)
 );
+
+EXEC sys.sp_addextendedproperty N'MS_Description', N'Reports per minute, type and consumer: no two consumers write the same row. Rows are kept for a day.',
+    N'SCHEMA', N'mq', N'TABLE', N'report';

@@ -9,7 +9,20 @@ from .messages import Discard, Message, Record, Retry, RowMessage
 
 if TYPE_CHECKING:
     from . import aio, testing
-    from .calling import claim, complete, extend_lease, fail, finish, get_result, publish, send, send_batch, take
+    from .calling import (
+        claim,
+        complete,
+        count_attempt,
+        dead_letter,
+        extend_lease,
+        fail,
+        finish,
+        get_result,
+        publish,
+        send,
+        send_batch,
+        take,
+    )
     from .databases import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, ReadOnly, SchemaMissing
     from .requests import Result, Sent
     from .service import Consumer
@@ -33,6 +46,8 @@ __all__ = [
     "aio",
     "claim",
     "complete",
+    "count_attempt",
+    "dead_letter",
     "extend_lease",
     "fail",
     "finish",
@@ -47,7 +62,8 @@ __all__ = [
 # Imported on first use: a handler's module needs none of these, and no driver is loaded before the first call.
 _MODULES = {
     "calling": (
-        *("claim", "complete", "extend_lease", "fail", "finish", "get_result", "publish", "send", "send_batch", "take"),
+        *("claim", "complete", "count_attempt", "dead_letter", "extend_lease", "fail", "finish", "get_result"),
+        *("publish", "send", "send_batch", "take"),
     ),
     "databases": (
         *("Conflict", "DatabaseError", "Disconnected", "Forbidden", "QueueError", "ReadOnly", "SchemaMissing"),

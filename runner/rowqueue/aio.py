@@ -17,6 +17,8 @@ from .requests import Request
 __all__ = [
     "claim",
     "complete",
+    "count_attempt",
+    "dead_letter",
     "extend_lease",
     "fail",
     "finish",
@@ -53,6 +55,8 @@ claim = _calling(requests.claim)
 finish = _calling(requests.finish)
 complete = _calling(requests.complete)
 fail = _calling(requests.fail)
+dead_letter = _calling(requests.dead_letter)
+count_attempt = _calling(requests.count_attempt)
 extend_lease = _calling(requests.extend_lease)
 take = _calling(requests.take)
 get_result = _calling(requests.get_result)

@@ -37,6 +37,11 @@ class Argument:
     limit: str | None = None
     optional: bool = False
 
+    @property
+    def kind(self) -> str:
+        """Its type in the contract's table of arguments: that of a text with the limit of a name is `name`."""
+        return "name" if (self.type, self.limit) == ("text", "name") else self.type
+
 
 @dataclass(frozen=True)
 class Column:
@@ -107,8 +112,8 @@ class Error:
 class Contract:
     """The whole contract.
 
-    `procedures`: those that every database has. `extras`: those that only some have. `reads`: the tables and views that
-    a role may read.
+    `procedures`: those that every database has. `extras`: those that only some have. `arguments` and `results`: what
+    each type is on each database. `reads`: the tables and views that a role may read.
     """
 
     areas: dict[str, Area]
@@ -117,7 +122,8 @@ class Contract:
     views: dict[str, View]
     errors: dict[str, Error]
     limits: dict[str, str]
-    types: dict[str, dict[str, str]]
+    arguments: dict[str, dict[str, str]]
+    results: dict[str, dict[str, str]]
     reads: dict[str, tuple[str, ...]]
 
     def with_needs(self, areas: Iterable[str]) -> tuple[str, ...]:
@@ -261,6 +267,7 @@ def read(path: Path) -> Contract:
         views={e["name"]: View(**{**e, "databases": tuple(e.get("databases", ()))}) for e in data.get("views", ())},
         errors={e["name"]: Error(**e) for e in data["errors"]},
         limits=data["limits"],
-        types=data["types"],
+        arguments=data["arguments"],
+        results=data["results"],
         reads={role: tuple(names) for role, names in data.get("reads", {}).items()},
     )

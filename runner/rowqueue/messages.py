@@ -218,6 +218,11 @@ class Failure:
             text = f"{name}: {text}"
         return cls(id, -1 if isinstance(error, Discard) else _seconds(error), clean(text or name))
 
+    @property
+    def dead(self) -> bool:
+        """Whether the message is dead now, without a retry."""
+        return self.retry_after == -1
+
     def line(self, longest: int | None = None) -> str:
         """The failure as a line of the list that finish_batch takes. `longest`: cut the error to so many characters."""
         error = line_of(self.error if longest is None else self.error[:longest])

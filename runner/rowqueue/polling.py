@@ -8,7 +8,7 @@ from datetime import datetime
 from .consumer import Source
 from .consumer.leases import Batch
 from .consumer.sources import LONGEST_LIST
-from .databases import Conflict, Disconnected, Rows, Values
+from .databases import LEASE_LOST, Conflict, Disconnected, QueueError, Rows, Values
 from .handlers import Handled
 from .link import Link
 from .messages import Failure, Held, Item, RowMessage
@@ -39,8 +39,13 @@ class TableSource(Source):
         lines = handled.lines()
         if lines is not None and len(lines) > LONGEST_LIST:
             lines = handled.lines(LONGEST_LIST // len(handled.failures))
-        [counts] = link.call(self._never, "finish_rows", batch.key, lines)
-        return (lambda: []) if any(counts.values()) else None
+        try:
+            link.call(self._never, "finish_rows", batch.key, lines)
+        except QueueError as error:
+            if error.number != LEASE_LOST:
+                raise
+            return None
+        return lambda: []
 
     def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> Sequence[Item]:
         if started:

@@ -32,12 +32,14 @@ class Sent(NamedTuple):
     """The result of `send`.
 
     `id`: the message. `created`: False when a live message already had the dedup_key; `id` is then that message.
-    `changed`: True when on_conflict changed that message.
+    `changed`: True when on_conflict changed that message. `state`: N (new), A (active) or E (dead letter); a dead letter
+    keeps its dedup_key, so nothing with this key is sent until it is redriven and completed, or cancelled.
     """
 
     id: int
     created: bool
     changed: bool
+    state: str
 
 
 class Result(NamedTuple):
@@ -75,7 +77,7 @@ def send(
 
     def read(rows: list[Row]) -> Sent:
         [row] = rows
-        return Sent(row["id"], bool(row["created"]), bool(row["changed"]))
+        return Sent(row["id"], bool(row["created"]), bool(row["changed"]), row["state"])
 
     return Request("send_message", arguments, read)
 
@@ -144,23 +146,47 @@ def finish(batch_key: Any, failures: Iterable[Failed] = (), next_size: int = 0) 
 
 
 def complete(id: int, batch_key: Any) -> Request[int]:
-    """Complete one message; returns 1, or 0 when the batch key does not hold it. Calls `complete`."""
+    """Complete one message; returns 1. Calls `complete`.
+
+    Raises QueueError 50008 when the batch key does not hold it: roll back, and continue with the next claim.
+    """
     return Request("complete", (id, _key(batch_key)), _count)
 
 
-def fail(id: int, batch_key: Any, error: str | Exception, retry_after: float | None = None) -> Request[str | None]:
-    """Fail one message; returns its state, N or E, or None when the batch key does not hold it. Calls `fail`.
+def fail(id: int, batch_key: Any, error: str | Exception, retry_after: float | None = None) -> Request[str]:
+    """Fail one message; returns its state: N, it will be retried, or E, it is dead. Calls `fail`.
 
-    `error`: a text or an exception. `retry_after`: seconds until the retry; None for the queue's backoff, -1 for a dead
-    letter.
+    `error`: a text or an exception; Discard dead-letters the message, as `dead_letter` does. `retry_after`: seconds
+    until the retry; None for the queue's backoff. Raises QueueError 50008 when the batch key does not hold the message:
+    roll back, and continue with the next claim.
     """
     failure = _failure(id, error, retry_after)
+    if retry_after is None and failure.dead:
+        return dead_letter(id, batch_key, error)
+    return Request("fail", (id, _key(batch_key), failure.error, failure.retry_after), _state)
 
-    def read(rows: list[Row]) -> str | None:
-        state: str | None = rows[0]["state"]
-        return state
 
-    return Request("fail", (id, _key(batch_key), failure.error, failure.retry_after), read)
+def dead_letter(id: int, batch_key: Any, error: str | Exception) -> Request[str]:
+    """Dead-letter one message that can never succeed; returns its state, E. Calls `dead_letter`.
+
+    `error`: a text or an exception. Raises QueueError 50008 when the batch key does not hold the message: roll back,
+    and continue with the next claim.
+    """
+    return Request("dead_letter", (id, _key(batch_key), _failure(id, error).error), _state)
+
+
+def count_attempt(
+    id: int, error: str | Exception, retry_after: float | None = None, *, dead: bool = False
+) -> Request[str | None]:
+    """Count a take that was rolled back as a failed attempt. Calls `count_attempt`.
+
+    Returns the message's state: N, it will be retried; E, it is dead; None, it is not ready, and nothing has changed.
+    `error`: a text or an exception. `retry_after`: seconds until the retry; None for the queue's backoff. `dead`: it
+    can never succeed, and there is no retry.
+    """
+    failure = _failure(id, error, retry_after)
+    is_dead = dead or (retry_after is None and failure.dead)
+    return Request("count_attempt", (id, failure.error, None if is_dead else failure.retry_after, int(is_dead)), _state)
 
 
 def extend_lease(batch_key: Any, seconds: int | None = None) -> Request[int]:
@@ -186,6 +212,10 @@ def get_result(id: int) -> Request[Result | None]:
         return Result(**rows[0]) if rows else None
 
     return Request("get_result", (id,), read)
+
+
+def _state(rows: list[Row]) -> Any:
+    return rows[0]["state"]
 
 
 def _count(rows: list[Row]) -> int:

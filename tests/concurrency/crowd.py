@@ -36,8 +36,12 @@ class Member:
 
     def finish(self, key: Any, failures: str | None = None, next_size: int = 0) -> list[Row] | None:
         """finish_batch; None when the lease was lost."""
+        return self.settle("finish_batch", key, failures, next_size)
+
+    def settle(self, procedure: str, *values: Any) -> list[Row] | None:
+        """A call that records an outcome; None when the lease was lost."""
         try:
-            return self.session.call("finish_batch", key, failures, next_size)
+            return self.session.call(procedure, *values)
         except QueueError as error:
             if error.number != contract.load().errors["lease_lost"].number:
                 raise

@@ -35,7 +35,7 @@ def redrive_errors(member: Member, type: str) -> Counter[str]:
     made: Counter[str] = Counter()
     while not member.stopped():
         letter = "abc"[(member.number + sum(made.values())) % ERRORS]
-        made[letter] += member.session.call("redrive", type, None, f"broken # at {letter}")[0]["count"]
+        made[letter] += member.session.call("redrive_all", type, f"broken # at {letter}")[0]["count"]
         listed = member.session.call("list_errors", type)
         assert all(0 < row["count"] <= MESSAGES for row in listed)
         assert {row["error"] for row in listed} <= {f"broken # at {letter}" for letter in "abc"}
@@ -55,7 +55,7 @@ def test_every_death_is_counted_and_redriven_once(crowd: Crowd, session: Session
     stats = session.call("queue_stats", queue)[0]
     assert stats["ready"] + stats["dead"] == MESSAGES
     for letter, count in left.items():
-        calls = [session.call("redrive", queue, None, f"broken # at {letter}")[0]["count"] for _ in range(2)]
+        calls = [session.call("redrive_all", queue, f"broken # at {letter}")[0]["count"] for _ in range(2)]
         assert calls == [count, 0]
     assert session.call("list_errors", queue) == []
     assert session.call("purge", queue, "N")[0]["count"] == MESSAGES

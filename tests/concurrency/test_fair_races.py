@@ -106,7 +106,7 @@ def redrive(member: Member, type: str) -> int:
     """Redrive dead letters until stopped: they may come back at any time, as far as the log knows."""
     count = 0
     while not member.stopped():
-        count += member.session.call("redrive", type)[0]["count"]
+        count += member.session.call("redrive_all", type)[0]["count"]
         time.sleep(0.1)
     return count
 

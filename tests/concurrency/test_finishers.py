@@ -64,7 +64,7 @@ def finish(member: Member, ledger: Ledger, batches: Any) -> dict[str, int]:
                 assert call("complete", id, key)[0]["count"] == 1
             call("complete_batch", key)
         else:
-            assert call("fail", batch[0][0], key, "no", -1)[0]["state"] == "E"
+            assert call("dead_letter", batch[0][0], key, "no")[0]["state"] == "E"
             call("complete_batch", key)
         done[way] += len(batch)
     return dict(done)

@@ -186,20 +186,21 @@ def meddle(member: Member, types: list[str]) -> int:
             meddling: list[tuple[Any, ...]] = [
                 ("complete", id, key),
                 ("complete_batch", key),
-                ("fail", id, key, "meddled", chance.choice([None, 0, 1, -1])),
+                ("fail", id, key, "meddled", chance.choice([None, 0, 1])),
+                ("dead_letter", id, key, "meddled"),
                 ("release_batch", key),
                 ("extend_lease", key, 1),
             ]
-            call(*chance.choice(meddling))
+            member.settle(*chance.choice(meddling))
         call("rescue_expired", chance.choice([type, None]))
         if chance.random() < 0.1:
             removed += call("purge", type, chance.choice("EEEN"))[0]["count"]
-        call("redrive", type)
+        call("redrive_all", type)
         for row in call("peek", type, "N", 5):
             if chance.random() < 0.2:
                 removed += call("cancel", row["id"])[0]["count"]
             elif chance.random() < 0.2:
-                call("fail", row["id"], None, "as after a take", 0)
+                call("count_attempt", row["id"], "as after a take", 0)
         call("queue_stats", type)
         call("wait_for_message", type, 0)
         time.sleep(0.02)

@@ -57,12 +57,15 @@ def write(member: Member, names: Names, number: int) -> list[str]:
     return written
 
 
-def finish(member: Member, key: Any, lines: str | None = None) -> Row:
-    """Repeats after a conflict, as the runner does: without a key, deletes read the whole table and may deadlock."""
+def finish(member: Member, key: Any, lines: str | None = None) -> Row | None:
+    """The counts; None when the lease was lost.
+
+    Repeats after a conflict, as the runner does: without a key, deletes read the whole table and may deadlock.
+    """
     while True:
         try:
-            [counts] = member.session.call("finish_rows", key, lines)
-            return counts
+            rows = member.settle("finish_rows", key, lines)
+            return rows and rows[0]
         except Conflict:
             continue
 
@@ -80,8 +83,7 @@ def poll(member: Member, names: Names, folded: str) -> list[tuple[str, str]]:
             time.sleep(0.01)
             failed = [row["id"] for row in rows if row["attempt"] < 3 and chance.random() < 0.1]
             lines = "\n".join(f"{id},0,no" for id in failed)
-            counts = finish(member, rows[0]["batch_key"], lines)
-            if not any(counts.values()):
+            if (counts := finish(member, rows[0]["batch_key"], lines)) is None:
                 continue  # lost: another poller has them
             assert (counts["done"], counts["gone"]) == (len(rows) - len(failed), 0), counts
             done += [(shape, json.loads(row["row"])[folded]) for row in rows if row["id"] not in failed]
@@ -131,7 +133,7 @@ def test_five_slow_pollers_finish_every_row_of_every_shape_exactly_once(
 def finish_each(member: Member, keys: list[str]) -> None:
     for key in keys:
         counts = finish(member, key)
-        assert (counts["done"], counts["gone"]) == (1, 0)
+        assert counts and (counts["done"], counts["gone"]) == (1, 0)
 
 
 def claim_often(member: Member, name: str) -> list[Any]:

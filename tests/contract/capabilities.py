@@ -499,11 +499,7 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
             *(
                 f"test_a_value_beyond_its_limit_is_refused_and_nothing_changes[{case}]"
                 for case in (
-                    "claim_batch-lease_seconds",
-                    "claim_wraparound-lease_seconds",
-                    "extend_lease-seconds",
                     "finish_batch-next_size",
-                    "set_queue-lease_seconds",
                     "set_queue-backoff_seconds",
                     "set_queue-backoff_max_seconds",
                     "wait_for_message-seconds",

@@ -1,13 +1,14 @@
 """Users' tables for the tests of polling tables: one of each shape, with its calls."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from capabilities import Capabilities
-from queues import call, refused
+from queues import LONG_AGO, call, refused
 from rowqueue.databases import Row, Session
 
 Sql = Callable[..., list[Row]]
@@ -131,6 +132,15 @@ class Polled:
     def claim(self, size: int = 1, **options: Any) -> list[Row]:
         return call(self.session, "claim_rows", self.name, size, **options)
 
+    def claim_expired(self, size: int) -> list[Row]:
+        """A claim whose lease has ended: the shortest lease is a second."""
+        rows = self.claim(size)
+        if rows:
+            table = re.sub(r"message$", "polled_batch", self.can.own_table)
+            ended = self.can.instant.format(LONG_AGO)
+            self.sql(f"UPDATE {table} SET lease_until = {ended} WHERE batch_key = %s", str(rows[0]["batch_key"]))
+        return rows
+
     def finish(self, key: Any, failures: str | None = None) -> tuple[int, int, int, int]:
         [row] = call(self.session, "finish_rows", key, failures)
         return row["done"], row["failed"], row["dead"], row["gone"]
@@ -143,11 +153,11 @@ class Polled:
 
     def peek(self, state: str | None = None) -> dict[str, Row]:
         """The rows that are claimed, waiting or dead, by v."""
-        return {self.v(row): row for row in call(self.session, "peek_rows", self.name, state)}
+        return {self.v(row): row for row in call(self.session, "peek_rows", self.name, state, 10_000)}
 
     def states(self) -> list[tuple[str, int]]:
         """State and attempts of the rows that are claimed, waiting or dead."""
-        rows = call(self.session, "peek_rows", self.name)
+        rows = call(self.session, "peek_rows", self.name, None, 10_000)
         return sorted((row["state"], row["attempts"]) for row in rows)
 
     def v(self, row: Row) -> str:

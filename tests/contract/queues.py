@@ -73,10 +73,9 @@ class Queue:
         return call(self.session, procedure, *values, **named)
 
     def one(self, procedure: str, *values: Any, **named: Any) -> Any:
-        """The only value of the only row of a procedure that takes an id or a batch key."""
+        """The first value of the only row of a procedure that takes an id or a batch key."""
         [row] = self.on(procedure, *values, **named)
-        [value] = row.values()
-        return value
+        return next(iter(row.values()))
 
     def count(self, procedure: str, *values: Any, **named: Any) -> int:
         """`count` of a procedure whose first argument is the type."""
@@ -110,6 +109,24 @@ class Queue:
     def claim_key(self, size: int = 1, **options: Any) -> Any:
         """The batch key of a claim that must find something."""
         return self.claim(size, **options)[0]["batch_key"]
+
+    def expire(self, key: Any = None) -> None:
+        """End the lease of a batch, or of all: the shortest lease is a second."""
+        table = re.sub(r"message$", "batch", self.can.own_table)
+        those, values = ("", ()) if key is None else (" AND batch_key = %s", (str(key),))
+        ended = self.can.instant.format(LONG_AGO)
+        self.sql(f"UPDATE {table} SET lease_until = {ended} WHERE type = %s{those}", self.name, *values)
+
+    def claim_expired(self, size: int = 1, **options: Any) -> list[Row]:
+        """A claim whose lease has ended."""
+        rows = self.claim(size, **options)
+        if rows:
+            self.expire(rows[0]["batch_key"])
+        return rows
+
+    def expired_key(self, size: int = 1, **options: Any) -> Any:
+        """The batch key of a claim that must find something, and whose lease has ended."""
+        return self.claim_expired(size, **options)[0]["batch_key"]
 
     def archived(self) -> "Queue":
         """The same queue, now with an archive."""
@@ -305,10 +322,12 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
     names = [a.name for a in CONTRACT.procedures[procedure].arguments if not a.optional]
     values: dict[str, Any] = {"type": queue.name, "body": "b", "bodies": "b", "state": "N", "before": LONG_AGO}
     values |= {"name": queue.name, "key_columns": "id", "sync_column": "sync", "consumer": "reader", "position": 0}
-    values["group_key"] = "g"
+    values |= {"group_key": "g", "dedup_key": "d"}
     values |= {"option": "max_attempts", "reader": "me", "topic": "a.b", "pattern": f"a.{queue.name}.#", "result": "r"}
     if procedure == "claim_wraparound":
         queue.ring()
+    if procedure == "cancel_key":
+        queue.send(dedup_key="d")
     if procedure == "subscribe":
         names.append("type")  # or a topic
     values["cron"] = "@yearly"
@@ -323,6 +342,10 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
         values["feed"] = make_feed(queue).name
     if procedure == "find_messages":
         return {"type": queue.name, "filter": json.dumps({"id": queue.send()})}
+    if procedure == "unbind_topic":
+        names.append("pattern")  # or a type
+    if procedure == "unsubscribe":
+        names.append("action")  # or a type or a topic
     if "batch_key" in names:
         queue.send()
         [row] = queue.claim()

@@ -15,16 +15,16 @@ def fill(session: Session, core_only: bool = False) -> tuple[Any, Any]:
     def claimed(type: str, *then: Any) -> Any:
         [row] = call(session, "claim_batch", type, 1, "me", 600)
         if then:
-            call(session, "fail", row["id"], row["batch_key"], "broken", *then)
+            call(session, then[0], row["id"], row["batch_key"], "broken", *then[1:])
         return row["batch_key"]
 
     call(session, "set_queue", "archived", on_complete="archive", max_attempts=3)
     call(session, "set_queue", "ordered", ordered=1)
     call(session, "send", "archived", "done")
     call(session, "complete_batch", claimed("archived"))
-    for retry_after_seconds in (-1, 3_600):
-        call(session, "send", "plain", f"failed {retry_after_seconds}")
-        claimed("plain", retry_after_seconds)
+    for end in (("dead_letter",), ("fail", 3_600)):
+        call(session, "send", "plain", f"failed {end[0]}")
+        claimed("plain", *end)
     call(session, "send_batch", "plain", "a\nb")
     [first, _] = call(session, "claim_batch", "plain", 2, "me", 600)
     for n in range(3):
@@ -67,7 +67,7 @@ def go_on(session: Session, key: Any, in_group: Any) -> None:
     assert call(session, "complete_batch", key) == [{"count": 2}]
     [again] = call(session, "send_message", "plain", "other", dedup_key="d")
     assert again["created"] == 0
-    assert call(session, "redrive", "plain") == [{"count": 1}]
+    assert call(session, "redrive_all", "plain") == [{"count": 1}]
     assert call(session, "take_batch", "paused", 10) == []
     call(session, "resume", "paused")
     assert call(session, "take_batch", "ordered", 10) == [], "the group's first message is still claimed"

@@ -116,12 +116,13 @@ def test_claim_batch_returns_nothing_from_a_paused_queue(q: Queue) -> None:
 
 def test_claim_batch_rescues_expired_claims_on_the_way(q: Queue) -> None:
     id = q.send()
-    lost = q.claim_key(lease_seconds=0)
+    lost = q.expired_key()
     deadline = time.monotonic() + 30
     while not (rows := q.claim()) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert [(row["id"], row["attempt"]) for row in rows] == [(id, 2)]
-    assert q.one("complete_batch", lost) == 0
+    with q.refused("lease_lost", "batch_key"):
+        q.on("complete_batch", lost)
 
 
 def test_claim_batch_keeps_the_order_when_a_failed_message_comes_back(q: Queue) -> None:
@@ -191,7 +192,7 @@ def test_claim_batch_of_an_ordered_queue_takes_a_failed_head_first_again(q: Queu
 def test_claim_batch_of_an_ordered_queue_continues_after_a_dead_head(q: Queue) -> None:
     q.ordered()
     head, second = q.send(group_key="a"), q.send(group_key="a")
-    assert q.one("fail", head, q.claim_key(), "broken", -1) == "E"
+    assert q.one("dead_letter", head, q.claim_key(), "broken") == "E"
     assert ids(q.claim(10)) == [second]
     assert q.states() == {head: "E", second: "A"}
 

@@ -132,7 +132,7 @@ def test_claim_wraparound_promotes_what_is_due_and_leaves_what_is_not(q: Queue) 
 
 def test_claim_wraparound_rescues_expired_claims_on_the_way(q: Queue) -> None:
     id = q.send()
-    q.claim(lease_seconds=0)
+    q.claim_expired()
     deadline = time.monotonic() + 10
     while not (rows := q.call("claim_wraparound")):  # the first claim of each second rescues
         assert time.monotonic() < deadline

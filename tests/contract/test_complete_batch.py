@@ -14,7 +14,7 @@ def test_complete_batch_leaves_out_what_was_failed_or_completed_before(q: Queue)
     sent = q.send_many(4)
     key = q.claim_key(4)
     q.one("fail", sent[0], key, "busy", 3_600)
-    q.one("fail", sent[1], key, "broken", -1)
+    q.one("dead_letter", sent[1], key, "broken")
     q.one("complete", sent[2], key)
     assert q.one("complete_batch", key) == 1
     assert q.states() == {sent[0]: "N", sent[1]: "E"}
@@ -24,24 +24,24 @@ def test_complete_batch_twice_does_it_once(q: Queue) -> None:
     q.send_many(3)
     key = q.claim_key(2)
     assert q.one("complete_batch", key) == 2
-    with q.unchanged():
-        assert q.one("complete_batch", key) == 0
+    with q.refused("lease_lost", "batch_key: this batch was finished", "roll back"):
+        q.one("complete_batch", key)
 
 
 def test_complete_batch_with_an_unknown_key_changes_nothing(q: Queue) -> None:
     q.send()
     q.claim()
-    with q.unchanged():
-        assert q.one("complete_batch", NO_KEY) == 0
+    with q.refused("lease_lost", "batch_key"):
+        q.one("complete_batch", NO_KEY)
 
 
 def test_complete_batch_after_the_batch_was_lost_changes_nothing(q: Queue) -> None:
     q.send_many(2)
-    key = q.claim_key(2, lease_seconds=0)
+    key = q.expired_key(2)
     q.call("rescue_expired")
     q.claim(1)
-    with q.unchanged():
-        assert q.one("complete_batch", key) == 0
+    with q.refused("lease_lost", "batch_key"):
+        q.one("complete_batch", key)
 
 
 def test_complete_batch_archives_when_the_policy_says_so(q: Queue) -> None:

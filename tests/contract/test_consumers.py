@@ -24,7 +24,7 @@ def report(q: Queue, reader: str = "worker", **figures: Any) -> datetime:
 
 
 def consumers(q: Queue) -> list[Row]:
-    return q.call("list_consumers")
+    return q.call("list_consumers", 10_000)
 
 
 def totals(q: Queue) -> list[tuple[int, ...]]:
@@ -40,7 +40,7 @@ def figures(q: Queue, since: datetime = LONG_AGO) -> dict[str, int]:
 def die(q: Queue, reader: str, count: int = 1) -> None:
     q.send_many(count)
     for row in q.claim(count, reader=reader):
-        q.on("fail", row["id"], row["batch_key"], "broken", -1)
+        q.on("dead_letter", row["id"], row["batch_key"], "broken")
 
 
 def test_a_queue_without_reports_has_no_consumers_and_no_throughput(q: Queue) -> None:
@@ -116,7 +116,7 @@ def test_a_consumer_of_two_types_has_a_row_for_each(q: Queue) -> None:
     second = q.named(f"{q.name}.b")
     report(q, completed=1)
     report(second, completed=2)
-    found = [row for row in q.on("list_consumers") if row["type"].startswith(q.name)]
+    found = [row for row in q.on("list_consumers", None, 10_000) if row["type"].startswith(q.name)]
     assert [(row["type"], row["completed"]) for row in found] == [(q.name, 1), (second.name, 2)]
     everything = [row for row in q.on("throughput") if row["type"].startswith(q.name)]
     assert {row["type"]: row["completed"] for row in everything} == {q.name: 1, second.name: 2}

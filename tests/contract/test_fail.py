@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from queues import NO_KEY, Queue, ids
+from queues import NO_KEY, Queue
 
 
 def fail(q: Queue, id: int, error: str | None = "busy", retry: int | None = None) -> str | None:
@@ -35,13 +35,21 @@ def test_fail_with_no_delay_makes_the_message_claimable_at_once(q: Queue) -> Non
     assert [(row["id"], row["attempt"]) for row in q.claim()] == [(id, 2)]
 
 
-def test_fail_with_minus_one_makes_a_dead_letter(q: Queue) -> None:
+@pytest.mark.parametrize("retry", [-1, -3_600])
+def test_fail_refuses_a_negative_delay(q: Queue, retry: int) -> None:
+    """A delay that was computed as reset - now does not dead-letter a message."""
     id = q.send()
-    q.claim(reader="worker-7")
-    assert fail(q, id, "no such address", -1) == "E"
-    row = q.row(id)
-    assert (row["state"], row["attempts"], row["error"], row["reader"]) == ("E", 1, "no such address", "worker-7")
-    assert q.claim() == [] and q.stats()["dead"] == 1
+    q.claim()
+    with q.refused("invalid_argument", "retry_after_seconds", "0 to 315,360,000"):
+        fail(q, id, retry=retry)
+
+
+def test_fail_refuses_to_act_without_a_key(q: Queue) -> None:
+    ready, active = q.send_many(2)
+    q.claim()
+    for id in (ready, active):
+        with q.refused("invalid_argument", "batch_key"):
+            q.one("fail", id, None, "busy", 0)
 
 
 def test_fail_at_the_last_attempt_makes_a_dead_letter(q: Queue) -> None:
@@ -94,14 +102,14 @@ def test_fail_backs_off_without_overflow_at_a_high_attempt(q: Queue) -> None:
 def test_fail_cuts_an_error_at_4000_characters(q: Queue, length: int) -> None:
     id = q.send()
     q.claim()
-    fail(q, id, "é" * length, -1)
+    fail(q, id, "é" * length)
     assert q.row(id)["error"] == "é" * 4_000
 
 
 def test_fail_takes_no_error(q: Queue) -> None:
     id = q.send()
     q.claim()
-    assert fail(q, id, None, -1) == "E"
+    assert fail(q, id, None) == "N"
     assert q.row(id)["error"] is None
 
 
@@ -117,90 +125,17 @@ def test_fail_needs_the_key_that_holds_the_message(q: Queue) -> None:
     first, _second, ready = q.send(), q.send(), q.send()
     q.claim()
     key_of_second = q.claim_key()
-    with q.unchanged():
-        assert q.one("fail", first, NO_KEY) is None
-        assert q.one("fail", first, key_of_second) is None
-        assert q.one("fail", ready, NO_KEY) is None
+    for id, key in ((first, NO_KEY), (first, key_of_second), (ready, NO_KEY)):
+        with q.refused("lease_lost", "batch_key: does not hold message", "roll back"):
+            q.one("fail", id, key)
 
 
 def test_fail_after_the_batch_was_lost_changes_nothing(q: Queue) -> None:
     id = q.send()
-    key = q.claim_key(lease_seconds=0)
+    key = q.expired_key()
     q.call("rescue_expired")
-    with q.unchanged():
-        assert q.one("fail", id, key, "late", -1) is None
+    with q.refused("lease_lost", "batch_key"):
+        q.one("fail", id, key, "late", 0)
     q.claim()
-    with q.unchanged():
-        assert q.one("fail", id, key, "late", -1) is None
-
-
-# ---- without a key: a failed take ----------------------------------------------------------------
-
-
-def test_fail_without_a_key_counts_a_failed_take(q: Queue) -> None:
-    id = q.send()
-    with pytest.raises(ZeroDivisionError), q.session.transaction():
-        q.call("take_batch")
-        raise ZeroDivisionError
-    assert q.one("fail", id, None, "broken", 0) == "N"
-    row = q.row(id)
-    assert (row["attempts"], row["error"]) == (1, "broken")
-    assert q.call("take_batch")[0]["attempt"] == 2
-
-
-def test_fail_without_a_key_makes_a_dead_letter_when_the_attempts_are_used_up(q: Queue) -> None:
-    id = q.send(max_attempts=1)
-    assert q.one("fail", id, None, "broken", 0) == "E"
-    assert q.states() == {id: "E"}
-
-
-@pytest.mark.parametrize("ordered", [0, 1])
-def test_fail_without_a_key_counts_one_failed_take_after_the_other(q: Queue, ordered: int) -> None:
-    """The second take finds the message due again; its rollback puts it back again."""
-    q.call("set_queue", max_attempts=4, ordered=ordered)
-    id = q.send()
-    for attempt in (1, 2, 3, 4):
-        with pytest.raises(ZeroDivisionError), q.session.transaction():
-            assert q.call("take_batch")[0]["attempt"] == attempt
-            raise ZeroDivisionError
-        assert q.one("fail", id, None, "broken", 0) == ("N" if attempt < 4 else "E")
-        assert q.attempts() == {id: attempt}
-
-
-def test_fail_without_a_key_leaves_alone_what_is_not_ready(q: Queue) -> None:
-    active = q.send()
-    q.claim()
-    dead = q.send()
-    q.claim()
-    fail(q, dead, retry=-1)
-    delayed = q.send()
-    q.claim()
-    fail(q, delayed, retry=3_600)
-    with q.unchanged():
-        for id in (active, dead, delayed, delayed + 1_000_000):
-            assert q.one("fail", id, None, "broken", -1) is None
-
-
-def test_fail_without_a_key_skips_a_message_that_is_being_taken(q: Queue, other: Queue) -> None:
-    id = q.send()
-    with q.session.transaction():
-        q.call("take_batch")
-        assert other.one("fail", id, None) is None
-    assert q.rows() == []
-
-
-def test_fail_without_a_key_makes_the_group_of_an_ordered_queue_wait(q: Queue) -> None:
-    q.ordered()
-    head, second = q.send(group_key="a"), q.send(group_key="a")
-    assert q.one("fail", head, None, "busy", 3_600) == "N"
-    assert q.claim(10) == []
-    assert q.on("cancel", head) == [{"count": 1}]
-    assert ids(q.claim(10)) == [second]
-
-
-def test_fail_without_a_key_leaves_a_group_alone_that_is_at_work(q: Queue) -> None:
-    q.ordered()
-    _head, second = q.send(group_key="a"), q.send(group_key="a")
-    q.claim()
-    with q.unchanged():
-        assert q.one("fail", second, None) is None
+    with q.refused("lease_lost", "batch_key"):
+        q.one("fail", id, key, "late", 0)

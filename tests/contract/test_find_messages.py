@@ -22,7 +22,7 @@ def in_all_states(q: Queue, **options: Any) -> dict[str, int]:
         if state == "C":
             q.on("complete", row["id"], row["batch_key"])
         if state == "E":
-            q.on("fail", row["id"], row["batch_key"], "broken", -1)
+            q.on("dead_letter", row["id"], row["batch_key"], "broken")
     made["delayed"] = q.send("delayed", run_at=in_an_hour(), **options)
     made["N"] = q.send("N", **options)
     return made
@@ -55,7 +55,7 @@ def test_messages_are_found_by_their_dedup_key(q: Queue) -> None:
     q.named(f"{q.name}.b").send(dedup_key="k")
     assert find(q, dedup_key="k") == [id]
     assert find(q, dedup_key="none") == []
-    q.one("fail", id, q.claim_key(), "broken", -1)
+    q.one("dead_letter", id, q.claim_key(), "broken")
     assert find(q, dedup_key="k") == [id]
 
 
@@ -67,7 +67,7 @@ def test_messages_of_a_group_are_found_in_every_state(q: Queue, ordered: int) ->
         made[state] = q.send(group_key="g")
         [row] = q.claim()
         if state == "E":
-            q.on("fail", row["id"], row["batch_key"], "broken", -1)
+            q.on("dead_letter", row["id"], row["batch_key"], "broken")
     for n in range(3):
         made[str(n)] = q.send(group_key="g")
         q.send(group_key="h")

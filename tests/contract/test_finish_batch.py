@@ -226,7 +226,7 @@ LOST = "batch_key: this batch was finished, released or rescued"
 def test_finish_batch_with_a_lost_key_says_so_changes_nothing_and_claims_nothing(q: Queue, ordered: int) -> None:
     q.call("set_queue", ordered=ordered)
     sent = [q.send(group_key=str(n)) for n in range(3)]
-    key = q.claim_key(2, lease_seconds=0)
+    key = q.expired_key(2)
     q.call("rescue_expired")
     for lost in (key, NO_KEY):
         for failures in (None, f"{sent[0]},-1,late"):
@@ -234,15 +234,12 @@ def test_finish_batch_with_a_lost_key_says_so_changes_nothing_and_claims_nothing
                 q.on("finish_batch", lost, failures, 10)
 
 
-@pytest.mark.parametrize(
-    "way", ["finish_batch", "complete_batch", "release_batch", "complete", "fail", "fail to the dead letters"]
-)
+@pytest.mark.parametrize("way", ["finish_batch", "complete_batch", "release_batch", "complete", "fail", "dead_letter"])
 def test_finish_batch_of_a_batch_that_holds_nothing_any_more_is_refused(q: Queue, way: str) -> None:
     """In every state that its last message may have."""
     id, _ = q.send_many(2)
     key = q.claim_key()
-    procedure, *more = {"fail": ["fail", "no"], "fail to the dead letters": ["fail", "no", -1]}.get(way, [way])
-    q.on(procedure, *([id] if procedure in {"complete", "fail"} else []), key, *more)
+    q.on(way, *([id] if way in {"complete", "fail", "dead_letter"} else []), key)
     with q.refused("lease_lost", LOST):
         q.on("finish_batch", key, None, 1)
 

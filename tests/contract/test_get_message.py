@@ -5,28 +5,17 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from queues import CONTRACT, NO_KEY, Queue
-from rowqueue.databases import QueueError
-
-
-def finish(q: Queue, key: Any, failures: str | None = None) -> Any:
-    """finish_batch; None when it raises lease_lost."""
-    try:
-        return q.on("finish_batch", key, failures)
-    except QueueError as error:
-        assert error.number == CONTRACT.errors["lease_lost"].number
-        return None
-
+from queues import NO_KEY, Queue, refused
 
 # The ways to end a claim, their results, and the message's state afterwards.
 ENDS: dict[str, tuple[Callable[[Queue, int, Any], Any], Any, str]] = {
     "complete": (lambda q, id, key: q.one("complete", id, key), 1, "C"),
     "complete_batch": (lambda q, id, key: q.one("complete_batch", key), 1, "C"),
-    "finish_batch": (lambda q, id, key: finish(q, key), [], "C"),
-    "a failure for finish_batch": (lambda q, id, key: finish(q, key, f"{id},-1,no"), [], "E"),
-    "fail": (lambda q, id, key: q.one("fail", id, key, "no", -1), "E", "E"),
+    "finish_batch": (lambda q, id, key: q.on("finish_batch", key), [], "C"),
+    "a failure for finish_batch": (lambda q, id, key: q.on("finish_batch", key, f"{id},-1,no"), [], "E"),
+    "dead_letter": (lambda q, id, key: q.one("dead_letter", id, key, "no"), "E", "E"),
     "release_batch": (lambda q, id, key: q.one("release_batch", key), 1, "N"),
-    "rescue_expired": (lambda q, id, key: (q.one("extend_lease", key, 0), q.count("rescue_expired")), (1, 1), "N"),
+    "rescue_expired": (lambda q, id, key: (q.expire(key), q.count("rescue_expired")), (None, 1), "N"),
 }
 
 
@@ -75,8 +64,11 @@ def test_a_message_of_get_message_is_seen_as_any_other_that_is_claimed(q: Queue)
     assert [peeked[name] for name in names] == [seen[name] for name in names]
     assert q.stats()["active"] == 1
     with q.unchanged():
-        assert q.one("cancel", id) == q.one("complete", id, NO_KEY) == q.one("complete", id + 1, row["batch_key"]) == 0
-    assert q.one("extend_lease", row["batch_key"], 0) == 1
+        assert q.one("cancel", id) == 0
+    for other, key in ((id, NO_KEY), (id + 1, row["batch_key"])):
+        with q.refused("lease_lost", "batch_key"):
+            q.one("complete", other, key)
+    q.expire(row["batch_key"])
     assert (q.stats()["active"], q.stats()["expired"]) == (0, 1)
 
 
@@ -96,8 +88,12 @@ def test_a_claim_of_get_message_can_be_finished_in_every_way_but_only_once(q: Qu
     assert call(q, sent[0], key) == said
     assert q.states() == {sent[0]: state, sent[1]: "N"}
     with q.unchanged():
-        for call, _, _ in ENDS.values():
-            assert call(q, sent[0], key) in (0, None, [], (0, 0))
+        for name, (again, _, _) in ENDS.items():
+            if name in {"release_batch", "rescue_expired"}:
+                assert again(q, sent[0], key) in (0, (None, 0))
+            else:
+                with refused("lease_lost", "batch_key"):
+                    again(q, sent[0], key)
     [row] = q.call("get_message")
     assert row["id"] == sent[state != "N"]
     assert row["attempt"] == (2 if end == "rescue_expired" else 1)

@@ -77,13 +77,14 @@ def test_every_name_and_key_is_stored_unchanged(q: Queue, connect: Callable[...,
     hostile_queue = q.named(f"{q.name} {text}")
     headers = json.dumps({text: text}, ensure_ascii=False)
     [sent] = hostile_queue.call("send_message", "b", None, None, text, text, None, headers, text)
-    assert hostile_queue.call("send_message", "c", dedup_key=text) == [{"id": sent["id"], "created": 0, "changed": 0}]
+    [again] = hostile_queue.call("send_message", "c", dedup_key=text)
+    assert again == {"id": sent["id"], "created": 0, "changed": 0, "state": "N"}
     [row] = hostile_queue.call("claim_batch", 10, text)
     assert (row["group_key"], row["dedup_key"], row["headers"], row["source"]) == (text, text, headers, text)
     assert row["type"] == hostile_queue.name
     [active] = hostile_queue.call("peek", "A")
     assert active["reader"] == text
-    assert hostile_queue.one("fail", row["id"], row["batch_key"], text, -1) == "E"
+    assert hostile_queue.one("dead_letter", row["id"], row["batch_key"], text) == "E"
     [dead] = hostile_queue.call("peek", "E")
     assert dead["error"] == text
 
@@ -104,7 +105,7 @@ def test_every_procedure_takes_a_hostile_type(q: Queue, text: str) -> None:
     assert call(q.session, "publish", topic, text) == [{"count": 1}]
     assert call(q.session, "unbind_topic", None, each.name) == [{"count": 1}]
     assert q.one("cancel", each.rows()[-1]["id"]) == 1
-    assert each.count("redrive") == each.count("purge", "N") == each.count("purge", "C") == 0
+    assert each.count("redrive_all") == each.count("purge", "N") == each.count("purge", "C") == 0
     assert each.states() == {id: "A"}
 
 

@@ -40,7 +40,7 @@ def claim(q: Queue, id: int) -> None:
 
 
 def kill(q: Queue, id: int) -> None:
-    q.on("fail", id, q.claim_key(), "no", -1)
+    q.on("dead_letter", id, q.claim_key(), "no")
 
 
 def promote(q: Queue, id: int) -> None:

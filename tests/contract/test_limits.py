@@ -30,12 +30,12 @@ ENDS: dict[str, Callable[[Queue, Row], Any]] = {
     "finish_batch with a failure": lambda q, row: q.on("finish_batch", row["batch_key"], f"{row['id']},3600,no"),
     "release_batch": lambda q, row: q.on("release_batch", row["batch_key"]),
     "fail": lambda q, row: q.on("fail", row["id"], row["batch_key"], "no", 3_600),
-    "fail for good": lambda q, row: q.on("fail", row["id"], row["batch_key"], "no", -1),
+    "fail for good": lambda q, row: q.on("dead_letter", row["id"], row["batch_key"], "no"),
     "rescue_expired": lambda q, row: (
-        q.on("extend_lease", row["batch_key"], 0),
+        q.expire(row["batch_key"]),
         q.call("rescue_expired"),
     ),
-    "no more than an expired lease": lambda q, row: q.on("extend_lease", row["batch_key"], 0),
+    "no more than an expired lease": lambda q, row: q.expire(row["batch_key"]),
 }
 
 
@@ -203,7 +203,7 @@ def test_max_active_holds_through_rollbacks(q: Queue, other: Queue) -> None:
 def test_max_active_counts_an_expired_batch_until_it_is_rescued(q: Queue) -> None:
     sent = limited(q, max_active=3)
     key = q.claim_key(1)
-    q.claim(2, lease_seconds=0)
+    q.claim_expired(2)
     assert sorted((row["id"], row["attempt"]) for row in q.claim(10)) == [(sent[1], 2), (sent[2], 2)]
     q.on("complete_batch", key)
     assert ids(q.claim(10)) == [sent[3]]
@@ -212,9 +212,9 @@ def test_max_active_counts_an_expired_batch_until_it_is_rescued(q: Queue) -> Non
 def test_max_active_works_with_dead_letters_purges_and_cancels(q: Queue) -> None:
     sent = limited(q, max_active=2)
     for row in q.claim(2):
-        q.on("fail", row["id"], row["batch_key"], "no", -1)
+        q.on("dead_letter", row["id"], row["batch_key"], "no")
     rows = q.claim(2)
-    assert q.count("redrive") == 2
+    assert q.count("redrive_all") == 2
     assert q.one("cancel", rows[0]["id"]) == 0 and q.one("cancel", sent[-1]) == 1
     assert q.claim(10) == []
     assert q.count("purge", "N") == 3
@@ -286,7 +286,7 @@ def test_wait_for_message_waits_for_a_place(q: Queue) -> None:
     assert waiting["next_run_at"] is None or waiting["next_run_at"] > datetime.now(UTC)
     q.on("complete_batch", row["batch_key"])
     assert q.call("wait_for_message")[0]["ready"] == 1
-    q.claim(lease_seconds=0)
+    q.claim_expired()
     assert q.call("wait_for_message")[0]["ready"] == 1
 
 
@@ -504,17 +504,17 @@ def test_group_max_active_holds_through_rollbacks(q: Queue) -> None:
 def test_a_failed_take_is_counted_with_limits_per_group(q: Queue) -> None:
     sent = in_groups(q, 3, "a", group_max_active=2)
     q.claim(1)
-    assert q.one("fail", sent["a"][1], None, "no", 3_600) == "N"
+    assert q.one("count_attempt", sent["a"][1], "no", 3_600) == "N"
     assert q.row(sent["a"][1])["error"] == "no"
     assert ids(q.claim(10)) == [sent["a"][2]]
-    assert q.one("fail", sent["a"][0], None, "no") is None
+    assert q.one("count_attempt", sent["a"][0], "no") is None
     assert q.claim(10) == []
 
 
 def test_a_failed_take_is_counted_while_all_places_of_its_group_are_taken(q: Queue) -> None:
     sent = in_groups(q, 2, "a", group_max_active=1)["a"]
     assert ids(q.claim(10)) == sent[:1]
-    assert q.one("fail", sent[1], None, "no", 3_600) == "N"
+    assert q.one("count_attempt", sent[1], "no", 3_600) == "N"
     assert (q.row(sent[1])["attempts"], q.row(sent[1])["error"]) == (1, "no")
 
 
@@ -525,7 +525,7 @@ def test_a_group_continues_after_a_take_of_it_was_counted_as_failed_and_purged(q
     for _ in range(2):
         assert q.claim(10) == []
     q.on("complete_batch", key)
-    assert q.one("fail", sent["a"][1], None, "no", -1) == "E"
+    assert q.one("count_attempt", sent["a"][1], "no", None, 1) == "E"
     assert q.count("purge", "E") == 1
     assert ids(q.claim(10)) == [sent["a"][2]]
 
@@ -547,8 +547,8 @@ def test_group_max_active_works_with_cancels_purges_and_dead_letters(q: Queue) -
     assert sorted(ids(rows)) == sorted([sent["a"][2], sent["b"][0]])
     assert q.one("cancel", sent["a"][2]) == 0
     for row in rows:
-        q.on("fail", row["id"], row["batch_key"], "no", -1)
-    assert q.count("redrive") == 2
+        q.on("dead_letter", row["id"], row["batch_key"], "no")
+    assert q.count("redrive_all") == 2
     rows = q.claim(10)
     assert groups_of(rows) == {"a": 1, "b": 1}
     assert q.claim(10) == []

@@ -1,4 +1,4 @@
-"""list_errors, and redrive by its errors: dead letters grouped by error."""
+"""list_errors, and redrive_all by its errors: dead letters grouped by error."""
 
 import pytest
 from queues import Queue
@@ -12,7 +12,7 @@ def die(q: Queue, *errors: str | None, **options: str) -> list[int]:
     for error in errors:
         id = q.send(**options)
         [row] = q.claim()
-        q.on("fail", row["id"], row["batch_key"], error, -1)
+        q.on("dead_letter", row["id"], row["batch_key"], error)
         sent.append(id)
     return sent
 
@@ -60,7 +60,7 @@ def test_errors_are_counted_and_the_most_frequent_comes_first(q: Queue) -> None:
 def test_an_error_is_its_first_line_with_a_sign_for_each_number(q: Queue, error: str | None, group: str) -> None:
     [id] = die(q, error)
     assert errors(q) == {group: 1}
-    assert q.count("redrive", error=group) == 1
+    assert q.count("redrive_all", error=group) == 1
     assert q.states() == {id: "N"}
 
 
@@ -68,15 +68,15 @@ def test_errors_that_differ_in_case_accent_or_blanks_differ(q: Queue) -> None:
     names = ["refused", "Refused", "réfused", " refused", "re fused"]
     die(q, *names)
     assert errors(q) == dict.fromkeys(names, 1)
-    assert q.count("redrive", error="Refused") == 1
+    assert q.count("redrive_all", error="Refused") == 1
     assert errors(q) == dict.fromkeys(["refused", "réfused", " refused", "re fused"], 1)
 
 
 def test_trailing_blanks_make_no_other_error(q: Queue) -> None:
     first, second, third = die(q, "refused", "refused  ", "other")
     assert errors(q) == {"refused": 2, "other": 1}
-    assert q.count("redrive", second, "refused ") == 1
-    assert q.count("redrive", error="refused   ") == 1
+    assert q.count("redrive_all", "refused ", 1) == 1
+    assert q.count("redrive_all", error="refused   ") == 1
     assert q.states() == {first: "N", second: "N", third: "E"}
 
 
@@ -84,7 +84,7 @@ def test_errors_with_the_same_simple_hash_differ(q: Queue) -> None:
     """Firebird's HASH is the same for these two."""
     die(q, "aQ", "bA", "bA")
     assert errors(q) == {"bA": 2, "aQ": 1}
-    assert q.count("redrive", error="aQ") == 1
+    assert q.count("redrive_all", error="aQ") == 1
     assert errors(q) == {"bA": 2}
 
 
@@ -97,27 +97,20 @@ def test_at_most_so_many_errors_are_listed(q: Queue) -> None:
 def test_redrive_of_an_error_retries_those_letters_only(q: Queue, ordered: int) -> None:
     q.call("set_queue", ordered=ordered)
     sent = [die(q, error, group_key=f"g{n % 2}")[0] for n, error in enumerate(["at 1", "no", "at 2", "at 345"])]
-    assert q.count("redrive", error="at #") == 3
+    assert q.count("redrive_all", error="at #") == 3
     assert q.states() == {sent[0]: "N", sent[1]: "E", sent[2]: "N", sent[3]: "N"}
     assert q.attempts()[sent[0]] == 0
-    assert q.count("redrive", error="at #") == 0
-    assert q.count("redrive", error="at 1") == 0
+    assert q.count("redrive_all", error="at #") == 0
+    assert q.count("redrive_all", error="at 1") == 0
     assert len(q.claim(10)) == (2 if ordered else 3)
 
 
 def test_two_errors_can_be_redriven_at_once(q: Queue, other: Queue) -> None:
     first, second, third = die(q, "no", "yes", "no")
     with q.session.transaction():
-        assert q.count("redrive", error="no") == 2
-        assert other.count("redrive", error="yes") == 1
+        assert q.count("redrive_all", error="no") == 2
+        assert other.count("redrive_all", error="yes") == 1
     assert q.states() == {first: "N", second: "N", third: "N"}
-
-
-def test_redrive_of_an_error_and_an_id_needs_both(q: Queue) -> None:
-    first, second = die(q, "no", "yes")
-    assert q.count("redrive", first, "yes") == 0
-    assert q.count("redrive", second, "yes") == 1
-    assert q.states() == {first: "E", second: "N"}
 
 
 def test_dead_letters_of_another_queue_are_not_touched(q: Queue) -> None:
@@ -125,7 +118,7 @@ def test_dead_letters_of_another_queue_are_not_touched(q: Queue) -> None:
     die(q, "no")
     die(another, "no")
     assert errors(q) == {"no": 1}
-    assert q.count("redrive", error="no") == 1
+    assert q.count("redrive_all", error="no") == 1
     assert errors(another) == {"no": 1}
 
 
@@ -141,6 +134,6 @@ def test_all_dead_letters_of_an_error_are_counted_and_redriven(q: Queue) -> None
     found = {row["error"]: row for row in q.call("list_errors")}
     assert {error: row["count"] for error, row in found.items()} == {"new #": 10_001, "old": 1}
     assert (found["old"]["last_id"], found["new #"]["last_id"]) == (old, last)
-    assert [q.count("redrive", error="old") for _ in range(2)] == [1, 0]
-    assert [q.count("redrive", error="new #") for _ in range(3)] == [10_000, 1, 0]
+    assert [q.count("redrive_all", "old", 10_000) for _ in range(2)] == [1, 0]
+    assert [q.count("redrive_all", "new #", 10_000) for _ in range(3)] == [10_000, 1, 0]
     assert [q.count("purge", "N") for _ in range(2)] == [10_000, 2]

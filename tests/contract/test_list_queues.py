@@ -10,7 +10,7 @@ def test_a_queue_without_a_policy_has_the_defaults_and_gets_no_row(q: Queue) -> 
     [row] = q.call("list_queues")
     assert row == {"type": q.name} | {
         "lease_seconds": 60,
-        "max_attempts": 10,
+        "max_attempts": 25,
         "backoff_seconds": 5,
         "backoff_max_seconds": 3600,
         "on_complete": "delete",

@@ -248,11 +248,11 @@ class PlainQueue(RuleBasedStateMachine):
             changed = before is not None and (
                 how == "replace" or (how == "postpone" and (run_at or datetime.now(UTC)) > before)
             )
-            assert row == {"id": live[0].id, "created": 0, "changed": int(changed)}
+            assert row == {"id": live[0].id, "created": 0, "changed": int(changed), "state": live[0].state}
             if changed:
                 self.note_changed(live[0], how == "replace", body, priority or 0, when != "future")
             return
-        assert (row["created"], row["changed"]) == (1, 0) and row["id"] not in self.messages
+        assert (row["created"], row["changed"], row["state"]) == (1, 0, "N") and row["id"] not in self.messages
         self.note_sent(
             [row["id"]],
             priority=priority or 0,
@@ -367,7 +367,12 @@ class PlainQueue(RuleBasedStateMachine):
     @rule(index=INDEX, retry=RETRIES, error=st.sampled_from(["x", "at 1", "at 22"]))
     def fail(self, index: int, retry: int | None, error: str = "x") -> None:
         message = self.pick(self.within("A"), index)
-        state = self.q.one("fail", message.id, message.key, error, retry)
+        end = (
+            ("dead_letter", message.id, message.key, error)
+            if retry == -1
+            else ("fail", message.id, message.key, error, retry)
+        )
+        state = self.q.one(*end)
         assert state == self.note_failed(message, retry, error.rstrip("12") + "#" if error != "x" else error)
 
     def countable(self) -> list[Message]:
@@ -380,12 +385,12 @@ class PlainQueue(RuleBasedStateMachine):
 
     @precondition(lambda self: self.within("N", "E", "A"))
     @rule(index=INDEX, retry=RETRIES)
-    def fail_without_key(self, index: int, retry: int | None) -> None:
+    def count_attempt(self, index: int, retry: int | None) -> None:
         message = self.pick(self.within("N", "E", "A"), index)
         if self.in_doubt(message):
             return
         countable = message in self.countable()
-        state = self.q.one("fail", message.id, None, "x", retry)
+        state = self.q.one("count_attempt", message.id, "x", *((None, 1) if retry == -1 else (retry,)))
         if not countable:
             assert state is None
             return
@@ -445,7 +450,7 @@ class PlainQueue(RuleBasedStateMachine):
     @rule(index=INDEX)
     def lease_runs_out(self, index: int) -> None:
         key, batch = self.pick(self.held().items(), index)
-        self.q.one("extend_lease", key, 0)
+        self.q.expire(key)
         assert self.q.count("rescue_expired") == len(batch)
         for message in batch:
             if message.attempts >= message.max_attempts:
@@ -458,11 +463,14 @@ class PlainQueue(RuleBasedStateMachine):
     def a_lost_key_changes_nothing(self, index: int, message: int) -> None:
         key = self.pick(self.lost, index)
         id = self.pick(self.messages, message) if self.messages else 1
-        for procedure in ("complete_batch", "release_batch", "extend_lease"):
+        for procedure in ("release_batch", "extend_lease"):
             assert self.q.one(procedure, key) == 0
-        assert self.q.one("complete", id, key) == 0
-        assert self.q.one("fail", id, key, "x", -1) is None
-        for procedure, *values in (("finish_batch", key, f"{id},-1,x", 5), ("set_result", id, key, "x")):
+        of_one = [("complete",), ("fail", "x", 0), ("dead_letter", "x"), ("set_result", "x")]
+        for procedure, *values in (
+            ("complete_batch", key),
+            ("finish_batch", key, f"{id},-1,x", 5),
+            *((name, id, key, *more) for name, *more in of_one),
+        ):
             with refused("lease_lost", "batch_key"):
                 self.q.on(procedure, *values)
         assert self.q.count("rescue_expired") == 0
@@ -485,6 +493,7 @@ class PlainQueue(RuleBasedStateMachine):
         for message in list(self.messages.values())[-3:]:
             [row] = self.q.on("get_result", message.id)
             assert (row["state"], row["result"]) == (message.state, message.result)
+            assert self.q.one("get_state", message.id) == message.state
 
     # ---- operating -------------------------------------------------------------------------------
 
@@ -493,7 +502,12 @@ class PlainQueue(RuleBasedStateMachine):
     def cancel(self, index: int) -> None:
         message = self.pick(self.messages.values(), index)
         free = message.state in "NE"
-        assert self.q.one("cancel", message.id) == int(free)
+        if index % 2 and message.dedup and message.state != "C":
+            [row] = self.q.call("cancel_key", message.dedup)
+            assert row["id"] == message.id
+        else:
+            [row] = self.q.on("cancel", message.id)
+        assert (row["count"], row["state"]) == (int(free), message.state)
         if free:
             del self.messages[message.id]
 
@@ -503,18 +517,21 @@ class PlainQueue(RuleBasedStateMachine):
         if index is not None and self.messages:
             id = self.pick(self.messages, index)
             dead = [m for m in dead if m.id == id]
-            assert self.q.count("redrive", id) == len(dead)
+            assert self.q.one("redrive", id) == len(dead)
         else:
-            assert self.q.count("redrive") == len(dead)
+            assert self.q.count("redrive_all") == len(dead)
         for message in dead:
             self.note_back(message, 0)
 
     @precondition(lambda self: self.within("E"))
-    @rule(index=INDEX)
-    def redrive_an_error(self, index: int) -> None:
+    @rule(index=INDEX, size=st.sampled_from([None, 1, 2]))
+    def redrive_an_error(self, index: int, size: int | None) -> None:
+        """Those that died first; in ties, those that were sent first."""
         error = self.pick(self.within("E"), index).error
         dead = [m for m in self.within("E") if m.error == error]
-        assert self.q.count("redrive", error=error) == len(dead)
+        died = {row["id"]: row["changed_at"] for row in self.q.rows()}
+        dead = sorted(dead, key=lambda m: (died[m.id], m.id))[:size]
+        assert self.q.count("redrive_all", error, size) == len(dead)
         for message in dead:
             self.note_back(message, 0)
 
@@ -574,7 +591,8 @@ class PlainQueue(RuleBasedStateMachine):
     @rule(way=st.sampled_from([*WAYS]))
     def change_way(self, way: str) -> None:
         if way not in self.ways:
-            with refused("invalid_argument", "ring", "ordered" if self.ordered else "limits per group"):
+            other = "ordered" if self.ordered else "fair" if self.way == "fair" else "limits per group"
+            with refused("invalid_argument", "ring", other):
                 self.q.call("set_queue", ring=1)
             return
         ring, fair = WAYS[way]
@@ -593,10 +611,10 @@ class PlainQueue(RuleBasedStateMachine):
             self.q.one("release_batch", key)
         for message in [m for m in self.within("N") if not m.due]:
             self.q.on("cancel", message.id)
-        self.q.call("redrive")
+        self.q.call("redrive_all")
         for _ in range(len(self.messages) + 1):
-            rows = self.q.claim(100)
-            self.q.on("complete_batch", rows[0]["batch_key"] if rows else NO_KEY)
+            if rows := self.q.claim(100):
+                self.q.on("complete_batch", rows[0]["batch_key"])
         self.q.call("purge", "C")
         call(self.q.session, "unbind_topic", None, self.q.name)
         assert self.q.rows() == []

@@ -49,7 +49,7 @@ class Groups:
             self._claim(name)
 
     def _claim(self, name: str) -> None:
-        rows = self.q.claim(100, lease_seconds=0 if name == "expire" else 60)
+        rows = self.q.claim_expired(100) if name == "expire" else self.q.claim(100)
         if not rows or name == "expire":
             self.q.call("rescue_expired")
             return

@@ -1,7 +1,9 @@
-"""pause: claims return nothing until resume."""
+"""pause and pause_all: claims return nothing until resume."""
+
+from collections.abc import Iterator
 
 import pytest
-from queues import Queue
+from queues import Queue, call
 
 CLAIMS = ["get_message", "claim_batch", "claim_wraparound", "take_batch"]
 
@@ -28,7 +30,7 @@ def test_during_a_pause_claimed_messages_can_be_finished_and_messages_sent(q: Qu
     q.call("pause")
     assert q.one("complete", sent[0], keys[0]) == 1
     assert q.one("complete_batch", keys[1]) == 1
-    assert q.one("fail", sent[2], keys[2], "broken", -1) == "E"
+    assert q.one("dead_letter", sent[2], keys[2], "broken") == "E"
     assert q.one("extend_lease", keys[3], 60) == 1
     assert q.one("release_batch", keys[3]) == 1
     assert q.on("finish_batch", keys[4], None, 10) == []
@@ -47,3 +49,68 @@ def test_pause_keeps_the_policy_of_the_queue(q: Queue) -> None:
     q.call("set_queue", lease_seconds=7)
     q.call("pause")
     assert q.call("set_queue")[0]["lease_seconds"] == 7
+
+
+# ---- all queues ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def running(q: Queue) -> Iterator[None]:
+    """Other tests need running queues."""
+    call(q.session, "resume_all")
+    yield
+    call(q.session, "resume_all")
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_pause_all_stops_every_queue_also_a_new_one(q: Queue, running: None, claim: str) -> None:
+    known, new = q.named(q.name + "x"), q.named(q.name + "y")
+    for each in (known, new):
+        each.call("set_queue", ring=1) if claim == "claim_wraparound" else None
+    known.call("set_queue", lease_seconds=7)
+    known.send()
+    assert [q.on("pause_all"), q.on("pause_all")] == [[{"changed": 1}], [{"changed": 0}]]
+    new.send()
+    for each in (known, new):
+        assert each.call(claim) == [] and each.stats()["paused"] == 1
+        assert each.call("list_queues")[0]["paused"] == 1
+        assert each.call("wait_for_message", 0)[0]["ready"] == 0
+        assert each.count("pause") == 0
+    assert [q.on("resume_all"), q.on("resume_all")] == [[{"changed": 1}], [{"changed": 0}]]
+    for each in (known, new):
+        assert each.stats()["paused"] == 0 and len(each.call(claim)) == 1
+    assert known.call("list_queues")[0]["lease_seconds"] == 7
+
+
+def test_after_pause_all_one_queue_can_be_resumed(q: Queue, running: None) -> None:
+    """Also one that had no settings of its own."""
+    known, other = q.named(q.name + "x"), q.named(q.name + "y")
+    known.call("set_queue", lease_seconds=7)
+    for each in (q, known, other):
+        each.send()
+    q.on("pause_all")
+    assert [q.count("resume"), q.count("resume"), known.count("resume")] == [1, 0, 1]
+    assert [len(each.claim()) for each in (q, known, other)] == [1, 1, 0]
+
+
+def test_set_queue_does_not_resume_after_pause_all(q: Queue, running: None) -> None:
+    q.send()
+    q.on("pause_all")
+    assert q.call("set_queue", max_attempts=3)[0]["paused"] == 1
+    assert q.claim() == []
+
+
+def test_resume_all_resumes_what_pause_stopped(q: Queue, running: None) -> None:
+    q.send()
+    q.call("pause")
+    assert q.on("resume_all") == [{"changed": 1}]
+    assert len(q.claim()) == 1
+
+
+def test_a_rollback_undoes_pause_all_and_resume_all(q: Queue, other: Queue, running: None) -> None:
+    for procedure, paused in (("pause_all", 0), ("resume_all", 1)):
+        with pytest.raises(ZeroDivisionError), q.session.transaction():
+            assert q.on(procedure) == [{"changed": 1}]
+            raise ZeroDivisionError
+        assert other.stats()["paused"] == paused
+        q.on("pause_all")

@@ -97,11 +97,13 @@ def test_a_failed_row_is_retried_until_its_attempts_are_used_up_and_a_dead_row_c
 @every_shape
 def test_an_expired_claim_is_claimed_again_and_its_first_reader_changes_nothing_more(make: Make, shape: Shape) -> None:
     table = make(shape).create(max_attempts=2).insert("1", "2")
-    lost = table.claim(2, lease_seconds=0)
-    rows = table.claim(2, lease_seconds=0)
+    lost = table.claim_expired(2)
+    rows = table.claim_expired(2)
     assert {row["attempt"] for row in rows} == {2} and {row["id"] for row in rows} == {row["id"] for row in lost}
     for key in (lost[0]["batch_key"], NO_KEY):
-        assert table.finish(key) == table.finish(key, f"{lost[0]['id']},-1,no") == (0, 0, 0, 0)
+        for failures in (None, f"{lost[0]['id']},-1,no"):
+            with refused("lease_lost", "batch_key: this batch was finished", "roll back"):
+                table.finish(key, failures)
         assert table.count("extend_rows", key) == table.count("release_rows", key) == 0
     assert table.states() == [("A", 2)] * 2
     assert table.claim(2) == []
@@ -121,7 +123,8 @@ def test_released_rows_are_claimed_again_without_counting_an_attempt(make: Make,
     assert table.left() == dict.fromkeys("12", table.waiting)
     rows = table.claim(2)
     assert sorted(table.values(rows)) == ["1", "2"] and {row["attempt"] for row in rows} == {1}
-    assert table.finish(row["batch_key"]) == (0, 0, 0, 0)
+    with refused("lease_lost", "batch_key"):
+        table.finish(row["batch_key"])
 
 
 @pytest.mark.one_version
@@ -139,7 +142,8 @@ def test_release_table_releases_claimed_rows_and_forgets_the_rest(make: Make, sh
         "4": table.waiting,
     }
     assert table.count("release_table", table.name) == 0
-    assert table.finish(row["batch_key"]) == (0, 0, 0, 0)
+    with refused("lease_lost", "batch_key"):
+        table.finish(row["batch_key"])
     with refused("not_found", "name: "):
         table.claim()
     assert table.adopt() == [{"created": 1}]

@@ -14,7 +14,7 @@ def one_in_each_state(q: Queue) -> dict[str, int]:
         found[name] = q.send()
         key = q.claim_key()
         if name == "dead":
-            q.one("fail", found[name], key, "broken", -1)
+            q.one("dead_letter", found[name], key, "broken")
         if name == "archived":
             q.on("complete_batch", key)
     return found | {"ready": q.send(), "delayed": q.send(run_at=in_an_hour())}
@@ -106,6 +106,6 @@ def test_a_group_continues_after_a_purge_of_its_waiting_head(q: Queue) -> None:
 def test_purge_of_dead_messages_in_an_ordered_queue_leaves_their_groups_alone(q: Queue) -> None:
     q.ordered()
     head, second = q.send(group_key="a"), q.send(group_key="a")
-    q.one("fail", head, q.claim_key(), "broken", -1)
+    q.one("dead_letter", head, q.claim_key(), "broken")
     assert q.count("purge", "E") == 1
     assert ids(q.claim(10)) == [second]

@@ -13,7 +13,7 @@ from rowqueue.databases import Database, Row, Session, open_database
 pytestmark = pytest.mark.one_version
 
 # On every database; a database adds checks of its own.
-COMMON = {"oldest_transaction", "expired_leases", "changed_objects", "missing_indexes"}
+COMMON = {"oldest_transaction", "expired_leases", "dead_dedup_keys", "changed_objects", "missing_indexes"}
 
 
 def health(session: Session) -> dict[str, Row]:
@@ -57,12 +57,32 @@ def test_queue_health_counts_expired_claims(installed_database: Database, queue:
     session = open_database(installed_database.url).connect("test")
     try:
         session.call("send", queue, "x")
-        key = session.call("claim_batch", queue, 1, None, 0)[0]["batch_key"]
+        key = session.call("claim_batch", queue, 1, None, 1)[0]["batch_key"]
+        time.sleep(1.1)  # until the lease ends
         assert health(session)["expired_leases"]["value"] == 1
         session.call("complete_batch", key)
         assert health(session)["expired_leases"]["value"] == 0
     finally:
         session.close()
+
+
+def test_queue_health_names_a_dead_letter_that_holds_a_dedup_key(q: Queue, installed_database: Database) -> None:
+    # In a database of its own: other tests have dead letters as well.
+    with closing(open_database(installed_database.url).connect("test")) as session:
+        here = q.by(session).named("o'nightly")
+        here.send()
+        here.on("fail", here.claim()[0]["id"], here.call("peek", "A")[0]["batch_key"], "no", -1)
+        row = health(session)["dead_dedup_keys"]
+        assert (row["verdict"], row["value"], row["unit"], row["detail"]) == ("ok", 0, "keys", "none")
+        id = here.send(dedup_key="it's due")
+        here.on("fail", id, here.claim_key(), "no", -1)
+        here.send(dedup_key="live")
+        row = health(session)["dead_dedup_keys"]
+        assert (row["verdict"], row["value"]) == ("warn", 1)
+        assert f"dead letter {id} of o'nightly" in row["detail"] and "due" in row["detail"]
+        assert re.search(rf"mq[._]cancel[( ]{id}\b", row["detail"])
+        here.on("cancel", id)
+        assert health(session)["dead_dedup_keys"]["value"] == 0
 
 
 def test_queue_health_shows_no_statement_of_another_session(

@@ -22,13 +22,13 @@ EMPTY = {
 def fill(q: Queue) -> None:
     """1 dead, 2 active, 3 expired, 4 delayed and 5 ready."""
     id = q.send(group_key="dead")
-    q.one("fail", id, q.claim_key(), "broken", -1)
+    q.one("dead_letter", id, q.claim_key(), "broken")
     for n in range(2):
         q.send(group_key=f"active {n}")
     assert len(q.claim(2)) == 2
     for n in range(3):
         q.send(group_key=f"expired {n}")
-    assert len(q.claim(3, lease_seconds=0)) == 3
+    assert len(q.claim_expired(3)) == 3
     for n in range(4):
         q.send(group_key=f"delayed {n}", run_at=in_an_hour())
     for n in range(5):
@@ -69,11 +69,6 @@ def test_queue_stats_shows_how_long_the_first_message_has_been_due(q: Queue) -> 
     assert 500 <= q.stats()["oldest_ready_seconds"] < 560
 
 
-def leases(q: Queue, keys: list[object], seconds: int) -> None:
-    for key in keys:
-        assert q.one("extend_lease", key, seconds) > 0
-
-
 @pytest.mark.any_engine
 @pytest.mark.parametrize("state", ["ready", "dead", "active", "expired", "delayed"])
 def test_queue_stats_is_exact_up_to_10000_and_estimates_above_that(q: Queue, state: str) -> None:
@@ -87,13 +82,15 @@ def test_queue_stats_is_exact_up_to_10000_and_estimates_above_that(q: Queue, sta
         if state in {"active", "expired"}:
             keys.append(q.claim_key(10_000))
         # Expired only meanwhile: a claim would rescue them.
-        leases(q, keys, 0 if state == "expired" else 600)
+        if state == "expired":
+            q.expire()
         above = held > 10_000 and not keys
         assert (q.stats()[state], q.stats()["estimated"]) == (pytest.approx(held, rel=0.01 if above else 0), above)
-        leases(q, keys, 600)
+        for key in keys:
+            assert q.one("extend_lease", key, 600) > 0
         id = q.send(run_at=in_an_hour() if state == "delayed" else None)
         if state == "dead":
-            q.one("fail", id, q.claim_key(), "x", -1)
+            q.one("dead_letter", id, q.claim_key(), "x")
     for key in keys:
         q.on("complete_batch", key)
     for purged in "NNEE":
@@ -135,7 +132,7 @@ def test_queue_stats_without_a_type_lists_all_with_a_policy_or_a_message(q: Queu
         id = each.send()
         key = each.claim_key()
         if state == "dead":
-            each.one("fail", id, key, "x", -1)
+            each.one("dead_letter", id, key, "x")
     q.named(names["grouped"]).ordered().send()
     rows = {row["type"]: row for row in call(q.session, "queue_stats")}
     assert set(names.values()) <= set(rows) and q.name not in rows

@@ -59,14 +59,14 @@ def test_release_batch_releases_only_messages_still_held(q: Queue) -> None:
     sent = q.send_many(4)
     key = q.claim_key(3)
     q.one("complete", sent[0], key)
-    q.one("fail", sent[1], key, "broken", -1)
+    q.one("dead_letter", sent[1], key, "broken")
     assert q.one("release_batch", key) == 1
     assert q.states() == {sent[1]: "E", sent[2]: "N", sent[3]: "N"}
 
 
 def test_release_batch_with_a_lost_key_changes_nothing(q: Queue) -> None:
     q.send()
-    key = q.claim_key(lease_seconds=0)
+    key = q.expired_key()
     q.call("rescue_expired")
     q.claim()
     with q.unchanged():

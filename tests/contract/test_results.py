@@ -72,7 +72,7 @@ def test_get_result_returns_the_state_of_a_message_in_any_state(q: Queue, ordere
     assert q.on("get_result", delayed) == []
     q.one("cancel", first)
     key = q.claim_key()
-    q.one("fail", second, key, "broken", -1)
+    q.one("dead_letter", second, key, "broken")
     assert result(q, second) == ("E", None, "broken")
     q.on("complete_batch", q.claim_key())
     assert result(q, third) == ("C", None, None)
@@ -123,12 +123,12 @@ def test_a_failed_attempt_leaves_the_result_and_so_do_death_and_redrive(q: Queue
     assert result(q, id) == ("N", "half", "busy")
     key = q.claim_key()
     assert result(q, id) == ("A", "half", None)
-    q.one("fail", id, key, "broken", -1)
+    q.one("dead_letter", id, key, "broken")
     assert result(q, id) == ("E", "half", "broken")
-    q.call("redrive")
+    q.call("redrive_all")
     assert result(q, id) == ("N", "half", None)
     q.on("release_batch", q.claim_key())
-    q.claim_key(lease_seconds=0)
+    q.expired_key()
     q.call("rescue_expired")
     assert result(q, id)[:2] == ("N", "half")
     q.on("complete_batch", q.claim_key())
@@ -137,7 +137,7 @@ def test_a_failed_attempt_leaves_the_result_and_so_do_death_and_redrive(q: Queue
 
 def test_a_lost_lease_keeps_no_result(q: Queue, other: Queue, kept: Callable[[], int]) -> None:
     id = q.send()
-    key = q.claim_key(lease_seconds=0)
+    key = q.expired_key()
     q.call("rescue_expired")
     with q.refused("lease_lost", LOST.format(id)):
         q.on("set_result", id, key, "late")
@@ -194,7 +194,7 @@ def set_aside(q: Queue, state: str) -> int:
     {
         "ready": lambda: q.on("fail", id, key, "no", 0),
         "delayed": lambda: q.on("fail", id, key, "no", 3_600),
-        "dead": lambda: q.on("fail", id, key, "no", -1),
+        "dead": lambda: q.on("dead_letter", id, key, "no"),
         "completed": lambda: q.on("complete", id, key),
     }[state]()
     return id

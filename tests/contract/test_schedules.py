@@ -405,7 +405,7 @@ def test_a_dead_letter_keeps_nothing_away_and_a_failure_that_waits_does(
     q.on("cancel", first["id"])
     schedule.pass_time()
     [second] = q.claim(10)
-    q.on("fail", second["id"], second["batch_key"], "no", -1)
+    q.on("dead_letter", second["id"], second["batch_key"], "no")
     schedule.pass_time()
     assert len(q.claim(10)) == 1
 
@@ -430,7 +430,7 @@ def test_wait_for_message_reports_what_is_due_only_when_a_claim_finds_it(
         schedule.change(next_at=timedelta(seconds=-1))
     else:
         q.send()
-        q.claim(lease_seconds=0)
+        q.claim_expired()
     for seconds in (0, 4):  # of a full scan just now, and of a slow one: the next is later
         at = q.can.instant.format(datetime.now(UTC) + timedelta(seconds=seconds))
         q.sql(f"UPDATE {schedule.marks} SET scanned_at = {at} WHERE type = %s", q.name)

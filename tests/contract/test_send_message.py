@@ -107,8 +107,53 @@ def test_a_dedup_key_of_an_active_message_returns_that_message(q: Queue) -> None
 
 def test_a_dedup_key_of_a_dead_message_returns_that_message(q: Queue) -> None:
     id = q.send(dedup_key="d")
-    q.one("fail", id, q.claim_key(), "broken", -1)
+    q.one("dead_letter", id, q.claim_key(), "broken")
     assert again(q) == (id, 0)
+    assert q.states() == {id: "E"}
+
+
+@pytest.mark.parametrize("how", [None, "replace", "postpone"])
+@pytest.mark.parametrize("kind", ["plain", "ordered", "ring", "fair"])
+def test_send_message_returns_the_state_of_the_live_message(q: Queue, kind: str, how: str | None) -> None:
+    if kind != "plain":
+        getattr(q, kind)()
+    take = {"ring": "claim_wraparound"}.get(kind, "claim_batch")
+
+    def seen(body: str = "again", run_at: datetime | None = LONG_AGO) -> tuple[int, str]:
+        options = {"run_at": run_at} if how == "postpone" else {}
+        [row] = q.call("send_message", body, group_key="g", dedup_key="d", on_conflict=how, **options)
+        return row["created"], row["state"]
+
+    def claimed() -> dict[str, Any]:
+        [row] = q.call(take, 1)
+        return {"id": row["id"], "batch_key": row["batch_key"]}
+
+    assert seen(run_at=None) == (1, "N")
+    assert seen() == (0, "N")
+    q.send(group_key="g")  # the next message of the group has a ticket while the first is active
+    q.on("fail", **claimed(), error="no", retry_after_seconds=3_600)
+    assert seen() == (0, "N")
+    [row] = q.call("find_messages", dedup_key="d")
+    q.on("cancel", row["id"])
+    assert seen(run_at=None) == (1, "N")
+    while (held := claimed())["id"] != q.call("find_messages", dedup_key="d")[0]["id"]:
+        q.on("complete", **held)
+    assert seen() == (0, "A")
+    q.on("fail", **held, error="no", retry_after_seconds=-1)
+    assert seen() == (0, "E")
+    q.call("redrive")
+    assert seen() == (0, "N")
+    q.on("complete_batch", claimed()["batch_key"])
+    assert seen(run_at=None) == (1, "N")
+
+
+def test_send_message_returns_the_state_that_its_own_transaction_has_made(q: Queue) -> None:
+    id = q.send(dedup_key="d")
+    with q.session.transaction():
+        key = q.claim_key()
+        assert q.call("send_message", "x", dedup_key="d")[0]["state"] == "A"
+        q.on("fail", id, key, "no", -1)
+        assert q.call("send_message", "x", dedup_key="d")[0]["state"] == "E"
     assert q.states() == {id: "E"}
 
 
@@ -290,7 +335,7 @@ def test_keep_changes_nothing(q: Queue, how: str | None, state: str) -> None:
     if state not in {"ready", "delayed"}:
         key = q.claim_key()
         if state != "active":
-            q.one("fail", id, key, "no", -1 if state == "dead" else 3_600)
+            q.one(*(("dead_letter", id, key, "no") if state == "dead" else ("fail", id, key, "no", 3_600)))
     with q.unchanged():
         assert conflict(q, how, run_at=LONG_AGO, priority=-9, headers="{}") == (id, 0, 0)
 
@@ -404,7 +449,7 @@ def test_an_active_message_is_never_changed(q: Queue, how: str, ordered: int) ->
 def test_a_dead_message_is_never_changed(q: Queue, how: str, ordered: int) -> None:
     q.call("set_queue", ordered=ordered)
     id = q.send("first", dedup_key="d")
-    q.one("fail", id, q.claim_key(), "broken", -1)
+    q.one("dead_letter", id, q.claim_key(), "broken")
     with q.unchanged():
         assert conflict(q, how, run_at=in_an_hour()) == (id, 0, 0)
 

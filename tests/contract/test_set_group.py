@@ -219,9 +219,9 @@ def test_the_first_limit_may_come_with_dead_and_archived_messages(q: Queue) -> N
     [first] = q.claim()
     q.on("complete_batch", first["batch_key"])
     for message in q.claim(5):
-        q.on("fail", message["id"], message["batch_key"], "no", -1)
+        q.on("dead_letter", message["id"], message["batch_key"], "no")
     q.call("set_group", "a", max_active=1)
-    assert q.count("redrive") == 2
+    assert q.count("redrive_all") == 2
     assert claimed(q) == "a"
 
 
@@ -327,9 +327,9 @@ def test_a_redriven_message_waits_for_its_groups_place(q: Queue) -> None:
     q.call("set_group", "a", max_active=1)
     send(q, "aa")
     [first] = q.claim(5)
-    q.on("fail", first["id"], first["batch_key"], "no", -1)
+    q.on("dead_letter", first["id"], first["batch_key"], "no")
     assert claimed(q) == "a"
-    q.count("redrive")
+    q.count("redrive_all")
     assert claimed(q) == ""
     finish(q)
     assert claimed(q) == "a"

@@ -10,7 +10,7 @@ from rowqueue.databases import Session
 
 DEFAULTS = {
     "lease_seconds": 60,
-    "max_attempts": 10,
+    "max_attempts": 25,
     "backoff_seconds": 5,
     "backoff_max_seconds": 3_600,
     "on_complete": "delete",
@@ -122,7 +122,7 @@ def test_set_queue_changes_ordered_while_messages_are_dead_or_archived(q: Queue)
         q.on("finish_batch", q.claim_key(), f"{id},{retry},x" if retry else None)
     assert set(q.states().values()) == {"E", "C"}
     assert q.call("set_queue", ordered=1)[0]["ordered"] == 1
-    assert q.count("redrive") == 1
+    assert q.count("redrive_all") == 1
     assert len(q.claim(10)) == 1
 
 
@@ -140,8 +140,8 @@ def test_a_queue_that_does_not_notify_wakes_nobody(q: Queue, connect: Callable[.
     q.call("pause")
     q.call("resume")
     id = q.send(priority=-1)
-    q.on("fail", id, q.claim_key(), "no", -1)
-    q.call("redrive")
+    q.on("dead_letter", id, q.claim_key(), "no")
+    q.call("redrive_all")
     q.call("take_batch", 1)
     interrupt, never = os.pipe()
     try:

@@ -152,7 +152,7 @@ def test_subscribing_takes_effect_at_once_and_needs_no_ddl(
         table.subscribe(second)
         table.unsubscribe(q=first)
         cursor.execute(f"UPDATE {table} SET name = 'c' WHERE id = 3")
-        table.unsubscribe()
+        table.unsubscribe("IUD")
         cursor.execute(f"UPDATE {table} SET name = 'd' WHERE id = 1")
     assert events(first) == [("U", [2])]
     assert events(second) == [("U", [3])]
@@ -423,7 +423,12 @@ def test_list_subscriptions_names_each_action_and_type(q: Queue, table: Table) -
     assert table.unsubscribe("D") == 1
     assert table.unsubscribe(q=second) == 1
     assert table.unsubscribe("D") == 0
-    assert [row[1:] for row in table.subscriptions()] == [("I", q.name), ("U", q.name)]
+    left = [(table.name, "I", q.name), (table.name, "U", q.name)]
+    assert table.subscriptions() == left
+    with refused("invalid_argument", "action: ", "IUD"):
+        table.unsubscribe()
+    assert table.subscriptions() == left
+    assert table.unsubscribe("IUD") == 2
 
 
 def test_a_name_is_read_as_sql_reads_it(q: Queue, table: Table) -> None:
@@ -463,7 +468,7 @@ def test_a_table_that_cannot_be_watched_is_refused(
         with refused("not_found", table.name, "watch"):
             table.subscribe(q)
         with refused("not_found", table.name, "watch"):
-            table.unsubscribe()
+            table.unsubscribe("I")
     finally:
         sql(f"DROP VIEW {view}")
         sql(f"DROP TABLE {keyless}")

@@ -240,6 +240,14 @@ def test_unbinding_a_pattern_takes_it_from_all_types(q: Queue, types: Callable[[
     assert publish(q, top) == 0
 
 
+def test_unbinding_nothing_in_particular_is_refused(q: Queue, top: str) -> None:
+    bind(q, f"{top}.#")
+    for values in ((), (None,), (None, None)):
+        with refused("invalid_argument", "pattern: give a pattern, a type, or both"):
+            call(q.session, "unbind_topic", *values)
+    assert publish(q, top) == 1
+
+
 # ---- publish -------------------------------------------------------------------------------------
 
 
@@ -477,7 +485,7 @@ def test_subscriptions_to_types_and_to_topics_are_distinguished(
     assert call(q.session, "unsubscribe", table, None, None, word) == [{"count": 2}]
     assert sorted(subscriptions(q, table), key=str) == sorted([("I", None, "a.b"), ("D", word, None)], key=str)
     assert call(q.session, "unsubscribe", table, "I") == [{"count": 1}]
-    assert call(q.session, "unsubscribe", table) == [{"count": 1}]
+    assert call(q.session, "unsubscribe", table, "IUD") == [{"count": 1}]
     assert subscriptions(q, table) == [(None, None, None)]
 
 

@@ -21,11 +21,12 @@ from servers import Server
 pytestmark = pytest.mark.one_engine
 
 READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message", "fetch_feed", "feed_stats"}
-READING |= {"list_subscriptions", "list_bindings", "get_result", "list_schedules", "next_occurrence"}
+READING |= {"get_state", "list_subscriptions", "list_bindings", "get_result", "list_schedules", "next_occurrence"}
 READING |= {"list_queues", "list_errors", "find_messages", "list_consumers", "throughput", "version"}
 # Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
-# Polling tables have their own, see test_polling_tables.py.
-CHANGING = sorted(CONTRACT.procedures.keys() - READING - POLLING - {"watch_table", "unwatch_table"})
+# Polling tables have their own, see test_polling_tables.py. What changes all queues is in test_pause.py.
+ELSEWHERE = {"watch_table", "unwatch_table", "pause_all", "resume_all"}
+CHANGING = sorted(CONTRACT.procedures.keys() - READING - POLLING - ELSEWHERE)
 FEED_NAMES = ("feed", "name")  # by which what belongs to feeds goes; the rest goes by type
 EVENTS = ("insert", "update", "delete")
 
@@ -46,7 +47,7 @@ def backlog(q: Queue) -> dict[str, Any]:
     ready = [q.send(group_key=f"r{n}", dedup_key=str(n)) for n in range(3)]
     for attempts in (1, 9):
         q.send(priority=-1, max_attempts=attempts, group_key=f"e{attempts}")
-        q.claim(lease_seconds=0)
+        q.claim_expired()
     failed = q.send(priority=-1, group_key="f")
     [row] = [row for row in q.claim(10) if row["id"] == failed]
     q.on("fail", failed, row["batch_key"], "no", 0)
@@ -83,7 +84,7 @@ def expired(q: Queue) -> dict[str, Any]:
     backlog(q)
     for attempts in (1, 9):
         q.send(priority=-2, max_attempts=attempts, group_key=f"x{attempts}")
-    q.claim(2, lease_seconds=0)
+    q.claim_expired(2)
     return {}
 
 
@@ -95,8 +96,19 @@ def cancelled(q: Queue) -> dict[str, Any]:
 def dead(q: Queue) -> dict[str, Any]:
     for n in range(3):
         id = q.send(priority=-1, group_key=f"g{n % 2}", dedup_key=str(n))
-        q.on("fail", id, q.claim_key(), "no", -1)
+        q.on("dead_letter", id, q.claim_key(), "no")
     return {}
+
+
+def one_dead(q: Queue) -> dict[str, Any]:
+    dead(q)
+    return {"id": min(id for id, state in q.states().items() if state == "E")}
+
+
+def ready(q: Queue) -> dict[str, Any]:
+    """The first of the ready messages."""
+    sent = [q.send(group_key="g", dedup_key=str(n)) for n in range(3)]
+    return {"id": sent[0]}
 
 
 def purged(q: Queue) -> dict[str, Any]:
@@ -218,12 +230,16 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "complete": held,
     "complete_batch": held_key,
     "fail": held,
+    "dead_letter": held,
+    "count_attempt": ready,
     "finish_batch": finished,
     "release_batch": held_key,
     "extend_lease": lambda q: held_key(q) | {"seconds": 60},
     "rescue_expired": expired,
     "cancel": cancelled,
-    "redrive": dead,
+    "cancel_key": lambda q: {"dedup_key": "d"} if cancelled(q) else {},
+    "redrive": one_dead,
+    "redrive_all": dead,
     "purge": purged,
     "purge_archive": purged_archive,
     "set_queue": policy,

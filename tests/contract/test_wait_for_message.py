@@ -33,12 +33,12 @@ def waited(q: Queue, seconds: int) -> tuple[Row, float]:
 def test_wait_for_message_says_at_once_that_a_message_is_ready(q: Queue) -> None:
     q.send()
     row, seconds = waited(q, 30)
-    assert row == {"ready": 1, "next_run_at": None} and seconds < 5
+    assert row == {"ready": 1, "next_run_at": None, "reason": "ready"} and seconds < 5
 
 
 def test_wait_for_message_answers_at_once_when_not_asked_to_wait(q: Queue) -> None:
     start = time.monotonic()
-    assert wait(q) == wait(q, 0) == {"ready": 0, "next_run_at": None}
+    assert wait(q) == wait(q, 0) == {"ready": 0, "next_run_at": None, "reason": "unknown"}
     assert time.monotonic() - start < 5
 
 
@@ -80,7 +80,7 @@ def test_wait_for_message_returns_when_the_sender_commits_and_not_before(q: Queu
 def test_wait_for_message_returns_when_a_delayed_message_is_due(q: Queue) -> None:
     due = in_time(seconds=1)
     q.send(run_at=due)
-    assert wait(q) == {"ready": 0, "next_run_at": due}
+    assert wait(q) == {"ready": 0, "next_run_at": due, "reason": "delayed"}
     row, seconds = waited(q, 30)
     assert row["ready"] == 1 and seconds < 10 and datetime.now(UTC) >= due
     assert len(q.claim()) == 1
@@ -108,7 +108,7 @@ def test_wait_for_message_answers_at_once_where_nothing_can_wait(q: Queue, can: 
     if can.waits:
         pytest.skip("this database can wait")
     row, seconds = waited(q, 60)
-    assert row == {"ready": 0, "next_run_at": None} and seconds < 5
+    assert row == {"ready": 0, "next_run_at": None, "reason": "unknown"} and seconds < 5
 
 
 def test_wait_for_message_returns_the_first_time_that_something_is_due(q: Queue) -> None:
@@ -131,3 +131,83 @@ def test_wait_for_message_does_not_block_senders(q: Queue, other: Queue) -> None
         assert wait(other)["ready"] == 0
         other.send()
         assert wait(other)["ready"] == 1
+
+
+# ---- reason --------------------------------------------------------------------------------------
+
+
+def reason(q: Queue) -> str:
+    row = wait(q)
+    assert row["ready"] == (row["reason"] == "ready")
+    found: str = row["reason"]
+    return found
+
+
+def test_a_queue_is_unknown_until_something_is_sent_to_it_or_set(q: Queue) -> None:
+    for _ in range(3):
+        assert reason(q) == "unknown" and q.claim() == [] and q.call("take_batch") == []
+    id = q.send()
+    assert reason(q) == "ready"
+    [row] = q.claim()
+    assert reason(q) == "empty"
+    q.on("complete", id, row["batch_key"])
+    assert reason(q) == "empty" and q.rows() == []
+    other = q.named(q.name + ".other")
+    assert reason(other) == "unknown"
+    other.call("set_queue")
+    assert reason(other) == "empty"
+
+
+@pytest.mark.parametrize("state", ["E", "C"])
+def test_a_queue_without_new_messages_is_empty(q: Queue, state: str) -> None:
+    q.archived().send()
+    [row] = q.claim()
+    if state == "E":
+        q.on("fail", row["id"], row["batch_key"], "no", -1)
+    else:
+        q.on("complete", row["id"], row["batch_key"])
+    assert q.states() == {row["id"]: state} and reason(q) == "empty"
+
+
+def test_a_queue_whose_messages_are_due_later_is_delayed(q: Queue) -> None:
+    q.send(run_at=in_an_hour())
+    assert reason(q) == "delayed"
+    q.send(priority=-1)
+    [row] = q.claim()
+    assert reason(q) == "delayed"
+    q.on("fail", row["id"], row["batch_key"], "no", 3_600)
+    assert reason(q) == "delayed"
+
+
+def test_a_paused_queue_is_paused_with_and_without_messages(q: Queue) -> None:
+    q.call("pause")
+    assert reason(q) == "paused"
+    q.send()
+    assert reason(q) == "paused"
+    q.call("resume")
+    assert reason(q) == "ready"
+
+
+@pytest.mark.parametrize("limits", [{"max_active": 1}, {"rate": 1, "rate_seconds": 3_600}, {"group_max_active": 1}])
+def test_a_queue_whose_limit_is_reached_is_limited(q: Queue, limits: dict[str, int]) -> None:
+    q.call("set_queue", **limits)
+    assert reason(q) == "empty"
+    for _ in "12":
+        q.send(group_key="g")
+    assert reason(q) == "ready"
+    [row] = q.claim(2)
+    # A ticket of a group without a free place may remain: then the queue seems to be ready.
+    assert q.claim() == [] and reason(q) in ({"limited", "ready"} if "group_max_active" in limits else {"limited"})
+    q.on("release_batch", row["batch_key"])
+    assert reason(q) == ("limited" if "rate" in limits else "ready")
+
+
+def test_an_ordered_queue_whose_groups_are_held_is_blocked(q: Queue) -> None:
+    for _ in "12":
+        q.ordered().send(group_key="g")
+    [row] = q.claim(2)
+    assert q.claim() == [] and reason(q) == "blocked"
+    q.on("fail", row["id"], row["batch_key"], "no", 3_600)
+    assert reason(q) == "blocked"
+    q.send(group_key="h")
+    assert reason(q) == "ready"

@@ -145,7 +145,7 @@ def is_refused(engine: str, name: str) -> bool:
     return engine == "firebird" and name.endswith("_PK")
 
 
-# ---- comments; SQL Server's migrations give tables none
+# ---- comments
 
 
 COMMENTS = {
@@ -166,7 +166,7 @@ COMMENTS = {
         "SELECT o.name, CAST(p.value AS nvarchar(1000)) AS text FROM sys.objects AS o"
         " LEFT JOIN sys.extended_properties AS p"
         " ON p.major_id = o.object_id AND p.minor_id = 0 AND p.name = N'MS_Description'"
-        " WHERE o.schema_id = SCHEMA_ID(N'mq') AND o.type IN ('P', 'FN', 'IF', 'TF', 'V')"
+        " WHERE o.schema_id = SCHEMA_ID(N'mq') AND o.type IN ('P', 'FN', 'IF', 'TF', 'V', 'U')"
     ),
     "firebird": (
         "SELECT SUBSTRING(LOWER(TRIM(name)) FROM 4) AS name, CAST(text AS varchar(1000)) AS text FROM ("

@@ -180,7 +180,7 @@ def test_an_uncommitted_claim_stops_no_consumer_and_ends_with_its_session(
 def test_a_restored_database_is_as_installed_and_returns_its_messages(shop: FirebirdShop) -> None:
     shop.call("set_queue", "invoice", '{"lease_seconds": 7}')
     shop.call("send", "invoice", "x")
-    shop.call("claim_batch", "email", 3, "worker-1", 0)
+    shop.call("claim_batch", "email", 3, "worker-1", 1)
     shop.follow("Watched tables", 0)
     shop("INSERT INTO stock (id) VALUES (1)")
     shop.follow("Backup, restore, moving", 0)

@@ -89,7 +89,7 @@ def test_the_queue_moves_to_another_database_with_all_its_states(shop: MySQLShop
     if not shop.shell("command -v mysqldump || true"):
         pytest.skip("mariadb-dump is not part of the programs that the tests fetch")
     [row, *_] = shop("CALL mq_claim_batch('email', 5, NULL, NULL)")
-    shop(f"CALL mq_fail(1, '{row['batch_key']}', 'no', -1)")
+    shop(f"CALL mq_dead_letter(1, '{row['batch_key']}', 'no')")
     shop(
         "CALL mq_set_queue('email', NULL, NULL, NULL, NULL, 'archive',"
         " NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"

@@ -488,9 +488,9 @@ def test_dead_redrive_repeats_until_none_is_left(
 def test_dead_redrive_of_one_message(runner: Runner, session: Session, queue: str, messages: Messages) -> None:
     kill_messages(session, queue, "a", "b")
     id = messages()[1]["id"]
-    assert runner("dead", "redrive", queue, "--id", id, "--json").stdout == '{"count": 1}\n'
+    assert runner("dead", "redrive", "--id", id, "--json").stdout == '{"count": 1}\n'
     assert [row["state"] for row in messages()] == ["E", "N"]
-    one_line(runner("dead", "redrive", queue, "--id", id), 1, str(id), "not a dead letter")
+    one_line(runner("dead", "redrive", "--id", id), 1, str(id), "not a dead letter")
 
 
 def test_purge_deletes_one_state_of_any_size(runner: Runner, session: Session, queue: str, messages: Messages) -> None:
@@ -642,7 +642,12 @@ LONG = "x" * 201
         ("queue purge Q", ["--state"]),
         ("queue purge Q --state A", ["--state"]),
         ("queue cancel x", ["ID"]),
-        ("dead redrive Q --id x", ["--id"]),
+        ("dead redrive --id x", ["--id"]),
+        ("dead redrive", ["TYPE", "--id"]),
+        ("dead redrive Q --id 1", ["TYPE", "--id"]),
+        ("queue pause", ["TYPE", "--all"]),
+        ("queue resume Q --all", ["TYPE", "--all"]),
+        ("subscription remove T", ["--type", "--action"]),
         ("uninstall", ["--yes"]),
         ("bench --messages 0", ["--messages"]),
         ("sql", ["--database"]),

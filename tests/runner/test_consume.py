@@ -61,6 +61,21 @@ def test_drain_handles_every_message_once_and_ends(
 
 
 @pytest.mark.any_engine
+def test_a_consumer_says_once_that_a_queue_is_paused_or_unknown(runner: Runner, session: Session, queue: str) -> None:
+    session.call("send", queue, "x")
+    session.call("pause", queue)
+    types = (queue, queue + ".typo")
+    named = [word for type in types for word in ("--type", type)]
+    done = runner("consume", *named, "--handler", "jobs:record", "--idle-timeout", 1.5)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(f"{queue}: waiting: the queue is paused") == 1
+    assert done.stderr.count(f"{queue}.typo: waiting: nothing was ever sent") == 1
+    session.call("resume", queue)
+    done = runner("consume", "--type", queue, "--handler", "jobs:record", "--drain")
+    assert done.returncode == 0 and "waiting" not in done.stderr
+
+
+@pytest.mark.any_engine
 @pytest.mark.parametrize("name", ["record_batch", "record_sequence", "by_attribute", "record_async_batch"])
 def test_batch_handler_gets_a_list(
     runner: Runner, session: Session, queue: str, joblog: Log, states: States, name: str

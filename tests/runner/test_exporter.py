@@ -90,9 +90,10 @@ def test_figures_are_those_of_the_procedures(
     session.call("send_batch", queue, "a\nb\nc\nd\ne")
     session.call("send_message", queue, "later", None, None, None, None, None, None, None, 3600)
     [first] = session.call("claim_batch", queue, 1, "one", 60)
-    session.call("fail", first["id"], first["batch_key"], "broken", -1)
+    session.call("dead_letter", first["id"], first["batch_key"], "broken")
     session.call("claim_batch", queue, 1, "two", 60)
-    session.call("claim_batch", queue, 1, "three", 0)
+    session.call("claim_batch", queue, 1, "three", 1)
+    time.sleep(1.1)  # until the lease ends
     session.call("pause", queue)
     found = figures(collect(("main", database)))
     assert found["rowqueue_up", "main"] == 1

@@ -203,7 +203,7 @@ def fill(url: str, database: Database, server: Server) -> None:
         client.execute("INSERT INTO task SELECT n, 'new' FROM generate_series(1, 3) AS n")
     with closing(database.connect("test")) as session:
         session.call("send_batch", "email", "a\nb\nc")
-        session.call("claim_batch", "email", 1, "gone", 0)
+        session.call("claim_batch", "email", 1, "gone", 1)
         session.call("create_feed", "items", "item", "id", "sync")
         session.call("publish_feed", "items", 3)
         session.call("fetch_feed", "items", "reader", 2)

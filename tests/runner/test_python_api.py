@@ -202,9 +202,11 @@ def test_a_lost_lease_is_an_error_and_changes_nothing(app: Application, queue: s
     assert (raised.value.number, raised.value.name) == (50008, "lease_lost")
     app.rollback()
     assert rowqueue.extend_lease(app.connection, str(uuid4()), 5) == 0
-    assert rowqueue.complete(app.connection, 1, uuid4()) == 0
-    assert rowqueue.fail(app.connection, 1, uuid4(), "x") is None
-    app.rollback()
+    for call, *more in ((rowqueue.complete,), (rowqueue.fail, "x"), (rowqueue.dead_letter, "x")):
+        with pytest.raises(rowqueue.QueueError, match="does not hold message 1; roll back") as raised:
+            call(app.connection, 1, uuid4(), *more)
+        assert raised.value.number == 50008
+        app.rollback()
 
 
 def test_a_connection_that_is_lost_says_so(app: Application, queue: str) -> None:

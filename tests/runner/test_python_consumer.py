@@ -165,7 +165,7 @@ def test_health_is_served(database: Database, queue: str, caplog: pytest.LogCapt
         ({"types": []}, "types: name at least one queue"),
         ({"batch": 0}, "batch: must be 1 to 10,000, not 0"),
         ({"concurrency": 1001}, "concurrency: must be 1 to 1,000, not 1001"),
-        ({"lease": 0}, "lease: must be 1 to 315,360,000, not 0"),
+        ({"lease": 0}, "lease: must be 1 to 86,400, not 0"),
         ({"max_messages": 0}, "max_messages: must be at least 1, not 0"),
         ({"idle_timeout": -1}, "idle_timeout: must be at least 0, not -1"),
         ({"transaction": True, "ring": True}, "ring: cannot be combined with transaction"),

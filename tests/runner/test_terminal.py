@@ -66,7 +66,7 @@ def odd(session: Session, queue: str) -> Iterator[str]:
             session.call("send_message", type, body, None, None, None, None, None, headers, "s" * 200)
     for _ in BODIES:
         row = session.call("get_message", type)[0]
-        session.call("fail", row["id"], row["batch_key"], ERROR, -1)
+        session.call("dead_letter", row["id"], row["batch_key"], ERROR)
     for _ in BODIES:
         row = session.call("get_message", type)[0]
         session.call("complete", row["id"], row["batch_key"])

@@ -96,7 +96,7 @@ def name() -> str:
 def dead(session: Session, name: str, error: str, body: str = "b") -> int:
     id: int = session.call("send", name, body)[0]["id"]
     [row] = session.call("claim_batch", name, 1)
-    session.call("fail", row["id"], row["batch_key"], error, -1)
+    session.call("dead_letter", row["id"], row["batch_key"], error)
     return id
 
 

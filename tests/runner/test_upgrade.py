@@ -11,6 +11,7 @@ import frozen
 import pytest
 from rowqueue import install
 from rowqueue.databases import Database
+from rowqueue.databases.sqlserver.babelfish import replacing
 from rowqueue.databases.sqlserver.script import batches
 from servers import Server, engine
 from servers.firebird import LocalFirebird, dsn
@@ -44,8 +45,16 @@ def run_script(server: Server, url: str, text: str, folder: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert (done.returncode, done.stderr) == (0, "")
     elif engine(server.name) == "sqlserver":
-        for batch in batches(re.sub(r"(?m)^:.*", "", text)):
-            server.query(url, batch)
+        with server.client(url) as client:  # one session, as sqlcmd's
+            try:
+                for batch in batches(re.sub(r"(?m)^:.*", "", text)):
+                    made = re.search(r"^CREATE OR ALTER \w+ ([\w.]+)", batch, re.M)
+                    if server.stand_in and made and client.execute(f"SELECT OBJECT_ID(N'{made[1]}') AS id").rows[0]["id"]:
+                        continue  # it replaces no function that others use
+                    for part in replacing(batch) if server.stand_in else [batch]:
+                        client.execute(part)
+            except Exception as error:
+                raise AssertionError(str(error)) from error
     else:
         pytest.skip("the client of the named server is not known")
 

@@ -196,8 +196,8 @@ def test_a_question_says_how_many_messages_there_are(serve_once: Site, session: 
     dead_letters(session, queue, "broken", 3)
     session.call("send_batch", queue, "x\ny")
     for form, said in (
-        ({"do": "redrive", "type": queue}, "There are 3 now."),
-        ({"do": "redrive", "type": queue, "error": "broken #"}, "There are 3 now."),
+        ({"do": "redrive_all", "type": queue}, "There are 3 now."),
+        ({"do": "redrive_all", "type": queue, "error": "broken #"}, "There are 3 now."),
         ({"do": "purge", "type": queue, "state": "N"}, "There are 2 now."),
         ({"do": "purge", "type": queue, "state": "E"}, "There are 3 now."),
         ({"do": "purge", "type": queue, "state": "C"}, "cannot be undone"),

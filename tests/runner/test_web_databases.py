@@ -54,7 +54,7 @@ def test_databases_of_several_kinds_are_on_one_page(
         one.call("send_batch", f"queue of {kind}", "a\nb\nc")
         one.call("send_message", f"queue of {kind}", "d", None, None, None, "the same key")
         [row] = one.call("claim_batch", f"queue of {kind}", 1)
-        one.call("fail", row["id"], row["batch_key"], f"broken on {kind} 17", -1)
+        one.call("dead_letter", row["id"], row["batch_key"], f"broken on {kind} 17")
         one.call(
             "report_consumer",
             f"reader of {kind}",
@@ -89,7 +89,7 @@ def test_databases_of_several_kinds_are_on_one_page(
         form = {"db": f"my {kind}", "type": f"queue of {kind}", "sure": "1"}
         assert site.post({"do": "pause", **form}).status == 303
         assert one.call("queue_stats", f"queue of {kind}")[0]["paused"]
-        answer = site.post({"do": "redrive", "error": f"broken on {kind} #", **form})
+        answer = site.post({"do": "redrive_all", "error": f"broken on {kind} #", **form})
         assert "1 redriven" in site.ask(answer.headers["location"]).text
         one.close()
 

@@ -32,7 +32,11 @@ BODY = '    { name = "body", type = "text", limit = "body", meaning = "the text"
 PRIORITY = '    { name = "priority", type = "bigint", optional = true, meaning = "smaller first; NULL: 0" },\n'
 ID = '    { name = "id", type = "bigint", meaning = "its number" },\n'
 CREATED = '    { name = "created", type = "bigint", meaning = "1 or 0" },\n'
-TYPES = "\n".join(f'[types.{engine}]\ntext = "text"\nbigint = "bigint"' for engine in frozen.COLUMN | frozen.ARGUMENT)
+TYPES = "\n".join(
+    f'[{what}.{engine}]\ntext = "text"\nbigint = "bigint"'
+    for what in ("arguments", "results")
+    for engine in frozen.COLUMN | frozen.ARGUMENT
+)
 CONTRACT = f"""
 {TYPES}
 
@@ -166,7 +170,16 @@ BREAKS = {
         MAJOR,
     ),
     "an error's number": (("number = 50005", "number = 50006"), "error not_found was 50005 and is 50006", MAJOR),
-    "a type of an engine": (('text = "text"', 'text = "clob"'), "type text on postgresql was text and is clob", MAJOR),
+    "a type of an engine": (
+        ('text = "text"', 'text = "clob"'),
+        "type text of arguments on postgresql was text and is clob",
+        MAJOR,
+    ),
+    "a type of an engine's results": (
+        ('[results.mysql]\ntext = "text"', '[results.mysql]\ntext = "clob"'),
+        "type text of results on mysql was text and is clob",
+        MAJOR,
+    ),
     "a procedure removed": (('name = "send"', 'name = "deliver"'), "send: the procedure was removed", MAJOR),
     "an engine less": (
         ('summary = "Sends."', 'summary = ""\ndatabases = ["mysql", "postgresql", "sqlserver"]'),

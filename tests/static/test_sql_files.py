@@ -98,8 +98,9 @@ def test_migrations_are_numbered_and_a_number_has_the_same_name_on_every_databas
 
 
 def test_every_database_has_the_types_of_the_contract() -> None:
-    kinds = {"text", "integer", "bigint", "number", "flag", "time", "key"}
-    assert {database: set(contract.load().types[database]) for database in DATABASES} == dict.fromkeys(DATABASES, kinds)
+    kinds = {"text", "integer", "bigint", "flag", "time", "key"}
+    for tables, more in ((KNOWN.arguments, "name"), (KNOWN.results, "number")):
+        assert {database: set(types) for database, types in tables.items()} == dict.fromkeys(DATABASES, kinds | {more})
 
 
 def test_a_procedure_file_opens_with_its_header() -> None:
@@ -149,7 +150,7 @@ def test_sql_is_written_in_the_house_style() -> None:
             if line != line.rstrip():
                 yield f"line {number}: blanks at the end"
             code = line.partition("--")[0]
-            if re.search(r"\bsp_(?!((get|release)applock|executesql)\b)", code):
+            if re.search(r"\bsp_(?!((get|release)applock|executesql|addextendedproperty)\b)", code):
                 yield f"line {number}: sp_"
             if re.search(r"\b(select|insert into|delete from|create|begin|end|where)\b", code) and "'" not in code:
                 yield f"line {number}: keywords are written in capitals"
@@ -160,10 +161,10 @@ def test_sql_is_written_in_the_house_style() -> None:
 # Lines that the procedures of a database may have, and those of its core, which is to be read in an evening. Before one
 # is raised, look for what can go.
 BUDGETS = {
-    "postgresql": (8_500, 5_000),
-    "mysql": (10_600, 6_500),
-    "sqlserver": (10_700, 6_500),
-    "firebird": (11_600, 7_100),
+    "postgresql": (8_900, 5_300),
+    "mysql": (11_300, 6_900),
+    "sqlserver": (11_300, 6_900),
+    "firebird": (12_300, 7_500),
 }
 
 
@@ -177,11 +178,12 @@ def test_procedures_and_their_core_keep_to_their_budgets(database: str) -> None:
 
 def test_the_contract_is_complete() -> None:
     known = contract.load()
-    kinds = set(known.types["postgresql"])
+    kinds = set(known.arguments["postgresql"]), set(known.results["postgresql"])
     for name, entry in known.every.items():
         assert entry.summary.endswith(".") and entry.roles, name
         assert set(entry.errors) <= set(known.errors), name
-        assert {item.type for item in (*entry.arguments, *entry.options, *entry.columns)} <= kinds, name
+        assert {argument.kind for argument in (*entry.arguments, *entry.options)} <= kinds[0], name
+        assert {column.type for column in entry.columns} <= kinds[1], name
         assert {item.limit for item in (*entry.arguments, *entry.options)} <= {None, *known.limits}, name
         optional = [argument.optional for argument in entry.arguments]
         assert optional == sorted(optional), f"{name}: arguments that can be left out come last"

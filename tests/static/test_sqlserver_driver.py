@@ -154,7 +154,7 @@ def test_a_database_of_the_servers_own_is_refused(database: str) -> None:
 
 
 def test_each_file_of_the_script_is_one_transaction() -> None:
-    """The server rolls back the current file of a script that stops early, and `runner apply` continues."""
+    """The server rolls back the current file of a script that stops early; run again, the script continues."""
     parts = "".join(install.script("sqlserver")).split("BEGIN TRANSACTION;\nGO\n")[1:]
     files = install.files("sqlserver")
     indexes = "".join(parts).count(", N'index', ")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from microsoft_parser import Parser
-from rowqueue import install
+from rowqueue import contract, install
 from rowqueue.databases.sqlserver import database, removing, rights, script, suitable
 from servers import Unavailable
 from sqlfluff.core import FluffConfig, Linter
@@ -166,7 +166,7 @@ PLANTED = {
     "AS of a procedure": (r"(PROCEDURE [^;]*)\nAS\nBEGIN\n", r"\1\nBEGIN\n"),
     "a function's RETURNS TABLE": (r"RETURNS TABLE\nAS\nRETURN", "RETURNS TABLE\nAS\nRETURNS"),
     "DECLARE of a table": (r"(DECLARE @\w+ TABLE) \(", r"\1 "),
-    "SET of an option": (r"SET NOCOUNT, XACT_ABORT ON;", "SET NOCOUNT, XACT_ABORT;"),
+    "SET of an option": (r"SET NOCOUNT, XACT_ABORT, (\w+) ON;", r"SET NOCOUNT, XACT_ABORT, \1;"),
     "SET TRANSACTION": (r"TRANSACTION ISOLATION LEVEL", "TRANSACTION LEVEL"),
     "EXEC with a status": (r"EXEC (@\w+) = ", r"EXEC \1 = = "),
     "EXEC with OUTPUT": (r"(@\w+) OUTPUT;", r"OUTPUT \1;"),
@@ -347,3 +347,19 @@ def test_sqlfluff_still_cannot_parse_what_is_listed() -> None:
 def test_sqlfluff_finds_a_planted_error() -> None:
     spoiled = {kind: planted(*ONLY_SQLFLUFF[kind]) for kind in ONLY_SQLFLUFF}
     assert [kind for kind, text in spoiled.items() if not text or not unparsable(text)] == []
+
+
+def test_a_procedure_has_the_arguments_of_the_contract() -> None:
+    """Name, order, type and default; tests/contract/test_types.py asks the catalogs of the other databases."""
+    types = contract.load().arguments["sqlserver"]
+    wrong = {}
+    for name, procedure in contract.load().procedures_of("sqlserver").items():
+        text = code(contract.load().file("sqlserver", name).read_text("utf-8"))
+        declared = re.search(rf"CREATE OR ALTER PROCEDURE mq\.{name}\n(.*?)^AS$", text, re.M | re.S)
+        found = (
+            [line.strip().removesuffix(",") for line in declared[1].splitlines() if line.strip()] if declared else None
+        )
+        known = [f"@{a.name} {types[a.kind]}{' = NULL' if a.optional else ''}" for a in procedure.arguments]
+        if found != known:
+            wrong[name] = (found, known)
+    assert wrong == {}

@@ -73,9 +73,7 @@ def _area(area: str, procedures: Sequence[Procedure]) -> str:
 
 def _numbers() -> str:
     known = contract.load()
-    names = next(iter(known.types.values()))
     errors = ([str(e.number), f"`{e.name}`", e.meaning] for e in known.errors.values())
-    types = ([name, *(f"`{known.types[engine][name]}`" for engine in ENGINES)] for name in names)
     return _join(
         (
             _head(REFERENCE / "errors.md"),
@@ -85,8 +83,19 @@ def _numbers() -> str:
             "Limits that more than one procedure has:",
             _table(("limit", "values"), ([name, text] for name, text in known.limits.items())),
             "## Types",
-            _table(("type", *ENGINES.values()), types),
+            "Arguments. A text with the limit `name` is a `name` here:",
+            _types(known.arguments),
+            "Result columns:",
+            _types(known.results),
         )
+    )
+
+
+def _types(tables: dict[str, dict[str, str]]) -> str:
+    """What each type is on each engine."""
+    names = next(iter(tables.values()))
+    return _table(
+        ("type", *ENGINES.values()), ([name, *(tables[engine][name] for engine in ENGINES)] for name in names)
     )
 
 

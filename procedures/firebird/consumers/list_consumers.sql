@@ -1,5 +1,5 @@
 -- list_consumers: list the consumers with their start, their speed, and whether they still report.
--- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 10,000)
+-- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 20)
 -- Returns:     up to p_size rows, one per consumer and type, the silent ones first, then the working and the stopped
 --              ones, by type and reader: reader, type, status (working; silent: its report is overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
 --              of the last full minute: rate_per_minute and load (the average number of running handlers)
@@ -32,7 +32,7 @@ BEGIN
             c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
             COALESCE(CAST(t.completed AS double precision) + t.failed, 0), COALESCE(t.busy_ms, 0) / 6e4
         FROM (
-            SELECT FIRST (COALESCE(:p_size, 10000)) k.*
+            SELECT FIRST (COALESCE(:p_size, 20)) k.*
             FROM (
                 SELECT m.*, CASE WHEN m.due_at < :v_now THEN 1 WHEN m.due_at IS NOT NULL THEN 2 ELSE 3 END AS place
                 FROM mq_consumer AS m

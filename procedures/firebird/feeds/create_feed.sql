@@ -16,7 +16,7 @@ CREATE OR ALTER PROCEDURE mq_create_feed (
     p_key_columns mq_text,
     p_sync_column mq_text
 )
-RETURNS (created bigint)
+RETURNS (created smallint)
 AS
 DECLARE v_table varchar(63) CHARACTER SET UTF8; DECLARE v_sync varchar(63) CHARACTER SET UTF8;
 DECLARE v_old_table varchar(63) CHARACTER SET UTF8; DECLARE v_old_sync varchar(63) CHARACTER SET UTF8;

@@ -1,5 +1,5 @@
 -- publish_feed: number up to p_size rows whose sync column is NULL.
--- Arguments:   p_feed (1 to 200 characters), p_size (1 to 10,000; NULL: 500)
+-- Arguments:   p_feed (1 to 200 characters), p_size (1 to 10,000; NULL: 1,000)
 -- Returns:     count: rows numbered
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT, and locks the feed's counter until it ends;
@@ -81,7 +81,7 @@ END]';
         -- On 4.0 an UPDATE of a row that was changed and committed since this call began breaks the block: it returns no row
         -- or raises one of these errors. The caller must call again, as after any other conflict.
         BEGIN
-            EXECUTE STATEMENT (v_statement) (v_last, v_last + COALESCE(p_size, 500), COALESCE(p_size, 500)) INTO v_number;
+            EXECUTE STATEMENT (v_statement) (v_last, v_last + COALESCE(p_size, 1000), COALESCE(p_size, 1000)) INTO v_number;
             WHEN GDSCODE req_sync, GDSCODE malformed_string DO
                 v_number = NULL;
         END

@@ -1,6 +1,6 @@
 -- find_messages: find messages in any state by id, dedup_key or group_key.
 -- Arguments:   p_type (1 to 200 characters; NULL: any, allowed only with p_id); one of p_id, p_dedup_key and p_group_key,
---              which are used in this order; p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to
+--              which are used in this order; p_size (1 to 10,000; NULL: 20), p_body_length (characters of each body, 0 to
 --              16,777,216; NULL: all)
 -- Returns:     up to p_size messages with the columns of peek, ordered by id. Archived messages are found only by p_id.
 --              p_group_key finds all due messages of a queue with groups, and other messages among the first 10,000 of
@@ -19,8 +19,8 @@ CREATE OR ALTER PROCEDURE mq_find_messages (
     p_body_length bigint = NULL
 )
 RETURNS (
-    id bigint, type mq_name, state varchar(1) CHARACTER SET UTF8, body mq_text, headers mq_text, priority bigint,
-    group_key mq_name, dedup_key mq_name, attempts bigint, created_at timestamp, source mq_name, run_at timestamp,
+    id bigint, type mq_name, state varchar(1) CHARACTER SET UTF8, body mq_text, headers mq_text, priority integer,
+    group_key mq_name, dedup_key mq_name, attempts integer, created_at timestamp, source mq_name, run_at timestamp,
     reader mq_name, batch_key mq_key, lease_until timestamp, changed_at timestamp, error mq_error
 )
 AS
@@ -37,7 +37,7 @@ BEGIN
     IF (p_id IS NULL AND p_dedup_key IS NULL AND p_group_key IS NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL unless dedup_key or group_key is given');
     EXECUTE PROCEDURE imq_require_record_version;
-    p_size = COALESCE(p_size, 10);
+    p_size = COALESCE(p_size, 20);
     IF (p_id IS NULL AND p_dedup_key IS NULL) THEN
         v_group_key = p_group_key;
     FOR

@@ -9,7 +9,7 @@
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_installed_files
 RETURNS (
-    name mq_name, kind varchar(20) CHARACTER SET UTF8, sha256 varchar(64) CHARACTER SET UTF8, changed bigint,
+    name mq_name, kind varchar(20) CHARACTER SET UTF8, sha256 varchar(64) CHARACTER SET UTF8, changed smallint,
     applied_at timestamp
 )
 AS

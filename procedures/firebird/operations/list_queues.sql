@@ -10,10 +10,10 @@ CREATE OR ALTER PROCEDURE mq_list_queues (
     p_type mq_argument = NULL
 )
 RETURNS (
-    type mq_name, lease_seconds bigint, max_attempts bigint, backoff_seconds bigint, backoff_max_seconds bigint,
-    on_complete varchar(7) CHARACTER SET UTF8, ordered bigint, notify bigint, max_active bigint, rate bigint,
-    rate_seconds bigint, group_max_active bigint, group_rate bigint, group_rate_seconds bigint, paused bigint,
-    ring bigint, fair bigint
+    type mq_name, lease_seconds integer, max_attempts integer, backoff_seconds integer, backoff_max_seconds integer,
+    on_complete varchar(7) CHARACTER SET UTF8, ordered smallint, notify smallint, max_active integer, rate integer,
+    rate_seconds integer, group_max_active integer, group_rate integer, group_rate_seconds integer, paused smallint,
+    ring smallint, fair smallint
 )
 AS
 BEGIN

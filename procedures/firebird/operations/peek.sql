@@ -1,6 +1,6 @@
 -- peek: list messages without claiming them.
 -- Arguments:   p_type (1 to 200 characters), p_state (N: in claim order, ready before delayed; A; E and C: the newest
---              first; NULL: N), p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to 16,777,216;
+--              first; NULL: N), p_size (1 to 10,000; NULL: 20), p_body_length (characters of each body, 0 to 16,777,216;
 --              NULL: all)
 -- Returns:     up to p_size messages with their state, reader, times and error
 -- Errors:      50002 invalid_argument
@@ -15,8 +15,8 @@ CREATE OR ALTER PROCEDURE mq_peek (
     p_body_length bigint = NULL
 )
 RETURNS (
-    id bigint, type mq_name, state varchar(1) CHARACTER SET UTF8, body mq_text, headers mq_text, priority bigint,
-    group_key mq_name, dedup_key mq_name, attempts bigint, created_at timestamp, source mq_name, run_at timestamp,
+    id bigint, type mq_name, state varchar(1) CHARACTER SET UTF8, body mq_text, headers mq_text, priority integer,
+    group_key mq_name, dedup_key mq_name, attempts integer, created_at timestamp, source mq_name, run_at timestamp,
     reader mq_name, batch_key mq_key, lease_until timestamp, changed_at timestamp, error mq_error
 )
 AS
@@ -32,7 +32,7 @@ BEGIN
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE imq_require_range('body_length', p_body_length, 0, 16777216);
     state = COALESCE(p_state, 'N');
-    v_size = COALESCE(p_size, 10);
+    v_size = COALESCE(p_size, 20);
 
     IF (state = 'N') THEN
     BEGIN

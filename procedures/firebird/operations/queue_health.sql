@@ -16,7 +16,7 @@ RETURNS (
 AS
 DECLARE v_now timestamp; DECLARE v_oldest timestamp;
 DECLARE v_attachment bigint; DECLARE v_next bigint; DECLARE v_interesting bigint; DECLARE v_active bigint;
-DECLARE v_snapshot bigint; DECLARE v_sweep bigint;
+DECLARE v_snapshot bigint; DECLARE v_sweep bigint; DECLARE v_id bigint;
 DECLARE v_user varchar(300) CHARACTER SET UTF8; DECLARE v_process varchar(300) CHARACTER SET UTF8;
 DECLARE v_address varchar(300) CHARACTER SET UTF8;
 DECLARE v_forced smallint; DECLARE v_sees smallint; DECLARE v_check smallint;
@@ -33,15 +33,15 @@ BEGIN
         EXECUTE STATEMENT 'SELECT IIF(RDB$SYSTEM_PRIVILEGE(MONITOR_ANY_ATTACHMENT), 1, 0) FROM rdb$database' INTO v_sees;
 
     v_check = 0;
-    WHILE (v_check < 13) DO
+    WHILE (v_check < 14) DO
     BEGIN
         v_check = v_check + 1;
         name = TRIM(DECODE(v_check,
             1, 'oldest_transaction', 2, 'oldest_active_gap', 3, 'oldest_snapshot_gap',
             4, 'oldest_interesting_gap', 5, 'sweep_interval', 6, 'forced_writes',
             7, 'page_size', 8, 'time_zone', 9, 'expired_leases',
-            10, 'stuck_groups', 11, 'areas', 12, 'changed_objects',
-            13, 'missing_indexes'));
+            10, 'stuck_groups', 11, 'dead_dedup_keys', 12, 'areas',
+            13, 'changed_objects', 14, 'missing_indexes'));
         BEGIN
             IF (name = 'oldest_transaction') THEN
             BEGIN
@@ -168,6 +168,24 @@ BEGIN
                 detail = COALESCE('groups of ' || v_type || ' have ready messages that no claim finds; to repair them: '
                     || 'EXECUTE PROCEDURE mq_rescue_expired('''
                     || REPLACE(v_type, '''', '''''') || ''')', 'none');
+                SUSPEND;
+            END
+            ELSE IF (name = 'dead_dedup_keys') THEN
+            BEGIN
+                unit = 'keys';
+                SELECT COUNT(*), MIN(m.id)
+                FROM (SELECT e.id FROM mq_dead AS e PLAN (e ORDER mq_dead_pk) ORDER BY e.id ROWS 10000) AS k
+                LEFT JOIN mq_message AS m ON m.id = k.id
+                WHERE m.dedup_key IS NOT NULL
+                INTO "VALUE", v_id;
+                verdict = TRIM(IIF("VALUE" > 0, 'warn', 'ok'));
+                detail = COALESCE((
+                    SELECT 'dead letter ' || m.id || ' of ' || m.type || ' holds the dedup_key ''' || REPLACE(m.dedup_key, '''', '''''')
+                        || ''': mq_send_message with this key sends nothing; EXECUTE PROCEDURE mq_redrive('''
+                        || REPLACE(m.type, '''', '''''') || ''', ' || m.id || ') retries it, EXECUTE PROCEDURE mq_cancel(' || m.id
+                        || ') deletes it'
+                    FROM mq_message AS m WHERE m.id = :v_id
+                ), 'none');
                 SUSPEND;
             END
             ELSE IF (name = 'areas') THEN

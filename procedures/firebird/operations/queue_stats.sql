@@ -15,7 +15,7 @@ CREATE OR ALTER PROCEDURE mq_queue_stats (
 )
 RETURNS (
     type mq_name, ready bigint, delayed bigint, active bigint, expired bigint, dead bigint,
-    oldest_ready_seconds double precision, estimated bigint, paused bigint
+    oldest_ready_seconds double precision, estimated smallint, paused smallint
 )
 AS
 DECLARE c_cap integer = 10000;

@@ -1,69 +1,35 @@
--- redrive: retry dead letters, with their attempts reset to 0.
--- Arguments:   p_type (1 to 200 characters), p_id (NULL: all, those that died first, at most 10,000 per call), p_error
---              (an error as list_errors returns it; only dead letters with it are retried; NULL: any)
--- Returns:     count: messages that will be retried; repeat until it is 0
+-- redrive: retry one dead letter, with its attempts reset to 0.
+-- Arguments:   p_id (the message)
+-- Returns:     count: 1; 0 when the message is not a dead letter, or another call is changing it
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
--- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; skips dead letters that another call is changing
--- Example:     SELECT * FROM mq_redrive('email');
+-- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT
+-- Example:     SELECT * FROM mq_redrive(17);
 
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_redrive (
-    p_type mq_argument,
-    p_id bigint = NULL,
-    p_error mq_text = NULL
+    p_id bigint
 )
 RETURNS ("COUNT" bigint)
 AS
-DECLARE v_id bigint;
-DECLARE v_ok integer;
+DECLARE v_type mq_name;
 DECLARE v_grouped smallint;
--- One more character than an error of list_errors has.
-DECLARE v_error varchar(201) CHARACTER SET UTF8;
 BEGIN
-    EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
+    IF (p_id IS NULL) THEN
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL; redrive_all redrives all of a queue');
     EXECUTE PROCEDURE imq_require_read_committed;
-    SELECT grouped FROM imq_policy(:p_type) INTO v_grouped;
-    v_error = TRIM(TRAILING FROM LEFT(p_error, 201));
     "COUNT" = 0;
-    FOR
-        SELECT a.id
-        FROM (
-            SELECT d.id FROM mq_dead AS d WHERE d.type = IIF(:p_id IS NULL AND :p_error IS NULL, :p_type, NULL)
-            PLAN (d ORDER mq_dead_age) ORDER BY d.type, d.died_at, d.id
-        ) AS a
-        UNION ALL
-        SELECT b.id
-        FROM (
-            SELECT d.id FROM mq_dead AS d
-            WHERE d.type = IIF(:p_id IS NULL AND :p_error IS NOT NULL, :p_type, NULL) AND d.error_hash = HASH(:v_error)
-                AND d.error_group = :v_error
-            PLAN (d ORDER mq_dead_error) ORDER BY d.type, d.error_hash, d.died_at
-        ) AS b
-        UNION ALL
-        SELECT :p_id FROM rdb$database WHERE :p_id IS NOT NULL
-        INTO v_id
-    DO
     BEGIN
-        v_ok = 0;
-        BEGIN
-            DELETE FROM mq_dead
-            WHERE id = :v_id AND type = :p_type AND (:v_error IS NULL OR error_group = :v_error)
-            RETURNING 1 INTO v_ok;
-        WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-            v_ok = 0;
-        END
-        IF (v_ok = 1) THEN
-        BEGIN
-            EXECUTE PROCEDURE imq_put_back(p_type, v_id, 0, v_grouped);
-            "COUNT" = "COUNT" + 1;
-        END
-        IF ("COUNT" = 10000) THEN
-            LEAVE;
+        DELETE FROM mq_dead WHERE id = :p_id RETURNING type INTO v_type;
+    WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+        v_type = NULL;
     END
-    IF ("COUNT" > 0) THEN
+    IF (v_type IS NOT NULL) THEN
     BEGIN
-        EXECUTE PROCEDURE imq_lower_mark(p_type);
-        EXECUTE PROCEDURE imq_wake(p_type);
+        SELECT grouped FROM imq_policy(:v_type) INTO v_grouped;
+        EXECUTE PROCEDURE imq_put_back(v_type, p_id, 0, v_grouped);
+        EXECUTE PROCEDURE imq_lower_mark(v_type);
+        EXECUTE PROCEDURE imq_wake(v_type);
+        "COUNT" = 1;
     END
     SUSPEND;
 END^

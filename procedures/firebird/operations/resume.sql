@@ -12,8 +12,12 @@ CREATE OR ALTER PROCEDURE mq_resume (
 )
 RETURNS ("COUNT" bigint)
 AS
+DECLARE v_type mq_name;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
+    -- After pause_all the queue may have no row of its own.
+    IF (EXISTS (SELECT * FROM mq_queue AS q WHERE q.type = '' AND q.paused = 1)) THEN
+        SELECT s.type FROM mq_set_queue(:p_type) AS s INTO v_type;
     UPDATE mq_queue AS q SET q.paused = 0 WHERE q.type = :p_type AND q.paused = 1;
     "COUNT" = ROW_COUNT;
     EXECUTE PROCEDURE imq_wake(p_type);

@@ -1,6 +1,6 @@
 -- set_queue: set the policy of a queue; NULL does not change a setting.
--- Arguments:   p_type (1 to 200 characters); the settings, each with its limits and its first value: p_lease_seconds (0
---              to 315,360,000; 60), p_max_attempts (1 to 1,000; 10), p_backoff_seconds (0 to 315,360,000; 5),
+-- Arguments:   p_type (1 to 200 characters); the settings, each with its limits and its first value: p_lease_seconds (1
+--              to 86,400; 60), p_max_attempts (1 to 1,000; 25), p_backoff_seconds (0 to 315,360,000; 5),
 --              p_backoff_max_seconds (0 to 315,360,000; 3,600), p_on_complete (delete or archive; delete), p_ordered (0
 --              or 1; 0), p_notify (0 or 1; 1), p_max_active (0 to 1,000,000; 0, no limit), p_rate (messages per
 --              p_rate_seconds, 0 to 1,000,000; 0, no limit), p_rate_seconds (1 to 86,400; 1); the same limits for each
@@ -20,10 +20,10 @@ CREATE OR ALTER PROCEDURE mq_set_queue (
     p_group_rate bigint = NULL, p_group_rate_seconds bigint = NULL, p_ring bigint = NULL, p_fair bigint = NULL
 )
 RETURNS (
-    type mq_name, lease_seconds bigint, max_attempts bigint, backoff_seconds bigint, backoff_max_seconds bigint,
-    on_complete varchar(7) CHARACTER SET UTF8, ordered bigint, notify bigint, max_active bigint, rate bigint,
-    rate_seconds bigint, group_max_active bigint, group_rate bigint, group_rate_seconds bigint, paused bigint,
-    ring bigint, fair bigint
+    type mq_name, lease_seconds integer, max_attempts integer, backoff_seconds integer, backoff_max_seconds integer,
+    on_complete varchar(7) CHARACTER SET UTF8, ordered smallint, notify smallint, max_active integer, rate integer,
+    rate_seconds integer, group_max_active integer, group_rate integer, group_rate_seconds integer, paused smallint,
+    ring smallint, fair smallint
 )
 AS
 DECLARE v_grouped smallint; DECLARE v_old_ordered smallint; DECLARE v_old_grouped smallint; DECLARE v_old_fair smallint;
@@ -31,7 +31,7 @@ DECLARE v_limits smallint;
 DECLARE v_old_max_active integer; DECLARE v_old_rate integer; DECLARE v_old_seconds integer;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
-    EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     EXECUTE PROCEDURE imq_require_range('max_attempts', p_max_attempts, 1, 1000);
     EXECUTE PROCEDURE imq_require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
     EXECUTE PROCEDURE imq_require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);
@@ -55,9 +55,9 @@ BEGIN
 
     BEGIN
         INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
-            ring, fair, notify)
+            ring, fair, notify, paused)
         SELECT :p_type, d.lease_seconds, d.max_attempts, d.backoff_seconds, d.backoff_max_seconds, d.on_complete, d.ordered,
-            d.ring, d.fair, d.notify
+            d.ring, d.fair, d.notify, d.paused
         FROM mq_queue AS d
         WHERE d.type = '' AND NOT EXISTS (SELECT 1 FROM mq_queue AS q WHERE q.type = :p_type);
     WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO

@@ -23,7 +23,7 @@ BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE imq_require_name('reader', p_reader, 1);
-    EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     EXECUTE PROCEDURE imq_require_read_committed;
     EXECUTE PROCEDURE imq_claim(p_type, COALESCE(p_size, 1), p_reader, p_lease_seconds, IIF(COALESCE(p_size, 1) = 1, 1, 0))
         RETURNING_VALUES batch_key, lease_until;

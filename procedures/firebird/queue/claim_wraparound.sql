@@ -49,7 +49,7 @@ BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE imq_require_name('reader', p_reader, 1);
-    EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     EXECUTE PROCEDURE imq_require_read_committed;
     SELECT paused, ring, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds FROM imq_policy(:p_type)
     INTO v_paused, v_ring, v_seconds, v_max_active, v_rate, v_rate_seconds;

@@ -1,7 +1,7 @@
 -- complete_batch: complete all messages that the batch key still holds.
 -- Arguments:   p_batch_key (the key that the claim returned)
--- Returns:     count: messages completed; 0 when the lease was lost
--- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Returns:     count: messages completed
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost (the batch key holds nothing: roll back)
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_complete_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
@@ -24,26 +24,26 @@ BEGIN
     EXECUTE PROCEDURE imq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds, v_id, v_attempt;
     IF (v_type IS NULL) THEN
         EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
+    IF (v_type IS NULL) THEN
+        EXECUTE PROCEDURE imq_raise_error('lease_lost',
+            'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     "COUNT" = 0;
-    IF (v_type IS NOT NULL) THEN
+    SELECT grouped, on_complete, max_active FROM imq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
+    IF (v_id IS NOT NULL) THEN
     BEGIN
-        SELECT grouped, on_complete, max_active FROM imq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
-        IF (v_id IS NOT NULL) THEN
-        BEGIN
-            EXECUTE PROCEDURE imq_complete_messages(v_id, v_attempt, v_reader, v_on_complete, v_grouped, v_now);
-            "COUNT" = 1;
-        END
-        FOR SELECT c.id, c.attempt FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key ORDER BY c.batch_key, c.id
-            INTO v_id, v_attempt AS CURSOR done
-        DO
-        BEGIN
-            EXECUTE PROCEDURE imq_complete_messages(v_id, v_attempt, v_reader, v_on_complete, v_grouped, v_now);
-            DELETE FROM mq_claimed WHERE CURRENT OF done;
-            "COUNT" = "COUNT" + 1;
-        END
-        IF (v_max_active > 0) THEN
-            EXECUTE PROCEDURE imq_wake(v_type);
+        EXECUTE PROCEDURE imq_complete_messages(v_id, v_attempt, v_reader, v_on_complete, v_grouped, v_now);
+        "COUNT" = 1;
     END
+    FOR SELECT c.id, c.attempt FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key ORDER BY c.batch_key, c.id
+        INTO v_id, v_attempt AS CURSOR done
+    DO
+    BEGIN
+        EXECUTE PROCEDURE imq_complete_messages(v_id, v_attempt, v_reader, v_on_complete, v_grouped, v_now);
+        DELETE FROM mq_claimed WHERE CURRENT OF done;
+        "COUNT" = "COUNT" + 1;
+    END
+    IF (v_max_active > 0) THEN
+        EXECUTE PROCEDURE imq_wake(v_type);
     SUSPEND;
 END^
 SET TERM ; ^

@@ -1,5 +1,5 @@
 -- extend_lease: heartbeat: extend the lease of a batch to p_seconds from now.
--- Arguments:   p_batch_key, p_seconds (0 to 315,360,000; NULL: the lease_seconds of the claim)
+-- Arguments:   p_batch_key, p_seconds (1 to 86,400; NULL: the lease_seconds of the claim)
 -- Returns:     count: messages that the batch still holds; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; waits for a call that is finishing the batch
@@ -15,7 +15,7 @@ AS
 DECLARE v_found integer;
 BEGIN
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
-    EXECUTE PROCEDURE imq_require_range('seconds', p_seconds, 0, 315360000);
+    EXECUTE PROCEDURE imq_require_range('seconds', p_seconds, 1, 86400);
     EXECUTE PROCEDURE imq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
     "COUNT" = 0;
     IF (v_found = 1) THEN

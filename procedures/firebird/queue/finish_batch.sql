@@ -38,7 +38,8 @@ BEGIN
     IF (v_type IS NULL) THEN
         EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
     IF (v_type IS NULL) THEN
-        EXECUTE PROCEDURE imq_raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
+        EXECUTE PROCEDURE imq_raise_error('lease_lost',
+            'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     SELECT grouped, on_complete, max_active FROM imq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
     IF (OCTET_LENGTH(p_failures) > 0) THEN
     BEGIN

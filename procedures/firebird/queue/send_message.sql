@@ -5,7 +5,7 @@
 --              of p_run_at), p_on_conflict (keep, replace or postpone a live message that has the same dedup_key; NULL:
 --              keep); names and keys have 1 to 200 characters
 -- Returns:     id; created (1: new; 0: id is the live message that has this type and dedup_key); changed (1: that message
---              was replaced or postponed)
+--              was replaced or postponed); state (of the message: N; A or E only if created is 0)
 -- Errors:      50001 wrong_isolation (replace or postpone), 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT to replace or postpone; waits for an open
 --              transaction that has sent or changed a message with the same dedup_key. A NO WAIT transaction waits up to
@@ -22,9 +22,9 @@ CREATE OR ALTER PROCEDURE mq_send_message (
     p_type mq_argument, p_body mq_text, p_run_at timestamp = NULL, p_priority bigint = NULL,
     p_group_key mq_argument = NULL, p_dedup_key mq_argument = NULL, p_max_attempts bigint = NULL,
     p_headers mq_text = NULL, p_source mq_argument = NULL, p_delay_seconds bigint = NULL,
-    p_on_conflict mq_argument = NULL
+    p_on_conflict mq_text = NULL
 )
-RETURNS (id bigint, created bigint, changed bigint)
+RETURNS (id bigint, created smallint, changed smallint, state varchar(1) CHARACTER SET ASCII)
 AS
 DECLARE c_seconds integer = 2;
 DECLARE v_now timestamp; DECLARE v_run_at timestamp; DECLARE v_until timestamp;
@@ -43,6 +43,7 @@ BEGIN
     v_run_at = COALESCE(p_run_at, DATEADD(p_delay_seconds SECOND TO v_now), v_now);
     v_new = NEXT VALUE FOR mq_message_id;
     changed = 0;
+    state = 'N';
     IF (p_on_conflict <> 'keep') THEN
         EXECUTE PROCEDURE imq_lock_row('stripe', p_type, p_dedup_key) RETURNING_VALUES v_locked;
     created = IIF(v_locked IS NULL, 0, NULL);
@@ -89,6 +90,14 @@ BEGIN
         id = v_new;
         EXECUTE PROCEDURE imq_write_message(id, p_type, p_body, v_now, v_run_at, COALESCE(p_priority, 0), p_group_key, p_dedup_key,
             p_max_attempts, p_headers, imq_reader_name(p_source));
+    END
+    ELSE IF (changed = 0) THEN
+    BEGIN
+        state = imq_state_of(id);
+        -- This call does not see a message that was committed after it began.
+        IF (state IS NULL) THEN
+            IN AUTONOMOUS TRANSACTION DO
+                state = COALESCE(imq_state_of(id), 'N');
     END
     SUSPEND;
 END^

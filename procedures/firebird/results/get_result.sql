@@ -16,31 +16,16 @@ BEGIN
     IF (p_id IS NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL');
     EXECUTE PROCEDURE imq_require_record_version;
-    SELECT CASE
-            WHEN e.id IS NOT NULL THEN 'E'
-            WHEN d.id IS NOT NULL THEN 'N'
-            -- An active message of a group; an old ticket of it may remain.
-            WHEN EXISTS (
-                SELECT * FROM mq_group_lock AS l
-                WHERE l.type = m.type AND l.group_key = COALESCE(m.group_key, '') AND l.id = m.id
-            ) THEN 'A'
-            WHEN EXISTS (
-                    SELECT * FROM mq_grouped AS g
-                    WHERE g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
-                ) THEN 'N'
-            WHEN EXISTS (SELECT * FROM imq_find_ready(m.type, m.id))
-                AND ((SELECT q.grouped FROM imq_policy(m.type) AS q) = 0 OR imq_is_active(m.type, m.id) = 0) THEN 'N'
-            -- Do not search for its claim: a message in no other table is active.
-            ELSE 'A'
-        END, r.result, COALESCE(e.error, d.error)
+    state = imq_state_of(p_id);
+    SELECT r.result, COALESCE(e.error, d.error)
     FROM mq_message AS m
     LEFT JOIN mq_dead AS e ON e.id = m.id
     LEFT JOIN mq_delayed AS d ON d.id = m.id
     LEFT JOIN mq_result AS r ON r.id = m.id
     WHERE m.id = :p_id
-    INTO state, result, error;
-    IF (state IS NULL) THEN
-        SELECT 'C', a.result FROM mq_archive AS a WHERE a.id = :p_id INTO state, result;
+    INTO result, error;
+    IF (state = 'C') THEN
+        SELECT a.result FROM mq_archive AS a WHERE a.id = :p_id INTO result;
     IF (state IS NOT NULL) THEN
         SUSPEND;
 END^

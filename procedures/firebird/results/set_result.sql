@@ -29,7 +29,8 @@ BEGIN
             AND (b.id = :p_id OR EXISTS (SELECT * FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key AND c.id = :p_id))
         INTO v_type;
     IF (v_type IS NULL) THEN
-        EXECUTE PROCEDURE imq_raise_error('lease_lost', 'batch_key: does not hold message ' || p_id);
+        EXECUTE PROCEDURE imq_raise_error('lease_lost',
+            'batch_key: does not hold message ' || p_id || '; roll back, do not retry, continue with the next claim');
     SELECT on_complete FROM imq_policy(:v_type) INTO v_on_complete;
     IF (v_on_complete <> 'archive') THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument',

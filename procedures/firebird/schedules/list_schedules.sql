@@ -13,8 +13,8 @@ CREATE OR ALTER PROCEDURE mq_list_schedules (
     p_body_length bigint = NULL
 )
 RETURNS (
-    name mq_name, type mq_name, cron mq_name, time_zone mq_name, body mq_text, headers mq_text, priority bigint,
-    group_key mq_name, overlap bigint, next_at timestamp, last_at timestamp, last_id bigint
+    name mq_name, type mq_name, cron mq_name, time_zone mq_name, body mq_text, headers mq_text, priority integer,
+    group_key mq_name, overlap smallint, next_at timestamp, last_at timestamp, last_id bigint
 )
 AS
 BEGIN

@@ -16,7 +16,7 @@ CREATE OR ALTER PROCEDURE mq_set_schedule (
     p_name mq_argument, p_type mq_argument, p_cron mq_argument, p_body mq_text, p_time_zone mq_argument = NULL,
     p_headers mq_text = NULL, p_priority bigint = NULL, p_group_key mq_argument = NULL, p_overlap bigint = NULL
 )
-RETURNS (created bigint, next_at timestamp)
+RETURNS (created smallint, next_at timestamp)
 AS
 DECLARE v_now timestamp; DECLARE v_next_at timestamp;
 DECLARE v_zone mq_name;

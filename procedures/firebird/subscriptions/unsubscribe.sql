@@ -1,6 +1,6 @@
 -- unsubscribe: delete subscriptions of a table.
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type or p_topic (both NULL:
---              all)
+--              all); the last three are not all NULL
 -- Returns:     count: subscriptions deleted
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; messages that were sent stay
@@ -19,6 +19,8 @@ DECLARE v_watched integer;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_actions varchar(3) CHARACTER SET ASCII;
 BEGIN
+    IF (p_action IS NULL AND p_type IS NULL AND p_topic IS NULL) THEN
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'action: give an action, a type or a topic; IUD selects all');
     EXECUTE PROCEDURE imq_require_actions(p_action, 1);
     IF (p_type IS NOT NULL AND p_topic IS NOT NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'type: give either a type or a topic');

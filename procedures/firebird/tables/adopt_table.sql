@@ -3,7 +3,7 @@
 --              NULL: all columns, with p_equal_rows 1), p_order_column (NULL: the key columns), p_status_column (NULL:
 --              none), p_ready_value, p_active_value (NULL: a claim does not write the status), p_done_value, p_error_value,
 --              p_on_complete (keep or delete; NULL: keep), p_late_seconds (0 to 315,360,000; only without a status and with
---              keep), p_equal_rows (0 or 1; NULL: 0), p_max_attempts (1 to 1,000; NULL: 10)
+--              keep), p_equal_rows (0 or 1; NULL: 0), p_max_attempts (1 to 1,000; NULL: 25)
 -- Returns:     created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
@@ -18,7 +18,7 @@ CREATE OR ALTER PROCEDURE mq_adopt_table (
     p_done_value mq_text = NULL, p_error_value mq_text = NULL, p_on_complete mq_text = NULL,
     p_late_seconds bigint = NULL, p_equal_rows bigint = NULL, p_max_attempts bigint = NULL
 )
-RETURNS (created integer)
+RETURNS (created smallint)
 AS
 DECLARE v_table varchar(63) CHARACTER SET UTF8; DECLARE v_order varchar(63) CHARACTER SET UTF8;
 DECLARE v_status varchar(63) CHARACTER SET UTF8;
@@ -113,7 +113,7 @@ BEGIN
             (SELECT TRIM(rdb$owner_name) FROM rdb$relations WHERE rdb$relation_name = :v_table), :v_keys, :v_ident,
             (SELECT LIST(COALESCE(type, '') || ';', '') FROM imq_find_columns('key_columns', :v_table, :v_ident)), :v_order,
             :v_status, :p_ready_value, :p_active_value, :p_done_value, :p_error_value, IIF(:v_delete = 1, 'delete', 'keep'),
-            :p_late_seconds, COALESCE(:p_equal_rows, 0), COALESCE(:p_max_attempts, 10));
+            :p_late_seconds, COALESCE(:p_equal_rows, 0), COALESCE(:p_max_attempts, 25));
     ELSE
     BEGIN
         SELECT COUNT(*) FROM mq_polled
@@ -124,7 +124,7 @@ BEGIN
             AND done_value IS NOT DISTINCT FROM CAST(:p_done_value AS mq_status)
             AND error_value IS NOT DISTINCT FROM CAST(:p_error_value AS mq_status)
             AND on_complete = IIF(:v_delete = 1, 'delete', 'keep') AND late_seconds IS NOT DISTINCT FROM :p_late_seconds
-            AND equal_rows = COALESCE(:p_equal_rows, 0) AND max_attempts = COALESCE(:p_max_attempts, 10)
+            AND equal_rows = COALESCE(:p_equal_rows, 0) AND max_attempts = COALESCE(:p_max_attempts, 25)
         INTO v_same;
         IF (v_same = 0) THEN
             EXECUTE PROCEDURE imq_raise_error('already_exists',

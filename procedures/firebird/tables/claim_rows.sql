@@ -1,6 +1,6 @@
 -- claim_rows: claim up to p_size rows of a polling table under one new batch key.
 -- Arguments:   p_name (1 to 200 characters), p_size (1 to 10,000; NULL: 1), p_reader (1 to 200 characters; NULL: the
---              application name), p_lease_seconds (0 to 315,360,000; NULL: 60)
+--              application name), p_lease_seconds (1 to 86,400; NULL: 60)
 -- Returns:     id, key and row (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
 --              order; no rows when none is ready, or when another claim of the table stays open for 200 milliseconds
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
@@ -29,7 +29,7 @@ BEGIN
     EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE imq_require_name('reader', p_reader, 1);
-    EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     EXECUTE PROCEDURE imq_require_read_committed;
     v_reader = imq_reader_name(p_reader);
     v_seconds = COALESCE(p_lease_seconds, 60);

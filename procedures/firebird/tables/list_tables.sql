@@ -12,7 +12,7 @@ CREATE OR ALTER PROCEDURE mq_list_tables (
 RETURNS (
     name mq_name, "TABLE" mq_name, key_columns mq_text, order_column mq_name, status_column mq_name,
     ready_value mq_text, active_value mq_text, done_value mq_text, error_value mq_text,
-    on_complete varchar(6) CHARACTER SET UTF8, late_seconds bigint, equal_rows bigint, max_attempts bigint,
+    on_complete varchar(6) CHARACTER SET UTF8, late_seconds integer, equal_rows smallint, max_attempts integer,
     active bigint, waiting bigint, dead bigint
 )
 AS

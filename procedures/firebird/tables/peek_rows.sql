@@ -1,6 +1,6 @@
 -- peek_rows: list the rows of a polling table that are claimed, wait for a retry or are dead.
 -- Arguments:   p_name (1 to 200 characters), p_state (A claimed, N waiting, E dead; NULL: all three), p_size (1 to 10,000;
---              NULL: 100)
+--              NULL: 20)
 -- Returns:     id, key (a JSON object), state, attempts, reader, run_at (A: end of the lease; N: next attempt; E: time of
 --              death), error; by state, run_at and id
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
@@ -29,7 +29,7 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('not_found', 'name: no table is adopted as ' || p_name);
     -- Keys and errors are data of the table: only those who may read the table see them.
     EXECUTE PROCEDURE imq_require_polled(p_name);
-    p_size = COALESCE(p_size, 100);
+    p_size = COALESCE(p_size, 20);
     FOR SELECT p.id, p.key_json, p.state, p.attempts, p.reader, COALESCE(b.lease_until, p.run_at), p.error
         FROM mq_polled_row AS p
         LEFT JOIN mq_polled_batch AS b ON b.batch_key = p.batch_key

@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq_bind_topic (
     p_pattern mq_argument,
     p_type mq_argument
 )
-RETURNS (created bigint)
+RETURNS (created smallint)
 AS
 DECLARE v_left varchar(201) CHARACTER SET UTF8;
 DECLARE v_word mq_name;

@@ -12,14 +12,14 @@ CREATE OR ALTER PROCEDURE mq_publish (
     p_topic mq_argument, p_body mq_text, p_run_at timestamp = NULL, p_priority bigint = NULL,
     p_group_key mq_argument = NULL, p_dedup_key mq_argument = NULL, p_max_attempts bigint = NULL,
     p_headers mq_text = NULL, p_source mq_argument = NULL, p_delay_seconds bigint = NULL,
-    p_on_conflict mq_argument = NULL
+    p_on_conflict mq_text = NULL
 )
 RETURNS ("COUNT" bigint)
 AS
 DECLARE v_object mq_text; DECLARE v_headers mq_text;
 DECLARE v_type mq_name;
 DECLARE v_id bigint;
-DECLARE v_created smallint; DECLARE v_changed smallint;
+DECLARE v_created smallint; DECLARE v_changed smallint; DECLARE v_state varchar(1) CHARACTER SET ASCII;
 BEGIN
     EXECUTE PROCEDURE imq_require_topic('topic', p_topic, 0);
     v_object = COALESCE(p_headers, '{}');
@@ -39,7 +39,7 @@ BEGIN
     FOR SELECT type FROM imq_topic_types(:p_topic) INTO v_type DO
     BEGIN
         EXECUTE PROCEDURE mq_send_message(v_type, p_body, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts, v_headers,
-            p_source, p_delay_seconds, p_on_conflict) RETURNING_VALUES v_id, v_created, v_changed;
+            p_source, p_delay_seconds, p_on_conflict) RETURNING_VALUES v_id, v_created, v_changed, v_state;
         "COUNT" = "COUNT" + v_created;
     END
     SUSPEND;

@@ -1,5 +1,6 @@
--- unbind_topic: remove bindings; NULL selects all.
--- Arguments:   p_pattern (as it was bound; NULL: all), p_type (NULL: all); both have 1 to 200 characters
+-- unbind_topic: remove the bindings of a pattern, of a queue, or one.
+-- Arguments:   p_pattern (as it was bound; NULL: all of the queue), p_type (NULL: all of the pattern); 1 to 200 characters, and
+--              not both NULL
 -- Returns:     count: bindings removed
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; messages that were sent stay
@@ -14,6 +15,8 @@ RETURNS ("COUNT" bigint)
 AS
 DECLARE v_type mq_name;
 BEGIN
+    IF (p_pattern IS NULL AND p_type IS NULL) THEN
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'pattern: give a pattern, a type, or both');
     EXECUTE PROCEDURE imq_require_name('pattern', p_pattern, 1);
     EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
     "COUNT" = 0;

@@ -1,5 +1,5 @@
 -- list_consumers: list the consumers with their start, their speed, and whether they still report.
--- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 10,000)
+-- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 20)
 -- Returns:     up to p_size rows, one per consumer and type, the silent ones first, then the working and the stopped
 --              ones, by type and reader: reader, type, status (working; silent: its report is overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
 --              of the last full minute: rate_per_minute and load (the average number of running handlers)
@@ -15,7 +15,7 @@ SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_minute datetime(6) DEFAULT DATE_FORMAT(v_now - INTERVAL 1 MINUTE, '%Y-%m-%d %H:%i:00');
-    DECLARE v_size int DEFAULT COALESCE(p_size, 10000);
+    DECLARE v_size int DEFAULT COALESCE(p_size, 20);
     CALL imq_require_name('type', p_type, 1);
     CALL imq_require_range('size', p_size, 1, 10000);
     SELECT c.reader, c.type, ELT(c.place, 'silent', 'working', 'stopped') AS status, c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,

@@ -1,5 +1,5 @@
 -- publish_feed: number up to p_size rows whose sync column is NULL.
--- Arguments:   p_feed (1 to 200 characters), p_size (1 to 10,000; NULL: 500)
+-- Arguments:   p_feed (1 to 200 characters), p_size (1 to 10,000; NULL: 1,000)
 -- Returns:     count: rows numbered
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED, and locks the feed's counter until it ends; publishers of
@@ -43,7 +43,7 @@ BEGIN
         -- Lock the counter before the rows: a publisher that waits here holds no row locks.
         CALL imq_lock_feed(p_feed, v_last);
         CALL imq_feed_columns(v_places, v_keys, v_columns);
-        SET v_places = JSON_SET(JSON_MERGE_PATCH(v_places, v_columns), '$.last', v_last, '$.size', COALESCE(p_size, 500));
+        SET v_places = JSON_SET(JSON_MERGE_PATCH(v_places, v_columns), '$.last', v_last, '$.size', COALESCE(p_size, 1000));
         CALL imq_run_template(v_places, v_lock, v_nothing);
         SET v_count = @mq_n;
     END IF;

@@ -1,6 +1,6 @@
 -- find_messages: find messages in any state by id, dedup_key or group_key.
 -- Arguments:   p_type (1 to 200 characters; NULL: any, allowed only with an id); p_filter, a flat JSON object with id,
---              dedup_key or group_key; p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to
+--              dedup_key or group_key; p_size (1 to 10,000; NULL: 20), p_body_length (characters of each body, 0 to
 --              16,777,216; NULL: all)
 -- Returns:     up to p_size messages with the columns of peek that have all values of the filter, ordered by id. Archived
 --              messages are found only by id. A group_key finds all due messages of a queue with groups, and other
@@ -19,7 +19,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_find_messages(
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_size int DEFAULT COALESCE(p_size, 10);
+    DECLARE v_size int DEFAULT COALESCE(p_size, 20);
     -- The longest body.
     DECLARE v_length int DEFAULT COALESCE(p_body_length, 16777216);
     DECLARE v_type varchar(200) CHARACTER SET utf8mb4;

@@ -16,13 +16,13 @@ BEGIN
     DECLARE v_name varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_verdict, v_unit varchar(20) CHARACTER SET utf8mb4;
     DECLARE v_value double;
-    DECLARE v_seconds bigint;
+    DECLARE v_seconds, v_id bigint;
     DECLARE v_detail, v_fingerprints longtext CHARACTER SET utf8mb4;
     DECLARE v_checks longtext CHARACTER SET utf8mb4 DEFAULT '[]';
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    WHILE v_check < 9 DO
+    WHILE v_check < 10 DO
         SET v_check = v_check + 1, v_unit = NULL, v_name = ELT(v_check, 'transactions', 'expired_leases', 'stuck_groups',
-            'areas', 'changed_objects', 'missing_indexes', 'durability', 'binary_log', 'max_allowed_packet');
+            'dead_dedup_keys', 'areas', 'changed_objects', 'missing_indexes', 'durability', 'binary_log', 'max_allowed_packet');
         BEGIN
             -- One check that fails, such as for a lack of rights, must not hide the others.
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -48,6 +48,17 @@ BEGIN
                 INTO v_value, v_detail
                 FROM JSON_TABLE(COALESCE(v_detail, '[]'), '$[*]' COLUMNS (type varchar(200) CHARACTER SET utf8mb4 PATH '$[0]')) AS j;
                 SET v_verdict = IF(v_value > 0, 'bad', 'ok'), v_unit = 'groups';
+
+            WHEN 'dead_dedup_keys' THEN
+                SELECT COUNT(*), MIN(m.id) INTO v_value, v_id
+                FROM (SELECT id FROM mq_dead FORCE INDEX (PRIMARY) ORDER BY id LIMIT 10000) AS k
+                STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = k.id AND m.dedup_key IS NOT NULL;
+                SELECT COALESCE(MAX(CONCAT('dead letter ', m.id, ' of ', m.type, ' holds the dedup_key ', QUOTE(m.dedup_key),
+                    ': mq_send_message with this key sends nothing; CALL mq_redrive(', QUOTE(m.type), ', ', m.id, ', NULL) retries it, ',
+                    'CALL mq_cancel(', m.id, ') deletes it')), 'none')
+                INTO v_detail
+                FROM mq_message AS m WHERE m.id = v_id;
+                SET v_verdict = IF(v_value > 0, 'warn', 'ok'), v_unit = 'keys';
 
             WHEN 'areas' THEN
                 CALL imq_area_health(v_checks);

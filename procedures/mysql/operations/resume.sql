@@ -8,7 +8,7 @@
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_resume(IN p_type longtext CHARACTER SET utf8mb4)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_own tinyint;
+    DECLARE v_own, v_all tinyint;
     DECLARE v_count bigint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -17,6 +17,11 @@ BEGIN
     END;
     CALL imq_require_name('type', p_type, 0);
     CALL imq_begin_call(0, v_own);
+    -- After pause_all the queue may have no row of its own.
+    SELECT paused INTO v_all FROM mq_queue WHERE type = '';
+    IF v_all THEN
+        CALL imq_add_queue(p_type);
+    END IF;
     UPDATE mq_queue SET paused = 0 WHERE type = p_type AND paused = 1;
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);

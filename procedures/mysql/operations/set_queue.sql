@@ -1,7 +1,7 @@
 -- set_queue: change settings of a queue.
 -- Arguments:   p_type (1 to 200 characters), p_options (a flat JSON object; a setting that it does not name keeps its
---              value, null sets the default). The settings with their limits and defaults: lease_seconds (0 to 315,360,000;
---              60), max_attempts (1 to 1,000; 10), backoff_seconds (0 to 315,360,000; 5), backoff_max_seconds (0 to
+--              value, null sets the default). The settings with their limits and defaults: lease_seconds (1 to 86,400;
+--              60), max_attempts (1 to 1,000; 25), backoff_seconds (0 to 315,360,000; 5), backoff_max_seconds (0 to
 --              315,360,000; 3,600), on_complete (delete or archive; delete), ordered (0 or 1; 0), notify (0 or 1; 1),
 --              max_active (0 to 1,000,000; 0, no limit), rate (messages per rate_seconds, 0 to 1,000,000; 0, no limit),
 --              rate_seconds (1 to 86,400; 1); the same limits for each group_key: group_max_active (0), group_rate (0),
@@ -39,7 +39,7 @@ BEGIN
         max_active, 'rate', rate, 'rate_seconds', rate_seconds, 'group_max_active', group_max_active, 'group_rate', group_rate,
         'group_rate_seconds', group_rate_seconds, 'ring', ring, 'fair', fair)
     INTO v_defaults FROM mq_queue WHERE type = '';
-    CALL imq_read_options(p_options, 'options', '{"lease_seconds": [0, 315360000], "max_attempts": [1, 1000],
+    CALL imq_read_options(p_options, 'options', '{"lease_seconds": [1, 86400], "max_attempts": [1, 1000],
         "backoff_seconds": [0, 315360000], "backoff_max_seconds": [0, 315360000], "on_complete": "text", "ordered": [0, 1],
         "notify": [0, 1], "max_active": [0, 1000000], "rate": [0, 1000000], "rate_seconds": [1, 86400],
         "group_max_active": [0, 1000000], "group_rate": [0, 1000000], "group_rate_seconds": [1, 86400], "ring": [0, 1],

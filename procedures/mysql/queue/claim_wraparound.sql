@@ -35,7 +35,7 @@ BEGIN
     CALL imq_require_name('type', p_type, 0);
     CALL imq_require_range('size', p_size, 1, 10000);
     CALL imq_require_name('reader', p_reader, 1);
-    CALL imq_require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    CALL imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     CALL imq_begin_call(1, v_own);
     CALL imq_reader_name(p_reader, v_reader);
     SELECT ring, paused, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds

@@ -1,7 +1,8 @@
 -- complete: complete one claimed message: delete it, or archive it if the queue's policy is archive.
 -- Arguments:   p_id, p_batch_key (the key that its claim returned)
--- Returns:     count: 1; 0 when the batch key does not hold the message, and nothing has changed
--- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Returns:     count: 1
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost (the batch key does not hold the message:
+--              roll back)
 -- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     CALL mq_complete(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
@@ -26,11 +27,9 @@ BEGIN
     CALL imq_require_key(p_batch_key);
     CALL imq_begin_call(1, v_own);
     CALL imq_leave_batch(p_id, p_batch_key, v_type, v_attempt, v_reader);
-    IF v_type IS NOT NULL THEN
-        SELECT on_complete, grouped INTO v_on_complete, v_grouped
-        FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
-        CALL imq_complete_messages(v_type, v_on_complete, v_grouped, CONCAT('[[', p_id, ',', v_attempt, ']]'), v_reader);
-    END IF;
+    SELECT on_complete, grouped INTO v_on_complete, v_grouped
+    FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
+    CALL imq_complete_messages(v_type, v_on_complete, v_grouped, CONCAT('[[', p_id, ',', v_attempt, ']]'), v_reader);
     CALL imq_end_call(v_own);
-    SELECT CAST(v_type IS NOT NULL AS signed) AS count;
+    SELECT 1 AS count;
 END

@@ -1,7 +1,7 @@
 -- complete_batch: complete all messages that the batch key still holds.
 -- Arguments:   p_batch_key (the key that the claim returned)
--- Returns:     count: messages completed; 0 when the lease was lost
--- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Returns:     count: messages completed
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost (the batch key holds nothing: roll back)
 -- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     CALL mq_complete_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
@@ -21,11 +21,13 @@ BEGIN
     CALL imq_require_key(p_batch_key);
     CALL imq_begin_call(1, v_own);
     CALL imq_drop_batch(p_batch_key, v_type, v_reader, v_seconds, v_items);
-    IF v_items IS NOT NULL THEN
-        SELECT on_complete, grouped INTO v_on_complete, v_grouped
-        FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
-        CALL imq_complete_messages(v_type, v_on_complete, v_grouped, v_items, v_reader);
+    IF v_items IS NULL THEN
+        CALL imq_raise_error('lease_lost',
+            'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     END IF;
+    SELECT on_complete, grouped INTO v_on_complete, v_grouped
+    FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
+    CALL imq_complete_messages(v_type, v_on_complete, v_grouped, v_items, v_reader);
     CALL imq_end_call(v_own);
-    SELECT COALESCE(JSON_LENGTH(v_items), 0) AS count;
+    SELECT JSON_LENGTH(v_items) AS count;
 END

@@ -1,5 +1,5 @@
 -- extend_lease: heartbeat: extend the lease of a batch to p_seconds from now.
--- Arguments:   p_batch_key, p_seconds (0 to 315,360,000; NULL: the lease_seconds of the claim)
+-- Arguments:   p_batch_key, p_seconds (1 to 86,400; NULL: the lease_seconds of the claim)
 -- Returns:     count: messages that the batch still holds; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
@@ -19,7 +19,7 @@ BEGIN
         RESIGNAL;
     END;
     CALL imq_require_key(p_batch_key);
-    CALL imq_require_range('seconds', p_seconds, 0, 315360000);
+    CALL imq_require_range('seconds', p_seconds, 1, 86400);
     CALL imq_begin_call(0, v_own);
     -- Lock the row first, then update it: an update of a row that this session has locked cannot deadlock.
     SELECT JSON_LENGTH(items) INTO v_count FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;

@@ -1,9 +1,9 @@
 -- fail: record a failed attempt: retry the message after a delay, or dead-letter it when its attempts are used up.
--- Arguments:   p_id, p_batch_key (NULL: the message is ready, after a take was rolled back), p_error (cut to 4,000
---              characters), p_retry_after_seconds (0 to 315,360,000; NULL: the queue's backoff; -1: dead-letter it now)
--- Returns:     state: N (will be retried) or E (dead letter); NULL when the batch key does not hold the message, and
---              nothing has changed
--- Errors:      50001 wrong_isolation, 50002 invalid_argument
+-- Arguments:   p_id, p_batch_key (the key that its claim returned), p_error (cut to 4,000 characters),
+--              p_retry_after_seconds (0 to 315,360,000; NULL: the queue's backoff)
+-- Returns:     state: N (will be retried) or E (dead letter)
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost (the batch key does not hold the message:
+--              roll back)
 -- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     CALL mq_fail(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 'connection refused', NULL);
 
@@ -27,20 +27,12 @@ BEGIN
     IF p_id IS NULL THEN
         CALL imq_raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
-    IF p_batch_key IS NOT NULL THEN
-        CALL imq_require_key(p_batch_key);
-    END IF;
-    CALL imq_require_range('retry_after_seconds', p_retry_after_seconds, -1, 315360000);
+    CALL imq_require_key(p_batch_key);
+    CALL imq_require_range('retry_after_seconds', p_retry_after_seconds, 0, 315360000);
     CALL imq_begin_call(1, v_own);
-    IF p_batch_key IS NULL THEN
-        CALL imq_remove_ready(p_id, v_type, v_attempt, v_reader);
-    ELSE
-        CALL imq_leave_batch(p_id, p_batch_key, v_type, v_attempt, v_reader);
-    END IF;
-    IF v_type IS NOT NULL THEN
-        CALL imq_fail_messages(v_type, v_reader, CONCAT('[[', p_id, ',', v_attempt, ',',
-            COALESCE(p_retry_after_seconds, 'null'), ',', COALESCE(JSON_QUOTE(LEFT(p_error, 4000)), 'null'), ']]'), v_dead);
-    END IF;
+    CALL imq_leave_batch(p_id, p_batch_key, v_type, v_attempt, v_reader);
+    CALL imq_fail_messages(v_type, v_reader, CONCAT('[[', p_id, ',', v_attempt, ',',
+        COALESCE(p_retry_after_seconds, 'null'), ',', COALESCE(JSON_QUOTE(LEFT(p_error, 4000)), 'null'), ']]'), v_dead);
     CALL imq_end_call(v_own);
-    SELECT IF(v_type IS NULL, NULL, IF(v_dead > 0, 'E', 'N')) AS state;
+    SELECT IF(v_dead > 0, 'E', 'N') AS state;
 END

@@ -37,7 +37,8 @@ BEGIN
     IF v_items IS NULL THEN
         -- Check the format only now: the key of an existing batch is valid.
         CALL imq_require_key(p_batch_key);
-        CALL imq_raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
+        CALL imq_raise_error('lease_lost',
+            'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     END IF;
     DELETE FROM mq_batch WHERE batch_key = p_batch_key;
     SELECT on_complete, grouped INTO v_on_complete, v_grouped FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;

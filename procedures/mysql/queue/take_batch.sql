@@ -41,7 +41,7 @@ BEGIN
         CALL imq_no_messages();
     ELSE
         SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, j.attempt, m.created_at, m.source,
-            NULL AS batch_key, NULL AS lease_until
+            CAST(NULL AS char(36)) AS batch_key, CAST(NULL AS datetime(6)) AS lease_until
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         ORDER BY j.n;

@@ -1,7 +1,8 @@
 -- wait_for_message: wait until a message is ready or the time is up; polls 50 times per second.
--- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 315,360,000; NULL or 0: do not wait)
+-- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 3,600; NULL or 0: do not wait)
 -- Returns:     ready (1: a message can be claimed; else 0), next_run_at (when the next delayed message or schedule is due
---              or the next lease expires, but not before a limit allows the next message; NULL: nothing is expected)
+--              or the next lease expires, but not before a limit allows the next message; NULL: nothing is expected),
+--              reason (ready, empty, delayed, paused, limited, blocked or unknown)
 -- Errors:      50002 invalid_argument
 -- Transaction: call it outside a transaction: a REPEATABLE READ transaction does not see messages that others send later
 -- Example:     CALL mq_wait_for_message('email', 30);
@@ -24,8 +25,10 @@ BEGIN
     DECLARE v_ready, v_limited tinyint DEFAULT 0;
     DECLARE v_room_at, v_next_at datetime(6);
     DECLARE v_pause double DEFAULT 0.005;
+    DECLARE v_known tinyint;
+    DECLARE v_reason varchar(7) CHARACTER SET ascii DEFAULT 'ready';
     CALL imq_require_name('type', p_type, 0);
-    CALL imq_require_range('seconds', p_seconds, 0, 315360000);
+    CALL imq_require_range('seconds', p_seconds, 0, 3600);
     SET v_now = UTC_TIMESTAMP(6);
     polls: LOOP
         -- A claim rescues expired claims and sends due schedules only in a full scan: see pick and claim_wraparound. They are
@@ -78,7 +81,24 @@ BEGIN
         SET v_took = TIMESTAMPDIFF(MICROSECOND, v_before, v_now) / 1e6;
         SET v_left = v_left - IF(v_took BETWEEN v_slept AND v_slept + 1, v_took, v_slept), v_pause = c_pause;
     END LOOP;
-    SELECT v_ready AS ready, COALESCE(v_room_at, MIN(t.due)) AS next_run_at
+    IF NOT v_ready THEN
+        SELECT CASE
+            WHEN q.paused THEN 'paused'
+            WHEN q.max_active + q.rate > 0 AND (
+                EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
+                OR EXISTS (SELECT 1 FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type AND d.run_at <= v_now)
+            ) THEN 'limited'
+            WHEN q.grouped AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
+                THEN IF(q.ordered, 'blocked', 'limited')
+            WHEN EXISTS (SELECT 1 FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type) THEN 'delayed'
+        END INTO v_reason
+        FROM mq_queue AS q WHERE q.type IN (p_type, '') ORDER BY q.type DESC LIMIT 1;
+        IF v_reason IS NULL THEN
+            CALL imq_is_known(p_type, v_known);
+            SET v_reason = IF(v_known, 'empty', 'unknown');
+        END IF;
+    END IF;
+    SELECT v_ready AS ready, COALESCE(v_room_at, MIN(t.due)) AS next_run_at, v_reason AS reason
     FROM (
         (SELECT run_at AS due FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type ORDER BY run_at, id LIMIT 1)
         UNION ALL

@@ -34,7 +34,7 @@ BEGIN
     SELECT COUNT(*) INTO v_held
     FROM JSON_TABLE(COALESCE(v_items, '[]'), '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j WHERE j.id = p_id;
     IF NOT v_held THEN
-        CALL imq_raise_error('lease_lost', CONCAT('batch_key: does not hold message ', p_id));
+        CALL imq_raise_error('lease_lost', CONCAT('batch_key: does not hold message ', p_id, '; roll back, do not retry, continue with the next claim'));
     END IF;
     SELECT on_complete INTO v_on_complete FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
     IF v_on_complete <> 'archive' THEN

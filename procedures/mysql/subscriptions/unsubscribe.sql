@@ -1,6 +1,6 @@
 -- unsubscribe: delete subscriptions of a table.
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type or p_topic (both NULL:
---              all)
+--              all); the last three are not all NULL
 -- Returns:     count: subscriptions deleted
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; messages that were sent stay
@@ -22,6 +22,9 @@ BEGIN
         CALL imq_undo_call(v_own);
         RESIGNAL;
     END;
+    IF COALESCE(p_action, p_type, p_topic) IS NULL THEN
+        CALL imq_raise_error('invalid_argument', 'action: give an action, a type or a topic; IUD selects all');
+    END IF;
     CALL imq_require_actions(p_action, 1);
     IF p_type IS NOT NULL AND p_topic IS NOT NULL THEN
         CALL imq_raise_error('invalid_argument', 'type: give either a type or a topic');

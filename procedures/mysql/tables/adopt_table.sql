@@ -4,7 +4,7 @@
 --              order_column (default the key columns), status_column (default none), ready_value, active_value (default: a
 --              claim does not write the status), done_value, error_value, on_complete (keep or delete; keep), late_seconds
 --              (0 to 315,360,000; only without a status and with keep), equal_rows (0 or 1; 0), max_attempts (1 to 1,000;
---              10)
+--              25)
 -- Returns:     created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
@@ -37,7 +37,7 @@ BEGIN
         "ready_value": "text", "active_value": "text", "done_value": "text", "error_value": "text", "on_complete": "text",
         "late_seconds": [0, 315360000], "equal_rows": [0, 1], "max_attempts": [1, 1000]}', NULL, v_read);
     SELECT j.key_columns, j.order_column, j.status_column, j.ready_value, j.active_value, j.done_value, j.error_value,
-        COALESCE(j.on_complete, 'keep'), j.late_seconds, COALESCE(j.equal_rows, 0), COALESCE(j.max_attempts, 10)
+        COALESCE(j.on_complete, 'keep'), j.late_seconds, COALESCE(j.equal_rows, 0), COALESCE(j.max_attempts, 25)
     INTO v_key_columns, v_order_column, v_status_column, v_ready, v_active, v_done, v_error, v_on_complete, v_late_seconds,
         v_equal_rows, v_max_attempts
     FROM JSON_TABLE(v_read, '$' COLUMNS (key_columns longtext CHARACTER SET utf8mb4 PATH '$.key_columns',

@@ -1,5 +1,5 @@
 -- extend_rows: extend the lease of claimed rows: it ends p_seconds from now.
--- Arguments:   p_batch_key, p_seconds (0 to 315,360,000; NULL: the lease_seconds of the claim)
+-- Arguments:   p_batch_key, p_seconds (1 to 86,400; NULL: the lease_seconds of the claim)
 -- Returns:     count: rows still held; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
@@ -21,7 +21,7 @@ BEGIN
     END;
 
     CALL imq_require_key(p_batch_key);
-    CALL imq_require_range('seconds', p_seconds, 0, 315360000);
+    CALL imq_require_range('seconds', p_seconds, 1, 86400);
     CALL imq_begin_call(0, v_own);
     SELECT MAX(b.name) INTO v_name
     FROM (SELECT name FROM mq_polled_batch WHERE batch_key = p_batch_key FOR UPDATE) AS b;

@@ -1,9 +1,8 @@
 -- finish_rows: finish a batch of rows: all are done except the listed failures.
 -- Arguments:   p_batch_key, p_failures (one per line: id,retry_after_seconds,error; an empty delay means 5 seconds, doubled
 --              for each attempt up to an hour, with jitter; -1 means dead now)
--- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows; all 0 when the lease
---              was lost
--- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
+-- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50008 lease_lost
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
 -- Example:     CALL mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
 
@@ -32,7 +31,10 @@ BEGIN
     CALL imq_require_key(p_batch_key);
     CALL imq_begin_call(1, v_own);
     CALL imq_drop_polled_batch(p_batch_key, v_table, v_items);
-    IF v_items IS NOT NULL THEN
+    IF v_items IS NULL THEN
+        CALL imq_raise_error('lease_lost',
+            'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
+    ELSE
         CALL imq_polled_shape(v_table, v_shape);
         IF p_failures <> '' THEN
             SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, 0) ORDER BY j.id), ']') INTO v_pairs

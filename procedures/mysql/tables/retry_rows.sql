@@ -1,14 +1,16 @@
 -- retry_rows: retry dead rows of a polling table, with their attempts set back to 0.
--- Arguments:   p_name (1 to 200 characters), p_id (of one row, as peek_rows lists it; NULL: all, up to 10,000 per call)
+-- Arguments:   p_name (1 to 200 characters), p_id (of one row, as peek_rows lists it; NULL: all, those that died first), p_size
+--              (1 to 10,000; NULL: 1,000)
 -- Returns:     count: rows that will be retried
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
 --              have locked these rows
--- Example:     CALL mq_retry_rows('orders', NULL);
+-- Example:     CALL mq_retry_rows('orders', NULL, NULL);
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_retry_rows(
     IN p_name longtext CHARACTER SET utf8mb4,
-    IN p_id bigint
+    IN p_id bigint,
+    IN p_size bigint
 )
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
@@ -27,8 +29,9 @@ BEGIN
     END;
 
     CALL imq_require_name('name', p_name, 0);
+    CALL imq_require_range('size', p_size, 1, 10000);
     CALL imq_begin_call(1, v_own);
-    CALL imq_open_retry(p_name, p_id, v_table, v_items);
+    CALL imq_open_retry(p_name, p_id, COALESCE(p_size, 1000), v_table, v_items);
     CALL imq_polled_shape(v_table, v_shape);
     SELECT s.status, s.ready, s.error INTO v_status, v_ready, v_error
     FROM JSON_TABLE(v_shape, '$' COLUMNS (status longtext CHARACTER SET utf8mb4 PATH '$.status',

@@ -1,5 +1,6 @@
--- unbind_topic: remove bindings; NULL selects all.
--- Arguments:   p_pattern (as it was bound; NULL: all), p_type (NULL: all); both have 1 to 200 characters
+-- unbind_topic: remove the bindings of a pattern, of a queue, or one.
+-- Arguments:   p_pattern (as it was bound; NULL: all of the queue), p_type (NULL: all of the pattern); 1 to 200 characters, and
+--              not both NULL
 -- Returns:     count: bindings removed
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; calls that change bindings wait for each other; messages that were sent stay
@@ -20,6 +21,8 @@ BEGIN
     END;
     IF p_pattern IS NOT NULL THEN
         CALL imq_require_topic('pattern', p_pattern, 1);
+    ELSEIF p_type IS NULL THEN
+        CALL imq_raise_error('invalid_argument', 'pattern: give a pattern, a type, or both');
     END IF;
     CALL imq_require_name('type', p_type, 1);
     CALL imq_begin_call(0, v_own);

@@ -1,5 +1,5 @@
 -- list_consumers: list the consumers with their start, their speed, and whether they still report.
--- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 10,000)
+-- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 20)
 -- Returns:     up to p_size rows, one per consumer and type, the silent ones first, then the working and the stopped
 --              ones, by type and reader: reader, type, status (working; silent: its report is overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
 --              of the last full minute: rate_per_minute and load (the average number of running handlers)
@@ -30,7 +30,7 @@ BEGIN
             FROM mq.consumer
             WHERE p_type IS NULL OR type = p_type
             ORDER BY place, type, reader
-            LIMIT coalesce(p_size, 10000)
+            LIMIT coalesce(p_size, 20)
         ) AS c
         LEFT JOIN mq.report AS t ON t.minute = v_minute AND t.type = c.type AND t.reader = c.reader
         ORDER BY c.place, c.type, c.reader;

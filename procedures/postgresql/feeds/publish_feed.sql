@@ -1,5 +1,5 @@
 -- publish_feed: number up to p_size rows whose sync column is NULL.
--- Arguments:   p_feed (1 to 200 characters), p_size (1 to 10,000; NULL: 500)
+-- Arguments:   p_feed (1 to 200 characters), p_size (1 to 10,000; NULL: 1,000)
 -- Returns:     count: rows numbered
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's and locks the feed's counter until it ends; publishers of one feed wait for each other;
@@ -32,7 +32,7 @@ BEGIN
     EXECUTE format('SELECT array_agg(r.ctid ORDER BY r.key), array_agg(r.tableoid ORDER BY r.key) FROM ('
         'SELECT t.ctid, t.tableoid, ROW(%s) AS key FROM %s AS t WHERE t.%s IS NULL LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED) AS r',
         v_feed.quoted, v_feed.source, v_feed.sync) INTO v_rows, v_parts
-    USING coalesce(p_size, 500);
+    USING coalesce(p_size, 1000);
     IF v_rows IS NULL THEN
         RETURN;
     END IF;

@@ -1,6 +1,6 @@
 -- find_messages: find messages in any state by id, dedup_key or group_key.
 -- Arguments:   p_type (1 to 200 characters; NULL: any, allowed only with an id); p_filter, a flat JSON object with id,
---              dedup_key or group_key; p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to
+--              dedup_key or group_key; p_size (1 to 10,000; NULL: 20), p_body_length (characters of each body, 0 to
 --              16,777,216; NULL: all)
 -- Returns:     up to p_size messages with the columns of peek that have all values of the filter, ordered by id. Archived
 --              messages are found only by id. A group_key finds all due messages of a queue with groups, and other
@@ -40,7 +40,7 @@ BEGIN
     ELSIF v_dedup_key IS NOT NULL THEN
         v_ids := ARRAY(SELECT m.id FROM mq.message AS m WHERE m.type = p_type AND m.dedup_key = v_dedup_key);
     ELSIF v_group_key IS NOT NULL THEN
-        v_ids := mq_internal.ids_of_group(p_type, v_group_key, coalesce(p_size, 10));
+        v_ids := mq_internal.ids_of_group(p_type, v_group_key, coalesce(p_size, 20));
     ELSE
         PERFORM mq_internal.raise_error('invalid_argument', 'filter: must have an id, a dedup_key or a group_key');
     END IF;
@@ -52,6 +52,6 @@ BEGIN
         WHERE s.id = ANY (v_ids) AND (p_type IS NULL OR s.type = p_type)
             AND (v_dedup_key IS NULL OR s.dedup_key = v_dedup_key) AND (v_group_key IS NULL OR s.group_key = v_group_key)
         ORDER BY s.id
-        LIMIT coalesce(p_size, 10);
+        LIMIT coalesce(p_size, 20);
 END
 $$;

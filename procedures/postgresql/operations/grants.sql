@@ -2,14 +2,14 @@
 
 DO $$
 BEGIN
-    PERFORM mq_internal.grant_to('mq_producer', 'queue_stats installed_files version');
-    PERFORM mq_internal.grant_to('mq_consumer', 'queue_stats installed_files version');
+    PERFORM mq_internal.grant_to('mq_producer', 'cancel_key get_state queue_stats installed_files version');
+    PERFORM mq_internal.grant_to('mq_consumer', 'get_state queue_stats installed_files version');
     PERFORM mq_internal.grant_to('mq_operator',
-        'cancel redrive purge purge_archive set_queue set_option set_group pause resume queue_stats installed_files version queue_health
-         peek list_queues list_errors find_messages',
+        'cancel cancel_key redrive redrive_all purge purge_archive set_queue set_option set_group pause resume pause_all resume_all
+         get_state queue_stats installed_files version queue_health peek list_queues list_errors find_messages',
         'message_state message_overview');
     PERFORM mq_internal.grant_to('mq_viewer',
-        'queue_stats installed_files version queue_health list_queues list_errors',
+        'get_state queue_stats installed_files version queue_health list_queues list_errors',
         'message_overview');
 END
 $$;

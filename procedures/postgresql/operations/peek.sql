@@ -1,6 +1,6 @@
 -- peek: list messages without claiming them.
 -- Arguments:   p_type (1 to 200 characters), p_state (N: in claim order, ready before delayed; A; E and C: the newest
---              first; NULL: N), p_size (1 to 10,000; NULL: 10), p_body_length (characters of each body, 0 to 16,777,216;
+--              first; NULL: N), p_size (1 to 10,000; NULL: 20), p_body_length (characters of each body, 0 to 16,777,216;
 --              NULL: all)
 -- Returns:     up to p_size messages with their state, reader, times and error
 -- Errors:      50002 invalid_argument
@@ -22,7 +22,7 @@ SET enable_sort = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
     v_state text := coalesce(p_state, 'N');
-    v_size integer := coalesce(p_size, 10);
+    v_size integer := coalesce(p_size, 20);
     -- The longest body.
     v_length integer := coalesce(p_body_length, 16777216);
     v_grouped boolean := (mq_internal.policy(p_type)).grouped;

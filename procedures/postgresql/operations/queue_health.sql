@@ -22,7 +22,7 @@ DECLARE
 BEGIN
     FOREACH name IN ARRAY ARRAY[
         'oldest_transaction', 'oldest_prepared_transaction', 'replication_slot_horizon', 'dead_rows', 'expired_leases',
-        'stuck_groups', 'areas', 'changed_objects', 'missing_indexes', 'autovacuum', 'durability'
+        'stuck_groups', 'dead_dedup_keys', 'areas', 'changed_objects', 'missing_indexes', 'autovacuum', 'durability'
     ] LOOP
         v_check := name;
         BEGIN
@@ -121,6 +121,20 @@ BEGIN
                 detail := CASE WHEN value = 0 THEN 'none'
                     ELSE format('groups of %s have ready messages that no claim finds; to repair them: SELECT mq.rescue_expired(%L)',
                         v_row.type, v_row.type)
+                    END;
+                RETURN NEXT;
+
+            WHEN 'dead_dedup_keys' THEN
+                SELECT count(*) AS keys, (array_agg(m ORDER BY m.id))[1] AS first INTO v_row
+                FROM (SELECT e.id FROM mq.dead AS e ORDER BY e.id LIMIT 10000) AS k
+                JOIN mq.message AS m ON m.id = k.id AND m.dedup_key IS NOT NULL;
+                value := v_row.keys;
+                unit := 'keys';
+                verdict := CASE WHEN value > 0 THEN 'warn' ELSE 'ok' END;
+                detail := CASE WHEN value = 0 THEN 'none'
+                    ELSE format('dead letter %s of %s holds the dedup_key %L: send_message with this key sends nothing; '
+                        'SELECT mq.redrive(%L, %s) retries it, SELECT mq.cancel(%s) deletes it', (v_row.first).id, (v_row.first).type,
+                        (v_row.first).dedup_key, (v_row.first).type, (v_row.first).id, (v_row.first).id)
                     END;
                 RETURN NEXT;
 

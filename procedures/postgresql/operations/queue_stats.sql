@@ -34,7 +34,7 @@ BEGIN
         UNION ALL
         SELECT p_type, 'policy', 0, 0, NULL WHERE p_type IS NOT NULL
     ), totals AS (
-        SELECT c.type, coalesce(q.paused, false) AS paused,
+        SELECT c.type, coalesce(q.paused, (mq_internal.policy('')).paused) AS paused,
             -- In a queue with groups the rows of ready are tickets.
             coalesce(max(c.first) FILTER (WHERE c.what = CASE WHEN q.grouped THEN 'grouped' ELSE 'ready' END), 0)
                 + coalesce(max(c.first) FILTER (WHERE c.what = 'delayed'), 0) AS ready,

@@ -11,6 +11,9 @@ CREATE OR REPLACE FUNCTION mq.resume(
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     PERFORM mq_internal.require_name('type', p_type, false);
+    IF (mq_internal.policy(p_type)).paused THEN
+        PERFORM mq.set_queue(p_type);  -- after pause_all the queue may have no row of its own
+    END IF;
     UPDATE mq.queue SET paused = false WHERE type = p_type AND paused;
     GET DIAGNOSTICS count = ROW_COUNT;
     PERFORM mq_internal.wake(p_type);

@@ -26,11 +26,11 @@ BEGIN
     -- The detailed checks run only if this test fails: each call costs as much as an index search.
     IF (char_length(p_type) BETWEEN 1 AND 200 AND coalesce(p_size, 1) BETWEEN 1 AND 10000
             AND coalesce(char_length(p_reader), 1) BETWEEN 1 AND 200
-            AND coalesce(p_lease_seconds, 0) BETWEEN 0 AND 315360000) IS NOT TRUE THEN
+            AND coalesce(p_lease_seconds, 1) BETWEEN 1 AND 86400) IS NOT TRUE THEN
         PERFORM mq_internal.require_name('type', p_type, false);
         PERFORM mq_internal.require_range('size', p_size, 1, 10000);
         PERFORM mq_internal.require_name('reader', p_reader, true);
-        PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+        PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 1, 86400);
     END IF;
     v_batch := mq_internal.claim(mq_internal.policy(p_type), coalesce(p_size, 1), mq_internal.reader_name(p_reader), p_lease_seconds);
     IF v_batch.batch_key IS NOT NULL THEN

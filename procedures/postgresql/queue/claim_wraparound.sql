@@ -52,7 +52,7 @@ BEGIN
     PERFORM mq_internal.require_name('type', p_type, false);
     PERFORM mq_internal.require_range('size', p_size, 1, 10000);
     PERFORM mq_internal.require_name('reader', p_reader, true);
-    PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 1, 86400);
     v_queue := mq_internal.policy(p_type);
     IF NOT v_queue.ring THEN
         PERFORM mq_internal.raise_error('queue_is_ordered', format('type: %s is not a ring; use set_queue(%L, p_ring => 1), or claim_batch',

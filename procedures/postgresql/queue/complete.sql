@@ -1,7 +1,8 @@
 -- complete: complete one claimed message: delete it, or archive it if the queue's policy is archive.
 -- Arguments:   p_id, p_batch_key (the key that its claim returned)
--- Returns:     count: 1; 0 when the batch key does not hold the message, and nothing has changed
--- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
+-- Returns:     count: 1
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument,
+--              50008 lease_lost (the batch key does not hold the message: roll back)
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.complete(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 CREATE OR REPLACE FUNCTION mq.complete(
@@ -20,10 +21,7 @@ BEGIN
             || ': must not be NULL');
     END IF;
     SELECT * INTO v_held FROM mq_internal.leave_batch(p_id, p_batch_key);
-    count := 0;
-    IF v_held.type IS NOT NULL THEN
-        PERFORM mq_internal.complete_messages(mq_internal.policy(v_held.type), ARRAY[p_id], ARRAY[v_held.attempt], v_held.reader);
-        count := 1;
-    END IF;
+    PERFORM mq_internal.complete_messages(mq_internal.policy(v_held.type), ARRAY[p_id], ARRAY[v_held.attempt], v_held.reader);
+    count := 1;
 END
 $$;

@@ -1,7 +1,8 @@
 -- complete_batch: complete all messages that the batch key still holds.
 -- Arguments:   p_batch_key (the key that the claim returned)
--- Returns:     count: messages completed; 0 when the lease was lost
--- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
+-- Returns:     count: messages completed
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument,
+--              50008 lease_lost (the batch key holds nothing: roll back)
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.complete_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 CREATE OR REPLACE FUNCTION mq.complete_batch(
@@ -18,9 +19,11 @@ BEGIN
         PERFORM mq_internal.raise_error('invalid_argument', 'batch_key: must not be NULL');
     END IF;
     DELETE FROM mq.batch WHERE batch_key = p_batch_key RETURNING * INTO v_batch;
-    IF FOUND THEN
-        PERFORM mq_internal.complete_messages(mq_internal.policy(v_batch.type), v_batch.ids, v_batch.attempts, v_batch.reader);
+    IF NOT FOUND THEN
+        PERFORM mq_internal.raise_error('lease_lost',
+            'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     END IF;
-    count := coalesce(cardinality(v_batch.ids), 0);
+    PERFORM mq_internal.complete_messages(mq_internal.policy(v_batch.type), v_batch.ids, v_batch.attempts, v_batch.reader);
+    count := cardinality(v_batch.ids);
 END
 $$;

@@ -1,5 +1,5 @@
 -- extend_lease: heartbeat: extend the lease of a batch to p_seconds from now.
--- Arguments:   p_batch_key, p_seconds (0 to 315,360,000; NULL: the lease_seconds of the claim)
+-- Arguments:   p_batch_key, p_seconds (1 to 86,400; NULL: the lease_seconds of the claim)
 -- Returns:     count: messages that the batch still holds; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
@@ -14,7 +14,7 @@ BEGIN
     IF p_batch_key IS NULL THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'batch_key: must not be NULL');
     END IF;
-    PERFORM mq_internal.require_range('seconds', p_seconds, 0, 315360000);
+    PERFORM mq_internal.require_range('seconds', p_seconds, 1, 86400);
     UPDATE mq.batch
     SET lease_until = clock_timestamp() + make_interval(secs => coalesce(p_seconds, lease_seconds))
     WHERE batch_key = p_batch_key

@@ -34,7 +34,8 @@ BEGIN
     END IF;
     DELETE FROM mq.batch WHERE batch_key = p_batch_key RETURNING * INTO v_batch;
     IF NOT FOUND THEN
-        PERFORM mq_internal.raise_error('lease_lost', 'batch_key: this batch was finished, released or rescued');
+        PERFORM mq_internal.raise_error('lease_lost',
+            'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     END IF;
     v_queue := mq_internal.policy(v_batch.type);
     IF p_failures <> '' THEN

@@ -37,7 +37,7 @@ BEGIN
             INSERT INTO mq.grouped (id, attempts, type, group_key) VALUES (send.id, 0, p_type, '');
         END IF;
         INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
-        VALUES (v_now, send.id, 0, 0, p_type, v_queue.grouped, mq_internal.lane(v_queue.fair, 0, NULL));
+        VALUES (v_now, send.id, 0, 0, p_type, v_queue.grouped, mq_internal.lane(v_queue.fair OR v_queue.grouped, 0, NULL));
         v_wake := true;
     END IF;
     IF v_wake THEN

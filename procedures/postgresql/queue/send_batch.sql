@@ -50,7 +50,7 @@ BEGIN
         SELECT id, 0, p_type, '' FROM sent WHERE v_queue.grouped
     )
     INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
-    SELECT v_now, id, 0, 0, p_type, v_by_id, mq_internal.lane(v_queue.fair, 0, NULL) FROM sent;
+    SELECT v_now, id, 0, 0, p_type, v_by_id, mq_internal.lane(v_queue.fair OR v_queue.grouped, 0, NULL) FROM sent;
     GET DIAGNOSTICS count = ROW_COUNT;
     IF count NOT BETWEEN 1 AND 10000 THEN
         PERFORM mq_internal.raise_error('invalid_argument', format('bodies: must be 1 to 10,000 lines, not %s',

@@ -1,8 +1,9 @@
 -- wait_for_message: wait until a message is ready or the time is up; without waiting, ask senders to notify listeners of
 --                   the type for the next 15 seconds.
--- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 315,360,000; NULL or 0: do not wait)
+-- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 3,600; NULL or 0: do not wait)
 -- Returns:     ready (1: a message can be claimed; else 0), next_run_at (when the next delayed message or schedule is due,
---              the next lease expires, or a limit allows the next message; NULL: nothing is expected)
+--              the next lease expires, or a limit allows the next message; NULL: nothing is expected), reason (ready, empty,
+--              delayed, paused, limited, blocked or unknown)
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; waiting needs READ COMMITTED, because a snapshot does not see messages sent later
 -- Example:     SELECT * FROM mq.wait_for_message('email', 30);
@@ -10,7 +11,8 @@ CREATE OR REPLACE FUNCTION mq.wait_for_message(
     p_type text,
     p_seconds bigint DEFAULT NULL,
     OUT ready smallint,
-    OUT next_run_at timestamptz
+    OUT next_run_at timestamptz,
+    OUT reason text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -26,7 +28,7 @@ DECLARE
     v_pause double precision := 0.005;
 BEGIN
     PERFORM mq_internal.require_name('type', p_type, false);
-    PERFORM mq_internal.require_range('seconds', p_seconds, 0, 315360000);
+    PERFORM mq_internal.require_range('seconds', p_seconds, 0, 3600);
     -- One waiter writes this about every 8 seconds; the others do not wait for it. A call that waits in here would commit
     -- the row too late.
     IF coalesce(p_seconds, 0) = 0 AND NOT EXISTS (
@@ -72,6 +74,21 @@ BEGIN
     ) INTO next_run_at;
     IF NOT v_room.room AND (next_run_at < v_room.next_at OR EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)) THEN
         next_run_at := v_room.next_at;
+    END IF;
+    reason := 'ready';
+    IF ready = 0 THEN
+        reason := CASE
+            WHEN v_queue.paused THEN 'paused'
+            WHEN NOT v_room.room AND (
+                EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type)
+                OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type AND d.run_at <= v_now)
+            ) THEN 'limited'
+            WHEN v_queue.grouped AND EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = p_type)
+                THEN CASE WHEN v_queue.ordered THEN 'blocked' ELSE 'limited' END
+            WHEN EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type) THEN 'delayed'
+            WHEN mq_internal.is_known(p_type) THEN 'empty'
+            ELSE 'unknown'
+        END;
     END IF;
 END
 $$;

@@ -18,21 +18,7 @@ BEGIN
         PERFORM mq_internal.raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
     RETURN QUERY
-        SELECT CASE
-                WHEN e.id IS NOT NULL THEN 'E'
-                WHEN d.id IS NOT NULL THEN 'N'
-                -- An active message of a group; an old ticket of it may remain.
-                WHEN EXISTS (SELECT FROM mq.group_lock AS l WHERE l.id = m.id) THEN 'A'
-                WHEN EXISTS (
-                    SELECT FROM mq.ready AS r
-                    WHERE r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
-                ) OR EXISTS (SELECT FROM mq_internal.rows_of(m.type, m.id, mq_internal.lane(true, m.priority, m.group_key))) OR EXISTS (
-                    SELECT FROM mq.grouped AS g
-                    WHERE g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
-                ) THEN 'N'
-                -- Do not search for its claim: a message in no other table is active.
-                ELSE 'A'
-            END, r.result, coalesce(e.error, d.error)
+        SELECT mq_internal.state_of(m.id), r.result, coalesce(e.error, d.error)
         FROM mq.message AS m
         -- ORDER BY selects the primary keys: see erase.
         LEFT JOIN LATERAL (SELECT * FROM mq.dead WHERE id = ANY (ARRAY[m.id]) ORDER BY id) AS e ON true

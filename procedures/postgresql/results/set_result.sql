@@ -24,7 +24,7 @@ BEGIN
     -- Calls for other messages of the batch do not wait, nor do heartbeats.
     SELECT b.type INTO v_type FROM mq.batch AS b WHERE b.batch_key = p_batch_key AND p_id = ANY (b.ids) FOR KEY SHARE;
     IF NOT FOUND THEN
-        PERFORM mq_internal.raise_error('lease_lost', format('batch_key: does not hold message %s', p_id));
+        PERFORM mq_internal.raise_error('lease_lost', format('batch_key: does not hold message %s; roll back, do not retry, continue with the next claim', p_id));
     END IF;
     IF (mq_internal.policy(v_type)).on_complete <> 'archive' THEN
         PERFORM mq_internal.raise_error('invalid_argument',

@@ -1,6 +1,6 @@
 -- unsubscribe: delete subscriptions of a table.
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type or p_topic (both NULL:
---              all)
+--              all); the last three are not all NULL
 -- Returns:     count: subscriptions deleted
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; messages that were sent stay
@@ -16,6 +16,9 @@ LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 DECLARE
     v_watched record;
 BEGIN
+    IF coalesce(p_action, p_type, p_topic) IS NULL THEN
+        PERFORM mq_internal.raise_error('invalid_argument', 'action: give an action, a type or a topic; IUD selects all');
+    END IF;
     PERFORM mq_internal.require_actions(p_action, true);
     IF p_type IS NOT NULL AND p_topic IS NOT NULL THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'type: give either a type or a topic');

@@ -4,7 +4,7 @@
 --              order_column (default the key columns), status_column (default none), ready_value, active_value (default: a
 --              claim does not write the status), done_value, error_value, on_complete (keep or delete; keep), late_seconds
 --              (0 to 315,360,000; only without a status and with keep), equal_rows (0 or 1; 0), max_attempts (1 to 1,000;
---              10)
+--              25)
 -- Returns:     created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's
@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION mq.adopt_table(
     p_name text,
     p_table text,
     p_options text DEFAULT NULL,
-    OUT created integer
+    OUT created smallint
 )
 LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 #variable_conflict use_column
@@ -118,7 +118,7 @@ BEGIN
         AND CASE WHEN v_keys IS NULL THEN a.attname IS DISTINCT FROM v_status ELSE a.attname = ANY (v_keys) END;
     v_new := ROW(p_name, v_table.table_schema, v_table.table_name, v_table.id, 0, v_keys, v_idents, v_types,
         mq_internal.find_one_column('order_column', v_table.id, v_set ->> 'order_column'), v_status, v_ready, v_active, v_done,
-        v_error, v_on_complete, v_late_seconds, v_equal_rows, coalesce((v_set ->> 'max_attempts')::bigint, 10),
+        v_error, v_on_complete, v_late_seconds, v_equal_rows, coalesce((v_set ->> 'max_attempts')::bigint, 25),
         NULL, NULL, NULL, NULL);
     created := mq_internal.add_polled(v_new, (
         SELECT m.pass FROM mq.my_pass AS m

@@ -1,6 +1,6 @@
 -- claim_rows: claim up to p_size rows of a polling table under one new batch key.
 -- Arguments:   p_name (1 to 200 characters), p_size (1 to 10,000; NULL: 1), p_reader (1 to 200 characters; NULL: the
---              application name), p_lease_seconds (0 to 315,360,000; NULL: 60)
+--              application name), p_lease_seconds (1 to 86,400; NULL: 60)
 -- Returns:     id, key and row (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
 --              order; no rows when none is ready
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
@@ -43,7 +43,7 @@ BEGIN
     PERFORM mq_internal.require_name('name', p_name, false);
     PERFORM mq_internal.require_range('size', p_size, 1, 10000);
     PERFORM mq_internal.require_name('reader', p_reader, true);
-    PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 0, 315360000);
+    PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 1, 86400);
     SELECT o.shape INTO v_shape FROM mq_internal.open_polled(p_name, NULL) AS o;
     v_pass := v_shape->>'pass';
     v_polled := mq_internal.lock_polled(p_name, v_pass);

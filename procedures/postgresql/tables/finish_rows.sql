@@ -1,9 +1,8 @@
 -- finish_rows: finish a batch of rows: all are done except the listed failures.
 -- Arguments:   p_batch_key, p_failures (one per line: id,retry_after_seconds,error; an empty delay means 5 seconds, doubled
 --              for each attempt up to an hour, with jitter; -1 means dead now)
--- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows; all 0 when the lease
---              was lost
--- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
+-- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50008 lease_lost
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
 -- Example:     SELECT * FROM mq.finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
 CREATE OR REPLACE FUNCTION mq.finish_rows(
@@ -42,7 +41,8 @@ BEGIN
         v_held := mq_internal.drop_polled_batch(v_polled.name, v_shape->>'pass', p_batch_key);
     END IF;
     IF v_held IS NULL THEN
-        RETURN;
+        PERFORM mq_internal.raise_error('lease_lost',
+            'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     END IF;
     SELECT array_agg(f.id) AS ids, array_agg(f.retry) AS retries, array_agg(f.error) AS errors INTO v_fails
     FROM (

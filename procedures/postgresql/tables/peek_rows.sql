@@ -1,6 +1,6 @@
 -- peek_rows: list the rows of a polling table that are claimed, wait for a retry or are dead.
 -- Arguments:   p_name (1 to 200 characters), p_state (A claimed, N waiting, E dead; NULL: all three), p_size (1 to 10,000;
---              NULL: 100)
+--              NULL: 20)
 -- Returns:     id, key (a JSON object), state, attempts, reader, run_at (A: end of the lease; N: next attempt; E: time of
 --              death), error; by state, run_at and id
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
@@ -48,6 +48,6 @@ BEGIN
     FROM mq.my_polled_row AS e
     WHERE e.name = p_name AND (p_state IS NULL OR e.state = p_state::"char")
     ORDER BY e.state, e.run_at, e.id
-    LIMIT coalesce(p_size, 100);
+    LIMIT coalesce(p_size, 20);
 END
 $$;

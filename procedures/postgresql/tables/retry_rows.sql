@@ -1,5 +1,6 @@
 -- retry_rows: retry dead rows of a polling table, with their attempts set back to 0.
--- Arguments:   p_name (1 to 200 characters), p_id (of one row, as peek_rows lists it; NULL: all, up to 10,000 per call)
+-- Arguments:   p_name (1 to 200 characters), p_id (of one row, as peek_rows lists it; NULL: all, those that died first), p_size
+--              (1 to 10,000; NULL: 1,000)
 -- Returns:     count: rows that will be retried
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
@@ -8,6 +9,7 @@
 CREATE OR REPLACE FUNCTION mq.retry_rows(
     p_name text,
     p_id bigint DEFAULT NULL,
+    p_size bigint DEFAULT NULL,
     OUT count bigint
 )
 LANGUAGE plpgsql SET search_path = mq, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
@@ -22,13 +24,14 @@ DECLARE
     v_as_dead mq.polled;
 BEGIN
     PERFORM mq_internal.require_name('name', p_name, false);
+    PERFORM mq_internal.require_range('size', p_size, 1, 10000);
     SELECT o.shape INTO v_shape FROM mq_internal.open_polled(p_name, NULL) AS o;
     v_polled := mq_internal.lock_polled(p_name, v_shape->>'pass');
     SELECT array_agg(d.id) INTO v_ids
     FROM (
         SELECT e.id FROM mq.my_polled_row AS e
         WHERE e.name = p_name AND e.state = 'E' AND (p_id IS NULL OR e.id = p_id)
-        ORDER BY e.run_at, e.id LIMIT 10000
+        ORDER BY e.run_at, e.id LIMIT coalesce(p_size, 1000)
     ) AS d;
     count := 0;
     IF v_polled.status_column IS NOT NULL AND v_ids IS NOT NULL THEN

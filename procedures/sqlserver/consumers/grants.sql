@@ -3,4 +3,3 @@
 GRANT EXECUTE ON OBJECT::mq.report_consumer TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.list_consumers TO mq_operator, mq_consumer, mq_viewer;
 GRANT EXECUTE ON OBJECT::mq.throughput TO mq_operator, mq_consumer, mq_viewer;
-GO

@@ -24,9 +24,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: a snapshot shows old rows, and READPAST, which skips locked rows, is not allowed at
-    -- SERIALIZABLE.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     SET LOCK_TIMEOUT 1000; -- for this call only
     -- In microseconds, because drivers have no more digits: a caller can find the row by the time that it read.
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(6) = SYSUTCDATETIME();
@@ -62,4 +60,3 @@ BEGIN
     END CATCH;
     SELECT CAST(@now AS datetime2(7)) AS reported_at;
 END;
-GO

@@ -41,4 +41,3 @@ BEGIN
     ) AS t
     ORDER BY t.type, t.minute;
 END;
-GO

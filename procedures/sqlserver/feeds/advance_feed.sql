@@ -12,8 +12,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: it needs the current rows, and a snapshot may show older ones.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: a snapshot shows old rows
     DECLARE @id nvarchar(400), @who nvarchar(400), @last bigint, @stands bigint;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
@@ -61,4 +60,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -22,6 +22,7 @@ BEGIN
     DECLARE @object_id int, @schema nvarchar(128), @name nvarchar(128), @quoted nvarchar(600), @label nvarchar(300);
     DECLARE @keys nvarchar(4000), @sync nvarchar(300), @type nvarchar(128), @nullable bit, @computed bit, @number int;
     DECLARE @syncs nvarchar(4000), @highest bigint, @same bit, @other nvarchar(400), @detail nvarchar(2000);
+    DECLARE @statement nvarchar(max);
     DECLARE @pieces mq.pieces;
     BEGIN TRY
         EXEC mq_internal.require_name 'feed', @feed, 0;
@@ -78,10 +79,12 @@ BEGIN
         ELSE
         BEGIN
             -- A feed that is created again continues above the highest number in the table.
-            EXEC mq_internal.highest_number @object_id, @sync, @highest OUTPUT;
+            INSERT INTO @pieces (name, piece) VALUES ('hint', mq_internal.index_hint(@object_id, @sync));
+            SET @statement = mq_internal.fill(N'SELECT @highest = MAX({sync}) FROM {table} WITH (ROWLOCK, READCOMMITTEDLOCK{hint}) WHERE {sync} IS NOT NULL;', @pieces);
+            EXEC sp_executesql @statement, N'@highest bigint OUTPUT', @highest = @highest OUTPUT;
             INSERT INTO mq.feed (name, table_schema, table_name, key_columns, sync_column)
             VALUES (@id, @schema, @name, @keys, @sync);
-            INSERT INTO mq.feed_counter (feed, last_number) VALUES (@id, @highest);
+            INSERT INTO mq.feed_counter (feed, last_number) VALUES (@id, CASE WHEN @highest > 0 THEN @highest ELSE 0 END);
         END;
         IF @own = 1
             COMMIT TRANSACTION;
@@ -93,4 +96,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -40,4 +40,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

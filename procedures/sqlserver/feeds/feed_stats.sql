@@ -48,4 +48,3 @@ FROM (SELECT TOP (10000) 1 AS one FROM {table} WITH (ROWLOCK{hint}) WHERE {sync}
     WHERE @id IS NULL OR f.name = @id
     ORDER BY f.name, c.consumer;
 END;
-GO

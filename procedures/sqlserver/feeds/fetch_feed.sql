@@ -17,8 +17,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: an older snapshot would lack rows up to the number that was read.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: a snapshot shows old rows
     DECLARE @id nvarchar(400), @who nvarchar(400), @from bigint, @to bigint, @top int;
     DECLARE @object_id int, @quoted nvarchar(600), @keys nvarchar(4000), @sync nvarchar(300), @hint nvarchar(300);
     DECLARE @statement nvarchar(max);
@@ -43,4 +42,3 @@ ORDER BY t.{sync}
 OPTION (KEEPFIXED PLAN);', @pieces);
     EXEC sp_executesql @statement, N'@top int, @from bigint, @to bigint', @top = @top, @from = @from, @to = @to;
 END;
-GO

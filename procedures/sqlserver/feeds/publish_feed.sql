@@ -1,5 +1,5 @@
 -- publish_feed: number up to @size rows whose sync column is NULL.
--- Arguments:   @feed (1 to 200 characters), @size (1 to 10,000; NULL: 500)
+-- Arguments:   @feed (1 to 200 characters), @size (1 to 10,000; NULL: 1,000)
 -- Returns:     count: rows numbered
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's and locks the feed's counter until it ends; publishers of one feed, and writers of the
@@ -16,8 +16,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: it skips locked rows, which higher isolation levels do not allow.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @id nvarchar(400), @object_id int, @quoted nvarchar(600);
     DECLARE @keys nvarchar(4000), @sync nvarchar(300), @hint nvarchar(300);
     DECLARE @found bit = 0, @last bigint, @left int, @top int, @took int = 1, @count bigint = 0, @statement nvarchar(max);
@@ -28,7 +27,7 @@ BEGIN
     BEGIN TRY
         EXEC mq_internal.require_name 'feed', @feed, 0;
         EXEC mq_internal.require_range 'size', @size, 1, 10000;
-        SELECT @id = @feed, @left = COALESCE(@size, 500);
+        SELECT @id = @feed, @left = COALESCE(@size, 1000);
         EXEC mq_internal.find_feed @id, 1, @object_id OUTPUT, @quoted OUTPUT, @keys OUTPUT, @sync OUTPUT, @hint OUTPUT;
         INSERT INTO @pieces (name, piece) VALUES ('table', @quoted), ('sync', @sync), ('hint', @hint);
         SET @statement = mq_internal.fill(N'IF EXISTS (SELECT * FROM {table} WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint}) WHERE {sync} IS NULL)
@@ -101,4 +100,3 @@ WHERE {sync} > @last AND {sync} <= @last + @took;', @pieces);
         THROW;
     END CATCH;
 END;
-GO

@@ -1,6 +1,6 @@
 -- find_messages: find messages in any state by id, dedup_key or group_key.
 -- Arguments:   @type (1 to 200 characters; NULL: any, allowed only with @id); one of @id, @dedup_key and @group_key,
---              which are used in this order; @size (1 to 10,000; NULL: 10), @body_length (characters of each body, 0 to
+--              which are used in this order; @size (1 to 10,000; NULL: 20), @body_length (characters of each body, 0 to
 --              16,777,216; NULL: all)
 -- Returns:     up to @size messages with the columns of peek, ordered by id. Archived messages are found only by @id.
 --              @group_key finds all due messages of a queue with groups, and other messages among the first 10,000 of
@@ -12,7 +12,7 @@
 -- It reads the same tables as message_state, but only by keys. Like peek, it first finds the rows and then reads the
 -- texts.
 CREATE OR ALTER PROCEDURE mq.find_messages
-    @type nvarchar(max),
+    @type nvarchar(max) = NULL,
     @id bigint = NULL,
     @dedup_key nvarchar(max) = NULL,
     @group_key nvarchar(max) = NULL,
@@ -23,7 +23,7 @@ BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- The longest body.
-    DECLARE @length int = 16777216, @top int = 10, @name nvarchar(400), @dedup nvarchar(400), @group nvarchar(400);
+    DECLARE @length int = 16777216, @top int = 20, @name nvarchar(400), @dedup nvarchar(400), @group nvarchar(400);
     DECLARE @ids TABLE (id bigint NOT NULL PRIMARY KEY);
     DECLARE @found TABLE (
         id bigint NOT NULL PRIMARY KEY, state char(1), attempts smallint, place datetime2(7), run_at datetime2(7), reader nvarchar(400),
@@ -105,4 +105,3 @@ BEGIN
         ORDER BY f.id
         OPTION (FORCE ORDER, LOOP JOIN);
 END;
-GO

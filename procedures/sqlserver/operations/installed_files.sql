@@ -10,8 +10,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: at a higher level, the locks of this read would stay until the caller's transaction ends.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: no locks of this read stay
     -- Others than procedures create no object of their name: there is nothing to compare. Indexes are for queue_health.
     SELECT i.name, i.kind, i.sha256,
         CAST(CASE
@@ -24,4 +23,3 @@ BEGIN
     WHERE i.kind <> 'index'
     ORDER BY i.name;
 END;
-GO

@@ -12,8 +12,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @name nvarchar(400), @top int = 20;
     EXEC mq_internal.require_name 'type', @type, 0;
     EXEC mq_internal.require_range 'size', @size, 1, 10000;
@@ -35,4 +34,3 @@ BEGIN
     ORDER BY g.count DESC, g.error_group
     OPTION (KEEPFIXED PLAN);
 END;
-GO

@@ -29,4 +29,3 @@ BEGIN
     WHERE type = @one OR (@name IS NULL AND type <> N'')
     ORDER BY type;
 END;
-GO

@@ -10,4 +10,3 @@ AS
 SELECT id, type, state, priority, group_key, dedup_key, attempts, created_at, source, run_at, reader, lease_until, changed_at,
     error
 FROM mq.message_state;
-GO

@@ -44,4 +44,3 @@ UNION ALL
 SELECT c.id, c.type, 'C', c.body, c.headers, c.priority, c.group_key, c.dedup_key, c.attempts, c.created_at, c.source, NULL,
     c.reader, NULL, NULL, c.completed_at, NULL
 FROM mq.archive AS c;
-GO

@@ -33,4 +33,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

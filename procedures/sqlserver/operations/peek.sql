@@ -1,6 +1,6 @@
 -- peek: list messages without claiming them.
 -- Arguments:   @type (1 to 200 characters), @state (N: in claim order, ready before delayed; A; E and C: the newest
---              first; NULL: N), @size (1 to 10,000; NULL: 10), @body_length (characters of each body, 0 to 16,777,216;
+--              first; NULL: N), @size (1 to 10,000; NULL: 20), @body_length (characters of each body, 0 to 16,777,216;
 --              NULL: all)
 -- Returns:     up to @size messages with their state, reader, times and error
 -- Errors:      50002 invalid_argument
@@ -28,7 +28,7 @@ BEGIN
         EXEC mq_internal.raise_error 'invalid_argument', N'state: must be N, A, E or C';
     EXEC mq_internal.require_range 'size', @size, 1, 10000;
     EXEC mq_internal.require_range 'body_length', @body_length, 0, 16777216;
-    SELECT @size = COALESCE(@size, 10), @state = COALESCE(@state, N'N'), @length = COALESCE(@body_length, @length);
+    SELECT @size = COALESCE(@size, 20), @state = COALESCE(@state, N'N'), @length = COALESCE(@body_length, @length);
 
     -- First find the narrow rows, without waiting; then read the texts, because a dirty read of these could end the
     -- connection.
@@ -88,27 +88,7 @@ BEGIN
     END;
 
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    IF @state = N'A'
-        SELECT m.id, m.type, 'A' AS state, LEFT(m.body COLLATE Latin1_General_100_CI_AS_SC, @length) AS body, m.headers,
-            CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
-            CAST(f.attempts AS int) AS attempts, m.created_at, m.source, CAST(NULL AS datetime2(7)) AS run_at, f.reader,
-            f.batch_key, f.lease_until, f.moment AS changed_at, CAST(NULL AS nvarchar(max)) AS error
-        FROM @found AS f
-        INNER JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = f.id
-        ORDER BY f.n
-        OPTION (FORCE ORDER, LOOP JOIN);
-    ELSE IF @state = N'E'
-        SELECT m.id, m.type, 'E' AS state, LEFT(m.body COLLATE Latin1_General_100_CI_AS_SC, @length) AS body, m.headers,
-            CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
-            CAST(e.attempts AS int) AS attempts, m.created_at, m.source, CAST(NULL AS datetime2(7)) AS run_at, e.reader,
-            CAST(NULL AS uniqueidentifier) AS batch_key, CAST(NULL AS datetime2(7)) AS lease_until, e.died_at AS changed_at,
-            e.error
-        FROM @found AS f
-        INNER JOIN mq.dead AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = f.id
-        INNER JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = f.id
-        ORDER BY f.n
-        OPTION (FORCE ORDER, LOOP JOIN);
-    ELSE IF @state = N'C'
+    IF @state = N'C'
         SELECT c.id, c.type, 'C' AS state, LEFT(c.body COLLATE Latin1_General_100_CI_AS_SC, @length) AS body, c.headers,
             CAST(c.priority AS int) AS priority, c.group_key, c.dedup_key,
             CAST(c.attempts AS int) AS attempts, c.created_at, c.source, CAST(NULL AS datetime2(7)) AS run_at, c.reader,
@@ -119,16 +99,17 @@ BEGIN
         ORDER BY f.n
         OPTION (FORCE ORDER, LOOP JOIN);
     ELSE
-        SELECT m.id, m.type, 'N' AS state, LEFT(m.body COLLATE Latin1_General_100_CI_AS_SC, @length) AS body, m.headers,
+        SELECT m.id, m.type, CAST(@state AS char(1)) AS state, LEFT(m.body COLLATE Latin1_General_100_CI_AS_SC, @length) AS body, m.headers,
             CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
-            CAST(f.attempts AS int) AS attempts, m.created_at, m.source, m.run_at, CAST(NULL AS nvarchar(400)) AS reader,
-            CAST(NULL AS uniqueidentifier) AS batch_key, CAST(NULL AS datetime2(7)) AS lease_until,
-            CAST(NULL AS datetime2(7)) AS changed_at, d.error
+            CAST(COALESCE(e.attempts, f.attempts) AS int) AS attempts, m.created_at, m.source,
+            CASE @state WHEN N'N' THEN m.run_at END AS run_at, COALESCE(e.reader, f.reader) AS reader, f.batch_key, f.lease_until,
+            CASE @state WHEN N'A' THEN f.moment ELSE e.died_at END AS changed_at, COALESCE(e.error, d.error) AS error
         FROM @found AS f
         INNER JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = f.id
+        LEFT JOIN mq.dead AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON @state = N'E' AND e.id = f.id
         LEFT JOIN mq.delayed AS d WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-            ON d.type = @name AND d.run_at = f.moment AND d.id = f.id
+            ON @state = N'N' AND d.type = @name AND d.run_at = f.moment AND d.id = f.id
+        WHERE @state <> N'E' OR e.id IS NOT NULL
         ORDER BY f.n
         OPTION (FORCE ORDER, LOOP JOIN);
 END;
-GO

@@ -83,4 +83,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

@@ -13,16 +13,14 @@ BEGIN
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- A missing right must not end the caller's transaction: the row of the check reports it. Nothing is changed here.
     SET XACT_ABORT OFF;
-    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @value float, @verdict varchar(4), @detail nvarchar(max), @sees bit = 0;
     DECLARE @right nvarchar(200), @seconds bigint, @level int, @versions bit, @snapshots bit, @delayed_durability int;
-    DECLARE @name nvarchar(400), @changed nvarchar(max), @missing nvarchar(max);
+    DECLARE @name nvarchar(400), @failed nvarchar(max), @round int, @id bigint;
     DECLARE @checks TABLE (
         n int NOT NULL PRIMARY KEY, name varchar(60) NOT NULL, verdict varchar(4) NOT NULL, value float,
         unit varchar(20) NOT NULL, detail nvarchar(max) NOT NULL
     );
-    DECLARE @round int;
     DECLARE @stuck TABLE (
         round int NOT NULL, type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
         group_key nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL
@@ -135,78 +133,67 @@ BEGIN
     BEGIN CATCH
         INSERT INTO @checks VALUES (100, 'area_health', 'bad', NULL, '', CONCAT(N'this check failed: ', ERROR_MESSAGE()));
     END CATCH;
-    BEGIN TRY
-        INSERT INTO @wrong (n, name)
-        SELECT 4, i.name
-        FROM mq.installed AS i
-        WHERE i.kind = 'procedure' AND ISNULL(i.fingerprint, 0x) <> ISNULL(mq_internal.object_fingerprint(i.name), 0x);
-    END TRY
-    BEGIN CATCH
-        INSERT INTO @checks VALUES (5, 'changed_objects', 'bad', NULL, '', CONCAT(N'this check failed: ', ERROR_MESSAGE()));
-    END CATCH;
     -- Through object_fingerprint, which sees more than the caller.
     BEGIN TRY
         INSERT INTO @wrong (n, name)
-        SELECT 5, i.name
+        SELECT CASE i.kind WHEN 'index' THEN 6 ELSE 5 END, i.name
         FROM mq.installed AS i
-        WHERE i.kind = 'index' AND mq_internal.object_fingerprint(i.name) IS NULL;
+        CROSS APPLY (SELECT mq_internal.object_fingerprint(i.name) AS fingerprint) AS f
+        WHERE (i.kind = 'procedure' AND ISNULL(i.fingerprint, 0x) <> ISNULL(f.fingerprint, 0x))
+            OR (i.kind = 'index' AND f.fingerprint IS NULL);
+        SET @failed = N'none';
     END TRY
     BEGIN CATCH
-        INSERT INTO @checks VALUES (6, 'missing_indexes', 'bad', NULL, '', CONCAT(N'this check failed: ', ERROR_MESSAGE()));
+        SET @failed = CONCAT(N'this check failed: ', ERROR_MESSAGE());
     END CATCH;
-    -- One after the other: STRING_AGG exists only from 2017 on.
-    SELECT @round = 4, @name = N'';
-    WHILE @round < 6
+    SET @round = 5;
+    WHILE @round < 7
     BEGIN
-        SET @name = (SELECT MIN(name) FROM @wrong WHERE n = @round AND name > @name);
-        IF @name IS NULL
-            SELECT @round = @round + 1, @name = N'';
-        ELSE IF @round = 4
-            SET @changed = CONCAT(@changed + N', ', @name);
-        ELSE
-            SET @missing = CONCAT(@missing + N', ', @name);
+        SELECT @name = N'', @detail = NULL, @value = CASE @failed WHEN N'none' THEN 0 END;
+        -- One after the other: STRING_AGG exists only from 2017 on.
+        WHILE @name IS NOT NULL
+        BEGIN
+            SET @name = (SELECT MIN(name) FROM @wrong WHERE n = @round AND name > @name);
+            IF @name IS NOT NULL
+                SELECT @detail = CONCAT(@detail + N', ', @name), @value = @value + 1;
+        END;
+        INSERT INTO @checks
+        SELECT @round, k.name, CASE @value WHEN 0 THEN 'ok' ELSE 'bad' END, @value, k.unit, COALESCE(k.before + @detail + k.after, @failed)
+        FROM (
+            VALUES (5, 'changed_objects', 'objects', N'missing or changed by hand: ', N'; run the installation again'),
+                (6, 'missing_indexes', 'indexes', N'missing or disabled: ', N'; create it as in the migrations, or ALTER INDEX ... REBUILD')
+        ) AS k (n, name, unit, before, after)
+        WHERE k.n = @round;
+        SET @round = @round + 1;
     END;
-    SELECT @value = COUNT(*) FROM @wrong WHERE n = 4;
-    SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
-    SET @detail = COALESCE(N'missing or changed by hand: ' + @changed + N'; run the installation again',
-        N'none');
-    IF NOT EXISTS (SELECT * FROM @checks WHERE n = 5)
-        INSERT INTO @checks VALUES (5, 'changed_objects', @verdict, @value, 'objects', @detail);
-    SELECT @value = COUNT(*) FROM @wrong WHERE n = 5;
-    SET @verdict = CASE WHEN @value > 0 THEN 'bad' ELSE 'ok' END;
-    SET @detail = COALESCE(N'missing or disabled: ' + @missing + N'; create it as in the migrations, or ALTER INDEX ... REBUILD', N'none');
-    IF NOT EXISTS (SELECT * FROM @checks WHERE n = 6)
-        INSERT INTO @checks VALUES (6, 'missing_indexes', @verdict, @value, 'indexes', @detail);
 
     SELECT @level = compatibility_level, @versions = is_read_committed_snapshot_on,
         @snapshots = CASE WHEN snapshot_isolation_state IN (1, 3) THEN 1 ELSE 0 END, @delayed_durability = delayed_durability
     FROM sys.databases
     WHERE name = DB_NAME(); -- on Azure SQL database_id may differ there
-    SET @verdict = CASE WHEN @level < 130 THEN 'bad' ELSE 'ok' END;
-    SET @detail = CASE
+    INSERT INTO @checks
+    SELECT 7, 'compatibility_level', CASE WHEN @level < 130 THEN 'bad' ELSE 'ok' END, @level, 'level', CASE
         WHEN @level < 130 THEN CONCAT(N'below 130, lists of bodies and failures cannot be read: ALTER DATABASE ', QUOTENAME(DB_NAME()),
             N' SET COMPATIBILITY_LEVEL = 130')
         ELSE N'high enough'
-    END;
-    INSERT INTO @checks VALUES (7, 'compatibility_level', @verdict, @level, 'level', @detail);
-    SET @detail = CASE
+    END
+    UNION ALL
+    SELECT 8, 'read_committed_snapshot', 'ok', COALESCE(@versions, 0), 'flag', CASE
         WHEN @versions = 1 THEN N'on: readers see committed rows and do not wait'
         ELSE N'off: readers see uncommitted rows, or wait for locks; claims do not depend on it'
-    END;
-    INSERT INTO @checks VALUES (8, 'read_committed_snapshot', 'ok', CASE @versions WHEN 1 THEN 1 ELSE 0 END, 'flag', @detail);
-    SET @detail = CASE
+    END
+    UNION ALL
+    SELECT 9, 'snapshot_isolation', 'ok', COALESCE(@snapshots, 0), 'flag', CASE
         WHEN @snapshots = 1 THEN N'allowed: deleted rows are not cleaned up while a snapshot transaction is open'
         ELSE N'not allowed'
-    END;
-    INSERT INTO @checks VALUES (9, 'snapshot_isolation', 'ok', CASE @snapshots WHEN 1 THEN 1 ELSE 0 END, 'flag', @detail);
+    END
+    UNION ALL
     -- 2: forced.
-    SET @value = CASE WHEN @delayed_durability = 2 THEN 0 ELSE 1 END;
-    SET @verdict = CASE WHEN @value = 0 THEN 'warn' ELSE 'ok' END;
-    SET @detail = CASE
-        WHEN @value = 0 THEN N'DELAYED_DURABILITY is FORCED: a crash can lose messages and restore finished ones; set it to ALLOWED'
+    SELECT 10, 'durability', CASE @delayed_durability WHEN 2 THEN 'warn' ELSE 'ok' END, CASE @delayed_durability WHEN 2 THEN 0 ELSE 1 END, 'flag', CASE
+        WHEN @delayed_durability = 2
+            THEN N'DELAYED_DURABILITY is FORCED: a crash can lose messages and restore finished ones; set it to ALLOWED'
         ELSE N'commits are on disk, except those with DELAYED_DURABILITY = ON'
     END;
-    INSERT INTO @checks VALUES (10, 'durability', @verdict, @value, 'flag', @detail);
 
     -- Check twice: a group that another transaction is just repairing is not found the second time.
     SELECT @value = NULL, @verdict = 'warn', @round = 0;
@@ -241,8 +228,26 @@ BEGIN
     END CATCH;
     INSERT INTO @checks VALUES (11, 'stuck_groups', @verdict, @value, 'groups', @detail);
 
+    SELECT @value = NULL, @verdict = 'warn', @detail = N'none';
+    BEGIN TRY
+        SELECT @value = COUNT(*), @id = MIN(m.id)
+        FROM (SELECT TOP (10000) id FROM mq.dead WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ORDER BY id) AS k
+        INNER LOOP JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = k.id
+        WHERE m.dedup_key IS NOT NULL
+        OPTION (FORCE ORDER);
+        SELECT @detail = CONCAT(N'dead letter ', id, N' of ', type, N' holds the dedup_key ', dedup_key,
+            N': send_message with this key sends nothing; EXEC mq.redrive N''',
+            REPLACE(type COLLATE Latin1_General_100_BIN2, N'''', N''''''), N''', ', id, N' retries it, EXEC mq.cancel ', id, N' deletes it')
+        FROM mq.message WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+        WHERE id = @id;
+        SET @verdict = CASE WHEN @value > 0 THEN 'warn' ELSE 'ok' END;
+    END TRY
+    BEGIN CATCH
+        SET @detail = ERROR_MESSAGE();
+    END CATCH;
+    INSERT INTO @checks VALUES (12, 'dead_dedup_keys', @verdict, @value, 'keys', @detail);
+
     SELECT name, verdict, value, unit, REPLACE(REPLACE(detail, NCHAR(13), N' '), NCHAR(10), N' ') AS detail
     FROM @checks
     ORDER BY n;
 END;
-GO

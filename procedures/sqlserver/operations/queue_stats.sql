@@ -24,4 +24,3 @@ BEGIN
     ELSE
         EXEC mq_internal.stats_of_one @one, @now;
 END;
-GO

@@ -1,69 +1,39 @@
--- redrive: retry dead letters, with their attempts reset to 0.
--- Arguments:   @type (1 to 200 characters), @id (NULL: all, those that died first, at most 10,000 per call), @error (an
---              error as list_errors returns it; only dead letters with it are retried; NULL: any)
--- Returns:     count: messages that will be retried; repeat until it is 0
+-- redrive: retry one dead letter, with its attempts reset to 0.
+-- Arguments:   @id (the message)
+-- Returns:     count: 1; 0 when the message is not a dead letter, or another call is changing it
 -- Errors:      50002 invalid_argument
--- Transaction: joins the caller's; skips dead letters that another call is changing
--- Example:     EXEC mq.redrive N'email';
+-- Transaction: joins the caller's
+-- Example:     EXEC mq.redrive 17;
 CREATE OR ALTER PROCEDURE mq.redrive
-    @type nvarchar(max),
-    @id bigint = NULL,
-    @error nvarchar(max) = NULL
+    @id bigint
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @count bigint = 0, @most int = 10000, @step int = 1000, @top int, @took int = 1;
-    DECLARE @found TABLE (id bigint NOT NULL PRIMARY KEY);
-    -- Longer than any error of list_errors.
-    DECLARE @group nvarchar(450) = RTRIM(LEFT(@error, 450));
+    DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @type nvarchar(400), @count bigint = 0;
+    DECLARE @gone TABLE (type nvarchar(400) NOT NULL);
     DECLARE @back mq.items;
     BEGIN TRY
-        EXEC mq_internal.require_name 'type', @type, 0;
-        SET @name = @type;
+        IF @id IS NULL
+            EXEC mq_internal.raise_error 'invalid_argument', N'id: must not be NULL; redrive_all redrives all of a queue';
         IF @own = 1
             BEGIN TRANSACTION;
-        WHILE @took > 0 AND @count < @most
+        -- Lock the message before its dead letter, as erase does: a message that is being cancelled is skipped.
+        DELETE e
+        OUTPUT deleted.type INTO @gone (type)
+        FROM mq.message AS m WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+        INNER JOIN mq.dead AS e WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = m.id
+        WHERE m.id = @id
+        OPTION (FORCE ORDER, LOOP JOIN);
+        SELECT @type = type, @count = 1 FROM @gone;
+        IF @count = 1
         BEGIN
-            DELETE FROM @found;
-            DELETE FROM @back;
-            SET @top = CASE WHEN @most - @count < @step THEN @most - @count ELSE @step END;
-            -- First the ids, without holding locks, then the rows by their primary key: two calls that lock rows of one
-            -- table through two indexes deadlock.
-            IF @id IS NOT NULL
-                INSERT INTO @found (id) VALUES (@id);
-            ELSE IF @group IS NOT NULL
-                INSERT INTO @found (id)
-                SELECT TOP (@top) id
-                FROM mq.dead WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (dead_error))
-                WHERE type = @name AND error_group = @group
-                ORDER BY died_at, id;
-            ELSE
-                INSERT INTO @found (id)
-                SELECT TOP (@top) id
-                FROM mq.dead WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                WHERE type = @name
-                ORDER BY died_at, id;
-            -- Lock the message before its dead letter, as erase does: a message that is being cancelled is skipped.
-            DELETE e
-            OUTPUT deleted.id, 0 INTO @back (id, attempts)
-            FROM @found AS f
-            INNER JOIN mq.message AS m WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = f.id
-            INNER JOIN mq.dead AS e WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = f.id
-            WHERE e.type = @name AND (@group IS NULL OR e.error_group = @group)
-            OPTION (FORCE ORDER, LOOP JOIN);
-            SET @took = @@ROWCOUNT;
-            SET @count = @count + @took;
-            IF @took > 0
-                EXEC mq_internal.place_ready @name, @back;
-            IF @id IS NOT NULL
-                SET @took = 0;
+            INSERT INTO @back (id, attempts) VALUES (@id, 0);
+            EXEC mq_internal.place_ready @type, @back;
+            EXEC mq_internal.lower_mark @type;
         END;
-        IF @count > 0
-            EXEC mq_internal.lower_mark @name;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY
@@ -74,4 +44,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

@@ -20,6 +20,9 @@ BEGIN
         SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
+        -- After pause_all the queue may have no row of its own.
+        IF EXISTS (SELECT * FROM mq_internal.policy(N'') WHERE paused = 1)
+            EXEC mq_internal.add_queue @name;
         -- Take the lock first: an update that checks the committed row would ignore an uncommitted pause instead of
         -- waiting for it.
         SELECT @count = 1 FROM mq.queue WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name AND paused = 1;
@@ -35,4 +38,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

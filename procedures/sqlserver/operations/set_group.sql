@@ -18,8 +18,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: the call needs the current rows, and a snapshot shows old ones.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: a snapshot shows old rows
     DECLARE @name nvarchar(400), @group nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @ordered bit, @ring bit, @grouped bit, @holds bit, @lane nvarchar(37), @took int = 1;
     BEGIN TRY
@@ -73,4 +72,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -1,6 +1,6 @@
 -- set_queue: set the policy of a queue; NULL does not change a setting.
--- Arguments:   @type (1 to 200 characters); the settings, each with its limits and its first value: @lease_seconds (0 to
---              315,360,000; 60), @max_attempts (1 to 1,000; 10), @backoff_seconds (0 to 315,360,000; 5),
+-- Arguments:   @type (1 to 200 characters); the settings, each with its limits and its first value: @lease_seconds (1 to
+--              86,400; 60), @max_attempts (1 to 1,000; 25), @backoff_seconds (0 to 315,360,000; 5),
 --              @backoff_max_seconds (0 to 315,360,000; 3,600), @on_complete (delete or archive; delete), @ordered (0 or
 --              1; 0), @notify (0 or 1; 1), @max_active (0 to 1,000,000; 0, no limit), @rate (messages per @rate_seconds,
 --              0 to 1,000,000; 0, no limit), @rate_seconds (1 to 86,400; 1); the same limits for each group_key:
@@ -34,15 +34,14 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: the call needs the current rows, and a snapshot shows old ones.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: a snapshot shows old rows
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @was bit, @was_grouped bit, @was_ring bit, @was_fair bit, @grouped bit, @limits bit, @holds bit, @with nvarchar(30), @step int = 1000, @took int = 1, @counted int = 0;
     DECLARE @old_max int, @old_rate int, @old_seconds int, @own_places int, @own_rate int, @until datetime2(7);
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
-        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
+        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 1, 86400;
         EXEC mq_internal.require_range 'max_attempts', @max_attempts, 1, 1000;
         EXEC mq_internal.require_range 'backoff_seconds', @backoff_seconds, 0, 315360000;
         EXEC mq_internal.require_range 'backoff_max_seconds', @backoff_max_seconds, 0, 315360000;
@@ -159,4 +158,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

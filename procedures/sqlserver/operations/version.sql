@@ -9,10 +9,8 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: at a higher level, the locks of this read would stay until the caller's transaction ends.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: no locks of this read stay
     SELECT (SELECT TOP (1) name FROM mq.installed WHERE kind = 'release' ORDER BY applied_at DESC) AS version,
         (SELECT STRING_AGG(CAST(name AS nvarchar(max)), N',') WITHIN GROUP (ORDER BY name)
             FROM mq.installed WHERE kind = 'area') AS areas;
 END;
-GO

@@ -14,14 +14,13 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
         EXEC mq_internal.require_range 'size', @size, 1, 10000;
         EXEC mq_internal.require_name 'reader', @reader, 1;
-        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
+        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 1, 86400;
         SET @size = COALESCE(@size, 1);
         SET @reader = mq_internal.reader_name(@reader);
         IF @own = 1
@@ -36,4 +35,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

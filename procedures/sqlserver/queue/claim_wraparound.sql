@@ -23,8 +23,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     -- As in pick: milliseconds of a full scan that finds nothing. As in take_ready: renew the mark when it is so far behind.
     DECLARE @long_scan int = 5, @stride bigint = 1000;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
@@ -37,7 +36,7 @@ BEGIN
         EXEC mq_internal.require_name 'type', @type, 0;
         EXEC mq_internal.require_range 'size', @size, 1, 10000;
         EXEC mq_internal.require_name 'reader', @reader, 1;
-        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
+        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 1, 86400;
         SELECT @name = @type, @who = mq_internal.reader_name(@reader), @wanted = COALESCE(@size, 1);
         IF @own = 1
             BEGIN TRANSACTION;
@@ -106,4 +105,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -1,7 +1,7 @@
 -- complete: complete one claimed message: delete it, or archive it if the queue's policy is archive.
 -- Arguments:   @id, @batch_key (the key that its claim returned)
--- Returns:     count: 1; 0 when the batch key does not hold the message, and nothing has changed
--- Errors:      50002 invalid_argument
+-- Returns:     count: 1
+-- Errors:      50002 invalid_argument, 50008 lease_lost (the batch key does not hold the message: roll back)
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.complete 17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
 CREATE OR ALTER PROCEDURE mq.complete
@@ -22,8 +22,7 @@ BEGIN
         IF @own = 1
             BEGIN TRANSACTION;
         EXEC mq_internal.leave_batch @id, @key, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
-        IF @type IS NOT NULL
-            EXEC mq_internal.complete_messages @key, @id, @type, @reader, @count OUTPUT;
+        EXEC mq_internal.complete_messages @key, @id, @type, @reader, @count OUTPUT;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY
@@ -34,4 +33,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

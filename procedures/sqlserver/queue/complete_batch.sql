@@ -1,7 +1,7 @@
 -- complete_batch: complete all messages that the batch key still holds.
 -- Arguments:   @batch_key (the key that the claim returned)
--- Returns:     count: messages completed; 0 when the lease was lost
--- Errors:      50002 invalid_argument
+-- Returns:     count: messages completed
+-- Errors:      50002 invalid_argument, 50008 lease_lost (the batch key holds nothing: roll back)
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.complete_batch '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
 CREATE OR ALTER PROCEDURE mq.complete_batch
@@ -19,8 +19,10 @@ BEGIN
         IF @own = 1
             BEGIN TRANSACTION;
         EXEC mq_internal.drop_batch @key, @type OUTPUT, @reader OUTPUT, @seconds OUTPUT;
-        IF @type IS NOT NULL
-            EXEC mq_internal.complete_messages @key, NULL, @type, @reader, @count OUTPUT;
+        IF @type IS NULL
+            EXEC mq_internal.raise_error 'lease_lost',
+                N'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim';
+        EXEC mq_internal.complete_messages @key, NULL, @type, @reader, @count OUTPUT;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY
@@ -31,4 +33,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

@@ -1,5 +1,5 @@
 -- extend_lease: heartbeat: extend the lease of a batch to @seconds from now.
--- Arguments:   @batch_key, @seconds (0 to 315,360,000; NULL: the lease_seconds of the claim)
+-- Arguments:   @batch_key, @seconds (1 to 86,400; NULL: the lease_seconds of the claim)
 -- Returns:     count: messages that the batch still holds; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
@@ -11,13 +11,12 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @count bigint = 0, @lease int;
     BEGIN TRY
         EXEC mq_internal.require_key @batch_key, @key OUTPUT;
-        EXEC mq_internal.require_range 'seconds', @seconds, 0, 315360000;
+        EXEC mq_internal.require_range 'seconds', @seconds, 1, 86400;
         IF @own = 1
             BEGIN TRANSACTION;
         -- Lock the row first, then update it: an update of a row that this session has locked cannot deadlock.
@@ -39,4 +38,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

@@ -1,9 +1,8 @@
 -- fail: record a failed attempt: retry the message after a delay, or dead-letter it when its attempts are used up.
--- Arguments:   @id, @batch_key (NULL: the message is ready, after a take was rolled back), @error (cut to 4,000
---              characters), @retry_after_seconds (0 to 315,360,000; NULL: the queue's backoff; -1: dead-letter it now)
--- Returns:     state: N (will be retried) or E (dead letter); NULL when the batch key does not hold the message, and
---              nothing has changed
--- Errors:      50002 invalid_argument
+-- Arguments:   @id, @batch_key (the key that its claim returned), @error (cut to 4,000 characters), @retry_after_seconds (0
+--              to 315,360,000; NULL: the queue's backoff)
+-- Returns:     state: N (will be retried) or E (dead letter)
+-- Errors:      50002 invalid_argument, 50008 lease_lost (the batch key does not hold the message: roll back)
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.fail 17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'mailbox busy', 30;
 CREATE OR ALTER PROCEDURE mq.fail
@@ -23,21 +22,14 @@ BEGIN
     BEGIN TRY
         IF @id IS NULL
             EXEC mq_internal.raise_error 'invalid_argument', N'id: must not be NULL';
-        IF @batch_key IS NOT NULL
-            EXEC mq_internal.require_key @batch_key, @key OUTPUT;
-        EXEC mq_internal.require_range 'retry_after_seconds', @retry_after_seconds, -1, 315360000;
+        EXEC mq_internal.require_key @batch_key, @key OUTPUT;
+        EXEC mq_internal.require_range 'retry_after_seconds', @retry_after_seconds, 0, 315360000;
         IF @own = 1
             BEGIN TRANSACTION;
-        IF @key IS NULL
-            EXEC mq_internal.remove_ready @id, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
-        ELSE
-            EXEC mq_internal.leave_batch @id, @key, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
-        IF @type IS NOT NULL
-        BEGIN
-            DELETE FROM mq.claimed WHERE batch_key = @key AND id = @id;
-            INSERT INTO @failed (id, attempts, retry, error) VALUES (@id, @attempt, @retry_after_seconds, @error);
-            EXEC mq_internal.fail_messages @type, @reader, @failed, @dead OUTPUT;
-        END;
+        EXEC mq_internal.leave_batch @id, @key, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
+        DELETE FROM mq.claimed WHERE batch_key = @key AND id = @id;
+        INSERT INTO @failed (id, attempts, retry, error) VALUES (@id, @attempt, @retry_after_seconds, @error);
+        EXEC mq_internal.fail_messages @type, @reader, @failed, @dead OUTPUT;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY
@@ -46,6 +38,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT CASE WHEN @type IS NULL THEN NULL WHEN @dead > 0 THEN 'E' ELSE 'N' END AS state;
+    SELECT CASE WHEN @dead > 0 THEN 'E' ELSE 'N' END AS state;
 END;
-GO

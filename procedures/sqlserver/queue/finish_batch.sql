@@ -39,7 +39,8 @@ BEGIN
             BEGIN TRANSACTION;
         EXEC mq_internal.drop_batch @key, @type OUTPUT, @reader OUTPUT, @seconds OUTPUT;
         IF @type IS NULL
-            EXEC mq_internal.raise_error 'lease_lost', N'batch_key: this batch was finished, released or rescued';
+            EXEC mq_internal.raise_error 'lease_lost',
+                N'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim';
         IF EXISTS (SELECT * FROM @lines)
         BEGIN
             -- If an id is listed twice, the first line counts.
@@ -79,4 +80,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

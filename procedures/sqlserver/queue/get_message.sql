@@ -12,4 +12,3 @@ BEGIN
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     EXEC mq.claim_batch @type, 1;
 END;
-GO

@@ -11,6 +11,8 @@ GRANT EXECUTE ON OBJECT::mq.take_batch TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.complete TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.complete_batch TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.fail TO mq_consumer, mq_operator;
+GRANT EXECUTE ON OBJECT::mq.dead_letter TO mq_consumer, mq_operator;
+GRANT EXECUTE ON OBJECT::mq.count_attempt TO mq_consumer, mq_operator;
 GRANT EXECUTE ON OBJECT::mq.finish_batch TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.release_batch TO mq_consumer, mq_operator;
 GRANT EXECUTE ON OBJECT::mq.extend_lease TO mq_consumer, mq_operator;
@@ -39,4 +41,3 @@ BEGIN
     EXEC (N'GRANT EXECUTE ON TYPE::mq.places TO mq_producer, mq_consumer, mq_operator');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.failures TO mq_consumer, mq_operator');
 END;
-GO

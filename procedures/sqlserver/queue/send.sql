@@ -37,4 +37,3 @@ BEGIN
     END CATCH;
     SELECT @id AS id;
 END;
-GO

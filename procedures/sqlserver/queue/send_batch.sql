@@ -74,4 +74,3 @@ BEGIN
     END CATCH;
     SELECT CAST(@count AS bigint) AS count;
 END;
-GO

@@ -12,8 +12,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier = NEWID(), @count int = 0, @settled bigint, @reader nvarchar(400) = mq_internal.reader_name(NULL);
     DECLARE @paused bit, @limited bit, @wanted int;
@@ -47,4 +46,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -1,8 +1,9 @@
 -- wait_for_message: wait until a message is ready or the time is up; polls 20 times per second, less often if a poll takes
 --                   long.
--- Arguments:   @type (1 to 200 characters), @seconds (0 to 315,360,000; NULL or 0: do not wait)
+-- Arguments:   @type (1 to 200 characters), @seconds (0 to 3,600; NULL or 0: do not wait)
 -- Returns:     ready (1: a message can be claimed; else 0), next_run_at (when the next delayed message or schedule is due,
---              the next lease expires, or a limit allows the next message; NULL: nothing is expected)
+--              the next lease expires, or a limit allows the next message; NULL: nothing is expected), reason (ready, empty,
+--              delayed, paused, limited, blocked or unknown)
 -- Errors:      50002 invalid_argument
 -- Transaction: starts no transaction; inside the caller's it keeps that transaction open while it waits
 -- Example:     EXEC mq.wait_for_message N'email', 30;
@@ -17,16 +18,17 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @ready smallint = 0, @paused bit, @limited bit, @in_groups bit, @room bit, @token datetime2(6);
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @until datetime2(7), @next datetime2(7), @began datetime2(7);
-    DECLARE @scan_at datetime2(7), @left bigint, @pause int, @delay nvarchar(12);
+    DECLARE @scan_at datetime2(7), @left bigint, @pause int, @delay nvarchar(12), @ordered bit, @grouped bit;
+    DECLARE @reason varchar(7) = 'ready';
     EXEC mq_internal.require_name 'type', @type, 0;
     SET @name = @type;
-    EXEC mq_internal.require_range 'seconds', @seconds, 0, 315360000;
+    EXEC mq_internal.require_range 'seconds', @seconds, 0, 3600;
     SET @until = DATEADD(SECOND, CAST(COALESCE(@seconds, 0) AS int), @now);
     SET @left = COALESCE(@seconds, 0) * 1000;
     WHILE 1 = 1
     BEGIN
         SET @began = @now;
-        SELECT @paused = paused, @room = 1, @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END,
+        SELECT @paused = paused, @room = 1, @ordered = ordered, @grouped = grouped, @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END,
             @in_groups = CASE WHEN grouped = 1 AND (ordered = 0 OR group_rate > 0 OR EXISTS (
                 SELECT * FROM mq.queue_group WITH (READCOMMITTED, FORCESEEK, INDEX (queue_group_lane)) WHERE type = @name AND rate > 0
             )) THEN 1 ELSE 0 END
@@ -106,6 +108,19 @@ BEGIN
         ELSE IF @next <= @now
             SELECT @next = MIN(lease_until) FROM mq.batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name;
     END;
-    SELECT @ready AS ready, @next AS next_run_at;
+    IF @ready = 0
+        SET @reason = CASE
+            WHEN @paused = 1 THEN 'paused'
+            WHEN @room = 0 AND (
+                EXISTS (SELECT * FROM mq.ready WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name)
+                OR EXISTS (SELECT * FROM mq.delayed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name AND run_at <= @now)
+            ) THEN 'limited'
+            WHEN @grouped = 1 AND EXISTS (
+                SELECT * FROM mq.grouped WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (grouped_order)) WHERE type = @name
+            ) THEN CASE @ordered WHEN 1 THEN 'blocked' ELSE 'limited' END
+            WHEN EXISTS (SELECT * FROM mq.delayed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name) THEN 'delayed'
+            WHEN mq_internal.is_known(@name) = 1 THEN 'empty'
+            ELSE 'unknown'
+        END;
+    SELECT @ready AS ready, @next AS next_run_at, @reason AS reason;
 END;
-GO

@@ -2,4 +2,3 @@
 
 GRANT EXECUTE ON OBJECT::mq.set_result TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.get_result TO mq_operator, mq_consumer, mq_producer;
-GO

@@ -15,7 +15,7 @@ BEGIN
     -- For this call only: the call needs the current rows, and a snapshot shows old ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier, @type nvarchar(400), @holds bit = 0;
-    DECLARE @on_complete varchar(7), @detail nvarchar(2000);
+    DECLARE @on_complete varchar(7);
     BEGIN TRY
         IF @id IS NULL
             EXEC mq_internal.raise_error 'invalid_argument', N'id: must not be NULL';
@@ -28,10 +28,8 @@ BEGIN
         IF @type IS NOT NULL
             SELECT @holds = 1 FROM mq.claimed WHERE batch_key = @key AND id = @id;
         IF @holds = 0
-        BEGIN
-            SET @detail = CONCAT(N'batch_key: does not hold message ', @id);
-            EXEC mq_internal.raise_error 'lease_lost', @detail;
-        END;
+            EXEC mq_internal.raise_error 'lease_lost',
+                N'batch_key: does not hold message {}; roll back, do not retry, continue with the next claim', @id;
         SELECT @on_complete = on_complete FROM mq_internal.policy(@type);
         IF @on_complete <> 'archive'
             EXEC mq_internal.raise_error 'invalid_argument', N'id: the queue keeps no results; call set_queue with on_complete archive';
@@ -48,4 +46,3 @@ BEGIN
     END CATCH;
     SELECT CAST(1 AS bigint) AS count;
 END;
-GO

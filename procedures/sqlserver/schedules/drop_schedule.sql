@@ -18,4 +18,3 @@ BEGIN
     SET @count = @@ROWCOUNT;
     SELECT @count AS count;
 END;
-GO

@@ -13,8 +13,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: at a higher level, the locks of this read would stay until the caller's transaction ends.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: no locks of this read stay
     -- The longest body.
     DECLARE @queue nvarchar(400), @length int = 16777216;
     EXEC mq_internal.require_name 'type', @type, 1;
@@ -27,4 +26,3 @@ BEGIN
     WHERE @queue IS NULL OR type = @queue
     ORDER BY name;
 END;
-GO

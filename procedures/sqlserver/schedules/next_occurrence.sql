@@ -21,4 +21,3 @@ BEGIN
     EXEC mq_internal.next_time @cron, @after, @zone, @next_at OUTPUT;
     SELECT @next_at AS next_at;
 END;
-GO

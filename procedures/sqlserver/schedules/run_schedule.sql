@@ -33,4 +33,3 @@ BEGIN
     END CATCH;
     SELECT @id AS id;
 END;
-GO

@@ -23,8 +23,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: the call needs the current rows, and a snapshot shows old ones.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: a snapshot shows old rows
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
     DECLARE @schedule nvarchar(400), @zone nvarchar(400), @next_at datetime2(7), @created smallint = 0;
     BEGIN TRY
@@ -71,4 +70,3 @@ BEGIN
     END CATCH;
     SELECT @created AS created, @next_at AS next_at;
 END;
-GO

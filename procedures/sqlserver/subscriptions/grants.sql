@@ -16,4 +16,3 @@ BEGIN
     EXEC (N'GRANT SELECT ON OBJECT::mq.subscription TO mq_reporter');
     EXEC (N'GRANT EXECUTE ON TYPE::mq.events TO public');
 END;
-GO

@@ -11,8 +11,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: at a higher level, the locks of this read would stay until the caller's transaction ends.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: no locks of this read stay
     DECLARE @id int, @object_id int, @schema nvarchar(128), @label nvarchar(300);
     IF @table IS NOT NULL
         EXEC mq_internal.find_watched @table, NULL, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
@@ -23,4 +22,3 @@ BEGIN
     WHERE @id IS NULL OR w.id = @id
     ORDER BY w.table_schema, w.table_name, CHARINDEX(s.action, 'IUD'), s.type, s.topic;
 END;
-GO

@@ -54,4 +54,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

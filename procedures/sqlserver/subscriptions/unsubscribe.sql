@@ -1,6 +1,6 @@
 -- unsubscribe: delete subscriptions of a table.
 -- Arguments:   @table (a watched table), @action (I, U or D, or several of them; NULL: all), @type or @topic (both NULL:
---              all)
+--              all); the last three are not all NULL
 -- Returns:     count: subscriptions deleted
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; messages that were sent stay; without READ_COMMITTED_SNAPSHOT writers of the table wait
@@ -19,6 +19,8 @@ BEGIN
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @id int, @object_id int, @schema nvarchar(128);
     DECLARE @label nvarchar(300), @name nvarchar(400), @words nvarchar(400), @count bigint;
     BEGIN TRY
+        IF COALESCE(@action, @type, @topic) IS NULL
+            EXEC mq_internal.raise_error 'invalid_argument', N'action: give an action, a type or a topic; IUD selects all';
         EXEC mq_internal.require_actions @action, 1;
         IF @type IS NOT NULL AND @topic IS NOT NULL
             EXEC mq_internal.raise_error 'invalid_argument', N'type: give either a type or a topic';
@@ -43,4 +45,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

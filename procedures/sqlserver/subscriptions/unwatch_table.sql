@@ -36,4 +36,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

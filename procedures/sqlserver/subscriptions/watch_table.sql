@@ -85,4 +85,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -3,7 +3,7 @@
 --              names separated by commas; NULL: all columns, with @equal_rows 1), @order_column (NULL: the key columns),
 --              @status_column (NULL: none), @ready_value, @active_value (NULL: a claim does not write the status),
 --              @done_value, @error_value, @on_complete (keep or delete; NULL: keep), @late_seconds (0 to 315,360,000; only
---              without a status and with keep), @equal_rows (0 or 1; NULL: 0), @max_attempts (1 to 1,000; NULL: 10)
+--              without a status and with keep), @equal_rows (0 or 1; NULL: 0), @max_attempts (1 to 1,000; NULL: 25)
 -- Returns:     created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's; calls wait for each other
@@ -76,7 +76,7 @@ BEGIN
         IF @keys IS NULL
             SET @idents = mq_internal.row_identity(@object_id, NULL, @status, 'list');
         SET @all = CONCAT(COALESCE(@keys, @idents), N', ' + @order, N', ' + @status);
-        SELECT @types = mq_internal.column_types(@object_id, @all), @max_attempts = COALESCE(@max_attempts, 10);
+        SELECT @types = mq_internal.column_types(@object_id, @all), @max_attempts = COALESCE(@max_attempts, 25);
 
         IF @own = 1
             BEGIN TRANSACTION;
@@ -92,4 +92,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -1,6 +1,6 @@
 -- claim_rows: claim up to @size rows of a polling table under one new batch key.
 -- Arguments:   @name (1 to 200 characters), @size (1 to 10,000; NULL: 1), @reader (1 to 200 characters; NULL: the
---              application name), @lease_seconds (0 to 315,360,000; NULL: 60)
+--              application name), @lease_seconds (1 to 86,400; NULL: 60)
 -- Returns:     id, key and row (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
 --              order; no rows when none is ready
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
@@ -17,16 +17,17 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: it skips locked rows, which higher isolation levels do not allow.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @table nvarchar(400), @who nvarchar(400);
     DECLARE @key uniqueidentifier = NEWID(), @left int, @seconds int, @now datetime2(7), @until datetime2(7);
     DECLARE @top int, @took int, @count int, @from_place bit = 0, @status nvarchar(300), @place bit = 0, @swept bit = 0;
+    DECLARE @lost uniqueidentifier;
+    DECLARE @expired TABLE (batch_key uniqueidentifier NOT NULL PRIMARY KEY);
     BEGIN TRY
         EXEC mq_internal.require_name 'name', @name, 0;
         EXEC mq_internal.require_range 'size', @size, 1, 10000;
         EXEC mq_internal.require_name 'reader', @reader, 1;
-        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 0, 315360000;
+        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 1, 86400;
         SELECT @table = @name, @left = COALESCE(@size, 1), @seconds = COALESCE(@lease_seconds, 60), @who = @reader;
         SET @who = mq_internal.reader_name(@who);
         IF @own = 1
@@ -42,7 +43,25 @@ BEGIN
         FROM mq.polled WHERE name = @table;
         SET @until = DATEADD(SECOND, @seconds, @now);
 
-        EXEC mq_internal.rescue_rows @table, @now;
+        -- Read the keys first, without keeping locks: claims that are being finished are skipped.
+        INSERT INTO @expired (batch_key)
+        SELECT batch_key FROM mq.polled_batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE name = @table AND lease_until <= @now;
+        WHILE EXISTS (SELECT * FROM @expired)
+        BEGIN
+            SELECT TOP (1) @lost = batch_key FROM @expired;
+            DELETE FROM @expired WHERE batch_key = @lost;
+            DELETE FROM mq.polled_batch WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            WHERE batch_key = @lost AND lease_until <= @now;
+            SET @count = @@ROWCOUNT;
+            WHILE @count > 0
+            BEGIN
+                UPDATE TOP (1000) e
+                SET state = 'N', batch_key = NULL, run_at = @now, error = N'lease expired'
+                FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
+                WHERE e.batch_key = @lost;
+                SET @count = @@ROWCOUNT;
+            END;
+        END;
         -- Rows to retry come first.
         EXEC mq_internal.take_due @table, @key, @left, @now, @who, @count OUTPUT;
         SET @left = @left - @count;
@@ -107,4 +126,3 @@ BEGIN
         THROW;
     END CATCH;
 END;
-GO

@@ -1,5 +1,5 @@
 -- extend_rows: extend the lease of claimed rows: it ends @seconds from now.
--- Arguments:   @batch_key, @seconds (0 to 315,360,000; NULL: the lease_seconds of the claim)
+-- Arguments:   @batch_key, @seconds (1 to 86,400; NULL: the lease_seconds of the claim)
 -- Returns:     count: rows still held; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
@@ -16,7 +16,7 @@ BEGIN
     DECLARE @key uniqueidentifier, @count bigint = 0, @lease int;
     BEGIN TRY
         EXEC mq_internal.require_key @batch_key, @key OUTPUT;
-        EXEC mq_internal.require_range 'seconds', @seconds, 0, 315360000;
+        EXEC mq_internal.require_range 'seconds', @seconds, 1, 86400;
         IF @own = 1
             BEGIN TRANSACTION;
         -- Lock the row before the UPDATE: an UPDATE that already holds the row's lock cannot deadlock.
@@ -38,4 +38,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

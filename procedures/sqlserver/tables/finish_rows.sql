@@ -1,9 +1,8 @@
 -- finish_rows: finish a batch of rows: all are done except the listed failures.
 -- Arguments:   @batch_key, @failures (one per line: id,retry_after_seconds,error; an empty delay means 5 seconds, doubled
 --              for each attempt up to an hour, with jitter; -1 means dead now)
--- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows; all 0 when the lease
---              was lost
--- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
+-- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows
+-- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50008 lease_lost
 -- Transaction: joins the caller's; waits for transactions that have locked these rows
 -- Example:     EXEC mq.finish_rows '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'17,30,busy';
 CREATE OR ALTER PROCEDURE mq.finish_rows
@@ -26,7 +25,10 @@ BEGIN
         IF @own = 1
             BEGIN TRANSACTION;
         EXEC mq_internal.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;
-        IF @name IS NOT NULL
+        IF @name IS NULL
+            EXEC mq_internal.raise_error 'lease_lost',
+                N'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim';
+        ELSE
         BEGIN
             EXEC mq_internal.require_rights @name, 1;
             SELECT @ready = ready_value, @status = status_column, @most = max_attempts,
@@ -113,4 +115,3 @@ BEGIN
     END CATCH;
     SELECT @done AS done, @failed AS failed, @dead AS dead, @gone AS gone;
 END;
-GO

@@ -11,4 +11,3 @@ GRANT EXECUTE ON OBJECT::mq.peek_rows TO mq_operator, mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.list_tables TO mq_operator, mq_consumer, mq_viewer;
 GRANT SELECT ON OBJECT::mq.polled_batch TO mq_operator;
 GRANT SELECT ON OBJECT::mq.polled_row TO mq_operator;
-GO

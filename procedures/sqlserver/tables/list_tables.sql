@@ -10,8 +10,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: it skips locked rows, which higher isolation levels do not allow.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @id nvarchar(400);
     EXEC mq_internal.require_name 'name', @name, 1;
     SET @id = @name;
@@ -24,4 +23,3 @@ BEGIN
     WHERE @id IS NULL OR p.name = @id
     ORDER BY p.name;
 END;
-GO

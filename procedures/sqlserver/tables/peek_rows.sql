@@ -1,6 +1,6 @@
 -- peek_rows: list the rows of a polling table that are claimed, wait for a retry or are dead.
 -- Arguments:   @name (1 to 200 characters), @state (A claimed, N waiting, E dead; NULL: all three), @size (1 to 10,000;
---              NULL: 100)
+--              NULL: 20)
 -- Returns:     id, key (a JSON object), state, attempts, reader, run_at (A: end of the lease; N: next attempt; E: time of
 --              death), error; by state, run_at and id
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table (the caller may not read the table)
@@ -20,7 +20,7 @@ BEGIN
     IF @state COLLATE Latin1_General_100_BIN2 NOT IN (N'A', N'N', N'E') OR LEN(@state + N'.') <> 2
         EXEC mq_internal.raise_error 'invalid_argument', N'state: must be A, N or E';
     EXEC mq_internal.require_range 'size', @size, 1, 10000;
-    SELECT @id = @name, @top = COALESCE(@size, 100), @which = @state;
+    SELECT @id = @name, @top = COALESCE(@size, 20), @which = @state;
     IF NOT EXISTS (SELECT * FROM mq.polled WHERE name = @id)
         EXEC mq_internal.raise_error 'not_found', N'name: no table is adopted as {}', @id;
     -- Keys and errors are data of the table: only those who may read the table see them.
@@ -31,4 +31,3 @@ BEGIN
     WHERE e.name = @id AND e.state = COALESCE(@which, e.state)
     ORDER BY e.state, e.run_at, e.id;
 END;
-GO

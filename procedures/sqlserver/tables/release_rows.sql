@@ -10,8 +10,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: each statement must see what others have committed.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: a snapshot shows old rows
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier, @name nvarchar(400);
     DECLARE @count bigint = 0, @dead bigint, @gone bigint, @took int = 1;
     BEGIN TRY
@@ -41,4 +40,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

@@ -15,17 +15,21 @@ BEGIN
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @name nvarchar(400), @words nvarchar(400);
-    DECLARE @created smallint;
+    DECLARE @star int, @hash int, @at int, @prefix nvarchar(400), @created smallint;
     BEGIN TRY
         EXEC mq_internal.require_topic 'pattern', @pattern, 1;
         EXEC mq_internal.require_name 'type', @type, 0;
         SELECT @words = @pattern, @name = @type;
+        -- The words before the first wildcard, without the dot in front of it.
+        SELECT @star = CHARINDEX(N'*', @words COLLATE Latin1_General_100_BIN2), @hash = CHARINDEX(N'#', @words COLLATE Latin1_General_100_BIN2);
+        SET @at = CASE WHEN @star = 0 OR @hash BETWEEN 1 AND @star THEN @hash ELSE @star END;
+        SET @prefix = CASE @at WHEN 0 THEN @words WHEN 1 THEN N'' ELSE LEFT(@words COLLATE Latin1_General_100_BIN2, @at - 2) END;
         IF @own = 1
             BEGIN TRANSACTION;
         -- Of two equal calls, the second finds the row of the first.
         EXEC mq_internal.wait_for_lock 'topic', @words, @name;
         INSERT INTO mq.binding (pattern, type, prefix)
-        SELECT @words, @name, mq_internal.topic_prefix(@words)
+        SELECT @words, @name, @prefix
         WHERE NOT EXISTS (
             SELECT * FROM mq.binding WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (binding_pk))
             WHERE pattern = @words AND type = @name
@@ -41,4 +45,3 @@ BEGIN
     END CATCH;
     SELECT @created AS created;
 END;
-GO

@@ -10,8 +10,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    -- For this call only: at a higher level, the locks of this read would stay until the caller's transaction ends.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: no locks of this read stay
     IF @topic IS NULL
         SELECT pattern, type FROM mq.binding ORDER BY pattern, type;
     ELSE
@@ -20,4 +19,3 @@ BEGIN
         SELECT pattern, type FROM mq_internal.matching_bindings(@topic) ORDER BY pattern, type;
     END;
 END;
-GO

@@ -57,4 +57,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

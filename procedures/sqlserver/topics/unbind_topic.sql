@@ -1,5 +1,6 @@
--- unbind_topic: remove bindings; NULL selects all.
--- Arguments:   @pattern (as it was bound; NULL: all), @type (NULL: all); both have 1 to 200 characters
+-- unbind_topic: remove the bindings of a pattern, of a queue, or one.
+-- Arguments:   @pattern (as it was bound; NULL: all of the queue), @type (NULL: all of the pattern); 1 to 200 characters, and
+--              not both NULL
 -- Returns:     count: bindings removed
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; messages that were sent stay. without READ_COMMITTED_SNAPSHOT publishers to a matching
@@ -15,6 +16,8 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @name nvarchar(400), @words nvarchar(400), @count bigint;
     BEGIN TRY
+        IF @pattern IS NULL AND @type IS NULL
+            EXEC mq_internal.raise_error 'invalid_argument', N'pattern: give a pattern, a type, or both';
         EXEC mq_internal.require_name 'pattern', @pattern, 1;
         EXEC mq_internal.require_name 'type', @type, 1;
         SELECT @words = @pattern, @name = @type;
@@ -33,4 +36,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

@@ -61,6 +61,7 @@ Type = Annotated[str, typer.Argument(metavar="TYPE", help="The queue.", autocomp
 OptionalType = Annotated[
     str | None, typer.Argument(metavar="[TYPE]", help="The queue. [all]", autocompletion=known_types)
 ]
+GivenType = Annotated[str | None, typer.Argument(metavar="[TYPE]", help="The queue.", autocompletion=known_types)]
 Size = Annotated[int, typer.Option("--size", min=1, max=10_000, help="The largest number of rows to show.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, written as in SQL, such as shop.orders.")]

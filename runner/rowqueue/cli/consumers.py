@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from .. import output
-from .common import Json, OptionalType, Url, connected, group, listed
+from .common import Json, OptionalType, Size, Url, connected, group, listed
 from .known import mention_unknown
 
 top = group()
@@ -16,10 +16,10 @@ _THROUGHPUT = ("type", "minute", "sent", "completed", "failed", "dead", "waited_
 
 
 @top.command()
-def consumers(type: OptionalType = None, database: Url = None, json: Json = False) -> None:
+def consumers(type: OptionalType = None, size: Size = 20, database: Url = None, json: Json = False) -> None:
     """Show the consumers: how fast they work, and which are silent."""
     with connected(database) as session:
-        output.rows(listed(session, "list_consumers", type), _CONSUMERS, json)
+        output.rows(listed(session, "list_consumers", type, size), _CONSUMERS, json)
         mention_unknown(session, type)
 
 

@@ -20,7 +20,7 @@ _FEED_STATS = ("feed", "table", "last_position", "unpublished", "consumer", "pos
 @app.command()
 def publish(
     feed: Feed,
-    size: Annotated[int, typer.Option("--size", min=1, max=10_000, help="Rows per call.")] = 500,
+    size: Annotated[int, typer.Option("--size", min=1, max=10_000, help="Rows per call.")] = 1_000,
     once: Annotated[bool, typer.Option("--once", help="End after one batch.")] = False,
     drain: Annotated[bool, typer.Option("--drain", help="End when nothing is left to publish.")] = False,
     log_level: consuming.Level = consuming.LogLevel.info,

@@ -10,7 +10,7 @@ from ..counts import DRAIN_MINUTES, ESTIMATED, EXACT, count_of, drain_seconds
 from ..databases import Row
 from ..databases.values import options
 from ..seeing import Looking, handled, minutes
-from .common import Failed, Json, OptionalType, Size, Type, Url, connected, group, say
+from .common import Failed, GivenType, Json, OptionalType, Size, Type, Url, connected, group, say
 from .known import mention_unknown, require_known
 from .progress import until_none
 
@@ -36,6 +36,9 @@ _POLICY = (
     "ring",
     "fair",
 )
+
+
+_NOT_CANCELLED = {None: "does not exist", "A": "is active", "C": "is archived"}
 
 
 class State(StrEnum):
@@ -95,11 +98,11 @@ def _readable(row: Row) -> Row:
 def queue_set(
     type: Type,
     lease_seconds: Annotated[
-        int | None, typer.Option(min=0, max=_SECONDS, help="The lease of a claim, in seconds. New queues: 60.")
+        int | None, typer.Option(min=1, max=86_400, help="The lease of a claim, in seconds. New queues: 60.")
     ] = None,
     max_attempts: Annotated[
         int | None,
-        typer.Option(min=1, max=1_000, help="Attempts until a message becomes a dead letter. New queues: 10."),
+        typer.Option(min=1, max=1_000, help="Attempts until a message becomes a dead letter. New queues: 25."),
     ] = None,
     backoff_seconds: Annotated[
         int | None,
@@ -216,7 +219,7 @@ def queue_set_group(
 def peek(
     type: Type,
     state: Annotated[State, typer.Option(help="N new, A active, E dead letter, C archived.")] = State.N,
-    size: Size = 10,
+    size: Size = 20,
     database: Url = None,
     json: Json = False,
 ) -> None:
@@ -233,7 +236,7 @@ def queue_find(
     id: Annotated[int | None, typer.Option("--id", help="The id of a message.")] = None,
     dedup_key: Annotated[str | None, typer.Option(help="The dedup key it was sent with.")] = None,
     group_key: Annotated[str | None, typer.Option(help="The group key it was sent with.")] = None,
-    size: Size = 10,
+    size: Size = 20,
     database: Url = None,
     json: Json = False,
 ) -> None:
@@ -254,26 +257,39 @@ def queue_list(type: OptionalType = None, database: Url = None, json: Json = Fal
 
 @app.command()
 def pause(
-    type: Type,
+    type: GivenType = None,
     new: Annotated[bool, typer.Option("--new", help="Also pause a queue that nothing has the name of yet.")] = False,
+    all: Annotated[bool, typer.Option("--all", help="All queues, also those that are first used later.")] = False,
     database: Url = None,
     json: Json = False,
 ) -> None:
-    """Pause a queue: claims return nothing until resume. Sending and finishing still work."""
+    """Pause a queue, or all: claims return nothing until resume. Sending and finishing still work."""
+    _one_or_all(type, all)
     with connected(database) as session:
-        if not new:
+        if type is not None and not new:
             require_known(session, type)
-        count = session.call("pause", type)[0]["count"]
+        count = session.call("pause_all")[0]["changed"] if type is None else session.call("pause", type)[0]["count"]
     say("paused" if count else "already paused", json, count=count)
 
 
 @app.command()
-def resume(type: Type, database: Url = None, json: Json = False) -> None:
-    """Resume a paused queue."""
+def resume(
+    type: GivenType = None,
+    all: Annotated[bool, typer.Option("--all", help="All queues.")] = False,
+    database: Url = None,
+    json: Json = False,
+) -> None:
+    """Resume a paused queue, or all."""
+    _one_or_all(type, all)
     with connected(database) as session:
-        count = session.call("resume", type)[0]["count"]
+        count = session.call("resume_all")[0]["changed"] if type is None else session.call("resume", type)[0]["count"]
         mention_unknown(session, type)
     say("resumed" if count else "already running", json, count=count)
+
+
+def _one_or_all(type: str | None, all: bool) -> None:
+    if (type is None) != all:
+        raise typer.BadParameter("give either a TYPE or --all", param_hint="TYPE")
 
 
 @app.command()
@@ -284,10 +300,10 @@ def cancel(
 ) -> None:
     """Delete one message that no consumer holds: new or dead."""
     with connected(database) as session:
-        count = session.call("cancel", id)[0]["count"]
-    if not count:
-        raise Failed(f"message {id} is active or does not exist")
-    say("1 cancelled", json, count=count)
+        [row] = session.call("cancel", id)
+    if not row["count"]:
+        raise Failed(f"message {id} {_NOT_CANCELLED.get(row['state'], 'is being claimed or changed at this moment')}")
+    say("1 cancelled", json, **row)
 
 
 @app.command()

@@ -104,7 +104,8 @@ def send(
                 span.id = row["id"]
         if not row["created"]:
             what = "changed" if row["changed"] else "not sent"
-            print(f"runner: {what}: live message {row['id']} has this dedup key", file=sys.stderr)
+            live = "dead letter" if row["state"] == "E" else "live message"
+            print(f"runner: {what}: {live} {row['id']} has this dedup key", file=sys.stderr)
         if wait is None:
             say(str(row["id"]), json, **row)
             return

@@ -88,6 +88,8 @@ def subscription_remove(
     json: Json = False,
 ) -> None:
     """Stop sending messages. Messages already sent stay."""
+    if type is None and topic is None and action is None:
+        raise typer.BadParameter("give a --type, a --topic or --action; --action IUD removes all", param_hint="--type")
     if type is not None and topic is not None:
         raise typer.BadParameter("give either --type or --topic", param_hint="--type")
     with connected(database) as session:

@@ -152,7 +152,7 @@ def table_list(
 def table_peek(
     name: Adopted,
     state: Annotated[RowState | None, typer.Option(help="A claimed, N waiting for a retry, E dead. [all]")] = None,
-    size: Size = 100,
+    size: Size = 20,
     database: Url = None,
     json: Json = False,
 ) -> None:

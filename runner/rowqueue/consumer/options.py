@@ -13,7 +13,7 @@ from ..handlers import Handler
 LIMITS: dict[str, tuple[int, int | None]] = {
     "batch": (1, 10_000),
     "concurrency": (1, 1_000),
-    "lease": (1, 315_360_000),
+    "lease": (1, 86_400),
     "max_messages": (1, None),
     "idle_timeout": (0, None),
     "shutdown_timeout": (0, None),

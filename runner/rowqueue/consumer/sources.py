@@ -21,6 +21,11 @@ LONGEST_BLIND_POLL = 0.15  # without wake-ups; a message waits for half of it on
 
 LONGEST_LIST = 1_000_000  # characters of all errors of one call; a server may accept only a few megabytes
 CHUNK = 100  # messages that are finished one by one in one transaction: heartbeats wait for it
+# The reasons of wait_for_message that somebody should know: they do not end on their own.
+_WAITS = {
+    "paused": "waiting: the queue is paused",
+    "unknown": "waiting: nothing was ever sent to a queue of this name, and it has no settings",
+}
 SHORT = 300  # characters of an error in place of one that could not be stored
 
 
@@ -85,6 +90,10 @@ class QueueSource(Source):
     reports = True
     longest_blind_poll = LONGEST_BLIND_POLL
 
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._reasons: dict[str, str] = {}  # why each queue had no ready message when it was last asked
+
     def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> Rows:
         procedure = "claim_wraparound" if self._options.ring else "claim_batch"
         return link.fetch(stop, procedure, type, size, self._options.reader, self._options.lease)
@@ -94,6 +103,9 @@ class QueueSource(Source):
 
     def ask(self, link: Link, stop: threading.Event, type: str) -> tuple[bool, datetime | None] | None:
         row = link.call(stop, "wait_for_message", type, 0)[0]
+        if self._reasons.get(type) != row["reason"] and row["reason"] in _WAITS:
+            log.warning("%s: %s", type, _WAITS[row["reason"]])
+        self._reasons[type] = row["reason"]
         return bool(row["ready"]), row["next_run_at"]
 
     def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> Rows | None:
@@ -131,11 +143,15 @@ class QueueSource(Source):
 
         def settle(session: Session) -> list[Item]:
             with session.transaction():
-                return [message for message in some if self._end(session, batch, message.id, failures, results)]
+                for message in some:
+                    self._end(session, batch, message.id, failures, results)
+            return [*some]
 
         try:
             return _or_refused(lambda: link.run(settle, self._never))
         except Refused as error:
+            if error.is_lost and not link.call(self._never, "extend_lease", batch.key, None)[0]["count"]:
+                return []  # the whole batch is lost
             if len(some) > 1:
                 half = len(some) // 2
                 return [
@@ -157,13 +173,17 @@ class QueueSource(Source):
 
     def _end(
         self, session: Session, batch: Batch, id: int, failures: dict[int, Failure], results: dict[int, str]
-    ) -> bool:
-        """Finish one message; False when the batch does not hold it."""
+    ) -> None:
+        """Finish one message."""
         if failure := failures.get(id):
-            return session.call("fail", id, batch.key, failure.error, failure.retry_after)[0]["state"] is not None
+            if failure.dead:
+                session.call("dead_letter", id, batch.key, failure.error)
+            else:
+                session.call("fail", id, batch.key, failure.error, failure.retry_after)
+            return
         if id in results:
             session.call("set_result", id, batch.key, results[id])
-        return bool(session.call("complete", id, batch.key)[0]["count"])
+        session.call("complete", id, batch.key)
 
 
 def _or_refused(finish: Callable[[], T]) -> T:

@@ -123,7 +123,7 @@ class TakeWorker(Worker):
 
         def count(session: Session) -> dict[int, str | None]:
             with session.transaction():
-                return {f.id: session.call("fail", f.id, None, f.error, f.retry_after)[0]["state"] for f in failures}
+                return {f.id: _count_attempt(session, f) for f in failures}
 
         if self._conflicts:
             for message in messages:
@@ -144,3 +144,9 @@ class TakeWorker(Worker):
                     log.warning("%s message %d failed, and the attempt is not counted: %s", type, f.id, f.error)
             messages = [message for message in messages if states.get(message.id)]
         self._tally.finished(type, messages, handled, sum(state == "E" for state in states.values()))
+
+
+def _count_attempt(session: Session, failure: Failure) -> str | None:
+    delay = None if failure.dead else failure.retry_after
+    state: str | None = session.call("count_attempt", failure.id, failure.error, delay, int(failure.dead))[0]["state"]
+    return state

@@ -27,7 +27,7 @@ def dicts(description: Sequence[Any], values: Sequence[Any]) -> list[Row]:
 
 def bits(database: str, argument: contract.Argument) -> int | None:
     """The number of bits of an argument's integer type, without the sign; None for other types."""
-    return _BITS.get(contract.load().types[database][argument.type])
+    return _BITS.get(contract.load().arguments[database][argument.kind])
 
 
 def problem_of_text(text: str) -> str | None:

@@ -36,14 +36,14 @@ def resume(type: str) -> Change:
     return Change("resume", (type,), "", f"{type} is resumed.")
 
 
-def redrive(type: str, id: int | None = None, error: str | None = None) -> Change:
-    """Redrive all dead letters of a queue, one of them, or those with an error as list_errors shows it."""
-    if id is not None:
-        return Change("redrive", (type, id), f"Redrive message {id} of {type}?", "{count} redriven.")
-    if error is not None:
-        which = f"the dead letters of {type} with the error “{error}”"
-        return Change("redrive", (type, None, error), f"Redrive {which}?", "{count} redriven.", True)
-    return Change("redrive", (type,), f"Redrive all dead letters of {type}?", "{count} redriven.", True)
+def redrive(id: int) -> Change:
+    return Change("redrive", (id,), f"Redrive message {id}?", "{count} redriven.")
+
+
+def redrive_all(type: str, error: str | None = None) -> Change:
+    """Redrive all dead letters of a queue, or those with an error as list_errors shows it."""
+    which = f"all dead letters of {type}" if error is None else f"the dead letters of {type} with the error “{error}”"
+    return Change("redrive_all", (type, error, 10_000), f"Redrive {which}?", "{count} redriven.", True)
 
 
 def cancel(id: int) -> Change:
@@ -85,8 +85,8 @@ def counted(looking: Looking, change: Change) -> str:
     name, *more = change.arguments
     if change.procedure == "retry_rows":
         numbers = [row["dead"] for row in looking.rows("tables", "list_tables") if row["name"] == name]
-    elif change.procedure == "redrive" and len(more) == 2:
-        numbers = [row["count"] for row in looking.errors(name, -1) if row["error"] == more[1]]
+    elif change.procedure == "redrive_all" and more[0] is not None:
+        numbers = [row["count"] for row in looking.errors(name, -1) if row["error"] == more[0]]
     elif "C" in more:
         return ""
     else:

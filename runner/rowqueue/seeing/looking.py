@@ -187,7 +187,7 @@ def _consumers_of(looking: Looking, part: str, types: list[str], consumers: list
         consumers = [
             row
             for type in sorted({part[:200], *types})  # a queue without messages is not in `types`
-            for row in looking.rows("consumers", "list_consumers", type)
+            for row in looking.rows("consumers", "list_consumers", type, MOST_CONSUMERS)
         ]
     return [row for row in consumers if part.casefold() in row["type"].casefold()]
 
@@ -217,7 +217,7 @@ def queue(
     policies = looking.rows("policies", "list_queues", type)
     history = minutes(looking, type, now)
     messages = looking.rows("messages", "peek", type, state, size, body_length)
-    consumers = looking.rows("consumers", "list_consumers", type)
+    consumers = looking.rows("consumers", "list_consumers", type, MOST_CONSUMERS)
     schedules = looking.rows("schedules", "list_schedules", type, 0)
     bindings = [row for row in looking.rows("bindings", "list_bindings") if row["type"] == type]
     policy = policies[0] if policies else None

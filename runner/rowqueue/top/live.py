@@ -163,11 +163,11 @@ class Live(Screen[None]):
 
     def redrive_all(self, type: str) -> None:
         text = "Their attempts are reset to 0, and consumers retry them, those that died first come first."
-        self.change(f"Redrive all dead letters of {type}?", text, changes.redrive(type))
+        self.change(f"Redrive all dead letters of {type}?", text, changes.redrive_all(type))
 
     def redrive_one(self, type: str, id: int) -> None:
         text = f"The dead letter becomes a new message of {escaped(type)} with 0 attempts; consumers retry it."
-        self.change(f"Redrive message {id}?", text, changes.redrive(type, id))
+        self.change(f"Redrive message {id}?", text, changes.redrive(id))
 
     def cancel(self, type: str, id: int) -> None:
         text = f"It is deleted from {escaped(type)} for good. A message that a consumer holds stays."

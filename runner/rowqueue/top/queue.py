@@ -268,7 +268,7 @@ class QueueScreen(Live):
             f"Redrive {group['count']:,} dead letters?",
             f"The dead letters of {escaped(type)} with this error are retried with their attempts reset to 0:"
             f"\n\n{escaped(error)}",
-            changes.redrive(type, error=error),
+            changes.redrive_all(type, error),
         )
 
     def action_cancel(self) -> None:

@@ -31,7 +31,8 @@ def _position(form: Form) -> int:
 _CHANGES: dict[str, Callable[[Form], Change]] = {
     "pause": lambda form: changes.pause(_type(form)),
     "resume": lambda form: changes.resume(_type(form)),
-    "redrive": lambda form: changes.redrive(_type(form), _optional_id(form), form.get("error")),
+    "redrive": lambda form: changes.redrive(whole_number(form.get("id", ""), "id")),
+    "redrive_all": lambda form: changes.redrive_all(_type(form), form.get("error")),
     "cancel": lambda form: changes.cancel(whole_number(form.get("id", ""), "id")),
     "purge": lambda form: changes.purge(_type(form), one_of(form, "state", _PURGEABLE, "")),
     "run_schedule": lambda form: changes.run_schedule(named(form, "name")),

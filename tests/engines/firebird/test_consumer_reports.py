@@ -233,7 +233,7 @@ def full(server: Server) -> Iterator[str]:
     [
         ("find_messages", (None, 20_000), [1], FEW),
         ("find_messages", ("q", None, "k777"), [1], FEW),
-        ("find_messages", ("q", None, None, "g8"), [10], MANY),
+        ("find_messages", ("q", None, None, "g8"), [20], MANY),
         ("find_messages", ("q", None, None, "none"), [0], MANY),
         ("list_errors", ("q",), [1], 2 * MESSAGES + FEW),
         ("list_consumers", (), [1], FEW),
@@ -257,6 +257,6 @@ def test_all_dead_letters_of_an_error_are_counted_and_redriven_in_parts(server: 
         [held] = raw.run("SELECT COUNT(*) AS n FROM mq_dead WHERE type = 'q'")
         [row] = raw.done("list_errors", "q")
         assert (row["error"], row["count"], row["last_id"]) == ("order # failed", held["n"], MESSAGES - 1)
-        [redriven] = raw.call("redrive", "q", None, "order # failed")
+        [redriven] = raw.call("redrive_all", "q", "order # failed", 10_000)
         assert redriven["count"] == 10_000
         raw.rollback()

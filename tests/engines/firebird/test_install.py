@@ -310,7 +310,7 @@ def test_a_backup_restored_on_a_server_without_its_users_under_another_name_work
         call(session, "send_message", "q", "later", priority=1)
         rows = {row["body"]: row for row in call(session, "claim_batch", "q", 4)}
         call(session, "complete", rows["done"]["id"], rows["done"]["batch_key"])
-        call(session, "fail", rows["dead"]["id"], rows["dead"]["batch_key"], "no", -1)
+        call(session, "dead_letter", rows["dead"]["id"], rows["dead"]["batch_key"], "no")
         call(session, "create_feed", "f", "t", "id", "sync")
         call(session, "watch_table", "t")
         call(session, "subscribe", "t", "I", "told")

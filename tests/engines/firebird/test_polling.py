@@ -294,7 +294,7 @@ def test_a_claim_that_finds_enough_searches_for_lost_rows_once_per_second(make: 
 
 def test_rows_of_a_dead_claim_that_were_deleted_done_or_set_back_block_nobody(make: Make, sql: Sql) -> None:
     table = make(SHAPES["a"]).create().insert("deleted", "done", "back", "moved", "same")
-    assert len(table.claim(9, lease_seconds=0)) == 5
+    assert len(table.claim_expired(9)) == 5
     sql(f"DELETE FROM {table.name} WHERE v = 'deleted'")
     sql(f"UPDATE {table.name} SET status = 'D' WHERE v = 'done'")
     sql(f"UPDATE {table.name} SET status = 'N' WHERE v = 'back'")

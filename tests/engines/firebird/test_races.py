@@ -180,11 +180,41 @@ def test_messages_of_a_rolled_back_take_return_with_the_same_attempt(
     assert count(sql, "message", queue) == 0
 
 
+@pytest.mark.parametrize(("retry", "table"), [(0, "delayed"), (-1, "dead")])
+@pytest.mark.parametrize("procedure", ["finish_batch", "fail"])
+def test_a_failure_waits_while_another_transaction_is_in_the_way_of_its_key(
+    raw: Open,
+    session: Session,
+    queue: str,
+    sql: Sql,
+    beside: Callable[..., "Future[Any]"],
+    procedure: str,
+    retry: int,
+    table: str,
+) -> None:
+    """As when the garbage collector has deleted the message's last row there, and not yet the entry in the index."""
+    send_many(session, queue, 1)
+    [row] = session.call("claim_batch", queue, 1)
+    other = raw()
+    columns = "run_at, priority" if table == "delayed" else "died_at, n"
+    other.run(
+        f"INSERT INTO mq_{table} (id, type, attempts, {columns}) VALUES ({row['id']}, '{queue}', 0, mq_utc_now(), 0)"
+    )
+    id, key = row["id"], row["batch_key"]
+    given = (key, f"{id},{retry},again", 0) if procedure == "finish_batch" else (id, key, "again", retry)
+    failed = beside(raw().done, procedure, *given)
+    time.sleep(SOON)
+    assert not failed.done()
+    other.rollback()
+    failed.result(AT_ONCE)
+    assert states(sql, queue) == {"N" if table == "delayed" else "E": [id]}
+
+
 # ---- locks -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("procedure", ["claim_batch", "take_batch"])
-@pytest.mark.parametrize("holder", ["claim_batch", "take_batch", "fail", "cancel", "purge"])
+@pytest.mark.parametrize("holder", ["claim_batch", "take_batch", "count_attempt", "cancel", "purge"])
 def test_a_claim_passes_at_once_over_rows_that_an_open_transaction_holds(
     raw: Open, session: Session, queue: str, sql: Sql, procedure: str, holder: str
 ) -> None:
@@ -200,7 +230,7 @@ def test_a_claim_passes_at_once_over_rows_that_an_open_transaction_holds(
     else:
         held = ids[:20]
         for id in held:
-            slow.call(holder, id) if holder == "cancel" else slow.call(holder, id, None, "no", -1)
+            slow.call(holder, id)
     began = time.monotonic()
     rows = fast.done(procedure, queue, 10_000)
     assert time.monotonic() - began < AT_ONCE
@@ -216,25 +246,39 @@ def test_a_claim_passes_at_once_over_rows_that_an_open_transaction_holds(
 
 
 @pytest.fixture
-def arguments(session: Session, queue: str) -> dict[str, tuple[Any, ...]]:
+def arguments(session: Session, queue: str, sql: Callable[..., list[dict[str, Any]]]) -> dict[str, tuple[Any, ...]]:
     """Valid arguments for procedures that need READ COMMITTED NO WAIT, in a queue where each call has work to do."""
     session.call("set_queue", queue, '{"on_complete": "archive"}')
     session.call("send", queue, "done")
     session.call("take_batch", queue, 1)
-    for _ in range(3):
-        session.call("send", queue, "b")
+    *_, ready = [session.call("send", queue, "b")[0]["id"] for _ in range(3)]
     [row] = session.call("claim_batch", queue, 1)
-    session.call("claim_batch", queue, 1, None, 0)
+    session.call("claim_batch", queue, 1, "lost")
+    sql("UPDATE mq_batch SET lease_until = claimed_at WHERE reader = 'lost'")
     [dead] = session.call("send", queue, "b")
-    session.call("fail", dead["id"], None, "no", -1)
+    session.call("count_attempt", dead["id"], "no", None, 1)
     id, key = row["id"], row["batch_key"]
     by_type = dict.fromkeys(
         ("get_message", "claim_batch", "claim_wraparound", "take_batch", "rescue_expired"), (queue,)
     )
     by_key = dict.fromkeys(("complete_batch", "finish_batch", "release_batch"), (key,))
     before = datetime(9999, 1, 1)
-    others = {"redrive": (queue,), "purge": (queue, "N"), "cancel": (dead["id"],), "purge_archive": (before,)}
-    return {**by_type, **by_key, **others, "complete": (id, key), "fail": (id, key, "no", -1)}
+    others = {
+        "redrive": (dead["id"],),
+        "redrive_all": (queue,),
+        "purge": (queue, "N"),
+        "cancel": (dead["id"],),
+        "purge_archive": (before,),
+    }
+    return {
+        **by_type,
+        **by_key,
+        **others,
+        "complete": (id, key),
+        "fail": (id, key),
+        "dead_letter": (id, key),
+        "count_attempt": (ready,),
+    }
 
 
 def test_a_busy_queue_makes_no_claim_of_another_skip_its_backlog(raw: Open, session: Session, queue: str) -> None:
@@ -342,7 +386,8 @@ def test_a_transaction_without_record_versions_is_refused_where_the_server_has_i
     server: Server, database: Database, queue: str, procedure: str
 ) -> None:
     """From 4.0 on statements have snapshots of their own, unless the server is set to work as before."""
-    known: dict[str, Any] = {"cancel": 1, "complete": (1, NO_KEY), "fail": (1, NO_KEY, "x")}
+    known: dict[str, Any] = dict.fromkeys(("cancel", "redrive", "count_attempt"), 1)
+    known |= dict.fromkeys(("complete", "fail", "dead_letter"), (1, NO_KEY))
     known |= {"purge": (queue, "N"), "purge_archive": datetime(2001, 1, 1)}
     arguments = known.get(procedure)
     if arguments is None:
@@ -421,7 +466,7 @@ def test_calls_for_a_message_that_is_claimed_alone_wait_for_each_other(
     """It stands in the row of its batch, which others have locked."""
     send_many(session, queue, 2)
     first, second = raw(), raw()
-    for end, more, said in (("complete", (), {"count": 1}), ("fail", ("no", -1), {"state": "E"})):
+    for end, more, said in (("complete", (), {"count": 1}), ("dead_letter", ("no",), {"state": "E"})):
         [row] = first.done("get_message", queue)
         id, key = row["id"], row["batch_key"]
         for name, values, finish, then, arguments, answer in (
@@ -961,7 +1006,7 @@ def one_day(raw: Raw, queue: str, how: str) -> list[list[Any]]:
     held = key()
     call("extend_lease", held, 100)
     call("complete", first["id"], held)
-    call("fail", first["id"] - 1, held, "not held", -1)
+    call("dead_letter", first["id"] - 1, held, "not held")
     call("finish_batch", held, None, 10)
     held = key()
     call("release_batch", held)
@@ -969,13 +1014,14 @@ def one_day(raw: Raw, queue: str, how: str) -> list[list[Any]]:
     call("complete_batch", key())
     call("take_batch", queue, 5)
     call("get_message", queue)
-    call("claim_batch", queue, 4, "r", 0)
+    call("claim_batch", queue, 4, "r", 1)
+    time.sleep(1.1)  # until the lease ends
     call("rescue_expired", queue)
     [ready] = raw.run("SELECT MAX(id) AS id FROM mq_ready WHERE type = ?", queue)
-    call("fail", ready["id"], None, "no", -1)
+    call("count_attempt", ready["id"], "no", None, 1)
     call("queue_stats", queue)
     call("peek", queue, "E", 5)
-    call("redrive", queue, None)
+    call("redrive_all", queue)
     call("cancel", ready["id"])
     call("claim_wraparound", queue, 3, "ring")
     call("complete_batch", key())
@@ -1026,7 +1072,7 @@ def test_a_session_with_a_time_zone_of_its_own_stores_and_claims_utc(
     assert rows[0]["lease_until"].replace(tzinfo=UTC) == batch["lease_until"]
     # Other sessions do not treat the lease as expired, nor does this session treat theirs so.
     assert session.call("rescue_expired", queue) == caller.done("rescue_expired", queue) == [{"count": 0}]
-    caller.done("extend_lease", rows[0]["batch_key"], 0)
+    sql("UPDATE mq_batch SET lease_until = claimed_at WHERE type = %s", queue)
     assert session.call("rescue_expired", queue) == [{"count": 2}]
 
 

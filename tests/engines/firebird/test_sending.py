@@ -151,3 +151,15 @@ def test_no_time_of_a_schedule_is_lost_or_sent_twice_where_half_of_the_claims_ro
             session.call("complete_batch", row["batch_key"])
         session.call("purge", queue, "N")
     session.call("drop_schedule", queue)
+
+
+@pytest.mark.parametrize("procedure", ["send", "send_batch", "send_message"])
+def test_a_send_is_repeated_while_the_sequence_of_ids_is_behind(
+    queue: str, session: Session, sql: Sql, procedure: str
+) -> None:
+    """The server may have lost its last steps in a crash: see docs/decisions/0008_firebird.md."""
+    sent = [session.call("send", queue, "first")[0]["id"] for _ in range(3)]
+    sql("SELECT GEN_ID(mq_message_id, -3) AS n FROM rdb$database")
+    session.call(procedure, queue, "second")
+    rows = sql("SELECT id FROM mq_message WHERE type = %s ORDER BY id", queue)
+    assert [row["id"] for row in rows] == [*sent, sent[-1] + 1]

@@ -74,7 +74,7 @@ def test_a_trigger_fires_at_once_in_sessions_that_know_the_table_but_not_in_what
     writer.commit()
     assert events(sql, queue) == [(table, "I", [7]), (table, "I", [8])]
     # Subscribing needs nothing of that.
-    session.call("unsubscribe", table)
+    session.call("unsubscribe", table, "IUD")
     prepared.execute(statement, [9])
     session.call("subscribe", table, "I", queue)
     prepared.execute(statement, [10])

@@ -156,7 +156,7 @@ def test_dead_letters_are_those_of_a_name_to_the_last_blank(session: Session, qu
     session.call("send_batch", queue, "1\n2\n3\n4\n5\n6")
     for reader, count in (("w", 1), ("w ", 2), ("W", 3)):
         for row in session.call("claim_batch", queue, count, reader):
-            session.call("fail", row["id"], row["batch_key"], "broken", -1)
+            session.call("dead_letter", row["id"], row["batch_key"], "broken")
     for reader in ("w", "w ", "W"):
         session.call("report_consumer", reader, queue, '{"next_seconds": 0}')
     found = {row["reader"]: row["dead"] for row in session.call("list_consumers", queue)}
@@ -166,11 +166,11 @@ def test_dead_letters_are_those_of_a_name_to_the_last_blank(session: Session, qu
 def test_two_errors_are_redriven_at_one_time(database: Database, session: Session, queue: str) -> None:
     session.call("send_batch", queue, "1\n2\n3")
     for row, error in zip(session.call("claim_batch", queue, 3), ("busy 1", "gone", "busy 2"), strict=True):
-        session.call("fail", row["id"], row["batch_key"], error, -1)
+        session.call("dead_letter", row["id"], row["batch_key"], error)
     with closing(database.connect("other")) as other, session.transaction():
-        assert session.call("redrive", queue, None, "busy #")[0]["count"] == 2
-        assert other.call("redrive", queue, None, "busy #")[0]["count"] == 0
-        assert other.call("redrive", queue, None, "gone")[0]["count"] == 1
+        assert session.call("redrive_all", queue, "busy #")[0]["count"] == 2
+        assert other.call("redrive_all", queue, "busy #")[0]["count"] == 0
+        assert other.call("redrive_all", queue, "gone")[0]["count"] == 1
 
 
 @pytest.mark.one_version
@@ -192,7 +192,7 @@ def test_a_session_may_have_set_what_it_likes_to_report_and_to_look(
             )
         for row in run(connection, "CALL mq_claim_batch(%s, 2, 'w', NULL)", queue):
             error = "\u00c9t\u00e9 12\\34\n5" if name != "latin1" else "34\\12\n5"
-            run(connection, "CALL mq_fail(%s, %s, %s, -1)", row["id"], row["batch_key"], error)
+            run(connection, "CALL mq_dead_letter(%s, %s, %s)", row["id"], row["batch_key"], error)
         for next_seconds in (60, 0, 60):
             run(connection, "CALL mq_report_consumer('w', %s, 2, 1, 1, 1, 1, 1, NULL, %s)", queue, next_seconds)
         [consumer] = run(connection, "CALL mq_list_consumers(%s, NULL)", queue)
@@ -206,7 +206,7 @@ def test_a_session_may_have_set_what_it_likes_to_report_and_to_look(
         assert one["id"] == found[2]["id"]
         assert run(connection, "CALL mq_list_queues(%s)", queue)[0]["type"] == queue
         run(connection, "CALL mq_list_tables(NULL)")
-        assert run(connection, "CALL mq_redrive(%s, NULL, %s)", queue, group["error"]) == [{"count": 2}]
+        assert run(connection, "CALL mq_redrive_all(%s, %s, NULL)", queue, group["error"]) == [{"count": 2}]
 
 
 # ---- what is read ---------------------------------------------------------------------------------

@@ -78,7 +78,8 @@ def test_a_rate_is_kept(session: Session, queue: str) -> None:
 def test_an_expired_lease_frees_its_place(session: Session, queue: str) -> None:
     limit(session, queue, max_active=2)
     session.call("send_batch", queue, "\n".join(map(str, range(5))))
-    assert len(session.call("claim_batch", queue, 5, None, 0)) == 2
+    assert len(session.call("claim_batch", queue, 5, None, 1)) == 2
+    time.sleep(1.1)  # until the lease ends
     assert len(session.call("claim_batch", queue, 5)) == 2
     assert session.call("take_batch", queue, 5) == []
     assert not session.call("wait_for_message", queue, 0)[0]["ready"]
@@ -102,7 +103,7 @@ def test_groups_have_so_many_places(session: Session, queue: str, sql: Sql) -> N
     assert len(session.call("claim_batch", queue, 100)) == 1
     session.call("fail", held[2]["id"], held[2]["batch_key"], "x", 600)
     assert len(session.call("claim_batch", queue, 100)) == 1
-    session.call("fail", held[3]["id"], held[3]["batch_key"], "x", -1)
+    session.call("dead_letter", held[3]["id"], held[3]["batch_key"], "x")
     assert len(session.call("take_batch", queue, 1)) == 1
     assert len(session.call("take_batch", queue, 1)) == 1
     session.call("release_batch", held[0]["batch_key"])

@@ -95,7 +95,7 @@ def test_a_row_that_is_deleted_done_or_made_ready_by_hand_blocks_nothing(table: 
     table.finish(rows["1"]["batch_key"], f"{rows['1']['id']},0,x\n{rows['2']['id']},0,x")
     sql(f"DELETE FROM {name} WHERE v = '1'")
     assert table.values(table.claim(1)) in (["2"], ["5"])
-    lost = table.claim(1, lease_seconds=0)
+    lost = table.claim_expired(1)
     sql(f"UPDATE {name} SET status = 'N' WHERE id = {table.inserted - 5 + int(table.values(lost)[0])}")
     assert table.values(table.claim(5)) == table.values(lost)
     assert table.claim(5) == []

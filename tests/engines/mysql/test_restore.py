@@ -39,7 +39,7 @@ def fill(server: Server, database: Database) -> None:
         for body in "abcd":
             session.call("send", "q", body)
         [dead, active] = session.call("claim_batch", "q", 2, "r", 3600)
-        session.call("fail", dead["id"], dead["batch_key"], "broken", -1)
+        session.call("dead_letter", dead["id"], dead["batch_key"], "broken")
         assert active["body"] == "b"
         session.call("send_message", "q", "late", None, None, None, "key")
         session.call(
@@ -57,7 +57,7 @@ def fill(server: Server, database: Database) -> None:
                 }
             ),
         )
-        session.call("claim_rows", "work", 1, "r", 0)
+        session.call("claim_rows", "work", 1, "r", 1)
         session.call("create_feed", "fed", "fed", "id", "sync")
         session.call("publish_feed", "fed", 1)
         for row in session.call("watch_table", "seen"):
@@ -70,7 +70,7 @@ def works(server: Server, database: Database) -> None:
     with closing(database.connect("test")) as session:
         states = sorted(row["state"] for row in server.query(database.url, "SELECT state FROM mq_message_state"))
         assert states == ["A", "E", "N", "N", "N"]
-        assert session.call("redrive", "q", None) == [{"count": 1}]
+        assert session.call("redrive_all", "q") == [{"count": 1}]
         assert len(session.call("claim_batch", "q", 10)) == 4
         rows = session.call("claim_rows", "work", 10)
         assert [row["attempt"] for row in rows] == [2, 1, 1]

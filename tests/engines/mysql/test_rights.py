@@ -200,7 +200,7 @@ def calls(schema: str, type: str) -> list[str]:
         f"CALL {schema}.mq_set_queue('{type}', 1, NULL, NULL, NULL, 'archive', NULL, NULL, 5, 6, 7{', NULL' * 5})",
         f"CALL {schema}.mq_pause('{type}')",
         f"CALL {schema}.mq_resume('{type}')",
-        f"CALL {schema}.mq_redrive('{type}', NULL, NULL)",
+        f"CALL {schema}.mq_redrive_all('{type}', NULL, NULL)",
         f"CALL {schema}.mq_purge('{type}', 'N')",
         f"CALL {schema}.mq_purge_archive('2001-01-01', 10)",
         f"CALL {schema}.mq_queue_health()",
@@ -403,7 +403,7 @@ def test_text_stored_by_another_user_is_never_executed_as_the_caller(
             )
             connection.execute("COMMIT")
             for _ in range(2):
-                rows = session.execute(f"CALL mq_claim_rows('{name}', 10, NULL, 0)").fetchall()
+                rows = session.execute(f"CALL mq_claim_rows('{name}', 10, NULL, 1)").fetchall()
                 assert list(rows) == []
             session.execute(f"CALL mq_release_table('{name}')").fetchall()
     assert sql(f"SELECT COUNT(*) AS n FROM x{own}") == [{"n": 0}]

@@ -70,21 +70,35 @@ def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, 
     sql("DELETE FROM mq_archive")  # a call deletes a thousand, and those of other tests may be older
     session.call("send", queue, "done")
     session.call("take_batch", queue, 1)
-    for _ in range(3):
-        session.call("send", queue, "b")
+    *_, ready = [session.call("send", queue, "b")[0]["id"] for _ in range(3)]
     [row] = session.call("claim_batch", queue, 1)
-    session.call("claim_batch", queue, 1, None, 0)
+    [lost] = session.call("claim_batch", queue, 1)
+    sql("UPDATE mq_batch SET lease_until = claimed_at WHERE batch_key = %s", lost["batch_key"])
     [dead] = session.call("send", queue, "b")
-    session.call("fail", dead["id"], None, "no", -1)
+    session.call("count_attempt", dead["id"], "no", None, 1)
     id, key = row["id"], row["batch_key"]
     session.call("set_queue", queue, '{"ring": 1}')
     by_type = dict.fromkeys(
         ("get_message", "claim_batch", "claim_wraparound", "take_batch", "rescue_expired"), (queue,)
     )
     by_key = dict.fromkeys(("complete_batch", "finish_batch", "release_batch"), (key,))
-    others = {"redrive": (queue,), "purge": (queue, "N"), "cancel": (dead["id"],), "purge_archive": ("9999-01-01",)}
+    others = {
+        "redrive": (dead["id"],),
+        "redrive_all": (queue,),
+        "purge": (queue, "N"),
+        "cancel": (dead["id"],),
+        "purge_archive": ("9999-01-01",),
+    }
     others["set_group"] = (queue, "g", 2)
-    return {**by_type, **by_key, **others, "complete": (id, key), "fail": (id, key, "no", -1)}
+    return {
+        **by_type,
+        **by_key,
+        **others,
+        "complete": (id, key),
+        "fail": (id, key),
+        "dead_letter": (id, key),
+        "count_attempt": (ready,),
+    }
 
 
 @pytest.mark.parametrize("wrong", LEVELS)
@@ -305,7 +319,7 @@ def test_the_callers_settings_make_no_difference(client: Client, queue: str, sql
     key = rows[0]["batch_key"]
     failures = "\n".join(f"{row['id']},-1,it's \\n" for row in rows[:1_200])
     assert len(call(client, "finish_batch", key, failures, 10_000)) == len(bodies) - 2_100
-    assert call(client, "redrive", queue) == [{"count": 1_200}]
+    assert call(client, "redrive_all", queue, None, 10_000) == [{"count": 1_200}]
     assert len(call(client, "take_batch", queue, 600)) == 600
     assert call(client, "purge", queue, "N") == [{"count": 600}]
     with pytest.raises(pymysql.Error, match="invalid_argument"):

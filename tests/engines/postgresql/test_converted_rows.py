@@ -47,7 +47,7 @@ def visit(session: Session, queue: str, way: str, times: int = 3) -> set[int]:
         for row in session.call("claim_wraparound" if way == "ring" else "claim_batch", queue, 10, "r", 60):
             visited.add(row["id"])
             keys.add(row["batch_key"])
-        session.call("redrive", queue)
+        session.call("redrive_all", queue)
         for key in keys:
             session.call("release_batch", key)
     return visited
@@ -134,13 +134,13 @@ def test_cancel_finds_a_message_in_every_table(session: Session, queue: str, sql
     failed, released, redriven = (session.call("claim_batch", queue, 1)[0] for _ in range(3))
     session.call("fail", failed["id"], failed["batch_key"], "again", 0)
     session.call("release_batch", released["batch_key"])
-    session.call("fail", redriven["id"], redriven["batch_key"], "no", -1)
-    session.call("redrive", queue)
+    session.call("dead_letter", redriven["id"], redriven["batch_key"], "no")
+    session.call("redrive_all", queue)
     session.call("release_batch", session.call("claim_batch", queue, 1)[0]["batch_key"])  # promotes what has failed
     ids = [row["id"] for row in sql("SELECT id FROM mq.ready WHERE type = %s", queue)]
     assert len(ids) == 4
     for id in ids:
         [state] = sql("SELECT state FROM mq.message_state WHERE id = %s", id)
         assert state == {"state": "N"}
-        assert session.call("cancel", id) == [{"count": 1}]
+        assert session.call("cancel", id)[0]["count"] == 1
     assert sql("SELECT count(*) AS n FROM mq.message WHERE type = %s", queue) == [{"n": 0}]

@@ -131,7 +131,7 @@ def all_calls(connection: Connection, type: str) -> Iterator[Cost]:
     key, ids = held(connection, type)
     yield cost("extend_lease(%s, 60)", key)
     yield cost("complete(%s, %s)", ids[0], key)
-    yield cost("fail(%s, %s, 'no', -1)", ids[1], key)
+    yield cost("dead_letter(%s, %s, 'no')", ids[1], key)
     yield cost("peek(%s, 'A', %s)", type, SIZE)
     yield cost("finish_batch(%s, %s, %s)", key, f"{ids[2]},0,no\n{ids[3]},-1,no", SIZE)
     yield cost("release_batch(%s)", held(connection, type)[0])
@@ -140,15 +140,16 @@ def all_calls(connection: Connection, type: str) -> Iterator[Cost]:
     yield cost("claim_wraparound(%s, %s, NULL, NULL, %s)", type, SIZE, BACKLOG * 2)
     yield cost("take_batch(%s, %s)", type, SIZE)
     yield cost("get_message(%s)", type)
-    yield cost("claim_batch(%s, %s, 'expired', 0)", type, SIZE)
+    yield cost("claim_batch(%s, %s, 'expired', 1)", type, SIZE)
+    connection.execute("UPDATE mq.batch SET lease_until = claimed_at WHERE reader = 'expired'")
     yield cost("rescue_expired(%s)", type)
     yield cost("rescue_expired()")
     yield cost("peek(%s, 'N', %s)", type, SIZE)
     yield cost("peek(%s, 'E', %s)", type, SIZE)
     ready = connection.execute("SELECT id FROM mq.ready WHERE type = %s OFFSET 500 LIMIT 2", [type]).fetchall()
-    yield cost("fail(%s, NULL, 'no', 0)", ready[0]["id"])
+    yield cost("count_attempt(%s, 'no', 0)", ready[0]["id"])
     yield cost("cancel(%s)", ready[1]["id"])
-    yield cost("redrive(%s)", type)
+    yield cost("redrive_all(%s)", type)
     yield cost("wait_for_message(%s, 0)", type)
     yield cost("queue_stats(%s)", type)
 
@@ -261,7 +262,7 @@ def calls_of_groups(connection: Connection, type: str) -> Iterator[Cost]:
     yield cost("claim_batch(%s, %s)", type, SIZE)
     key, ids = held(connection, type)
     yield cost("finish_batch(%s, %s, 0)", key, "\n".join(f"{ident},-1,no" for ident in ids))
-    yield cost("redrive(%s)", type)
+    yield cost("redrive_all(%s)", type)
     # Without rescue_expired: it searches for stuck groups among the first 10,000.
     yield cost("take_batch(%s, %s)", type, SIZE)
     yield cost("peek(%s, 'N', %s)", type, SIZE)
@@ -384,7 +385,7 @@ def test_a_message_is_found_by_its_number_with_statistics_of_tables_that_were_em
                     ("release_batch(%s)", key),
                     ("claim_batch(%s, 1, 'x', 60)", queue),
                     ("take_batch(%s, 1)", queue),
-                    ("redrive(%s, %s)", queue, dead),
+                    ("redrive(%s)", dead),
                     ("cancel(%s)", dead + 1),
                     ("cancel(%s)", delayed),
                 ):

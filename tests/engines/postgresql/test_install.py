@@ -1,6 +1,7 @@
 """PostgreSQL: dumps restored elsewhere, search paths, a DBA's settings, and uninstalling."""
 
 import subprocess
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -53,7 +54,7 @@ def fill(session: Session, run: Sql) -> None:
         session.call("send", "q", str(n))
     call(session, "send_message", "q", "later", run_at=datetime(2035, 1, 1, tzinfo=UTC))
     rows = session.call("claim_batch", "q", 3)
-    session.call("fail", rows[0]["id"], rows[0]["batch_key"], "no", -1)
+    session.call("dead_letter", rows[0]["id"], rows[0]["batch_key"], "no")
     session.call("complete", rows[1]["id"], rows[1]["batch_key"])
     call(session, "create_feed", "f", "orders", "id", "sync")
     session.call("publish_feed", "f", 2)
@@ -61,7 +62,7 @@ def fill(session: Session, run: Sql) -> None:
     call(session, "adopt_table", "orders", "orders", **STATUS)
     rows = session.call("claim_rows", "orders", 3)
     session.call("finish_rows", rows[0]["batch_key"], f"{rows[0]['id']},0,again\n{rows[1]['id']},-1,dead")
-    session.call("claim_rows", "orders", 1, None, 0)
+    session.call("claim_rows", "orders", 1, None, 1)
 
 
 def works(session: Session, run: Sql) -> None:
@@ -599,7 +600,8 @@ def test_types_with_operators_of_their_own_are_keys_like_others(installed_databa
     call(session, "adopt_table", "t", "t", **{**STATUS, "key_columns": "p"})
     rows = session.call("claim_rows", "t", 2)
     assert call(session, "finish_rows", rows[0]["batch_key"], f"{rows[1]['id']},0,x")[0]["done"] == 1
-    rows = session.call("claim_rows", "t", 2, None, 0)
+    session.call("claim_rows", "t", 2, None, 1)
+    time.sleep(1.1)  # until the lease ends
     rows = session.call("claim_rows", "t", 2)
     assert call(session, "finish_rows", rows[0]["batch_key"])[0]["done"] == 2
     session.close()

@@ -90,11 +90,11 @@ def test_a_message_that_is_redriven_while_a_claim_drops_its_old_ticket_gets_a_ne
     # The head uses the ticket of the second message; its own ticket stays.
     row = claim_one(ordered, queue, "b")
     assert row["id"] == head
-    ordered.call("fail", head, row["batch_key"], "no", -1)
+    ordered.call("dead_letter", head, row["batch_key"], "no")
     row = claim_one(ordered, queue, "b")
     ordered.call("complete", row["id"], row["batch_key"])
     with slow_claim() as claimed:
-        assert ordered.call("redrive", queue, head)[0]["count"] == 1
+        assert ordered.call("redrive", head)[0]["count"] == 1
     assert [row["group_key"] for row in claimed] == ["a"]
     assert claim_one(ordered, queue, "b")["id"] == head
 
@@ -130,7 +130,7 @@ def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue:
         ("complete_batch", row["batch_key"]),
         ("finish_batch", row["batch_key"]),
         ("release_batch", row["batch_key"]),
-        ("fail", row["id"], row["batch_key"], "no", -1),
+        ("dead_letter", row["id"], row["batch_key"], "no"),
         ("purge", queue, "N"),
     ]
     for call in calls:

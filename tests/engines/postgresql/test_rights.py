@@ -183,7 +183,7 @@ def test_a_hostile_search_path_cannot_make_a_public_function_run_foreign_code(
         "set_queue(%s, 1)",
         "pause(%s)",
         "resume(%s)",
-        "redrive(%s)",
+        "redrive_all(%s)",
         "purge(%s, 'N')",
     ):
         attacker.execute(f"SELECT * FROM mq.{call}", [kind])

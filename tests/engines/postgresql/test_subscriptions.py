@@ -337,7 +337,7 @@ def test_a_view_in_the_place_of_a_table_needs_the_rights_too(
     session.call("create_feed", queue, table, "id", "sync")
     sql(f"ALTER TABLE {table} RENAME TO base; CREATE VIEW {table} AS SELECT * FROM {schema}.base")
     calls = {
-        "unsubscribe": f"SELECT mq.unsubscribe('{table}')",
+        "unsubscribe": f"SELECT mq.unsubscribe('{table}', 'IUD')",
         "drop_feed": f"SELECT mq.drop_feed('{queue}')",
         "unwatch_table": f"SELECT * FROM mq.unwatch_table('{table}')",
     }

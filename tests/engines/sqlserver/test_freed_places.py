@@ -168,7 +168,8 @@ def test_finish_batch_claims_into_the_places_that_it_has_left(queue: str, sessio
 def test_expired_claims_leave_their_places(queue: str, session: Session) -> None:
     set_queue(session, queue, max_active=2)
     send(session, queue, 3)
-    assert len(session.call("claim_batch", queue, 10, None, 0)) == 2
+    assert len(session.call("claim_batch", queue, 10, None, 1)) == 2
+    time.sleep(1.1)  # until the lease ends
     assert session.call("wait_for_message", queue, 0)[0]["ready"] == 1
     assert len(session.call("claim_batch", queue, 10, None, 100)) == 2
     assert session.call("wait_for_message", queue, 0)[0]["ready"] == 0

@@ -200,10 +200,10 @@ def test_a_message_of_a_rolled_back_take_can_be_failed_during_another_take(
     with contextlib.suppress(Undo), session.transaction():
         assert [row["id"] for row in session.call("take_batch", queue, 1)] == [first]
         raise Undo
-    assert session.call("fail", first, None, "no", 3_600)[0]["state"] == "N"
+    assert session.call("count_attempt", first, "no", 3_600)[0]["state"] == "N"
     with slow.transaction():
         assert [row["id"] for row in slow.call("take_batch", queue, 1)] == [second]
-        assert [row["state"] for row in session.call("fail", first, None, "no", -1)] in ([], [None])
+        assert [row["state"] for row in session.call("count_attempt", first, "no", None, 1)] in ([], [None])
 
 
 @pytest.mark.parametrize("level", ["SERIALIZABLE", "REPEATABLE READ"])
@@ -386,7 +386,7 @@ def test_a_failed_head_of_a_take_that_rolled_back_is_the_first_of_its_group_agai
     with contextlib.suppress(Undo), ordered.transaction():
         assert [row["body"] for row in ordered.call("take_batch", queue, 10)] == ["1"]
         raise Undo
-    assert ordered.call("fail", first, None, "no", 1)[0]["state"] == "N"
+    assert ordered.call("count_attempt", first, "no", 1)[0]["state"] == "N"
     assert claim(ordered, queue) == [], "its group waits for its next attempt"
     time.sleep(1.1)
     row = claim_one(ordered, queue)

@@ -112,7 +112,7 @@ def calls(type: str) -> list[str]:
         f"EXEC mq.set_queue N'{type}', @lease_seconds = 1, @on_complete = N'archive'",
         f"EXEC mq.pause N'{type}'",
         f"EXEC mq.resume N'{type}'",
-        f"EXEC mq.redrive N'{type}'",
+        f"EXEC mq.redrive_all N'{type}'",
         "EXEC mq.purge_archive '2001-01-01', 10",
         "EXEC mq.queue_health",
         "EXEC mq.installed_files",
@@ -374,10 +374,7 @@ def test_a_consumer_of_a_feed_needs_its_own_rights_and_loses_it_with_them(
         stats = connection.execute(f"EXEC mq.feed_stats N'{name}'").fetchone()
         assert stats is not None and stats["unpublished"] is None  # counted for the owner only
         with pytest.raises(pymssql.Error, match="permission"):
-            connection.execute(
-                f"DECLARE @n bigint, @o int = OBJECT_ID(N'dbo.{name}');"
-                " EXEC mq_internal.highest_number @o, N'[sync]', @n OUTPUT"
-            )
+            connection.execute(f"EXEC mq_internal.use_feed N'{name}', 1")
         sql(f"REVOKE SELECT, UPDATE ON dbo.{name} FROM {name}")
         with pytest.raises(pymssql.Error, match="unsuitable_table"):
             connection.execute(fetch)

@@ -9,7 +9,7 @@
 -- is unblocked.
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_change_message (
-    p_type mq_name, p_id bigint, p_on_conflict mq_argument, p_now timestamp, p_run_at timestamp, p_priority smallint,
+    p_type mq_name, p_id bigint, p_on_conflict mq_text, p_now timestamp, p_run_at timestamp, p_priority smallint,
     p_body mq_text, p_headers mq_text
 )
 RETURNS (changed smallint)

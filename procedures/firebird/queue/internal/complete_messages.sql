@@ -4,17 +4,14 @@
 --
 -- The caller has removed the message from mq_ready or from its batch. A transaction that had removed it before may still be
 -- rolling back, and undoes its changes one by one: for a moment the position is free, but the message is still locked and
--- archived. So nothing is written before the message is locked, and each attempt to lock waits a millisecond. Reason: the
--- engine (4.0, 5.0) can fail to undo a refused INSERT while another transaction also undoes one. It then keeps
--- the row, even if the transaction rolls back.
+-- archived. So nothing is written before the message is locked.
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_complete_messages (
     p_id bigint, p_attempt smallint, p_reader mq_name, p_on_complete varchar(7) CHARACTER SET ASCII, p_grouped smallint,
     p_done_at timestamp
 )
 AS
-DECLARE c_seconds integer = 2;
-DECLARE v_until timestamp; DECLARE v_again_at timestamp;
+DECLARE v_until timestamp;
 DECLARE v_done integer = 0;
 DECLARE v_id bigint;
 DECLARE v_type mq_name; DECLARE v_group_key mq_name; DECLARE v_dedup_key mq_name;
@@ -38,12 +35,9 @@ BEGIN
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,
             GDSCODE unique_key_violation, GDSCODE no_dup DO
         BEGIN
-            v_again_at = DATEADD(1 MILLISECOND TO mq_utc_now());
-            v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO v_again_at));
-            IF (v_again_at > v_until OR v_again_at < DATEADD(-c_seconds SECOND TO v_until)) THEN
+            EXECUTE PROCEDURE imq_wait_to_repeat(v_until) RETURNING_VALUES v_until;
+            IF (v_until IS NULL) THEN
                 EXCEPTION;
-            WHILE (mq_utc_now() BETWEEN DATEADD(-1 MILLISECOND TO v_again_at) AND DATEADD(-0.1 MILLISECOND TO v_again_at)) DO
-                v_done = 0;
         END
     END
     IF (v_dedup_key IS NOT NULL) THEN

@@ -13,29 +13,41 @@ DECLARE v_max_attempts integer; DECLARE v_backoff integer; DECLARE v_backoff_max
 DECLARE v_ordered smallint; DECLARE v_grouped smallint; DECLARE v_priority smallint;
 DECLARE v_group_key mq_name; DECLARE v_error_group mq_name;
 DECLARE v_delay double precision;
+DECLARE v_until timestamp;
 BEGIN
     SELECT max_attempts, backoff_seconds, backoff_max_seconds, ordered, grouped
     FROM imq_policy(:p_type)
     INTO v_max_attempts, v_backoff, v_backoff_max, v_ordered, v_grouped;
     SELECT COALESCE(max_attempts, :v_max_attempts), priority, group_key FROM mq_message WHERE id = :p_id
     INTO v_max_attempts, v_priority, v_group_key;
-    IF (p_retry = -1 OR p_attempt >= v_max_attempts) THEN
+    -- Random jitter, half to all of the backoff: messages that failed together are retried at different times.
+    v_delay = COALESCE(p_retry, MINVALUE(v_backoff_max, v_backoff * POWER(2e0, MINVALUE(p_attempt - 1, 40)))
+        * (0.5e0 + RAND() / 2));
+    WHILE (state IS NULL) DO
     BEGIN
-        v_error_group = imq_error_group(p_error);
-        INSERT INTO mq_dead (id, died_at, attempts, type, reader, error, error_group, error_hash, n)
-        VALUES (:p_id, mq_utc_now(), :p_attempt, :p_type, :p_reader, :p_error, :v_error_group, HASH(:v_error_group),
-            NEXT VALUE FOR mq_dead_n);
-        state = 'E';
-    END
-    ELSE
-    BEGIN
-        -- Random jitter, half to all of the backoff: messages that failed together are retried at different times.
-        v_delay = COALESCE(p_retry, MINVALUE(v_backoff_max, v_backoff * POWER(2e0, MINVALUE(p_attempt - 1, 40)))
-            * (0.5e0 + RAND() / 2));
-        INSERT INTO mq_delayed (id, type, run_at, priority, attempts, error)
-        VALUES (:p_id, :p_type, DATEADD(CAST(:v_delay * 1000 AS bigint) MILLISECOND TO mq_utc_now()), :v_priority, :p_attempt,
-            :p_error);
-        state = 'N';
+        IF (p_retry = -1 OR p_attempt >= v_max_attempts) THEN
+        BEGIN
+            v_error_group = imq_error_group(p_error);
+            INSERT INTO mq_dead (id, died_at, attempts, type, reader, error, error_group, error_hash, n)
+            VALUES (:p_id, mq_utc_now(), :p_attempt, :p_type, :p_reader, :p_error, :v_error_group, HASH(:v_error_group),
+                NEXT VALUE FOR mq_dead_n);
+            state = 'E';
+        END
+        ELSE
+        BEGIN
+            INSERT INTO mq_delayed (id, type, run_at, priority, attempts, error)
+            VALUES (:p_id, :p_type, DATEADD(CAST(:v_delay * 1000 AS bigint) MILLISECOND TO mq_utc_now()), :v_priority,
+                :p_attempt, :p_error);
+            state = 'N';
+        END
+        -- The id was here before. Its index entry lives a moment longer than its row, whose place another transaction may
+        -- already have taken: a transaction that does not wait then meets a unique violation.
+        WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
+        BEGIN
+            EXECUTE PROCEDURE imq_wait_to_repeat(v_until) RETURNING_VALUES v_until;
+            IF (v_until IS NULL) THEN
+                EXCEPTION;
+        END
     END
     -- In an ordered queue a message that will be retried blocks its group.
     IF (v_grouped = 1 AND (v_ordered = 0 OR state = 'E')) THEN

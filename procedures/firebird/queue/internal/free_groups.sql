@@ -9,7 +9,6 @@
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_free_groups (p_type mq_name, p_group_key mq_name, p_id bigint)
 AS
-DECLARE c_seconds integer = 2;
 DECLARE v_until timestamp;
 DECLARE v_had integer;
 BEGIN
@@ -20,8 +19,8 @@ BEGIN
         v_had = ROW_COUNT;
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
         BEGIN
-            v_until = COALESCE(v_until, DATEADD(c_seconds SECOND TO mq_utc_now()));
-            IF (mq_utc_now() NOT BETWEEN DATEADD(-c_seconds SECOND TO v_until) AND v_until) THEN
+            EXECUTE PROCEDURE imq_wait_to_repeat(v_until) RETURNING_VALUES v_until;
+            IF (v_until IS NULL) THEN
                 EXCEPTION;
         END
     END

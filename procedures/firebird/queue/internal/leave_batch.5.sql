@@ -19,10 +19,8 @@ BEGIN
     IF (v_found = 1 AND v_id IS NULL) THEN
         DELETE FROM mq_claimed WHERE batch_key = :p_batch_key AND id = :p_id RETURNING attempt INTO attempt;
     IF (attempt IS NULL OR v_id <> p_id) THEN
-    BEGIN
-        type = NULL;
-        EXIT;
-    END
+        EXECUTE PROCEDURE imq_raise_error('lease_lost',
+            'batch_key: does not hold message ' || p_id || '; roll back, do not retry, continue with the next claim');
     -- If this is the only message, in the batch row itself or the last one in mq_claimed, delete the batch too.
     IF (v_id = p_id OR NOT EXISTS (SELECT * FROM mq_claimed WHERE batch_key = :p_batch_key)) THEN
         DELETE FROM mq_batch WHERE batch_key = :p_batch_key;

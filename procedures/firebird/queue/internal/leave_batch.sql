@@ -1,5 +1,5 @@
 -- leave_batch: remove one message from the batch that holds it.
--- Returns:     type, attempt and reader of the claim; NULL when the key does not hold the message
+-- Returns:     type, attempt and reader of the claim; raises lease_lost when the key does not hold the message
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_leave_batch (p_id bigint, p_batch_key mq_argument)
@@ -14,10 +14,8 @@ BEGIN
     IF (v_found = 1 AND v_id IS NULL) THEN
         DELETE FROM mq_claimed WHERE batch_key = :p_batch_key AND id = :p_id RETURNING attempt INTO attempt;
     IF (attempt IS NULL OR v_id <> p_id) THEN
-    BEGIN
-        type = NULL;
-        EXIT;
-    END
+        EXECUTE PROCEDURE imq_raise_error('lease_lost',
+            'batch_key: does not hold message ' || p_id || '; roll back, do not retry, continue with the next claim');
     -- If this is the only message, in the batch row itself or the last one in mq_claimed, delete the batch too.
     IF (v_id = p_id OR NOT EXISTS (SELECT * FROM mq_claimed WHERE batch_key = :p_batch_key)) THEN
         DELETE FROM mq_batch WHERE batch_key = :p_batch_key;

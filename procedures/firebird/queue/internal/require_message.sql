@@ -4,7 +4,7 @@
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_message (
     p_body mq_text, p_run_at timestamp, p_priority bigint, p_group_key mq_argument, p_dedup_key mq_argument,
-    p_max_attempts bigint, p_headers mq_text, p_source mq_argument, p_delay_seconds bigint, p_on_conflict mq_argument
+    p_max_attempts bigint, p_headers mq_text, p_source mq_argument, p_delay_seconds bigint, p_on_conflict mq_text
 )
 AS
 BEGIN

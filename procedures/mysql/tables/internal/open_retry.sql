@@ -1,9 +1,9 @@
 -- open_retry: list the dead rows of a polling table that will be retried.
--- Arguments:   p_name, p_id (of one entry; NULL: all, up to 10,000)
+-- Arguments:   p_name, p_id (of one entry; NULL: all), p_size
 -- Returns:     p_table (as imq_polled_settings returns it); p_items: a JSON array of [id, ident], NULL when there are none
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_retry(
-    IN p_name longtext CHARACTER SET utf8mb4, IN p_id bigint, OUT p_table longtext CHARACTER SET utf8mb4,
+    IN p_name longtext CHARACTER SET utf8mb4, IN p_id bigint, IN p_size int, OUT p_table longtext CHARACTER SET utf8mb4,
     OUT p_items longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
@@ -15,6 +15,6 @@ BEGIN
     FROM (
         SELECT id, ident FROM mq_polled_row
         WHERE name = p_name AND state = 'E' AND (p_id IS NULL OR id = p_id)
-        ORDER BY run_at, id LIMIT 10000
+        ORDER BY run_at, id LIMIT p_size
     ) AS d;
 END

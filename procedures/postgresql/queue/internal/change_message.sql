@@ -24,16 +24,7 @@ BEGIN
     END IF;
     SELECT m.run_at, m.priority, coalesce(m.group_key, '') AS group_key INTO v_message
     FROM mq.message AS m
-    WHERE m.id = p_id AND (
-        EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = ANY (ARRAY[m.id]) ORDER BY d.id OFFSET 0)
-        OR EXISTS (
-            SELECT FROM mq.ready AS r WHERE r.type = m.type AND r.priority = m.priority AND r.run_at = m.run_at AND r.id = m.id
-        )
-        OR EXISTS (SELECT FROM mq_internal.rows_of(m.type, m.id, mq_internal.lane(true, m.priority, m.group_key)))
-        OR p_queue.grouped AND EXISTS (
-            SELECT FROM mq.grouped AS g WHERE g.type = m.type AND g.group_key = coalesce(m.group_key, '') AND g.id = m.id
-        )
-    )
+    WHERE m.id = p_id AND mq_internal.state_of(m.id) = 'N'
     FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         RETURN 0;
@@ -61,7 +52,7 @@ BEGIN
     ELSE
         INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
         VALUES (p_run_at, p_id, v_message.priority, v_place.attempts, p_queue.type, false,
-            mq_internal.lane(p_queue.fair, v_message.priority, v_message.group_key));
+            mq_internal.lane(p_queue.fair OR p_queue.grouped, v_message.priority, v_message.group_key));
     END IF;
     IF p_run_at < p_now OR p_queue.ring THEN
         PERFORM mq_internal.lower_mark(p_queue.type);

@@ -15,10 +15,10 @@ DECLARE
 BEGIN
     UPDATE mq.ready AS r
     SET by_id = coalesce(r.by_id, false),
-        lane = mq_internal.lane(p_queue.fair, r.priority, (SELECT m.group_key FROM mq.message AS m WHERE m.id = r.id))
+        lane = mq_internal.lane(p_queue.fair OR p_queue.grouped, r.priority, (SELECT m.group_key FROM mq.message AS m WHERE m.id = r.id))
     WHERE r.ctid = ANY (ARRAY(
         SELECT q.ctid FROM mq.ready AS q
-        WHERE q.type = p_queue.type AND (q.by_id IS NULL AND (p_queue.ring OR p_queue.fair) OR (q.lane IS NULL) = p_queue.fair)
+        WHERE q.type = p_queue.type AND (q.by_id IS NULL AND (p_queue.ring OR p_queue.fair) OR (q.lane IS NULL) = (p_queue.fair OR p_queue.grouped))
         ORDER BY q.type, q.priority, q.run_at, q.id
         LIMIT p_size
         FOR UPDATE SKIP LOCKED
@@ -48,7 +48,7 @@ BEGIN
     ELSIF p_queue.senders_before <= v_oldest AND v_rows = 0 AND NOT EXISTS (
         -- Rows that another transaction has locked.
         SELECT FROM mq.ready AS q
-        WHERE q.type = p_queue.type AND (q.by_id IS NULL AND (p_queue.ring OR p_queue.fair) OR (q.lane IS NULL) = p_queue.fair)
+        WHERE q.type = p_queue.type AND (q.by_id IS NULL AND (p_queue.ring OR p_queue.fair) OR (q.lane IS NULL) = (p_queue.fair OR p_queue.grouped))
         ORDER BY q.type, q.priority, q.run_at, q.id OFFSET 0
     ) THEN
         UPDATE mq.queue SET mixed = false, senders_before = NULL

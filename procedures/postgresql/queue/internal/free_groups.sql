@@ -13,7 +13,9 @@ BEGIN
         WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (p_ids) ORDER BY id))
         RETURNING group_key
     )
-    SELECT array_agg(group_key) INTO v_groups FROM freed;
+    SELECT coalesce(array_agg(group_key) FILTER (WHERE p_queue.ordered),
+        array_agg(DISTINCT group_key) FILTER (WHERE NOT p_queue.ordered)) INTO v_groups
+    FROM freed;
     IF v_groups IS NOT NULL THEN
         PERFORM mq_internal.issue_tickets(p_queue, v_groups);
     END IF;

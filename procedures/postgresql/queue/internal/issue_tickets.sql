@@ -11,30 +11,32 @@ DECLARE
     v_groups text[];
     v_mark mq.mark;
 BEGIN
-    SELECT array_agg(f.id) || array_agg(n.id), array_agg(u.group_key) || array_agg(u.group_key) INTO v_ids, v_groups
-    FROM (SELECT DISTINCT unnest(p_groups)) AS u (group_key)
+    SELECT array_agg(f.id), array_agg(u.group_key) INTO v_ids, v_groups
+    FROM unnest(p_groups) AS u (group_key)
     CROSS JOIN LATERAL (
         SELECT id FROM mq.grouped
         WHERE type = p_queue.type AND group_key = u.group_key
         ORDER BY type, group_key, id
         LIMIT 1
-    ) AS f
-    LEFT JOIN LATERAL (
+    ) AS f;
+    IF v_ids IS NULL THEN
+        RETURN;
+    END IF;
+    SELECT v_ids || array_agg(n.id), v_groups || array_agg(u.group_key) INTO v_ids, v_groups
+    FROM unnest(v_groups) AS u (group_key)
+    CROSS JOIN LATERAL (
         SELECT id FROM mq.grouped
         WHERE type = p_queue.type AND group_key = u.group_key
         ORDER BY type, group_key, id
         LIMIT 1
         FOR KEY SHARE SKIP LOCKED
-    ) AS n ON true;
-    IF v_ids IS NULL THEN
-        RETURN;
-    END IF;
+    ) AS n;
     INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
     SELECT m.run_at, m.id, m.priority, g.attempts, m.type, true, m.lane
     -- Start from the ids, not from statistics: a join may read the whole group, which can be long.
     FROM unnest(v_ids, v_groups) AS u (id, group_key)
     CROSS JOIN LATERAL (
-        SELECT *, mq_internal.lane(p_queue.fair, priority, group_key) AS lane FROM mq.message WHERE id = u.id OFFSET 0
+        SELECT *, mq_internal.lane(p_queue.fair OR p_queue.grouped, priority, group_key) AS lane FROM mq.message WHERE id = u.id OFFSET 0
     ) AS m
     CROSS JOIN LATERAL (
         SELECT attempts FROM mq.grouped WHERE type = p_queue.type AND group_key = u.group_key AND id = u.id OFFSET 0

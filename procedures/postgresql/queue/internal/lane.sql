@@ -1,8 +1,9 @@
 -- lane: the lane of a message: its priority as five digits, and its group. Lanes have the order of the priorities.
--- Returns: NULL in a queue that is not fair
+-- Arguments: p_laned (whether the queue is fair or has groups)
+-- Returns: NULL in another queue
 --
 -- The planner puts the expression in the place of the call.
-CREATE OR REPLACE FUNCTION mq_internal.lane(p_fair boolean, p_priority integer, p_group_key text) RETURNS text
+CREATE OR REPLACE FUNCTION mq_internal.lane(p_laned boolean, p_priority integer, p_group_key text) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE WHEN p_fair THEN lpad((p_priority + 32768)::text, 5, '0') || coalesce(p_group_key, '') END
+    SELECT CASE WHEN p_laned THEN lpad((p_priority + 32768)::text, 5, '0') || coalesce(p_group_key, '') END
 $$;

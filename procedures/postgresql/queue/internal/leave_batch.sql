@@ -1,5 +1,5 @@
 -- leave_batch: remove one message from the batch that holds it.
--- Returns: type, attempt and reader of the claim; type is NULL when the key does not hold the message
+-- Returns: type, attempt and reader of the claim; raises lease_lost when the key does not hold the message
 -- Transaction: calls for the same batch wait for each other
 CREATE OR REPLACE FUNCTION mq_internal.leave_batch(
     p_id bigint, p_batch_key uuid, OUT type text, OUT attempt smallint, OUT reader text
@@ -12,7 +12,8 @@ BEGIN
     SELECT * INTO v_batch FROM mq.batch AS b WHERE b.batch_key = p_batch_key FOR UPDATE;
     i := array_position(v_batch.ids, p_id);
     IF i IS NULL THEN
-        RETURN;
+        PERFORM mq_internal.raise_error('lease_lost',
+            format('batch_key: does not hold message %s; roll back, do not retry, continue with the next claim', p_id));
     END IF;
     IF cardinality(v_batch.ids) = 1 THEN
         DELETE FROM mq.batch AS b WHERE b.batch_key = p_batch_key;

@@ -15,7 +15,7 @@
 -- beginning, so the first message that is found there becomes its mark.
 --
 -- A claim starts at the low-water marks of mq.mark, where earlier claims found their first messages. No
--- message is skipped for longer than a second, or by takes of a grouped queue than a second and the time of a scan:
+-- message is skipped for longer than a second, or in a grouped queue than a second and the time of a scan:
 -- 1. A procedure that puts a message back below a mark calls lower_mark. When a message becomes due below a mark, this
 --    procedure lowers the mark.
 -- 2. Two kinds of messages can appear below a mark without lowering it: their sender commits late, or a take rolls back. So
@@ -38,7 +38,7 @@ DECLARE
     -- Renew a mark when the first message is this many ids after it. Scanning 1,000 dead rows takes about 0.03 ms, writing
     -- marks 0.06 ms.
     c_stride CONSTANT bigint := 1000;
-    -- A take of a grouped queue writes a mark after this many tickets of blocked groups.
+    -- In a grouped queue a mark is written after this many tickets of blocked groups.
     c_passed CONSTANT integer := 250;
     -- As in renew_marks. Priorities after the eighth get no mark.
     c_marks CONSTANT integer := 8;
@@ -87,7 +87,7 @@ BEGIN
             IF v_full_scan AND NOT p_take THEN
                 PERFORM mq_internal.clean_buckets(p_queue);
             END IF;
-            IF p_take AND NOT (v_full_scan OR v_mark.before OR v_mark.due) THEN
+            IF NOT (v_full_scan OR v_mark.before OR v_mark.due) THEN
                 v_start := ROW(NULL, NULL, NULL, least(v_mark.run_at, v_latest),
                     CASE WHEN v_mark.run_at < v_latest THEN v_mark.id ELSE 0 END, NULL, v_mark.priority, p_queue.type);
             END IF;
@@ -97,10 +97,10 @@ BEGIN
             v_start := v_grouped.start;
         END IF;
         IF v_full_scan AND picked IS NOT NULL THEN
-            -- Claims start at no mark here: the row only records the time of the last full scan. Takes start at the first
-            -- ticket of a group that was not blocked, if one has passed over many. The second begins at the end of the scan:
-            -- after 100,000 blocked groups that took 0.4 s.
-            IF NOT p_take OR (
+            -- Calls start at the first ticket of a group that was not blocked, if one has passed over many. Otherwise the
+            -- row only records the time of the last full scan. The second begins at the end of the scan: after 100,000
+            -- blocked groups that took 0.4 s.
+            IF (
                 SELECT (priority, run_at, id) < (v_start.priority, v_start.run_at, v_start.id)
                 FROM mq.ready
                 WHERE type = p_queue.type

@@ -16,8 +16,8 @@
 --   blocked after that, it gets a new ticket.
 -- A drop and a finish cannot miss each other. The drop locks the rows of mq.group_lock FOR SHARE until it commits. The
 -- finish deletes its row, which waits for the drop, and only then searches the group's next message. A take would hold
--- these locks until its handler ends: it passes over the tickets of blocked groups, and drops none. The first
--- take of each second leaves a mark at the first other ticket, where the next takes begin (see pick).
+-- these locks until its handler ends: it passes over the tickets of blocked groups, and drops none. A claim does so after
+-- c_tickets. The first call of each second leaves a mark at the first other ticket, where the next ones begin (see pick).
 CREATE OR REPLACE FUNCTION mq_internal.pick_grouped(
     p_queue mq.queue, p_size bigint, p_take boolean, p_start mq.mark, OUT picked bigint[], OUT attempts smallint[],
     OUT start mq.mark
@@ -27,12 +27,15 @@ LANGUAGE plpgsql AS $$
 DECLARE
     -- The maximum number of groups per call: the stripes that a take locks also block other groups. See lock_group.
     c_groups CONSTANT integer := 250;
-    -- The maximum number of tickets that one claim reads, even if all groups are blocked.
-    c_tickets CONSTANT integer := 10000;
+    -- A claim drops the tickets of blocked groups among this many, and passes over the others as a take does.
+    c_tickets CONSTANT integer := CASE WHEN p_queue.fair THEN 100 ELSE 10000 END;
+    -- The highest weight of a group.
+    c_weight CONSTANT integer := 1000;
     v_type text := p_queue.type;
     v_now timestamptz := clock_timestamp();
     v_left integer := p_size;
     v_groups integer := 0;
+    v_pass boolean := p_take;
     v_read integer := 0;
     v_part integer := least(p_size, c_groups);
     v_rows integer;
@@ -40,9 +43,11 @@ DECLARE
     v_after_priority integer := coalesce(p_start.priority, -32769);
     v_after_run_at timestamptz := coalesce(p_start.run_at, '-infinity');
     v_after_id bigint := coalesce(p_start.id - 1, 0);
+    v_open record;
     v_priority text := '';
     v_start mq.ring;
     v_place mq.ring;
+    v_had integer;
     v_all text[];
     v_keys text[];
     v_state record;
@@ -51,6 +56,9 @@ DECLARE
     v_end boolean;
     i integer;
     v_handled text[];
+    v_gone bigint[];
+    v_simple boolean := p_queue.ordered AND p_queue.group_rate = 0
+        AND NOT EXISTS (SELECT FROM mq.queue_group WHERE type = p_queue.type AND rate > 0);
     v_kept text[];
     v_used text[];
     v_done text[] := '{}';
@@ -61,32 +69,44 @@ BEGIN
     END IF;
     WHILE v_priority IS NOT NULL LOOP
         IF p_queue.fair THEN
-            v_tickets := mq_internal.read_lanes(p_queue, v_part, p_take, false, v_priority, v_place);
+            v_tickets := mq_internal.read_lanes(p_queue, v_part, v_pass, false, v_priority, v_place);
             IF v_place.n IS NULL THEN
                 v_start := v_tickets.start;
             END IF;
+            v_had := v_tickets.served[1] - 1;
             SELECT v_tickets.rows AS rows, v_tickets.ids AS ids, v_tickets.attempts AS attempts, v_tickets.n AS n,
                 v_tickets.lanes AS lanes, true AS others, ARRAY(SELECT substr(unnest(v_tickets.lanes), 6)) AS groups
             INTO v_tickets;
         ELSE
+            IF v_pass AND v_read = 0 AND p_queue.ordered AND p_start IS NULL THEN
+                v_open := mq_internal.first_open(v_type);
+                IF (v_open.priority, v_open.run_at, v_open.id) > (v_after_priority, v_after_run_at, v_after_id) THEN
+                    v_after_priority := v_open.priority;
+                    v_after_run_at := v_open.run_at;
+                    v_after_id := v_open.id - 1;
+                END IF;
+            END IF;
             SELECT array_agg(t.ctid) AS rows, array_agg(t.id) AS ids, array_agg(t.attempts) AS attempts,
                 array_agg(t.group_key) AS groups, (array_agg(t.priority))[count(*)] AS priority,
                 (array_agg(t.run_at))[count(*)] AS run_at, (array_agg(t.id))[count(*)] AS id,
                 (array_agg(t.priority))[1] AS first_priority, (array_agg(t.run_at))[1] AS first_run_at,
                 bool_or(t.by_id IS NOT TRUE) AS others INTO v_tickets
             FROM (
-                SELECT r.ctid, r.*, CASE WHEN m.type IS NOT NULL THEN coalesce(m.group_key, '') END AS group_key
+                SELECT r.ctid, r.*, k.group_key
                 FROM mq.ready AS r
-                -- One search by primary key per ticket, with any statistics.
-                LEFT JOIN LATERAL (SELECT type, group_key FROM mq.message WHERE id = r.id OFFSET 0) AS m ON true
+                -- One search by primary key per ticket without a lane, with any statistics.
+                LEFT JOIN LATERAL (
+                    SELECT coalesce(group_key, '') AS group_key FROM mq.message WHERE r.lane IS NULL AND id = r.id OFFSET 0
+                ) AS m ON true
+                CROSS JOIN LATERAL (SELECT coalesce(substr(r.lane, 6), m.group_key) AS group_key) AS k
                 WHERE r.type = v_type AND (r.priority, r.run_at, r.id) > (v_after_priority, v_after_run_at, v_after_id)
                     AND NOT (
-                        p_take
+                        v_pass
                         AND EXISTS (
                             SELECT FROM mq.group_lock AS l
-                            WHERE l.type = m.type AND l.group_key = coalesce(m.group_key, '') OFFSET 0
+                            WHERE l.type = v_type AND l.group_key = k.group_key OFFSET 0
                         )
-                        AND (p_queue.ordered OR mq_internal.is_busy(p_queue, coalesce(m.group_key, '')))
+                        AND (p_queue.ordered OR mq_internal.is_busy(p_queue, k.group_key))
                     )
                 ORDER BY r.type, r.priority, r.run_at, r.id
                 LIMIT v_part
@@ -138,138 +158,197 @@ BEGIN
             ON CONFLICT DO NOTHING;
         END IF;
 
-        -- The state of each group: how many messages it may have now. size 0: it is blocked.
-        SELECT array_agg(s.key) AS keys, array_agg(s.size) AS sizes, array_agg(s.locks) AS locks,
-            array_agg(s.places) AS places, array_agg(s.rate) AS rates, array_agg(s.rate_seconds) AS seconds,
-            array_agg(s.tokens) AS tokens, array_agg(s.full_at) AS full_at, coalesce(min(s.size) = 0, false) AS blocked,
-            coalesce(max(s.rate) > 0, false) AS rated INTO v_state
-        FROM (
-            SELECT u.key, o.*, l.locks, t.tokens, b.full_at,
-                CASE
-                    WHEN l.waiting > 0 OR o.places > 0 AND l.locks >= o.places THEN 0
-                    ELSE least(v_left, CASE WHEN o.places > 0 THEN o.places - l.locks END,
-                        CASE WHEN o.rate > 0 THEN greatest(t.tokens, 1) END,
-                        CASE WHEN p_queue.fair THEN o.weight END)
-                END AS size
-            FROM unnest(v_keys) AS u (key)
-            CROSS JOIN LATERAL mq_internal.group_limits(p_queue, u.key) AS o
-            CROSS JOIN LATERAL (
-                SELECT count(*) AS locks, count(d.id) AS waiting
-                FROM mq.group_lock AS k
-                -- ORDER BY id selects the right index: see erase.
-                LEFT JOIN LATERAL (SELECT id FROM mq.delayed WHERE id = ANY (ARRAY[k.id]) ORDER BY id) AS d ON true
-                WHERE k.type = v_type AND k.group_key = u.key
-            ) AS l
-            LEFT JOIN LATERAL (
-                SELECT full_at
-                FROM mq.bucket
-                WHERE o.rate > 0 AND type = v_type AND group_key = u.key
-                FOR NO KEY UPDATE SKIP LOCKED
-            ) AS b ON true
-            CROSS JOIN LATERAL (
-                SELECT CASE WHEN o.rate > 0 THEN mq_internal.tokens(b.full_at, v_now, o.rate, o.rate_seconds) END AS tokens
-            ) AS t
-            -- Otherwise the bucket is full and is being deleted.
-            WHERE o.rate = 0 OR b.full_at IS NOT NULL
-                OR NOT EXISTS (SELECT FROM mq.bucket AS f WHERE f.type = v_type AND f.group_key = u.key OFFSET 0)
-        ) AS s;
-
-        -- Their first messages. An ordered queue takes the very first, or nothing while that is being cancelled.
-        SELECT array_agg(h.row) AS rows, array_agg(h.id) AS ids, array_agg((h.attempts + 1)::smallint) AS attempts,
-            array_agg(h.n) AS n, array_agg(h.key) AS keys, array_agg(h.late) AS late, count(DISTINCT h.n) AS groups,
-            coalesce(bool_or(h.late), false) AS some_late INTO v_taken
-        FROM (
-            SELECT f.n, f.key, f.tokens IS NOT DISTINCT FROM 0 AS late, g.*
-            FROM unnest(v_state.keys, v_state.sizes, v_state.tokens) WITH ORDINALITY AS f (key, size, tokens, n)
-            CROSS JOIN LATERAL (
-                SELECT o.*
-                FROM (
-                    SELECT ctid FROM mq.grouped
-                    WHERE p_queue.ordered AND f.size > 0 AND type = v_type AND group_key = f.key
-                    ORDER BY type, group_key, id
-                    LIMIT 1
-                ) AS first
-                CROSS JOIN LATERAL (
-                    SELECT ctid AS row, id, attempts FROM mq.grouped WHERE ctid = first.ctid FOR UPDATE SKIP LOCKED
-                ) AS o
-                UNION ALL
-                SELECT *
-                FROM (
-                    SELECT ctid AS row, id, attempts
-                    FROM mq.grouped
-                    WHERE NOT p_queue.ordered AND type = v_type AND group_key = f.key
-                    ORDER BY type, group_key, id
-                    LIMIT f.size
-                    FOR UPDATE SKIP LOCKED
-                ) AS o
-            ) AS g
-            LIMIT v_left
-        ) AS h;
-        v_handled := '{}';
         v_used := '{}';
-        IF v_taken.rows IS NOT NULL THEN
-            DELETE FROM mq.grouped WHERE ctid = ANY (v_taken.rows);
-            INSERT INTO mq.group_lock (id, type, group_key)
-            SELECT u.id, v_type, u.key
-            FROM unnest(v_taken.ids, v_taken.keys, v_taken.late) AS u (id, key, late)
-            WHERE NOT p_take OR u.late;
-            v_handled := ARRAY(SELECT DISTINCT unnest(v_taken.keys));
-        END IF;
-        IF v_state.rated AND v_taken.rows IS NOT NULL THEN
-            -- A message that must wait for its group's next token waits like a failed message of an ordered queue.
-            INSERT INTO mq.delayed (id, run_at, priority, attempts, type)
-            SELECT m.id, mq_internal.full_after(v_state.full_at[u.n], v_now, 1, v_state.rates[u.n], v_state.seconds[u.n])
-                - make_interval(secs => v_state.seconds[u.n]), m.priority, u.attempts - 1, v_type
-            FROM unnest(v_taken.ids, v_taken.attempts, v_taken.n, v_taken.late) AS u (id, attempts, n, late)
-            CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
-            WHERE u.late;
-            -- Without a message, this only corrects a bucket of before the clock was set back.
-            INSERT INTO mq.bucket AS b (type, group_key, full_at)
-            SELECT v_type, c.key, mq_internal.full_after(v_state.full_at[c.n], v_now, c.messages, v_state.rates[c.n], v_state.seconds[c.n])
+        IF v_simple THEN
+            -- The usual ordered queue: the first message of each group without an active or waiting message. One search per
+            -- table and group.
+            SELECT array_agg(f.row) AS rows, array_agg(f.id) AS ids, array_agg((f.attempts + 1)::smallint) AS attempts,
+                array_agg(f.key) AS keys, array_agg(f.key) FILTER (WHERE f.more) AS more, count(*) AS groups,
+                false AS some_late INTO v_taken
             FROM (
-                SELECT u.n, u.key, count(*) FILTER (WHERE NOT u.late) AS messages
-                FROM unnest(v_taken.n, v_taken.keys, v_taken.late) AS u (n, key, late)
-                GROUP BY u.n, u.key
-            ) AS c
-            WHERE v_state.rates[c.n] > 0
-            ON CONFLICT (type, group_key) DO UPDATE SET full_at = excluded.full_at;
-        END IF;
-
-        IF p_take THEN
-            v_used := v_handled;
-            v_done := v_done || v_handled;
-        ELSIF v_state.blocked OR NOT p_queue.ordered THEN
-            -- Of the groups that are blocked now, drop the tickets. With locks of other claims, only if no call is
-            -- finishing one of them; or else the ticket of a group that was blocked before stays, and a group that has
-            -- just lost its last free place gets a new one.
-            SELECT array_agg(g.key) FILTER (WHERE g.size = 0 AND s.safe),
-                coalesce(array_agg(g.key) FILTER (WHERE g.size > 0 AND NOT s.safe), '{}') INTO v_kept, v_used
-            FROM (
-                SELECT max(f.key) AS key, max(f.size) AS size, max(f.locks) AS locks, max(f.places) AS places,
-                    sum(f.messages) AS messages, bool_or(f.late) AS late
-                FROM (
-                    SELECT t.*, 0 AS messages, false AS late
-                    FROM unnest(v_state.keys, v_state.sizes, v_state.locks, v_state.places)
-                        WITH ORDINALITY AS t (key, size, locks, places, n)
-                    UNION ALL
-                    SELECT NULL, NULL, NULL, NULL, u.n, 1, u.late FROM unnest(v_taken.n, v_taken.late) AS u (n, late)
-                ) AS f
-                GROUP BY f.n
-            ) AS g
-            CROSS JOIN LATERAL (
-                SELECT CASE
-                    WHEN g.size > 0 AND NOT g.late AND (g.places = 0 OR g.locks + g.messages < g.places) THEN false
-                    WHEN g.locks = 0 OR g.late THEN true
-                    ELSE (
-                        SELECT count(*) FROM (
-                            SELECT FROM mq.group_lock AS l WHERE l.type = v_type AND l.group_key = g.key FOR SHARE SKIP LOCKED
+                SELECT u.key, g.*, n.more
+                FROM unnest(v_keys) AS u (key)
+                LEFT JOIN LATERAL (
+                    SELECT true AS blocked FROM mq.group_lock WHERE type = v_type AND group_key = u.key LIMIT 1
+                ) AS l ON true
+                CROSS JOIN LATERAL (
+                    SELECT ctid AS row, id, attempts FROM mq.grouped
+                    WHERE l.blocked IS NULL AND type = v_type AND group_key = u.key
+                    ORDER BY type, group_key, id LIMIT 1
+                ) AS g
+                LEFT JOIN LATERAL (
+                    SELECT true AS more FROM mq.grouped
+                    WHERE p_take AND type = v_type AND group_key = u.key AND id > g.id
+                    ORDER BY type, group_key, id LIMIT 1
+                ) AS n ON true
+                LIMIT v_left
+            ) AS f;
+            WITH gone AS (
+                DELETE FROM mq.grouped
+                WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.grouped WHERE ctid = ANY (v_taken.rows) FOR UPDATE SKIP LOCKED))
+                RETURNING id
+            )
+            SELECT array_agg(id) INTO v_gone FROM gone;
+            IF coalesce(cardinality(v_gone), 0) < v_taken.groups THEN
+                -- Others are cancelling the first messages of some groups.
+                SELECT array_agg(u.id) AS ids, array_agg(u.attempts) AS attempts, array_agg(u.key) AS keys, v_taken.more AS more,
+                    count(*) AS groups, false AS some_late INTO v_taken
+                FROM unnest(v_taken.ids, v_taken.attempts, v_taken.keys) AS u (id, attempts, key)
+                WHERE u.id = ANY (v_gone);
+            END IF;
+            v_handled := coalesce(v_taken.keys, '{}');
+            IF p_take THEN
+                v_used := coalesce(v_taken.more, '{}');
+            ELSE
+                INSERT INTO mq.group_lock (id, type, group_key)
+                SELECT u.id, v_type, u.key FROM unnest(v_taken.ids, v_taken.keys) AS u (id, key);
+                IF v_taken.groups < cardinality(v_keys) THEN
+                    -- Drop the tickets of blocked groups, unless a call is finishing the group's message.
+                    v_handled := v_handled || ARRAY(
+                        SELECT u.key
+                        FROM unnest(v_keys) AS u (key)
+                        CROSS JOIN LATERAL (
+                            SELECT FROM mq.group_lock
+                            WHERE type = v_type AND group_key = u.key AND u.key <> ALL (v_handled)
+                            LIMIT 1
+                            FOR SHARE SKIP LOCKED
                         ) AS l
-                    ) >= g.locks + g.messages
-                END AS safe
-            ) AS s
-            WHERE g.size = 0 OR g.messages > 0;
-            v_handled := v_handled || v_kept;
+                    );
+                END IF;
+            END IF;
+        ELSE
+            -- The state of each group: how many messages it may have now. size 0: it is blocked.
+            SELECT array_agg(s.key) AS keys, array_agg(s.size) AS sizes, array_agg(s.locks) AS locks,
+                array_agg(s.places) AS places, array_agg(s.rate) AS rates, array_agg(s.rate_seconds) AS seconds,
+                array_agg(s.tokens) AS tokens, array_agg(s.full_at) AS full_at, coalesce(min(s.size) = 0, false) AS blocked,
+                coalesce(max(s.rate) > 0, false) AS rated INTO v_state
+            FROM (
+                SELECT u.key, o.*, l.locks, t.tokens, b.full_at,
+                    CASE
+                        WHEN l.waiting > 0 OR o.places > 0 AND l.locks >= o.places THEN 0
+                        ELSE least(v_left, CASE WHEN o.places > 0 THEN o.places - l.locks END,
+                            CASE WHEN o.rate > 0 THEN greatest(t.tokens, 1) END,
+                            CASE WHEN p_queue.fair THEN o.weight - CASE u.key WHEN v_tickets.groups[1] THEN v_had ELSE 0 END END)
+                    END AS size
+                FROM unnest(v_keys) AS u (key)
+                CROSS JOIN LATERAL mq_internal.group_limits(p_queue, u.key) AS o
+                CROSS JOIN LATERAL (
+                    SELECT count(*) AS locks, count(d.id) AS waiting
+                    FROM mq.group_lock AS k
+                    -- ORDER BY id selects the right index: see erase.
+                    LEFT JOIN LATERAL (SELECT id FROM mq.delayed WHERE id = ANY (ARRAY[k.id]) ORDER BY id) AS d ON true
+                    WHERE k.type = v_type AND k.group_key = u.key
+                ) AS l
+                LEFT JOIN LATERAL (
+                    SELECT full_at
+                    FROM mq.bucket
+                    WHERE o.rate > 0 AND type = v_type AND group_key = u.key
+                    FOR NO KEY UPDATE SKIP LOCKED
+                ) AS b ON true
+                CROSS JOIN LATERAL (
+                    SELECT CASE WHEN o.rate > 0 THEN mq_internal.tokens(b.full_at, v_now, o.rate, o.rate_seconds) END AS tokens
+                ) AS t
+                -- Otherwise the bucket is full and is being deleted.
+                WHERE o.rate = 0 OR b.full_at IS NOT NULL
+                    OR NOT EXISTS (SELECT FROM mq.bucket AS f WHERE f.type = v_type AND f.group_key = u.key OFFSET 0)
+            ) AS s;
+
+            -- Their first messages. An ordered queue takes the very first, or nothing while that is being cancelled.
+            SELECT array_agg(h.row) AS rows, array_agg(h.id) AS ids, array_agg((h.attempts + 1)::smallint) AS attempts,
+                array_agg(h.n) AS n, array_agg(h.key) AS keys, array_agg(h.late) AS late, count(DISTINCT h.n) AS groups,
+                coalesce(bool_or(h.late), false) AS some_late INTO v_taken
+            FROM (
+                SELECT f.n, f.key, f.tokens IS NOT DISTINCT FROM 0 AS late, g.*
+                FROM unnest(v_state.keys, v_state.sizes, v_state.tokens) WITH ORDINALITY AS f (key, size, tokens, n)
+                CROSS JOIN LATERAL (
+                    SELECT o.*
+                    FROM (
+                        SELECT ctid FROM mq.grouped
+                        WHERE p_queue.ordered AND f.size > 0 AND type = v_type AND group_key = f.key
+                        ORDER BY type, group_key, id
+                        LIMIT 1
+                    ) AS first
+                    CROSS JOIN LATERAL (
+                        SELECT ctid AS row, id, attempts FROM mq.grouped WHERE ctid = first.ctid FOR UPDATE SKIP LOCKED
+                    ) AS o
+                    UNION ALL
+                    SELECT *
+                    FROM (
+                        SELECT ctid AS row, id, attempts
+                        FROM mq.grouped
+                        WHERE NOT p_queue.ordered AND type = v_type AND group_key = f.key
+                        ORDER BY type, group_key, id
+                        LIMIT f.size
+                        FOR UPDATE SKIP LOCKED
+                    ) AS o
+                ) AS g
+                LIMIT v_left
+            ) AS h;
+            v_handled := '{}';
+            IF v_taken.rows IS NOT NULL THEN
+                DELETE FROM mq.grouped WHERE ctid = ANY (v_taken.rows);
+                INSERT INTO mq.group_lock (id, type, group_key)
+                SELECT u.id, v_type, u.key
+                FROM unnest(v_taken.ids, v_taken.keys, v_taken.late) AS u (id, key, late)
+                WHERE NOT p_take OR u.late;
+                v_handled := ARRAY(SELECT DISTINCT unnest(v_taken.keys));
+            END IF;
+            IF v_state.rated AND v_taken.rows IS NOT NULL THEN
+                -- A message that must wait for its group's next token waits like a failed message of an ordered queue.
+                INSERT INTO mq.delayed (id, run_at, priority, attempts, type)
+                SELECT m.id, mq_internal.full_after(v_state.full_at[u.n], v_now, 1, v_state.rates[u.n], v_state.seconds[u.n])
+                    - make_interval(secs => v_state.seconds[u.n]), m.priority, u.attempts - 1, v_type
+                FROM unnest(v_taken.ids, v_taken.attempts, v_taken.n, v_taken.late) AS u (id, attempts, n, late)
+                CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
+                WHERE u.late;
+                -- Without a message, this only corrects a bucket of before the clock was set back.
+                INSERT INTO mq.bucket AS b (type, group_key, full_at)
+                SELECT v_type, c.key, mq_internal.full_after(v_state.full_at[c.n], v_now, c.messages, v_state.rates[c.n], v_state.seconds[c.n])
+                FROM (
+                    SELECT u.n, u.key, count(*) FILTER (WHERE NOT u.late) AS messages
+                    FROM unnest(v_taken.n, v_taken.keys, v_taken.late) AS u (n, key, late)
+                    GROUP BY u.n, u.key
+                ) AS c
+                WHERE v_state.rates[c.n] > 0
+                ON CONFLICT (type, group_key) DO UPDATE SET full_at = excluded.full_at;
+            END IF;
+
+            IF p_take THEN
+                v_used := v_handled;
+            ELSIF v_state.blocked OR NOT p_queue.ordered THEN
+                -- Of the groups that are blocked now, drop the tickets. With locks of other claims, only if no call is
+                -- finishing one of them; or else the ticket of a group that was blocked before stays, and a group that has
+                -- just lost its last free place gets a new one.
+                SELECT array_agg(g.key) FILTER (WHERE g.size = 0 AND s.safe),
+                    coalesce(array_agg(g.key) FILTER (WHERE g.size > 0 AND NOT s.safe), '{}') INTO v_kept, v_used
+                FROM (
+                    SELECT max(f.key) AS key, max(f.size) AS size, max(f.locks) AS locks, max(f.places) AS places,
+                        sum(f.messages) AS messages, bool_or(f.late) AS late
+                    FROM (
+                        SELECT t.*, 0 AS messages, false AS late
+                        FROM unnest(v_state.keys, v_state.sizes, v_state.locks, v_state.places)
+                            WITH ORDINALITY AS t (key, size, locks, places, n)
+                        UNION ALL
+                        SELECT NULL, NULL, NULL, NULL, u.n, 1, u.late FROM unnest(v_taken.n, v_taken.late) AS u (n, late)
+                    ) AS f
+                    GROUP BY f.n
+                ) AS g
+                CROSS JOIN LATERAL (
+                    SELECT CASE
+                        WHEN g.size > 0 AND NOT g.late AND (g.places = 0 OR g.locks + g.messages < g.places) THEN false
+                        WHEN g.locks = 0 OR g.late THEN true
+                        ELSE (
+                            SELECT count(*) FROM (
+                                SELECT FROM mq.group_lock AS l WHERE l.type = v_type AND l.group_key = g.key FOR SHARE SKIP LOCKED
+                            ) AS l
+                        ) >= g.locks + g.messages
+                    END AS safe
+                ) AS s
+                WHERE g.size = 0 OR g.messages > 0;
+                v_handled := v_handled || v_kept;
+            END IF;
         END IF;
+        v_done := v_done || CASE WHEN p_take THEN v_handled ELSE '{}' END;
         v_kept := '{}';
         IF cardinality(v_handled) < cardinality(v_all) THEN
             -- Tickets stay whose groups others have locked, or whose first messages others are cancelling or purging.
@@ -280,12 +359,14 @@ BEGIN
                     OR EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = v_type AND g.group_key = k.key OFFSET 0)
             );
         END IF;
-        DELETE FROM mq.ready
-        WHERE ctid = ANY (ARRAY(
-            SELECT u.row
-            FROM unnest(v_tickets.rows, v_tickets.groups) AS u (row, key)
-            WHERE u.key IS NULL OR u.key <> ALL (v_kept)
-        ));
+        IF v_kept <> '{}' THEN
+            v_tickets.rows := ARRAY(
+                SELECT u.row
+                FROM unnest(v_tickets.rows, v_tickets.groups) AS u (row, key)
+                WHERE u.key IS NULL OR u.key <> ALL (v_kept)
+            );
+        END IF;
+        DELETE FROM mq.ready WHERE ctid = ANY (v_tickets.rows);
         IF NOT p_queue.ordered AND NOT v_taken.ids <@ v_tickets.ids THEN
             -- The other tickets of the taken messages.
             v_tickets.rows := mq_internal.lock_places(v_type, v_taken.ids, 'infinity');
@@ -307,14 +388,17 @@ BEGIN
         attempts := attempts || v_taken.attempts;
         v_left := p_size - coalesce(cardinality(picked), 0);
         v_groups := v_groups + v_taken.groups;
-        v_full := v_left = 0 OR v_groups >= c_groups OR v_read >= c_tickets;
+        v_full := v_left = 0 OR v_groups >= c_groups OR v_pass AND v_read >= c_tickets;
         -- In a fair queue this part was a round, or the end of one. After a round with messages another one may find more.
         v_end := v_rows < v_part AND (NOT p_queue.fair OR v_taken.groups = 0);
         IF p_queue.fair AND v_rows > 0 THEN
-            -- If the batch is full, the groups that come after the last taken one keep their turns.
+            -- If the batch is full, the groups that come after the last taken one keep their turns, and this one the rest of its
+            -- own. Otherwise no turn is left.
             i := CASE WHEN v_left > 0 THEN v_rows
                 ELSE array_position(v_tickets.groups, v_taken.keys[cardinality(v_taken.keys)]) END;
-            v_place := ROW(v_tickets.n[i], 1, v_type, v_priority, v_tickets.lanes[i]);
+            v_place := ROW(v_tickets.n[i], CASE WHEN v_left > 0 THEN c_weight
+                ELSE cardinality(array_positions(v_taken.keys, v_tickets.groups[i])) + CASE i WHEN 1 THEN v_had ELSE 0 END END,
+                v_type, v_priority, v_tickets.lanes[i]);
         END IF;
         IF v_place.n IS NOT NULL AND (v_full OR v_end) THEN
             PERFORM mq_internal.save_position(v_place, v_start);
@@ -324,9 +408,13 @@ BEGIN
             v_priority := mq_internal.next_priority(v_type, v_priority);
             v_place := NULL;
         END IF;
+        IF NOT v_pass AND v_read >= c_tickets THEN
+            v_pass := true;
+            v_read := 0;
+        END IF;
         -- Behind many blocked groups a claim reads more tickets at once. A take does not: others skip what it has locked.
         v_part := CASE
-            WHEN p_take OR p_queue.fair OR 2 * v_taken.groups > v_rows THEN least(v_left, c_groups - v_groups)
+            WHEN v_pass OR p_queue.fair OR 2 * v_taken.groups > v_rows THEN least(v_left, c_groups - v_groups)
             ELSE least(4 * v_part, 1000)
         END;
     END LOOP;

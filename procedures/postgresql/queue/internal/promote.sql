@@ -23,7 +23,7 @@ BEGIN
     ), moving AS (
         -- After an attempt the run_at is not the one that the message was sent with.
         INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
-        SELECT run_at, id, priority, attempts, p_queue.type, p_queue.grouped, CASE WHEN p_queue.fair THEN (
+        SELECT run_at, id, priority, attempts, p_queue.type, p_queue.grouped, CASE WHEN p_queue.fair OR p_queue.grouped THEN (
                 SELECT mq_internal.lane(true, m.priority, m.group_key) FROM mq.message AS m WHERE m.id = due.id
             ) END
         FROM due

@@ -17,7 +17,7 @@ BEGIN
     SELECT CASE WHEN r.found THEN clock_timestamp() ELSE m.run_at END, m.id, m.priority, u.attempts, m.type, p_queue.grouped, m.lane
     FROM unnest(p_ids, p_attempts) AS u (id, attempts)
     CROSS JOIN LATERAL (
-        SELECT *, mq_internal.lane(p_queue.fair, priority, group_key) AS lane FROM mq.message WHERE id = u.id OFFSET 0
+        SELECT *, mq_internal.lane(p_queue.fair OR p_queue.grouped, priority, group_key) AS lane FROM mq.message WHERE id = u.id OFFSET 0
     ) AS m
     CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM mq_internal.rows_of(p_queue.type, u.id, m.lane)) AS found) AS r
     ON CONFLICT DO NOTHING;

@@ -6,8 +6,9 @@
 --     NULL when there are none; start: the position from which the claim has read
 --
 -- The index (type, lane, id) is read from lane to lane: one search per lane, however many messages it has. A turn is the
--- first message of a lane, or as many as the weight of its group. What another claim has locked counts as served: the turn
--- passes on to the next lane. So claims that start at the same lane do not serve the same groups.
+-- first message of a lane, or as many as the weight of its group; in a grouped queue one ticket, whatever the weight. What
+-- another claim has locked counts as served: the turn passes on to the next lane. So claims that start at the same lane do
+-- not serve the same groups.
 --
 -- The position and the lanes are read in one statement, that is from one snapshot: a claim that sees that the first message
 -- of a lane is gone also sees that the lane had its turn.
@@ -20,7 +21,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_type text := p_queue.type;
     v_end text := lpad((p_priority::integer + 1)::text, 5, '0');
-    v_weights boolean := NOT p_queue.grouped AND EXISTS (SELECT FROM mq.queue_group WHERE type = v_type AND weight > 1);
+    v_weights boolean := EXISTS (SELECT FROM mq.queue_group WHERE type = v_type AND weight > 1);
     v_n bigint := coalesce(p_place.n, 0);
     v_lane text := coalesce(p_place.lane, '');
     v_served bigint := coalesce(p_place.after_id, 0);
@@ -77,9 +78,13 @@ BEGIN
                 SELECT q.ctid FROM mq.ready AS q
                 WHERE q.type = v_type AND q.by_id IS NOT NULL AND q.lane = t.lane
                 ORDER BY q.type, q.lane, q.id
-                -- The lane where the round began is also its last one.
+                -- The lane where the round began is also its last one. A grouped claim reads one ticket of it.
                 OFFSET CASE WHEN t.row IS NOT NULL AND t.lane = t.last_lane THEN greatest(t.weight - t.had, 0) ELSE 0 END
-                LIMIT greatest(t.weight - t.served, 0)
+                LIMIT CASE
+                    WHEN NOT p_queue.grouped THEN greatest(t.weight - t.served, 0)
+                    WHEN t.lane <> t.last_lane OR (t.row IS NULL) = (t.weight > t.had) THEN 1
+                    ELSE 0
+                END
             ) ELSE ARRAY[t.row] END
         ) WITH ORDINALITY AS f (row, i)
         CROSS JOIN LATERAL (

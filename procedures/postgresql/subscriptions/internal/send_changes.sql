@@ -53,7 +53,7 @@ BEGIN
             SELECT id, 0, v_types[i], '' FROM sent WHERE v_queue.grouped
         )
         INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
-        SELECT v_now, id, 0, 0, v_types[i], v_by_id, mq_internal.lane(v_queue.fair, 0, NULL) FROM sent;
+        SELECT v_now, id, 0, 0, v_types[i], v_by_id, mq_internal.lane(v_queue.fair OR v_queue.grouped, 0, NULL) FROM sent;
     END LOOP;
     -- After all rows: every wake-up reads the waiters.
     FOR v_type IN SELECT DISTINCT t.type FROM unnest(v_types) AS t (type) LOOP

@@ -1,7 +1,7 @@
 -- columns_of: list columns of a table.
--- Arguments:   @object_id, @list (names separated by commas; NULL: all columns)
--- Returns:     n (1, 2, ... in the order of the list), name and quoted (as in the catalog), type (the server's own),
---              nullable, column_id; no row for a name that is not a column
+-- Arguments: @object_id, @list (names separated by commas; NULL: all columns)
+-- Returns: n (1, 2, ... in the order of the list), name and quoted (as in the catalog), type (the server's own),
+--     nullable, column_id; no row for a name that is not a column
 CREATE OR ALTER FUNCTION mq_internal.columns_of (@object_id int, @list nvarchar(max))
 RETURNS TABLE
 AS
@@ -15,4 +15,3 @@ RETURN
     -- The server resolves the name, with its own rules for comparing names.
     LEFT JOIN mq_internal.split_names(@list, N',') AS l ON COLUMNPROPERTY(@object_id, l.name, 'ColumnId') = c.column_id
     WHERE c.object_id = @object_id AND (@list IS NULL OR l.n IS NOT NULL);
-GO

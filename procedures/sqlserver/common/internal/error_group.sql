@@ -1,6 +1,6 @@
 -- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits,
---              without trailing blanks.
--- Returns:     up to 200 characters, from the first 500 of the error; '': no error
+--     without trailing blanks.
+-- Returns: up to 200 characters, from the first 500 of the error; '': no error
 CREATE OR ALTER FUNCTION mq_internal.error_group (@error nvarchar(max))
 RETURNS nvarchar(400)
 AS
@@ -21,4 +21,3 @@ BEGIN
     SET @line = REPLACE(@line COLLATE Latin1_General_100_BIN2, @cr + @lf, N'#');
     RETURN RTRIM(LEFT(@line COLLATE Latin1_General_100_CI_AS_SC, 200));
 END;
-GO

@@ -1,6 +1,6 @@
 -- fill: fill the placeholders of a statement's template, for dynamic SQL.
--- Arguments:   @template (a placeholder is a name in braces), @pieces (the text for each name; NULL: an empty text)
--- Returns:     the statement; braces inside a piece are not placeholders
+-- Arguments: @template (a placeholder is a name in braces), @pieces (the text for each name; NULL: an empty text)
+-- Returns: the statement; braces inside a piece are not placeholders
 CREATE OR ALTER FUNCTION mq_internal.fill (@template nvarchar(max), @pieces mq.pieces READONLY)
 RETURNS nvarchar(max)
 AS
@@ -16,4 +16,3 @@ BEGIN
     END;
     RETURN @filled + @left;
 END;
-GO

@@ -1,6 +1,6 @@
 -- find_columns: check a list of a table's columns.
--- Arguments:   @argument (its name in the contract), @object_id (the table), @list (names separated by commas)
--- Returns:     @columns: the same list with quoted names as in the catalog, for mq_internal.columns_of
+-- Arguments: @argument (its name in the contract), @object_id (the table), @list (names separated by commas)
+-- Returns: @columns: the same list with quoted names as in the catalog, for mq_internal.columns_of
 CREATE OR ALTER PROCEDURE mq_internal.find_columns
     @argument varchar(200), @object_id int, @list nvarchar(max), @columns nvarchar(4000) OUTPUT
 AS
@@ -31,4 +31,3 @@ BEGIN
         EXEC mq_internal.raise_error 'invalid_argument', @detail;
     SET @columns = @quoted;
 END;
-GO

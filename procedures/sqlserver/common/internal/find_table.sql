@@ -1,6 +1,6 @@
 -- find_table: find a user's table by the name in an argument.
--- Arguments:   @argument (its name in the contract), @table (as written in T-SQL; the default schema is dbo)
--- Returns:     @object_id, @schema, @name, @quoted (for dynamic SQL), @label (for error texts: without the schema dbo)
+-- Arguments: @argument (its name in the contract), @table (as written in T-SQL; the default schema is dbo)
+-- Returns: @object_id, @schema, @name, @quoted (for dynamic SQL), @label (for error texts: without the schema dbo)
 --
 -- A user finds only tables on which it has a right; other tables are not found.
 CREATE OR ALTER PROCEDURE mq_internal.find_table
@@ -59,4 +59,3 @@ BEGIN
         EXEC mq_internal.raise_error 'unsuitable_table', @detail;
     END;
 END;
-GO

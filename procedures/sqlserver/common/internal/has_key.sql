@@ -1,6 +1,6 @@
 -- has_key: whether columns include a primary key or a unique index of NOT NULL columns.
--- Arguments:   @object_id (the table), @list (the columns, separated by commas)
--- Returns:     1 or 0
+-- Arguments: @object_id (the table), @list (the columns, separated by commas)
+-- Returns: 1 or 0
 CREATE OR ALTER FUNCTION mq_internal.has_key (@object_id int, @list nvarchar(max))
 RETURNS bit
 AS
@@ -19,4 +19,3 @@ BEGIN
             )
     ) THEN 1 ELSE 0 END;
 END;
-GO

@@ -1,6 +1,6 @@
 -- missing_rights: the missing rights of the caller on a table.
--- Arguments:   @quoted (the table: [schema].[name]), @update, @delete (1: the call updates, deletes)
--- Returns:     an error text with the GRANT to run; NULL: the caller has all rights
+-- Arguments: @quoted (the table: [schema].[name]), @update, @delete (1: the call updates, deletes)
+-- Returns: an error text with the GRANT to run; NULL: the caller has all rights
 CREATE OR ALTER FUNCTION mq_internal.missing_rights (@quoted nvarchar(600), @update bit, @delete bit)
 RETURNS nvarchar(2000)
 AS
@@ -13,4 +13,3 @@ BEGIN
     DECLARE @user nvarchar(300) = QUOTENAME(CAST(USER_NAME() AS nvarchar(128)));
     RETURN CONCAT(@user, N' must hold ', @rights, N' on ', @quoted, N': GRANT ', @rights, N' ON ', @quoted, N' TO ', @user);
 END;
-GO

@@ -1,6 +1,6 @@
 -- object_fingerprint: a hash of an object's definition in the catalog, to detect changes made by hand.
--- Arguments:   @name (a procedure or function of schema mq or mq_internal, a view, or an index of one of its tables)
--- Returns:     32 bytes; NULL when there is no such object, or the index is disabled
+-- Arguments: @name (a procedure or function of schema mq or mq_internal, a view, or an index of one of its tables)
+-- Returns: 32 bytes; NULL when there is no such object, or the index is disabled
 --
 -- The catalog does not show an object's text to users that may only execute it. So grants.sql lets the roles view
 -- definitions in both schemas. EXECUTE AS OWNER would work for every user, but it fails with error 15517 in a restored
@@ -21,4 +21,3 @@ BEGIN
         ORDER BY t.name;
     RETURN HASHBYTES('SHA2_256', @definition);
 END;
-GO

@@ -1,7 +1,6 @@
 -- raise_error: raise a numbered error of the contract.
--- Arguments:   @name (the error's name), @detail (the argument and its limit), @value (replaces {} in the detail)
--- Returns:     never
--- Transaction: the caller undoes its work
+-- Arguments: @name (the error's name), @detail (the argument and its limit), @value (replaces {} in the detail)
+-- Returns: never
 CREATE OR ALTER PROCEDURE mq_internal.raise_error
     @name varchar(200), @detail nvarchar(2000), @value nvarchar(2000) = NULL
 AS
@@ -22,4 +21,3 @@ BEGIN
     DECLARE @message nvarchar(2048) = REPLACE(CONCAT(@name, N': ', @detail), N'%', N'%%');
     THROW @number, @message, 1;
 END;
-GO

@@ -1,9 +1,9 @@
 -- read_failures: read the list of failures that finish_batch and finish_rows take.
--- Arguments:   @failures (one per line: id,retry_after_seconds,error; a line that does not begin with two such fields
---              continues the error above it)
--- Returns:     n (the line's number), id, retry (NULL: the queue's backoff), error (of several lines: may be cut at 4,000
---              characters), valid (0: the line is malformed), quoted (1: the error was a JSON string), valid_error (0: it
---              begins like a JSON string but is not one)
+-- Arguments: @failures (one per line: id,retry_after_seconds,error; a line that does not begin with two such fields
+--     continues the error above it)
+-- Returns: n (the line's number), id, retry (NULL: the queue's backoff), error (of several lines: may be cut at 4,000
+--     characters), valid (0: the line is malformed), quoted (1: the error was a JSON string), valid_error (0: it begins
+--     like a JSON string but is not one)
 --
 -- All lines are read at once; only lines that continue an error are appended one by one.
 CREATE OR ALTER FUNCTION mq_internal.read_failures (@failures nvarchar(max))
@@ -70,4 +70,3 @@ BEGIN
     END;
     RETURN;
 END;
-GO

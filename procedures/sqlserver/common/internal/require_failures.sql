@@ -1,6 +1,6 @@
 -- require_failures: refuse a list of failures that has a malformed line.
--- Arguments:   @bad and @bad_error (the first lines for which mq_internal.read_failures returned valid = 0 and valid_error = 0;
---              NULL: none)
+-- Arguments: @bad and @bad_error (the first lines for which mq_internal.read_failures returned valid = 0 and
+--     valid_error = 0; NULL: none)
 CREATE OR ALTER PROCEDURE mq_internal.require_failures
     @bad int,
     @bad_error int
@@ -16,4 +16,3 @@ BEGIN
     IF @detail IS NOT NULL
         EXEC mq_internal.raise_error 'invalid_argument', @detail;
 END;
-GO

@@ -1,6 +1,6 @@
 -- require_key: convert a text to a batch key, and refuse a text that is not one.
--- Arguments:   @batch_key (a text: the error for a wrong one names the argument)
--- Returns:     @key
+-- Arguments: @batch_key (a text: the error for a wrong one names the argument)
+-- Returns: @key
 CREATE OR ALTER PROCEDURE mq_internal.require_key
     @batch_key nvarchar(max),
     @key uniqueidentifier OUTPUT
@@ -14,4 +14,3 @@ BEGIN
     IF @key IS NULL
         EXEC mq_internal.raise_error 'invalid_argument', N'batch_key: must be a batch key that a claim returned';
 END;
-GO

@@ -1,9 +1,9 @@
 -- require_name: refuse a type, key or name that is not 1 to 200 characters long, or ends with a blank.
--- Arguments:   @argument (its name in the contract), @value, @optional (1: NULL passes)
+-- Arguments: @argument (its name in the contract), @value, @optional (1: NULL passes)
 --
--- To this server 'a' and 'a ' are the same name. Callers take names as nvarchar(max), because a shorter type would cut a
--- long name without an error. Then they copy a name into a variable of the column's type: a comparison with nvarchar(max)
--- converts the column, and uses only the first column of the index, as a range.
+-- To this server 'a' and 'a ' are the same name. Callers take names as nvarchar(max), because a shorter type would cut
+-- a long name without an error. Then they copy a name into a variable of the column's type: a comparison with
+-- nvarchar(max) converts the column, and uses only the first column of the index, as a range.
 CREATE OR ALTER PROCEDURE mq_internal.require_name
     @argument varchar(200), @value nvarchar(max), @optional bit
 AS
@@ -20,4 +20,3 @@ BEGIN
     IF @detail IS NOT NULL
         EXEC mq_internal.raise_error 'invalid_argument', @detail;
 END;
-GO

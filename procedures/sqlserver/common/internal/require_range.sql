@@ -1,5 +1,5 @@
 -- require_range: refuse a number outside its limits; NULL passes and means the default.
--- Arguments:   @argument (its name in the contract), @value, @low, @high
+-- Arguments: @argument (its name in the contract), @value, @low, @high
 CREATE OR ALTER PROCEDURE mq_internal.require_range
     @argument varchar(200), @value bigint, @low bigint, @high bigint
 AS
@@ -18,4 +18,3 @@ BEGIN
         EXEC mq_internal.raise_error 'invalid_argument', @detail;
     END;
 END;
-GO

@@ -1,11 +1,11 @@
 -- row_json: the SQL expression that turns a row into JSON, for dynamic SQL.
--- Arguments:   @object_id (the table), @list (columns, in output order; NULL: all), @alias (the table's alias in the
---              statement)
--- Returns:     the expression, of type nvarchar(max); NULL when a column of the list does not exist
+-- Arguments: @object_id (the table), @list (columns, in output order; NULL: all), @alias (the table's alias in the
+--     statement)
+-- Returns: the expression, of type nvarchar(max); NULL when a column of the list does not exist
 --
--- Numbers keep their digits. Times are ISO 8601 with the column's precision, and in UTC if they have a zone. bit is true
--- or false, binary is base64, json is unchanged, and any other type is its text. FOR JSON would do most of this, but it
--- reads a dot in a name as nesting, rounds float and keeps the zone.
+-- Numbers keep their digits. Times are ISO 8601 with the column's precision, and in UTC if they have a zone. bit is
+-- true or false, binary is base64, json is unchanged, and any other type is its text. FOR JSON would do most of this,
+-- but it reads a dot in a name as nesting, rounds float and keeps the zone.
 CREATE OR ALTER FUNCTION mq_internal.row_json (@object_id int, @list nvarchar(max), @alias nvarchar(128))
 RETURNS nvarchar(max)
 AS
@@ -61,4 +61,3 @@ BEGIN
     END;
     RETURN @row + N', N''}'')';
 END;
-GO

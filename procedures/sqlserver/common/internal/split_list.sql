@@ -1,7 +1,7 @@
 -- split_list: split a list in the contract's format into its items.
--- Returns:     n (the line's number), item (a line; the value of a line that is a JSON string), quoted (1: it was a JSON
---              string), valid (0: it begins like a JSON string but is not one, or contains the character NUL; item is
---              undefined); no row for an empty line
+-- Returns: n (the line's number), item (a line; the value of a line that is a JSON string), quoted (1: it was a JSON
+--     string), valid (0: it begins like a JSON string but is not one, or contains the character NUL; item is
+--     undefined); no row for an empty line
 CREATE OR ALTER FUNCTION mq_internal.split_list (@list nvarchar(max))
 RETURNS TABLE
 AS
@@ -22,4 +22,3 @@ RETURN
         FROM OPENJSON(CASE WHEN l.quoted = 1 AND ISJSON(N'[' + l.item + N']') = 1 THEN N'[' + l.item + N']' ELSE N'[]' END) AS v
         WHERE l.quoted = 1
     ) AS s;
-GO

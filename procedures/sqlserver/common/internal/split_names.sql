@@ -1,7 +1,7 @@
 -- split_names: split a name or a list of names in T-SQL: plain, [quoted] or "quoted".
--- Arguments:   @text, @separator (a dot or a comma)
--- Returns:     n (1, 2, ...), name without its quotes (a closing quote inside is doubled); one row with n 0 and name NULL
---              for a malformed text
+-- Arguments: @text, @separator (a dot or a comma)
+-- Returns: n (1, 2, ...), name without its quotes (a closing quote inside is doubled); one row with n 0 and name NULL
+--     for a malformed text
 CREATE OR ALTER FUNCTION mq_internal.split_names (@text nvarchar(max), @separator nchar(1))
 RETURNS @parts TABLE (n int NOT NULL, name nvarchar(400))
 AS
@@ -65,4 +65,3 @@ BEGIN
     END;
     RETURN;
 END;
-GO

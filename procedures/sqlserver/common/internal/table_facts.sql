@@ -1,10 +1,10 @@
 -- table_facts: whether a table exists, and whether a security policy hides rows of it.
--- Arguments:   @quoted (the table: [schema].[name])
--- Returns:     0: no such table; 1: it exists; 2: it exists, and a security policy filters its rows; -1: a view or another
---              object has its name
+-- Arguments: @quoted (the table: [schema].[name])
+-- Returns: 0: no such table; 1: it exists; 2: it exists, and a security policy filters its rows; -1: a view or another
+--     object has its name
 --
--- The only object that runs as its owner, because the catalog does not show this to everybody. It reads only the catalog:
--- it reads no user's table and evaluates nothing that a user can define.
+-- The only object that runs as its owner, because the catalog does not show this to everybody. It reads no
+-- user's table and evaluates nothing that a user can define.
 CREATE OR ALTER FUNCTION mq_internal.table_facts (@quoted nvarchar(600))
 RETURNS int
 WITH EXECUTE AS OWNER
@@ -22,4 +22,3 @@ BEGIN
         ELSE 1
     END;
 END;
-GO

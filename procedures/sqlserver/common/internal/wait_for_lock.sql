@@ -1,7 +1,7 @@
 -- wait_for_lock: take the application lock of a pair of names.
--- Arguments:   @kind, @first, @second (as for lock_name)
--- Transaction: joins the caller's, which must be open; waits for others that hold the lock, as long as LOCK_TIMEOUT
---              says, and keeps it until the end
+-- Arguments: @kind, @first, @second (as for lock_name)
+-- Transaction: the caller has one open; waits for others that hold the lock, as long as LOCK_TIMEOUT says, and keeps it until the
+--     end
 CREATE OR ALTER PROCEDURE mq_internal.wait_for_lock
     @kind varchar(20), @first nvarchar(400), @second nvarchar(400)
 AS
@@ -16,4 +16,3 @@ BEGIN
         THROW 51205, @message, 1;
     END;
 END;
-GO

@@ -1,7 +1,6 @@
 -- add_throughput: add to a consumer's figures of a type and a minute; the first call of a minute deletes old reports.
--- Arguments:   @type, @reader, @at (a time in that minute), @sent, @completed, @failed, @dead, @waited_ms, @busy_ms
--- Transaction: joins the caller's, which is READ COMMITTED and has locked the row of the consumer: no other call adds to
---              this row
+-- Arguments: @type, @reader, @at (a time in that minute), @sent, @completed, @failed, @dead, @waited_ms, @busy_ms
+-- Transaction: the caller's has locked the row of the consumer: no other call adds to this row
 CREATE OR ALTER PROCEDURE mq_internal.add_throughput
     @type nvarchar(400), @reader nvarchar(400), @at datetime2(7), @sent bigint, @completed bigint, @failed bigint,
     @dead bigint, @waited_ms bigint, @busy_ms bigint
@@ -22,4 +21,3 @@ BEGIN
         EXEC mq_internal.forget_reports @now;
     END;
 END;
-GO

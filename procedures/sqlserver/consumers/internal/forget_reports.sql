@@ -1,6 +1,5 @@
 -- forget_reports: delete figures older than a day, and consumers that stopped an hour ago or are silent for a day.
--- Returns:     nothing; a call deletes at most 1,000 rows of each
--- Transaction: joins the caller's, which is READ COMMITTED; skips rows that others have locked
+-- Returns: nothing; a call deletes at most 1,000 rows of each
 CREATE OR ALTER PROCEDURE mq_internal.forget_reports
     @now datetime2(7)
 AS
@@ -37,4 +36,3 @@ BEGIN
         WHERE c.reported_at < CASE WHEN c.due_at IS NULL THEN @hour_ago ELSE @day_ago END
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
-GO

@@ -1,8 +1,8 @@
 -- save_report: write the row of a consumer; a report after silence or a stop starts its totals again.
--- Arguments:   @type, @reader, @now, @completed, @failed, @dead (NULL: count them), @busy_ms, @waited_ms, @next_seconds
---              (0: the consumer stops)
--- Returns:     @dead: the number of dead letters since the last report
--- Transaction: joins the caller's, which is READ COMMITTED; the row is locked until its end
+-- Arguments: @type, @reader, @now, @completed, @failed, @dead (NULL: count them), @busy_ms, @waited_ms, @next_seconds
+--     (0: the consumer stops)
+-- Returns: @dead: the number of dead letters since the last report
+-- Transaction: the row is locked until its end
 --
 -- Hints name the index: the server would scan a small table, and the scan would wait for the rows of other consumers.
 CREATE OR ALTER PROCEDURE mq_internal.save_report
@@ -67,4 +67,3 @@ BEGIN
         FROM mq.consumer AS c WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (consumer_pk))
         WHERE c.type = @type AND c.reader = @reader;
 END;
-GO

@@ -1,7 +1,7 @@
 -- find_feed: return a feed, with its table and columns ready for SQL.
--- Arguments:   @feed, @change (1: the caller will number rows)
--- Returns:     @object_id, @quoted (the table), @keys and @sync (columns, quoted), @hint (forces the index on the sync
---              column; empty: the index was dropped)
+-- Arguments: @feed, @change (1: the caller will number rows)
+-- Returns: @object_id, @quoted (the table), @keys and @sync (columns, quoted), @hint (forces the index on the sync
+--     column; empty: the index was dropped)
 --
 -- The table is read and changed with the rights of the caller.
 CREATE OR ALTER PROCEDURE mq_internal.find_feed
@@ -36,4 +36,3 @@ BEGIN
             N'the sync column of {} is computed or no bigint: drop_feed, then create_feed again', @quoted;
     SELECT @hint = COALESCE(mq_internal.index_hint(@object_id, @sync), N'');
 END;
-GO

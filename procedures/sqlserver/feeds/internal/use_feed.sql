@@ -1,5 +1,5 @@
 -- use_feed: refuse a caller without the rights on the table of a feed.
--- Arguments:   @feed, @change (0: SELECT; 1: SELECT and UPDATE)
+-- Arguments: @feed, @change (0: SELECT; 1: SELECT and UPDATE)
 --
 -- To a caller who may not see it, the table looks dropped: mq_internal.table_facts tests first whether it exists.
 CREATE OR ALTER PROCEDURE mq_internal.use_feed
@@ -17,4 +17,3 @@ BEGIN
     IF @detail IS NOT NULL
         EXEC mq_internal.raise_error 'unsuitable_table', @detail;
 END;
-GO

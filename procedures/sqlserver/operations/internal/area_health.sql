@@ -7,4 +7,3 @@ AS
 BEGIN
     RETURN;
 END;
-GO

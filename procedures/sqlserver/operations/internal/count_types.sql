@@ -1,11 +1,11 @@
 -- count_types: count the messages of each type in one of the queue's tables, claims exactly, others up to a limit.
--- Arguments:   @table (ready, delayed, batch, grouped or dead), @cap (a count above it need not be exact), @now
--- Returns:     type; size: the rows read; past and ahead: for delayed due and not due, for batch expired and active
---              messages; else past is the count; oldest: the smallest run_at of due messages; 9999-12-31: none
--- Transaction: reads only: each index entry once, but of a type with more than @cap entries at most twice @cap
+-- Arguments: @table (ready, delayed, batch, grouped or dead), @cap (a count above it need not be exact), @now
+-- Returns: type; size: the rows read; past and ahead: for delayed due and not due, for batch expired and active
+--     messages; else past is the count; oldest: the smallest run_at of due messages; 9999-12-31: none
+-- Transaction: reads each index entry once, but of a type with more than @cap entries at most twice @cap
 --
--- Each statement reads a part of an index and groups it in the same order. Nothing is sorted, and with very many types of
--- a few messages each, one statement counts many types. A claimed message is counted as an entry of its batch.
+-- Each statement reads a part of an index and groups it in the same order. Nothing is sorted, and with very many types
+-- of a few messages each, one statement counts many types. A claimed message is counted as an entry of its batch.
 CREATE OR ALTER FUNCTION mq_internal.count_types (@table varchar(10), @cap int, @now datetime2(7))
 RETURNS @counts TABLE (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, size int NOT NULL, past int NOT NULL,
@@ -82,4 +82,3 @@ BEGIN
     END;
     RETURN;
 END;
-GO

@@ -1,8 +1,7 @@
 -- erase: delete messages that no consumer holds.
--- Arguments:   @type, @items (messages of that type, at most 1,000; attempts are ignored), @states (to delete from: N, E
---              or NE)
--- Returns:     @count: the number of deleted messages; messages that are held or are being claimed at this moment stay
--- Transaction: joins the caller's, which is READ COMMITTED; never waits for a claim
+-- Arguments: @type, @items (messages of that type, at most 1,000; attempts are ignored), @states (to delete from: N, E
+--     or NE)
+-- Returns: @count: the number of deleted messages; messages that are held or are being claimed at this moment stay
 CREATE OR ALTER PROCEDURE mq_internal.erase
     @type nvarchar(400), @items mq.items READONLY, @states varchar(2), @count bigint OUTPUT
 AS
@@ -30,24 +29,16 @@ BEGIN
         -- The delayed table first, because a claim may be promoting messages from it.
         DELETE d
         OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
-        FROM (
-            SELECT k.type, k.run_at, k.id
-            FROM @place AS p
-            INNER JOIN mq.delayed AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                ON k.type = @type AND k.run_at = p.run_at AND k.id = p.id
-        ) AS f
-        INNER JOIN mq.delayed AS d WITH (ROWLOCK) ON d.type = f.type AND d.run_at = f.run_at AND d.id = f.id
+        FROM @place AS p
+        INNER JOIN mq.delayed AS d WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            ON d.type = @type AND d.run_at = p.run_at AND d.id = p.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         IF @grouped = 1
         BEGIN
             DELETE g
             OUTPUT deleted.id, deleted.attempts INTO @from_groups (id, attempts)
-            FROM (
-                SELECT k.id
-                FROM @place AS p
-                INNER JOIN mq.grouped AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON k.id = p.id
-            ) AS f
-            INNER JOIN mq.grouped AS g WITH (ROWLOCK) ON g.id = f.id
+            FROM @place AS p
+            INNER JOIN mq.grouped AS g WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON g.id = p.id
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             INSERT INTO @out (id, attempts) SELECT id, attempts FROM @from_groups;
             -- Only the tickets of messages that are already deleted.
@@ -61,26 +52,17 @@ BEGIN
         ELSE
             DELETE r
             OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
-            FROM (
-                SELECT k.type, k.priority, k.lane, k.run_at, k.id
-                FROM @place AS p
-                CROSS APPLY mq_internal.places(p.priority, p.group_key, p.run_at) AS w
-                INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                    ON k.type = @type AND k.priority = w.priority AND k.lane = w.lane AND k.run_at = w.run_at AND k.id = p.id
-            ) AS f
-            INNER JOIN mq.ready AS r WITH (ROWLOCK)
-                ON r.type = f.type AND r.priority = f.priority AND r.lane = f.lane AND r.run_at = f.run_at AND r.id = f.id
+            FROM @place AS p
+            CROSS APPLY mq_internal.places(p.priority, p.group_key, p.run_at) AS w
+            INNER JOIN mq.ready AS r WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                ON r.type = @type AND r.priority = w.priority AND r.lane = w.lane AND r.run_at = w.run_at AND r.id = p.id
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     END;
     IF @states LIKE '%E%'
         DELETE e
         OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
-        FROM (
-            SELECT k.id
-            FROM @place AS p
-            INNER JOIN mq.dead AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON k.id = p.id
-        ) AS f
-        INNER JOIN mq.dead AS e WITH (ROWLOCK) ON e.id = f.id
+        FROM @place AS p
+        INNER JOIN mq.dead AS e WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = p.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 
     -- A ticket of a message may remain from the time when the queue was ordered.
@@ -99,4 +81,3 @@ BEGIN
         EXEC mq_internal.delete_messages @gone;
     END;
 END;
-GO

@@ -1,8 +1,7 @@
 -- erase_archived: delete archived messages, the oldest first.
--- Arguments:   @type (NULL: all), @before (only messages completed earlier; NULL: any), @size (the most messages to
---              delete)
--- Returns:     @count: the number of deleted messages
--- Transaction: joins the caller's, which is READ COMMITTED; skips rows that another call is deleting
+-- Arguments: @type (NULL: all), @before (only messages completed earlier; NULL: any), @size (the most messages to
+--     delete)
+-- Returns: @count: the number of deleted messages
 CREATE OR ALTER PROCEDURE mq_internal.erase_archived
     @type nvarchar(400), @before datetime2(7), @size int, @count bigint OUTPUT
 AS
@@ -38,4 +37,3 @@ BEGIN
         SET @count = @count + @took;
     END;
 END;
-GO

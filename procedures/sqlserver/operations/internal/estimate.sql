@@ -1,11 +1,11 @@
 -- estimate: estimate how many messages of a type one of the queue's tables holds, from a sample.
--- Arguments:   @table (ready, grouped, due or delayed: the two parts of mq.delayed, or dead), @type, @now
--- Returns:     the estimate, at least 10,001
+-- Arguments: @table (ready, grouped, due or delayed: the two parts of mq.delayed, or dead), @type, @now
+-- Returns: the estimate, at least 10,001
 -- Transaction: reads only: the first and last index entries, and 400 messages by their id
 --
--- It searches the messages with 400 ids, spread from the lowest to the highest id that it finds at both ends of the index.
--- The share of ids found gives the number. Dead letters have few of the ids, so they are sampled by their own numbers.
--- The server's statistics are not used: queues change faster.
+-- It searches the messages with 400 ids, spread from the lowest to the highest id that it finds at both ends of the
+-- index. The share of ids found gives the number. Dead letters have few of the ids, so they are sampled by their own
+-- numbers. The server's statistics are not used: queues change faster.
 CREATE OR ALTER FUNCTION mq_internal.estimate (@table varchar(10), @type nvarchar(400), @now datetime2(7))
 RETURNS bigint
 AS
@@ -39,19 +39,13 @@ BEGIN
             UNION ALL
             SELECT b.id FROM (SELECT TOP (@ends) id FROM mq.grouped WHERE type = @type ORDER BY group_key DESC, id DESC) AS b
         ) AS e;
-    ELSE IF @table = 'due'
+    ELSE IF @table IN ('due', 'delayed')
         SELECT @low = MIN(e.id), @high = MAX(e.id)
-        FROM (
-            SELECT a.id FROM (SELECT TOP (@ends) id FROM mq.delayed WHERE type = @type AND run_at <= @now ORDER BY run_at, id) AS a
+        FROM (VALUES (CASE @table WHEN 'due' THEN '0001-01-01' ELSE @now END, CASE @table WHEN 'due' THEN @now ELSE '9999-12-31' END)) AS r (after, until)
+        CROSS APPLY (
+            SELECT a.id FROM (SELECT TOP (@ends) id FROM mq.delayed WHERE type = @type AND run_at > r.after AND run_at <= r.until ORDER BY run_at, id) AS a
             UNION ALL
-            SELECT b.id FROM (SELECT TOP (@ends) id FROM mq.delayed WHERE type = @type AND run_at <= @now ORDER BY run_at DESC, id DESC) AS b
-        ) AS e;
-    ELSE IF @table = 'delayed'
-        SELECT @low = MIN(e.id), @high = MAX(e.id)
-        FROM (
-            SELECT a.id FROM (SELECT TOP (@ends) id FROM mq.delayed WHERE type = @type AND run_at > @now ORDER BY run_at, id) AS a
-            UNION ALL
-            SELECT b.id FROM (SELECT TOP (@ends) id FROM mq.delayed WHERE type = @type AND run_at > @now ORDER BY run_at DESC, id DESC) AS b
+            SELECT b.id FROM (SELECT TOP (@ends) id FROM mq.delayed WHERE type = @type AND run_at > r.after AND run_at <= r.until ORDER BY run_at DESC, id DESC) AS b
         ) AS e;
     ELSE
         SELECT @low = MIN(e.n), @high = MAX(e.n)
@@ -94,4 +88,3 @@ BEGIN
     SET @found = @found * (@high - @low + 1) / 400 - @claimed;
     RETURN CASE WHEN @found > 10001 THEN @found ELSE 10001 END;
 END;
-GO

@@ -1,7 +1,7 @@
 -- holds_messages: whether a type has new or active messages.
--- Arguments:   @type, @grouped (the policy)
--- Returns:     @holds: 1 or 0. A locked row is a message that is being added or removed: it counts as a message, because
---              waiting for it could deadlock
+-- Arguments: @type, @grouped (the policy)
+-- Returns: @holds: 1 or 0. A locked row is a message that is being added or removed: it counts as a message, because
+--     waiting for it could deadlock
 CREATE OR ALTER PROCEDURE mq_internal.holds_messages
     @type nvarchar(400), @grouped bit, @holds bit OUTPUT
 AS
@@ -26,4 +26,3 @@ BEGIN
         SET @holds = 1;
     END CATCH;
 END;
-GO

@@ -1,6 +1,6 @@
 -- ids_of_group: the ids of a group's messages, from a bounded search.
--- Returns:     id: the lowest @size ids found: all due messages of a queue with groups, and other messages among the
---              first 10,000 of each state
+-- Returns: id: the lowest @size ids found: all due messages of a queue with groups, and other messages among the first
+--     10,000 of each state
 CREATE OR ALTER FUNCTION mq_internal.ids_of_group (@type nvarchar(400), @group_key nvarchar(400), @size int)
 RETURNS @ids TABLE (id bigint NOT NULL PRIMARY KEY)
 AS
@@ -36,4 +36,3 @@ BEGIN
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     RETURN;
 END;
-GO

@@ -52,15 +52,11 @@ BEGIN
             SELECT @last = MAX(id) FROM @heads;
             DELETE d
             OUTPUT deleted.id, deleted.priority, deleted.attempts INTO @waiting (id, priority, attempts)
-            FROM (
-                SELECT k.type, k.run_at, k.id
-                FROM @heads AS h
-                INNER JOIN mq.message AS m WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = h.id
-                INNER JOIN mq.delayed AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                    ON k.type = m.type AND k.run_at = m.run_at AND k.id = m.id
-                WHERE k.run_at > @now AND k.error IS NULL
-            ) AS f
-            INNER JOIN mq.delayed AS d WITH (ROWLOCK) ON d.type = f.type AND d.run_at = f.run_at AND d.id = f.id
+            FROM @heads AS h
+            INNER JOIN mq.message AS m WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = h.id
+            INNER JOIN mq.delayed AS d WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id
+            WHERE d.run_at > @now AND d.error IS NULL
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             UPDATE m
             SET run_at = @now
@@ -71,4 +67,3 @@ BEGIN
         END;
     END;
 END;
-GO

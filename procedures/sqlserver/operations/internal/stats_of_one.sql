@@ -1,5 +1,5 @@
 -- stats_of_one: the row of queue_stats for one type.
--- Returns:     the columns of queue_stats
+-- Returns: the columns of queue_stats
 -- Transaction: reads only, at the caller's level, at most 10,001 rows per number, and all claims
 CREATE OR ALTER PROCEDURE mq_internal.stats_of_one
     @type nvarchar(400),
@@ -55,4 +55,3 @@ BEGIN
         CAST(CASE WHEN @ready > @cap OR @delayed > @cap OR @dead > @cap THEN 1 ELSE 0 END AS smallint) AS estimated,
         CAST(@paused AS smallint) AS paused;
 END;
-GO

@@ -1,12 +1,12 @@
--- allowance: how many messages the limits of a type allow a claim to take now; other claims of the type get none until this
---            transaction ends.
--- Arguments:   @type, @size (messages that the claim wants)
--- Returns:     @allowed: 0 to @size; also 0 while another claim of the type is in progress
--- Transaction: joins the caller's, which is READ COMMITTED and keeps the type's row of mq.limited locked until it ends;
---              never waits
+-- allowance: how many messages the limits of a type allow a claim to take now; other claims of the type get none until
+--     this transaction ends.
+-- Arguments: @type, @size (messages that the claim wants)
+-- Returns: @allowed: 0 to @size; also 0 while another claim of the type is in progress
+-- Transaction: keeps the type's row of mq.limited locked until it ends; never waits
 --
--- A finish must not wait for a claim, nor a claim for a finish. So a finish inserts rows into mq.freed instead of updating
--- mq.limited. Until the finish commits, its rows are locked and claims skip them: its messages still count as active.
+-- A finish must not wait for a claim, nor a claim for a finish. So a finish inserts rows into mq.freed instead of
+-- updating mq.limited. Until the finish commits, its rows are locked and claims skip them: its messages still count as
+-- active.
 CREATE OR ALTER PROCEDURE mq_internal.allowance
     @type nvarchar(400), @size int, @allowed int OUTPUT
 AS
@@ -60,4 +60,3 @@ BEGIN
     END;
     SET @allowed = @size;
 END;
-GO

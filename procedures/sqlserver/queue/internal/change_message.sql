@@ -1,20 +1,18 @@
 -- change_message: replace or postpone a live message that has the dedup_key, if its state is N.
--- Arguments:   @type, @id, @on_conflict (replace or postpone), @now (when the call began), @run_at, @priority, @body,
---              @headers (as in the call)
--- Returns:     @changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is
---              due later already
--- Transaction: joins the caller's; never waits for a claim of the message
+-- Arguments: @type, @id, @on_conflict (replace or postpone), @now (when the call began), @run_at, @priority, @body,
+--     @headers (as in the call)
+-- Returns: @changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is
+--     due later already
 --
--- The message is locked first, as in erase. A claimed or dead message is not locked: its consumer would have to wait for
--- the caller to finish it. The message is removed from its position and inserted where a new message with this run_at goes.
--- In an ordered queue a failed first message no longer blocks its group.
+-- The message is locked first, as in erase. A claimed or dead message is not locked: its consumer would have to wait
+-- for the caller to finish it. The message is removed from its position and inserted where a new message with this
+-- run_at goes. In an ordered queue a failed first message no longer blocks its group.
 CREATE OR ALTER PROCEDURE mq_internal.change_message
     @type nvarchar(400), @id bigint, @on_conflict nvarchar(10), @now datetime2(7), @run_at datetime2(7),
     @priority smallint, @body nvarchar(max), @headers nvarchar(max), @changed smallint OUTPUT
 AS
 BEGIN
-    -- For this call only: senders use any isolation level, and READPAST is not allowed at SERIALIZABLE.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @replace bit = CASE @on_conflict WHEN N'replace' THEN 1 ELSE 0 END, @grouped bit, @ring bit, @fair bit;
     DECLARE @group_key nvarchar(400), @old_priority smallint, @old_run_at datetime2(7), @attempts smallint, @error nvarchar(max);
     DECLARE @items mq.items;
@@ -84,4 +82,3 @@ BEGIN
         EXEC mq_internal.issue_tickets @type, @items, 1;
     END;
 END;
-GO

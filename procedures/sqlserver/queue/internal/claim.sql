@@ -1,7 +1,7 @@
 -- claim: claim messages of a type, unless it is paused, and return them.
--- Arguments:   @type, @size, @reader, @lease_seconds (NULL: the policy's)
--- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
---              queue is paused
+-- Arguments: @type, @size, @reader, @lease_seconds (NULL: the policy's)
+-- Returns: the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
+--     queue is paused
 CREATE OR ALTER PROCEDURE mq_internal.claim
     @type nvarchar(400), @size int, @reader nvarchar(400), @lease_seconds int
 AS
@@ -22,4 +22,3 @@ BEGIN
     ELSE
         EXEC mq_internal.return_batch NULL, NULL;
 END;
-GO

@@ -1,6 +1,5 @@
--- clean_buckets: delete freed places and full buckets of groups, and unblock stuck groups for some seconds after a change of
---              limits.
--- Transaction: joins the caller's, which is READ COMMITTED; skips groups that other claims have locked
+-- clean_buckets: delete freed places and full buckets of groups, and unblock stuck groups for some seconds after a
+--     change of limits.
 --
 -- The first claim of each second calls this.
 CREATE OR ALTER PROCEDURE mq_internal.clean_buckets
@@ -57,4 +56,3 @@ BEGIN
             EXEC sp_releaseapplock @Resource = @resource, @LockOwner = 'Transaction';
     END;
 END;
-GO

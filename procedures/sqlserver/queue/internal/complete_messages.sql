@@ -1,6 +1,6 @@
 -- complete_messages: complete messages: delete them, or archive them if the queue's policy is archive.
--- Arguments:   @key (the batch, whose messages are in mq.claimed), @id (one message; NULL: all), @type, @reader
--- Returns:     @count: how many messages
+-- Arguments: @key (the batch, whose messages are in mq.claimed), @id (one message; NULL: all), @type, @reader
+-- Returns: @count: how many messages
 CREATE OR ALTER PROCEDURE mq_internal.complete_messages
     @key uniqueidentifier, @id bigint, @type nvarchar(400), @reader nvarchar(400), @count bigint OUTPUT
 AS
@@ -49,4 +49,3 @@ BEGIN
             SET @took = 0;
     END;
 END;
-GO

@@ -1,6 +1,6 @@
 -- count_batches: count the messages of batches whose claims did not see max_active yet.
--- Arguments:   @type, @wait (1: wait for batches that are being claimed, finished or extended; 0: skip them)
--- Returns:     @count: how many messages the batches hold; the caller adds them to mq.limited
+-- Arguments: @type, @wait (1: wait for batches that are being claimed, finished or extended; 0: skip them)
+-- Returns: @count: how many messages the batches hold; the caller adds them to mq.limited
 CREATE OR ALTER PROCEDURE mq_internal.count_batches
     @type nvarchar(400), @wait bit, @count int OUTPUT
 AS
@@ -33,4 +33,3 @@ BEGIN
         END;
     END;
 END;
-GO

@@ -1,5 +1,5 @@
 -- delete_messages: delete messages whose row in a state table is already deleted, and their dedup_keys.
--- Arguments:   @items (at most 1,000)
+-- Arguments: @items (at most 1,000)
 CREATE OR ALTER PROCEDURE mq_internal.delete_messages
     @items mq.items READONLY
 AS
@@ -17,4 +17,3 @@ BEGIN
         WHERE g.dedup_key IS NOT NULL
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
-GO

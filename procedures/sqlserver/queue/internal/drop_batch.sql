@@ -1,6 +1,6 @@
 -- drop_batch: end a claim: delete the row of its batch; its messages stay in mq.claimed for the caller.
--- Returns:     @type, @reader and @lease_seconds of the claim; NULL when the lease was lost
--- Transaction: joins the caller's; calls for the same batch wait for each other
+-- Returns: @type, @reader and @lease_seconds of the claim; NULL when the lease was lost
+-- Transaction: calls for the same batch wait for each other
 CREATE OR ALTER PROCEDURE mq_internal.drop_batch
     @key uniqueidentifier, @type nvarchar(400) OUTPUT, @reader nvarchar(400) OUTPUT, @lease_seconds int OUTPUT
 AS
@@ -16,4 +16,3 @@ BEGIN
     IF @counted = 1 OR @in_groups = 1
         EXEC mq_internal.free_places @type, @key, NULL, @counted, @in_groups;
 END;
-GO

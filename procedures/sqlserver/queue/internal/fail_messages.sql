@@ -1,7 +1,8 @@
--- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it when its attempts are used up.
--- Arguments:   @type, @reader, @failed (at most 1,000 rows: attempts is the number of this attempt; retry in seconds, NULL:
---              the policy's backoff, -1: dead-letter it now; error, cut to 4,000 characters)
--- Returns:     @dead: number of new dead letters
+-- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it when its attempts are used
+--     up.
+-- Arguments: @type, @reader, @failed (at most 1,000 rows: attempts is the number of this attempt; retry in seconds,
+--     NULL: the policy's backoff, -1: dead-letter it now; error, cut to 4,000 characters)
+-- Returns: @dead: number of new dead letters
 CREATE OR ALTER PROCEDURE mq_internal.fail_messages
     @type nvarchar(400), @reader nvarchar(400), @failed mq.failures READONLY, @dead bigint OUTPUT
 AS
@@ -50,4 +51,3 @@ BEGIN
         EXEC mq_internal.issue_tickets @type, @all, 1;
     END;
 END;
-GO

@@ -1,7 +1,6 @@
 -- forget_freed: delete the records of freed places of a group.
--- Returns:     @changed: 1 when there were any; then the caller must keep the group's lock until it commits
--- Transaction: joins the caller's, which is READ COMMITTED and holds the group's application lock; skips rows that are not
---              committed
+-- Returns: @changed: 1 when there were any; then the caller must keep the group's lock until it commits
+-- Transaction: the caller's holds the group's application lock; skips rows that are not committed
 CREATE OR ALTER PROCEDURE mq_internal.forget_freed
     @type nvarchar(400), @group_key nvarchar(400), @changed bit OUTPUT
 AS
@@ -29,4 +28,3 @@ BEGIN
             SET @took = 0;
     END;
 END;
-GO

@@ -1,12 +1,12 @@
 -- free_groups: unblock the groups that these messages block.
--- Arguments:   @type, @items (at most 1,000 messages that are finished, dead or erased; their rows in mq.message still
---              exist)
--- Transaction: joins the caller's; waits for a claim only while that claim checks the group
+-- Arguments: @type, @items (at most 1,000 messages that are finished, dead or erased; their rows in mq.message still
+--     exist)
+-- Transaction: waits for a claim only while that claim checks the group
 --
--- Without row versions, no session sees a row of mq.group_lock that another transaction is deleting: a claim would take the
--- group although this transaction may roll back. So a call that unblocks a group holds its application lock until it
--- commits. A claim that finds the group blocked releases the lock at once and waits for nothing before that, so the wait
--- cannot deadlock. A claim that takes the group keeps the lock, but then there is nothing to unblock.
+-- Without row versions, no session sees a row of mq.group_lock that another transaction is deleting: a claim would take
+-- the group although this transaction may roll back. So a call that unblocks a group holds its application lock until
+-- it commits. A claim that finds the group blocked releases the lock at once and waits for nothing before that, so the
+-- wait cannot deadlock. A claim that takes the group keeps the lock, but then there is nothing to unblock.
 CREATE OR ALTER PROCEDURE mq_internal.free_groups
     @type nvarchar(400),
     @items mq.items READONLY
@@ -39,4 +39,3 @@ BEGIN
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     EXEC mq_internal.issue_tickets @type, @heads, 1;
 END;
-GO

@@ -1,6 +1,5 @@
 -- free_places: record that messages leave their batch: their places under the limits are free when the caller commits.
--- Arguments:   @type, @key (their batch), @id (one message; NULL: all), @counted and @in_groups (of the batch)
--- Transaction: joins the caller's; never waits
+-- Arguments: @type, @key (their batch), @id (one message; NULL: all), @counted and @in_groups (of the batch)
 CREATE OR ALTER PROCEDURE mq_internal.free_places
     @type nvarchar(400), @key uniqueidentifier, @id bigint, @counted bit, @in_groups bit
 AS
@@ -29,4 +28,3 @@ BEGIN
         SET @took = CASE WHEN @id IS NULL AND EXISTS (SELECT * FROM @items) THEN 1 ELSE 0 END;
     END;
 END;
-GO

@@ -1,7 +1,6 @@
--- group_places: how many places of a group are taken, in a queue with limits per group and without order, and how many it
---               has.
--- Returns:     one row: taken (uncommitted changes of others may be missing), places (0: no limit)
--- Transaction: reads only, at READ COMMITTED; never waits for consumers
+-- group_places: how many places of a group are taken, in a queue with limits per group and without order, and how many
+--     it has.
+-- Returns: one row: taken (uncommitted changes of others may be missing), places (0: no limit)
 CREATE OR ALTER FUNCTION mq_internal.group_places (@type nvarchar(400), @group_key nvarchar(400))
 RETURNS TABLE
 AS
@@ -14,4 +13,3 @@ RETURN
         WHERE type = @type AND group_key = @group_key
     ) AS taken, l.places
     FROM mq_internal.group_limits(@type, @group_key) AS l;
-GO

@@ -1,6 +1,5 @@
 -- has_group: whether a claim may find a group that is not blocked, in a queue with limits per group.
--- Returns:     1 or 0; checks the first 1,000 tickets of the type
--- Transaction: reads only, at READ COMMITTED; never waits for consumers
+-- Returns: 1 or 0; checks the first 1,000 tickets of the type
 CREATE OR ALTER FUNCTION mq_internal.has_group (@type nvarchar(400))
 RETURNS bit
 AS
@@ -20,4 +19,3 @@ BEGIN
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     RETURN @found;
 END;
-GO

@@ -1,6 +1,5 @@
 -- has_room: whether the limits of a type allow a claim to take a message now.
--- Returns:     1 or 0; also 0 while a claim of the type has changed its row of mq.limited and is not committed
--- Transaction: reads only, at READ COMMITTED; skips locked rows
+-- Returns: 1 or 0; also 0 while a claim of the type has changed its row of mq.limited and is not committed
 CREATE OR ALTER FUNCTION mq_internal.has_room (@type nvarchar(400), @now datetime2(7))
 RETURNS bit
 AS
@@ -25,4 +24,3 @@ BEGIN
         RETURN 1;
     RETURN 0;
 END;
-GO

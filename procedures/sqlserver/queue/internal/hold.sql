@@ -1,6 +1,6 @@
 -- hold: store picked messages as a batch with a lease, and return them.
--- Arguments:   @batch_key, @type, @reader, @lease_seconds, @counted and @in_groups (as in mq.batch)
--- Returns:     the messages in order of priority, run_at, id
+-- Arguments: @batch_key, @type, @reader, @lease_seconds, @counted and @in_groups (as in mq.batch)
+-- Returns: the messages in order of priority, run_at, id
 CREATE OR ALTER PROCEDURE mq_internal.hold
     @batch_key uniqueidentifier, @type nvarchar(400), @reader nvarchar(400), @lease_seconds int, @counted bit,
     @in_groups bit
@@ -12,4 +12,3 @@ BEGIN
     VALUES (@batch_key, @now, @until, @lease_seconds, @counted, @in_groups, @type, @reader);
     EXEC mq_internal.return_batch @batch_key, @until;
 END;
-GO

@@ -1,19 +1,18 @@
 -- issue_tickets: write tickets for groups of a grouped queue that have due messages and are not blocked.
--- Arguments:   @type, @items (at most 1,000 messages of these groups, which still exist), @hidden (1: messages that another
---              transaction is cancelling also count; 0: they do not, and the call never waits)
--- Transaction: joins the caller's; without row versions it waits for transactions that cancel the first messages of the
---              same group
+-- Arguments: @type, @items (at most 1,000 messages of these groups, which still exist), @hidden (1: messages that
+--     another transaction is cancelling also count; 0: they do not, and the call never waits)
+-- Transaction: without row versions it waits for transactions that cancel the first messages of the same group
 --
--- The first message of a group may be one that another transaction is cancelling. So three messages get a ticket: the first
--- message, the first one that no session has locked, and one before them that is being deleted. An extra ticket does no
--- harm. A ticket at the message's own position is left alone if this call can lock it: then no claim is dropping it. A new
--- ticket has a run_at up to 1 ms after the message's, at a random time: it does not collide with a ticket that another
--- transaction has inserted or deleted.
+-- The first message of a group may be one that another transaction is cancelling. So three messages get a ticket: the
+-- first message, the first one that no session has locked, and one before them that is being deleted. An extra ticket
+-- does no harm. A ticket at the message's own position is left alone if this call can lock it: then no claim is
+-- dropping it. A new ticket has a run_at up to 1 ms after the message's, at a random time: it does not collide with a
+-- ticket that another transaction has inserted or deleted.
 --
--- Only its old version shows a row that is being deleted. Under READ_COMMITTED_SNAPSHOT a read without a hint returns it.
--- Otherwise the read waits, which is better than a group that gets stuck. It reads only rows before the first row of a
--- dirty read, so it never waits for a sender. While a claim holds the group, its row in mq.group_lock shows what it took,
--- and this call does not wait.
+-- Only its old version shows a row that is being deleted. Under READ_COMMITTED_SNAPSHOT a read without a hint returns
+-- it. Otherwise the read waits, which is better than a group that gets stuck. It reads only rows before the first row
+-- of a dirty read, so it never waits for a sender. While a claim holds the group, its row in mq.group_lock shows what
+-- it took, and this call does not wait.
 --
 -- Rows of mq.grouped are locked by id only: a lock through the other index and a delete would lock in opposite order.
 CREATE OR ALTER PROCEDURE mq_internal.issue_tickets
@@ -105,4 +104,3 @@ BEGIN
         END;
     END;
 END;
-GO

@@ -1,7 +1,6 @@
 -- leave_place: remove a message of state N from mq.ready or mq.delayed.
--- Arguments:   @type, @id, @priority, @group_key and @run_at (the message's own), @grouped (the policy)
--- Returns:     @attempts (so far; NULL: another transaction is claiming the message)
--- Transaction: joins the caller's, which is READ COMMITTED; never waits
+-- Arguments: @type, @id, @priority, @group_key and @run_at (the message's own), @grouped (the policy)
+-- Returns: @attempts (so far; NULL: another transaction is claiming the message)
 CREATE OR ALTER PROCEDURE mq_internal.leave_place
     @type nvarchar(400), @id bigint, @priority smallint, @group_key nvarchar(400), @run_at datetime2(7), @grouped bit,
     @attempts smallint OUTPUT
@@ -30,16 +29,10 @@ BEGIN
     BEGIN
         DELETE r
         OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
-        FROM (
-            SELECT k.type, k.priority, k.lane, k.run_at, k.id
-            FROM mq_internal.places(@priority, @group_key, @run_at) AS p
-            INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                ON k.type = @type AND k.priority = p.priority AND k.lane = p.lane AND k.run_at = p.run_at AND k.id = @id
-        ) AS f
-        INNER JOIN mq.ready AS r WITH (ROWLOCK)
-            ON r.type = f.type AND r.priority = f.priority AND r.lane = f.lane AND r.run_at = f.run_at AND r.id = f.id
+        FROM mq_internal.places(@priority, @group_key, @run_at) AS p
+        INNER JOIN mq.ready AS r WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            ON r.type = @type AND r.priority = p.priority AND r.lane = p.lane AND r.run_at = p.run_at AND r.id = @id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         SELECT @attempts = MAX(attempts) FROM @out;
     END;
 END;
-GO

@@ -3,8 +3,7 @@ CREATE OR ALTER PROCEDURE mq_internal.lower_mark
     @type nvarchar(400)
 AS
 BEGIN
-    -- For this call only: senders use any isolation level, and READPAST is not allowed at SERIALIZABLE.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @n bigint;
     SELECT TOP (1) @n = n FROM mq.mark WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type ORDER BY n DESC;
     IF @n IS NOT NULL
@@ -12,4 +11,3 @@ BEGIN
         INSERT INTO mq.mark (type, n, priority, run_at, id, scanned_at, promoted_to)
         VALUES (@type, @n + 2, -32768, '1900-01-01', 0, '1900-01-01', '1900-01-01');
 END;
-GO

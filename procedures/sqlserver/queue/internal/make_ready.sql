@@ -1,14 +1,13 @@
--- make_ready: make messages ready before a claim: rescue expired claims, send due schedules, promote due messages; and find
---             the marks at which the claim starts.
--- Arguments:   @type, @size (of the claim), @take (1: called by take_batch), @round (1: called by claim_wraparound, which has
---              marks of its own, with the run_at of a ring), @now
--- Returns:     @n (the number of the marks; NULL: there are none), @full_scan (1: the claim must ignore them), @scanned_at and
---              @promoted_to (to be written with new marks), @lowered_to (a message became ready at this run_at; 9999-12-31:
---              none did), @lowered (1: a mark was after it)
--- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
+-- make_ready: make messages ready before a claim: rescue expired claims, send due schedules, promote due messages; and
+--     find the marks at which the claim starts.
+-- Arguments: @type, @size (of the claim), @take (1: called by take_batch), @round (1: called by claim_wraparound, which
+--     has marks of its own, with the run_at of a ring), @now
+-- Returns: @n (the number of the marks; NULL: there are none), @full_scan (1: the claim must ignore them), @scanned_at
+--     and @promoted_to (to be written with new marks), @lowered_to (a message became ready at this run_at; 9999-12-31:
+--     none did), @lowered (1: a mark was after it)
 --
--- Reads of marks, batches and delayed messages use READPAST, which skips locked rows, so they wait for no other session.
--- READCOMMITTEDLOCK is needed because READPAST has no effect under READ_COMMITTED_SNAPSHOT.
+-- Reads of marks, batches and delayed messages use READPAST, which skips locked rows, so they wait for no other
+-- session. READCOMMITTEDLOCK is needed because READPAST has no effect under READ_COMMITTED_SNAPSHOT.
 CREATE OR ALTER PROCEDURE mq_internal.make_ready
     @type nvarchar(400), @size int, @take bit, @round bit, @now datetime2(7), @n bigint OUTPUT, @full_scan bit OUTPUT,
     @scanned_at datetime2(7) OUTPUT, @promoted_to datetime2(7) OUTPUT, @lowered_to datetime2(7) OUTPUT,
@@ -67,4 +66,3 @@ BEGIN
     ELSE
         SET @promoted_to = @now;
 END;
-GO

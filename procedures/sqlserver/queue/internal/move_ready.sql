@@ -1,9 +1,8 @@
 -- move_ready: move the rows of a type in mq.ready to the places that the policy says.
--- Arguments:   @type, @ring, @fair, @grouped (the policy)
--- Transaction: joins the caller's, which is READ COMMITTED; skips rows that others have locked
+-- Arguments: @type, @ring, @fair, @grouped (the policy)
 --
--- It reads one lane of one priority after the other, from the place where it stopped: the rows that it has deleted stay in
--- the index until the caller commits.
+-- It reads one lane of one priority after the other, from the place where it stopped: the rows that it has deleted stay
+-- in the index until the caller commits.
 CREATE OR ALTER PROCEDURE mq_internal.move_ready
     @type nvarchar(400), @ring bit, @fair bit, @grouped bit
 AS
@@ -64,17 +63,12 @@ BEGIN
             SELECT TOP (1) @run_at = run_at, @id = id FROM @read_rows ORDER BY n DESC;
             DELETE r
             OUTPUT deleted.id, deleted.attempts INTO @moved (id, attempts)
-            FROM (
-                SELECT k.type, k.priority, k.lane, k.run_at, k.id
-                FROM @read_rows AS s
-                INNER JOIN mq.message AS m WITH (READUNCOMMITTED) ON m.id = s.id
-                CROSS APPLY mq_internal.place(@ring, @fair, @grouped, m.priority, m.group_key, m.run_at) AS p
-                INNER JOIN mq.ready AS k WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
-                    ON k.type = @type AND k.priority = s.priority AND k.lane = s.lane AND k.run_at = s.run_at AND k.id = s.id
-                WHERE p.priority <> s.priority OR p.lane <> s.lane OR ((@ring = 1 OR s.run_at = @start) AND p.run_at <> s.run_at)
-            ) AS f
-            INNER JOIN mq.ready AS r WITH (ROWLOCK)
-                ON r.type = f.type AND r.priority = f.priority AND r.lane = f.lane AND r.run_at = f.run_at AND r.id = f.id
+            FROM @read_rows AS s
+            INNER JOIN mq.message AS m WITH (READUNCOMMITTED) ON m.id = s.id
+            CROSS APPLY mq_internal.place(@ring, @fair, @grouped, m.priority, m.group_key, m.run_at) AS p
+            INNER JOIN mq.ready AS r WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
+                ON r.type = @type AND r.priority = s.priority AND r.lane = s.lane AND r.run_at = s.run_at AND r.id = s.id
+            WHERE p.priority <> s.priority OR p.lane <> s.lane OR ((@ring = 1 OR s.run_at = @start) AND p.run_at <> s.run_at)
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             -- A message of a queue with groups may have had several tickets.
             INSERT INTO mq.ready (type, priority, lane, run_at, id, attempts)
@@ -90,4 +84,3 @@ BEGIN
         END;
     END;
 END;
-GO

@@ -5,4 +5,3 @@ AS
 BEGIN
     RETURN NULL;
 END;
-GO

@@ -1,17 +1,16 @@
 -- pick: move up to @size ready messages of a type from mq.ready into a batch, in claim order.
--- Arguments:   @type, @size, @take (1: called by take_batch; see pick_grouped), @batch_key
--- Returns:     @count: how many rows of mq.claimed now have @batch_key
--- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
+-- Arguments: @type, @size, @take (1: called by take_batch; see pick_grouped), @batch_key
+-- Returns: @count: how many rows of mq.claimed now have @batch_key
 --
 -- Low-water marks. A claim starts at the marks of mq.mark, one per priority, where earlier claims found their first
 -- messages (see take_ready).
 --
--- No message is skipped for longer than a second. A procedure that puts a message back below a mark calls lower_mark. When
--- a message becomes due below a mark, this procedure lowers the mark. Two kinds of messages can appear below a mark without
--- lowering it: their sender commits late, or a take rolls back. So no segment starts later than one second ago, and the
--- first claim of each second is a full scan: it ignores the marks. If a full scan takes long because of many deleted rows,
--- the next one is later: after ten times that time, at most 5 seconds. docs/background/how-a-claim-works.md explains this with a
--- drawing.
+-- No message is skipped for longer than a second. A procedure that puts a message back below a mark calls lower_mark.
+-- When a message becomes due below a mark, this procedure lowers the mark. Two kinds of messages can appear below a
+-- mark without lowering it: their sender commits late, or a take rolls back. So no segment starts later than one second
+-- ago, and the first claim of each second is a full scan: it ignores the marks. If a full scan takes long because of
+-- many deleted rows, the next one is later: after ten times that time, at most 5 seconds.
+-- docs/background/how-a-claim-works.md explains this with a drawing.
 CREATE OR ALTER PROCEDURE mq_internal.pick
     @type nvarchar(400), @size int, @take bit, @batch_key uniqueidentifier, @count int OUTPUT
 AS
@@ -63,4 +62,3 @@ BEGIN
         -- Nothing is ready: move all marks up to now.
         EXEC mq_internal.renew_marks @type, @n, @scanned_at, @promoted_to, NULL, NULL, @now, '9999-12-31';
 END;
-GO

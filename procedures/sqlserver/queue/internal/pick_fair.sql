@@ -1,16 +1,16 @@
 -- pick_fair: take messages of a fair queue: the groups of a priority take turns, from the lane on where the last claim
---            stopped.
--- Arguments:   @type, @size, @batch_key
--- Returns:     @count: how many rows of mq.claimed now have @batch_key, with their order in priority and run_at
--- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
+--     stopped.
+-- Arguments: @type, @size, @batch_key
+-- Returns: @count: how many rows of mq.claimed now have @batch_key, with their order in priority and run_at
 --
 -- A lane (see place) gets one message per turn, or the weight of its group. Claims at the same time start at the same
--- position, so each locks the lanes that it serves: sp_getapplock with a timeout of 0. A row lock would not do, because a
--- row that another claim is deleting is not visible. A claim passes over lanes that others have locked. Only when a whole
--- round found too few messages does it take what is not locked from these lanes too: so many claims can share one group.
+-- position, so each locks the lanes that it serves: sp_getapplock with a timeout of 0. A row lock would not do, because
+-- a row that another claim is deleting is not visible. A claim passes over lanes that others have locked. Only when a
+-- whole round found too few messages does it take what is not locked from these lanes too: so many claims can share one
+-- group.
 --
--- When a lane is locked, the claim that served it may just have committed. So the position is read again after the lanes
--- are locked, and lanes up to it are given back: their group has had its turn.
+-- When a lane is locked, the claim that served it may just have committed. So the position is read again after the
+-- lanes are locked, and lanes up to it are given back: their group has had its turn.
 CREATE OR ALTER PROCEDURE mq_internal.pick_fair
     @type nvarchar(400),
     @size int,
@@ -188,4 +188,3 @@ BEGIN
             SET @priority = @priority + 1;
     END;
 END;
-GO

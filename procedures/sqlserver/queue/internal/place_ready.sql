@@ -1,5 +1,5 @@
 -- place_ready: insert messages into mq.ready at the position where they were sent. The caller lowers the mark.
--- Arguments:   @type, @items (at most 1,000)
+-- Arguments: @type, @items (at most 1,000)
 CREATE OR ALTER PROCEDURE mq_internal.place_ready
     @type nvarchar(400),
     @items mq.items READONLY
@@ -36,4 +36,3 @@ BEGIN
         ON @grouped = 1 AND r.type = @type AND r.priority = p.priority AND r.lane = p.lane AND r.run_at = p.run_at AND r.id = m.id
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
-GO

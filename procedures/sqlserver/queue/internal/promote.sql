@@ -1,7 +1,6 @@
 -- promote: move due messages from mq.delayed to mq.ready.
--- Arguments:   @type, @after and @until (due after @after and up to @until), @size (maximum number of messages)
--- Returns:     @moved: number of messages; @first_run_at: their earliest run_at in mq.ready, or NULL
--- Transaction: joins the caller's, which is READ COMMITTED; skips messages that another claim is promoting
+-- Arguments: @type, @after and @until (due after @after and up to @until), @size (maximum number of messages)
+-- Returns: @moved: number of messages; @first_run_at: their earliest run_at in mq.ready, or NULL
 CREATE OR ALTER PROCEDURE mq_internal.promote
     @type nvarchar(400), @after datetime2(7), @until datetime2(7), @size int, @moved int OUTPUT,
     @first_run_at datetime2(7) OUTPUT
@@ -60,4 +59,3 @@ BEGIN
             SET @took = 0;
     END;
 END;
-GO

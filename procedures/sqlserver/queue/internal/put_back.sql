@@ -1,7 +1,7 @@
 -- put_back: make the messages of a batch ready again, at the position where they were sent.
--- Arguments:   @key (the batch, whose messages are in mq.claimed), @type, @more (added to the attempts: -1 for an attempt
---              that was not made)
--- Returns:     @count: how many messages
+-- Arguments: @key (the batch, whose messages are in mq.claimed), @type, @more (added to the attempts: -1 for an attempt
+--     that was not made)
+-- Returns: @count: how many messages
 CREATE OR ALTER PROCEDURE mq_internal.put_back
     @key uniqueidentifier, @type nvarchar(400), @more smallint, @count bigint OUTPUT
 AS
@@ -25,4 +25,3 @@ BEGIN
     IF @count > 0
         EXEC mq_internal.lower_mark @type;
 END;
-GO

@@ -1,7 +1,7 @@
--- remove_ready: remove one ready message that is not claimed from mq.ready; in an ordered queue it then blocks its group.
--- Returns:     @type, @attempt (the number of the next attempt) and @reader (the caller); @type is NULL when the message is
---              not ready, is being claimed, or its group is blocked in an ordered queue
--- Transaction: joins the caller's, which is READ COMMITTED; never waits
+-- remove_ready: remove one ready message that is not claimed from mq.ready; in an ordered queue it then blocks its
+--     group.
+-- Returns: @type, @attempt (the number of the next attempt) and @reader (the caller); @type is NULL when the message is
+--     not ready, is being claimed, or its group is blocked in an ordered queue
 CREATE OR ALTER PROCEDURE mq_internal.remove_ready
     @id bigint, @type nvarchar(400) OUTPUT, @attempt smallint OUTPUT, @reader nvarchar(400) OUTPUT
 AS
@@ -68,4 +68,3 @@ BEGIN
     ELSE IF @ordered = 1
         EXEC sp_releaseapplock @Resource = @resource, @LockOwner = 'Transaction';
 END;
-GO

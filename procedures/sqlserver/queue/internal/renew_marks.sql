@@ -1,13 +1,12 @@
 -- renew_marks: write the low-water marks of a claim, and delete the marks older than those that it read.
--- Arguments:   @type, @n (the number of the marks that the claim read; NULL: there were none), @scanned_at (the last full
---              scan), @promoted_to (no message due before this time is delayed), @batch_key (of the messages that the claim
---              found, in mq.claimed; NULL: none), @lowest (of a ring: no message with a lower id is ready; NULL), @at_least and @at_most (bounds for the run_at of the marks of all other
---              priorities)
--- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
+-- Arguments: @type, @n (the number of the marks that the claim read; NULL: there were none), @scanned_at (the last full
+--     scan), @promoted_to (no message due before this time is delayed), @batch_key (of the messages that the claim
+--     found, in mq.claimed; NULL: none), @lowest (of a ring: no message with a lower id is ready; NULL), @at_least and
+--     @at_most (bounds for the run_at of the marks of all other priorities)
 --
 -- The first message found of a priority becomes its mark. A priority without found messages keeps its mark. Marks are
--- inserted, never updated. The marks that the claim read stay until the new ones are committed: other sessions do not see
--- the new ones before that, and would see none at all.
+-- inserted, never updated. The marks that the claim read stay until the new ones are committed: other sessions do not
+-- see the new ones before that, and would see none at all.
 CREATE OR ALTER PROCEDURE mq_internal.renew_marks
     @type nvarchar(400), @n bigint, @scanned_at datetime2(7), @promoted_to datetime2(7), @batch_key uniqueidentifier,
     @lowest bigint, @at_least datetime2(7), @at_most datetime2(7)
@@ -44,4 +43,3 @@ BEGIN
     -- Skip marks that another claim is deleting. Leftover marks are few and never read; a later claim deletes them.
     DELETE FROM mq.mark WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type AND n < @n AND n >= CASE @n % 100 WHEN 0 THEN 0 ELSE @n - @old END;
 END;
-GO

@@ -1,5 +1,5 @@
 -- require_headers: refuse headers that are not a JSON object with unique names, from its { to its }.
--- Arguments:   @headers (NULL: none)
+-- Arguments: @headers (NULL: none)
 CREATE OR ALTER PROCEDURE mq_internal.require_headers
     @headers nvarchar(max)
 AS
@@ -18,4 +18,3 @@ BEGIN
     IF @fits = 0
         EXEC mq_internal.raise_error 'invalid_argument', N'headers: must be a JSON object with unique names';
 END;
-GO

@@ -1,7 +1,7 @@
 -- require_message: check the arguments of one message except its type; NULL means the default where there is one.
--- Arguments:   @body, @run_at, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source, @delay_seconds,
---              @on_conflict (as for send_message); @now (when the call began)
--- Returns:     @run_at: when the message is due, computed from @delay_seconds if that is given; NULL: now
+-- Arguments: @body, @run_at, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source, @delay_seconds,
+--     @on_conflict (as for send_message); @now (when the call began)
+-- Returns: @run_at: when the message is due, computed from @delay_seconds if that is given; NULL: now
 --
 -- NULL arguments are not checked: each check is a call, and most messages have few of these arguments.
 CREATE OR ALTER PROCEDURE mq_internal.require_message
@@ -43,4 +43,3 @@ BEGIN
     IF @dedup_key IS NULL AND @on_conflict <> N'keep'
         EXEC mq_internal.raise_error 'invalid_argument', N'on_conflict: replace and postpone need a dedup_key';
 END;
-GO

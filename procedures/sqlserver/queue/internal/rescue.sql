@@ -1,8 +1,7 @@
--- rescue: rescue up to @batches expired claims of a type: make their messages ready again, or dead-letter them when their
---         attempts are used up.
--- Arguments:   @type, @batches (maximum number of claims)
--- Returns:     @count: how many messages were made ready or dead-lettered
--- Transaction: joins the caller's, which is READ COMMITTED; skips claims that another call is finishing or extending
+-- rescue: rescue up to @batches expired claims of a type: make their messages ready again, or dead-letter them when
+--     their attempts are used up.
+-- Arguments: @type, @batches (maximum number of claims)
+-- Returns: @count: how many messages were made ready or dead-lettered
 CREATE OR ALTER PROCEDURE mq_internal.rescue
     @type nvarchar(400), @batches int, @count bigint OUTPUT
 AS
@@ -60,4 +59,3 @@ BEGIN
         SET @count = @count + @back;
     END;
 END;
-GO

@@ -1,5 +1,5 @@
 -- return_batch: return the messages of a claim, in its order.
--- Arguments:   @batch_key (NULL: nothing was found), @lease_until (NULL: a take, whose batch key is not returned)
+-- Arguments: @batch_key (NULL: nothing was found), @lease_until (NULL: a take, whose batch key is not returned)
 CREATE OR ALTER PROCEDURE mq_internal.return_batch
     @batch_key uniqueidentifier,
     @lease_until datetime2(7)
@@ -14,4 +14,3 @@ BEGIN
     ORDER BY c.priority, c.run_at, c.id
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
-GO

@@ -1,13 +1,12 @@
 -- save_position: save the position where a claim stopped, and delete older positions.
--- Arguments:   @type, @reader (of a ring; in a fair queue the priority), @n, @after_id, @lane and @taken (the
---              round, the last id or lane, and how many messages of its turn were taken), @old_n, @old_after_id
---              and @old_lane (the position that the claim read; NULL: there was none)
--- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
+-- Arguments: @type, @reader (of a ring; in a fair queue the priority), @n, @after_id, @lane and @taken (the round, the
+--     last id or lane, and how many messages of its turn were taken), @old_n, @old_after_id and @old_lane (the position
+--     that the claim read; NULL: there was none)
 --
--- A position is inserted, not updated: no session waits for it. When two claims start at the same position, the position
--- further ahead counts, in whichever order they commit. The position that the claim read stays: until this transaction
--- commits, it is the only one that others see. Older ones are deleted up to twenty times as far back as this claim went:
--- simultaneous claims may have left some.
+-- A position is inserted, not updated: no session waits for it. When two claims start at the same position, the
+-- position further ahead counts, in whichever order they commit. The position that the claim read stays: until this
+-- transaction commits, it is the only one that others see. Older ones are deleted up to twenty times as far back as
+-- this claim went: simultaneous claims may have left some.
 CREATE OR ALTER PROCEDURE mq_internal.save_position
     @type nvarchar(400), @reader nvarchar(400), @n bigint, @after_id bigint, @lane nvarchar(37), @taken int,
     @old_n bigint, @old_after_id bigint, @old_lane nvarchar(37)
@@ -25,4 +24,3 @@ BEGIN
     FROM mq.ring AS r WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
     WHERE r.type = @type AND r.reader = @reader AND r.n < @old_n AND r.n >= @old_n - 1 - @claims * (@n - @old_n);
 END;
-GO

@@ -6,4 +6,3 @@ AS
 BEGIN
     RETURN;
 END;
-GO

@@ -1,9 +1,8 @@
 -- send_one: send one message whose arguments have been checked.
--- Arguments:   @type, @body, @run_at (NULL: now), @priority (NULL: 0), @group_key, @dedup_key, @max_attempts, @headers, @source (NULL: the
---              application name), @on_conflict (NULL: keep), @now (when the call began)
--- Returns:     @id, @created and @changed, as from send_message
--- Transaction: joins the caller's; waits for an open transaction that has sent or is finishing a message with the same
---              dedup_key
+-- Arguments: @type, @body, @run_at (NULL: now), @priority (NULL: 0), @group_key, @dedup_key, @max_attempts, @headers,
+--     @source (NULL: the application name), @on_conflict (NULL: keep), @now (when the call began)
+-- Returns: @id, @created and @changed, as from send_message
+-- Transaction: waits for an open transaction that has sent or is finishing a message with the same dedup_key
 CREATE OR ALTER PROCEDURE mq_internal.send_one
     @type nvarchar(400), @body nvarchar(max), @run_at datetime2(7), @priority smallint, @group_key nvarchar(400),
     @dedup_key nvarchar(400), @max_attempts smallint, @headers nvarchar(max), @source nvarchar(400),
@@ -46,4 +45,3 @@ BEGIN
             EXEC mq_internal.lower_mark @type;
     END;
 END;
-GO

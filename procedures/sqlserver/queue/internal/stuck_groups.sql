@@ -1,6 +1,6 @@
--- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups, and
---               there should be none.
--- Returns:     group_key and id of the first message, among the first 10,000 messages of the type
+-- stuck_groups: groups that have due messages and are not blocked, but have no ticket. Claims do not find such groups,
+--     and there should be none.
+-- Returns: group_key and id of the first message, among the first 10,000 messages of the type
 -- Transaction: reads only and never waits: it may return a group that another transaction is about to unblock
 --
 -- A ticket is at its message's position or up to a millisecond after it: see issue_tickets.
@@ -19,26 +19,13 @@ RETURN
         ) AS x
         GROUP BY x.group_key
     ) AS k
-    CROSS APPLY mq_internal.policy(@type) AS p
-    CROSS APPLY mq_internal.group_limits(@type, k.group_key) AS w
+    CROSS APPLY mq_internal.group_places(@type, k.group_key) AS w
     WHERE NOT EXISTS (
             SELECT *
             FROM mq.group_lock AS l WITH (READUNCOMMITTED)
             WHERE l.type = @type AND l.group_key = k.group_key AND l.blocks = 1
         )
-        AND (
-            p.ordered = 1
-            OR w.places = 0
-            OR w.places > (
-                SELECT COUNT(*)
-                FROM mq.group_lock AS l WITH (READUNCOMMITTED)
-                WHERE l.type = @type AND l.group_key = k.group_key AND NOT EXISTS (
-                    SELECT *
-                    FROM mq.group_freed AS f WITH (READUNCOMMITTED, FORCESEEK, INDEX (group_freed_pk))
-                    WHERE f.type = @type AND f.group_key = k.group_key AND f.id = l.id
-                )
-            )
-        )
+        AND (w.places = 0 OR w.taken < w.places)
         AND NOT EXISTS (
             SELECT *
             FROM mq.grouped AS g WITH (READUNCOMMITTED)
@@ -49,4 +36,3 @@ RETURN
                 AND r.run_at <= DATEADD(MILLISECOND, 1, a.run_at) AND r.id = m.id
             WHERE g.type = @type AND g.group_key = k.group_key
         );
-GO

@@ -1,7 +1,6 @@
 -- take_freed: subtract freed places from the number of active messages of a type.
--- Arguments:   @type (the caller has locked its row of mq.limited), @active (the value of that row)
--- Returns:     @active (the new value)
--- Transaction: joins the caller's, which is READ COMMITTED; skips rows that are not committed
+-- Arguments: @type (the caller has locked its row of mq.limited), @active (the value of that row)
+-- Returns: @active (the new value)
 CREATE OR ALTER PROCEDURE mq_internal.take_freed
     @type nvarchar(400),
     @active int OUTPUT
@@ -23,4 +22,3 @@ BEGIN
         UPDATE mq.limited SET active = @active WHERE type = @type;
     END;
 END;
-GO

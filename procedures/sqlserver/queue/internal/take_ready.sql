@@ -1,24 +1,24 @@
--- take_ready: move the first ready messages of a type into a batch, and skip messages that another transaction has locked.
--- Arguments:   @type, @size (maximum number of messages), @n (the number of the marks to start at; NULL: scan from the very
---              start), @latest (no segment starts later), @batch_key
--- Returns:     @took: number of new rows of mq.claimed; @front_moved: 1 when the marks must be renewed
--- Transaction: joins the caller's, which is READ COMMITTED; never waits for another claim
+-- take_ready: move the first ready messages of a type into a batch, and skip messages that another transaction has
+--     locked.
+-- Arguments: @type, @size (maximum number of messages), @n (the number of the marks to start at; NULL: scan from the
+--     very start), @latest (no segment starts later), @batch_key
+-- Returns: @took: number of new rows of mq.claimed; @front_moved: 1 when the marks must be renewed
 --
--- A deleted row stays in the index until ghost cleanup removes it; under row versioning, as long as a snapshot is open. A
--- claim that starts at the beginning of the index then scans every message that was finished since. The marks divide the
--- index into segments:
+-- A deleted row stays in the index until ghost cleanup removes it; under row versioning, as long as a snapshot is open.
+-- A claim that starts at the beginning of the index then scans every message that was finished since. The marks divide
+-- the index into segments:
 --
 --     start ........ mark of priority 0 ........ mark of priority 5 ........ end of the type
 --        segment 1   |       segment 2           |       segment 3
 --
 -- A mark starts a segment, which ends before the priority of the next mark. All messages between the beginning of a
--- priority and its mark are finished. A priority without a mark belongs to the segment before it and is scanned from its
--- beginning, so the first message that is found there becomes its mark. Each segment is read in two key ranges, the mark's
--- own priority and the later ones: as one condition they would not be a range.
+-- priority and its mark are finished. A priority without a mark belongs to the segment before it and is scanned from
+-- its beginning, so the first message that is found there becomes its mark. Each segment is read in two key ranges, the
+-- mark's own priority and the later ones: as one condition they would not be a range.
 --
--- FORCE ORDER and LOOP JOIN leave one plan: a seek into the primary key in its order, and a seek per row found. KEEPFIXED
--- PLAN prevents recompilation. A table that fills and empties all the time always has outdated statistics: without the hint
--- the server would often sample it and recompile the statement, to the same plan.
+-- FORCE ORDER and LOOP JOIN leave one plan: a seek into the primary key in its order, and a seek per row found.
+-- KEEPFIXED PLAN prevents recompilation. A table that fills and empties all the time always has outdated statistics:
+-- without the hint the server would often sample it and recompile the statement, to the same plan.
 CREATE OR ALTER PROCEDURE mq_internal.take_ready
     @type nvarchar(400), @size int, @n bigint, @latest datetime2(7), @batch_key uniqueidentifier, @took int OUTPUT,
     @front_moved bit OUTPUT
@@ -94,4 +94,3 @@ BEGIN
     )
         SET @front_moved = 1;
 END;
-GO

@@ -1,9 +1,8 @@
 -- take_ring: move ready messages of a ring into a batch in order of id, and skip messages that another transaction has
---            locked.
--- Arguments:   @type, @after_id and @to_id (ids above @after_id, up to @to_id), @part (0 or 1: the first or second part of
---              the claim), @size (maximum number of messages), @batch_key
--- Returns:     @took: number of new rows of mq.claimed; their priority is @part
--- Transaction: joins the caller's, which is READ COMMITTED; skips rows that others have locked
+--     locked.
+-- Arguments: @type, @after_id and @to_id (ids above @after_id, up to @to_id), @part (0 or 1: the first or second part
+--     of the claim), @size (maximum number of messages), @batch_key
+-- Returns: @took: number of new rows of mq.claimed; their priority is @part
 CREATE OR ALTER PROCEDURE mq_internal.take_ring
     @type nvarchar(400), @after_id bigint, @to_id bigint, @part smallint, @size int, @batch_key uniqueidentifier,
     @took int OUTPUT
@@ -32,4 +31,3 @@ BEGIN
             BREAK;
     END;
 END;
-GO

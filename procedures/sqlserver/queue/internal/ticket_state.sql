@@ -1,11 +1,11 @@
 -- ticket_state: what a ticket of a grouped queue stands for.
--- Arguments:   @id (of the ticket's message)
--- Returns:     one row: group_key, what (0: nothing, 1: a blocked group, 2: another group, 3: a message that is not in its
---              group yet)
+-- Arguments: @id (of the ticket's message)
+-- Returns: one row: group_key, what (0: nothing, 1: a blocked group, 2: another group, 3: a message that is not in its
+--     group yet)
 -- Transaction: reads only and never waits; call it with FORCE ORDER, LOOP JOIN
 --
--- READUNCOMMITTED shows uncommitted inserts, hides rows that are being deleted, and never waits. The caller checks again,
--- or locks, the rows that it relies on.
+-- READUNCOMMITTED shows uncommitted inserts, hides rows that are being deleted, and never waits. The caller checks
+-- again, or locks, the rows that it relies on.
 CREATE OR ALTER FUNCTION mq_internal.ticket_state (@id bigint)
 RETURNS TABLE
 AS
@@ -28,4 +28,3 @@ RETURN
     LEFT JOIN mq.group_lock AS o WITH (READUNCOMMITTED) ON o.id = m.id AND g.id IS NULL
     LEFT JOIN mq.dead AS e WITH (READUNCOMMITTED) ON e.id = m.id AND g.id IS NULL
     LEFT JOIN mq.delayed AS d WITH (READUNCOMMITTED) ON d.type = m.type AND d.run_at = m.run_at AND d.id = m.id AND g.id IS NULL;
-GO

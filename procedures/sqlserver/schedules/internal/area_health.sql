@@ -1,5 +1,4 @@
 -- area_health: the check of queue_health for schedules.
--- Transaction: reads only, at READ COMMITTED; skips locked rows
 CREATE OR ALTER FUNCTION mq_internal.area_health ()
 RETURNS @checks TABLE (
     name varchar(60) NOT NULL PRIMARY KEY, verdict varchar(4) NOT NULL, value float, unit varchar(20) NOT NULL, detail nvarchar(max) NOT NULL
@@ -21,4 +20,3 @@ BEGIN
             N'none'));
     RETURN;
 END;
-GO

@@ -1,7 +1,7 @@
 -- cron_value: the number of a value or name in a cron expression.
--- Arguments:   @value (digits, or a name in capitals), @low (the number of the first name), @names (three letters per
---              name; NULL: the field has no names)
--- Returns:     the number; NULL when it is neither a number nor a name
+-- Arguments: @value (digits, or a name in capitals), @low (the number of the first name), @names (three letters per
+--     name; NULL: the field has no names)
+-- Returns: the number; NULL when it is neither a number nor a name
 CREATE OR ALTER FUNCTION mq_internal.cron_value (@value nvarchar(400), @low int, @names nvarchar(40))
 RETURNS int
 AS
@@ -14,4 +14,3 @@ BEGIN
         SET @place = CHARINDEX(@value COLLATE Latin1_General_100_BIN2, @names COLLATE Latin1_General_100_BIN2) - 1;
     RETURN CASE WHEN @place >= 0 AND @place % 3 = 0 THEN @low + @place / 3 END;
 END;
-GO

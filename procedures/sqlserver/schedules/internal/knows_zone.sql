@@ -1,5 +1,5 @@
 -- knows_zone: whether the server knows a time zone.
--- Returns:     1 or 0
+-- Returns: 1 or 0
 CREATE OR ALTER FUNCTION mq_internal.knows_zone (@zone nvarchar(400))
 RETURNS bit
 AS
@@ -9,4 +9,3 @@ BEGIN
         ELSE 0
     END;
 END;
-GO

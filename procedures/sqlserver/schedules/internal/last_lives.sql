@@ -1,11 +1,11 @@
 -- last_lives: whether the last message of a schedule prevents the next one.
--- Arguments:   @last_id, @overlap (of the schedule)
--- Returns:     1 while the last message is new, and without overlap also while it is active; a dead letter does not
---              prevent the next one
+-- Arguments: @last_id, @overlap (of the schedule)
+-- Returns: 1 while the last message is new, and without overlap also while it is active; a dead letter does not prevent
+--     the next one
 -- Transaction: reads only, and never waits for locks
 --
--- It may read uncommitted rows: a message that is changing its state may count as new or active for another second, which
--- is before the schedule's next time.
+-- It may read uncommitted rows: a message that is changing its state may count as new or active for another second,
+-- which is before the schedule's next time.
 CREATE OR ALTER FUNCTION mq_internal.last_lives (@last_id bigint, @overlap bit)
 RETURNS bit
 AS
@@ -35,4 +35,3 @@ BEGIN
             )
     ) THEN 1 ELSE 0 END;
 END;
-GO

@@ -1,6 +1,6 @@
 -- next_day: the first date from @day on that a cron expression matches.
--- Arguments:   @days, @months, @weekdays and @both_days (of read_cron), @day (days since 1970-01-01)
--- Returns:     days since 1970-01-01; NULL when no date in the next 50 years matches
+-- Arguments: @days, @months, @weekdays and @both_days (of read_cron), @day (days since 1970-01-01)
+-- Returns: days since 1970-01-01; NULL when no date in the next 50 years matches
 CREATE OR ALTER FUNCTION mq_internal.next_day (@days varchar(60), @months varchar(60), @weekdays varchar(60), @both_days bit, @day int)
 RETURNS int
 AS
@@ -23,4 +23,3 @@ BEGIN
     END;
     RETURN NULL;
 END;
-GO

@@ -1,5 +1,4 @@
 -- next_due: when the next message of the schedules of a type is due; NULL: never.
--- Transaction: reads only, at READ COMMITTED; skips locked rows
 CREATE OR ALTER FUNCTION mq_internal.next_due (@type nvarchar(400))
 RETURNS datetime2(7)
 AS
@@ -8,4 +7,3 @@ BEGIN
         SELECT MIN(next_at) FROM mq.schedule WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @type AND next_at IS NOT NULL
     );
 END;
-GO

@@ -1,6 +1,6 @@
 -- next_minute: the first minute of a day that a cron expression matches.
--- Arguments:   @minutes and @hours (of read_cron), @from and @until (minutes since midnight, inclusive)
--- Returns:     minutes since midnight; NULL: none
+-- Arguments: @minutes and @hours (of read_cron), @from and @until (minutes since midnight, inclusive)
+-- Returns: minutes since midnight; NULL: none
 CREATE OR ALTER FUNCTION mq_internal.next_minute (@minutes varchar(60), @hours varchar(60), @from bigint, @until bigint)
 RETURNS bigint
 AS
@@ -16,4 +16,3 @@ BEGIN
     END;
     RETURN NULL;
 END;
-GO

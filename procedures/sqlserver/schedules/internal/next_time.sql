@@ -1,6 +1,6 @@
 -- next_time: the first time of a cron expression after a given time.
--- Arguments:   @cron, @after (UTC), @zone (one that the server knows)
--- Returns:     @next_at: the time; NULL when no date in the next 50 years matches
+-- Arguments: @cron, @after (UTC), @zone (one that the server knows)
+-- Returns: @next_at: the time; NULL when no date in the next 50 years matches
 CREATE OR ALTER PROCEDURE mq_internal.next_time
     @cron nvarchar(max), @after datetime2(7), @zone nvarchar(128), @next_at datetime2(7) OUTPUT
 AS
@@ -29,4 +29,3 @@ BEGIN
     -- The number of seconds can exceed the range of DATEADD.
     SET @next_at = DATEADD(SECOND, CAST(@found % 86400 AS int), DATEADD(DAY, CAST(@found / 86400 AS int), @epoch));
 END;
-GO

@@ -1,8 +1,8 @@
 -- read_cron: parse a cron expression.
--- Arguments:   @cron (five fields, a short form such as @daily, or @every and seconds)
--- Returns:     @every (seconds; NULL for five fields); @minutes, @hours, @days, @months and @weekdays (see
---              read_cron_field), @both_days (1: a date must match both days and weekdays, not only one of them),
---              @real_time (1: the hour is *: see next_in_day)
+-- Arguments: @cron (five fields, a short form such as @daily, or @every and seconds)
+-- Returns: @every (seconds; NULL for five fields); @minutes, @hours, @days, @months and @weekdays (see
+--     read_cron_field), @both_days (1: a date must match both days and weekdays, not only one of them), @real_time (1:
+--     the hour is *: see next_in_day)
 CREATE OR ALTER PROCEDURE mq_internal.read_cron
     @cron nvarchar(max), @every int OUTPUT, @minutes varchar(60) OUTPUT, @hours varchar(60) OUTPUT,
     @days varchar(60) OUTPUT, @months varchar(60) OUTPUT, @weekdays varchar(60) OUTPUT, @both_days bit OUTPUT,
@@ -61,4 +61,3 @@ BEGIN
     SELECT @both_days = CASE WHEN LEFT(@day, 1) = N'*' OR LEFT(@weekday, 1) = N'*' THEN 1 ELSE 0 END,
         @real_time = CASE WHEN LEFT(@hour, 1) = N'*' THEN 1 ELSE 0 END;
 END;
-GO

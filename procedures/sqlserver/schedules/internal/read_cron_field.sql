@@ -1,7 +1,7 @@
 -- read_cron_field: the values that one field of a cron expression matches.
--- Arguments:   @name (of the field, for error texts), @field (its text), @low and @high (its limits), @names (three
---              letters per value, from the first value on; NULL: the field has no names)
--- Returns:     @places: a text of @high + 1 digits; the n-th is 1 if the value n - 1 matches, else 0
+-- Arguments: @name (of the field, for error texts), @field (its text), @low and @high (its limits), @names (three
+--     letters per value, from the first value on; NULL: the field has no names)
+-- Returns: @places: a text of @high + 1 digits; the n-th is 1 if the value n - 1 matches, else 0
 CREATE OR ALTER PROCEDURE mq_internal.read_cron_field
     @name nvarchar(20), @field nvarchar(400), @low int, @high int, @names nvarchar(40), @places varchar(60) OUTPUT
 AS
@@ -44,4 +44,3 @@ BEGIN
             SELECT @places = STUFF(@places, @first + 1, 1, '1'), @first = @first + @step;
     END;
 END;
-GO

@@ -1,5 +1,5 @@
 -- require_zone: refuse a time zone that the server does not know.
--- Arguments:   @zone (NULL passes and means UTC)
+-- Arguments: @zone (NULL passes and means UTC)
 CREATE OR ALTER PROCEDURE mq_internal.require_zone
     @zone nvarchar(max)
 AS
@@ -12,4 +12,3 @@ BEGIN
         EXEC mq_internal.raise_error 'invalid_argument', @detail;
     END;
 END;
-GO

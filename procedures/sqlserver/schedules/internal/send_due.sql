@@ -1,6 +1,5 @@
 -- send_due: send the messages of the schedules of a type that are due.
--- Arguments:   @type, @size (the most schedules)
--- Transaction: joins the caller's, which is READ COMMITTED; skips schedules that another transaction has locked
+-- Arguments: @type, @size (the most schedules)
 --
 -- The first claim of each second calls this. The call locks the row of a schedule, sends its message and sets its next
 -- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
@@ -47,4 +46,3 @@ BEGIN
         UPDATE mq.schedule SET next_at = @next_at, moved_at = @now WHERE name = @name;
     END;
 END;
-GO

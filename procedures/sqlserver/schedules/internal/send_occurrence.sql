@@ -1,6 +1,6 @@
 -- send_occurrence: send a schedule's message and record it as the last one.
--- Arguments:   @name (of a schedule whose row is locked), @run_at (when it was due)
--- Returns:     @id
+-- Arguments: @name (of a schedule whose row is locked), @run_at (when it was due)
+-- Returns: @id
 CREATE OR ALTER PROCEDURE mq_internal.send_occurrence
     @name nvarchar(400), @run_at datetime2(7), @id bigint OUTPUT
 AS
@@ -14,4 +14,3 @@ BEGIN
         @id OUTPUT, @created OUTPUT, @changed OUTPUT;
     UPDATE mq.schedule SET last_at = @run_at, last_id = @id WHERE name = @name;
 END;
-GO

@@ -1,8 +1,7 @@
 -- find_watched: find the watched table that an argument names, for a caller with a right on it.
--- Arguments:   @table (table or schema.table, default schema: dbo; a dropped table: as messages name it), @right (SELECT or
---              ALTER; NULL: none)
--- Returns:     @watched_id, @object_id (NULL: dropped; without @right also if the caller may
---              not see it), @schema, @label
+-- Arguments: @table (table or schema.table, default schema: dbo; a dropped table: as messages name it), @right (SELECT
+--     or ALTER; NULL: none)
+-- Returns: @watched_id, @object_id (NULL: dropped; without @right also if the caller may not see it), @schema, @label
 CREATE OR ALTER PROCEDURE mq_internal.find_watched
     @table nvarchar(max), @right varchar(10), @watched_id int OUTPUT, @object_id int OUTPUT,
     @schema nvarchar(128) OUTPUT, @label nvarchar(300) OUTPUT
@@ -39,4 +38,3 @@ BEGIN
         EXEC mq_internal.raise_error 'unsuitable_table', @detail;
     END;
 END;
-GO

@@ -1,16 +1,33 @@
 -- make_trigger: create or replace the trigger of a watched table.
--- Arguments:   @object_id (the table), @keys (its primary key columns, quoted, separated by commas), @owner (the EXECUTE AS
---              clause; NULL: none), @watched_id (its row in mq.watched)
--- Transaction: joins the caller's; waits for transactions that use the table, and they wait for its end
+-- Arguments: @object_id (the table), @keys (its primary key columns, quoted, separated by commas), @owner (the EXECUTE
+--     AS clause; NULL: none), @watched_id (its row in mq.watched)
+-- Transaction: waits for transactions that use the table, and they wait for its end
 CREATE OR ALTER PROCEDURE mq_internal.make_trigger
     @object_id int, @keys nvarchar(max), @owner nvarchar(300), @watched_id int
 AS
 BEGIN
-    SET NOCOUNT, XACT_ABORT ON;
+    DECLARE @new_order nvarchar(max), @old_order nvarchar(max), @same nvarchar(max), @touched nvarchar(max);
+    DECLARE @n int = 0, @column nvarchar(300), @schema nvarchar(300), @name nvarchar(300);
     DECLARE @statement nvarchar(max);
     DECLARE @pieces mq.pieces;
-    INSERT INTO @pieces (name, piece) SELECT name, piece FROM mq_internal.trigger_pieces(@object_id, @keys);
-    INSERT INTO @pieces (name, piece) VALUES ('owner', @owner), ('id', CAST(@watched_id AS nvarchar(11)));
+    SELECT @schema = QUOTENAME(CAST(SCHEMA_NAME(schema_id) AS nvarchar(128))), @name = QUOTENAME(CAST(name AS nvarchar(128)))
+    FROM sys.tables
+    WHERE object_id = @object_id;
+    WHILE 1 = 1
+    BEGIN
+        SELECT @n = @n + 1, @column = NULL;
+        SELECT @column = quoted FROM mq_internal.columns_of(@object_id, @keys) WHERE n = @n;
+        IF @column IS NULL
+            BREAK;
+        SELECT @new_order = CONCAT(@new_order + N', ', N'i.', @column), @old_order = CONCAT(@old_order + N', ', N'd.', @column),
+            @same = CONCAT(@same + N' AND ', N'd.', @column, N' = i.', @column),
+            @touched = CONCAT(@touched + N' OR ', N'UPDATE(', @column, N')');
+    END;
+    INSERT INTO @pieces (name, piece)
+    VALUES ('owner', @owner), ('id', CAST(@watched_id AS nvarchar(11))), ('trigger', CONCAT(@schema, N'.[mq_watch_', @object_id, N']')),
+        ('table', CONCAT(@schema, N'.', @name)),
+        ('new_order', @new_order), ('old_order', @old_order), ('same', @same), ('touched', @touched),
+        ('new_key', mq_internal.row_json(@object_id, @keys, N'i')), ('old_key', mq_internal.row_json(@object_id, @keys, N'd'));
     SET @statement = mq_internal.fill(N'DROP TRIGGER IF EXISTS {trigger};', @pieces);
     EXEC sp_executesql @statement;
     SET @statement = mq_internal.fill(N'CREATE TRIGGER {trigger} ON {table} {owner}
@@ -66,4 +83,3 @@ BEGIN
 END;', @pieces);
     EXEC sp_executesql @statement;
 END;
-GO

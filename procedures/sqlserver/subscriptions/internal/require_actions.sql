@@ -1,25 +1,14 @@
 -- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
--- Arguments:   @action, @optional (1: NULL is allowed)
+-- Arguments: @action, @optional (1: NULL is allowed)
 CREATE OR ALTER PROCEDURE mq_internal.require_actions
-    @action nvarchar(max),
-    @optional bit
+    @action nvarchar(max), @optional bit
 AS
 BEGIN
-    DECLARE @letters nvarchar(max), @at int;
     IF @action IS NULL AND @optional = 1
         RETURN;
-    -- Remove each letter once: nothing but the dot may be left. The dot makes trailing blanks count.
-    SET @letters = CONCAT(@action, N'.');
-    SET @at = CHARINDEX(N'I', @letters COLLATE Latin1_General_100_BIN2);
-    IF @at > 0
-        SET @letters = STUFF(@letters, @at, 1, N'');
-    SET @at = CHARINDEX(N'U', @letters COLLATE Latin1_General_100_BIN2);
-    IF @at > 0
-        SET @letters = STUFF(@letters, @at, 1, N'');
-    SET @at = CHARINDEX(N'D', @letters COLLATE Latin1_General_100_BIN2);
-    IF @at > 0
-        SET @letters = STUFF(@letters, @at, 1, N'');
-    IF COALESCE(DATALENGTH(@action), 0) = 0 OR @letters COLLATE Latin1_General_100_BIN2 <> N'.'
+    -- Compared by code unit; the length in bytes also counts a blank at the end.
+    IF COALESCE(DATALENGTH(@action), 0) NOT BETWEEN 2 AND 6 OR @action COLLATE Latin1_General_100_BIN2 LIKE N'%[^IUD]%'
+        OR @action COLLATE Latin1_General_100_BIN2 LIKE N'%I%I%' OR @action COLLATE Latin1_General_100_BIN2 LIKE N'%U%U%'
+        OR @action COLLATE Latin1_General_100_BIN2 LIKE N'%D%D%'
         EXEC mq_internal.raise_error 'invalid_argument', N'action: must be I, U or D (insert, update, delete), or several of them';
 END;
-GO

@@ -1,9 +1,10 @@
 -- send_changes: send one message per changed row to each subscribed type, and to each type bound to a subscribed topic.
--- Arguments:   @watched_id (the table), @action (I, U or D), @events (the keys of the changed rows)
--- Transaction: the writer's; without READ_COMMITTED_SNAPSHOT it waits for a transaction that changes the subscriptions of the
---              table, the bindings of their topics or the settings of their queues
+-- Arguments: @watched_id (the table), @action (I, U or D), @events (the keys of the changed rows)
+-- Transaction: the writer's; without READ_COMMITTED_SNAPSHOT it waits for a transaction that changes the subscriptions
+--     of the table, the bindings of their topics or the settings of their queues
 --
--- It does the same as send, for a set of messages and without the checks: an error here would end the writer's transaction.
+-- It does the same as send, for a set of messages and without the checks: an error here would end the writer's
+-- transaction.
 CREATE OR ALTER PROCEDURE mq_internal.send_changes
     @watched_id int, @action char(1), @events mq.events READONLY
 AS
@@ -69,4 +70,3 @@ BEGIN
         END;
     END;
 END;
-GO

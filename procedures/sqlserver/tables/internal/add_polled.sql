@@ -1,9 +1,9 @@
 -- add_polled: store a polling table.
--- Arguments:   @name, @schema and @table (its names), @keys, @order and @status (columns, quoted), the four status values,
---              @delete (1: delete done rows), @late_seconds, @equal_rows, @max_attempts, @idents (the columns that identify
---              a row without a key; NULL: it has a key), @types (see column_types)
--- Returns:     @created: 1; 0 when the table is already adopted with the same settings
--- Transaction: joins the caller's; calls wait for each other
+-- Arguments: @name, @schema and @table (its names), @keys, @order and @status (columns, quoted), the four status
+--     values, @delete (1: delete done rows), @late_seconds, @equal_rows, @max_attempts, @idents (the columns that
+--     identify a row without a key; NULL: it has a key), @types (see column_types)
+-- Returns: @created: 1; 0 when the table is already adopted with the same settings
+-- Transaction: calls wait for each other
 CREATE OR ALTER PROCEDURE mq_internal.add_polled
     @name nvarchar(400), @schema nvarchar(128), @table nvarchar(128), @keys nvarchar(4000), @order nvarchar(300),
     @status nvarchar(300), @ready_value nvarchar(max), @active_value nvarchar(max), @done_value nvarchar(max),
@@ -49,4 +49,3 @@ BEGIN
         SET @created = 1;
     END;
 END;
-GO

@@ -1,11 +1,11 @@
 -- column_texts: return how the columns of a table are written as text, and read back exactly.
--- Arguments:   @object_id, @list (columns; NULL: all)
--- Returns:     n, name, quoted, type, nullable, column_id; changes (1: the server changes the column with each update);
---              of_text (1: a text); written and read_back: expressions in which ? stands for the column, or for its text;
---              NULL for types whose values cannot be compared
+-- Arguments: @object_id, @list (columns; NULL: all)
+-- Returns: n, name, quoted, type, nullable, column_id; changes (1: the server changes the column with each update);
+--     of_text (1: a text); written and read_back: expressions in which ? stands for the column, or for its text; NULL
+--     for types whose values cannot be compared
 --
--- Times are written in forms that every session language reads alike. A text is converted with its column's collation: its
--- code page may differ from the database's.
+-- Times are written in forms that every session language reads alike. A text is converted with its column's collation:
+-- its code page may differ from the database's.
 CREATE OR ALTER FUNCTION mq_internal.column_texts (@object_id int, @list nvarchar(max))
 RETURNS TABLE
 AS
@@ -47,4 +47,3 @@ RETURN
             ELSE CAST(CASE LEFT(c.type, 1) WHEN N'n' THEN s.max_length / 2 ELSE s.max_length END AS varchar(10))
         END AS width
     ) AS w;
-GO

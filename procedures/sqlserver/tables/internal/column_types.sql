@@ -1,6 +1,6 @@
 -- column_types: return the types of a table's columns as one text, to detect later changes.
--- Arguments:   @object_id, @list (columns)
--- Returns:     each column with its type, size and collation
+-- Arguments: @object_id, @list (columns)
+-- Returns: each column with its type, size and collation
 --
 -- A longer varchar holds the same values: its size is left out.
 CREATE OR ALTER FUNCTION mq_internal.column_types (@object_id int, @list nvarchar(max))
@@ -24,4 +24,3 @@ BEGIN
     END;
     RETURN @types;
 END;
-GO

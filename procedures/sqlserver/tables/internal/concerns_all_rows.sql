@@ -1,6 +1,6 @@
 -- concerns_all_rows: whether an error of a statement on a user's table has a cause that concerns all its rows.
--- Arguments:   @number, @severity (ERROR_NUMBER() and ERROR_SEVERITY()), @state (XACT_STATE())
--- Returns:     1: raise the error; 0: the table refuses a row
+-- Arguments: @number, @severity (ERROR_NUMBER() and ERROR_SEVERITY()), @state (XACT_STATE())
+-- Returns: 1: raise the error; 0: the table refuses a row
 CREATE OR ALTER FUNCTION mq_internal.concerns_all_rows (@number int, @severity int, @state int)
 RETURNS bit
 AS
@@ -18,4 +18,3 @@ BEGIN
         ELSE 0
     END;
 END;
-GO

@@ -1,6 +1,6 @@
 -- count_polled: count the rows of a polling table that are in one state, up to 10,000.
--- Arguments:   @name, @state (A claimed, N waiting or E dead)
--- Returns:     the count
+-- Arguments: @name, @state (A claimed, N waiting or E dead)
+-- Returns: the count
 -- Transaction: reads only, at READ COMMITTED; skips entries that another call is changing
 CREATE OR ALTER FUNCTION mq_internal.count_polled (@name nvarchar(400), @state char(1))
 RETURNS bigint
@@ -17,4 +17,3 @@ BEGIN
         ) AS r
     );
 END;
-GO

@@ -1,7 +1,7 @@
 -- drop_polled_batch: end a claim. The transaction that deletes its batch owns the entries, which stay for the caller.
--- Arguments:   @batch_key (as the caller gave it)
--- Returns:     @key; @name of the polling table, NULL when the lease was lost
--- Transaction: joins the caller's; waits for another call on the same batch
+-- Arguments: @batch_key (as the caller gave it)
+-- Returns: @key; @name of the polling table, NULL when the lease was lost
+-- Transaction: waits for another call on the same batch
 CREATE OR ALTER PROCEDURE mq_internal.drop_polled_batch
     @batch_key nvarchar(max), @key uniqueidentifier OUTPUT, @name nvarchar(400) OUTPUT
 AS
@@ -12,4 +12,3 @@ BEGIN
     IF @name IS NOT NULL
         DELETE FROM mq.polled_batch WHERE batch_key = @key;
 END;
-GO

@@ -1,8 +1,8 @@
 -- fail_rows: record failed attempts: each row waits for its next attempt, or is dead when no attempt is left.
--- Arguments:   @name (of the polling table), @key (of the batch; its entries have todo F, L or X, or Z, which becomes F or
---              X; their retry is in seconds, NULL: 5 doubled for each attempt up to 3,600, -1: dead now), @touched (1:
---              write_rows was called)
--- Returns:     @failed, @dead, @gone: counts of rows
+-- Arguments: @name (of the polling table), @key (of the batch; its entries have todo F, L or X, or Z, which becomes F
+--     or X; their retry is in seconds, NULL: 5 doubled for each attempt up to 3,600, -1: dead now), @touched (1:
+--     write_rows was called)
+-- Returns: @failed, @dead, @gone: counts of rows
 CREATE OR ALTER PROCEDURE mq_internal.fail_rows
     @name nvarchar(400), @key uniqueidentifier, @touched bit, @failed bigint OUTPUT, @dead bigint OUTPUT,
     @gone bigint OUTPUT
@@ -72,4 +72,3 @@ BEGIN
         SELECT @dead = @dead + COUNT(*) FROM @done WHERE state = 'E';
     END;
 END;
-GO

@@ -1,8 +1,8 @@
 -- find_entries: find the rows of the entries in #mq_entry, for write_rows.
--- Arguments:   @pieces (of the table, with rows and from: see write_rows), @keyed (1: the table has a key), @flag (only
---              entries with this active), @from (the status of their rows: parameter of the piece from), @low and @high
---              (range of entry ids)
--- Returns:     in #mq_entry: hit (1: found; 2: found with another status; 0: not found) and row_json
+-- Arguments: @pieces (of the table, with rows and from: see write_rows), @keyed (1: the table has a key), @flag (only
+--     entries with this active), @from (the status of their rows: parameter of the piece from), @low and @high (range
+--     of entry ids)
+-- Returns: in #mq_entry: hit (1: found; 2: found with another status; 0: not found) and row_json
 CREATE OR ALTER PROCEDURE mq_internal.find_entries
     @pieces mq.pieces READONLY, @keyed bit, @flag int, @from nvarchar(max), @low bigint, @high bigint
 AS
@@ -43,4 +43,3 @@ WHERE id IN (
             @low = @first, @high = @first, @flag = @flag, @from = @from, @top = @top, @hash = @hash;
     END;
 END;
-GO

@@ -1,6 +1,7 @@
 -- forget_gone: delete due entries whose rows were deleted or have another status.
--- Arguments:   @name (of the polling table), @key (of the batch; its entries of state N, for which write_rows has searched)
--- Transaction: joins the caller's, which must be READ COMMITTED; waits for no other transaction
+-- Arguments: @name (of the polling table), @key (of the batch; its entries of state N, for which write_rows has
+--     searched)
+-- Transaction: waits for no other transaction
 --
 -- Entries of locked rows are left for the next claim. This call does not wait for the transactions that hold the locks:
 -- without READ_COMMITTED_SNAPSHOT it reads their uncommitted changes.
@@ -47,4 +48,3 @@ WHERE EXISTS (
     LEFT JOIN #mq_due AS d ON d.id = e.id
     WHERE e.batch_key = @key AND e.state = 'N' AND (e.hit = 2 OR (e.hit = 0 AND d.there = 0));
 END;
-GO

@@ -1,4 +1,5 @@
--- lock_polled: lock a polling table's low-water mark; claims of the table, and changes to its settings, wait for each other.
+-- lock_polled: lock a polling table's low-water mark; claims of the table, and changes to its settings, wait for each
+--     other.
 CREATE OR ALTER PROCEDURE mq_internal.lock_polled
     @name nvarchar(400)
 AS
@@ -8,4 +9,3 @@ BEGIN
     IF @found = 0
         EXEC mq_internal.raise_error 'not_found', N'name: no table is adopted as {}', @name;
 END;
-GO

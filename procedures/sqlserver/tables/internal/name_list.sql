@@ -1,6 +1,6 @@
 -- name_list: write column names as a user writes them.
--- Arguments:   @columns (quoted, separated by commas)
--- Returns:     the names separated by commas, in brackets only where needed; NULL for NULL
+-- Arguments: @columns (quoted, separated by commas)
+-- Returns: the names separated by commas, in brackets only where needed; NULL for NULL
 CREATE OR ALTER FUNCTION mq_internal.name_list (@columns nvarchar(max))
 RETURNS nvarchar(max)
 AS
@@ -23,4 +23,3 @@ BEGIN
     END;
     RETURN @list;
 END;
-GO

@@ -1,10 +1,10 @@
 -- pick_equal: pick_rows for a table without a key, when done rows are deleted or change their status.
--- Arguments:   @pieces (see pick_rows); the others as in pick_rows
--- Returns:     @took, as pick_rows
--- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
+-- Arguments: @pieces (see pick_rows); the others as in pick_rows
+-- Returns: @took, as pick_rows
 --
--- The table is read with the caller's rights, which do not include the entries. So the rows go into a temporary table first,
--- and are compared with the entries there. No lock is kept: changes by others are detected when the status is written.
+-- The table is read with the caller's rights, which do not include the entries. So the rows go into a temporary table
+-- first, and are compared with the entries there. No lock is kept: changes by others are detected when the status is
+-- written.
 --
 -- Finishing a row deletes its entry. If the row is then no longer ready, entries are read before rows. If a failed row
 -- becomes ready again, rows are read before entries. An old reading only makes the claim smaller.
@@ -52,4 +52,3 @@ OPTION (KEEPFIXED PLAN);', @pieces);
     ORDER BY x.n;
     SET @took = @@ROWCOUNT;
 END;
-GO

@@ -1,10 +1,9 @@
 -- pick_keyed: pick_rows for a table with a key, when done rows are deleted or change their status.
--- Arguments:   @pieces (see pick_rows); the others as in pick_rows
--- Returns:     @took, as pick_rows
--- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
+-- Arguments: @pieces (see pick_rows); the others as in pick_rows
+-- Returns: @took, as pick_rows
 --
--- The table is read with the caller's rights, which do not include the entries. So the rows go into a temporary table first, and are
--- compared with the entries there.
+-- The table is read with the caller's rights, which do not include the entries. So the rows go into a temporary table
+-- first, and are compared with the entries there.
 CREATE OR ALTER PROCEDURE mq_internal.pick_keyed
     @pieces mq.pieces READONLY, @name nvarchar(400), @key uniqueidentifier, @top int, @from_place bit,
     @now datetime2(7), @reader nvarchar(400), @took int OUTPUT
@@ -66,4 +65,3 @@ OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);', @pieces);
     ORDER BY g.n;
     SET @took = @@ROWCOUNT;
 END;
-GO

@@ -1,12 +1,11 @@
 -- pick_lost: claim rows at active_value that have no entry.
--- Arguments:   @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @top (1 to
---              1,000), @now, @reader
--- Returns:     @took: the number of rows claimed
--- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
+-- Arguments: @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @top (1 to
+--     1,000), @now, @reader
+-- Returns: @took: the number of rows claimed
 --
--- The key or content of such a row changed while it was claimed, or its entry was lost. A claim takes only as many rows as
--- there are rows in excess of entries: while the old entry exists, a handler may still be working on the row. Entries are
--- counted before rows: rows finished in between make the difference smaller.
+-- The key or content of such a row changed while it was claimed, or its entry was lost. A claim takes only as many rows
+-- as there are rows in excess of entries: while the old entry exists, a handler may still be working on the row.
+-- Entries are counted before rows: rows finished in between make the difference smaller.
 CREATE OR ALTER PROCEDURE mq_internal.pick_lost
     @name nvarchar(400), @key uniqueidentifier, @top int, @now datetime2(7), @reader nvarchar(400), @took int OUTPUT
 AS
@@ -80,4 +79,3 @@ OPTION (FORCE ORDER, LOOP JOIN);', @pieces);
     ORDER BY n;
     SET @took = @@ROWCOUNT;
 END;
-GO

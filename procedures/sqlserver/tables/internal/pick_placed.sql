@@ -1,20 +1,44 @@
 -- pick_placed: pick_rows for a table without a status that keeps its rows: claim the rows after the low-water mark.
--- Arguments:   @pieces (see pick_rows); the others as in pick_rows
--- Returns:     @took, as pick_rows
--- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
+-- Arguments: @pieces (see pick_rows); the others as in pick_rows
+-- Returns: @took, as pick_rows
+-- Transaction: waits for transactions that have locked these rows
 CREATE OR ALTER PROCEDURE mq_internal.pick_placed
     @pieces mq.pieces READONLY, @name nvarchar(400), @key uniqueidentifier, @top int, @now datetime2(7),
     @reader nvarchar(400), @took int OUTPUT
 AS
 BEGIN
     DECLARE @place nvarchar(max), @hash varbinary(32), @copies bigint, @settled nvarchar(4000), @statement nvarchar(max);
+    DECLARE @late int, @seen datetime2(7), @before datetime2(7);
     CREATE TABLE #mq_row (
         n bigint NOT NULL PRIMARY KEY, copies bigint NOT NULL, hash varbinary(32) NOT NULL,
         ident nvarchar(max) COLLATE Latin1_General_100_BIN2 NOT NULL, key_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL,
         row_json nvarchar(max) COLLATE DATABASE_DEFAULT NULL, place nvarchar(max) COLLATE Latin1_General_100_BIN2 NULL
     );
     SET @took = 0;
-    EXEC mq_internal.settled_place @pieces, @name, @now, @settled OUTPUT;
+    SELECT @late = late_seconds FROM mq.polled WHERE name = @name;
+    -- Rows may be claimed up to the highest order value of late_seconds ago. Delete marks in the future: the clock was set
+    -- back, and they would stop all claims until it catches up.
+    DELETE FROM mq.polled_mark WHERE name = @name AND seen_at > @now;
+    SELECT @seen = MAX(seen_at) FROM mq.polled_mark WHERE name = @name;
+    IF @late = 0 OR @seen IS NULL OR @seen <= DATEADD(SECOND, -CASE WHEN @late > 10 THEN @late / 10 ELSE 1 END, @now)
+    BEGIN
+        -- Uncommitted rows are skipped.
+        SET @statement = mq_internal.fill(N'SELECT TOP (1) @settled = {order_text}
+FROM {table} AS t WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK{hint})
+ORDER BY t.{order} DESC
+OPTION (KEEPFIXED PLAN);', @pieces);
+        EXEC sp_executesql @statement, N'@settled nvarchar(4000) OUTPUT', @settled = @settled OUTPUT;
+        IF @late > 0 AND @settled IS NOT NULL
+            INSERT INTO mq.polled_mark (name, seen_at, place) VALUES (@name, @now, @settled);
+    END;
+    IF @late > 0
+        SET @settled = NULL;
+    SELECT TOP (1) @settled = place, @before = seen_at
+    FROM mq.polled_mark
+    WHERE @late > 0 AND name = @name AND seen_at <= DATEADD(SECOND, -@late, @now)
+    ORDER BY seen_at DESC;
+    IF @before IS NOT NULL
+        DELETE FROM mq.polled_mark WHERE name = @name AND seen_at < @before;
     IF @settled IS NULL
         RETURN;
     SELECT @place = place, @hash = place_hash, @copies = copies FROM mq.polled_place WHERE name = @name;
@@ -54,4 +78,3 @@ OPTION (KEEPFIXED PLAN);'), @pieces);
     ORDER BY n;
     SET @took = @@ROWCOUNT;
 END;
-GO

@@ -1,9 +1,8 @@
 -- pick_rows: add entries for rows of a polling table that have none, in claim order.
--- Arguments:   @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @top (1 to
---              1,000), @from_place (1: start at the low-water mark), @now, @reader
--- Returns:     @took: the number of new entries. They have todo P; place and copies are their order value and their number
---              among equal rows
--- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
+-- Arguments: @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @top (1 to
+--     1,000), @from_place (1: start at the low-water mark), @now, @reader
+-- Returns: @took: the number of new entries. They have todo P; place and copies are their order value and their number
+--     among equal rows
 CREATE OR ALTER PROCEDURE mq_internal.pick_rows
     @name nvarchar(400), @key uniqueidentifier, @top int, @from_place bit, @now datetime2(7), @reader nvarchar(400),
     @took int OUTPUT
@@ -23,7 +22,7 @@ BEGIN
         SET @by = @keys;
     SET @list = COALESCE(@by, @keys);
     SET @wanted = CONCAT(@status + CASE WHEN @list IS NOT NULL THEN N', ' ELSE N'' END, @list);
-    SET @hint = mq_internal.claim_index(@object_id, @wanted);
+    SET @hint = mq_internal.index_hint(@object_id, @wanted);
     IF @hint IS NULL AND @shape <> 'f'
     BEGIN
         INSERT INTO @pieces (name, piece)
@@ -70,4 +69,3 @@ BEGIN
         WHERE e.state = 'E'
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
 END;
-GO

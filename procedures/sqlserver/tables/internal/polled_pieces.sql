@@ -1,9 +1,9 @@
 -- polled_pieces: return the SQL fragments that read and write a polling table, for mq_internal.fill.
--- Arguments:   @name (of the polling table, which mq_internal.polled_shape has checked), @rows (1: include the pieces that read a
---              row)
--- Returns:     name, piece: table; status (its column); identity (of a row, over the alias t), fields (what OPENJSON reads
---              of it) and match (condition over t and those fields, r); is_ready and is_active (conditions over t, @ready
---              and @active); to (the value of the parameter @to); with @rows: key and row (JSON)
+-- Arguments: @name (of the polling table, which mq_internal.polled_shape has checked), @rows (1: include the pieces
+--     that read a row)
+-- Returns: name, piece: table; status (its column); identity (of a row, over the alias t), fields (what OPENJSON reads
+--     of it) and match (condition over t and those fields, r); is_ready and is_active (conditions over t, @ready and
+--     @active); to (the value of the parameter @to); with @rows: key and row (JSON)
 CREATE OR ALTER FUNCTION mq_internal.polled_pieces (@name nvarchar(400), @rows bit)
 RETURNS @pieces TABLE (name varchar(20) NOT NULL PRIMARY KEY, piece nvarchar(max))
 AS
@@ -30,4 +30,3 @@ BEGIN
         VALUES ('key', mq_internal.row_json(@object_id, @list, N't')), ('row', mq_internal.row_json(@object_id, NULL, N't'));
     RETURN;
 END;
-GO

@@ -1,8 +1,8 @@
 -- polled_shape: return how a polling table is read and written.
--- Arguments:   @name (of the polling table)
--- Returns:     @shape (a to f), @object_id, @quoted (the table), @status (the column, quoted) and @value (an expression for
---              a status; ? stands for its text); @problem and @detail: name and text of the error when the table or a column
---              was dropped or changed
+-- Arguments: @name (of the polling table)
+-- Returns: @shape (a to f), @object_id, @quoted (the table), @status (the column, quoted) and @value (an expression for
+--     a status; ? stands for its text); @problem and @detail: name and text of the error when the table or a column was
+--     dropped or changed
 CREATE OR ALTER PROCEDURE mq_internal.polled_shape
     @name nvarchar(400), @shape char(1) OUTPUT, @object_id int OUTPUT, @quoted nvarchar(600) OUTPUT,
     @status nvarchar(300) OUTPUT, @value nvarchar(400) OUTPUT, @problem varchar(200) OUTPUT,
@@ -40,4 +40,3 @@ BEGIN
     END;
     SELECT @value = read_back FROM mq_internal.column_texts(@object_id, @status) WHERE @status IS NOT NULL;
 END;
-GO

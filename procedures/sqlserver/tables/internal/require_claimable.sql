@@ -1,6 +1,6 @@
 -- require_claimable: refuse a table whose rows cannot be claimed with these settings.
--- Arguments:   @object_id, @quoted and @label (the table), @keys, @order and @status (columns, quoted, or NULL), @delete (1:
---              delete done rows), @equal_rows (1: accept equal rows without a key), @late_seconds
+-- Arguments: @object_id, @quoted and @label (the table), @keys, @order and @status (columns, quoted, or NULL), @delete
+--     (1: delete done rows), @equal_rows (1: accept equal rows without a key), @late_seconds
 CREATE OR ALTER PROCEDURE mq_internal.require_claimable
     @object_id int, @quoted nvarchar(600), @label nvarchar(300), @keys nvarchar(4000), @order nvarchar(300),
     @status nvarchar(300), @delete bit, @equal_rows bit, @late_seconds bigint
@@ -40,7 +40,7 @@ BEGIN
             AND type NOT IN (N'bit', N'uniqueidentifier', N'binary', N'varbinary')
     )
         SET @detail = N'order_column: {column} must be NOT NULL, and a number, a text or a time';
-    ELSE IF @wanted IS NOT NULL AND mq_internal.claim_index(@object_id, @wanted) IS NULL
+    ELSE IF @wanted IS NOT NULL AND mq_internal.index_hint(@object_id, @wanted) IS NULL
         SET @detail = N'without this index claims would scan the table: CREATE INDEX {index} ON {quoted} ({wanted})';
     INSERT INTO @pieces (name, piece)
     VALUES ('table', @label), ('bad', @bad), ('column', @column), ('quoted', @quoted), ('wanted', @wanted),
@@ -55,4 +55,3 @@ BEGIN
     IF @detail IS NOT NULL
         EXEC mq_internal.raise_error 'unsuitable_table', @detail;
 END;
-GO

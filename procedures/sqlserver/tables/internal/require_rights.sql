@@ -1,8 +1,10 @@
--- require_rights: refuse a caller without the rights that a call needs on a polling table, and a table that was dropped.
--- Arguments:   @name (the polling table), @change (0: the call only reads)
+-- require_rights: refuse a caller without the rights that a call needs on a polling table, and a table that was
+--     dropped.
+-- Arguments: @name (the polling table), @change (0: the call only reads)
 --
 -- The statements on the table run with the caller's rights anyway. This check returns the GRANT to run. It also hides
--- what the queue has stored about rows from users that may not read them. Nobody has rights on a table that was dropped.
+-- what the queue has stored about rows from users that may not read them. Nobody has rights on a table that was
+-- dropped.
 CREATE OR ALTER PROCEDURE mq_internal.require_rights
     @name nvarchar(400),
     @change bit
@@ -22,4 +24,3 @@ BEGIN
     IF @detail IS NOT NULL
         EXEC mq_internal.raise_error 'unsuitable_table', @detail;
 END;
-GO

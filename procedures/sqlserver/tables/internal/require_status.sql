@@ -1,5 +1,5 @@
 -- require_status: refuse status values that the column cannot hold or distinguish.
--- Arguments:   @object_id (the table), @column (quoted), @ready, @active, @done, @error, @delete (1: delete done rows)
+-- Arguments: @object_id (the table), @column (quoted), @ready, @active, @done, @error, @delete (1: delete done rows)
 CREATE OR ALTER PROCEDURE mq_internal.require_status
     @object_id int, @column nvarchar(300), @ready nvarchar(max), @active nvarchar(max), @done nvarchar(max),
     @error nvarchar(max), @delete bit
@@ -88,4 +88,3 @@ FROM (SELECT {value} AS {column}) AS t;', @pieces);
         END;
     END;
 END;
-GO

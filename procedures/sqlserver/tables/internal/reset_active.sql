@@ -1,7 +1,7 @@
 -- reset_active: give all rows at active_value their ready_value back.
--- Arguments:   @name (of the polling table)
--- Returns:     nothing, also when the table or its status column was dropped
--- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
+-- Arguments: @name (of the polling table)
+-- Returns: nothing, also when the table or its status column was dropped
+-- Transaction: waits for transactions that have locked these rows
 CREATE OR ALTER PROCEDURE mq_internal.reset_active
     @name nvarchar(400)
 AS
@@ -41,4 +41,3 @@ SET @took = @@ROWCOUNT;', @pieces);
         SET @rounds = @rounds - 1;
     END;
 END;
-GO

@@ -1,11 +1,11 @@
 -- row_identity: return the SQL fragments that identify rows of a table, for dynamic SQL.
--- Arguments:   @object_id (the table), @keys (the columns; NULL: all columns except those that the server changes), @status
---              (then a column to ignore, quoted, or NULL), @piece (json: the expression of the identity, over the alias t;
---              fields: what OPENJSON reads of it; match: the condition over t and those fields, r; list: the columns)
--- Returns:     that piece
+-- Arguments: @object_id (the table), @keys (the columns; NULL: all columns except those that the server changes),
+--     @status (then a column to ignore, quoted, or NULL), @piece (json: the expression of the identity, over the alias
+--     t; fields: what OPENJSON reads of it; match: the condition over t and those fields, r; list: the columns)
+-- Returns: that piece
 --
--- The condition finds rows by an index. The JSON decides whether they are the same row: to most collations different texts
--- can be equal.
+-- The condition finds rows by an index. The JSON decides whether they are the same row: to most collations different
+-- texts can be equal.
 CREATE OR ALTER FUNCTION mq_internal.row_identity (
     @object_id int, @keys nvarchar(max), @status nvarchar(300), @piece varchar(10)
 )
@@ -49,4 +49,3 @@ BEGIN
         WHEN 'json' THEN @json + N', N''}'')' WHEN 'fields' THEN @fields WHEN 'match' THEN @match ELSE @list
     END;
 END;
-GO

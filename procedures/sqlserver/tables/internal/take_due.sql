@@ -1,8 +1,7 @@
 -- take_due: claim the rows whose retry is due, if they exist and nobody has locked them.
--- Arguments:   @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @size, @now,
---              @reader
--- Returns:     @count: rows claimed. Entries whose rows are gone are deleted; rows without attempts left become dead
--- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
+-- Arguments: @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @size, @now,
+--     @reader
+-- Returns: @count: rows claimed. Entries whose rows are gone are deleted; rows without attempts left become dead
 CREATE OR ALTER PROCEDURE mq_internal.take_due
     @name nvarchar(400), @key uniqueidentifier, @size int, @now datetime2(7), @reader nvarchar(400), @count int OUTPUT
 AS
@@ -47,4 +46,3 @@ BEGIN
             BREAK;
     END;
 END;
-GO

@@ -1,8 +1,7 @@
 -- take_new: set the status of newly claimed rows to active_value.
--- Arguments:   @name (of the polling table), @key (of the batch; its entries with todo P)
--- Returns:     @count: rows claimed. Entries of rows that others have taken meanwhile are deleted; rows that the table
---              refuses have failed
--- Transaction: joins the caller's, which must be READ COMMITTED; skips rows that others have locked
+-- Arguments: @name (of the polling table), @key (of the batch; its entries with todo P)
+-- Returns: @count: rows claimed. Entries of rows that others have taken meanwhile are deleted; rows that the table
+--     refuses have failed
 CREATE OR ALTER PROCEDURE mq_internal.take_new
     @name nvarchar(400), @key uniqueidentifier, @count int OUTPUT
 AS
@@ -53,4 +52,3 @@ BEGIN
     END;
     EXEC mq_internal.fail_rows @name, @key, 0, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
 END;
-GO

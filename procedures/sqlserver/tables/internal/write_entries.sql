@@ -1,8 +1,8 @@
 -- write_entries: write the rows that find_entries has found.
--- Arguments:   @pieces (of the table, with rows and from: see write_rows), @keyed (1: the table has a key), @delete (1:
---              delete done rows), @flag (only entries with this active), @from (the status of their rows: parameter of the
---              piece from), @todo (only entries with this), @to (the new status), @low and @high (range of entry ids)
--- Returns:     in #mq_entry: hit (0: the row is gone) and refused (1: the table refused the change; error says why)
+-- Arguments: @pieces (of the table, with rows and from: see write_rows), @keyed (1: the table has a key), @delete (1:
+--     delete done rows), @flag (only entries with this active), @from (the status of their rows: parameter of the piece
+--     from), @todo (only entries with this), @to (the new status), @low and @high (range of entry ids)
+-- Returns: in #mq_entry: hit (0: the row is gone) and refused (1: the table refused the change; error says why)
 CREATE OR ALTER PROCEDURE mq_internal.write_entries
     @pieces mq.pieces READONLY, @keyed bit, @delete bit, @flag int, @from nvarchar(max), @todo char(1),
     @to nvarchar(max), @low bigint, @high bigint
@@ -84,4 +84,3 @@ OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);', @pieces);
             @high = @high, @flag = @flag, @from = @from, @todo = @todo;
     END;
 END;
-GO

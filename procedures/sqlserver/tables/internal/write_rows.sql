@@ -1,12 +1,12 @@
 -- write_rows: write the change that each entry asks for to its row.
--- Arguments:   @name (of the polling table), @key (of the batch), @ready (the status of rows whose entry is not active:
---              ready_value, or error_value of dead rows), @skip (1: skip rows that others have locked, and store each row's
---              JSON in its entry)
--- Returns:     in the entries: hit (1: found and written; 2: found with another status; 0: not found), refused (1: the table
---              refused the change; error says why); @problem and @detail: the error when the table is gone
+-- Arguments: @name (of the polling table), @key (of the batch), @ready (the status of rows whose entry is not active:
+--     ready_value, or error_value of dead rows), @skip (1: skip rows that others have locked, and store each row's JSON
+--     in its entry)
+-- Returns: in the entries: hit (1: found and written; 2: found with another status; 0: not found), refused (1: the
+--     table refused the change; error says why); @problem and @detail: the error when the table is gone
 --
--- Values of todo: D done, P only find, A active, F failed, L given back, X dead, Y ready again, Z nothing. Equal rows are
--- written together: TOP changes as many of them as there are entries.
+-- Values of todo: D done, P only find, A active, F failed, L given back, X dead, Y ready again, Z nothing. Equal rows
+-- are written together: TOP changes as many of them as there are entries.
 --
 -- Statements on the user's table have the caller's rights, which do not include the queue's tables: a temporary table
 -- carries the entries there and back. The table's triggers could change it: only the columns hit, refused, error and
@@ -100,4 +100,3 @@ WHERE e.id BETWEEN @low AND @high AND e.active = @flag AND HASHBYTES(''SHA2_256'
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     END;
 END;
-GO

@@ -1,5 +1,5 @@
 -- require_topic: refuse a text that is not a topic, or not a pattern of topics.
--- Arguments:   @argument (its name in the contract), @topic, @wildcards (1: a pattern, in which a word may be * or #)
+-- Arguments: @argument (its name in the contract), @topic, @wildcards (1: a pattern, in which a word may be * or #)
 CREATE OR ALTER PROCEDURE mq_internal.require_topic
     @argument varchar(200), @topic nvarchar(max), @wildcards bit
 AS
@@ -27,4 +27,3 @@ BEGIN
         EXEC mq_internal.raise_error 'invalid_argument', @detail;
     END;
 END;
-GO

@@ -1,5 +1,5 @@
 -- topic_beginnings: the leading parts of a topic: none of its words, the first, the first two, and so on.
--- Returns:     prefix: the words, separated by dots
+-- Returns: prefix: the words, separated by dots
 CREATE OR ALTER FUNCTION mq_internal.topic_beginnings (@topic nvarchar(400))
 RETURNS @beginnings TABLE (prefix nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY NONCLUSTERED)
 AS
@@ -15,4 +15,3 @@ BEGIN
     END;
     RETURN;
 END;
-GO

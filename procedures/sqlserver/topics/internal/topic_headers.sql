@@ -1,6 +1,6 @@
 -- topic_headers: the headers of a published message.
--- Arguments:   @topic, @headers (a JSON object; NULL: none)
--- Returns:     the headers with the topic as their first member; NULL when @headers is not an object
+-- Arguments: @topic, @headers (a JSON object; NULL: none)
+-- Returns: the headers with the topic as their first member; NULL when @headers is not an object
 CREATE OR ALTER FUNCTION mq_internal.topic_headers (@topic nvarchar(400), @headers nvarchar(max))
 RETURNS nvarchar(max)
 AS
@@ -17,4 +17,3 @@ BEGIN
         SET @rest = N'}';
     RETURN CONCAT(N'{"topic":"', @topic, N'"', @rest);
 END;
-GO

@@ -1,10 +1,10 @@
 -- topic_matches: whether a pattern matches a topic.
--- Arguments:   @pattern (* matches exactly one word, # zero or more), @topic
--- Returns:     1 or 0
+-- Arguments: @pattern (* matches exactly one word, # zero or more), @topic
+-- Returns: 1 or 0
 --
--- Compares word by word from the left. A # first matches no word, and one more word each time that the part after it does
--- not match. Of several #, only the last one grows, because it can take any words that the earlier ones could take. So
--- the time grows with the length of the topic times the length of the part between two #.
+-- Compares word by word from the left. A # first matches no word, and one more word each time that the part after it
+-- does not match. Of several #, only the last one grows, because it can take any words that the earlier ones could
+-- take. So the time grows with the length of the topic times the length of the part between two #.
 CREATE OR ALTER FUNCTION mq_internal.topic_matches (@pattern nvarchar(400), @topic nvarchar(400))
 RETURNS bit
 AS
@@ -40,4 +40,3 @@ BEGIN
         SET @part_at = @part_at + 2;
     RETURN CASE SUBSTRING(@parts COLLATE Latin1_General_100_BIN2, @part_at, 2) WHEN N'.' THEN 1 ELSE 0 END;
 END;
-GO

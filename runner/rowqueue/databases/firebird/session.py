@@ -22,6 +22,7 @@ from .events import Listener
 
 # These wait for the locks of other transactions; all other calls skip locked rows, or are repeated.
 _WAITING = {"send", "send_message", "send_batch", "set_queue", "set_group", "pause", "resume", "extend_lease"} | {
+    *("pause_all", "resume_all"),
     *("advance_sequence", "create_feed", "drop_feed", "advance_feed", "rewind_feed"),
     *("subscribe", "unsubscribe", "unwatch_table", "bind_topic", "unbind_topic", "publish", "set_result"),
     *("set_schedule", "drop_schedule", "run_schedule"),

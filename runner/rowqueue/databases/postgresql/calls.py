@@ -21,9 +21,9 @@ SETS = False  # a call has one result set
 @cache
 def query(procedure: str, count: int) -> str:
     """The text of a call. All arguments are cast: psycopg picks integer types by value and sends strings as unknown."""
-    types = contract.load().types["postgresql"]
+    types = contract.load().arguments["postgresql"]
     called = contract.load().procedures[procedure]
-    call = f"mq.{procedure}({', '.join(f'%s::{types[a.type]}' for a in called.arguments[:count])})"
+    call = f"mq.{procedure}({', '.join(f'%s::{types[a.kind]}' for a in called.arguments[:count])})"
     # A function without a result returns one row without columns, which OFFSET skips.
     return f"SELECT * FROM {call}" if called.columns else f"SELECT FROM {call} OFFSET 1"
 

@@ -29,6 +29,8 @@ def replacing(batch: str) -> list[str]:
         "sys.time_zone_info AS z",
         "(SELECT @zone AS name WHERE sys.babelfish_timezone_mapping(LOWER(@zone)) <> N'NULL') AS z",
     )
+    # It has no level of compatibility.
+    batch = batch.replace("(SELECT compatibility_level FROM sys.databases WHERE name = DB_NAME())", "130")
     # Its schema dbo belongs to a role.
     batch = batch.replace("q.principal_id <> COALESCE(t.principal_id, s.principal_id)", "1 = 0")
     found = re.search(r"^CREATE OR ALTER (\w+) ([\w.\[\]]+)", batch, re.M)

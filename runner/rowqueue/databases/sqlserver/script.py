@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from ..base import GRANTS, SqlFile
+from ..base import AREA, GRANTS, SqlFile
 from ..files import commented, quoted, statements
-from ..migrations import hashed
+from ..migrations import hashed, hashes
 from .suitable import LEAST_LEVEL
 
 INSTALL_SECONDS = 60
@@ -19,9 +19,10 @@ EXEC @got = sp_getapplock @Resource = N'rowqueue', @LockMode = 'Exclusive', @Loc
 
 def parts(files: Sequence[SqlFile]) -> Iterator[str]:
     """See `Database.script`."""
-    yield _SCRIPT_HEAD
+    migrations = ",\n        ".join(f"(N'{name}', '{sha256}')" for name, sha256 in hashes("sqlserver").items())
+    areas = ", ".join(f"N'{file.name}'" for file in files if file.kind == AREA)
+    yield _SCRIPT_HEAD.replace("%migrations%", migrations).replace("%areas%", areas)
     for unit in units(files):
-        # After a script that stopped early, `runner apply` continues.
         yield "BEGIN TRANSACTION;\nGO\n"
         yield from _parts_of(unit)
         yield "COMMIT TRANSACTION;\nGO\n"
@@ -40,8 +41,9 @@ def _parts_of(unit: list[SqlFile]) -> Iterator[str]:
         if file.kind == "migration":
             # One statement per batch, as yoyo runs them: no statement is compiled before the objects it names exist.
             yield f"-- {file.kind} {file.name}\n"
-            yield "".join(f"{statement};\nGO\n" for statement in statements(file.text))
-            yield _YOYO_ROW.format(name=file.name, hash=hashed(file.name))
+            unless = _UNLESS_RECORDED.format(hash=hashed(file.name))
+            yield from (f"{unless}    EXEC (N{quoted(statement)});\nGO\n" for statement in statements(file.text))
+            yield f"{unless}    {_YOYO_ROW.format(name=file.name, hash=hashed(file.name))}"
         else:
             # The server stores a procedure with the whole text of its batch, so the batch is the file and nothing else.
             yield "".join(f"{batch}\nGO\n" for batch in batches(file.text) if batch)
@@ -65,7 +67,7 @@ ELSE
 
 
 def batches(text: str) -> Iterator[str]:
-    """The batches of a file for sqlcmd: a line with only GO ends a batch."""
+    """The batches of a file: a line with only GO, between two of them, ends the first."""
     for batch in re.split(r"^GO[ \t]*$", text, flags=re.M | re.I):
         if batch.strip():
             yield batch.strip("\n")
@@ -85,8 +87,9 @@ FINGERPRINTS = "UPDATE mq.installed SET fingerprint = mq_internal.object_fingerp
 # yoyo's own tables as yoyo 9 makes them, for `yoyo apply` and `runner apply` to continue from. sqlcmd has
 # QUOTED_IDENTIFIER off, and a procedure keeps the settings with which it was created.
 _SCRIPT_HEAD = f"""\
--- rowqueue for SQL Server 2016 SP1 and later and Azure SQL: the whole installation in a database without it, for
--- sqlcmd: sqlcmd -b -f 65001 -d DATABASE -i this-file. It stops at the first error.
+-- rowqueue for SQL Server 2016 SP1 and later and Azure SQL: the whole installation, for sqlcmd:
+-- sqlcmd -b -f 65001 -d DATABASE -i this-file. It stops at the first error. Run it again to continue. Run again after its
+-- end, it repairs an installation of this release or upgrades an earlier one.
 :on error exit
 SET ANSI_NULLS, ANSI_PADDING, ANSI_WARNINGS, ARITHABORT, CONCAT_NULL_YIELDS_NULL, QUOTED_IDENTIFIER ON;
 SET NUMERIC_ROUNDABORT OFF;
@@ -99,11 +102,29 @@ IF (SELECT compatibility_level FROM sys.databases WHERE name = DB_NAME()) < {LEA
 {_TAKE_LOCK}
 IF @got < 0
     THROW 50000, N'another installation is running in this database', 1;
-IF SCHEMA_ID(N'mq') IS NOT NULL
+IF OBJECT_ID(N'mq.installed', N'U') IS NULL
 BEGIN
-    IF OBJECT_ID(N'mq.installed', N'U') IS NULL
-        THROW 50000, N'another project has a schema mq in this database: install the queue in another one', 1;
-    THROW 50000, N'the queue is already installed in this database: use `runner apply` to upgrade it', 1;
+    IF SCHEMA_ID(N'mq') IS NOT NULL OR SCHEMA_ID(N'mq_internal') IS NOT NULL
+        THROW 50000, N'another project has a schema mq or mq_internal: install the queue in another database', 1;
+END
+ELSE
+BEGIN
+    DECLARE @why nvarchar(2000);
+    SELECT @why = CONCAT(N'the database has migration ', MIN(i.name), N', which this script does not know: ',
+        N'use the script of the release that installed it, or of a later one')
+    FROM mq.installed AS i
+    LEFT JOIN (VALUES
+        %migrations%
+    ) AS k (name, sha256) ON k.name = i.name AND k.sha256 = i.sha256
+    WHERE i.kind = 'migration' AND k.name IS NULL
+    HAVING COUNT(*) > 0;
+    SELECT @why = CONCAT(N'the database has an area that this script does not contain: ', MIN(name),
+        N': use a script that contains it: runner sql --areas')
+    FROM mq.installed
+    WHERE kind = 'area' AND name NOT IN (%areas%)
+    HAVING COUNT(*) > 0;
+    IF @why IS NOT NULL
+        THROW 50000, @why, 1;
 END;
 GO
 IF OBJECT_ID(N'dbo.yoyo_lock', N'U') IS NULL
@@ -125,6 +146,11 @@ IF NOT EXISTS (SELECT * FROM dbo._yoyo_version)
 GO
 """
 
+
+# A migration and its record are one transaction. A statement that must not run again is not even compiled.
+_UNLESS_RECORDED = """\
+IF NOT EXISTS (SELECT * FROM dbo._yoyo_migration WHERE migration_hash = '{hash}')
+"""
 
 _YOYO_ROW = """\
 INSERT INTO dbo._yoyo_migration VALUES ('{hash}', '{name}', SYSUTCDATETIME());

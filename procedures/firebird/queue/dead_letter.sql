@@ -1,0 +1,30 @@
+-- dead_letter: record a failed attempt and dead-letter the message now: it can never succeed.
+-- Arguments:   p_id, p_batch_key (the key that its claim returned), p_error (cut to 4,000 characters)
+-- Returns:     state: E
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost (the batch key does not hold the message:
+--              roll back)
+-- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
+-- Example:     EXECUTE PROCEDURE mq_dead_letter(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 'no such mailbox');
+
+SET TERM ^ ;
+CREATE OR ALTER PROCEDURE mq_dead_letter (
+    p_id bigint,
+    p_batch_key mq_argument,
+    p_error mq_text = NULL
+)
+RETURNS (state varchar(1) CHARACTER SET ASCII)
+AS
+DECLARE v_type mq_name; DECLARE v_reader mq_name;
+DECLARE v_attempt smallint;
+BEGIN
+    IF (p_id IS NULL) THEN
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL');
+    EXECUTE PROCEDURE imq_require_key(p_batch_key);
+    EXECUTE PROCEDURE imq_require_read_committed;
+    EXECUTE PROCEDURE imq_leave_batch(p_id, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
+    EXECUTE PROCEDURE imq_fail_message(v_type, v_reader, p_id, v_attempt, -1,
+        CAST(SUBSTRING(p_error FROM 1 FOR 4000) AS varchar(4000) CHARACTER SET UTF8)) RETURNING_VALUES state;
+    EXECUTE PROCEDURE imq_wake(v_type);
+    SUSPEND;
+END^
+SET TERM ; ^

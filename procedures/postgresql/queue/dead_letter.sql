@@ -1,0 +1,29 @@
+-- dead_letter: record a failed attempt and dead-letter the message now: it can never succeed.
+-- Arguments:   p_id, p_batch_key (the key that its claim returned), p_error (cut to 4,000 characters)
+-- Returns:     state: E
+-- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument,
+--              50008 lease_lost (the batch key does not hold the message: roll back)
+-- Transaction: joins the caller's
+-- Example:     SELECT mq.dead_letter(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 'no such mailbox');
+CREATE OR REPLACE FUNCTION mq.dead_letter(
+    p_id bigint,
+    p_batch_key uuid,
+    p_error text DEFAULT NULL,
+    OUT state text
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
+SET enable_sort = off SET jit = off AS $$
+DECLARE
+    v_held record;
+BEGIN
+    IF p_id IS NULL OR p_batch_key IS NULL THEN
+        PERFORM mq_internal.raise_error('invalid_argument', CASE WHEN p_id IS NULL THEN 'id' ELSE 'batch_key' END
+            || ': must not be NULL');
+    END IF;
+    SELECT * INTO v_held FROM mq_internal.leave_batch(p_id, p_batch_key);
+    PERFORM mq_internal.fail_messages(mq_internal.policy(v_held.type), v_held.reader, ARRAY[p_id], ARRAY[v_held.attempt],
+        ARRAY[-1::bigint], ARRAY[p_error]);
+    state := 'E';
+END
+$$;
