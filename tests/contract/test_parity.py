@@ -47,7 +47,7 @@ OPTIONAL = [
         ("adopt_table", "key_columns"),
         ("adopt_table", "on_complete"),
         ("subscribe", "type"),
-        *(("find_messages", name) for name in ("id", "dedup_key", "group_key")),
+        *(("find_messages", name) for name in ("filter", "id", "dedup_key", "group_key")),
         ("unsubscribe", "action"),
         ("unbind_topic", "pattern"),
     }

@@ -1,23 +1,23 @@
--- set_queue: set the policy of a queue; NULL does not change a setting.
--- Arguments:   p_type (1 to 200 characters); the settings, each with its limits and its first value: p_lease_seconds (1
---              to 86,400; 60), p_max_attempts (1 to 1,000; 25), p_backoff_seconds (0 to 315,360,000; 5),
---              p_backoff_max_seconds (0 to 315,360,000; 3,600), p_on_complete (delete or archive; delete), p_ordered (0
---              or 1; 0), p_notify (0 or 1; 1), p_max_active (0 to 1,000,000; 0, no limit), p_rate (messages per
---              p_rate_seconds, 0 to 1,000,000; 0, no limit), p_rate_seconds (1 to 86,400; 1); the same limits for each
---              group_key: p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1); p_ring (0 or 1; 0), p_fair (0 or 1; 0)
+-- set_queue: change settings of a queue.
+-- Arguments:   p_type (1 to 200 characters), p_options (a flat JSON object; a setting that it does not name keeps its
+--              value, null sets the default). The settings with their limits and defaults: lease_seconds (1 to 86,400;
+--              60), max_attempts (1 to 1,000; 25), backoff_seconds (0 to 315,360,000; 5), backoff_max_seconds (0 to
+--              315,360,000; 3,600), on_complete (delete or archive; delete), ordered (0 or 1; 0), notify (0 or 1; 1),
+--              max_active (0 to 1,000,000; 0, no limit), rate (messages per rate_seconds, 0 to 1,000,000; 0, no limit),
+--              rate_seconds (1 to 86,400; 1); the same limits for each group_key: group_max_active (0), group_rate (0),
+--              group_rate_seconds (1); ring (1: consumers go round by id; 0), fair (1: the groups of a priority take
+--              turns; 0)
 -- Returns:     the settings of the queue after the call, and paused
--- Errors:      50001 wrong_isolation (with p_ordered, p_ring, p_fair or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
+-- Errors:      50001 wrong_isolation (with ordered, ring, fair or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
 --              (ordered can change, and limits per group can be added or removed, only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other; in a NO WAIT transaction they fail with a lock
 --              conflict
--- Example:     SELECT * FROM mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive');
+-- Example:     SELECT * FROM mq_set_queue('invoice', '{"max_attempts": 5, "on_complete": "archive"}');
 
 SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_set_queue (
-    p_type mq_argument, p_lease_seconds bigint = NULL, p_max_attempts bigint = NULL, p_backoff_seconds bigint = NULL,
-    p_backoff_max_seconds bigint = NULL, p_on_complete mq_text = NULL, p_ordered bigint = NULL, p_notify bigint = NULL,
-    p_max_active bigint = NULL, p_rate bigint = NULL, p_rate_seconds bigint = NULL, p_group_max_active bigint = NULL,
-    p_group_rate bigint = NULL, p_group_rate_seconds bigint = NULL, p_ring bigint = NULL, p_fair bigint = NULL
+    p_type mq_argument,
+    p_options mq_text = NULL
 )
 RETURNS (
     type mq_name, lease_seconds integer, max_attempts integer, backoff_seconds integer, backoff_max_seconds integer,
@@ -26,30 +26,58 @@ RETURNS (
     ring smallint, fair smallint
 )
 AS
+-- The settings to change; NULL: not to change.
+DECLARE s_lease_seconds bigint; DECLARE s_max_attempts bigint; DECLARE s_backoff_seconds bigint; DECLARE s_backoff_max_seconds bigint;
+DECLARE s_on_complete mq_text; DECLARE s_ordered bigint; DECLARE s_notify bigint; DECLARE s_max_active bigint; DECLARE s_rate bigint;
+DECLARE s_rate_seconds bigint; DECLARE s_group_max_active bigint; DECLARE s_group_rate bigint; DECLARE s_group_rate_seconds bigint;
+DECLARE s_ring bigint; DECLARE s_fair bigint;
+DECLARE v_option varchar(40) CHARACTER SET ASCII; DECLARE v_number bigint; DECLARE v_moment timestamp; DECLARE v_text mq_text;
 DECLARE v_grouped smallint; DECLARE v_old_ordered smallint; DECLARE v_old_grouped smallint; DECLARE v_old_fair smallint;
 DECLARE v_limits smallint;
 DECLARE v_old_max_active integer; DECLARE v_old_rate integer; DECLARE v_old_seconds integer;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
-    EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
-    EXECUTE PROCEDURE imq_require_range('max_attempts', p_max_attempts, 1, 1000);
-    EXECUTE PROCEDURE imq_require_range('backoff_seconds', p_backoff_seconds, 0, 315360000);
-    EXECUTE PROCEDURE imq_require_range('backoff_max_seconds', p_backoff_max_seconds, 0, 315360000);
+    FOR
+        SELECT o.name, o.number, o.moment, o.text FROM imq_read_options(:p_options, 'options',
+            ';lease_seconds:1:86400;max_attempts:1:1000;backoff_seconds:0:315360000;'
+            || 'backoff_max_seconds:0:315360000;on_complete:text;ordered:0:1;notify:0:1;'
+            || 'max_active:0:1000000;rate:0:1000000;rate_seconds:1:86400;'
+            || 'group_max_active:0:1000000;group_rate:0:1000000;group_rate_seconds:1:86400;'
+            || 'ring:0:1;fair:0:1;') AS o
+        INTO v_option, v_number, v_moment, v_text
+    DO
+    BEGIN
+        -- null: the default.
+        IF (COALESCE(v_number, IIF(v_text IS NULL, NULL, 0)) IS NULL) THEN
+            SELECT CASE :v_option WHEN 'lease_seconds' THEN d.lease_seconds
+                WHEN 'max_attempts' THEN d.max_attempts WHEN 'backoff_seconds' THEN d.backoff_seconds
+                WHEN 'backoff_max_seconds' THEN d.backoff_max_seconds WHEN 'ordered' THEN d.ordered
+                WHEN 'notify' THEN d.notify WHEN 'max_active' THEN d.max_active WHEN 'rate' THEN d.rate
+                WHEN 'rate_seconds' THEN d.rate_seconds WHEN 'group_max_active' THEN d.group_max_active
+                WHEN 'group_rate' THEN d.group_rate WHEN 'group_rate_seconds' THEN d.group_rate_seconds
+                WHEN 'ring' THEN d.ring WHEN 'fair' THEN d.fair END, d.on_complete
+            FROM mq_queue AS d WHERE d.type = '' INTO v_number, v_text;
+        s_lease_seconds = IIF(v_option = 'lease_seconds', v_number, s_lease_seconds);
+        s_max_attempts = IIF(v_option = 'max_attempts', v_number, s_max_attempts);
+        s_backoff_seconds = IIF(v_option = 'backoff_seconds', v_number, s_backoff_seconds);
+        s_backoff_max_seconds = IIF(v_option = 'backoff_max_seconds', v_number, s_backoff_max_seconds);
+        s_on_complete = IIF(v_option = 'on_complete', v_text, s_on_complete);
+        s_ordered = IIF(v_option = 'ordered', v_number, s_ordered);
+        s_notify = IIF(v_option = 'notify', v_number, s_notify);
+        s_max_active = IIF(v_option = 'max_active', v_number, s_max_active);
+        s_rate = IIF(v_option = 'rate', v_number, s_rate);
+        s_rate_seconds = IIF(v_option = 'rate_seconds', v_number, s_rate_seconds);
+        s_group_max_active = IIF(v_option = 'group_max_active', v_number, s_group_max_active);
+        s_group_rate = IIF(v_option = 'group_rate', v_number, s_group_rate);
+        s_group_rate_seconds = IIF(v_option = 'group_rate_seconds', v_number, s_group_rate_seconds);
+        s_ring = IIF(v_option = 'ring', v_number, s_ring);
+        s_fair = IIF(v_option = 'fair', v_number, s_fair);
+    END
     -- LIKE, because = ignores trailing blanks.
-    IF (p_on_complete NOT LIKE 'delete' AND p_on_complete NOT LIKE 'archive') THEN
+    IF (s_on_complete NOT LIKE 'delete' AND s_on_complete NOT LIKE 'archive') THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'on_complete: must be delete or archive');
-    EXECUTE PROCEDURE imq_require_range('ordered', p_ordered, 0, 1);
-    EXECUTE PROCEDURE imq_require_range('notify', p_notify, 0, 1);
-    EXECUTE PROCEDURE imq_require_range('max_active', p_max_active, 0, 1000000);
-    EXECUTE PROCEDURE imq_require_range('rate', p_rate, 0, 1000000);
-    EXECUTE PROCEDURE imq_require_range('rate_seconds', p_rate_seconds, 1, 86400);
-    EXECUTE PROCEDURE imq_require_range('group_max_active', p_group_max_active, 0, 1000000);
-    EXECUTE PROCEDURE imq_require_range('group_rate', p_group_rate, 0, 1000000);
-    EXECUTE PROCEDURE imq_require_range('group_rate_seconds', p_group_rate_seconds, 1, 86400);
-    EXECUTE PROCEDURE imq_require_range('ring', p_ring, 0, 1);
-    EXECUTE PROCEDURE imq_require_range('fair', p_fair, 0, 1);
     -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
-    IF (COALESCE(p_ordered, p_group_max_active, p_group_rate, p_group_rate_seconds, p_ring, p_fair) IS NOT NULL
+    IF (COALESCE(s_ordered, s_group_max_active, s_group_rate, s_group_rate_seconds, s_ring, s_fair) IS NOT NULL
         AND RDB$GET_CONTEXT('SYSTEM', 'ISOLATION_LEVEL') <> 'READ COMMITTED') THEN
         EXECUTE PROCEDURE imq_require_read_committed;
 
@@ -65,9 +93,9 @@ BEGIN
         IF (NOT EXISTS (SELECT 1 FROM mq_queue AS q WHERE q.type = :p_type)) THEN
             EXCEPTION;
     END
-    SELECT COALESCE(:p_ordered, q.ordered), q.on_complete, COALESCE(:p_max_active, q.max_active), COALESCE(:p_rate, q.rate),
-        COALESCE(:p_group_max_active, q.group_max_active), COALESCE(:p_group_rate, q.group_rate), q.ordered, q.grouped,
-        q.group_max_active, q.group_rate, q.group_rate_seconds, COALESCE(:p_ring, q.ring), COALESCE(:p_fair, q.fair), q.fair
+    SELECT COALESCE(:s_ordered, q.ordered), q.on_complete, COALESCE(:s_max_active, q.max_active), COALESCE(:s_rate, q.rate),
+        COALESCE(:s_group_max_active, q.group_max_active), COALESCE(:s_group_rate, q.group_rate), q.ordered, q.grouped,
+        q.group_max_active, q.group_rate, q.group_rate_seconds, COALESCE(:s_ring, q.ring), COALESCE(:s_fair, q.fair), q.fair
     FROM mq_queue AS q WHERE q.type = :p_type FOR UPDATE WITH LOCK
     INTO ordered, on_complete, max_active, rate, group_max_active, group_rate, v_old_ordered, v_old_grouped,
         v_old_max_active, v_old_rate, v_old_seconds, ring, fair, v_old_fair;
@@ -103,23 +131,23 @@ BEGIN
     IF (v_grouped > v_old_grouped) THEN
         -- Rows of a transaction that sent while the queue still had groups, and committed after it had none.
         DELETE FROM mq_grouped AS g WHERE g.type = :p_type;
-    IF (p_on_complete = 'delete' AND on_complete = 'archive') THEN
+    IF (s_on_complete = 'delete' AND on_complete = 'archive') THEN
         -- A queue that does not archive keeps no results.
         DELETE FROM mq_result AS r WHERE EXISTS (SELECT 1 FROM mq_message AS m WHERE m.id = r.id AND m.type = :p_type);
     UPDATE mq_queue AS q
-    SET q.lease_seconds = COALESCE(:p_lease_seconds, q.lease_seconds),
-        q.max_attempts = COALESCE(:p_max_attempts, q.max_attempts),
-        q.backoff_seconds = COALESCE(:p_backoff_seconds, q.backoff_seconds),
-        q.backoff_max_seconds = COALESCE(:p_backoff_max_seconds, q.backoff_max_seconds),
-        q.on_complete = COALESCE(:p_on_complete, q.on_complete),
+    SET q.lease_seconds = COALESCE(:s_lease_seconds, q.lease_seconds),
+        q.max_attempts = COALESCE(:s_max_attempts, q.max_attempts),
+        q.backoff_seconds = COALESCE(:s_backoff_seconds, q.backoff_seconds),
+        q.backoff_max_seconds = COALESCE(:s_backoff_max_seconds, q.backoff_max_seconds),
+        q.on_complete = COALESCE(:s_on_complete, q.on_complete),
         q.ordered = :ordered,
-        q.notify = COALESCE(:p_notify, q.notify),
+        q.notify = COALESCE(:s_notify, q.notify),
         q.max_active = :max_active,
         q.rate = :rate,
-        q.rate_seconds = COALESCE(:p_rate_seconds, q.rate_seconds),
+        q.rate_seconds = COALESCE(:s_rate_seconds, q.rate_seconds),
         q.group_max_active = :group_max_active,
         q.group_rate = :group_rate,
-        q.group_rate_seconds = COALESCE(:p_group_rate_seconds, q.group_rate_seconds),
+        q.group_rate_seconds = COALESCE(:s_group_rate_seconds, q.group_rate_seconds),
         q.ring = :ring,
         q.fair = :fair,
         q.grouped = :v_grouped
@@ -137,7 +165,7 @@ BEGIN
     IF (v_grouped = 1 AND (group_max_active <> v_old_max_active OR group_rate <> v_old_rate
         OR group_rate_seconds <> v_old_seconds)) THEN
         EXECUTE PROCEDURE imq_rebuild_groups(p_type);
-    IF (COALESCE(p_max_active, p_rate, p_rate_seconds, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL) THEN
+    IF (COALESCE(s_max_active, s_rate, s_rate_seconds, s_group_max_active, s_group_rate, s_group_rate_seconds) IS NOT NULL) THEN
         EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
 END^

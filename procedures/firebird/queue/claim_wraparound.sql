@@ -54,8 +54,8 @@ BEGIN
     SELECT paused, ring, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds FROM imq_policy(:p_type)
     INTO v_paused, v_ring, v_seconds, v_max_active, v_rate, v_rate_seconds;
     IF (v_ring = 0) THEN
-        EXECUTE PROCEDURE imq_raise_error('queue_is_ordered', 'type: ' || p_type || ' is not a ring; use mq_set_queue('''
-            || p_type || ''', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1)');
+        EXECUTE PROCEDURE imq_raise_error('queue_is_ordered', 'type: ' || p_type || ' is not a ring; use mq_set_option('''
+            || p_type || ''', ''ring'', ''1'')');
     IF (v_paused = 1) THEN
         EXIT;
     v_size = COALESCE(p_size, 1);

@@ -43,7 +43,7 @@ BEGIN
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF NOT v_ring THEN
         CALL imq_raise_error('queue_is_ordered', CONCAT('type: ', p_type,
-            ' is not a ring; use mq_set_queue with ring 1, or claim_batch'));
+            ' is not a ring; use mq_set_option with ring 1, or claim_batch'));
     END IF;
 
     IF v_max_active + v_rate > 0 AND NOT v_paused THEN

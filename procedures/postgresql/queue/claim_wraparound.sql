@@ -55,7 +55,7 @@ BEGIN
     PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 1, 86400);
     v_queue := mq_internal.policy(p_type);
     IF NOT v_queue.ring THEN
-        PERFORM mq_internal.raise_error('queue_is_ordered', format('type: %s is not a ring; use set_queue(%L, p_ring => 1), or claim_batch',
+        PERFORM mq_internal.raise_error('queue_is_ordered', format('type: %s is not a ring; use set_option(%L, ''ring'', ''1''), or claim_batch',
             p_type, p_type));
     END IF;
     IF v_queue.paused THEN

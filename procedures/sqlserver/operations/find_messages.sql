@@ -1,21 +1,19 @@
 -- find_messages: find messages in any state by id, dedup_key or group_key.
--- Arguments:   @type (1 to 200 characters; NULL: any, allowed only with @id); one of @id, @dedup_key and @group_key,
---              which are used in this order; @size (1 to 10,000; NULL: 20), @body_length (characters of each body, 0 to
+-- Arguments:   @type (1 to 200 characters; NULL: any, allowed only with an id); @filter, a flat JSON object with id,
+--              dedup_key or group_key; @size (1 to 10,000; NULL: 20), @body_length (characters of each body, 0 to
 --              16,777,216; NULL: all)
--- Returns:     up to @size messages with the columns of peek, ordered by id. Archived messages are found only by @id.
---              @group_key finds all due messages of a queue with groups, and other messages among the first 10,000 of
---              their state
+-- Returns:     up to @size messages with the columns of peek that have all values of the filter, ordered by id. Archived
+--              messages are found only by id. A group_key finds all due messages of a queue with groups, and other
+--              messages among the first 10,000 of their state
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted states
--- Example:     EXEC mq.find_messages N'invoice', @group_key = N'customer-17';
+-- Example:     EXEC mq.find_messages N'invoice', N'{"group_key": "customer-17"}';
 --
 -- It reads the same tables as message_state, but only by keys. Like peek, it first finds the rows and then reads the
 -- texts.
 CREATE OR ALTER PROCEDURE mq.find_messages
     @type nvarchar(max) = NULL,
-    @id bigint = NULL,
-    @dedup_key nvarchar(max) = NULL,
-    @group_key nvarchar(max) = NULL,
+    @filter nvarchar(max) = NULL,
     @size bigint = NULL,
     @body_length bigint = NULL
 AS
@@ -24,20 +22,27 @@ BEGIN
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- The longest body.
     DECLARE @length int = 16777216, @top int = 20, @name nvarchar(400), @dedup nvarchar(400), @group nvarchar(400);
+    DECLARE @id bigint, @dedup_key nvarchar(max), @group_key nvarchar(max);
+    DECLARE @read TABLE (name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, value nvarchar(max));
+    DECLARE @known nvarchar(max) = N'{"id": [-9223372036854775808, 9223372036854775807], "dedup_key": "text", "group_key": "text"}';
     DECLARE @ids TABLE (id bigint NOT NULL PRIMARY KEY);
     DECLARE @found TABLE (
         id bigint NOT NULL PRIMARY KEY, state char(1), attempts smallint, place datetime2(7), run_at datetime2(7), reader nvarchar(400),
         batch_key uniqueidentifier, lease_until datetime2(7), moment datetime2(7)
     );
     EXEC mq_internal.require_name 'type', @type, 1;
+    EXEC mq_internal.require_options @filter, N'filter', @known;
+    INSERT INTO @read (name, value) SELECT name, value FROM mq_internal.read_options(@filter, @known);
+    SELECT @id = CAST((SELECT value FROM @read WHERE name = N'id') AS bigint), @dedup_key = (SELECT value FROM @read WHERE name = N'dedup_key'),
+        @group_key = (SELECT value FROM @read WHERE name = N'group_key');
     EXEC mq_internal.require_name 'dedup_key', @dedup_key, 1;
     EXEC mq_internal.require_name 'group_key', @group_key, 1;
     EXEC mq_internal.require_range 'size', @size, 1, 10000;
     EXEC mq_internal.require_range 'body_length', @body_length, 0, 16777216;
     IF @id IS NULL AND @type IS NULL
-        EXEC mq_internal.raise_error 'invalid_argument', N'type: must not be NULL unless id is given';
+        EXEC mq_internal.raise_error 'invalid_argument', N'type: must not be NULL unless the filter has an id';
     IF @id IS NULL AND @dedup_key IS NULL AND @group_key IS NULL
-        EXEC mq_internal.raise_error 'invalid_argument', N'id: must not be NULL unless dedup_key or group_key is given';
+        EXEC mq_internal.raise_error 'invalid_argument', N'filter: must have an id, a dedup_key or a group_key';
     SELECT @name = @type, @dedup = @dedup_key, @group = @group_key, @top = COALESCE(@size, @top),
         @length = COALESCE(@body_length, @length);
 

@@ -1,35 +1,22 @@
--- set_queue: set the policy of a queue; NULL does not change a setting.
--- Arguments:   @type (1 to 200 characters); the settings, each with its limits and its first value: @lease_seconds (1 to
---              86,400; 60), @max_attempts (1 to 1,000; 25), @backoff_seconds (0 to 315,360,000; 5),
---              @backoff_max_seconds (0 to 315,360,000; 3,600), @on_complete (delete or archive; delete), @ordered (0 or
---              1; 0), @notify (0 or 1; 1), @max_active (0 to 1,000,000; 0, no limit), @rate (messages per @rate_seconds,
---              0 to 1,000,000; 0, no limit), @rate_seconds (1 to 86,400; 1); the same limits for each group_key:
---              @group_max_active (0), @group_rate (0), @group_rate_seconds (1); @ring (1: claim_wraparound goes round by id;
---              0), @fair (1: the groups of a priority take turns; 0)
+-- set_queue: change settings of a queue.
+-- Arguments:   @type (1 to 200 characters), @options (a flat JSON object; a setting that it does not name keeps its
+--              value, null sets the default). The settings with their limits and defaults: lease_seconds (1 to 86,400;
+--              60), max_attempts (1 to 1,000; 25), backoff_seconds (0 to 315,360,000; 5), backoff_max_seconds (0 to
+--              315,360,000; 3,600), on_complete (delete or archive; delete), ordered (0 or 1; 0), notify (0 or 1; 1),
+--              max_active (0 to 1,000,000; 0, no limit), rate (messages per rate_seconds, 0 to 1,000,000; 0, no limit),
+--              rate_seconds (1 to 86,400; 1); the same limits for each group_key: group_max_active (0), group_rate (0),
+--              group_rate_seconds (1); ring (1: consumers go round by id; 0), fair (1: the groups of a priority take
+--              turns; 0)
 -- Returns:     the settings of the queue after the call, paused, ring and fair
 -- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change, and limits per group can be added or
 --              removed, only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other; without READ_COMMITTED_SNAPSHOT claims of the
 --              type wait until the transaction ends; the first max_active of a queue waits for calls that are finishing
 --              messages
--- Example:     EXEC mq.set_queue N'invoice', @max_attempts = 5, @on_complete = N'archive';
+-- Example:     EXEC mq.set_queue N'invoice', N'{"max_attempts": 5, "on_complete": "archive"}';
 CREATE OR ALTER PROCEDURE mq.set_queue
     @type nvarchar(max),
-    @lease_seconds bigint = NULL,
-    @max_attempts bigint = NULL,
-    @backoff_seconds bigint = NULL,
-    @backoff_max_seconds bigint = NULL,
-    @on_complete nvarchar(max) = NULL,
-    @ordered bigint = NULL,
-    @notify bigint = NULL,
-    @max_active bigint = NULL,
-    @rate bigint = NULL,
-    @rate_seconds bigint = NULL,
-    @group_max_active bigint = NULL,
-    @group_rate bigint = NULL,
-    @group_rate_seconds bigint = NULL,
-    @ring bigint = NULL,
-    @fair bigint = NULL
+    @options nvarchar(max) = NULL
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
@@ -38,26 +25,39 @@ BEGIN
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @was bit, @was_grouped bit, @was_ring bit, @was_fair bit, @grouped bit, @limits bit, @holds bit, @with nvarchar(30), @step int = 1000, @took int = 1, @counted int = 0;
     DECLARE @old_max int, @old_rate int, @old_seconds int, @own_places int, @own_rate int, @until datetime2(7);
+    DECLARE @lease_seconds bigint, @max_attempts bigint, @backoff_seconds bigint, @backoff_max_seconds bigint,
+        @on_complete nvarchar(max), @ordered bigint, @notify bigint, @max_active bigint, @rate bigint, @rate_seconds bigint,
+        @group_max_active bigint, @group_rate bigint, @group_rate_seconds bigint, @ring bigint, @fair bigint;
+    DECLARE @read TABLE (name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, value nvarchar(max));
+    DECLARE @known nvarchar(max) = N'{"lease_seconds": [1, 86400], "max_attempts": [1, 1000], "backoff_seconds": [0, 315360000],
+        "backoff_max_seconds": [0, 315360000], "on_complete": "text", "ordered": [0, 1], "notify": [0, 1],
+        "max_active": [0, 1000000], "rate": [0, 1000000], "rate_seconds": [1, 86400], "group_max_active": [0, 1000000],
+        "group_rate": [0, 1000000], "group_rate_seconds": [1, 86400], "ring": [0, 1], "fair": [0, 1]}';
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
-        EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 1, 86400;
-        EXEC mq_internal.require_range 'max_attempts', @max_attempts, 1, 1000;
-        EXEC mq_internal.require_range 'backoff_seconds', @backoff_seconds, 0, 315360000;
-        EXEC mq_internal.require_range 'backoff_max_seconds', @backoff_max_seconds, 0, 315360000;
+        EXEC mq_internal.require_options @options, N'options', @known;
+        INSERT INTO @read (name, value) SELECT name, value FROM mq_internal.read_options(@options, @known);
+        -- null: the default.
+        SELECT @lease_seconds = (SELECT COALESCE(CAST(value AS bigint), d.lease_seconds) FROM @read WHERE name = N'lease_seconds'),
+            @max_attempts = (SELECT COALESCE(CAST(value AS bigint), d.max_attempts) FROM @read WHERE name = N'max_attempts'),
+            @backoff_seconds = (SELECT COALESCE(CAST(value AS bigint), d.backoff_seconds) FROM @read WHERE name = N'backoff_seconds'),
+            @backoff_max_seconds = (SELECT COALESCE(CAST(value AS bigint), d.backoff_max_seconds) FROM @read WHERE name = N'backoff_max_seconds'),
+            @on_complete = (SELECT COALESCE(value, d.on_complete) FROM @read WHERE name = N'on_complete'),
+            @ordered = (SELECT COALESCE(CAST(value AS bigint), d.ordered) FROM @read WHERE name = N'ordered'),
+            @notify = (SELECT COALESCE(CAST(value AS bigint), d.notify) FROM @read WHERE name = N'notify'),
+            @max_active = (SELECT COALESCE(CAST(value AS bigint), d.max_active) FROM @read WHERE name = N'max_active'),
+            @rate = (SELECT COALESCE(CAST(value AS bigint), d.rate) FROM @read WHERE name = N'rate'),
+            @rate_seconds = (SELECT COALESCE(CAST(value AS bigint), d.rate_seconds) FROM @read WHERE name = N'rate_seconds'),
+            @group_max_active = (SELECT COALESCE(CAST(value AS bigint), d.group_max_active) FROM @read WHERE name = N'group_max_active'),
+            @group_rate = (SELECT COALESCE(CAST(value AS bigint), d.group_rate) FROM @read WHERE name = N'group_rate'),
+            @group_rate_seconds = (SELECT COALESCE(CAST(value AS bigint), d.group_rate_seconds) FROM @read WHERE name = N'group_rate_seconds'),
+            @ring = (SELECT COALESCE(CAST(value AS bigint), d.ring) FROM @read WHERE name = N'ring'),
+            @fair = (SELECT COALESCE(CAST(value AS bigint), d.fair) FROM @read WHERE name = N'fair')
+        FROM mq_internal.policy(N'') AS d;
         -- Compared with a character appended, because the server ignores trailing blanks.
         IF (@on_complete + N'.') COLLATE Latin1_General_100_BIN2 NOT IN (N'delete.', N'archive.')
             EXEC mq_internal.raise_error 'invalid_argument', N'on_complete: must be delete or archive';
-        EXEC mq_internal.require_range 'ordered', @ordered, 0, 1;
-        EXEC mq_internal.require_range 'notify', @notify, 0, 1;
-        EXEC mq_internal.require_range 'max_active', @max_active, 0, 1000000;
-        EXEC mq_internal.require_range 'rate', @rate, 0, 1000000;
-        EXEC mq_internal.require_range 'rate_seconds', @rate_seconds, 1, 86400;
-        EXEC mq_internal.require_range 'group_max_active', @group_max_active, 0, 1000000;
-        EXEC mq_internal.require_range 'group_rate', @group_rate, 0, 1000000;
-        EXEC mq_internal.require_range 'group_rate_seconds', @group_rate_seconds, 1, 86400;
-        EXEC mq_internal.require_range 'ring', @ring, 0, 1;
-        EXEC mq_internal.require_range 'fair', @fair, 0, 1;
         IF @own = 1
             BEGIN TRANSACTION;
         -- Before locking the policy: a call that this one waits for may still need to read the policy.

@@ -45,7 +45,7 @@ BEGIN
         FROM mq_internal.policy(@name);
         IF @ring = 0
             EXEC mq_internal.raise_error 'queue_is_ordered',
-                N'type: {} is not a ring; declare it with EXEC mq.set_queue @type, @ring = 1, or use claim_batch', @name;
+                N'type: {} is not a ring; declare it with EXEC mq.set_option @type, ''ring'', 1, or use claim_batch', @name;
         IF @paused = 0 AND @limited = 1
             EXEC mq_internal.allowance @name, @wanted, @wanted OUTPUT;
         IF @paused = 0 AND @wanted > 0

@@ -1,11 +1,12 @@
 -- set_schedule: send a message at each time of a cron expression; a call with an existing name changes that schedule.
--- Arguments:   @name, @type, @cron (see next_occurrence), @body (up to 16 MiB), @time_zone (NULL: UTC), @headers (up to
---              64 KiB), @priority (-32,768 to 32,767; NULL: 0), @group_key, @overlap (a time is skipped while the last
---              message is new; 0: also while it is active; NULL: 1); names and keys have 1 to 200 characters
+-- Arguments:   @name, @type, @cron (see next_occurrence), @body (up to 16 MiB), @options (a flat JSON object):
+--              time_zone (default UTC), headers (a text of up to 64 KiB), priority (-32,768 to 32,767; 0), group_key,
+--              overlap (1: a time is skipped while the last message is new; 0: also while it is active; 1); names and keys
+--              have 1 to 200 characters
 -- Returns:     created (1 when the schedule is new), next_at
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; calls for one name wait for each other
--- Example:     EXEC mq.set_schedule N'nightly', N'report', N'30 2 * * *', N'{}', N'Romance Standard Time';
+-- Example:     EXEC mq.set_schedule N'nightly', N'report', N'30 2 * * *', N'{}', N'{"time_zone": "Romance Standard Time"}';
 --
 -- A schedule with unchanged cron and time zone keeps its next time. So a program can call this at each start: no due time
 -- is lost or repeated.
@@ -14,11 +15,7 @@ CREATE OR ALTER PROCEDURE mq.set_schedule
     @type nvarchar(max),
     @cron nvarchar(max),
     @body nvarchar(max),
-    @time_zone nvarchar(max) = NULL,
-    @headers nvarchar(max) = NULL,
-    @priority bigint = NULL,
-    @group_key nvarchar(max) = NULL,
-    @overlap bigint = NULL
+    @options nvarchar(max) = NULL
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
@@ -26,16 +23,24 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: a snapshot shows old rows
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
     DECLARE @schedule nvarchar(400), @zone nvarchar(400), @next_at datetime2(7), @created smallint = 0;
+    DECLARE @time_zone nvarchar(max), @headers nvarchar(max), @priority bigint, @group_key nvarchar(max), @overlap bigint;
+    DECLARE @read TABLE (name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, value nvarchar(max));
+    DECLARE @known nvarchar(max) = N'{"time_zone": "text", "headers": "text", "priority": [-32768, 32767], "group_key": "text",
+        "overlap": [0, 1]}';
     BEGIN TRY
         EXEC mq_internal.require_name 'name', @name, 0;
         EXEC mq_internal.require_name 'type', @type, 0;
         EXEC mq_internal.require_body 'body', @body, 16777216, N'16 MiB (16,777,216 bytes)', 0;
+        EXEC mq_internal.require_options @options, N'options', @known;
+        INSERT INTO @read (name, value) SELECT name, value FROM mq_internal.read_options(@options, @known);
+        SELECT @time_zone = (SELECT value FROM @read WHERE name = N'time_zone'), @headers = (SELECT value FROM @read WHERE name = N'headers'),
+            @priority = CAST((SELECT value FROM @read WHERE name = N'priority') AS bigint),
+            @group_key = (SELECT value FROM @read WHERE name = N'group_key'),
+            @overlap = CAST((SELECT value FROM @read WHERE name = N'overlap') AS bigint);
         EXEC mq_internal.require_zone @time_zone;
         EXEC mq_internal.require_body 'headers', @headers, 65536, N'64 KiB (65,536 bytes)', 1;
         EXEC mq_internal.require_headers @headers;
-        EXEC mq_internal.require_range 'priority', @priority, -32768, 32767;
         EXEC mq_internal.require_name 'group_key', @group_key, 1;
-        EXEC mq_internal.require_range 'overlap', @overlap, 0, 1;
         SELECT @schedule = @name, @zone = COALESCE(@time_zone, N'UTC');
         EXEC mq_internal.next_time @cron, @now, @zone, @next_at OUTPUT;
         IF @next_at IS NULL

@@ -1,29 +1,21 @@
 -- adopt_table: use a user's table as a queue, without changing the table.
--- Arguments:   @name (1 to 200 characters), @table (table or schema.table; default schema: dbo), @key_columns (1 to 100
---              names separated by commas; NULL: all columns, with @equal_rows 1), @order_column (NULL: the key columns),
---              @status_column (NULL: none), @ready_value, @active_value (NULL: a claim does not write the status),
---              @done_value, @error_value, @on_complete (keep or delete; NULL: keep), @late_seconds (0 to 315,360,000; only
---              without a status and with keep), @equal_rows (0 or 1; NULL: 0), @max_attempts (1 to 1,000; NULL: 25)
+-- Arguments:   @name (1 to 200 characters), @table (table or schema.table; default schema: dbo), @options (a flat
+--              JSON object): key_columns (1 to 100 names separated by commas; default all columns, with equal_rows 1),
+--              order_column (default the key columns), status_column (default none), ready_value, active_value (default: a
+--              claim does not write the status), done_value, error_value, on_complete (keep or delete; keep), late_seconds
+--              (0 to 315,360,000; only without a status and with keep), equal_rows (0 or 1; 0), max_attempts (1 to 1,000;
+--              25)
 -- Returns:     created: 1; 0 when the table is already adopted with the same settings
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50007 already_exists
 -- Transaction: joins the caller's; calls wait for each other
--- Example:     EXEC mq.adopt_table N'orders', N'sales.orders', N'id', NULL, N'status', N'N', N'A', N'D', N'E';
+-- Example:     EXEC mq.adopt_table N'orders', N'sales.orders', N'{"key_columns": "id", "status_column": "status",
+--              "ready_value": "N", "active_value": "A", "done_value": "D", "error_value": "E"}';
 --
 -- Later calls use the table with the rights of their own callers: this call grants nothing.
 CREATE OR ALTER PROCEDURE mq.adopt_table
     @name nvarchar(max),
     @table nvarchar(max),
-    @key_columns nvarchar(max) = NULL,
-    @order_column nvarchar(max) = NULL,
-    @status_column nvarchar(max) = NULL,
-    @ready_value nvarchar(max) = NULL,
-    @active_value nvarchar(max) = NULL,
-    @done_value nvarchar(max) = NULL,
-    @error_value nvarchar(max) = NULL,
-    @on_complete nvarchar(max) = NULL,
-    @late_seconds bigint = NULL,
-    @equal_rows bigint = NULL,
-    @max_attempts bigint = NULL
+    @options nvarchar(max) = NULL
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
@@ -33,14 +25,31 @@ BEGIN
     DECLARE @object_id int, @schema nvarchar(128), @named nvarchar(128), @quoted nvarchar(600), @label nvarchar(300);
     DECLARE @keys nvarchar(4000), @order nvarchar(300), @status nvarchar(300), @bad nvarchar(400), @detail nvarchar(2000);
     DECLARE @all nvarchar(max), @idents nvarchar(max), @types nvarchar(max);
+    DECLARE @key_columns nvarchar(max), @order_column nvarchar(max), @status_column nvarchar(max), @ready_value nvarchar(max),
+        @active_value nvarchar(max), @done_value nvarchar(max), @error_value nvarchar(max), @on_complete nvarchar(max),
+        @late_seconds bigint, @equal_rows bigint, @max_attempts bigint;
+    DECLARE @read TABLE (name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, value nvarchar(max));
+    DECLARE @known nvarchar(max) = N'{"key_columns": "text", "order_column": "text", "status_column": "text", "ready_value": "text",
+        "active_value": "text", "done_value": "text", "error_value": "text", "on_complete": "text",
+        "late_seconds": [0, 315360000], "equal_rows": [0, 1], "max_attempts": [1, 1000]}';
     BEGIN TRY
         EXEC mq_internal.require_name 'name', @name, 0;
         SET @id = @name;
+        EXEC mq_internal.require_options @options, N'options', @known;
+        INSERT INTO @read (name, value) SELECT name, value FROM mq_internal.read_options(@options, @known);
+        SELECT @key_columns = (SELECT value FROM @read WHERE name = N'key_columns'),
+            @order_column = (SELECT value FROM @read WHERE name = N'order_column'),
+            @status_column = (SELECT value FROM @read WHERE name = N'status_column'),
+            @ready_value = (SELECT value FROM @read WHERE name = N'ready_value'),
+            @active_value = (SELECT value FROM @read WHERE name = N'active_value'),
+            @done_value = (SELECT value FROM @read WHERE name = N'done_value'),
+            @error_value = (SELECT value FROM @read WHERE name = N'error_value'),
+            @on_complete = (SELECT value FROM @read WHERE name = N'on_complete'),
+            @late_seconds = CAST((SELECT value FROM @read WHERE name = N'late_seconds') AS bigint),
+            @equal_rows = CAST((SELECT value FROM @read WHERE name = N'equal_rows') AS bigint),
+            @max_attempts = CAST((SELECT value FROM @read WHERE name = N'max_attempts') AS bigint);
         IF @on_complete COLLATE Latin1_General_100_BIN2 NOT IN (N'keep', N'delete')
             EXEC mq_internal.raise_error 'invalid_argument', N'on_complete: must be keep or delete';
-        EXEC mq_internal.require_range 'late_seconds', @late_seconds, 0, 315360000;
-        EXEC mq_internal.require_range 'equal_rows', @equal_rows, 0, 1;
-        EXEC mq_internal.require_range 'max_attempts', @max_attempts, 1, 1000;
         EXEC mq_internal.find_table 'table', @table, @object_id OUTPUT, @schema OUTPUT, @named OUTPUT, @quoted OUTPUT, @label OUTPUT;
         IF @key_columns IS NOT NULL
             EXEC mq_internal.find_columns 'key_columns', @object_id, @key_columns, @keys OUTPUT;

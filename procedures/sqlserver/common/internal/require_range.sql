@@ -1,11 +1,11 @@
 -- require_range: refuse a number outside its limits; NULL passes and means the default.
--- Arguments: @argument (its name in the contract), @value, @low, @high
+-- Arguments: @argument (its name in the contract), @value, @low, @high, @always (1: refuse it in any case)
 CREATE OR ALTER PROCEDURE mq_internal.require_range
-    @argument varchar(200), @value bigint, @low bigint, @high bigint
+    @argument varchar(200), @value bigint, @low bigint, @high bigint, @always bit = 0
 AS
 BEGIN
     DECLARE @detail nvarchar(2000), @most varchar(40), @last varchar(40) = '';
-    IF @value NOT BETWEEN @low AND @high
+    IF @value NOT BETWEEN @low AND @high OR @always = 1
     BEGIN
         -- Style 1 of money writes commas in every language; FORMAT would need the server's .NET. Money ends below 10 to
         -- the power of 15.
