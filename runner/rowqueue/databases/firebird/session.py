@@ -1,5 +1,6 @@
 """Calls on Firebird through firebird-driver."""
 
+import json
 import random
 import selectors
 import time
@@ -21,7 +22,7 @@ from .errors import told, translate, translated
 from .events import Listener
 
 # These wait for the locks of other transactions; all other calls skip locked rows, or are repeated.
-_WAITING = {"send", "send_message", "send_batch", "set_queue", "set_option", "set_group", "pause", "resume", "extend_lease"} | {
+_WAITING = {"send", "send_message", "send_with", "send_batch", "set_queue", "set_option", "set_group", "pause", "resume", "extend_lease"} | {
     *("pause_all", "resume_all"),
     *("advance_sequence", "create_feed", "drop_feed", "advance_feed", "rewind_feed"),
     *("subscribe", "unsubscribe", "unwatch_table", "bind_topic", "unbind_topic", "publish", "publish_with", "set_result"),
@@ -40,8 +41,12 @@ def _waits(procedure: str, known: Sequence[contract.Argument], arguments: Sequen
     """Whether a call waits for locks. A send that may change a live message does not: it skips claimed rows."""
     if procedure not in _WAITING:
         return False
-    conflicts = [value for argument, value in zip(known, arguments, strict=False) if argument.name == "on_conflict"]
-    return conflicts in ([], [None], ["keep"])
+    given = {argument.name: value for argument, value in zip(known, arguments, strict=False)}
+    conflict = given.get("on_conflict")
+    if procedure.endswith("_with") and given.get("options"):
+        with suppress(ValueError, AttributeError):  # the procedure refuses it
+            conflict = json.loads(given["options"]).get("on_conflict")
+    return conflict in (None, "keep")
 
 
 class Server(Protocol):
