@@ -90,7 +90,7 @@ def rescue(member: Member, type: str) -> int:
 def test_each_attempt_has_one_outcome_and_who_lost_the_lease_is_told(
     crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql
 ) -> None:
-    session.call("set_queue", queue, None, 1_000, None, None, "archive")
+    session.call("set_queue", queue, '{"max_attempts": 1000, "on_complete": "archive"}')
     session.call("send_batch", queue, numbers(0, MESSAGES))
     rescuers = crowd.start(rescue, queue)
     consumers = crowd.start(consume, queue, ledger, count=CONSUMERS)

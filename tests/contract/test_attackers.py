@@ -362,7 +362,7 @@ def test_the_queues_own_tables_are_no_tables_of_users(
 ) -> None:
     table = server.table(stem)
     attempts: list[tuple[str, tuple[Any, ...]]] = [
-        ("adopt_table", ("x", table, "id", None, None, None, None, None, None, "delete")),
+        ("adopt_table", ("x", table, '{"key_columns": "id", "on_complete": "delete"}')),
         ("create_feed", ("x", table, "id", "attempts")),
         ("watch_table", (table,)),
     ]

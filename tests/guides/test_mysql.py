@@ -90,10 +90,7 @@ def test_the_queue_moves_to_another_database_with_all_its_states(shop: MySQLShop
         pytest.skip("mariadb-dump is not part of the programs that the tests fetch")
     [row, *_] = shop("CALL mq_claim_batch('email', 5, NULL, NULL)")
     shop(f"CALL mq_dead_letter(1, '{row['batch_key']}', 'no')")
-    shop(
-        "CALL mq_set_queue('email', NULL, NULL, NULL, NULL, 'archive',"
-        " NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
-    )
+    shop("CALL mq_set_option('email', 'on_complete', 'archive')")
     shop(f"CALL mq_complete(2, '{row['batch_key']}')")
     there = shop.server.database_url("shop2")
     shop("CREATE DATABASE shop2")

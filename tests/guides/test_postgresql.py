@@ -48,7 +48,7 @@ def test_every_statement_of_the_guide_runs_in_its_order(private_server: LocalPos
         "SELECT mq.send_batch('email', string_agg('{\"n\":' || n || '}', E'\\n')) FROM generate_series(1, 100) AS n;",
         "SELECT FROM mq.claim_batch('email', 30, 'worker-1');",
         "SELECT mq.dead_letter(id, batch_key, 'timed out') FROM mq.message_state WHERE id BETWEEN 11 AND 30;",
-        "SELECT mq.set_queue('invoice', p_ordered => 1);",
+        "SELECT mq.set_option('invoice', 'ordered', '1');",
         "SELECT mq.send_message('invoice', 'x', p_group_key => 'g') FROM generate_series(1, 3);",
         "SELECT FROM mq.claim_batch('invoice', 2, 'worker-1');",
     )
@@ -91,7 +91,7 @@ def test_roles_created_after_the_installation_get_their_rights_from_the_grants_f
 def test_the_queue_moves_to_another_database_with_all_its_states(shop: PostgreSQLShop, server: Server) -> None:
     shop("SELECT FROM mq.claim_batch('email', 5)")
     shop("SELECT mq.dead_letter(id, batch_key, 'no') FROM mq.message_state WHERE state = 'A' AND id = 1")
-    shop("SELECT mq.set_queue('email', p_on_complete => 'archive')")
+    shop("SELECT mq.set_option('email', 'on_complete', 'archive')")
     shop("SELECT mq.complete(id, batch_key) FROM mq.message_state WHERE state = 'A' AND id = 2")
     command = re.search(r"^pg_dump (.*) postgresql://\S+ \\$", GUIDE, re.M)
     assert command
@@ -111,9 +111,9 @@ def test_the_queue_moves_to_another_database_with_all_its_states(shop: PostgreSQ
 def test_claims_work_under_a_publication_of_all_tables(shop: PostgreSQLShop) -> None:
     """Tables without a replica identity would refuse every DELETE."""
     shop("CREATE PUBLICATION everything FOR ALL TABLES")
-    shop("SELECT mq.set_queue('email', p_on_complete => 'archive')")
+    shop("SELECT mq.set_option('email', 'on_complete', 'archive')")
     for procedure in ("claim_batch", "claim_wraparound"):
-        shop(f"SELECT mq.set_queue('email', p_ring => {int(procedure == 'claim_wraparound')})")
+        shop(f"SELECT mq.set_option('email', 'ring', '{int(procedure == 'claim_wraparound')}')")
         for _ in range(3):
             assert shop(f"SELECT mq.complete_batch(batch_key) AS count FROM mq.{procedure}('email')") == [{"count": 1}]
             shop("SELECT mq_internal.lower_mark('email')")

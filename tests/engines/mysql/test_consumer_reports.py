@@ -1,5 +1,6 @@
 """MySQL and MariaDB: reports of consumers at every isolation level, and what monitoring procedures read."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.product("mysql", "mariadb")
 
 Rows = list[dict[str, Any]]
 Sql = Callable[..., Rows]
+WORKED = {"completed": 2, "failed": 1, "dead": 1, "busy_ms": 1, "waited_ms": 1, "sent": 1}
 LEVELS = ["READ COMMITTED", "REPEATABLE READ"]
 BACKLOG = 200_000
 ACTIVE = 20_000
@@ -51,7 +53,8 @@ def run(connection: Client, text: str, *parameters: object) -> Rows:
 def report(connection: Client, queue: str, reader: str, completed: int = 1) -> None:
     run(
         connection,
-        "CALL mq_report_consumer(%s, %s, %s, NULL, NULL, NULL, NULL, 1, UTC_TIMESTAMP(6) - INTERVAL 3 MINUTE, 60)",
+        "CALL mq_report_consumer(%s, %s, JSON_OBJECT('completed', %s, 'sent', 1,"
+        " 'sent_at', CONCAT(UTC_TIMESTAMP(6) - INTERVAL 3 MINUTE, 'Z')))",
         reader,
         queue,
         completed,
@@ -194,15 +197,20 @@ def test_a_session_may_have_set_what_it_likes_to_report_and_to_look(
             error = "\u00c9t\u00e9 12\\34\n5" if name != "latin1" else "34\\12\n5"
             run(connection, "CALL mq_dead_letter(%s, %s, %s)", row["id"], row["batch_key"], error)
         for next_seconds in (60, 0, 60):
-            run(connection, "CALL mq_report_consumer('w', %s, 2, 1, 1, 1, 1, 1, NULL, %s)", queue, next_seconds)
+            run(
+                connection,
+                "CALL mq_report_consumer('w', %s, %s)",
+                queue,
+                json.dumps(WORKED | {"next_seconds": next_seconds}),
+            )
         [consumer] = run(connection, "CALL mq_list_consumers(%s, NULL)", queue)
         assert (consumer["status"], consumer["completed"]) == ("working", 2)
         assert run(connection, "CALL mq_throughput(%s, NULL)", queue)[-1]["completed"] in (2, 4, 6)
         [group] = run(connection, "CALL mq_list_errors(%s, NULL)", queue)
         assert group["count"] == 2 and "#\\#" in group["error"]
-        found = run(connection, "CALL mq_find_messages(%s, NULL, NULL, %s, NULL, 1)", queue, "g" * 200)
+        found = run(connection, "CALL mq_find_messages(%s, %s, NULL, 1)", queue, json.dumps({"group_key": "g" * 200}))
         assert [(row["state"], row["body"]) for row in found] == [("E", "b"), ("E", "b"), ("N", "b")]
-        [one] = run(connection, "CALL mq_find_messages(%s, NULL, '2 ', NULL, NULL, NULL)", queue)
+        [one] = run(connection, "CALL mq_find_messages(%s, %s, NULL, NULL)", queue, '{"dedup_key": "2 "}')
         assert one["id"] == found[2]["id"]
         assert run(connection, "CALL mq_list_queues(%s)", queue)[0]["type"] == queue
         run(connection, "CALL mq_list_tables(NULL)")
@@ -290,7 +298,7 @@ def test_all_dead_letters_are_counted_by_error_from_the_index(server: Server, ba
 
 def test_the_dead_letters_of_a_report_are_found_by_their_time(server: Server, backlog: str) -> None:
     with server.client(backlog) as connection:
-        run(connection, "CALL mq_report_consumer('w', 'q', 1, 1, NULL, NULL, NULL, NULL, NULL, 3600)")
+        run(connection, "CALL mq_report_consumer('w', 'q', %s)", '{"completed": 1, "failed": 1, "next_seconds": 3600}')
         run(connection, "UPDATE mq_consumer SET counted_at = UTC_TIMESTAMP(6) WHERE reader = 'w'")
         count, _ = rows_read(connection, "report_consumer('w', 'q', 1, 1, NULL, NULL, NULL, NULL, NULL, 0)")
         assert count < 50

@@ -16,8 +16,8 @@ from servers.mysql import Client
 pytestmark = pytest.mark.product("mysql", "mariadb")
 
 Query = Callable[..., list[dict[str, Any]]]
+REPLACE = '{"group_key": "g", "dedup_key": "d", "on_conflict": "replace"}'
 OFF = [{"Variable_name": "innodb_snapshot_isolation", "Value": "OFF"}]
-NOTHING = ", ".join(["NULL"] * 8)
 
 
 @pytest.fixture
@@ -54,11 +54,16 @@ def test_a_call_returns_no_rows_and_leaves_the_id(
     client: Client, session: Session, sql: Query, queue: str, ordered: int
 ) -> None:
     session.call("set_queue", queue, json.dumps({"ordered": ordered}))
-    cursor = client.execute("CALL mq_send_quietly(%s, 'a')", [queue])
+    cursor = client.execute("CALL mq_send_quietly(%s, 'a', NULL)", [queue])
     assert cursor.description is None and not cursor.nextset()
     first = last_id(client)
     cursor = client.execute(
-        "CALL mq_send_message_quietly(%s, 'b', '2001-01-01', 3, 'g', 'd', 5, '{}', 'me', NULL, NULL)", [queue]
+        "CALL mq_send_quietly(%s, 'b', %s)",
+        [
+            queue,
+            '{"run_at": "2001-01-01T00:00Z", "priority": 3, "group_key": "g", "dedup_key": "d", "max_attempts": 5,'
+            ' "headers": "{}", "source": "me"}',
+        ],
     )
     assert cursor.description is None and not cursor.nextset()
     second = last_id(client)
@@ -68,10 +73,9 @@ def test_a_call_returns_no_rows_and_leaves_the_id(
     assert [row["id"] for row in found] == [first, second]
     assert [*found[1].values()][1:] == ["b", 3, "g", "d", "{}", "me"]
     # The id of the live message, and 0 rows for a new one.
-    for how in ("NULL", "'replace'"):
-        client.execute(
-            f"CALL mq_send_message_quietly(%s, 'c', NULL, NULL, NULL, 'd', NULL, NULL, NULL, 60, {how})", [queue]
-        )
+    for how in (None, "replace"):
+        options = json.dumps({"dedup_key": "d", "delay_seconds": 60, "on_conflict": how})
+        client.execute("CALL mq_send_quietly(%s, 'c', %s)", [queue, options])
         assert last_id(client) == second
     assert bodies(sql, queue) == ["a", "c"]
     assert len(session.call("claim_batch", queue, 10)) == 1
@@ -81,11 +85,11 @@ def test_a_trigger_may_send(client: Client, sql: Query, queue: str, table: str) 
     """Outside of a transaction, inside of one, and with a statement that fails half-way."""
     client.execute(
         f"CREATE TRIGGER {table}_sends AFTER INSERT ON {table} FOR EACH ROW BEGIN"
-        f" CALL mq_send_quietly('{queue}', NEW.id);"
-        f" CALL mq_send_message_quietly('{queue}.2', NEW.id, NULL, NULL, 'g', 'd', NULL, NULL, NULL, NULL, 'replace');"
+        f" CALL mq_send_quietly('{queue}', NEW.id, NULL);"
+        f" CALL mq_send_quietly('{queue}.2', NEW.id, '{REPLACE}');"
         " IF NEW.id = 13 THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'unlucky'; END IF; END"
     )
-    sql(f"CALL mq_set_queue(%s, NULL, NULL, NULL, NULL, NULL, 1{', NULL' * 9})", queue)
+    sql("CALL mq_set_option(%s, 'ordered', '1')", queue)
     client.execute(f"INSERT INTO {table} VALUES (1), (2)")
     assert (bodies(sql, queue), bodies(sql, f"{queue}.2")) == (["1", "2"], ["2"])
     client.execute("START TRANSACTION")
@@ -113,8 +117,7 @@ def test_a_trigger_decides_by_the_message_that_has_the_key_now(
     client.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
     client.execute(
         f"CREATE TRIGGER {table}_sends AFTER INSERT ON {table} FOR EACH ROW"
-        f" CALL mq_send_message_quietly('{queue}', 'new', NULL, NULL, NULL, IF(NEW.id = 0, 'key', NULL), NULL, NULL,"
-        " NULL, NULL, NULL)"
+        f" CALL mq_send_quietly('{queue}', 'new', IF(NEW.id = 0, '{{\"dedup_key\": \"key\"}}', NULL))"
     )
     session.call("send_message", queue, "old", None, None, None, "key")
     writing = threading.Thread(target=client.execute, args=(f"INSERT INTO {table} VALUES (1), (SLEEP(0.8))",))
@@ -133,8 +136,8 @@ def test_a_trigger_that_catches_invalid_argument_continues(client: Client, sql: 
     client.execute(
         f"CREATE TRIGGER {table}_sends AFTER INSERT ON {table} FOR EACH ROW BEGIN"
         " DECLARE CONTINUE HANDLER FOR SQLSTATE '45000' SET @told = 1;"
-        f" CALL mq_send_quietly('{queue}', NEW.id); CALL mq_send_quietly('', NEW.id);"
-        f" CALL mq_send_message_quietly('{queue}', 'x', {NOTHING}, 'replace'); END"
+        f" CALL mq_send_quietly('{queue}', NEW.id, NULL); CALL mq_send_quietly('', NEW.id, NULL);"
+        f" CALL mq_send_quietly('{queue}', 'x', '{{\"on_conflict\": \"replace\"}}'); END"
     )
     client.execute(f"INSERT INTO {table} VALUES (1)")
     assert client.execute("SELECT @told AS told").fetchall() == [{"told": 1}]
@@ -146,7 +149,7 @@ def test_a_function_may_send(client: Client, sql: Query, queue: str, table: str)
     try:
         client.execute(
             f"CREATE FUNCTION {table}_f (x int) RETURNS int MODIFIES SQL DATA BEGIN"
-            f" CALL mq_send_quietly('{queue}', x); RETURN x; END"
+            f" CALL mq_send_quietly('{queue}', x, NULL); RETURN x; END"
         )
         assert client.execute(f"SELECT {table}_f(1) + {table}_f(2) AS x").fetchall() == [{"x": 3}]
         assert bodies(sql, queue) == ["1", "2"]
@@ -159,16 +162,16 @@ def test_an_orm_sends_in_the_middle_of_its_transaction(client: Client, sql: Quer
     """What Rails and Sequel send: their drivers do not expect rows of such a statement."""
     client.execute("BEGIN")
     client.execute(f"INSERT INTO {table} VALUES (1)")
-    client.query(f"CALL mq_send_quietly('{queue}', 'a')")  # one result is read, and no more
+    client.query(f"CALL mq_send_quietly('{queue}', 'a', NULL)")  # one result is read, and no more
     client.execute("SAVEPOINT active_record_1")
-    client.query(f"CALL mq_send_message_quietly('{queue}', 'b', {NOTHING}, NULL)".replace("NULL, NULL)", "60, NULL)"))
+    client.query(f"CALL mq_send_quietly('{queue}', 'b', '{{\"delay_seconds\": 60}}')")
     client.execute("ROLLBACK TO SAVEPOINT active_record_1")
-    client.query(f"CALL mq_send_quietly('{queue}', 'c')")
+    client.query(f"CALL mq_send_quietly('{queue}', 'c', NULL)")
     client.execute("RELEASE SAVEPOINT active_record_1")
     client.execute("COMMIT")
     assert bodies(sql, queue) == ["a", "c"]
     client.execute("BEGIN")
-    client.query(f"CALL mq_send_quietly('{queue}', 'd')")
+    client.query(f"CALL mq_send_quietly('{queue}', 'd', NULL)")
     client.execute("ROLLBACK")
     assert bodies(sql, queue) == ["a", "c"]
 
@@ -179,18 +182,16 @@ def test_a_call_that_fails_halfway_changes_nothing(
     server: Server, database: Database, client: Client, sql: Query, queue: str, where: str, begin: str
 ) -> None:
     """In autocommit too, where each statement of a procedure would commit alone."""
-    sql(f"CALL mq_set_queue(%s, NULL, NULL, NULL, NULL, NULL, 1{', NULL' * 9})", queue)
+    sql("CALL mq_set_option(%s, 'ordered', '1')", queue)
     server.plant_faults(database.url, ["message", "dedup", "grouped", "ready"])
     try:
         client.execute(begin)
-        client.execute("CALL mq_send_quietly(%s, 'before')", [queue])
+        client.execute("CALL mq_send_quietly(%s, 'before', NULL)", [queue])
         client.execute(server.fault(where))
         with pytest.raises(pymysql.Error, match="a fault"):
-            client.execute(
-                f"CALL mq_send_message_quietly(%s, 'x', NULL, NULL, NULL, 'd', {', '.join(['NULL'] * 5)})", [queue]
-            )
+            client.execute("CALL mq_send_quietly(%s, 'x', %s)", [queue, '{"dedup_key": "d"}'])
         client.execute(server.fault(""))
-        client.execute("CALL mq_send_quietly(%s, 'after')", [queue])
+        client.execute("CALL mq_send_quietly(%s, 'after', NULL)", [queue])
         client.execute("COMMIT")
     finally:
         for stem in ("message", "dedup", "grouped", "ready"):
@@ -208,13 +209,12 @@ def test_a_call_leaves_the_session_as_it_was(client: Client, sql: Query, queue: 
     before = client.execute(f"SELECT {settings}").fetchall()
     for begin in ("DO 0", "START TRANSACTION"):
         client.execute(begin)
-        client.execute("CALL mq_send_quietly(%s, 'a')", [queue])
-        for how in ("'replace'", "'postpone'"):
-            client.execute(
-                f"CALL mq_send_message_quietly(%s, 'b', NULL, 1, 'g', 'd', NULL, NULL, NULL, NULL, {how})", [queue]
-            )
+        client.execute("CALL mq_send_quietly(%s, 'a', NULL)", [queue])
+        for how in ("replace", "postpone"):
+            options = json.dumps({"priority": 1, "group_key": "g", "dedup_key": "d", "on_conflict": how})
+            client.execute("CALL mq_send_quietly(%s, 'b', %s)", [queue, options])
         with pytest.raises(pymysql.Error, match="invalid_argument"):
-            client.execute("CALL mq_send_quietly('', 'a')")
+            client.execute("CALL mq_send_quietly('', 'a', NULL)")
         assert client.execute(f"SELECT {settings}").fetchall() == before
         client.execute("COMMIT AND NO CHAIN")
     assert len(bodies(sql, queue)) == 3
@@ -223,10 +223,10 @@ def test_a_call_leaves_the_session_as_it_was(client: Client, sql: Query, queue: 
 def test_a_change_of_an_ordered_queue_from_a_trigger_asks_for_the_level(
     client: Client, sql: Query, queue: str, table: str
 ) -> None:
-    sql(f"CALL mq_set_queue(%s, NULL, NULL, NULL, NULL, NULL, 1{', NULL' * 9})", queue)
+    sql("CALL mq_set_option(%s, 'ordered', '1')", queue)
     client.execute(
         f"CREATE TRIGGER {table}_sends AFTER INSERT ON {table} FOR EACH ROW"
-        f" CALL mq_send_message_quietly('{queue}', NEW.id, NULL, NULL, 'g', 'd', NULL, NULL, NULL, NULL, 'replace')"
+        f" CALL mq_send_quietly('{queue}', NEW.id, '{REPLACE}')"
     )
     client.execute(f"INSERT INTO {table} VALUES (1)")
     with pytest.raises(pymysql.Error, match=r"wrong_isolation: .*SET SESSION TRANSACTION"):
@@ -241,9 +241,9 @@ def test_only_a_producer_may_send_quietly(server: Server, database: Database, sq
         name = f"login_{uuid.uuid4().hex[:12]}"
         with server.login(database.url, name, role) as url, server.client(url) as connection:
             if may:
-                connection.execute("CALL mq_send_quietly(%s, 'a')", [queue])
+                connection.execute("CALL mq_send_quietly(%s, 'a', NULL)", [queue])
                 continue
-            for call in ("mq_send_quietly(%s, 'a')", f"mq_send_message_quietly(%s, 'a', {NOTHING}, NULL)"):
+            for call in ("mq_send_quietly(%s, 'a', NULL)", "mq_send_quietly(%s, 'a', '{}')"):
                 with pytest.raises(pymysql.Error, match="denied"):
                     connection.execute(f"CALL {call}", [queue])
     assert bodies(sql, queue) == ["a"]

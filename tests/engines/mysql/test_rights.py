@@ -16,6 +16,9 @@ from servers.mysql import Client
 
 pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_version]
 
+LIMITED = '{"lease_seconds": 1, "on_complete": "archive", "max_active": 5, "rate": 6, "rate_seconds": 7}'
+ADOPTED = '{"key_columns": "id", "status_column": "status", "ready_value": "N", "done_value": "D", "error_value": "E"}'
+DELETED = '{"key_columns": "id", "on_complete": "delete"}'
 CONTRACT = contract.load()
 QUOTED = "'mq_owner'@'localhost'"
 PUBLISHED = set(CONTRACT.procedures_of("mysql"))
@@ -189,7 +192,7 @@ def calls(schema: str, type: str) -> list[str]:
         f"CALL {schema}.mq_send_message('{type}', 'b', NULL, 1, 'g', 'd', 2, '{{}}', 's', NULL, NULL)",
         f"CALL {schema}.mq_send_batch('{type}', 'a\nb\nc')",
         f"CALL {schema}.mq_claim_batch('{type}', 1, 'r', 60)",
-        f"CALL {schema}.mq_set_queue('{type}.ring', {', '.join(['NULL'] * 13)}, 1, NULL)",
+        f"CALL {schema}.mq_set_option('{type}.ring', 'ring', '1')",
         f"CALL {schema}.mq_claim_wraparound('{type}.ring', 1, NULL, NULL, NULL)",
         f"CALL {schema}.mq_get_message('{type}')",
         f"CALL {schema}.mq_take_batch('{type}', 1)",
@@ -197,7 +200,7 @@ def calls(schema: str, type: str) -> list[str]:
         f"CALL {schema}.mq_rescue_expired('{type}')",
         f"CALL {schema}.mq_queue_stats(NULL)",
         f"CALL {schema}.mq_peek('{type}', 'N', 10, NULL)",
-        f"CALL {schema}.mq_set_queue('{type}', 1, NULL, NULL, NULL, 'archive', NULL, NULL, 5, 6, 7{', NULL' * 5})",
+        f"CALL {schema}.mq_set_queue('{type}', '{LIMITED}')",
         f"CALL {schema}.mq_pause('{type}')",
         f"CALL {schema}.mq_resume('{type}')",
         f"CALL {schema}.mq_redrive_all('{type}', NULL, NULL)",
@@ -338,8 +341,7 @@ def test_the_text_of_a_check_is_not_executed(attacker: tuple[Client, str], sql: 
     )
     run(
         connection,
-        f"CALL {queue}.mq_adopt_table('e{own}', '{own}.t2', 'id', NULL, 'status', 'N', NULL, 'D', 'E',"
-        " NULL, NULL, NULL, NULL)",
+        f"CALL {queue}.mq_adopt_table('e{own}', '{own}.t2', '{ADOPTED}')",
     )
     assert connection.execute("SELECT @loot AS loot").fetchone() == {"loot": None}
     run(connection, f"CALL {queue}.mq_claim_rows('e{own}', 10, NULL, NULL)")
@@ -358,8 +360,7 @@ def test_the_tables_of_another_databases_queue_are_refused_and_out_of_reach(
         with pytest.raises(pymysql.MySQLError, match=r"unsuitable_table|not_found"):
             run(
                 session,
-                f"CALL {queue}.mq_adopt_table('s{own}', '{schema}.{table}', 'id', NULL, NULL, NULL, NULL, NULL,"
-                " NULL, 'delete', NULL, NULL, NULL)",
+                f"CALL {queue}.mq_adopt_table('s{own}', '{schema}.{table}', '{DELETED}')",
             )
     # Past the checks of adopt_table, by the procedure that it calls.
     settings = (
@@ -391,8 +392,7 @@ def test_text_stored_by_another_user_is_never_executed_as_the_caller(
         with server.client(database.url) as session:
             run(
                 session,
-                f"CALL mq_adopt_table('{name}', 'v{own}', 'id', NULL, 'status', 'N', 'A', 'D', 'E',"
-                " NULL, NULL, NULL, NULL)",
+                f"CALL mq_adopt_table('{name}', 'v{own}', '{ADOPTED}')",
             )
             connection.execute("BEGIN")
             connection.execute(f"CALL {queue}.imq_open_claim('{name}', 10, 'r', 0, @key, @table, @due)")

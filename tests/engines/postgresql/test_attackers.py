@@ -17,7 +17,10 @@ from rowqueue.databases import Database
 pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
 
 Sql = Callable[..., list[dict[str, Any]]]
-STATUS = "'status', 'N', 'A', 'D', 'E'"
+STATUS = (
+    '{"key_columns": "id", "status_column": "status", "ready_value": "N", "active_value": "A", "done_value": "D",'
+    ' "error_value": "E"}'
+)
 
 
 @dataclass
@@ -80,7 +83,7 @@ def test_checks_of_domains_triggers_and_expressions_run_as_the_caller(mallory: M
     m.run("CREATE TRIGGER x BEFORE UPDATE ON {m}.t FOR EACH ROW EXECUTE FUNCTION {m}.evil_trigger()")
     m.run("INSERT INTO {m}.t (id, status, v) SELECT n, 'N', 'v' FROM generate_series(1, 4) AS n")
     m.ran_as()
-    m.run(f"SELECT mq.adopt_table('{m.name}', '{m.name}.t', 'id', NULL, {STATUS})")
+    m.run(f"SELECT mq.adopt_table('{m.name}', '{m.name}.t', '{STATUS}')")
     rows = m.run(f"SELECT id, batch_key FROM mq.claim_rows('{m.name}', 3)")
     m.run(f"SELECT mq.finish_rows('{rows[0][1]}', '{rows[0][0]},-1,dead' || chr(10) || '{rows[1][0]},0,again')")
     m.run(f"SELECT mq.retry_rows('{m.name}')")
@@ -138,7 +141,7 @@ def secret(sql: Sql, mallory: Mallory) -> Iterator[str]:
     sql(f"CREATE INDEX ON {name} (status, id)")
     sql(f"CREATE INDEX ON {name} (sync)")
     sql(f"INSERT INTO {name} SELECT n, 'N', 'v' FROM generate_series(1, 3) AS n")
-    sql(f"SELECT mq.adopt_table('{name}', '{name}', 'id', NULL, {STATUS})")
+    sql(f"SELECT mq.adopt_table('{name}', '{name}', '{STATUS}')")
     sql(f"SELECT mq.create_feed('{name}', '{name}', 'id', 'sync')")
     [row] = sql(f"SELECT id, batch_key FROM mq.claim_rows('{name}')")
     sql(f"SELECT mq.finish_rows('{row['batch_key']}', '{row['id']},-1,hunter2')")
@@ -280,7 +283,7 @@ def test_row_security_holds(mallory: Mallory, secret: str, sql: Sql) -> None:
 def test_no_stranger_stalls_a_group(server: servers.Server, database: Database, sql: Sql, queue: str) -> None:
     """Locks of claims are rows that only the queue can lock."""
     name = f"login_{uuid.uuid4().hex[:12]}"
-    sql("SELECT mq.set_queue(%s, p_ordered => 1)", queue)
+    sql("SELECT mq.set_option(%s, 'ordered', '1')", queue)
     sql("SELECT mq.send_message(%s, 'b', p_group_key => 'vip')", queue)
     with server.login(database.url, name) as url, psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [f"{queue}\nvip"])

@@ -106,7 +106,7 @@ def backlogs(server: Server) -> Iterator[str]:
 def make_rings(connection: Connection, *types: str) -> None:
     """Declare rings, as if no transaction of before were open any more: until then claims read more."""
     for type in types:
-        connection.execute("SELECT mq.set_queue(%s, p_ring => 1)", [type])
+        connection.execute("SELECT mq.set_option(%s, 'ring', '1')", [type])
         connection.execute("UPDATE mq.queue SET mixed = false WHERE type = %s", [type])
 
 
@@ -218,7 +218,7 @@ def test_a_queue_with_nothing_due_is_polled_past_a_million_delayed_messages(
 
 def fill_groups(connection: Connection, type: str) -> None:
     """An ordered queue: one group of GROUPED messages, whose head is first, and as many groups of one."""
-    connection.execute("SELECT mq.set_queue(%s, p_ordered => 1, p_max_attempts => 2)", [type])
+    connection.execute("SELECT mq.set_queue(%s, %s)", [type, '{"ordered": 1, "max_attempts": 2}'])
     connection.execute(
         "INSERT INTO mq.message (run_at, created_at, priority, type, body, group_key)"
         " SELECT now() - CASE WHEN n = 1 THEN 3 WHEN n > %(size)s THEN 2 ELSE 1 END * interval '1 minute', now(), 0,"
@@ -290,7 +290,7 @@ def test_no_call_reads_a_whole_group_or_all_groups_of_an_ordered_queue(
 
 def fill_blocked(connection: Connection, type: str) -> None:
     """An ordered queue: BLOCKED groups with an active message and a ready one, and then messages of other groups."""
-    connection.execute("SELECT mq.set_queue(%s, p_ordered => 1)", [type])
+    connection.execute("SELECT mq.set_option(%s, 'ordered', '1')", [type])
     connection.execute(
         "INSERT INTO mq.message (run_at, created_at, priority, type, body, group_key)"
         " SELECT now() - (4 * %(size)s - n) * interval '1 second', now(), 0, %(type)s, 'x',"
@@ -340,7 +340,7 @@ def test_takes_read_the_tickets_of_blocked_groups_once_a_second(
 
 def fill_states(connection: Connection, type: str) -> list[int]:
     """An ordered queue with DEAD dead letters and as many messages that wait for a retry; an id of each."""
-    connection.execute("SELECT mq.set_queue(%s, p_ordered => 1)", [type])
+    connection.execute("SELECT mq.set_option(%s, 'ordered', '1')", [type])
     low = connection.execute(
         "WITH sent AS (INSERT INTO mq.message (run_at, created_at, priority, type, body, group_key)"
         " SELECT now(), now(), 0, %s, 'x', 'customer-' || n FROM generate_series(1, 2 * %s) AS n RETURNING id)"

@@ -523,7 +523,7 @@ def test_a_timeout_is_reported_and_leaves_no_process(
     session = installed_database.connect("before")
     fill(session, run)
     session.close()
-    run("SELECT mq.set_queue('o', p_ordered => 1)")
+    run("SELECT mq.set_option('o', 'ordered', '1')")
     before = run("SELECT state, count(*) AS n FROM mq.message_state GROUP BY 1 ORDER BY 1")
     limited = open_database(f"{installed_database.url}?options=-c{setting}%3D300ms").connect("limited")
     with server.client(installed_database.url) as other, other.transaction():

@@ -12,6 +12,12 @@ pytestmark = pytest.mark.product("sqlserver")
 Sql = Callable[..., list[dict[str, Any]]]
 
 
+ADOPTED = (
+    '{"key_columns": "id", "status_column": "status", "ready_value": "N", "active_value": "A", "done_value": "D",'
+    ' "error_value": "E"}'
+)
+
+
 def stuck(sql: Sql) -> dict[str, Any]:
     [row] = [row for row in sql("EXEC mq.queue_health") if row["name"] == "stuck_groups"]
     return row
@@ -19,7 +25,7 @@ def stuck(sql: Sql) -> dict[str, Any]:
 
 def test_a_group_without_a_ticket_is_found_and_continues(sql: Sql) -> None:
     kind = f"stuck.{uuid.uuid4().hex[:12]}"
-    sql("EXEC mq.set_queue %s, @ordered = 1", kind)
+    sql("EXEC mq.set_option %s, 'ordered', '1'", kind)
     sql("EXEC mq.send_message %s, N'a', @group_key = N'g'", kind)
     sql("EXEC mq.send_message %s, N'b', @priority = -1, @group_key = N'g'", kind)
     assert stuck(sql)["verdict"] == "ok"
@@ -41,7 +47,7 @@ def letters(sql: Sql) -> str:
     sql(f"CREATE TABLE dbo.{name} (id int NOT NULL PRIMARY KEY, v varchar(9), status char(1))")
     sql(f"CREATE INDEX {name}_claim ON dbo.{name} (status, id)")
     sql(f"INSERT INTO dbo.{name} (id, status) VALUES (1, 'N'), (2, 'N')")
-    sql(f"EXEC mq.adopt_table N'{name}', N'{name}', N'id', NULL, N'status', N'N', N'A', N'D', N'E'")
+    sql(f"EXEC mq.adopt_table N'{name}', N'{name}', N'{ADOPTED}'")
     return name
 
 

@@ -12,6 +12,11 @@ from servers.sqlserver import Client, ExternalSQLServer
 
 pytestmark = pytest.mark.product("sqlserver")
 
+ADOPTED = (
+    '{"key_columns": "id", "status_column": "status", "ready_value": "N", "active_value": "A", "done_value": "D",'
+    ' "error_value": "E"}'
+)
+LIMITED = '{"lease_seconds": 1, "on_complete": "archive"}'
 CONTRACT = contract.load()
 PUBLISHED = set(CONTRACT.procedures)
 ROLES = {"mq_producer", "mq_consumer", "mq_operator", "mq_viewer"}
@@ -109,7 +114,7 @@ def calls(type: str) -> list[str]:
         f"EXEC mq.rescue_expired N'{type}'",
         "EXEC mq.queue_stats",
         f"EXEC mq.peek N'{type}', N'N', 10",
-        f"EXEC mq.set_queue N'{type}', @lease_seconds = 1, @on_complete = N'archive'",
+        f"EXEC mq.set_queue N'{type}', N'{LIMITED}'",
         f"EXEC mq.pause N'{type}'",
         f"EXEC mq.resume N'{type}'",
         f"EXEC mq.redrive_all N'{type}'",
@@ -156,7 +161,7 @@ def test_temporary_tables_of_the_caller_get_nothing_and_give_nothing(
     sql(f"CREATE TABLE dbo.{name} (id bigint NOT NULL PRIMARY KEY, status char(1) NOT NULL)")
     sql(f"CREATE INDEX {name}_claim ON dbo.{name} (status, id)")
     sql(f"INSERT INTO dbo.{name} (id, status) VALUES (1, 'N'), (2, 'N')")
-    sql(f"EXEC mq.adopt_table N'{name}', N'{name}', N'id', NULL, N'status', N'N', N'A', N'D', N'E'")
+    sql(f"EXEC mq.adopt_table N'{name}', N'{name}', N'{ADOPTED}'")
     sql("EXEC mq.send N'temporary', N'b'")
     [message] = sql("SELECT MAX(id) AS id FROM mq.message")
     with server.client(database.url) as connection:
@@ -180,7 +185,7 @@ def test_a_trigger_that_forges_returned_rows_reaches_no_other_table(sql: Sql) ->
         sql(f"CREATE TABLE dbo.{name} (id bigint NOT NULL PRIMARY KEY, status char(1) NOT NULL)")
         sql(f"CREATE INDEX {name}_claim ON dbo.{name} (status, id)")
         sql(f"INSERT INTO dbo.{name} (id, status) VALUES (1, 'N')")
-        sql(f"EXEC mq.adopt_table N'{name}', N'{name}', N'id', NULL, N'status', N'N', N'A', N'D', N'E'")
+        sql(f"EXEC mq.adopt_table N'{name}', N'{name}', N'{ADOPTED}'")
     [held] = sql(f"EXEC mq.claim_rows N'{other}', 1")
     sql(
         f"CREATE TRIGGER dbo.{own}_forge ON dbo.{own} AFTER UPDATE AS"
@@ -271,7 +276,7 @@ def test_null_stays_null_in_a_session_that_turns_it_into_an_empty_text(
         connection.execute(f"EXEC mq.create_feed N'{name}', N'{name}', N'id', N'sync'")
         connection.execute(f"EXEC mq.publish_feed N'{name}'")
         fetched = connection.execute(f"EXEC mq.fetch_feed N'{name}', N'c'").fetchone()
-        connection.execute(f"EXEC mq.adopt_table N'{name}', N'{name}', N'id', NULL, N'status', N'N', N'A', N'D', N'E'")
+        connection.execute(f"EXEC mq.adopt_table N'{name}', N'{name}', N'{ADOPTED}'")
         claimed = connection.execute(f"EXEC mq.claim_rows N'{name}'").fetchone()
         connection.execute(f"EXEC mq.peek_rows N'{name}'")
     assert fetched is not None and fetched["row"] == '{"id":1,"v":null,"status":"N","sync":1}'
@@ -388,7 +393,7 @@ def test_a_table_with_a_security_policy_is_no_polling_table_and_a_feed_of_what_i
     sql(f"CREATE TABLE dbo.{name} (id int NOT NULL PRIMARY KEY, owner sysname, status char(1), sync bigint)")
     sql(f"CREATE INDEX {name}_sync ON dbo.{name} (sync)")
     sql(f"CREATE INDEX {name}_claim ON dbo.{name} (status, id)")
-    sql(f"EXEC mq.adopt_table N'{name}.before', N'{name}', N'id', NULL, N'status', N'N', N'A', N'D', N'E'")
+    sql(f"EXEC mq.adopt_table N'{name}.before', N'{name}', N'{ADOPTED}'")
     sql(f"EXEC mq.create_feed N'{name}', N'{name}', N'id', N'sync'")
     sql(f"INSERT INTO dbo.{name} (id, owner, status) VALUES (1, N'{name}', 'N'), (2, N'somebody', 'N')")
     sql(
@@ -398,9 +403,10 @@ def test_a_table_with_a_security_policy_is_no_polling_table_and_a_feed_of_what_i
     sql(f"CREATE SECURITY POLICY dbo.{name}_own ADD FILTER PREDICATE dbo.{name}_sees(owner) ON dbo.{name}")
     with server.login(database.url, name, "mq_consumer", "mq_operator") as url, server.client(url) as connection:
         sql(f"GRANT SELECT, UPDATE ON dbo.{name} TO {name}")
+        other = ADOPTED.replace('"N"', '"X"')
         for statement in (
             f"EXEC mq.claim_rows N'{name}.before'",
-            f"EXEC mq.adopt_table N'{name}', N'{name}', N'id', NULL, N'status', N'X', N'A', N'D', N'E'",
+            f"EXEC mq.adopt_table N'{name}', N'{name}', N'{other}'",
         ):
             with pytest.raises(pymssql.Error, match=r"unsuitable_table.*security policy"):
                 connection.execute(statement)

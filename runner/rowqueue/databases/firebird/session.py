@@ -22,10 +22,30 @@ from .errors import told, translate, translated
 from .events import Listener
 
 # These wait for the locks of other transactions; all other calls skip locked rows, or are repeated.
-_WAITING = {"send", "send_message", "send_with", "send_batch", "set_queue", "set_option", "set_group", "pause", "resume", "extend_lease"} | {
+_WAITING = {
+    "send",
+    "send_message",
+    "send_with",
+    "send_batch",
+    "set_queue",
+    "set_option",
+    "set_group",
+    "pause",
+    "resume",
+    "extend_lease",
+} | {
     *("pause_all", "resume_all"),
     *("advance_sequence", "create_feed", "drop_feed", "advance_feed", "rewind_feed"),
-    *("subscribe", "unsubscribe", "unwatch_table", "bind_topic", "unbind_topic", "publish", "publish_with", "set_result"),
+    *(
+        "subscribe",
+        "unsubscribe",
+        "unwatch_table",
+        "bind_topic",
+        "unbind_topic",
+        "publish",
+        "publish_with",
+        "set_result",
+    ),
     *("set_schedule", "drop_schedule", "run_schedule"),
 }
 # Seconds. A prepared statement keeps the procedure as it was when it was prepared, even after an upgrade.
