@@ -378,13 +378,13 @@ def test_a_queue_is_made_ordered_again_after_a_late_message_of_its_first_order(
 ) -> None:
     """Messages sent to groups are claimed without groups and leave no tickets."""
     policy = '{"backoff_seconds": 0, "backoff_max_seconds": 0, "ordered": %d}'
-    session.call("set_queue", queue, json.dumps({"lease_seconds": policy % 1}))
+    session.call("set_queue", queue, policy % 1)
     early = connect("early")
     with early.transaction():
         early.call("send_message", queue, "late", None, 0, "g")
-        session.call("set_queue", queue, json.dumps({"lease_seconds": policy % 0}))
+        session.call("set_queue", queue, policy % 0)
     assert drain(session, queue) == ["late"]
-    assert session.call("set_queue", queue, json.dumps({"lease_seconds": policy % 1}))[0]["ordered"] == 1
+    assert session.call("set_queue", queue, policy % 1)[0]["ordered"] == 1
     for body in ("1", "2"):
         session.call("send_message", queue, body, None, 0, "g")
     assert drain(session, queue) == ["1", "2"]

@@ -1,7 +1,6 @@
 """Races that are specific to PostgreSQL, in a fixed order of steps."""
 
 import contextlib
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -154,7 +153,7 @@ def test_a_queue_with_limits_is_not_claimed_from_a_snapshot(session: Session, qu
     session.call("send", queue, "body")
     session.call("set_queue", queue, '{"ring": 1}')  # a ring, for claim_wraparound
     for limits in ('{"max_active": 1}', '{"max_active": 0, "rate": 1}'):
-        session.call("set_queue", queue, json.dumps({"lease_seconds": limits}))
+        session.call("set_queue", queue, limits)
         for procedure in ("claim_batch", "get_message", "take_batch", "claim_wraparound"):
             with (
                 pytest.raises(QueueError, match="wrong_isolation") as refused,
