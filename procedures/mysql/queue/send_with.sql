@@ -22,6 +22,7 @@ BEGIN
     DECLARE v_group_key, v_dedup_key, v_headers, v_source, v_on_conflict longtext CHARACTER SET utf8mb4;
     DECLARE v_id bigint;
     DECLARE v_created, v_changed smallint;
+    DECLARE v_state char(1) CHARACTER SET ascii DEFAULT 'N';
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -36,6 +37,10 @@ BEGIN
     CALL imq_begin_call(0, v_own);
     CALL imq_send_one(p_type, p_body, v_run_at, v_priority, v_group_key, v_dedup_key, v_max_attempts, v_headers,
         v_source, v_delay_seconds, v_on_conflict, v_own, v_id, v_created, v_changed);
+    IF v_created + v_changed = 0 THEN
+        CALL imq_state_of(v_id, v_state);
+    END IF;
     CALL imq_end_call(v_own);
-    SELECT v_id AS id, v_created AS created, v_changed AS changed;
+    -- A snapshot that is older than the message does not show its state.
+    SELECT v_id AS id, v_created AS created, v_changed AS changed, COALESCE(v_state, 'N') AS state;
 END

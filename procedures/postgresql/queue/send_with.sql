@@ -13,14 +13,14 @@ CREATE OR REPLACE FUNCTION mq.send_with(
     p_type text,
     p_body text,
     p_options text DEFAULT NULL,
-    OUT id bigint, OUT created smallint, OUT changed smallint
+    OUT id bigint, OUT created smallint, OUT changed smallint, OUT state text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
     v_set record;
 BEGIN
     v_set := mq_internal.send_options(p_options);
-    SELECT * INTO id, created, changed FROM mq.send_message(p_type, p_body, v_set.run_at, v_set.priority, v_set.group_key,
+    SELECT * INTO id, created, changed, state FROM mq.send_message(p_type, p_body, v_set.run_at, v_set.priority, v_set.group_key,
         v_set.dedup_key, v_set.max_attempts, v_set.headers, v_set.source, v_set.delay_seconds, v_set.on_conflict);
 END
 $$;
