@@ -205,7 +205,7 @@ def test_exec_gets_the_message_as_json_and_in_the_environment(
         "dedup_key": "dedup",
         "attempt": 1,
         "source": "me",
-        "max_attempts": 25,
+        "max_attempts": 3,
     }
     assert variables == f"{row['id']} {queue} 1"
     assert states() == {}

@@ -124,7 +124,7 @@ def test_worker_gets_the_message_as_one_line(
         "dedup_key": "dedup",
         "attempt": 1,
         "source": "me",
-        "max_attempts": 25,
+        "max_attempts": 3,
     }
     other = json.loads(lines["text"])
     assert (other["headers"], other["group_key"], other["dedup_key"]) == ({}, None, None)
