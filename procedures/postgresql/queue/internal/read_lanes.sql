@@ -6,7 +6,7 @@
 --     NULL when there are none; start: the position from which the claim has read
 --
 -- The index (type, lane, id) is read from lane to lane: one search per lane, however many messages it has. A turn is the
--- first message of a lane, or as many as the weight of its group; in a grouped queue one ticket, whatever the weight. What
+-- first message of a lane, or as many as the weight of its group; in a grouped queue one ticket, with any weight. What
 -- another claim has locked counts as served: the turn passes on to the next lane. So claims that start at the same lane do
 -- not serve the same groups.
 --
