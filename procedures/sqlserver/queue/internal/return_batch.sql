@@ -1,8 +1,7 @@
 -- return_batch: return the messages of a claim, in its order.
 -- Arguments: @batch_key (NULL: nothing was found), @lease_until (NULL: a take, whose batch key is not returned)
 CREATE OR ALTER PROCEDURE mq_internal.return_batch
-    @batch_key uniqueidentifier,
-    @lease_until datetime2(7)
+    @batch_key uniqueidentifier, @lease_until datetime2(7)
 AS
 BEGIN
     SELECT m.id, m.type, m.body, m.headers, CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
