@@ -2,9 +2,7 @@
 -- Arguments: @batch_key (NULL: nothing was found), @lease_until (NULL: a take, whose batch key is not returned),
 --     @max_attempts (of the queue)
 CREATE OR ALTER PROCEDURE mq_internal.return_batch
-    @batch_key uniqueidentifier,
-    @lease_until datetime2(7),
-    @max_attempts int
+    @batch_key uniqueidentifier, @lease_until datetime2(7), @max_attempts int
 AS
 BEGIN
     SELECT m.id, m.type, m.body, m.headers, CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
