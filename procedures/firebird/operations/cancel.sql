@@ -5,7 +5,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; never waits for a claim
 -- Example:     SELECT * FROM mq_cancel(17);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_cancel (
     p_id bigint
 )
@@ -25,5 +24,4 @@ BEGIN
         EXECUTE PROCEDURE imq_erase(v_type, p_id, 'NE', v_grouped) RETURNING_VALUES "COUNT";
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

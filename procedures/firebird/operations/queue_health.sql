@@ -7,7 +7,6 @@
 --              Firebird 4.0 and later a role with the system privilege MONITOR_ANY_ATTACHMENT
 -- Example:     SELECT * FROM mq_queue_health WHERE verdict <> 'ok';
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_queue_health
 RETURNS (
     name varchar(60) CHARACTER SET UTF8, verdict varchar(4) CHARACTER SET UTF8, "VALUE" double precision,
@@ -207,5 +206,4 @@ BEGIN
         END
         END
     END
-END^
-SET TERM ; ^
+END

@@ -6,7 +6,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; skips dead letters that another call is changing
 -- Example:     SELECT * FROM mq_redrive('email');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_redrive (
     p_type mq_argument,
     p_id bigint = NULL,
@@ -66,5 +65,4 @@ BEGIN
         EXECUTE PROCEDURE imq_wake(p_type);
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -7,7 +7,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
 -- Example:     SELECT * FROM mq_claim_batch('email', 10, 'worker-1', 60);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_claim_batch (
     p_type mq_argument,
     p_size bigint = NULL,
@@ -39,5 +38,4 @@ BEGIN
         INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

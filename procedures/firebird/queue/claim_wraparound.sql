@@ -12,7 +12,6 @@
 -- that took long, the next claims start there until the mark expires: see make_ready. Until then, claims that read past many
 -- more ids move it. A message that a sender commits late below the mark waits for the next full scan.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_claim_wraparound (
     p_type mq_argument,
     p_size bigint = NULL,
@@ -125,5 +124,4 @@ BEGIN
         INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

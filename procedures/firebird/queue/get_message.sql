@@ -5,7 +5,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
 -- Example:     SELECT * FROM mq_get_message('email');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_get_message (
     p_type mq_argument
 )
@@ -25,5 +24,4 @@ BEGIN
         INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

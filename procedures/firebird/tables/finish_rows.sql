@@ -8,7 +8,6 @@
 --              fails with a lock conflict
 -- Example:     SELECT * FROM mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_finish_rows (
     p_batch_key mq_argument,
     p_failures mq_text = NULL
@@ -36,5 +35,4 @@ BEGIN
     IF (v_name IS NOT NULL) THEN
         EXECUTE PROCEDURE imq_settle_rows(v_name) RETURNING_VALUES done, failed, dead, gone, v_back;
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- erase: delete a message that no consumer holds.
 -- Arguments:   p_type, p_id, p_states (the states to delete from: N, E or NE), p_grouped (the queue's policy)
 -- Returns:     gone: 1; 0 when the message is held, is being claimed at this moment, or is in none of these states
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_erase (
     p_type mq_name, p_id bigint, p_states varchar(2) CHARACTER SET ASCII, p_grouped smallint
 )
@@ -56,5 +55,4 @@ BEGIN
         IF (p_grouped = 1) THEN
             EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
     END
-END^
-SET TERM ; ^
+END

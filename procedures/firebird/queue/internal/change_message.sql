@@ -7,7 +7,6 @@
 -- The caller prevents other changes of the message. The message is removed from its position as erase does it, in the same
 -- order. Then it is inserted where a new message with this run_at goes. If its group was blocked by this message, the group
 -- is unblocked.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_change_message (
     p_type mq_name, p_id bigint, p_on_conflict mq_argument, p_now timestamp, p_run_at timestamp, p_priority smallint,
     p_body mq_text, p_headers mq_text
@@ -53,5 +52,4 @@ BEGIN
     IF (v_grouped = 1) THEN
         EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
     EXECUTE PROCEDURE imq_wake(p_type);
-END^
-SET TERM ; ^
+END

@@ -3,7 +3,6 @@
 --              grouped queue it is compared with p_before if the message is due)
 -- Returns:     attempts (NULL: nothing was removed, or another transaction is claiming the message) and error of the last
 --              attempt
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_leave_place (
     p_type mq_name, p_grouped smallint, p_id bigint, p_group_key mq_name, p_before timestamp, p_run_at timestamp
 )
@@ -38,5 +37,4 @@ BEGIN
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
                 v_place = NULL;
         END
-END^
-SET TERM ; ^
+END

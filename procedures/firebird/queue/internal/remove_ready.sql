@@ -1,7 +1,6 @@
 -- remove_ready: remove one ready message that is not claimed from mq_ready.
 -- Returns:     type, attempt (the number of the next attempt) and reader (the caller); NULL when the message is not ready,
 --              is being claimed, or its group is blocked in an ordered queue
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_remove_ready (p_id bigint)
 RETURNS (type mq_name, attempt smallint, reader mq_name)
 AS
@@ -54,5 +53,4 @@ BEGIN
         attempt = v_attempts + 1;
         reader = imq_reader_name(NULL);
     END
-END^
-SET TERM ; ^
+END

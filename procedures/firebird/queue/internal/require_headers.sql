@@ -3,7 +3,6 @@
 --
 -- Firebird has no functions for JSON: this reads character by character. Names are compared as they are written, up to
 -- 1,000 characters long; at most 100 levels.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_headers (p_headers mq_text)
 AS
 DECLARE c_piece integer = 4000;
@@ -116,5 +115,4 @@ BEGIN
     END
     IF (v_wrong = 1 OR v_next <> '' OR v_open <> '') THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
-END^
-SET TERM ; ^
+END
