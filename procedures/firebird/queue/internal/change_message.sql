@@ -4,8 +4,7 @@
 -- Returns:     changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is due
 --              later already
 --
--- The caller prevents other changes of the message. The message is removed from its position as erase does it, in the same
--- order. Then it is inserted where a new message with this run_at goes. If its group was blocked by this message, the group
+-- The caller prevents other changes of the message. Then the message is inserted where a new message with this run_at goes. If its group was blocked by this message, the group
 -- is unblocked.
 CREATE OR ALTER PROCEDURE imq_change_message (
     p_type mq_name, p_id bigint, p_on_conflict mq_argument, p_now timestamp, p_run_at timestamp, p_priority smallint,
@@ -24,7 +23,7 @@ BEGIN
     SELECT m.run_at, m.priority, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id
     INTO v_run_at, v_priority, v_group_key;
     EXECUTE PROCEDURE imq_leave_place(p_type, v_grouped, p_id, v_group_key,
-        IIF(v_replace = 1, CAST('9999-12-31' AS timestamp), p_run_at), v_run_at) RETURNING_VALUES v_attempts, v_error;
+        IIF(v_replace = 1, NULL, p_run_at), v_run_at) RETURNING_VALUES v_attempts, v_error;
     IF (v_attempts IS NULL) THEN
         EXIT;
 

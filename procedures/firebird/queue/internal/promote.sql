@@ -5,9 +5,9 @@
 -- Transaction: joins the caller's, which is NO WAIT; skips messages that another claim is promoting
 --
 -- In a grouped queue, the message is first locked, then added to its group, and its row of mq_delayed is deleted last. A
--- rollback undoes one change after the other: the message may be delayed again before it has left its group, and the undo of
--- a DELETE can then fail, so that the message would be lost. The undo of an INSERT that is refused here can fail too; then
--- the message is already in its group.
+-- rollback undoes one change after the other: the message may be delayed again before it has left its group. The undo of a
+-- DELETE could then fail, and the message would be lost. The undo of an INSERT that is refused here can fail too; then the
+-- message is already in its group.
 CREATE OR ALTER PROCEDURE imq_promote (
     p_type mq_name, p_after timestamp, p_until timestamp, p_size integer, p_grouped smallint
 )
