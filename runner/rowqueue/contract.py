@@ -186,10 +186,7 @@ class Contract:
 @cache
 def _in_order(folder: Path, areas: tuple[str, ...]) -> dict[str, Path]:
     found = {
-        path.stem: path
-        for area in areas
-        for path in sorted((folder / area).rglob("*.sql"))
-        if path.stem != GRANTS
+        path.stem: path for area in areas for path in sorted((folder / area).rglob("*.sql")) if path.stem != GRANTS
     }
     names = {name: _names(path) & found.keys() for name, path in found.items()}
     ordered: dict[str, Path] = {}

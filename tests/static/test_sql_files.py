@@ -222,8 +222,7 @@ FIREBIRD = [path for path in PROCEDURES if engine(path) == "firebird"]
 
 def test_firebird_skips_locked_rows_by_a_cursor_or_a_delete_only() -> None:
     """UPDATE ... SKIP LOCKED loses rows on 5.0: see tests/engines/firebird/test_skip_locked.py. A cursor that skips
-    takes the lock as well, or there is none to skip for others. 3.0 and 4.0 know neither, so it stands in a comment that
-    only the text for 5.0 is without."""
+    takes the lock as well, or there is none to skip for others. 3.0 and 4.0 know neither: for them it is a comment."""
 
     def faults(path: Path) -> Iterator[str]:
         whole = "\n".join(line.partition("--")[0] for line in path.read_text("utf-8").splitlines())

@@ -66,7 +66,7 @@ def _record(file: SqlFile) -> str:
 def variants(file: SqlFile) -> tuple[tuple[int, str], ...]:
     """The texts of a file for later servers, each with the first server version it is for.
 
-    `/*!4 … */` is a comment on earlier servers, and the text of the file from 4.0 on, as in MySQL's conditional comments.
+    `/*!4 … */` is a comment before 4.0 and text from 4.0 on, as MySQL's conditional comments are.
     """
     if file.kind != PROCEDURE:
         return ()

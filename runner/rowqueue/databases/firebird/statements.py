@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-
 _MODULE = re.compile(r"^CREATE OR ALTER (?:PROCEDURE|FUNCTION) ", re.M)
 
 
