@@ -11,7 +11,6 @@
 --              same time, one fails with a lock conflict, an update conflict or isc_unique_key_violation
 -- Example:     SELECT reported_at FROM mq_report_consumer('worker-1', 'email', 120, 3, NULL, 9500);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_report_consumer (
     p_reader mq_argument, p_type mq_argument, p_completed bigint = NULL, p_failed bigint = NULL, p_dead bigint = NULL,
     p_busy_ms bigint = NULL, p_waited_ms bigint = NULL, p_sent bigint = NULL, p_sent_at timestamp = NULL,
@@ -46,5 +45,4 @@ BEGIN
         EXECUTE PROCEDURE imq_add_throughput(p_type, v_reader, v_sent_at, p_sent, 0, 0, 0, 0, 0);
     reported_at = v_now;
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -9,7 +9,6 @@
 -- Transaction: reads only, without locks
 -- Example:     SELECT id, state, error FROM mq_find_messages('invoice', NULL, NULL, 'customer-17');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_find_messages (
     p_type mq_argument = NULL,
     p_id bigint = NULL,
@@ -59,5 +58,4 @@ BEGIN
                 batch_key, lease_until, changed_at, error
         DO
             SUSPEND;
-END^
-SET TERM ; ^
+END

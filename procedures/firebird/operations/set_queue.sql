@@ -12,7 +12,6 @@
 --              conflict
 -- Example:     SELECT * FROM mq_set_queue('invoice', NULL, 5, NULL, NULL, 'archive');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_set_queue (
     p_type mq_argument, p_lease_seconds bigint = NULL, p_max_attempts bigint = NULL, p_backoff_seconds bigint = NULL,
     p_backoff_max_seconds bigint = NULL, p_on_complete mq_text = NULL, p_ordered bigint = NULL, p_notify bigint = NULL,
@@ -140,5 +139,4 @@ BEGIN
     IF (COALESCE(p_max_active, p_rate, p_rate_seconds, p_group_max_active, p_group_rate, p_group_rate_seconds) IS NOT NULL) THEN
         EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
-END^
-SET TERM ; ^
+END

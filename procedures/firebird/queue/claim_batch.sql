@@ -7,7 +7,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
 -- Example:     SELECT * FROM mq_claim_batch('email', 10, 'worker-1', 60);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_claim_batch (
     p_type mq_argument,
     p_size bigint = NULL,
@@ -43,5 +42,4 @@ BEGIN
             max_attempts, run_at
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -12,7 +12,6 @@
 -- that took long, the next claims start there until the mark expires: see make_ready. Until then, claims that read past many
 -- more ids move it. A message that a sender commits late below the mark waits for the next full scan.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_claim_wraparound (
     p_type mq_argument,
     p_size bigint = NULL,
@@ -128,5 +127,4 @@ BEGIN
             max_attempts, run_at
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -8,7 +8,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
 -- Example:     SELECT * FROM mq_finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_finish_batch (
     p_batch_key mq_argument,
     p_failures mq_text = NULL,
@@ -92,5 +91,4 @@ BEGIN
             max_attempts, run_at
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -5,7 +5,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
 -- Example:     SELECT * FROM mq_get_message('email');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_get_message (
     p_type mq_argument
 )
@@ -29,5 +28,4 @@ BEGIN
             max_attempts, run_at
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -12,7 +12,6 @@
 -- calls in parallel. A single message stays in the result variables; its body is copied, because deleting the message
 -- deletes its body.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_take_batch (
     p_type mq_argument,
     p_size bigint = NULL
@@ -89,5 +88,4 @@ BEGIN
         INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source, max_attempts, run_at
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -11,7 +11,6 @@
 -- A schedule with unchanged cron and time zone keeps its next time. So a program can call this at each start: no due time
 -- is lost or repeated.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_set_schedule (
     p_name mq_argument, p_type mq_argument, p_cron mq_argument, p_body mq_text, p_time_zone mq_argument = NULL,
     p_headers mq_text = NULL, p_priority bigint = NULL, p_group_key mq_argument = NULL, p_overlap bigint = NULL
@@ -68,5 +67,4 @@ BEGIN
     END
     EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
-END^
-SET TERM ; ^
+END

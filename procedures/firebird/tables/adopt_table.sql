@@ -11,7 +11,6 @@
 --
 -- The table is read and changed with the rights of the caller, here and in every claim.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_adopt_table (
     p_name mq_argument, p_table mq_text, p_key_columns mq_text = NULL, p_order_column mq_text = NULL,
     p_status_column mq_text = NULL, p_ready_value mq_text = NULL, p_active_value mq_text = NULL,
@@ -131,5 +130,4 @@ BEGIN
                 'name: ' || LEFT(p_name, 100) || ' is adopted with other settings: release_table first');
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -7,7 +7,6 @@
 -- Transaction: joins the caller's; waits like send_message
 -- Example:     SELECT * FROM mq_publish('orders.eu.paid', '{"order":17}');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_publish (
     p_topic mq_argument, p_body mq_text, p_run_at timestamp = NULL, p_priority bigint = NULL,
     p_group_key mq_argument = NULL, p_dedup_key mq_argument = NULL, p_max_attempts bigint = NULL,
@@ -43,5 +42,4 @@ BEGIN
         "COUNT" = "COUNT" + v_created;
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -4,7 +4,6 @@
 -- Returns:     batch_key, lease_until and the queue's max_attempts; a NULL batch_key when nothing is ready, no limit allows it, or the queue is paused
 --
 -- The callers read the messages themselves: passing a row through one more procedure costs as much as reading it.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_claim (
     p_type mq_name, p_size integer, p_reader mq_name, p_lease_seconds integer, p_alone smallint
 )
@@ -47,5 +46,4 @@ BEGIN
             RETURNING_VALUES lease_until;
         batch_key = v_key;
     END
-END^
-SET TERM ; ^
+END
