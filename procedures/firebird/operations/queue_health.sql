@@ -15,11 +15,7 @@ RETURNS (
 AS
 DECLARE v_now timestamp; DECLARE v_oldest timestamp;
 DECLARE v_attachment bigint; DECLARE v_next bigint; DECLARE v_interesting bigint; DECLARE v_active bigint;
-<<<<<<< HEAD
-DECLARE v_snapshot bigint; DECLARE v_sweep bigint; DECLARE v_id bigint;
-=======
-DECLARE v_snapshot bigint; DECLARE v_sweep bigint; DECLARE v_oldest_id bigint;
->>>>>>> refs/heads/fb29
+DECLARE v_snapshot bigint; DECLARE v_sweep bigint; DECLARE v_oldest_id bigint; DECLARE v_id bigint;
 DECLARE v_user varchar(300) CHARACTER SET UTF8; DECLARE v_process varchar(300) CHARACTER SET UTF8;
 DECLARE v_address varchar(300) CHARACTER SET UTF8;
 DECLARE v_forced smallint; DECLARE v_sees smallint; DECLARE v_check smallint;
