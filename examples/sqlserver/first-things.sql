@@ -39,7 +39,7 @@ GO
 DECLARE @m TABLE (
     id bigint, type nvarchar(400), body nvarchar(max), headers nvarchar(max), priority int, group_key nvarchar(400),
     dedup_key nvarchar(400), attempt int, created_at datetime2(7), source nvarchar(400), batch_key uniqueidentifier,
-    lease_until datetime2(7)
+    lease_until datetime2(7), max_attempts int, run_at datetime2(7), extra nvarchar(max)
 );
 INSERT INTO @m EXEC mq.claim_batch N'ft-ordered', 10;
 SELECT N'2 a claim in INSERT ... EXEC' AS [check], N'a' AS expected, (SELECT MIN(body) FROM @m) AS found, COUNT(*) AS [rows] FROM @m;
@@ -81,7 +81,7 @@ EXEC mq.send_message @type, N'6 the longest names', @group_key = @wide;
 DECLARE @m TABLE (
     id bigint, type nvarchar(400), body nvarchar(max), headers nvarchar(max), priority int, group_key nvarchar(400),
     dedup_key nvarchar(400), attempt int, created_at datetime2(7), source nvarchar(400), batch_key uniqueidentifier,
-    lease_until datetime2(7)
+    lease_until datetime2(7), max_attempts int, run_at datetime2(7), extra nvarchar(max)
 );
 INSERT INTO @m EXEC mq.claim_batch @type, 1;
 DECLARE @key nvarchar(36) = (SELECT TOP (1) batch_key FROM @m);
@@ -121,7 +121,7 @@ BEGIN TRANSACTION;
 DECLARE @m TABLE (
     id bigint, type nvarchar(400), body nvarchar(max), headers nvarchar(max), priority int, group_key nvarchar(400),
     dedup_key nvarchar(400), attempt int, created_at datetime2(7), source nvarchar(400), batch_key uniqueidentifier,
-    lease_until datetime2(7)
+    lease_until datetime2(7), max_attempts int, run_at datetime2(7), extra nvarchar(max)
 );
 INSERT INTO @m EXEC mq.claim_batch N'ft', 500;
 SELECT N'8' AS [check], N'PAGE, OBJECT: IX, IU, IS' AS expected, resource_type, request_mode, COUNT(*) AS locks
@@ -170,7 +170,7 @@ GO
 DECLARE @m TABLE (
     id bigint, type nvarchar(400), body nvarchar(max), headers nvarchar(max), priority int, group_key nvarchar(400),
     dedup_key nvarchar(400), attempt int, created_at datetime2(7), source nvarchar(400), batch_key uniqueidentifier,
-    lease_until datetime2(7)
+    lease_until datetime2(7), max_attempts int, run_at datetime2(7), extra nvarchar(max)
 );
 INSERT INTO @m EXEC mq.claim_batch N'ft', 10;
 DECLARE @key nvarchar(36), @failures nvarchar(200);

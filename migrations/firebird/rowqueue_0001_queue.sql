@@ -324,6 +324,8 @@ CREATE GLOBAL TEMPORARY TABLE mq_taken (
     attempt smallint NOT NULL,
     created_at timestamp,
     source mq_name,
+    max_attempts integer,
+    run_at timestamp,
     CONSTRAINT mq_taken_pk PRIMARY KEY (call, n, id)
 ) ON COMMIT DELETE ROWS;
 

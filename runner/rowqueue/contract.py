@@ -199,10 +199,7 @@ class Contract:
 @cache
 def _in_order(folder: Path, areas: tuple[str, ...]) -> dict[str, Path]:
     found = {
-        path.stem: path
-        for area in areas
-        for path in sorted((folder / area).rglob("*.sql"))
-        if path.stem != GRANTS and len(path.suffixes) == 1  # NAME.4.sql: the text for later versions of a server
+        path.stem: path for area in areas for path in sorted((folder / area).rglob("*.sql")) if path.stem != GRANTS
     }
     names = {name: _names(path) & found.keys() for name, path in found.items()}
     ordered: dict[str, Path] = {}
@@ -222,9 +219,8 @@ def _in_order(folder: Path, areas: tuple[str, ...]) -> dict[str, Path]:
 
 
 def _names(path: Path) -> set[str]:
-    """The objects that a file names, in all its versions."""
-    texts = [version.read_text("utf-8") for version in [path, *path.parent.glob(f"{path.stem}.[0-9]*.sql")]]
-    return {name for text in texts for name in _NAME.findall(re.sub(r"--.*", "", text))}
+    """The objects that a file names."""
+    return set(_NAME.findall(re.sub(r"--.*", "", path.read_text("utf-8"))))
 
 
 @cache

@@ -65,7 +65,7 @@ def files(database: str, areas: Iterable[str] | None = None) -> list[SqlFile]:
 
 def _file(kind: str, path: Path) -> SqlFile:
     text = path.read_text("utf-8")
-    return SqlFile(kind, path.stem, _hashed(text), text, folder=path.parent)
+    return SqlFile(kind, path.stem, _hashed(text), text)
 
 
 def _hashed(text: str) -> str:

@@ -43,7 +43,8 @@ class Held(Item, Protocol):
 class Message:
     """One message as a handler receives it. Times are in UTC.
 
-    `attempt`: 1 for the first. `batch_key` and `lease_until`: of the claim that holds it. `connection`: the driver's
+    `attempt`: 1 for the first, `max_attempts` for the last. `run_at`: when it was due first. `batch_key` and
+    `lease_until`: of the claim that holds it. `extra`: for later releases, None today. `connection`: the driver's
     connection in a consumer with `transaction`, else None.
     """
 
@@ -59,18 +60,23 @@ class Message:
     source: str | None
     batch_key: Any
     lease_until: datetime | None
+    max_attempts: int
+    run_at: datetime
+    extra: str | None
     connection: Any = None
 
     def as_json(self, headers: str | None = None) -> str:
         """The message as one line of JSON; times are ISO 8601 in UTC. `headers`: JSON to write in place of the text."""
         values = {name: getattr(self, name) for name in _JSON_FIELDS}
+        if self.extra is not None:
+            values["extra"] = json.loads(self.extra)
         if headers is None:
             return json.dumps(values, ensure_ascii=False, default=plain)
         del values["headers"]
         return f'{json.dumps(values, ensure_ascii=False, default=plain)[:-1]}, "headers": {headers}}}'
 
 
-_JSON_FIELDS = [f.name for f in fields(Message) if f.name not in ("batch_key", "lease_until", "connection")]
+_JSON_FIELDS = [f.name for f in fields(Message) if f.name not in ("batch_key", "lease_until", "extra", "connection")]
 
 
 @dataclass(slots=True)

@@ -59,6 +59,8 @@ def message(
     created_at: datetime | None = None,
     source: str | None = None,
     batch_key: UUID | None = None,
+    max_attempts: int = 25,
+    run_at: datetime | None = None,
     connection: Any = None,
 ) -> Message:
     """A message as a claim returns it, for a test. Arguments that you leave out get sensible values."""
@@ -76,6 +78,9 @@ def message(
         source=source,
         batch_key=batch_key or uuid4(),
         lease_until=now + timedelta(minutes=1),
+        max_attempts=max_attempts,
+        run_at=run_at or created_at or now,
+        extra=None,
         connection=connection,
     )
 

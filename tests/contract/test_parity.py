@@ -217,7 +217,9 @@ def python_type(column: Column, can: Capabilities) -> type:
 
 
 # What a result may leave without any value, because it is said to be NULL.
-EMPTY = {"take_batch": {"batch_key", "lease_until"}, "list_tables": {"order_column"}}
+CLAIMS = ("get_message", "claim_batch", "claim_wraparound", "finish_batch")
+EMPTY: dict[str, set[str]] = {name: {"extra"} for name in CLAIMS}
+EMPTY |= {"take_batch": {"batch_key", "lease_until", "extra"}, "list_tables": {"order_column"}}
 
 
 @pytest.mark.parametrize("procedure", PROCEDURES)

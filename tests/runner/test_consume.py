@@ -209,7 +209,7 @@ def test_exec_gets_the_message_as_json_and_in_the_environment(
     assert done.returncode == 0, done.stderr
     message, variables = done.stdout.splitlines()
     got = json.loads(message)
-    assert got.pop("created_at").endswith("Z")
+    assert got.pop("created_at").endswith("Z") and got.pop("run_at").endswith("Z")
     assert got == {
         "id": row["id"],
         "type": queue,
@@ -220,6 +220,7 @@ def test_exec_gets_the_message_as_json_and_in_the_environment(
         "dedup_key": "dedup",
         "attempt": 1,
         "source": "me",
+        "max_attempts": 3,
     }
     assert variables == f"{row['id']} {queue} 1"
     assert states() == {}

@@ -165,7 +165,7 @@ def holds(database: Database, queue: str) -> int:
 
 
 def message(sent: datetime, attempt: int = 1) -> Message:
-    return Message(1, "t", "", None, 0, None, None, attempt, sent, None, None, None)
+    return Message(1, "t", "", None, 0, None, None, attempt, sent, None, None, None, 25, sent, None)
 
 
 def test_first_attempts_count_in_the_minute_of_sending() -> None:

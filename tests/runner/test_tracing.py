@@ -59,7 +59,7 @@ Metrics = Callable[[], dict[str, list[Any]]]
 
 
 def message(id: int = 1, headers: str | None = None) -> Message:
-    return Message(id, "email", "häuser", headers, 0, None, None, 1, None, None, "key", None)  # type: ignore[arg-type]
+    return Message(id, "email", "häuser", headers, 0, None, None, 1, None, None, "key", None, 25, None, None)  # type: ignore[arg-type]
 
 
 def handle(handler: Any, *messages: Message) -> Handled:
@@ -115,7 +115,7 @@ def test_the_api_is_not_even_loaded_when_nobody_else_has() -> None:
     code = (
         "import sys; from rowqueue import tracing, Message; from rowqueue.handlers import of\n"
         "from rowqueue.handlers.base import Handled\n"
-        "made = Message(1, 't', 'b', None, 0, None, None, 1, None, None, 'k', None)\n"
+        "made = Message(1, 't', 'b', None, 0, None, None, 1, None, None, 'k', None, 25, None, None)\n"
         "of(lambda message: None, 1).run([made], Handled(), lambda: True)\n"
         "print('opentelemetry' in sys.modules)"
     )

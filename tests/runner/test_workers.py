@@ -113,7 +113,7 @@ def test_worker_gets_the_message_as_one_line(
     lines = {json.loads(line)["body"]: line for line in joblog.read()}
     assert '{"h": 1.0000000000000000001,' in lines["é"], "with all its digits"
     got = json.loads(lines["é"])
-    assert got.pop("created_at").endswith("Z")
+    assert got.pop("created_at").endswith("Z") and got.pop("run_at").endswith("Z")
     assert got == {
         "id": first["id"],
         "type": queue,
@@ -124,6 +124,7 @@ def test_worker_gets_the_message_as_one_line(
         "dedup_key": "dedup",
         "attempt": 1,
         "source": "me",
+        "max_attempts": 3,
     }
     other = json.loads(lines["text"])
     assert (other["headers"], other["group_key"], other["dedup_key"]) == ({}, None, None)

@@ -7,7 +7,6 @@
 -- Transaction: reads only, without locks
 -- Example:     SELECT reader, status, rate_per_minute FROM mq_list_consumers('email');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_list_consumers (
     p_type mq_argument = NULL,
     p_size bigint = NULL
@@ -45,5 +44,4 @@ BEGIN
         INTO reader, type, status, started_at, reported_at, completed, failed, dead, busy_ms, waited_ms, rate_per_minute, load
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

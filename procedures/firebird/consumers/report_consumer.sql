@@ -11,7 +11,6 @@
 --              same time, one fails with a lock conflict, an update conflict or isc_unique_key_violation
 -- Example:     SELECT reported_at FROM mq_report_consumer('worker-1', 'email', '{"completed": 120, "failed": 3, "next_seconds": 10}');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_report_consumer (
     p_reader mq_argument,
     p_type mq_argument,
@@ -58,5 +57,4 @@ BEGIN
         EXECUTE PROCEDURE imq_add_throughput(p_type, v_reader, v_sent_at, v_sent, 0, 0, 0, 0, 0);
     reported_at = v_now;
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -8,7 +8,6 @@
 -- Transaction: reads only, without locks
 -- Example:     SELECT "MINUTE", completed, busy_ms / MAXVALUE(completed, 1) FROM mq_throughput('email');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_throughput (
     p_type mq_argument = NULL,
     p_since timestamp = NULL
@@ -41,5 +40,4 @@ BEGIN
         INTO type, "MINUTE", sent, completed, failed, dead, waited_ms, busy_ms
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

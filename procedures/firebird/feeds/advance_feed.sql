@@ -7,7 +7,6 @@
 --              seconds, then fails with a lock conflict
 -- Example:     SELECT * FROM mq_advance_feed('orders', 'search', 17);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_advance_feed (
     p_feed mq_argument,
     p_consumer mq_argument,
@@ -34,5 +33,4 @@ BEGIN
         WHERE feed = :p_feed AND consumer = :p_consumer;
     "POSITION" = MAXVALUE(p_position, COALESCE("POSITION", 0));
     SUSPEND;
-END^
-SET TERM ; ^
+END

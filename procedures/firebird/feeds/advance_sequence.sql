@@ -6,7 +6,6 @@
 --              and then fail with a lock conflict; a rollback gives the numbers back
 -- Example:     SELECT * FROM mq_advance_sequence('invoice');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_advance_sequence (
     p_name mq_argument,
     p_count bigint = NULL
@@ -26,5 +25,4 @@ BEGIN
     last = COALESCE(last, 0) + v_count;
     first = last - v_count + 1;
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -9,7 +9,6 @@
 --
 -- The table is read and changed with the rights of the caller, here and in publish_feed and fetch_feed.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_create_feed (
     p_feed mq_argument,
     p_table mq_text,
@@ -98,5 +97,4 @@ END]', '{"table"}', v_quoted), '{"sync"}', v_sync_quoted)
         EXECUTE PROCEDURE imq_raise_error('already_exists',
             'feed: ' || p_feed || ' exists with other columns or another table: drop_feed first');
     SUSPEND;
-END^
-SET TERM ; ^
+END

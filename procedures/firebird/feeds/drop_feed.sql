@@ -8,7 +8,6 @@
 --
 -- To drop the feed of a table that was dropped, the role is enough. A view in its place needs SELECT on the view.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_drop_feed (
     p_feed mq_argument
 )
@@ -32,5 +31,4 @@ BEGIN
     "COUNT" = ROW_COUNT;
     DELETE FROM mq_feed_consumer WHERE feed = :p_feed;
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -9,7 +9,6 @@
 --
 -- A count of another user's table could run that user's code with the rights of the caller, such as a computed column.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_feed_stats (
     p_feed mq_argument = NULL
 )
@@ -49,5 +48,4 @@ BEGIN
         DO
             SUSPEND;
     END
-END^
-SET TERM ; ^
+END

@@ -6,7 +6,6 @@
 -- Transaction: reads only, without locks; returns the same rows again until advance_feed moves the position
 -- Example:     SELECT * FROM mq_fetch_feed('orders', 'search', 100);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_fetch_feed (
     p_feed mq_argument,
     p_consumer mq_argument,
@@ -44,5 +43,4 @@ BEGIN
         EXECUTE PROCEDURE imq_require_rights(v_quoted, NULL, 0);
         EXCEPTION;
     END
-END^
-SET TERM ; ^
+END

@@ -9,7 +9,6 @@
 -- The user's rows are read and changed with the rights of the connected user. The first rows of the index are numbered in
 -- the order of their keys. If too many of them are locked, the following rows are numbered too.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_publish_feed (
     p_feed mq_argument,
     p_size bigint = NULL
@@ -101,5 +100,4 @@ END]';
         EXECUTE PROCEDURE imq_require_rights(v_quoted, v_sync, 0);
         EXCEPTION;
     END
-END^
-SET TERM ; ^
+END

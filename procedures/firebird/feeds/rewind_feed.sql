@@ -6,7 +6,6 @@
 --              seconds, then fails with a lock conflict
 -- Example:     SELECT * FROM mq_rewind_feed('orders', 'search');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_rewind_feed (
     p_feed mq_argument,
     p_consumer mq_argument,
@@ -29,5 +28,4 @@ BEGIN
     UPDATE mq_feed_consumer SET "POSITION" = :"POSITION", moved_at = mq_utc_now()
     WHERE feed = :p_feed AND consumer = :p_consumer AND "POSITION" > :"POSITION";
     SUSPEND;
-END^
-SET TERM ; ^
+END

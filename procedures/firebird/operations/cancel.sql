@@ -6,7 +6,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; never waits for a claim
 -- Example:     SELECT * FROM mq_cancel(17);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_cancel (
     p_id bigint
 )
@@ -18,5 +17,4 @@ BEGIN
     EXECUTE PROCEDURE imq_require_read_committed;
     EXECUTE PROCEDURE imq_cancel_one(p_id) RETURNING_VALUES "COUNT", state;
     SUSPEND;
-END^
-SET TERM ; ^
+END

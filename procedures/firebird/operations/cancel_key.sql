@@ -4,8 +4,6 @@
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; never waits for a claim
 -- Example:     SELECT * FROM mq_cancel_key('reminder', 'order-17');
-
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_cancel_key (
     p_type mq_argument,
     p_dedup_key mq_argument
@@ -21,5 +19,4 @@ BEGIN
     IF (id IS NOT NULL) THEN
         EXECUTE PROCEDURE imq_cancel_one(id) RETURNING_VALUES "COUNT", state;
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -9,7 +9,6 @@
 -- Transaction: reads only, without locks
 -- Example:     SELECT id, state, error FROM mq_find_messages('invoice', '{"group_key": "customer-17"}');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_find_messages (
     p_type mq_argument = NULL,
     p_filter mq_text = NULL,
@@ -68,5 +67,4 @@ BEGIN
                 batch_key, lease_until, changed_at, error
         DO
             SUSPEND;
-END^
-SET TERM ; ^
+END

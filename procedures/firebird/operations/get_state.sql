@@ -4,8 +4,6 @@
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq_get_state(17);
-
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_get_state (
     p_id bigint
 )
@@ -17,5 +15,4 @@ BEGIN
     EXECUTE PROCEDURE imq_require_record_version;
     state = imq_state_of(p_id);
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -6,7 +6,6 @@
 -- Transaction: reads only
 -- Example:     SELECT name FROM mq_installed_files WHERE changed = 1;
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_installed_files
 RETURNS (
     name mq_name, kind varchar(20) CHARACTER SET UTF8, sha256 varchar(64) CHARACTER SET UTF8, changed smallint,
@@ -24,5 +23,4 @@ BEGIN
         INTO name, kind, sha256, changed, applied_at
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -6,7 +6,6 @@
 -- Transaction: reads only, without locks: each dead letter of the queue
 -- Example:     SELECT "COUNT", error FROM mq_list_errors('email');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_list_errors (
     p_type mq_argument,
     p_size bigint = NULL
@@ -34,5 +33,4 @@ BEGIN
         IF (last_id IS NOT NULL) THEN
             SUSPEND;
     END
-END^
-SET TERM ; ^
+END

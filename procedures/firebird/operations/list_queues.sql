@@ -5,7 +5,6 @@
 -- Transaction: reads only, without locks
 -- Example:     SELECT type, max_attempts, on_complete, paused FROM mq_list_queues;
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_list_queues (
     p_type mq_argument = NULL
 )
@@ -37,5 +36,4 @@ BEGIN
             rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair;
         SUSPEND;
     END
-END^
-SET TERM ; ^
+END

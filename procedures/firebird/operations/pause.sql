@@ -6,7 +6,6 @@
 --              conflict
 -- Example:     SELECT * FROM mq_pause('email');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_pause (
     p_type mq_argument
 )
@@ -18,5 +17,4 @@ BEGIN
     UPDATE mq_queue AS q SET q.paused = 1 WHERE q.type = :p_type AND q.paused = 0;
     "COUNT" = ROW_COUNT;
     SUSPEND;
-END^
-SET TERM ; ^
+END

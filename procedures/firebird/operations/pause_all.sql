@@ -5,8 +5,6 @@
 -- Transaction: joins the caller's; calls for one type wait for each other; in a NO WAIT transaction they fail with a lock
 --              conflict
 -- Example:     SELECT * FROM mq_pause_all;
-
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_pause_all
 RETURNS (changed bigint)
 AS
@@ -15,5 +13,4 @@ BEGIN
     UPDATE mq_queue AS q SET q.paused = 1 WHERE q.paused = 0;
     changed = IIF(ROW_COUNT > 0, 1, 0);
     SUSPEND;
-END^
-SET TERM ; ^
+END

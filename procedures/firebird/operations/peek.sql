@@ -7,7 +7,6 @@
 -- Transaction: reads only, without locks
 -- Example:     SELECT id, attempts, error FROM mq_peek('email', 'E', 20);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_peek (
     p_type mq_argument,
     p_state mq_text = NULL,
@@ -137,5 +136,4 @@ BEGIN
         DO
             SUSPEND;
     END
-END^
-SET TERM ; ^
+END

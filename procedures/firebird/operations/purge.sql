@@ -6,7 +6,6 @@
 --              moment
 -- Example:     SELECT * FROM mq_purge('email', 'E');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_purge (
     p_type mq_argument,
     p_state mq_text
@@ -82,5 +81,4 @@ BEGIN
             END
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

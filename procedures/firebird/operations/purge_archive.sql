@@ -5,7 +5,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT
 -- Example:     SELECT * FROM mq_purge_archive(DATEADD(-90 DAY TO mq_utc_now()), 10000);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_purge_archive (
     p_before timestamp,
     p_size bigint = NULL
@@ -19,5 +18,4 @@ BEGIN
     EXECUTE PROCEDURE imq_require_read_committed;
     EXECUTE PROCEDURE imq_erase_archived(NULL, p_before, COALESCE(p_size, 1000)) RETURNING_VALUES "COUNT";
     SUSPEND;
-END^
-SET TERM ; ^
+END

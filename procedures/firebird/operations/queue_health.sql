@@ -7,7 +7,6 @@
 --              Firebird 4.0 and later a role with the system privilege MONITOR_ANY_ATTACHMENT
 -- Example:     SELECT * FROM mq_queue_health WHERE verdict <> 'ok';
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_queue_health
 RETURNS (
     name varchar(60) CHARACTER SET UTF8, verdict varchar(4) CHARACTER SET UTF8, "VALUE" double precision,
@@ -16,7 +15,7 @@ RETURNS (
 AS
 DECLARE v_now timestamp; DECLARE v_oldest timestamp;
 DECLARE v_attachment bigint; DECLARE v_next bigint; DECLARE v_interesting bigint; DECLARE v_active bigint;
-DECLARE v_snapshot bigint; DECLARE v_sweep bigint; DECLARE v_id bigint;
+DECLARE v_snapshot bigint; DECLARE v_sweep bigint; DECLARE v_oldest_id bigint; DECLARE v_id bigint;
 DECLARE v_user varchar(300) CHARACTER SET UTF8; DECLARE v_process varchar(300) CHARACTER SET UTF8;
 DECLARE v_address varchar(300) CHARACTER SET UTF8;
 DECLARE v_forced smallint; DECLARE v_sees smallint; DECLARE v_check smallint;
@@ -28,10 +27,7 @@ BEGIN
         IIF(CURRENT_USER = mon$owner OR CURRENT_USER = 'SYSDBA' OR CURRENT_ROLE = 'RDB$ADMIN', 1, 0)
     FROM mon$database
     INTO v_next, v_interesting, v_active, v_snapshot, v_forced, v_sweep, v_page, v_sees;
-    IF (v_sees = 0 AND RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') NOT STARTING WITH '3.') THEN
-        -- A dynamic statement, because Firebird 3.0 does not have the function.
-        EXECUTE STATEMENT 'SELECT IIF(RDB$SYSTEM_PRIVILEGE(MONITOR_ANY_ATTACHMENT), 1, 0) FROM rdb$database' INTO v_sees;
-
+    /*!4 v_sees = MAXVALUE(v_sees, IIF(RDB$SYSTEM_PRIVILEGE(MONITOR_ANY_ATTACHMENT), 1, 0)); */
     v_check = 0;
     WHILE (v_check < 14) DO
     BEGIN
@@ -43,6 +39,7 @@ BEGIN
             10, 'stuck_groups', 11, 'dead_dedup_keys', 12, 'areas',
             13, 'changed_objects', 14, 'missing_indexes'));
         BEGIN
+            verdict = NULL;
             IF (name = 'oldest_transaction') THEN
             BEGIN
                 -- An old transaction prevents the cleanup of every message deleted since. The exception is a read-only READ COMMITTED
@@ -72,25 +69,16 @@ BEGIN
                 END;
                 IF (v_attachment IS NOT NULL AND v_sees = 0) THEN
                     detail = detail || '; connections of other users cannot be seen by ' || CURRENT_USER;
-                SUSPEND;
             END
-            ELSE IF (name = 'oldest_active_gap') THEN
+            ELSE IF (name IN ('oldest_active_gap', 'oldest_snapshot_gap')) THEN
             BEGIN
                 unit = 'transactions';
-                "VALUE" = v_next - v_active;
+                v_oldest_id = IIF(name = 'oldest_active_gap', v_active, v_snapshot);
+                "VALUE" = v_next - v_oldest_id;
                 verdict = TRIM(CASE WHEN "VALUE" > 1000000 THEN 'bad' WHEN "VALUE" > 100000 THEN 'warn' ELSE 'ok' END);
-                detail = 'transactions since the oldest open one: ' || v_active || ' to ' || v_next
+                detail = 'transactions since the oldest ' || IIF(name = 'oldest_active_gap', 'open one: ', 'snapshot of an open one: ')
+                    || v_oldest_id || ' to ' || v_next
                     || TRIM(IIF(verdict = 'ok', '', '; rows deleted since are not cleaned up: end old transactions'));
-                SUSPEND;
-            END
-            ELSE IF (name = 'oldest_snapshot_gap') THEN
-            BEGIN
-                unit = 'transactions';
-                "VALUE" = v_next - v_snapshot;
-                verdict = TRIM(CASE WHEN "VALUE" > 1000000 THEN 'bad' WHEN "VALUE" > 100000 THEN 'warn' ELSE 'ok' END);
-                detail = 'transactions since the oldest snapshot of an open one: ' || v_snapshot || ' to ' || v_next
-                    || TRIM(IIF(verdict = 'ok', '', '; rows deleted since are not cleaned up: end old transactions'));
-                SUSPEND;
             END
             ELSE IF (name = 'oldest_interesting_gap') THEN
             BEGIN
@@ -99,7 +87,6 @@ BEGIN
                 verdict = TRIM(CASE WHEN "VALUE" > 10000000 THEN 'bad' WHEN "VALUE" > 1000000 THEN 'warn' ELSE 'ok' END);
                 detail = 'transactions from the oldest interesting one to the oldest snapshot: ' || v_interesting || ' to ' || v_snapshot
                     || TRIM(IIF(verdict = 'ok', '', '; rolled-back transactions are not cleaned up: run gfix -sweep'));
-                SUSPEND;
             END
             ELSE IF (name = 'sweep_interval') THEN
             BEGIN
@@ -108,7 +95,6 @@ BEGIN
                 verdict = TRIM(IIF(v_sweep = 0, 'warn', 'ok'));
                 detail = TRIM(IIF(v_sweep = 0, 'automatic sweep is off: run gfix -sweep every night, and set gfix -housekeeping 20000',
                     'automatic sweep starts when the gap reaches this number'));
-                SUSPEND;
             END
             ELSE IF (name = 'forced_writes') THEN
             BEGIN
@@ -116,7 +102,6 @@ BEGIN
                 "VALUE" = v_forced;
                 verdict = TRIM(IIF(v_forced = 1, 'ok', 'bad'));
                 detail = TRIM(IIF(v_forced = 1, 'on', 'off: a crash of the machine can corrupt the database; run gfix -write sync'));
-                SUSPEND;
             END
             ELSE IF (name = 'page_size') THEN
             BEGIN
@@ -125,7 +110,6 @@ BEGIN
                 verdict = TRIM(IIF(v_page < 8192, 'bad', 'ok'));
                 detail = TRIM(IIF(v_page < 8192, 'too small for index keys of the longest names: back up the database and restore it with gbak -page_size 8192',
                     'large enough for index keys of the longest names'));
-                SUSPEND;
             END
             ELSE IF (name = 'time_zone' AND RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
             BEGIN
@@ -134,7 +118,6 @@ BEGIN
                 verdict = 'ok';
                 detail = 'Firebird 3.0 does not report its time zone; its time is '
                     || SUBSTRING(CAST(mq_utc_now() AS varchar(24)) FROM 1 FOR 16) || '; if that is not UTC, run the server with TZ=UTC';
-                SUSPEND;
             END
             ELSE IF (name = 'expired_leases') THEN
             BEGIN
@@ -150,7 +133,6 @@ BEGIN
                 END);
                 detail = IIF("VALUE" = 0, 'none', 'the oldest expired ' || DATEDIFF(SECOND FROM v_oldest TO v_now)
                     || ' s ago; claims of the type rescue them, or run EXECUTE PROCEDURE mq_rescue_expired');
-                SUSPEND;
             END
             ELSE IF (name = 'stuck_groups') THEN
             BEGIN
@@ -168,7 +150,6 @@ BEGIN
                 detail = COALESCE('groups of ' || v_type || ' have ready messages that no claim finds; to repair them: '
                     || 'EXECUTE PROCEDURE mq_rescue_expired('''
                     || REPLACE(v_type, '''', '''''') || ''')', 'none');
-                SUSPEND;
             END
             ELSE IF (name = 'dead_dedup_keys') THEN
             BEGIN
@@ -190,7 +171,10 @@ BEGIN
             END
             ELSE IF (name = 'areas') THEN
                 FOR SELECT name, verdict, "VALUE", unit, detail FROM imq_area_health INTO name, verdict, "VALUE", unit, detail DO
+                BEGIN
                     SUSPEND;
+                    verdict = NULL;
+                END
             ELSE IF (name = 'changed_objects') THEN
             BEGIN
                 unit = 'objects';
@@ -198,7 +182,6 @@ BEGIN
                 verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
                 detail = COALESCE('missing or changed by hand: ' || detail || '; run the installation again',
                     'none');
-                SUSPEND;
             END
             ELSE IF (name = 'missing_indexes') THEN
             BEGIN
@@ -212,8 +195,9 @@ BEGIN
                 INTO "VALUE", detail;
                 verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
                 detail = COALESCE('missing or inactive: ' || detail || '; create it as in the migrations, or ALTER INDEX ... ACTIVE', 'none');
-                SUSPEND;
             END
+            IF (verdict IS NOT NULL) THEN
+                SUSPEND;
         -- One check that fails, such as for a lack of rights, must not hide the others.
         WHEN ANY DO
         BEGIN
@@ -225,5 +209,4 @@ BEGIN
         END
         END
     END
-END^
-SET TERM ; ^
+END

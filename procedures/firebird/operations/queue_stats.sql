@@ -9,7 +9,6 @@
 --
 -- A call of policy per type would take longer than all the rest.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_queue_stats (
     p_type mq_argument = NULL
 )
@@ -80,5 +79,4 @@ BEGIN
         estimated = IIF(MAXVALUE(ready, delayed, dead) > c_cap, 1, 0);
         SUSPEND;
     END
-END^
-SET TERM ; ^
+END

@@ -5,7 +5,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT
 -- Example:     SELECT * FROM mq_redrive(17);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_redrive (
     p_id bigint
 )
@@ -32,5 +31,4 @@ BEGIN
         "COUNT" = 1;
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -5,8 +5,6 @@
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; skips dead letters that another call is changing
 -- Example:     SELECT * FROM mq_redrive_all('email', 'connection timed out after # s');
-
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_redrive_all (
     p_type mq_argument,
     p_error mq_text = NULL,
@@ -65,5 +63,4 @@ BEGIN
         EXECUTE PROCEDURE imq_wake(p_type);
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -6,7 +6,6 @@
 --              conflict
 -- Example:     SELECT * FROM mq_resume('email');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_resume (
     p_type mq_argument
 )
@@ -22,5 +21,4 @@ BEGIN
     "COUNT" = ROW_COUNT;
     EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -5,8 +5,6 @@
 -- Transaction: joins the caller's; calls for one type wait for each other; in a NO WAIT transaction they fail with a lock
 --              conflict
 -- Example:     SELECT * FROM mq_resume_all;
-
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_resume_all
 RETURNS (changed bigint)
 AS
@@ -18,5 +16,4 @@ BEGIN
     FOR SELECT q.type FROM mq_queue AS q WHERE CHAR_LENGTH(q.type) > 0 INTO v_type DO
         EXECUTE PROCEDURE imq_wake(v_type);
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -8,7 +8,6 @@
 -- Transaction: joins the caller's; see set_queue
 -- Example:     EXECUTE PROCEDURE mq_set_group('invoice', 'customer-7', 5);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_set_group (
     p_type mq_argument,
     p_group_key mq_argument,
@@ -38,5 +37,4 @@ BEGIN
     IF (EXISTS (SELECT * FROM mq_queue WHERE type = :p_type AND grouped = 1)) THEN
         EXECUTE PROCEDURE imq_rebuild_groups(p_type);
     EXECUTE PROCEDURE imq_wake(p_type);
-END^
-SET TERM ; ^
+END

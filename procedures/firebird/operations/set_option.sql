@@ -4,8 +4,6 @@
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50004 queue_not_empty: as set_queue
 -- Transaction: as set_queue
 -- Example:     SELECT * FROM mq_set_option('invoice', 'max_attempts', '5');
-
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_set_option (
     p_type mq_argument,
     p_option mq_argument,
@@ -33,5 +31,4 @@ BEGIN
             rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -14,7 +14,6 @@
 --              conflict
 -- Example:     SELECT * FROM mq_set_queue('invoice', '{"max_attempts": 5, "on_complete": "archive"}');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_set_queue (
     p_type mq_argument,
     p_options mq_text = NULL
@@ -168,5 +167,4 @@ BEGIN
     IF (COALESCE(s_max_active, s_rate, s_rate_seconds, s_group_max_active, s_group_rate, s_group_rate_seconds) IS NOT NULL) THEN
         EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -5,8 +5,6 @@
 -- Transaction: reads only
 -- Example:     SELECT version FROM mq_version;
 
-SET TERM ^ ;
-
 CREATE OR ALTER PROCEDURE mq_version
 RETURNS (
     version mq_name,
@@ -20,6 +18,4 @@ BEGIN
     FOR SELECT name FROM mq_installed WHERE kind = 'area' ORDER BY name INTO v_name DO
         areas = COALESCE(areas || ',', '') || v_name;
     SUSPEND;
-END^
-
-SET TERM ; ^
+END

@@ -7,7 +7,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
 -- Example:     SELECT * FROM mq_claim_batch('email', 10, 'worker-1', 60);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_claim_batch (
     p_type mq_argument,
     p_size bigint = NULL,
@@ -16,9 +15,11 @@ CREATE OR ALTER PROCEDURE mq_claim_batch (
 )
 RETURNS (
     id bigint, type mq_name, body mq_text, headers mq_text, priority integer, group_key mq_name, dedup_key mq_name,
-    attempt integer, created_at timestamp, source mq_name, batch_key mq_key, lease_until timestamp
+    attempt integer, created_at timestamp, source mq_name, batch_key mq_key, lease_until timestamp,
+    max_attempts integer, run_at timestamp, extra mq_text
 )
 AS
+DECLARE v_most integer;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
@@ -26,9 +27,10 @@ BEGIN
     EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     EXECUTE PROCEDURE imq_require_read_committed;
     EXECUTE PROCEDURE imq_claim(p_type, COALESCE(p_size, 1), p_reader, p_lease_seconds, IIF(COALESCE(p_size, 1) = 1, 1, 0))
-        RETURNING_VALUES batch_key, lease_until;
+        RETURNING_VALUES batch_key, lease_until, v_most;
     -- Sort narrow rows first, then join: the sort carries no bodies.
-    FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
+    FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source,
+            COALESCE(m.max_attempts, :v_most), m.run_at
         FROM (
             SELECT id, attempt, n FROM mq_claimed WHERE batch_key = :batch_key
             UNION ALL
@@ -36,8 +38,8 @@ BEGIN
             ORDER BY 3, 1
         ) AS c
         LEFT JOIN mq_message AS m ON m.id = c.id
-        INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source
+        INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source,
+            max_attempts, run_at
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -12,7 +12,6 @@
 -- that took long, the next claims start there until the mark expires: see make_ready. Until then, claims that read past many
 -- more ids move it. A message that a sender commits late below the mark waits for the next full scan.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_claim_wraparound (
     p_type mq_argument,
     p_size bigint = NULL,
@@ -22,7 +21,8 @@ CREATE OR ALTER PROCEDURE mq_claim_wraparound (
 )
 RETURNS (
     id bigint, type mq_name, body mq_text, headers mq_text, priority integer, group_key mq_name, dedup_key mq_name,
-    attempt integer, created_at timestamp, source mq_name, batch_key mq_key, lease_until timestamp
+    attempt integer, created_at timestamp, source mq_name, batch_key mq_key, lease_until timestamp,
+    max_attempts integer, run_at timestamp, extra mq_text
 )
 AS
 -- Milliseconds. A longer scan leaves a low-water mark; reading 2,000 dead rows takes 2.
@@ -36,7 +36,7 @@ DECLARE v_now timestamp; DECLARE v_scanned_at timestamp; DECLARE v_promoted_to t
 DECLARE v_lowered_to timestamp;
 DECLARE v_paused smallint; DECLARE v_ring smallint; DECLARE v_full_scan smallint;
 DECLARE v_seconds integer; DECLARE v_max_active integer; DECLARE v_rate integer; DECLARE v_rate_seconds integer;
-DECLARE v_size integer;
+DECLARE v_size integer; DECLARE v_most integer;
 DECLARE v_reader mq_name;
 DECLARE v_n bigint; DECLARE v_from bigint; DECLARE v_mark_id bigint; DECLARE v_old_n bigint; DECLARE v_after bigint;
 DECLARE v_lowest_id bigint;
@@ -51,8 +51,8 @@ BEGIN
     EXECUTE PROCEDURE imq_require_name('reader', p_reader, 1);
     EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     EXECUTE PROCEDURE imq_require_read_committed;
-    SELECT paused, ring, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds FROM imq_policy(:p_type)
-    INTO v_paused, v_ring, v_seconds, v_max_active, v_rate, v_rate_seconds;
+    SELECT paused, ring, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds, max_attempts
+    FROM imq_policy(:p_type) INTO v_paused, v_ring, v_seconds, v_max_active, v_rate, v_rate_seconds, v_most;
     IF (v_ring = 0) THEN
         EXECUTE PROCEDURE imq_raise_error('queue_is_ordered', 'type: ' || p_type || ' is not a ring; use mq_set_option('''
             || p_type || ''', ''ring'', ''1'')');
@@ -119,11 +119,12 @@ BEGIN
         NULL);
     EXECUTE PROCEDURE imq_write_batch(batch_key, p_type, v_reader, v_seconds, NULL, NULL) RETURNING_VALUES lease_until;
     -- Sort narrow rows first, then join: the sort carries no bodies.
-    FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
+    FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source,
+            COALESCE(m.max_attempts, :v_most), m.run_at
         FROM (SELECT id, attempt FROM mq_claimed WHERE batch_key = :batch_key ORDER BY n) AS c
         LEFT JOIN mq_message AS m ON m.id = c.id
-        INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source
+        INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source,
+            max_attempts, run_at
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

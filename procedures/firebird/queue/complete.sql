@@ -6,7 +6,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_complete(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_complete (
     p_id bigint,
     p_batch_key mq_argument
@@ -29,5 +28,4 @@ BEGIN
         EXECUTE PROCEDURE imq_wake(v_type);
     "COUNT" = 1;
     SUSPEND;
-END^
-SET TERM ; ^
+END

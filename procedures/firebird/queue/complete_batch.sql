@@ -5,7 +5,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_complete_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_complete_batch (
     p_batch_key mq_argument
 )
@@ -45,5 +44,4 @@ BEGIN
     IF (v_max_active > 0) THEN
         EXECUTE PROCEDURE imq_wake(v_type);
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -5,8 +5,6 @@
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; skips a message that a claim is taking
 -- Example:     EXECUTE PROCEDURE mq_count_attempt(17, 'connection refused');
-
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_count_attempt (
     p_id bigint,
     p_error mq_text = NULL,
@@ -33,5 +31,4 @@ BEGIN
         EXECUTE PROCEDURE imq_wake(v_type);
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -5,8 +5,6 @@
 --              roll back)
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_dead_letter(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 'no such mailbox');
-
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_dead_letter (
     p_id bigint,
     p_batch_key mq_argument,
@@ -26,5 +24,4 @@ BEGIN
         CAST(SUBSTRING(p_error FROM 1 FOR 4000) AS varchar(4000) CHARACTER SET UTF8)) RETURNING_VALUES state;
     EXECUTE PROCEDURE imq_wake(v_type);
     SUSPEND;
-END^
-SET TERM ; ^
+END

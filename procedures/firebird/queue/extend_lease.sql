@@ -5,7 +5,6 @@
 -- Transaction: joins the caller's; waits for a call that is finishing the batch
 -- Example:     EXECUTE PROCEDURE mq_extend_lease('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_extend_lease (
     p_batch_key mq_argument,
     p_seconds bigint = NULL
@@ -27,5 +26,4 @@ BEGIN
             SELECT COUNT(*) FROM mq_claimed WHERE batch_key = :p_batch_key INTO "COUNT";
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -8,7 +8,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
 -- Example:     SELECT * FROM mq_finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_finish_batch (
     p_batch_key mq_argument,
     p_failures mq_text = NULL,
@@ -16,7 +15,8 @@ CREATE OR ALTER PROCEDURE mq_finish_batch (
 )
 RETURNS (
     id bigint, type mq_name, body mq_text, headers mq_text, priority integer, group_key mq_name, dedup_key mq_name,
-    attempt integer, created_at timestamp, source mq_name, batch_key mq_key, lease_until timestamp
+    attempt integer, created_at timestamp, source mq_name, batch_key mq_key, lease_until timestamp,
+    max_attempts integer, run_at timestamp, extra mq_text
 )
 AS
 DECLARE v_now timestamp;
@@ -26,7 +26,7 @@ DECLARE v_grouped smallint; DECLARE v_attempt smallint;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 DECLARE v_id bigint;
 DECLARE v_failed integer = 0;
-DECLARE v_retry integer;
+DECLARE v_retry integer; DECLARE v_most integer;
 DECLARE v_error mq_error;
 DECLARE v_state varchar(1) CHARACTER SET ASCII;
 BEGIN
@@ -76,9 +76,10 @@ BEGIN
         EXECUTE PROCEDURE imq_wake(v_type);
     IF (p_next_size > 0) THEN
         EXECUTE PROCEDURE imq_claim(v_type, p_next_size, v_reader, v_seconds, IIF(p_next_size = 1, 1, 0))
-            RETURNING_VALUES batch_key, lease_until;
+            RETURNING_VALUES batch_key, lease_until, v_most;
     -- Sort narrow rows first, then join: the sort carries no bodies.
-    FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source
+    FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source,
+            COALESCE(m.max_attempts, :v_most), m.run_at
         FROM (
             SELECT id, attempt, n FROM mq_claimed WHERE batch_key = :batch_key
             UNION ALL
@@ -86,8 +87,8 @@ BEGIN
             ORDER BY 3, 1
         ) AS c
         LEFT JOIN mq_message AS m ON m.id = c.id
-        INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source
+        INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source,
+            max_attempts, run_at
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -5,7 +5,6 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_release_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_release_batch (
     p_batch_key mq_argument
 )
@@ -35,5 +34,4 @@ BEGIN
         EXECUTE PROCEDURE imq_wake(v_type);
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

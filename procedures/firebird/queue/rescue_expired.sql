@@ -7,7 +7,6 @@
 --              extending
 -- Example:     EXECUTE PROCEDURE mq_rescue_expired('email');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_rescue_expired (
     p_type mq_argument = NULL
 )
@@ -43,5 +42,4 @@ BEGIN
         FOR SELECT q.type FROM mq_queue AS q WHERE q.grouped = 1 INTO v_type DO
             EXECUTE PROCEDURE imq_unblock_groups(v_type) RETURNING_VALUES v_repaired;
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -5,7 +5,6 @@
 -- Transaction: joins the caller's; the message can be claimed when it commits
 -- Example:     SELECT id FROM mq_send('email', '{"to":"ada@example.org"}');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_send (
     p_type mq_argument,
     p_body mq_text
@@ -29,5 +28,4 @@ BEGIN
     VALUES (:p_type, 0, :v_now, :id, 0, IIF(:v_fair = 1, '32768', NULL));
     EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
-END^
-SET TERM ; ^
+END

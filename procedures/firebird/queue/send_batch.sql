@@ -6,7 +6,6 @@
 -- Transaction: joins the caller's; the messages can be claimed when it commits
 -- Example:     SELECT * FROM mq_send_batch('email', '{"to":"ada@example.org"}' || ASCII_CHAR(10) || '{"to":"alan@example.org"}');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_send_batch (
     p_type mq_argument,
     p_bodies mq_text
@@ -45,5 +44,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'bodies: must be 1 to 10,000 lines, not 0');
     EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -17,7 +17,6 @@
 -- a spare row of mq_stripe, and this transaction updates it too: that conflict makes the engine restart the call (see
 -- wait_lock).
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_send_message (
     p_type mq_argument, p_body mq_text, p_run_at timestamp = NULL, p_priority bigint = NULL,
     p_group_key mq_argument = NULL, p_dedup_key mq_argument = NULL, p_max_attempts bigint = NULL,
@@ -100,5 +99,4 @@ BEGIN
                 state = COALESCE(imq_state_of(id), 'N');
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

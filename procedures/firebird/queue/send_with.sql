@@ -8,8 +8,6 @@
 -- Errors:      50001 wrong_isolation (replace or postpone), 50002 invalid_argument
 -- Transaction: as send_message
 -- Example:     SELECT * FROM mq_send_with('email', '{}', '{"dedup_key": "a-1", "delay_seconds": 60}');
-
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_send_with (
     p_type mq_argument,
     p_body mq_text,
@@ -27,5 +25,4 @@ BEGIN
     EXECUTE PROCEDURE mq_send_message(p_type, p_body, v_run_at, v_priority, v_group_key, v_dedup_key, v_max_attempts, v_headers,
         v_source, v_delay_seconds, v_on_conflict) RETURNING_VALUES id, created, changed, state;
     SUSPEND;
-END^
-SET TERM ; ^
+END

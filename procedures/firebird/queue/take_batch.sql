@@ -12,21 +12,21 @@
 -- calls in parallel. A single message stays in the result variables; its body is copied, because deleting the message
 -- deletes its body.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_take_batch (
     p_type mq_argument,
     p_size bigint = NULL
 )
 RETURNS (
     id bigint, type mq_name, body mq_text, headers mq_text, priority integer, group_key mq_name, dedup_key mq_name,
-    attempt integer, created_at timestamp, source mq_name, batch_key mq_key, lease_until timestamp
+    attempt integer, created_at timestamp, source mq_name, batch_key mq_key, lease_until timestamp,
+    max_attempts integer, run_at timestamp, extra mq_text
 )
 AS
 DECLARE v_now timestamp;
 DECLARE v_paused smallint; DECLARE v_grouped smallint; DECLARE v_fair smallint;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 DECLARE v_reader mq_name;
-DECLARE v_size integer; DECLARE v_max_active integer; DECLARE v_rate integer; DECLARE v_rate_seconds integer;
+DECLARE v_most integer; DECLARE v_size integer; DECLARE v_max_active integer; DECLARE v_rate integer; DECLARE v_rate_seconds integer;
 DECLARE v_place integer;
 DECLARE v_call bigint;
 DECLARE v_n integer = 0;
@@ -35,8 +35,8 @@ BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE imq_require_read_committed;
-    SELECT paused, grouped, fair, on_complete, max_active, rate, rate_seconds FROM imq_policy(:p_type)
-    INTO v_paused, v_grouped, v_fair, v_on_complete, v_max_active, v_rate, v_rate_seconds;
+    SELECT paused, grouped, fair, on_complete, max_active, rate, rate_seconds, max_attempts FROM imq_policy(:p_type)
+    INTO v_paused, v_grouped, v_fair, v_on_complete, v_max_active, v_rate, v_rate_seconds, v_most;
     IF (v_paused = 1) THEN
         EXIT;
     v_size = COALESCE(p_size, 1);
@@ -47,17 +47,19 @@ BEGIN
     FOR SELECT id, attempt, n FROM imq_pick(:p_type, :v_size, :v_grouped, :v_fair, 1) INTO id, attempt, v_place DO
     BEGIN
         IF (v_size = 1) THEN
-            SELECT m.type, m.body || '', m.headers || '', m.priority, m.group_key, m.dedup_key, m.created_at, m.source
+            SELECT m.type, m.body || '', m.headers || '', m.priority, m.group_key, m.dedup_key, m.created_at, m.source,
+                COALESCE(m.max_attempts, :v_most), m.run_at
             FROM mq_message AS m
             WHERE m.id = :id
-            INTO type, body, headers, priority, group_key, dedup_key, created_at, source;
+            INTO type, body, headers, priority, group_key, dedup_key, created_at, source, max_attempts, run_at;
         ELSE
         BEGIN
             v_call = COALESCE(v_call, id);
             v_n = v_n + 1;
-            INSERT INTO mq_taken (call, n, id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source)
+            INSERT INTO mq_taken (call, n, id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source,
+                max_attempts, run_at)
             SELECT :v_call, :v_place, m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, :attempt, m.created_at,
-                m.source
+                m.source, COALESCE(m.max_attempts, :v_most), m.run_at
             FROM mq_message AS m
             WHERE m.id = :id;
         END
@@ -78,12 +80,12 @@ BEGIN
             SUSPEND;
         EXIT;
     END
-    FOR SELECT t.id, t.type, t.body, t.headers, t.priority, t.group_key, t.dedup_key, t.attempt, t.created_at, t.source
+    FOR SELECT t.id, t.type, t.body, t.headers, t.priority, t.group_key, t.dedup_key, t.attempt, t.created_at, t.source,
+            t.max_attempts, t.run_at
         FROM mq_taken AS t
         WHERE t.call = :v_call
         ORDER BY t.call, t.n, t.id
-        INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source
+        INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source, max_attempts, run_at
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -10,7 +10,6 @@
 -- Firebird has no sleep function. To wait, register for the event 'mq_' followed by the first 30 characters of the type,
 -- call this procedure, then wait for the event until next_run_at or for a few seconds.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_wait_for_message (
     p_type mq_argument,
     p_seconds bigint = NULL
@@ -86,5 +85,4 @@ BEGIN
             ELSE 'unknown'
         END);
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -6,7 +6,6 @@
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq_get_result(17);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_get_result (
     p_id bigint
 )
@@ -28,5 +27,4 @@ BEGIN
         SELECT a.result FROM mq_archive AS a WHERE a.id = :p_id INTO result;
     IF (state IS NOT NULL) THEN
         SUSPEND;
-END^
-SET TERM ; ^
+END

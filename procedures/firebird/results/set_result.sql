@@ -5,7 +5,6 @@
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     SELECT * FROM mq_set_result(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"pages":3}');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_set_result (
     p_id bigint,
     p_batch_key mq_argument,
@@ -38,5 +37,4 @@ BEGIN
     UPDATE OR INSERT INTO mq_result (id, result) VALUES (:p_id, :p_result) MATCHING (id);
     "COUNT" = 1;
     SUSPEND;
-END^
-SET TERM ; ^
+END

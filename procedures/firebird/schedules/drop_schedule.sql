@@ -6,7 +6,6 @@
 --              schedule's message
 -- Example:     SELECT * FROM mq_drop_schedule('nightly');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_drop_schedule (
     p_name mq_argument
 )
@@ -22,5 +21,4 @@ BEGIN
             "COUNT" = 0;
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

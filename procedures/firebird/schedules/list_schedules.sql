@@ -7,7 +7,6 @@
 -- Transaction: reads only
 -- Example:     SELECT name, next_at FROM mq_list_schedules;
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_list_schedules (
     p_type mq_argument = NULL,
     p_body_length bigint = NULL
@@ -30,5 +29,4 @@ BEGIN
         INTO name, type, cron, time_zone, body, headers, priority, group_key, overlap, next_at, last_at, last_id
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -6,7 +6,6 @@
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq_next_occurrence('30 2 * * MON-FRI', '2026-11-23 00:00', 'Europe/Paris');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_next_occurrence (
     p_cron mq_argument,
     p_after timestamp = NULL,
@@ -20,5 +19,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'after: must be in the years 1970 to 2999');
     next_at = imq_next_time(p_cron, COALESCE(p_after, mq_utc_now()), COALESCE(p_time_zone, 'UTC'));
     SUSPEND;
-END^
-SET TERM ; ^
+END

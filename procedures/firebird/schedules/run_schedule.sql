@@ -6,7 +6,6 @@
 --              lock conflict while a claim is sending the schedule's message
 -- Example:     SELECT * FROM mq_run_schedule('nightly');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_run_schedule (
     p_name mq_argument
 )
@@ -20,5 +19,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('not_found', 'name: there is no schedule ' || p_name);
     EXECUTE PROCEDURE imq_send_occurrence(v_name, mq_utc_now()) RETURNING_VALUES id;
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -12,7 +12,6 @@
 -- A schedule with unchanged cron and time zone keeps its next time. So a program can call this at each start: no due time
 -- is lost or repeated.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_set_schedule (
     p_name mq_argument, p_type mq_argument, p_cron mq_argument, p_body mq_text, p_options mq_text = NULL
 )
@@ -80,5 +79,4 @@ BEGIN
     END
     EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -6,7 +6,6 @@
 -- Transaction: reads only
 -- Example:     SELECT "TABLE", action, type, topic FROM mq_list_subscriptions;
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_list_subscriptions (
     p_table mq_text = NULL
 )
@@ -25,5 +24,4 @@ BEGIN
         INTO "TABLE", action, type, topic
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

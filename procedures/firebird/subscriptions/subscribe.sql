@@ -7,7 +7,6 @@
 --              sends nothing
 -- Example:     SELECT * FROM mq_subscribe('stock', 'IU', 'stock.changed');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_subscribe (
     p_table mq_text,
     p_action mq_text,
@@ -55,5 +54,4 @@ BEGIN
         END
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

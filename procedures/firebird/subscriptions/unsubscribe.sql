@@ -6,7 +6,6 @@
 -- Transaction: joins the caller's; messages that were sent stay
 -- Example:     SELECT * FROM mq_unsubscribe('stock', NULL, 'stock.changed');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_unsubscribe (
     p_table mq_text,
     p_action mq_text = NULL,
@@ -35,5 +34,4 @@ BEGIN
         AND (:p_topic IS NULL OR s.topic = :p_topic);
     "COUNT" = ROW_COUNT;
     SUSPEND;
-END^
-SET TERM ; ^
+END

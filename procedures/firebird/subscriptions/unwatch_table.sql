@@ -10,7 +10,6 @@
 -- after a rollback continue without the trigger. It must not be dropped while others write: writers that are about to fire
 -- it may find its rights gone.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_unwatch_table (
     p_table mq_text
 )
@@ -42,5 +41,4 @@ BEGIN
         statement = 'ALTER TRIGGER ' || v_trigger || ' INACTIVE AS BEGIN END';
         SUSPEND;
     END
-END^
-SET TERM ; ^
+END

@@ -11,7 +11,6 @@
 -- rights were committed together, writers could be refused until they reconnect: no permission for SELECT access to TABLE
 -- MQ_SUBSCRIPTION.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_watch_table (
     p_table mq_text
 )
@@ -108,5 +107,4 @@ ACTIVE AFTER INSERT OR UPDATE OR DELETE POSITION 0
 ' || v_source;
     IF (statement IS NOT NULL) THEN
         SUSPEND;
-END^
-SET TERM ; ^
+END

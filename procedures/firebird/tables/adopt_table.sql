@@ -13,7 +13,6 @@
 --
 -- The table is read and changed with the rights of the caller, here and in every claim.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_adopt_table (
     p_name mq_argument,
     p_table mq_text,
@@ -153,5 +152,4 @@ BEGIN
                 'name: ' || LEFT(p_name, 100) || ' is adopted with other settings: release_table first');
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -10,7 +10,6 @@
 --
 -- An entry is a row of mq_polled_row. It records one claimed, waiting or dead row of the table.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_claim_rows (
     p_name mq_argument,
     p_size bigint = NULL,
@@ -56,5 +55,4 @@ BEGIN
         DO
             SUSPEND;
     END
-END^
-SET TERM ; ^
+END

@@ -5,7 +5,6 @@
 -- Transaction: joins the caller's; waits for a call that is finishing the batch
 -- Example:     EXECUTE PROCEDURE mq_extend_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_extend_rows (
     p_batch_key mq_argument,
     p_seconds bigint = NULL
@@ -25,5 +24,4 @@ BEGIN
         SELECT COUNT(*) FROM mq_polled_row WHERE batch_key = :p_batch_key INTO "COUNT";
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

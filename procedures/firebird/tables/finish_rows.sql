@@ -7,7 +7,6 @@
 --              fails with a lock conflict
 -- Example:     SELECT * FROM mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_finish_rows (
     p_batch_key mq_argument,
     p_failures mq_text = NULL
@@ -37,5 +36,4 @@ BEGIN
             UPDATE mq_polled_write SET kind = 'F', retry = :v_retry, error = :v_error WHERE id = :v_id AND kind = 'D';
     EXECUTE PROCEDURE imq_settle_rows(v_name) RETURNING_VALUES done, failed, dead, gone, v_back;
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -5,7 +5,6 @@
 -- Transaction: reads only, without locks; does not read the polling tables themselves
 -- Example:     SELECT name, "TABLE", active, dead FROM mq_list_tables;
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_list_tables (
     p_name mq_argument = NULL
 )
@@ -40,5 +39,4 @@ BEGIN
         dead = imq_count_polled(name, 'E');
         SUSPEND;
     END
-END^
-SET TERM ; ^
+END

@@ -7,7 +7,6 @@
 -- Transaction: reads only, without locks
 -- Example:     SELECT id, attempts, error FROM mq_peek_rows('orders', 'E', 20);
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_peek_rows (
     p_name mq_argument,
     p_state mq_text = NULL,
@@ -45,5 +44,4 @@ BEGIN
         END
         ELSE IF (p_size <= 0) THEN
             LEAVE;
-END^
-SET TERM ; ^
+END

@@ -6,7 +6,6 @@
 --              fails with a lock conflict
 -- Example:     EXECUTE PROCEDURE mq_release_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_release_rows (
     p_batch_key mq_argument
 )
@@ -26,5 +25,4 @@ BEGIN
         EXECUTE PROCEDURE imq_settle_rows(v_name) RETURNING_VALUES v_n, v_n, v_n, v_n, "COUNT";
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

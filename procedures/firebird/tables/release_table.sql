@@ -7,7 +7,6 @@
 --
 -- To release a table that was dropped, the role is enough.
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_release_table (
     p_name mq_argument
 )
@@ -48,5 +47,4 @@ BEGIN
         "COUNT" = ROW_COUNT;
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

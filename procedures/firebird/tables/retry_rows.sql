@@ -6,7 +6,6 @@
 -- Transaction: joins the caller's, preferably READ COMMITTED NO WAIT; claims of the table wait for its end
 -- Example:     SELECT * FROM mq_retry_rows('orders');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_retry_rows (
     p_name mq_argument,
     p_id bigint = NULL,
@@ -31,5 +30,4 @@ BEGIN
         ROWS COALESCE(:p_size, 1000);
     EXECUTE PROCEDURE imq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, "COUNT";
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -6,7 +6,6 @@
 -- Transaction: joins the caller's; applies to messages published after its commit
 -- Example:     SELECT * FROM mq_bind_topic('orders.*.paid', 'invoice');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_bind_topic (
     p_pattern mq_argument,
     p_type mq_argument
@@ -42,5 +41,4 @@ BEGIN
         END
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -5,7 +5,6 @@
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq_list_bindings('orders.eu.paid');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_list_bindings (
     p_topic mq_argument = NULL
 )
@@ -21,5 +20,4 @@ BEGIN
         FOR SELECT b.pattern, b.type FROM imq_matching_bindings(:p_topic) AS b ORDER BY b.pattern, b.type INTO pattern, type DO
             SUSPEND;
     END
-END^
-SET TERM ; ^
+END

@@ -5,7 +5,6 @@
 -- Transaction: joins the caller's; waits like send_message
 -- Example:     SELECT * FROM mq_publish('orders.eu.paid', '{"order":17}');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_publish (
     p_topic mq_argument,
     p_body mq_text
@@ -15,5 +14,4 @@ AS
 BEGIN
     EXECUTE PROCEDURE mq_publish_with(p_topic, p_body) RETURNING_VALUES "COUNT";
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -5,8 +5,6 @@
 -- Errors:      50001 wrong_isolation (with on_conflict replace or postpone), 50002 invalid_argument
 -- Transaction: joins the caller's; waits like send_message
 -- Example:     SELECT * FROM mq_publish_with('orders.eu.paid', '{"order":17}', '{"delay_seconds": 60}');
-
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_publish_with (
     p_topic mq_argument,
     p_body mq_text,
@@ -47,5 +45,4 @@ BEGIN
         "COUNT" = "COUNT" + v_created;
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

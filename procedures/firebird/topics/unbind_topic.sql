@@ -6,7 +6,6 @@
 -- Transaction: joins the caller's; messages that were sent stay
 -- Example:     SELECT * FROM mq_unbind_topic('orders.*.paid', 'invoice');
 
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_unbind_topic (
     p_pattern mq_argument = NULL,
     p_type mq_argument = NULL
@@ -33,5 +32,4 @@ BEGIN
             v_type = NULL;
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

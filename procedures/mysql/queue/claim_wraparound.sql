@@ -21,7 +21,7 @@ SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 1);
     DECLARE v_ring, v_paused tinyint;
-    DECLARE v_seconds, v_max_active, v_rate, v_rate_seconds int;
+    DECLARE v_most, v_seconds, v_max_active, v_rate, v_rate_seconds int;
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_n, v_position, v_after, v_last_id bigint;
     DECLARE v_same tinyint;
@@ -38,8 +38,8 @@ BEGIN
     CALL imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     CALL imq_begin_call(1, v_own);
     CALL imq_reader_name(p_reader, v_reader);
-    SELECT ring, paused, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds
-    INTO v_ring, v_paused, v_seconds, v_max_active, v_rate, v_rate_seconds
+    SELECT ring, paused, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds, max_attempts
+    INTO v_ring, v_paused, v_seconds, v_max_active, v_rate, v_rate_seconds, v_most
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF NOT v_ring THEN
         CALL imq_raise_error('queue_is_ordered', CONCAT('type: ', p_type,
@@ -68,7 +68,7 @@ BEGIN
         CALL imq_save_position(p_type, v_reader, COALESCE(v_n, 0) + (NOT v_same), v_last_id, '',
             IF(v_same, v_n, v_n - 1), v_n, IF(v_same, v_position - 20 * v_size, -9223372036854775807),
             IF(v_same, v_position, 9223372036854775807));
-        CALL imq_hold(p_type, v_items, v_reader, v_seconds);
+        CALL imq_hold(p_type, v_items, v_reader, v_seconds, v_most);
         IF v_max_active + v_rate > 0 THEN
             CALL imq_spend(p_type, JSON_LENGTH(v_items), v_rate, v_rate_seconds);
         END IF;

@@ -15,7 +15,7 @@ SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
     DECLARE v_paused, v_grouped, v_fair tinyint;
-    DECLARE v_max_active, v_rate, v_rate_seconds int;
+    DECLARE v_most, v_max_active, v_rate, v_rate_seconds int;
     DECLARE v_size int DEFAULT COALESCE(p_size, 1);
     DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
@@ -28,8 +28,8 @@ BEGIN
     CALL imq_require_name('type', p_type, 0);
     CALL imq_require_range('size', p_size, 1, 10000);
     CALL imq_begin_call(1, v_own);
-    SELECT on_complete, paused, grouped, fair, max_active, rate, rate_seconds
-    INTO v_on_complete, v_paused, v_grouped, v_fair, v_max_active, v_rate, v_rate_seconds
+    SELECT on_complete, paused, grouped, fair, max_active, rate, rate_seconds, max_attempts
+    INTO v_on_complete, v_paused, v_grouped, v_fair, v_max_active, v_rate, v_rate_seconds, v_most
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_max_active + v_rate > 0 AND NOT v_paused THEN
         CALL imq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds, v_size);
@@ -41,7 +41,9 @@ BEGIN
         CALL imq_no_messages();
     ELSE
         SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, j.attempt, m.created_at, m.source,
-            CAST(NULL AS char(36)) AS batch_key, CAST(NULL AS datetime(6)) AS lease_until
+            CAST(NULL AS char(36)) AS batch_key, CAST(NULL AS datetime(6)) AS lease_until,
+            COALESCE(m.max_attempts, v_most) AS max_attempts, COALESCE(m.sent_run_at, m.run_at) AS run_at,
+            CAST(NULL AS char) AS extra
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         ORDER BY j.n;

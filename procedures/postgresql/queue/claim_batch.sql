@@ -13,13 +13,15 @@ CREATE OR REPLACE FUNCTION mq.claim_batch(
     p_lease_seconds bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint, type text, body text, headers text, priority integer, group_key text, dedup_key text, attempt integer,
-    created_at timestamptz, source text, batch_key uuid, lease_until timestamptz
+    created_at timestamptz, source text, batch_key uuid, lease_until timestamptz, max_attempts integer,
+    run_at timestamptz, extra text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
 SET enable_sort = off SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
+    v_queue mq.queue;
     v_batch mq.batch;
     v_run boolean;
 BEGIN
@@ -32,14 +34,16 @@ BEGIN
         PERFORM mq_internal.require_name('reader', p_reader, true);
         PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 1, 86400);
     END IF;
-    v_batch := mq_internal.claim(mq_internal.policy(p_type), coalesce(p_size, 1), mq_internal.reader_name(p_reader), p_lease_seconds);
+    v_queue := mq_internal.policy(p_type);
+    v_batch := mq_internal.claim(v_queue, coalesce(p_size, 1), mq_internal.reader_name(p_reader), p_lease_seconds);
     IF v_batch.batch_key IS NOT NULL THEN
         v_run := cardinality(v_batch.ids) > 1 AND mq_internal.is_run(v_batch.ids);
         RETURN QUERY
             -- A nested loop from unnest keeps its order. OFFSET 0 keeps the subquery: one search by primary key per run.
             -- Without it, statistics of an empty queue lead to a scan of all messages.
             SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
-                v_batch.attempts[u.n + m.id - u.first]::integer, m.created_at, m.source, v_batch.batch_key, v_batch.lease_until
+                v_batch.attempts[u.n + m.id - u.first]::integer, m.created_at, m.source, v_batch.batch_key, v_batch.lease_until,
+                coalesce(m.max_attempts, v_queue.max_attempts), m.run_at, NULL::text
             FROM unnest(
                 CASE WHEN v_run THEN v_batch.ids[1:1] ELSE v_batch.ids END,
                 CASE WHEN v_run THEN v_batch.ids[cardinality(v_batch.ids):] ELSE v_batch.ids END

@@ -14,7 +14,8 @@ CREATE OR REPLACE FUNCTION mq.finish_batch(
     p_next_size bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint, type text, body text, headers text, priority integer, group_key text, dedup_key text, attempt integer,
-    created_at timestamptz, source text, batch_key uuid, lease_until timestamptz
+    created_at timestamptz, source text, batch_key uuid, lease_until timestamptz, max_attempts integer,
+    run_at timestamptz, extra text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -68,7 +69,8 @@ BEGIN
         RETURN QUERY
             -- The rows keep the order of unnest: see claim_batch.
             SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
-                v_batch.attempts[u.n + m.id - u.first]::integer, m.created_at, m.source, v_batch.batch_key, v_batch.lease_until
+                v_batch.attempts[u.n + m.id - u.first]::integer, m.created_at, m.source, v_batch.batch_key, v_batch.lease_until,
+                coalesce(m.max_attempts, v_queue.max_attempts), m.run_at, NULL::text
             FROM unnest(
                 CASE WHEN v_run THEN v_batch.ids[1:1] ELSE v_batch.ids END,
                 CASE WHEN v_run THEN v_batch.ids[cardinality(v_batch.ids):] ELSE v_batch.ids END

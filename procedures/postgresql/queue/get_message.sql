@@ -6,7 +6,8 @@
 -- Example:     SELECT * FROM mq.get_message('email');
 CREATE OR REPLACE FUNCTION mq.get_message(p_type text) RETURNS TABLE (
     id bigint, type text, body text, headers text, priority integer, group_key text, dedup_key text, attempt integer,
-    created_at timestamptz, source text, batch_key uuid, lease_until timestamptz
+    created_at timestamptz, source text, batch_key uuid, lease_until timestamptz, max_attempts integer,
+    run_at timestamptz, extra text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN

@@ -10,7 +10,8 @@ CREATE OR REPLACE FUNCTION mq.take_batch(
     p_size bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint, type text, body text, headers text, priority integer, group_key text, dedup_key text, attempt integer,
-    created_at timestamptz, source text, batch_key uuid, lease_until timestamptz
+    created_at timestamptz, source text, batch_key uuid, lease_until timestamptz, max_attempts integer,
+    run_at timestamptz, extra text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -48,7 +49,8 @@ BEGIN
     IF v_queue.on_complete = 'archive' THEN
         RETURN QUERY
             SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,
-                m.created_at, m.source, NULL::uuid, NULL::timestamptz
+                m.created_at, m.source, NULL::uuid, NULL::timestamptz, coalesce(m.max_attempts, v_queue.max_attempts), m.run_at,
+                NULL::text
             FROM unnest(v_picked.picked, v_picked.attempts) WITH ORDINALITY AS u (id, attempt, n)
             CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
             ORDER BY u.n;
@@ -64,7 +66,8 @@ BEGIN
             ) WITH ORDINALITY AS u (first, last, n)
             WHERE m.id BETWEEN u.first AND u.last
             RETURNING m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key,
-                v_picked.attempts[u.n + m.id - u.first]::integer, m.created_at, m.source, NULL::uuid, NULL::timestamptz;
+                v_picked.attempts[u.n + m.id - u.first]::integer, m.created_at, m.source, NULL::uuid, NULL::timestamptz,
+                coalesce(m.max_attempts, v_queue.max_attempts), m.run_at, NULL::text;
     END IF;
 END
 $$;

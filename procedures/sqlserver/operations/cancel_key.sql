@@ -36,4 +36,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count, @state AS state, @id AS id;
 END;
-GO

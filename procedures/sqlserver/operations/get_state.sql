@@ -16,4 +16,3 @@ BEGIN
         EXEC mq_internal.raise_error 'invalid_argument', N'id: must not be NULL';
     SELECT mq_internal.state_of(@id) AS state;
 END;
-GO

@@ -19,4 +19,3 @@ BEGIN
     SET @changed = CASE WHEN @@ROWCOUNT > 0 THEN 1 ELSE 0 END;
     SELECT @changed AS changed;
 END;
-GO

@@ -71,4 +71,3 @@ BEGIN
     END CATCH;
     SELECT @count AS count;
 END;
-GO

@@ -28,7 +28,7 @@ BEGIN
     DECLARE @long_scan int = 5, @stride bigint = 1000;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @now datetime2(7) = SYSUTCDATETIME();
     DECLARE @name nvarchar(400), @who nvarchar(400), @ring bit, @paused bit, @seconds int, @limited bit, @counted bit, @count int = 0;
-    DECLARE @batch_key uniqueidentifier = NEWID(), @wanted int, @left int, @took int, @last bigint, @pause int;
+    DECLARE @batch_key uniqueidentifier = NEWID(), @wanted int, @left int, @took int, @most int, @last bigint, @pause int;
     DECLARE @mark_n bigint, @full_scan bit, @scanned_at datetime2(7), @promoted_to datetime2(7), @lowered_to datetime2(7), @lowered bit;
     DECLARE @mark bigint, @from bigint = -9223372036854775808, @lowest bigint;
     DECLARE @n bigint, @position bigint, @after bigint, @high bigint, @round bigint;
@@ -40,7 +40,7 @@ BEGIN
         SELECT @name = @type, @who = mq_internal.reader_name(@reader), @wanted = COALESCE(@size, 1);
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @ring = ring, @paused = paused, @seconds = COALESCE(@lease_seconds, lease_seconds),
+        SELECT @ring = ring, @paused = paused, @most = max_attempts, @seconds = COALESCE(@lease_seconds, lease_seconds),
             @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END, @counted = CASE WHEN max_active > 0 THEN 1 ELSE 0 END
         FROM mq_internal.policy(@name);
         IF @ring = 0
@@ -86,7 +86,7 @@ BEGIN
         END;
 
         IF @count = 0
-            EXEC mq_internal.return_batch NULL, NULL;
+            EXEC mq_internal.return_batch NULL, NULL, NULL;
         ELSE
         BEGIN
             SELECT TOP (1) @last = id FROM mq.claimed WHERE batch_key = @batch_key ORDER BY priority DESC, id DESC;
@@ -94,7 +94,7 @@ BEGIN
             EXEC mq_internal.save_position @name, @who, @round, @last, N'-', 0, @n, @position, N'-';
             IF @limited = 1
                 EXEC mq_internal.spend @name, @count, @counted;
-            EXEC mq_internal.hold @batch_key, @name, @who, @seconds, @counted, 0;
+            EXEC mq_internal.hold @batch_key, @name, @who, @seconds, @counted, 0, @most;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

@@ -37,4 +37,3 @@ BEGIN
     END CATCH;
     SELECT 'E' AS state;
 END;
-GO

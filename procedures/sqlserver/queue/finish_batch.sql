@@ -70,7 +70,7 @@ BEGIN
         IF @next_size > 0
             EXEC mq_internal.claim @type, @next_size, @reader, @seconds;
         ELSE
-            EXEC mq_internal.return_batch NULL, NULL;
+            EXEC mq_internal.return_batch NULL, NULL, NULL;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

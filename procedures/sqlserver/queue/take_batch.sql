@@ -15,7 +15,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier = NEWID(), @count int = 0, @settled bigint, @reader nvarchar(400) = mq_internal.reader_name(NULL);
-    DECLARE @paused bit, @limited bit, @wanted int;
+    DECLARE @paused bit, @limited bit, @wanted int, @most int;
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
@@ -23,7 +23,7 @@ BEGIN
         SET @wanted = COALESCE(@size, 1);
         IF @own = 1
             BEGIN TRANSACTION;
-        SELECT @paused = paused, @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END FROM mq_internal.policy(@name);
+        SELECT @paused = paused, @most = max_attempts, @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END FROM mq_internal.policy(@name);
         IF @paused = 0 AND @limited = 1
             EXEC mq_internal.allowance @name, @wanted, @wanted OUTPUT;
         IF @paused = 0 AND @wanted > 0
@@ -32,11 +32,11 @@ BEGIN
             EXEC mq_internal.spend @name, @count, 0;
         IF @count > 0
         BEGIN
-            EXEC mq_internal.return_batch @key, NULL;
+            EXEC mq_internal.return_batch @key, NULL, @most;
             EXEC mq_internal.complete_messages @key, NULL, @name, @reader, @settled OUTPUT;
         END
         ELSE
-            EXEC mq_internal.return_batch NULL, NULL;
+            EXEC mq_internal.return_batch NULL, NULL, NULL;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

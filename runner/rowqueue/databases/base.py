@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -179,7 +178,7 @@ RELEASE, MIGRATION, AREA, INDEX, PROCEDURE, GRANTS = "release", "migration", "ar
 class SqlFile:
     """One SQL file of the queue, an area, or the release. `name`: without its suffix; of grants, AREA/grants.
 
-    `comment`: the first line of a public object's file, for the database's catalog. `folder`: where the file is.
+    `comment`: the first line of a public object's file, for the database's catalog.
     """
 
     kind: str
@@ -187,7 +186,6 @@ class SqlFile:
     sha256: str
     text: str
     comment: str = ""
-    folder: Path = Path()
 
 
 @dataclass(frozen=True)

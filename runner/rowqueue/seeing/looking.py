@@ -22,6 +22,7 @@ WHOLE_BODY = 16_777_216
 SIZE = 50
 QUEUES = 100  # queues of an overview; a search finds the others
 MOST_ROWS = 500  # of a list
+MOST_OF_ONE = 10_000  # consumers of a queue: it cannot have more
 FEW_QUEUES = 10  # whose consumers are read queue by queue
 # With more queues than this, an overview reads only the last minutes: the last hour of all would be a million rows.
 WHOLE_HOUR = 1_000
@@ -187,7 +188,7 @@ def _consumers_of(looking: Looking, part: str, types: list[str], consumers: list
         consumers = [
             row
             for type in sorted({part[:200], *types})  # a queue without messages is not in `types`
-            for row in looking.rows("consumers", "list_consumers", type, MOST_CONSUMERS)
+            for row in looking.rows("consumers", "list_consumers", type, MOST_OF_ONE)
         ]
     return [row for row in consumers if part.casefold() in row["type"].casefold()]
 
@@ -217,7 +218,7 @@ def queue(
     policies = looking.rows("policies", "list_queues", type)
     history = minutes(looking, type, now)
     messages = looking.rows("messages", "peek", type, state, size, body_length)
-    consumers = looking.rows("consumers", "list_consumers", type, MOST_CONSUMERS)
+    consumers = looking.rows("consumers", "list_consumers", type, MOST_OF_ONE)
     schedules = looking.rows("schedules", "list_schedules", type, 0)
     bindings = [row for row in looking.rows("bindings", "list_bindings") if row["type"] == type]
     policy = policies[0] if policies else None

@@ -1,6 +1,7 @@
 """Firebird only: URLs, texts for a version, events, lost transactions, installers and the script."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -361,12 +362,13 @@ GRANT a TO b;
 def test_a_server_gets_the_text_for_its_version(empty_database: Database, server: Server) -> None:
     assert isinstance(empty_database, Firebird)
     plain = {file.name: file.text for file in install.files("firebird")}
-    for file in install.known(empty_database):
-        paths = file.folder.glob(f"{file.name}.[0-9]*.sql") if file.kind == "procedure" else []
-        texts = {int(path.suffixes[0][1:]): path.read_text("utf-8") for path in paths}
-        fitting = [version for version in sorted(texts) if version <= empty_database.version]
-        assert file.text == (texts[fitting[-1]] if fitting else plain[file.name])
-    assert (empty_database.version >= 4) == any(file.text != plain[file.name] for file in install.known(empty_database))
+    fitted = {file.name: file.text for file in install.known(empty_database)}
+    for name, text in plain.items():
+        versions = {int(found) for found in re.findall(r"/\*!(\d)", text)}
+        left = {int(found) for found in re.findall(r"/\*!(\d)", fitted[name])}
+        assert left == {version for version in versions if version > empty_database.version}
+    assert (empty_database.version >= 4) == (fitted != plain)
+    assert ("BASE64_ENCODE(p_bytes); */" in fitted["base64"]) == (empty_database.version < 4)
 
 
 @pytest.mark.long

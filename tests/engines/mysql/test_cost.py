@@ -241,3 +241,47 @@ def test_an_open_snapshot_does_not_make_claims_dearer(private_server: Server) ->
     for name, first, last in (("finish", finished[:SAMPLE], finished[-SAMPLE:]), ("take", taken, taken_late)):
         before, after = statistics.median(first), statistics.median(last)
         assert after <= 2 * before, f"{name}: {before} pages a call at first, {after} after {DONE_UNDER_SNAPSHOT}"
+
+
+BLOCKED = 30_000
+
+
+def block_groups(connection: Client) -> None:
+    """An ordered queue with groups that have an active message and one that waits."""
+    connection.execute("CALL mq_set_queue('blocked', NULL, NULL, NULL, NULL, NULL, 1" + ", NULL" * 9 + ")").close()
+    connection.execute(
+        "INSERT INTO mq_message (run_at, created_at, priority, type, body, group_key)"
+        " SELECT UTC_TIMESTAMP(6) - INTERVAL 1 HOUR + INTERVAL b.n * 10000 + a.n MICROSECOND, UTC_TIMESTAMP(6), 0,"
+        " 'blocked', 'waits', CONCAT('blocked-', b.n * 10000 + a.n)"
+        f" FROM mq_stripe AS b JOIN mq_stripe AS a WHERE a.n < 10000 AND b.n < {BLOCKED // 10_000}"
+    ).close()
+    of_type = "FROM mq_message WHERE type = 'blocked'"
+    for text in (
+        f"INSERT INTO mq_grouped (type, group_key, id, attempts) SELECT type, group_key, id, 0 {of_type}",
+        f"INSERT INTO mq_ready (type, priority, run_at, id, attempts) SELECT type, priority, run_at, id, 0 {of_type}",
+        f"INSERT INTO mq_group_lock (type, group_key, place, id) SELECT type, group_key, -1, -id {of_type}",
+    ):
+        connection.execute(text).close()
+
+
+@pytest.mark.parametrize("call", ["claim_batch('blocked', 10, NULL, NULL)", "take_batch('blocked', 10)"])
+def test_a_claim_passes_any_number_of_blocked_groups_once(server: Server, call: str) -> None:
+    url = server.create_database()
+    install.apply(open_database(url))
+    with server.client(url) as connection:
+        block_groups(connection)
+        for number in range(3):
+            body = f"free {number}"
+            send = f"CALL mq_send_message('blocked', '{body}', NULL, 0, '{body}'" + ", NULL" * 6 + ")"
+            connection.execute(send).close()
+            assert [row["body"] for row in run(connection, f"CALL mq_{call}")] == [body]
+        # The claims after the one that passed them begin behind them.
+        connection.execute("UPDATE mq_mark SET scanned_at = UTC_TIMESTAMP(6) WHERE type = 'blocked'").close()
+        cost = measured(connection, call)
+        assert cost.rows < ROWS, cost
+        # A group that is unblocked continues at once, although its ticket was passed.
+        connection.execute("DELETE FROM mq_group_lock WHERE type = 'blocked' AND group_key = 'blocked-7'").close()
+        run(connection, "CALL imq_issue_tickets('blocked', '[\"blocked-7\"]')")
+        connection.execute("UPDATE mq_mark SET scanned_at = UTC_TIMESTAMP(6) WHERE type = 'blocked'").close()
+        assert [row["group_key"] for row in run(connection, f"CALL mq_{call}")] == ["blocked-7"]
+    server.drop_database(url)

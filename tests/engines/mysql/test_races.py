@@ -58,10 +58,10 @@ def claim_one(session: Session, queue: str) -> dict[str, Any]:
     return row
 
 
-def drain(session: Session, queue: str) -> list[str]:
+def drain(session: Session, queue: str, size: int = 1) -> list[str]:
     """Bodies in the order in which they are handled, one by one."""
     bodies = []
-    while rows := session.call("claim_batch", queue, 1):
+    while rows := session.call("claim_batch", queue, size):
         bodies.append(rows[0]["body"])
         assert session.call("complete", rows[0]["id"], rows[0]["batch_key"])[0]["count"] == 1
     return bodies
@@ -181,7 +181,7 @@ def test_messages_sent_before_the_queue_was_ordered_keep_their_order(
         session.call("set_queue", queue, '{"ordered": 1}')
         send(session, queue, "2", "a")
         send(session, queue, "3", "a")
-    first, *_ = bodies = drain(session, queue)
+    first, *_ = bodies = drain(session, queue, 10)
     assert sorted(bodies) == ["1", "2", "3"]
     assert first == "1", "a claim that sees both takes the elder"
     assert tickets(sql, queue) == 0

@@ -288,15 +288,15 @@ def test_no_call_reads_a_whole_group_or_all_groups_of_an_ordered_queue(
                     assert cost.rows <= GROUP_ROWS and cost.pages <= most and cost.scanned <= 10, cost
 
 
-def fill_blocked(connection: Connection, type: str) -> None:
-    """An ordered queue: BLOCKED groups with an active message and a ready one, and then messages of other groups."""
+def fill_blocked(connection: Connection, type: str, size: int = BLOCKED) -> None:
+    """An ordered queue: `size` groups with an active message and a ready one, and then messages of other groups."""
     connection.execute("SELECT mq.set_option(%s, 'ordered', '1')", [type])
     connection.execute(
         "INSERT INTO mq.message (run_at, created_at, priority, type, body, group_key)"
         " SELECT now() - (4 * %(size)s - n) * interval '1 second', now(), 0, %(type)s, 'x',"
         " CASE WHEN n <= 2 * %(size)s THEN 'blocked-' || n %% %(size)s ELSE 'customer-' || n END"
         " FROM generate_series(1, 3 * %(size)s) AS n",
-        {"type": type, "size": BLOCKED},
+        {"type": type, "size": size},
     )
     connection.execute(
         "INSERT INTO mq.grouped (id, attempts, type, group_key) SELECT id, 0, type, group_key FROM mq.message"
@@ -304,11 +304,12 @@ def fill_blocked(connection: Connection, type: str) -> None:
         [type],
     )
     connection.execute(
-        "INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id)"
-        " SELECT run_at, id, priority, 0, type, true FROM mq.message WHERE type = %s",
+        "INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)"
+        " SELECT run_at, id, priority, 0, type, true, mq_internal.lane(true, priority, group_key) FROM mq.message"
+        " WHERE type = %s",
         [type],
     )
-    for _ in range(BLOCKED // 250):
+    for _ in range(size // 250):
         connection.execute("SELECT mq.claim_batch(%s, 250, 'x', 3600)", [type])
     # The mark of these claims: with it, the takes of this second begin at the start.
     connection.execute("DELETE FROM mq.mark WHERE type = %s", [type])
@@ -336,6 +337,31 @@ def test_takes_read_the_tickets_of_blocked_groups_once_a_second(
         # A group that is not blocked any more is next, though its ticket is before the mark.
         connection.execute("SELECT mq.complete(b.ids[1], b.batch_key) FROM mq.batch AS b WHERE b.ids[1] = %s", [low])
         assert take() == [low + BLOCKED, *range(expected, expected + SIZE - 1)]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("call", ["claim_batch", "take_batch"])
+def test_a_claim_behind_very_many_blocked_groups_finds_a_message(
+    server: Server, installed_database: Database, queue: str, call: str
+) -> None:
+    many = 100_000
+    with server.client(installed_database.url) as connection:
+
+        def ids(size: int) -> list[int]:
+            return [row["id"] for row in connection.execute(f"SELECT id FROM mq.{call}(%s, %s)", [queue, size])]
+
+        fill_blocked(connection, queue, many)
+        low = connection.execute("SELECT min(id) AS id FROM mq.message WHERE type = %s", [queue]).fetchone()["id"]
+        assert ids(1) == [low + 2 * many]
+        assert ids(2) == [low + 2 * many + 1, low + 2 * many + 2]
+        # Groups that are not blocked any more come first, whether their tickets were dropped or passed over.
+        for n in (0, many - 1):
+            connection.execute(
+                "SELECT mq.complete(%(id)s, b.batch_key) FROM mq.batch AS b WHERE %(id)s = ANY (b.ids)",
+                {"id": low + n},
+            )
+        assert ids(3) == [low + many, low + 2 * many - 1, low + 2 * many + 3]
+        assert connection.execute("SELECT * FROM mq_internal.stuck_groups(%s, 1)", [queue]).fetchall() == []
 
 
 def fill_states(connection: Connection, type: str) -> list[int]:

@@ -1,8 +1,7 @@
 -- base64: encode bytes as base64, in one line.
 -- Returns:     the text; NULL for NULL
 --
--- This variant is for Firebird 3.0 and needs about one second per megabyte. base64.4.sql replaces it from 4.0 on.
-SET TERM ^ ;
+-- Firebird 3.0 has no function for it and needs about one second per megabyte.
 CREATE OR ALTER FUNCTION imq_base64 (p_bytes blob SUB_TYPE TEXT CHARACTER SET OCTETS)
 RETURNS blob SUB_TYPE TEXT CHARACTER SET OCTETS
 AS
@@ -13,6 +12,7 @@ DECLARE v_length integer;
 DECLARE v_at integer = 1;
 DECLARE v_three integer;
 BEGIN
+    /*!4 RETURN BASE64_ENCODE(p_bytes); */
     v_length = OCTET_LENGTH(p_bytes);
     IF (v_length > 3000) THEN
     BEGIN
@@ -37,5 +37,4 @@ BEGIN
     IF (p_bytes IS NULL) THEN
         RETURN NULL;
     RETURN v_text;
-END^
-SET TERM ; ^
+END

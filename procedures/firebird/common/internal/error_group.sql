@@ -1,7 +1,6 @@
 -- error_group: the common text of errors that differ only in numbers: the first line, with # for each run of digits,
 --              without trailing blanks.
 -- Returns:     up to 200 characters, from the first 500 of the error; '': no error
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_error_group (p_error mq_error)
 RETURNS mq_name
 AS
@@ -22,5 +21,4 @@ BEGIN
     WHILE (POSITION('##', v_line) > 0) DO
         v_line = REPLACE(v_line, '##', '#');
     RETURN TRIM(TRAILING FROM LEFT(v_line, 200));
-END^
-SET TERM ; ^
+END

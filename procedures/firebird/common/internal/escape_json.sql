@@ -3,7 +3,6 @@
 -- Returns:     UTF-8 bytes
 --
 -- The bytes FE and FF occur in no UTF-8 text. So one call escapes a whole row, including the names of its columns.
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_escape_json (p_raw blob SUB_TYPE TEXT CHARACTER SET OCTETS)
 RETURNS blob SUB_TYPE TEXT CHARACTER SET OCTETS
 AS
@@ -34,5 +33,4 @@ BEGIN
         END
     END
     RETURN REPLACE(v_raw, x'FE', '"');
-END^
-SET TERM ; ^
+END

@@ -4,7 +4,6 @@
 -- Returns:     n (from 1), name (as in the catalog), quoted (for SQL), type (for a CAST; NULL: not possible, as for an
 --              array), nullable (1 or 0), kind (RDB$FIELD_TYPE), charset (of texts, RDB$CHARACTER_SET_ID), room (length:
 --              of texts in characters, else in bytes), is_text (1: a text BLOB)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_find_columns (
     p_argument varchar(30) CHARACTER SET ASCII, p_table varchar(63) CHARACTER SET UTF8, p_list mq_text
 )
@@ -78,5 +77,4 @@ BEGIN
             type = REPLACE(type, '{"sub_type"}', v_sub_type);
         SUSPEND;
     END
-END^
-SET TERM ; ^
+END

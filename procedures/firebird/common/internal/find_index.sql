@@ -1,7 +1,6 @@
 -- find_index: an index of a table that begins with these columns, in this order and ascending.
 -- Arguments:   p_table (its name from find_table), p_columns (quoted, separated by commas; NULL: no index is needed)
 -- Returns:     its name, quoted; NULL when there is none
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_find_index (p_table varchar(63) CHARACTER SET UTF8, p_columns mq_text)
 RETURNS varchar(130) CHARACTER SET UTF8
 AS
@@ -11,7 +10,7 @@ BEGIN
     -- Excluded: a partial index, which holds only some rows, and an expression index, which has no column segments.
     FOR SELECT i.rdb$index_name FROM rdb$indices AS i
         WHERE i.rdb$relation_name = :p_table AND COALESCE(i.rdb$index_inactive, 0) = 0 AND COALESCE(i.rdb$index_type, 0) = 0
-            AND i.rdb$expression_blr IS NULL AND imq_index_condition(i.rdb$index_name) = 0
+            AND i.rdb$expression_blr IS NULL /*!5 AND i.rdb$condition_blr IS NULL */
         ORDER BY i.rdb$segment_count, i.rdb$index_id
         INTO v_index
     DO
@@ -25,5 +24,4 @@ BEGIN
             RETURN '"' || REPLACE(TRIM(v_index), '"', '""') || '"';
     END
     RETURN NULL;
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- find_one_column: the one column that an argument names.
 -- Arguments:   p_argument (its name in the contract), p_table (its name from find_table), p_column (NULL: none)
 -- Returns:     name (as in the catalog); NULL: the argument is NULL
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_find_one_column (
     p_argument varchar(30) CHARACTER SET ASCII, p_table varchar(63) CHARACTER SET UTF8, p_column mq_text
 )
@@ -15,5 +14,4 @@ BEGIN
         IF (v_count > 1) THEN
             EXECUTE PROCEDURE imq_raise_error('invalid_argument', p_argument || ': must name exactly one column');
     END
-END^
-SET TERM ; ^
+END

@@ -2,7 +2,6 @@
 -- Arguments:   p_argument (its name in the contract), p_table (as written in SQL)
 -- Returns:     schema (NULL: the version has no schemas), name (as in the catalog), quoted (for SQL), label (for error
 --              texts)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_find_table (p_argument varchar(30) CHARACTER SET ASCII, p_table mq_text)
 RETURNS (
     schema varchar(63) CHARACTER SET UTF8, name varchar(63) CHARACTER SET UTF8, quoted varchar(130) CHARACTER SET UTF8,
@@ -37,5 +36,4 @@ BEGIN
         AND v_owner = (SELECT TRIM(rdb$owner_name) FROM rdb$relations WHERE rdb$relation_name = 'MQ_MESSAGE')) THEN
         EXECUTE PROCEDURE imq_raise_error('unsuitable_table', label || ' is a table of the queue');
     SUSPEND;
-END^
-SET TERM ; ^
+END

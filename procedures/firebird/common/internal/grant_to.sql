@@ -1,6 +1,5 @@
 -- grant_to: grant roles the call of procedures and functions and the reading of tables and views; names separated by blanks.
 -- Transaction: the caller's; the rights take effect when it commits
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_grant_to (
     p_roles varchar(200) CHARACTER SET UTF8, p_calls varchar(4000) CHARACTER SET UTF8,
     p_reads varchar(1000) CHARACTER SET UTF8 = ''
@@ -33,5 +32,4 @@ BEGIN
             EXECUTE STATEMENT 'GRANT ' || v_right || ' TO ' || REPLACE(p_roles, ' ', ', ');
         END
     END
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- has_key: whether columns include a primary key or a unique index of NOT NULL columns.
 -- Arguments:   p_table (its name from find_table), p_columns (quoted, separated by commas)
 -- Returns:     1 or 0
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_has_key (p_table varchar(63) CHARACTER SET UTF8, p_columns mq_text)
 RETURNS smallint
 AS
@@ -10,7 +9,7 @@ BEGIN
         SELECT *
         FROM rdb$indices AS i
         WHERE i.rdb$relation_name = :p_table AND i.rdb$unique_flag = 1 AND COALESCE(i.rdb$index_inactive, 0) = 0
-            AND i.rdb$expression_blr IS NULL AND imq_index_condition(i.rdb$index_name) = 0
+            AND i.rdb$expression_blr IS NULL /*!5 AND i.rdb$condition_blr IS NULL */
             AND NOT EXISTS (
                 SELECT *
                 FROM rdb$index_segments AS s
@@ -21,5 +20,4 @@ BEGIN
                         OR POSITION(',"' || REPLACE(TRIM(s.rdb$field_name), '"', '""') || '",' IN ',' || :p_columns || ',') = 0)
             )
     ), 1, 0);
-END^
-SET TERM ; ^
+END

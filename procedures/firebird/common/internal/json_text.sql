@@ -5,7 +5,6 @@
 --
 -- Escapes are replaced in a whole chunk at once: a loop over its characters would take a second per megabyte. Meanwhile
 -- the byte FE stands for an escaped quote and FFFF for an escaped backslash; neither occurs in a UTF-8 text.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_json_text (
     p_json blob SUB_TYPE TEXT CHARACTER SET OCTETS, p_error varchar(200) CHARACTER SET UTF8
 )
@@ -122,5 +121,4 @@ BEGIN
         piece = REPLACE(REPLACE(piece, x'FE', '"'), x'FFFF', '\');
         SUSPEND;
     END
-END^
-SET TERM ; ^
+END

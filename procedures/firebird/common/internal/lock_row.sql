@@ -12,7 +12,6 @@
 --
 -- On Firebird 3.0 a statement can miss a row that another transaction is changing, about once in 400,000 tries. So the
 -- call searches for a row up to three times. On 4.0 an UPDATE finds no row when the engine is about to restart the call.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_lock_row (
     p_table varchar(13) CHARACTER SET ASCII, p_name mq_argument, p_consumer mq_name, p_milliseconds integer = NULL
 )
@@ -64,5 +63,4 @@ BEGIN
         END
     END
     number = NULL;
-END^
-SET TERM ; ^
+END

@@ -5,7 +5,6 @@
 -- The engine writes 16 digits, but 17 may be needed. This function scales the number to 18 digits before the point, as a
 -- sum of two numbers: the product and its error by T. J. Dekker's method (Numerische Mathematik 18, 1971). Then it keeps
 -- the digits that distinguish the number from its neighbours.
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_number_text (p_number double precision, p_single smallint)
 RETURNS varchar(40) CHARACTER SET OCTETS
 AS
@@ -102,5 +101,4 @@ BEGIN
         WHEN v_left = 1 THEN v_text || 'e' || v_exponent
         ELSE LEFT(v_text, 1) || '.' || SUBSTRING(v_text FROM 2) || 'e' || v_exponent
     END;
-END^
-SET TERM ; ^
+END

@@ -3,7 +3,6 @@
 -- Returns:     two 64-bit numbers, for the body and for the parameters; NULL when there is no such object
 --
 -- HASH() is not cryptographic: it detects accidental changes, not deliberate forgery.
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_object_fingerprint (p_name mq_name)
 RETURNS varchar(64) CHARACTER SET ASCII
 AS
@@ -50,5 +49,4 @@ BEGIN
     ) AS p
     INTO v_parameters;
     RETURN HASH(v_source) || ' ' || COALESCE(HASH(v_parameters), 0);
-END^
-SET TERM ; ^
+END

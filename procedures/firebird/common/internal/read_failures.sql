@@ -2,7 +2,6 @@
 -- Arguments:   p_failures (one per line: id,retry_after_seconds,error; a line that does not begin with two such fields
 --              continues the error above it)
 -- Returns:     id, retry (NULL: the queue's backoff), error (cut at 4,000 characters)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_read_failures (p_failures mq_text)
 RETURNS (id bigint, retry integer, error mq_error)
 AS
@@ -60,5 +59,4 @@ BEGIN
     END
     IF (v_last IS NOT NULL) THEN
         SUSPEND;
-END^
-SET TERM ; ^
+END

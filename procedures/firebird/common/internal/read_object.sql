@@ -5,7 +5,6 @@
 --
 -- Works on bytes, from quote to quote: character by character takes several times as long. A name may have 1,000
 -- characters, all names together 30,000 bytes, a number 1,000 digits; at most 100 levels.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_read_object (
     p_object mq_text, p_argument varchar(100) CHARACTER SET UTF8, p_nested smallint = 0
 )
@@ -172,5 +171,4 @@ BEGIN
     END
     IF (v_wrong = 1 OR v_next <> '') THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', v_error);
-END^
-SET TERM ; ^
+END

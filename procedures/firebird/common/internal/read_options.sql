@@ -2,7 +2,6 @@
 -- Arguments:   p_argument (an error's text begins with it), p_known (";NAME:KIND;NAME:KIND;", where KIND is LOW:HIGH of a whole
 --              number, and 0:1 takes true and false too; key: a text of up to 1,000 characters; text; time: with its zone)
 -- Returns:     name; number, moment (UTC) or text; all NULL for null
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_read_options (
     p_options mq_text, p_argument varchar(30) CHARACTER SET ASCII, p_known varchar(1000) CHARACTER SET ASCII
 )
@@ -82,5 +81,4 @@ BEGIN
         END
         SUSPEND;
     END
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- reader_name: a name for a process that passed none: its application, or else its user, and its connection number.
 -- Arguments:   p_name (NULL: make one)
 -- Returns:     a name of at most 200 characters
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_reader_name (p_name mq_argument)
 RETURNS mq_name
 AS
@@ -18,5 +17,4 @@ BEGIN
     IF (COALESCE(CHAR_LENGTH(v_application), 0) = 0) THEN
         v_application = CURRENT_USER;
     RETURN LEFT(v_application, 180) || '/' || CURRENT_CONNECTION;
-END^
-SET TERM ; ^
+END

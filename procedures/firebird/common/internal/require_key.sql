@@ -1,5 +1,4 @@
 -- require_key: refuse a text that is not a batch key.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_key (p_batch_key mq_argument)
 AS
 DECLARE v_key char(16) CHARACTER SET OCTETS;
@@ -9,5 +8,4 @@ BEGIN
     WHEN ANY DO
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', TRIM(IIF(p_batch_key IS NULL, 'batch_key: must not be NULL',
             'batch_key: must be a batch key that a claim returned')));
-END^
-SET TERM ; ^
+END

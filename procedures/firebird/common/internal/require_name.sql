@@ -2,7 +2,6 @@
 -- Arguments:   p_argument (its name in the contract), p_value, p_optional (1: NULL is allowed)
 --
 -- Firebird ignores trailing blanks when it compares texts: two names that differ only in these would be the same.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_name (
     p_argument varchar(30) CHARACTER SET ASCII, p_value mq_argument, p_optional smallint
 )
@@ -18,5 +17,4 @@ BEGIN
             p_argument || ': must be 1 to 200 characters, not ' || CHAR_LENGTH(p_value));
     ELSE IF (RIGHT(p_value, 1) = '') THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', p_argument || ': must not end with a blank');
-END^
-SET TERM ; ^
+END

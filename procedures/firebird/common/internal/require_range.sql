@@ -1,6 +1,5 @@
 -- require_range: refuse a number outside its limits; NULL passes and means the default.
 -- Arguments:   p_argument (its name in the contract), p_value, p_from, p_to
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_range (
     p_argument varchar(30) CHARACTER SET ASCII, p_value bigint, p_from bigint, p_to bigint
 )
@@ -25,5 +24,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             p_argument || ': must be ' || v_from || ' to ' || v_to || ', not ' || p_value);
     END
-END^
-SET TERM ; ^
+END

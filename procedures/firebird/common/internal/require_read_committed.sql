@@ -2,7 +2,6 @@
 --
 -- A claim skips rows that others have locked. Before Firebird 5 that needs a NO WAIT transaction: in one that waits, a
 -- single open take would block this claim and all claims after it. See docs/decisions/0008_firebird.md.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_read_committed
 AS
 BEGIN
@@ -13,5 +12,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('wrong_isolation',
             'this transaction waits for locks: SET TRANSACTION READ COMMITTED RECORD_VERSION NO WAIT');
     EXECUTE PROCEDURE imq_require_record_version;
-END^
-SET TERM ; ^
+END

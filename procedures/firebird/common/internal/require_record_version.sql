@@ -3,12 +3,14 @@
 -- NO RECORD_VERSION (3) fails with a deadlock error at each row that another transaction is changing. Only a monitoring
 -- table shows this setting, and reading it takes as long as a claim. So a session is checked in its first call, and then
 -- once per minute.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_record_version
 AS
 DECLARE v_seen_at timestamp;
 DECLARE v_mode smallint;
 BEGIN
+    -- A transaction with snapshots passes. By default, each statement has one (ReadConsistency).
+    /*!4 IF (RDB$GET_CONTEXT('SYSTEM', 'SNAPSHOT_NUMBER') IS NOT NULL) THEN
+        EXIT; */
     v_seen_at = RDB$GET_CONTEXT('USER_SESSION', 'MQ_RECORD_VERSION');
     IF (v_seen_at IS NULL OR LOCALTIMESTAMP NOT BETWEEN v_seen_at AND DATEADD(1 MINUTE TO v_seen_at)) THEN
     BEGIN
@@ -18,5 +20,4 @@ BEGIN
                 'this transaction is NO RECORD_VERSION: SET TRANSACTION READ COMMITTED RECORD_VERSION NO WAIT');
         v_mode = RDB$SET_CONTEXT('USER_SESSION', 'MQ_RECORD_VERSION', LOCALTIMESTAMP);
     END
-END^
-SET TERM ; ^
+END

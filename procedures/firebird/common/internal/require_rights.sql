@@ -4,7 +4,6 @@
 --
 -- A dynamic statement has the rights of the connected user, not those of the procedure. The engine checks the rights even
 -- for statements that never run.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_rights (
     p_quoted varchar(130) CHARACTER SET UTF8, p_column varchar(130) CHARACTER SET UTF8, p_delete smallint
 )
@@ -35,5 +34,4 @@ END]';
             || ': GRANT SELECT' || TRIM(TRAILING FROM IIF(p_column IS NULL, '', ', UPDATE'))
             || TRIM(TRAILING FROM IIF(p_delete = 1, ', DELETE', '')) || ' ON ' || p_quoted || ' TO USER ' || v_user);
     END
-END^
-SET TERM ; ^
+END

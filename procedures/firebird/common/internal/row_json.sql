@@ -5,7 +5,6 @@
 --
 -- Texts are concatenated as bytes, with the byte FE as the quotes around them; escape_json does the rest. The result is a
 -- VARCHAR while the maximum lengths allow it, which is much faster, and otherwise a BLOB.
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_row_json (
     p_table varchar(63) CHARACTER SET UTF8, p_columns mq_text, p_alias varchar(63) CHARACTER SET UTF8
 )
@@ -123,5 +122,4 @@ BEGIN
     END
     v_part = COALESCE(v_part || ' || ', '') || 'x''7D''';
     RETURN 'imq_escape_json(' || COALESCE(v_whole || ' || ', '') || v_part || ')';
-END^
-SET TERM ; ^
+END

@@ -6,7 +6,6 @@
 --
 -- SUBSTRING reads a BLOB from its start, and a UTF8 BLOB character by character. So the list is cut as bytes: first into
 -- pieces, then into chunks.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_split_list (
     p_argument varchar(30) CHARACTER SET ASCII, p_list mq_text, p_json smallint = 1
 )
@@ -72,5 +71,4 @@ BEGIN
         -- The next chunk begins with the line that this chunk has cut, if it then shows more of the line.
         v_chunk_at = IIF(v_line > v_chunk_at, v_line, v_chunk_at + 8000);
     END
-END^
-SET TERM ; ^
+END

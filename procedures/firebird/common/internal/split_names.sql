@@ -1,7 +1,6 @@
 -- split_names: split a list into names, as the catalog stores them.
 -- Arguments:   p_argument (its name in the contract), p_list (names separated by commas)
 -- Returns:     n (from 1), name (a plain name in capitals, a name in double quotes unchanged)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_split_names (p_argument varchar(30) CHARACTER SET ASCII, p_list mq_text)
 RETURNS (n integer, name mq_name)
 AS
@@ -65,5 +64,4 @@ BEGIN
         name = v_name;
         SUSPEND;
     END
-END^
-SET TERM ; ^
+END

@@ -1,6 +1,5 @@
 -- utf8_bytes: convert a text without a character set to UTF-8: valid UTF-8 is unchanged, other bytes are read as Latin 1.
 -- Returns:     UTF-8 bytes
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_utf8_bytes (p_bytes blob SUB_TYPE TEXT CHARACTER SET OCTETS)
 RETURNS blob SUB_TYPE TEXT CHARACTER SET OCTETS
 AS
@@ -32,5 +31,4 @@ BEGIN
         END
     END
     RETURN v_text;
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- add_throughput: add to a consumer's figures of a type and a minute; the first call of a minute deletes old reports.
 -- Arguments:   p_type, p_reader, p_at (a time in that minute), p_sent, p_completed, p_failed, p_dead, p_waited_ms,
 --              p_busy_ms
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_add_throughput (
     p_type mq_name, p_reader mq_name, p_at timestamp, p_sent bigint, p_completed bigint, p_failed bigint, p_dead bigint,
     p_waited_ms bigint, p_busy_ms bigint
@@ -25,5 +24,4 @@ BEGIN
         VALUES (:v_minute, :p_sent, :p_completed, :p_failed, :p_dead, :p_waited_ms, :p_busy_ms, :p_type, :p_reader);
         EXECUTE PROCEDURE imq_forget_reports(mq_utc_now());
     END
-END^
-SET TERM ; ^
+END

@@ -2,7 +2,6 @@
 -- Arguments:   p_type, p_reader, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
 --              p_next_seconds (0: the consumer stops)
 -- Returns:     dead: the number of dead letters since the last report
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_save_report (
     p_type mq_name, p_reader mq_name, p_now timestamp, p_completed bigint, p_failed bigint, p_dead bigint,
     p_busy_ms bigint, p_waited_ms bigint, p_next_seconds bigint
@@ -58,5 +57,4 @@ BEGIN
         IF (dead > 0) THEN
             UPDATE mq_consumer AS c SET c.dead = c.dead + :dead WHERE c.type = :p_type AND c.reader = :p_reader;
     END
-END^
-SET TERM ; ^
+END

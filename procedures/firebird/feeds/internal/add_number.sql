@@ -4,7 +4,6 @@
 -- Transaction: joins the caller's, which has locked the row of mq_stripe
 --
 -- During a rollback the stripe may be free before the key is.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_add_number (
     p_table varchar(13) CHARACTER SET ASCII, p_name mq_name, p_consumer mq_name, p_number bigint
 )
@@ -31,5 +30,4 @@ BEGIN
             EXECUTE PROCEDURE imq_wait_lock(p_table, NULL, p_name, p_consumer, 0, NULL) RETURNING_VALUES v_again;
         END
     END
-END^
-SET TERM ; ^
+END

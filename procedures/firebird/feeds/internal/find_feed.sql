@@ -1,7 +1,6 @@
 -- find_feed: return a feed, with its table and columns ready for SQL.
 -- Returns:     name (of the table, as in the catalog), quoted and label (as find_table returns them), sync (the sync column,
 --              quoted), key_columns (for row_json), last_number
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_find_feed (p_feed mq_name)
 RETURNS (
     name varchar(63) CHARACTER SET UTF8, quoted varchar(130) CHARACTER SET UTF8, label varchar(63) CHARACTER SET UTF8,
@@ -26,5 +25,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('unsuitable_table', label || ': column ' || sync || ' is computed or no bigint: '
             || 'drop_feed, then create_feed again');
     SUSPEND;
-END^
-SET TERM ; ^
+END

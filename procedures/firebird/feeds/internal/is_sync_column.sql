@@ -3,7 +3,6 @@
 -- Returns:     1; 0: there is no such column, or it is computed or has another type than bigint
 --
 -- A computed column is a program of the table's owner.
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_is_sync_column (
     p_table varchar(63) CHARACTER SET UTF8, p_column varchar(63) CHARACTER SET UTF8
 )
@@ -17,5 +16,4 @@ BEGIN
         WHERE r.rdb$relation_name = :p_table AND r.rdb$field_name = :p_column AND f.rdb$computed_blr IS NULL
             AND f.rdb$field_type = 16
     ), 1, 0);
-END^
-SET TERM ; ^
+END

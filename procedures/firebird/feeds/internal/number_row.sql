@@ -3,13 +3,21 @@
 -- Returns:     the text for publish_feed, with the placeholders {"table"} and {"sync"}. It gives the row at v_place the
 --              number v_last + 1 and adds 1 to v_last; v_given is the number that the row has afterwards
 --
--- The statement has its own block: a lock conflict undoes only that block. number_row.5.sql is the body for Firebird 5.0 and
--- later, which has SKIP LOCKED.
-SET TERM ^ ;
+-- On 5.0 it also skips rows that a writer has changed and committed since this call began. Before, such a row makes the
+-- engine restart the whole call, and the statement has its own block: a lock conflict undoes only that block.
 CREATE OR ALTER FUNCTION imq_number_row (p_cursor varchar(31) CHARACTER SET ASCII)
 RETURNS mq_argument
 AS
 BEGIN
+    /*!5 RETURN REPLACE(q'[FOR SELECT t.{"sync"} FROM {"table"} AS t
+            WHERE t.RDB$DB_KEY = :v_place AND t.{"sync"} IS NULL
+            WITH LOCK SKIP LOCKED
+            INTO v_given AS CURSOR {"cursor"}
+        DO
+        BEGIN
+            UPDATE {"table"} AS t SET t.{"sync"} = :v_last + 1 WHERE CURRENT OF {"cursor"} RETURNING t.{"sync"} INTO v_given;
+            v_last = v_last + 1;
+        END]', '{"cursor"}', p_cursor); */
     RETURN q'[BEGIN
             UPDATE {"table"} AS t SET t.{"sync"} = :v_last + 1
             WHERE t.RDB$DB_KEY = :v_place AND t.{"sync"} IS NULL
@@ -21,5 +29,4 @@ BEGIN
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
                 v_given = v_last;
         END]';
-END^
-SET TERM ; ^
+END

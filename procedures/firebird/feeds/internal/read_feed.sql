@@ -2,7 +2,6 @@
 -- Returns:     table_name, sync_column, key_columns, last_number
 --
 -- Firebird 3.0 can miss a row that another transaction, such as a publisher, is changing: see lock_row.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_read_feed (p_feed mq_name)
 RETURNS (
     table_name varchar(63) CHARACTER SET UTF8, sync_column varchar(63) CHARACTER SET UTF8, key_columns mq_text,
@@ -21,5 +20,4 @@ BEGIN
     IF (last_number IS NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('not_found', 'feed: there is no feed ' || p_feed);
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -1,5 +1,4 @@
 -- area_health: the checks of queue_health that belong to an area: none. The area schedules replaces this.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_area_health
 RETURNS (
     name varchar(60) CHARACTER SET UTF8, verdict varchar(4) CHARACTER SET UTF8, "VALUE" double precision,
@@ -9,5 +8,4 @@ AS
 BEGIN
     IF (1 = 0) THEN
         SUSPEND; -- or the procedure could not be selected from
-END^
-SET TERM ; ^
+END

@@ -1,5 +1,4 @@
 -- cancel_one: delete a message that is new or dead; state: the one it had, or the one that prevents it.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_cancel_one (p_id bigint)
 RETURNS ("COUNT" bigint, state varchar(1) CHARACTER SET ASCII)
 AS
@@ -23,5 +22,4 @@ BEGIN
     IF ("COUNT" = 0) THEN
         state = imq_state_of(p_id);
     SUSPEND;
-END^
-SET TERM ; ^
+END

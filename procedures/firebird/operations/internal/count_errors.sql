@@ -3,7 +3,6 @@
 -- Transaction: reads only: each dead letter of the type
 --
 -- Sorting or grouping by the text would need its full length for each row.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_count_errors (p_type mq_name)
 RETURNS (error mq_name, "COUNT" bigint, first_at timestamp, last_at timestamp, error_hash bigint)
 AS
@@ -29,5 +28,4 @@ BEGIN
                 INTO error, "COUNT", first_at, last_at
             DO
                 SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -10,7 +10,6 @@
 --
 -- It is long because each table has its own loop: one cursor for all took 2.4 times as long, and a loop that restarts at
 -- each type took twice as long with 300 types.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_count_types (
     p_table varchar(7) CHARACTER SET ASCII, p_type mq_name, p_cap integer, p_now timestamp
 )
@@ -159,5 +158,4 @@ BEGIN
             ELSE type
         END;
     END
-END^
-SET TERM ; ^
+END

@@ -3,7 +3,6 @@
 --              delete)
 -- Returns:     gone: the number of deleted messages
 -- Transaction: joins the caller's, which is READ COMMITTED NO WAIT; skips rows that another call is deleting
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_erase_archived (p_type mq_name, p_before timestamp, p_size integer)
 RETURNS (gone bigint)
 AS
@@ -49,5 +48,4 @@ BEGIN
             IF (gone = p_size) THEN
                 LEAVE;
         END
-END^
-SET TERM ; ^
+END

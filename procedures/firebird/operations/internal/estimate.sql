@@ -6,7 +6,6 @@
 -- It searches the messages with 400 ids, spread from the lowest to the highest. The share of ids found gives the number.
 -- Dead letters have few of the ids, so they are sampled by their own numbers. Only mq_ready has an index that shows the
 -- highest id of a type; for other tables the newest id of all types is used.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_estimate (p_table varchar(7) CHARACTER SET ASCII, p_type mq_name, p_now timestamp)
 RETURNS (estimate bigint)
 AS
@@ -98,5 +97,4 @@ BEGIN
         FROM mq_batch AS b WHERE b.type = :p_type
         INTO v_claimed;
     estimate = MAXVALUE(COALESCE(v_found * (v_high - v_low + 1) / c_sample, 0) - v_claimed, 10001);
-END^
-SET TERM ; ^
+END

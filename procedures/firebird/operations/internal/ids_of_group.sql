@@ -2,7 +2,6 @@
 -- Arguments:   p_type, p_group_key (NULL: no rows), p_size
 -- Returns:     id: the lowest p_size ids found, in order: all due messages of a queue with groups, and other messages
 --              among the first 10,000 of each state
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_ids_of_group (p_type mq_name, p_group_key mq_name, p_size integer)
 RETURNS (id bigint)
 AS
@@ -61,5 +60,4 @@ BEGIN
         INTO id
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

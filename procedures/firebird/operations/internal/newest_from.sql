@@ -4,7 +4,6 @@
 --
 -- Firebird reads an index in one direction only, and the indexes of dead and archived messages begin with the oldest. So
 -- a binary search finds the time.
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_newest_from (p_table varchar(7) CHARACTER SET ASCII, p_type mq_name, p_size integer)
 RETURNS timestamp
 AS
@@ -46,5 +45,4 @@ BEGIN
             LEAVE;
     END
     RETURN v_from;
-END^
-SET TERM ; ^
+END

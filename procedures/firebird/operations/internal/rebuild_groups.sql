@@ -1,6 +1,5 @@
 -- rebuild_groups: make groups claimable after a change of limits per group: issue tickets, and end waits for tokens.
 -- Transaction: joins the caller's; skips messages that a claim is promoting
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_rebuild_groups (p_type mq_name)
 AS
 DECLARE v_group_key mq_name; DECLARE v_last mq_name;
@@ -27,5 +26,4 @@ BEGIN
         v_last = v_group_key;
     END
     EXECUTE PROCEDURE imq_lower_mark(p_type);
-END^
-SET TERM ; ^
+END

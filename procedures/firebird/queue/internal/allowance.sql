@@ -7,7 +7,6 @@
 -- The lock is a row of mq_stripe, which never changes. Its holder sees what all earlier claims have done. If another claim
 -- has held the row since this call began, Firebird 4.0 restarts the call, and on 5.0 try_lock does not get the row.
 -- Messages that were finished since then may still count as active.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_allowance (
     p_type mq_name, p_size integer, p_max_active integer, p_rate integer, p_rate_seconds integer
 )
@@ -53,5 +52,4 @@ BEGIN
             -- The clock was set back, or the period is shorter now: the bucket is empty and starts to fill now.
             UPDATE mq_limited SET full_at = :v_latest WHERE type = :p_type;
     END
-END^
-SET TERM ; ^
+END

@@ -4,10 +4,8 @@
 -- Returns:     changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is due
 --              later already
 --
--- The caller prevents other changes of the message. The message is removed from its position as erase does it, in the same
--- order. Then it is inserted where a new message with this run_at goes. If its group was blocked by this message, the group
+-- The caller prevents other changes of the message. Then the message is inserted where a new message with this run_at goes. If its group was blocked by this message, the group
 -- is unblocked.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_change_message (
     p_type mq_name, p_id bigint, p_on_conflict mq_text, p_now timestamp, p_run_at timestamp, p_priority smallint,
     p_body mq_text, p_headers mq_text
@@ -25,7 +23,7 @@ BEGIN
     SELECT m.run_at, m.priority, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id
     INTO v_run_at, v_priority, v_group_key;
     EXECUTE PROCEDURE imq_leave_place(p_type, v_grouped, p_id, v_group_key,
-        IIF(v_replace = 1, CAST('9999-12-31' AS timestamp), p_run_at), v_run_at) RETURNING_VALUES v_attempts, v_error;
+        IIF(v_replace = 1, NULL, p_run_at), v_run_at) RETURNING_VALUES v_attempts, v_error;
     IF (v_attempts IS NULL) THEN
         EXIT;
 
@@ -53,5 +51,4 @@ BEGIN
     IF (v_grouped = 1) THEN
         EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
     EXECUTE PROCEDURE imq_wake(p_type);
-END^
-SET TERM ; ^
+END

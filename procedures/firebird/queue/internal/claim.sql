@@ -1,14 +1,13 @@
 -- claim: claim messages of a type, unless it is paused.
 -- Arguments:   p_type, p_size, p_reader (NULL: a generated name), p_lease_seconds (NULL: the policy's), p_alone (1, with
 --              size 1: store the message in mq_batch itself; 0: store the messages in mq_claimed)
--- Returns:     batch_key and lease_until; NULL when nothing is ready, no limit allows it, or the queue is paused
+-- Returns:     batch_key, lease_until and the queue's max_attempts; a NULL batch_key when nothing is ready, no limit allows it, or the queue is paused
 --
 -- The callers read the messages themselves: passing a row through one more procedure costs as much as reading it.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_claim (
     p_type mq_name, p_size integer, p_reader mq_name, p_lease_seconds integer, p_alone smallint
 )
-RETURNS (batch_key mq_key, lease_until timestamp)
+RETURNS (batch_key mq_key, lease_until timestamp, max_attempts integer)
 AS
 DECLARE v_paused smallint; DECLARE v_grouped smallint; DECLARE v_fair smallint; DECLARE v_attempt smallint;
 DECLARE v_seconds integer; DECLARE v_max_active integer; DECLARE v_rate integer; DECLARE v_rate_seconds integer;
@@ -17,9 +16,10 @@ DECLARE v_key mq_key;
 DECLARE v_id bigint;
 DECLARE v_n integer = 0;
 BEGIN
-    SELECT paused, grouped, fair, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds
+    SELECT paused, grouped, fair, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds,
+        max_attempts
     FROM imq_policy(:p_type)
-    INTO v_paused, v_grouped, v_fair, v_seconds, v_max_active, v_rate, v_rate_seconds;
+    INTO v_paused, v_grouped, v_fair, v_seconds, v_max_active, v_rate, v_rate_seconds, max_attempts;
     IF (v_paused = 0 AND v_max_active + v_rate > 0) THEN
         EXECUTE PROCEDURE imq_allowance(p_type, p_size, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES p_size;
     IF (p_size = 0) THEN
@@ -46,5 +46,4 @@ BEGIN
             RETURNING_VALUES lease_until;
         batch_key = v_key;
     END
-END^
-SET TERM ; ^
+END

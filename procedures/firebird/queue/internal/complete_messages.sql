@@ -5,7 +5,6 @@
 -- The caller has removed the message from mq_ready or from its batch. A transaction that had removed it before may still be
 -- rolling back, and undoes its changes one by one: for a moment the position is free, but the message is still locked and
 -- archived. So nothing is written before the message is locked.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_complete_messages (
     p_id bigint, p_attempt smallint, p_reader mq_name, p_on_complete varchar(7) CHARACTER SET ASCII, p_grouped smallint,
     p_done_at timestamp
@@ -44,5 +43,4 @@ BEGIN
         DELETE FROM mq_dedup WHERE type = :v_type AND dedup_key = :v_dedup_key;
     IF (p_grouped = 1) THEN
         EXECUTE PROCEDURE imq_free_groups(v_type, v_group_key, p_id);
-END^
-SET TERM ; ^
+END

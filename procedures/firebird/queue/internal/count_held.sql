@@ -1,7 +1,6 @@
 -- count_held: how many messages the batches of a type hold. Expired batches count: their consumers may still extend the
 --             lease.
 -- Returns:     the number
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_count_held (p_type mq_name)
 RETURNS bigint
 AS
@@ -12,5 +11,4 @@ BEGIN
         WHERE b.type = :p_type
         PLAN (b INDEX (mq_batch_lease))
     );
-END^
-SET TERM ; ^
+END

@@ -5,7 +5,6 @@
 -- messages that it sees. It may have begun before the message of this ticket was committed. So the rows are updated first. If
 -- that succeeds and the group is still blocked, each call that deletes one of them begins, or is restarted, after that, and sees
 -- the message: state K, the tickets may go. Otherwise state X: leave the group alone.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_drop_blocked (p_type mq_name)
 AS
 DECLARE v_ids varchar(32000) CHARACTER SET ASCII = '';
@@ -47,5 +46,4 @@ BEGIN
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
             v_state = 'X';
     END
-END^
-SET TERM ; ^
+END

@@ -3,7 +3,6 @@
 -- Arguments:   p_type, p_reader, p_id, p_attempt (the number of this attempt), p_retry (seconds; NULL: the policy's
 --              backoff; -1: dead-letter it now), p_error (cut to 4,000 characters)
 -- Returns:     state: N or E
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_fail_message (
     p_type mq_name, p_reader mq_name, p_id bigint, p_attempt integer, p_retry integer, p_error mq_error
 )
@@ -52,5 +51,4 @@ BEGIN
     -- In an ordered queue a message that will be retried blocks its group.
     IF (v_grouped = 1 AND (v_ordered = 0 OR state = 'E')) THEN
         EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
-END^
-SET TERM ; ^
+END

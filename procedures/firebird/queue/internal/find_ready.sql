@@ -2,7 +2,6 @@
 --
 -- A sender or a claim may not have seen yet that the queue has become fair, or fair no more: then the lane is not the one
 -- that the queue uses now.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_find_ready (p_type mq_name, p_id bigint)
 RETURNS (priority smallint, run_at timestamp, attempts smallint, place char(8) CHARACTER SET OCTETS)
 AS
@@ -16,5 +15,4 @@ BEGIN
         INTO priority, run_at, attempts, place
     DO
         SUSPEND;
-END^
-SET TERM ; ^
+END

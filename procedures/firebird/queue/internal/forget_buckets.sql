@@ -4,7 +4,6 @@
 --
 -- The first claim of each second calls this after it has taken its messages: a claim cannot lock a bucket that was deleted
 -- after the claim began.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_forget_buckets (p_type mq_name)
 AS
 DECLARE c_buckets integer = 100;
@@ -29,5 +28,4 @@ BEGIN
                 WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
                     v_locked = 0;
             END
-END^
-SET TERM ; ^
+END

@@ -6,7 +6,6 @@
 -- become free. A message without a place was waiting: its ticket may have stood for the group.
 --
 -- A claim that drops tickets may have updated the row, in a transaction that ends at once: see drop_blocked.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_free_groups (p_type mq_name, p_group_key mq_name, p_id bigint)
 AS
 DECLARE v_until timestamp;
@@ -32,5 +31,4 @@ BEGIN
     )) THEN
         IF (v_had = 1 OR imq_group_places(p_type, p_group_key, NULL) > 0) THEN
             EXECUTE PROCEDURE imq_issue_tickets(p_type, p_group_key);
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- full_after: when a bucket is full again after tokens are spent.
 -- Arguments:   p_full_at, p_rate, p_seconds and p_now (see tokens), p_n (tokens to spend)
 -- Returns:     microseconds since 1970
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_full_after (p_full_at bigint, p_rate integer, p_seconds integer, p_now bigint, p_n integer)
 RETURNS bigint
 AS
@@ -11,5 +10,4 @@ BEGIN
     p_full_at = MINVALUE(MAXVALUE(COALESCE(p_full_at, p_now), p_now), p_now + v_period);
     -- Rounded up: no token comes early.
     RETURN p_full_at + (p_n * v_period + p_rate - 1) / p_rate;
-END^
-SET TERM ; ^
+END

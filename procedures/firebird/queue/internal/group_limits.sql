@@ -1,6 +1,5 @@
 -- group_limits: the limits of a group: its own, or those of its queue.
 -- Returns:     one row: ordered; places (1 in an ordered queue; 0: no limit); rate (0: no limit), rate_seconds
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_group_limits (p_type mq_name, p_group_key mq_name)
 RETURNS (ordered smallint, places integer, rate integer, rate_seconds integer)
 AS
@@ -13,5 +12,4 @@ BEGIN
     IF (ordered = 1) THEN
         places = 1;
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -1,6 +1,5 @@
 -- group_places: how many messages of a group its free places allow a claim to take.
 -- Arguments:   p_type, p_group_key, p_places (of the group; 0: no limit; NULL: see group_limits)
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_group_places (p_type mq_name, p_group_key mq_name, p_places integer)
 RETURNS integer
 AS
@@ -24,5 +23,4 @@ BEGIN
     )) THEN
         RETURN 0;
     RETURN IIF(p_places = 0, c_no_limit, p_places - v_locks);
-END^
-SET TERM ; ^
+END

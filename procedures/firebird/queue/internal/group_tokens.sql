@@ -3,7 +3,6 @@
 -- Returns:     tokens (NULL: another transaction has locked the bucket or is rolling it back); token_at: when the next
 --              token comes, if there is none
 -- Transaction: joins the caller's, which has called lock_group; keeps the bucket locked
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_group_tokens (p_type mq_name, p_group_key mq_name, p_rate integer, p_seconds integer)
 RETURNS (tokens integer, token_at timestamp)
 AS
@@ -26,5 +25,4 @@ BEGIN
     WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec,
         GDSCODE unique_key_violation, GDSCODE no_dup DO
         tokens = NULL;
-END^
-SET TERM ; ^
+END

@@ -3,7 +3,6 @@
 -- Returns:     room: 1 or 0; next_at: the latest time at which a limit allows the next message, as far as known (next token
 --              or end of a lease); NULL when one is allowed now
 -- Transaction: reads only, without locks
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_has_room (p_type mq_name, p_max_active integer, p_rate integer, p_rate_seconds integer)
 RETURNS (room smallint, next_at timestamp)
 AS
@@ -31,5 +30,4 @@ BEGIN
             next_at = MAXVALUE(v_lease, COALESCE(next_at, v_lease));
     END
     room = IIF(next_at IS NULL, 1, 0);
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- is_active: whether a batch of a type holds a message.
 -- Returns:     1 or 0
 -- Transaction: reads only: one or two index entries per batch of the type
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_is_active (p_type mq_name, p_id bigint)
 RETURNS smallint
 AS
@@ -13,5 +12,4 @@ BEGIN
             OR EXISTS (SELECT * FROM mq_claimed AS c WHERE c.batch_key = b.batch_key AND c.id = :p_id))
         PLAN (b INDEX (mq_batch_lease))
     ), 1, 0);
-END^
-SET TERM ; ^
+END

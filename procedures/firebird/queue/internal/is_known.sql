@@ -1,6 +1,5 @@
 -- is_known: whether a queue has settings, messages in any state, or marks of messages that were claimed from it.
 -- Returns:     1 or 0
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_is_known (p_type mq_name)
 RETURNS smallint
 AS
@@ -12,5 +11,4 @@ BEGIN
         OR EXISTS (SELECT * FROM mq_batch AS b WHERE b.type = :p_type PLAN (b INDEX (mq_batch_lease)))
         OR EXISTS (SELECT * FROM mq_dead AS e WHERE e.type = :p_type PLAN (e INDEX (mq_dead_age)))
         OR EXISTS (SELECT * FROM mq_archive AS a WHERE a.type = :p_type PLAN (a INDEX (mq_archive_type))), 1, 0);
-END^
-SET TERM ; ^
+END

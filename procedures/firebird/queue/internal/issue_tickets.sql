@@ -5,7 +5,6 @@
 -- also the first message that no transaction is deleting. An extra ticket does no harm. A ticket at the message's own
 -- position is left alone if this call can lock it: then no claim is dropping it. Otherwise a new ticket goes just before
 -- it.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_issue_tickets (p_type mq_name, p_group_key mq_name)
 AS
 DECLARE v_id bigint;
@@ -47,5 +46,4 @@ BEGIN
             LEAVE;
         v_first = 0;
     END
-END^
-SET TERM ; ^
+END

@@ -4,7 +4,6 @@
 --              take_batch)
 -- Returns:     now; of the mark n, scanned_at and low_id (a ring has no ready message up to this id); full_scan (1: the marks do
 --              not hold now); promoted_to (new value); lowered_to (the earliest run_at of the promoted messages)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_make_ready (
     p_type mq_name, p_size integer, p_grouped smallint, p_ring smallint, p_take smallint
 )
@@ -57,5 +56,4 @@ BEGIN
     END
     ELSE
         promoted_to = now;
-END^
-SET TERM ; ^
+END

@@ -1,10 +1,8 @@
 -- microseconds: the current time in the unit of the token buckets.
 -- Returns:     microseconds since 1970-01-01 in UTC
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_microseconds
 RETURNS bigint
 AS
 BEGIN
     RETURN 1000 * DATEDIFF(MILLISECOND FROM CAST('1970-01-01' AS timestamp) TO mq_utc_now());
-END^
-SET TERM ; ^
+END

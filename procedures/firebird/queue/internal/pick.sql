@@ -19,7 +19,6 @@
 -- finds nothing makes a full scan at once, and a claim that finds too few messages makes the next claim a full scan.
 --
 -- The file is long because a helper procedure between it and take_ready would double the cost of reading each message.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_pick (
     p_type mq_name, p_size integer, p_grouped smallint, p_fair smallint, p_take smallint
 )
@@ -153,5 +152,4 @@ BEGIN
     ELSE IF (v_full_scan = 1 AND v_n IS NOT NULL AND v_milliseconds > c_long_scan) THEN
         -- Nothing is ready: move all marks up to now.
         EXECUTE PROCEDURE imq_renew_marks(p_type, v_n, v_scanned_at, v_promoted_to, '', v_now, v_lowered_to, 1);
-END^
-SET TERM ; ^
+END

@@ -8,7 +8,6 @@
 -- messages, and so many consumers share a single large group.
 --
 -- A round may give a lane several turns at once, as many as it would get before the batch is full. n puts them in order.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_pick_fair (p_type mq_name, p_size integer, p_grouped smallint, p_take smallint)
 RETURNS (id bigint, attempt smallint, n integer)
 AS
@@ -110,5 +109,4 @@ BEGIN
             EXECUTE PROCEDURE imq_save_position(p_type, v_priority, v_old_n, v_passed, v_new_rest, v_at);
         v_next = LPAD(CAST(v_priority AS integer) + 1, 5, '0');
     END
-END^
-SET TERM ; ^
+END

@@ -16,7 +16,6 @@
 -- alone. The table is empty before and after the call. If the call fails, its rows are undone too.
 --
 -- A message that another transaction is cancelling or purging is skipped; in an ordered queue it blocks its group.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_pick_grouped (
     p_type mq_name, p_size integer, p_take smallint, p_from mq_lane, p_until mq_lane, p_rest integer, p_turns integer,
     p_weighted smallint
@@ -234,5 +233,4 @@ BEGIN
                     EXECUTE PROCEDURE imq_issue_tickets(p_type, v_group_key);
         DELETE FROM mq_met;
     END
-END^
-SET TERM ; ^
+END

@@ -3,7 +3,6 @@
 --
 -- The position may already be taken: by a row of a transaction that is rolling back, or, in a grouped queue, by an old
 -- ticket that another claim is dropping. Then the new row goes just before it.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_place_ready (
     p_type mq_name, p_priority smallint, p_run_at timestamp, p_id bigint, p_attempts smallint
 )
@@ -26,5 +25,4 @@ BEGIN
                 EXCEPTION;
         END
     END
-END^
-SET TERM ; ^
+END

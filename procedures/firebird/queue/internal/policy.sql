@@ -1,6 +1,5 @@
 -- policy: the settings of a type; the defaults when it has no settings.
 -- Returns:     one row: the settings as in mq_queue, without the type
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_policy (p_type mq_name)
 RETURNS (
     lease_seconds integer, max_attempts integer, backoff_seconds integer, backoff_max_seconds integer,
@@ -20,5 +19,4 @@ BEGIN
         p_type = NULLIF('', p_type);
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- put_back: make a message ready again, at the position where it was sent. The caller then lowers the mark and wakes
 --           consumers.
 -- Arguments:   p_type, p_id, p_attempts, p_grouped (the policy)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_put_back (p_type mq_name, p_id bigint, p_attempts smallint, p_grouped smallint)
 AS
 DECLARE v_priority smallint;
@@ -19,5 +18,4 @@ BEGIN
         EXIT;
     END
     EXECUTE PROCEDURE imq_place_ready(p_type, v_priority, v_run_at, p_id, p_attempts) RETURNING_VALUES v_run_at;
-END^
-SET TERM ; ^
+END

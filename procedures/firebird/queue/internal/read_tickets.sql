@@ -1,6 +1,5 @@
 -- read_tickets: the tickets of a grouped queue in claim order, or from the lane p_from on; nothing is changed or locked.
 -- Returns:     group_key (NULL: the message is gone), waits (1: the message is in mq_grouped), place (the RDB$DB_KEY)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_read_tickets (p_type mq_name, p_from varchar(821) CHARACTER SET OCTETS)
 RETURNS (
     id bigint, priority smallint, run_at timestamp, attempts smallint, lane mq_lane, group_key mq_name, waits smallint,
@@ -32,5 +31,4 @@ BEGIN
             INTO id, priority, run_at, attempts, lane, group_key, waits, place
         DO
             SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- remove_ready: remove one ready message that is not claimed from mq_ready.
 -- Returns:     type, attempt (the number of the next attempt) and reader (the caller); NULL when the message is not ready,
 --              is being claimed, or its group is blocked in an ordered queue
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_remove_ready (p_id bigint)
 RETURNS (type mq_name, attempt smallint, reader mq_name)
 AS
@@ -10,7 +9,7 @@ DECLARE v_grouped smallint; DECLARE v_ordered smallint;
 DECLARE v_head bigint;
 DECLARE v_locked integer = 1;
 DECLARE v_attempts smallint;
-DECLARE v_place char(8) CHARACTER SET OCTETS;
+DECLARE v_error mq_error;
 BEGIN
     SELECT m.type, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id INTO v_type, v_group_key;
     IF (v_type IS NULL) THEN
@@ -25,21 +24,11 @@ BEGIN
         IF (v_locked = 0 OR v_ordered = 1 AND v_head IS NULL AND imq_group_places(v_type, v_group_key, 1) = 0) THEN
             EXIT;
     END
-
+    -- A due message may still be delayed: the rollback of the take also undid its promotion.
+    IF (EXISTS (SELECT * FROM mq_delayed WHERE id = :p_id AND run_at > mq_utc_now())) THEN
+        EXIT;
     BEGIN
-        -- A due message may still be delayed: the rollback of the take also undid its promotion. Check this before
-        -- mq_ready, because a claim may be promoting the message.
-        BEGIN
-            DELETE FROM mq_delayed WHERE id = :p_id AND run_at <= mq_utc_now() RETURNING attempts INTO v_attempts;
-            WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
-                v_attempts = NULL;
-        END
-        IF (v_attempts IS NULL AND v_head IS NULL AND v_grouped = 1) THEN
-            DELETE FROM mq_grouped WHERE type = :v_type AND group_key = :v_group_key AND id = :p_id
-            RETURNING attempts INTO v_attempts;
-        ELSE IF (v_attempts IS NULL AND v_head IS NULL) THEN
-            FOR SELECT place FROM imq_find_ready(:v_type, :p_id) INTO v_place DO
-                DELETE FROM mq_ready WHERE RDB$DB_KEY = :v_place AND id = :p_id RETURNING attempts INTO v_attempts;
+        EXECUTE PROCEDURE imq_leave_place(v_type, v_grouped, p_id, v_group_key, NULL, NULL) RETURNING_VALUES v_attempts, v_error;
         IF (v_attempts IS NOT NULL AND v_grouped = 1 AND v_head IS NULL) THEN
             -- As after a claim: free_groups deletes the row and issues a ticket.
             INSERT INTO mq_group_lock (type, group_key, id) VALUES (:v_type, :v_group_key, :p_id);
@@ -54,5 +43,4 @@ BEGIN
         attempt = v_attempts + 1;
         reader = imq_reader_name(NULL);
     END
-END^
-SET TERM ; ^
+END

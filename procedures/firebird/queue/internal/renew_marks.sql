@@ -7,7 +7,6 @@
 --
 -- The first row found of a priority becomes its mark. A priority without found rows keeps its mark. Marks are inserted,
 -- never updated: the newest are the first index entries, before all dead ones.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_renew_marks (
     p_type mq_name, p_n bigint, p_scanned_at timestamp, p_promoted_to timestamp,
     p_found varchar(400) CHARACTER SET ASCII, p_at_least timestamp, p_at_most timestamp, p_full_scan smallint
@@ -59,5 +58,4 @@ BEGIN
             WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
                 v_n = NULL;
         END
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- require_message: check the arguments of one message except its type; NULL means the default where there is one.
 --
 -- NULL arguments are not checked: a call costs each sender more than the test for NULL.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_message (
     p_body mq_text, p_run_at timestamp, p_priority bigint, p_group_key mq_argument, p_dedup_key mq_argument,
     p_max_attempts bigint, p_headers mq_text, p_source mq_argument, p_delay_seconds bigint, p_on_conflict mq_text
@@ -47,5 +46,4 @@ BEGIN
             EXECUTE PROCEDURE imq_require_read_committed;
         END
     END
-END^
-SET TERM ; ^
+END

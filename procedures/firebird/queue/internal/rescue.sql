@@ -3,7 +3,6 @@
 -- Arguments:   p_type, p_batches (maximum number of claims)
 -- Returns:     rescued: how many messages were made ready or dead-lettered
 -- Transaction: joins the caller's, which is NO WAIT; skips claims that another call is finishing or extending
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_rescue (p_type mq_name, p_batches integer)
 RETURNS (rescued bigint)
 AS
@@ -64,5 +63,4 @@ BEGIN
         EXECUTE PROCEDURE imq_lower_mark(p_type);
         EXECUTE PROCEDURE imq_wake(p_type);
     END
-END^
-SET TERM ; ^
+END

@@ -5,7 +5,6 @@
 --
 -- A position is inserted, not updated: no session meets a lock. When two claims start at the same position, the position
 -- further ahead counts, in whichever order they commit: each round begins with a much higher n.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_save_position (
     p_type mq_name, p_reader mq_name, p_old_n bigint, p_passed smallint, p_after_id bigint, p_lane mq_lane
 )
@@ -28,5 +27,4 @@ BEGIN
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
             v_n = NULL;
     END
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,5 @@
 -- send_due: send the messages that the queue sends by itself: none. The area schedules replaces this.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_send_due (p_type mq_name, p_size integer)
 AS
 BEGIN
-END^
-SET TERM ; ^
+END

@@ -1,5 +1,4 @@
 -- send_options: the options of a message that is sent, checked as far as JSON goes; see require_message.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_send_options (p_options mq_text)
 RETURNS (
     run_at timestamp, priority bigint, group_key mq_argument, dedup_key mq_argument, max_attempts bigint, headers mq_text,
@@ -26,5 +25,4 @@ BEGIN
         on_conflict = IIF(v_option = 'on_conflict', v_text, on_conflict);
     END
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -3,7 +3,6 @@
 --
 -- set_queue calls this for all messages. The claims of fair queues and rings do it for those that other transactions, which
 -- had begun before, have sent or put back since.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_set_lanes (p_type mq_name, p_fair smallint, p_size integer)
 AS
 DECLARE v_lane mq_lane;
@@ -30,5 +29,4 @@ BEGIN
         WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
             v_place = NULL;
     END
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- spend: spend tokens from the bucket of a type.
 -- Arguments:   p_type, p_n (tokens), p_rate and p_rate_seconds (the policy)
 -- Transaction: joins the caller's, which has called allowance; a rollback returns the tokens
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_spend (p_type mq_name, p_n integer, p_rate integer, p_rate_seconds integer)
 AS
 BEGIN
@@ -10,5 +9,4 @@ BEGIN
     IF (ROW_COUNT = 0) THEN
         INSERT INTO mq_limited (type, full_at)
         VALUES (:p_type, imq_full_after(NULL, :p_rate, :p_rate_seconds, imq_microseconds(), :p_n));
-END^
-SET TERM ; ^
+END

@@ -1,5 +1,4 @@
 -- state_of: the state of a message: N, A, E, or C when it is archived; NULL when there is no such message.
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_state_of (p_id bigint)
 RETURNS varchar(1) CHARACTER SET ASCII
 AS
@@ -28,5 +27,4 @@ BEGIN
     IF (v_state IS NULL) THEN
         SELECT 'C' FROM mq_archive AS a WHERE a.id = :p_id INTO v_state;
     RETURN v_state;
-END^
-SET TERM ; ^
+END

@@ -6,7 +6,6 @@
 --
 -- The ticket is searched by the ids of the group's own messages. A group is not stuck if its first message waits for a
 -- retry or a token. A place counts as taken if a batch holds the message.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_stuck_groups (p_type mq_name, p_most integer)
 RETURNS (group_key mq_name)
 AS
@@ -66,5 +65,4 @@ BEGIN
     END
     IF (v_free = 1 AND EXISTS (SELECT * FROM mq_grouped WHERE type = :p_type AND group_key = :group_key AND id = :v_head)) THEN
         SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -7,10 +7,6 @@
 --
 -- A loose index scan: the cursor reads on while lanes are short. After the last turn of a long lane it is opened again at the
 -- next possible lane, which has one more byte, 1: names contain no byte 0.
---
--- One message at a time, each in a block of its own: a lock conflict undoes only that block. Firebird 5.0 and later use
--- take_lanes.5.sql instead, with SKIP LOCKED.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_take_lanes (
     p_type mq_name, p_from mq_lane, p_until mq_lane, p_rest integer, p_turns integer, p_weighted smallint,
     p_deep smallint, p_size integer
@@ -64,9 +60,10 @@ BEGIN
                 v_over = v_over - 1;
             ELSE
             BEGIN
+                v_mine = 0;
                 BEGIN
-                    DELETE FROM mq_ready WHERE RDB$DB_KEY = :v_place AND id = :id AND type = :p_type;
-                    v_mine = ROW_COUNT;
+                    DELETE FROM mq_ready WHERE RDB$DB_KEY = :v_place AND id = :id AND type = :p_type /*!5 SKIP LOCKED */
+                    RETURNING 1 INTO v_mine;
                     WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
                         v_mine = 0;
                 END
@@ -92,5 +89,4 @@ BEGIN
         END
         v_from = v_next || ASCII_CHAR(1);
     END
-END^
-SET TERM ; ^
+END

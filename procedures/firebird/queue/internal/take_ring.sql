@@ -3,7 +3,6 @@
 -- Arguments:   p_batch_key, p_n (messages in the batch so far), p_size (maximum number of messages in the batch), p_type,
 --              p_after and p_until (ids above p_after, up to p_until)
 -- Returns:     n (messages in the batch now), last_id (the last id taken; NULL: nothing was found)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_take_ring (
     p_batch_key mq_key, p_n integer, p_size integer, p_type mq_name, p_after bigint, p_until bigint
 )
@@ -19,6 +18,7 @@ BEGIN
         WHERE r.type = :p_type AND r.lane IS NULL AND r.id > :p_after AND r.id <= :p_until
         PLAN (r ORDER mq_ready_lane)
         ORDER BY r.type, r.lane, r.id
+        /*!5 WITH LOCK SKIP LOCKED */
         INTO v_id, v_attempt AS CURSOR c
     DO
     BEGIN
@@ -37,5 +37,4 @@ BEGIN
                 LEAVE;
         END
     END
-END^
-SET TERM ; ^
+END

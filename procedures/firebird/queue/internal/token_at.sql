@@ -1,7 +1,6 @@
 -- token_at: when an empty bucket gets its next token.
 -- Arguments:   p_full_at, p_rate, p_seconds and p_now (see tokens)
 -- Returns:     a timestamp in UTC
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_token_at (p_full_at bigint, p_rate integer, p_seconds integer, p_now bigint)
 RETURNS timestamp
 AS
@@ -12,5 +11,4 @@ BEGIN
         + (v_period + p_rate - 1) / p_rate;
     -- Rounded up to a whole millisecond.
     RETURN DATEADD((p_full_at + 999) / 1000 MILLISECOND TO CAST('1970-01-01' AS timestamp));
-END^
-SET TERM ; ^
+END

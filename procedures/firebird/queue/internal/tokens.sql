@@ -5,7 +5,6 @@
 --
 -- A p_full_at more than p_seconds ahead was written before the clock was set back or p_seconds became less. The bucket then
 -- counts as empty, and the caller writes it again.
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_tokens (p_full_at bigint, p_rate integer, p_seconds integer, p_now bigint)
 RETURNS bigint
 AS
@@ -15,5 +14,4 @@ BEGIN
     p_full_at = MINVALUE(MAXVALUE(COALESCE(p_full_at, p_now), p_now), p_now + v_period);
     -- Integer division rounds down.
     RETURN (p_now + v_period - p_full_at) * p_rate / v_period;
-END^
-SET TERM ; ^
+END

@@ -1,6 +1,5 @@
 -- unblock_groups: unblock groups that are stuck. There should be none.
 -- Returns:     repaired: how many groups, at most 1,000
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_unblock_groups (p_type mq_name)
 RETURNS (repaired integer)
 AS
@@ -26,5 +25,4 @@ BEGIN
         EXECUTE PROCEDURE imq_lower_mark(p_type);
         EXECUTE PROCEDURE imq_wake(p_type);
     END
-END^
-SET TERM ; ^
+END

@@ -4,7 +4,6 @@
 --
 -- The pause is needed: the engine (4.0, 5.0) can fail to undo a refused INSERT while another transaction undoes one, too.
 -- It then keeps the row, even if the transaction rolls back.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_wait_to_repeat (p_until timestamp)
 RETURNS (until timestamp)
 AS
@@ -18,5 +17,4 @@ BEGIN
     ELSE
         WHILE (mq_utc_now() BETWEEN DATEADD(-1 MILLISECOND TO v_again_at) AND DATEADD(-0.1 MILLISECOND TO v_again_at)) DO
             p_until = NULL;
-END^
-SET TERM ; ^
+END

@@ -5,7 +5,6 @@
 -- characters wake each other's consumers, who then find nothing. The server compares each new event of a transaction with
 -- all its others: 15,000 took 2 s. So a transaction posts at most 1,000 events; consumers of other types find their
 -- messages when they poll.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_wake (p_type mq_name)
 AS
 DECLARE c_most integer = 1000;
@@ -19,5 +18,4 @@ BEGIN
         POST_EVENT TRIM(TRAILING FROM 'mq_' || LEFT(p_type, 30));
         c_most = RDB$SET_CONTEXT('USER_TRANSACTION', 'MQ_WAKES', v_n + 1);
     END
-END^
-SET TERM ; ^
+END

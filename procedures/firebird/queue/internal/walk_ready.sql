@@ -5,7 +5,6 @@
 --
 -- Each range has both bounds as inclusive values: for a partial index key the engine has no exclusive bound, and '< 0'
 -- would read all rows with 0.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_walk_ready (
     p_type mq_name, p_priority integer, p_run_at timestamp, p_id bigint, p_end integer
 )
@@ -42,5 +41,4 @@ BEGIN
             INTO id, attempt, priority, run_at, place
         DO
             SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -2,7 +2,6 @@
 -- Arguments:   p_batch_key, p_type, p_reader, p_lease_seconds, p_id and p_attempt (the only message; NULL: the messages are
 --              in mq_claimed)
 -- Returns:     lease_until
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_write_batch (
     p_batch_key mq_key, p_type mq_name, p_reader mq_name, p_lease_seconds integer, p_id bigint, p_attempt smallint
 )
@@ -14,5 +13,4 @@ BEGIN
     lease_until = DATEADD(p_lease_seconds SECOND TO v_now);
     INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader, id, attempt)
     VALUES (:p_batch_key, :v_now, :lease_until, :p_lease_seconds, :p_type, :p_reader, :p_id, :p_attempt);
-END^
-SET TERM ; ^
+END

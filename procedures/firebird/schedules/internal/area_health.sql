@@ -1,7 +1,6 @@
 -- area_health: the check of queue_health for schedules.
 --
 -- Replaces the file of the same name in operations/internal.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_area_health
 RETURNS (
     name varchar(60) CHARACTER SET UTF8, verdict varchar(4) CHARACTER SET UTF8, "VALUE" double precision,
@@ -18,5 +17,4 @@ BEGIN
     detail = COALESCE('the server does not know the time zone of ' || detail || '; call set_schedule again with one that it knows',
         'none');
     SUSPEND;
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- find_change: when a time zone changes its UTC offset.
 -- Arguments:   p_zone, p_from and p_until (minutes since 1970-01-01 00:00 UTC, at most three days apart)
 -- Returns:     the first minute with the UTC offset of p_until; NULL: the offset does not change
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_find_change (p_zone mq_name, p_from bigint, p_until bigint)
 RETURNS bigint
 AS
@@ -22,5 +21,4 @@ BEGIN
             v_before = v_middle;
     END
     RETURN v_change;
-END^
-SET TERM ; ^
+END

@@ -2,7 +2,6 @@
 -- Arguments:   p_last_id and p_overlap (of the schedule)
 -- Returns:     1 while the last message is new, and without overlap also while it is active; a dead letter does not
 --              prevent the next one
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_last_lives (p_last_id bigint, p_overlap smallint)
 RETURNS smallint
 AS
@@ -22,5 +21,4 @@ BEGIN
     THEN
         RETURN 1;
     RETURN 0;
-END^
-SET TERM ; ^
+END

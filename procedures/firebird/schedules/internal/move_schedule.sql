@@ -1,6 +1,5 @@
 -- move_schedule: send a schedule's message if it is due, and set its next time.
 -- Arguments:   p_name (of the schedule, whose row is locked), p_now
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_move_schedule (p_name mq_name, p_now timestamp)
 AS
 DECLARE v_next_at timestamp;
@@ -21,5 +20,4 @@ BEGIN
             v_next_at = NULL;
     END
     UPDATE mq_schedule SET next_at = :v_next_at, moved_at = :p_now WHERE name = :p_name;
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- next_day: the first date from p_day on that a cron expression matches.
 -- Arguments:   p_days, p_months, p_weekdays and p_both_days (of read_cron), p_day (days since 1970-01-01)
 -- Returns:     days since 1970-01-01; NULL when no date in the next 50 years matches
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_next_day (
     p_days varchar(60) CHARACTER SET ASCII, p_months varchar(60) CHARACTER SET ASCII,
     p_weekdays varchar(60) CHARACTER SET ASCII, p_both_days smallint, p_day integer
@@ -27,5 +26,4 @@ BEGIN
         END
     END
     RETURN NULL;
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- next_due: when the next schedule of a type is due; NULL: none is.
 --
 -- Replaces the file of the same name in queue/internal.
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_next_due (p_type mq_name)
 RETURNS timestamp
 AS
@@ -13,5 +12,4 @@ BEGIN
         ORDER BY s.type, s.next_at
         ROWS 1
     );
-END^
-SET TERM ; ^
+END

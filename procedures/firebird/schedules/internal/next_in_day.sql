@@ -6,7 +6,6 @@
 -- When the clocks are set forward, times in the missing hour occur once, at the change. When they are set back, times in
 -- the repeated hour occur once. With * as the hour, no time is moved or skipped: a message every ten minutes is still
 -- sent every ten minutes, as in Vixie cron.
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_next_in_day (
     p_minutes varchar(60) CHARACTER SET ASCII, p_hours varchar(60) CHARACTER SET ASCII, p_real_time smallint,
     p_zone mq_name, p_day integer, p_minute bigint
@@ -39,5 +38,4 @@ BEGIN
     v_found = imq_next_minute(p_minutes, p_hours, MAXVALUE(MAXVALUE(p_minute, v_change) + v_after - v_midnight,
         IIF(p_real_time = 1, 0, v_change + v_before - v_midnight), 0), 1439);
     RETURN v_midnight + v_found - v_after;
-END^
-SET TERM ; ^
+END

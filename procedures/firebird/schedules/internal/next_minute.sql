@@ -1,7 +1,6 @@
 -- next_minute: the first minute of a day that a cron expression matches.
 -- Arguments:   p_minutes and p_hours (of read_cron), p_from and p_until (minutes since midnight, inclusive)
 -- Returns:     minutes since midnight; NULL: none
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_next_minute (
     p_minutes varchar(60) CHARACTER SET ASCII, p_hours varchar(60) CHARACTER SET ASCII, p_from bigint, p_until bigint
 )
@@ -20,5 +19,4 @@ BEGIN
         v_hour = v_hour + 1;
     END
     RETURN NULL;
-END^
-SET TERM ; ^
+END

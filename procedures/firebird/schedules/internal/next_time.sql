@@ -1,7 +1,6 @@
 -- next_time: the first time of a cron expression after a given time.
 -- Arguments:   p_cron, p_after (UTC), p_zone (one that the server knows)
 -- Returns:     the time in UTC; NULL when no date in the next 50 years matches
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_next_time (p_cron mq_argument, p_after timestamp, p_zone mq_name)
 RETURNS timestamp
 AS
@@ -29,5 +28,4 @@ BEGIN
         v_day = v_day + 1;
     END
     RETURN DATEADD(v_found MINUTE TO c_epoch);
-END^
-SET TERM ; ^
+END

@@ -3,7 +3,6 @@
 -- Returns:     every (seconds; NULL for five fields); minutes, hours, days, months and weekdays (see read_cron_field),
 --              both_days (1: a date must match both days and weekdays, not only one of them), real_time (1: the hour is
 --              *: see next_in_day)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_read_cron (p_cron mq_argument)
 RETURNS (
     every bigint, minutes varchar(60) CHARACTER SET ASCII, hours varchar(60) CHARACTER SET ASCII,
@@ -59,5 +58,4 @@ BEGIN
         weekdays = OVERLAY(weekdays PLACING '1' FROM 1 FOR 1);
     both_days = IIF(v_day STARTING WITH '*' OR v_weekday STARTING WITH '*', 1, 0);
     real_time = IIF(v_hour STARTING WITH '*', 1, 0);
-END^
-SET TERM ; ^
+END

@@ -2,7 +2,6 @@
 -- Arguments:   p_name (of the field, for error texts), p_field (its text), p_low and p_high (its limits), p_names (three
 --              letters per value, from the first value on; NULL: the field has no names)
 -- Returns:     places: a text of p_high + 1 digits; the n-th is 1 if the value n - 1 matches, else 0
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_read_cron_field (
     p_name varchar(20) CHARACTER SET ASCII, p_field mq_name, p_low integer, p_high integer,
     p_names varchar(40) CHARACTER SET UTF8
@@ -55,5 +54,4 @@ BEGIN
         END
     END
     RETURN places;
-END^
-SET TERM ; ^
+END

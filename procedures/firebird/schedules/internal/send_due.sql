@@ -6,10 +6,8 @@
 -- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
 -- passed. Replaces the file of the same name in queue/internal.
 --
--- The call first locks a row of mq_stripe, which never changes: a row that many transactions try to change can keep a
--- rolled-back value, and then a time would be lost. See docs/decisions/0008_firebird.md. send_due.5.sql is the variant
--- for Firebird 5.0 and later.
-SET TERM ^ ;
+-- Before 5.0, the call first locks a row of mq_stripe, which never changes: a row that many transactions try to change can
+-- keep a rolled-back value, and then a time would be lost. See docs/decisions/0008_firebird.md.
 CREATE OR ALTER PROCEDURE imq_send_due (p_type mq_name, p_size integer)
 AS
 -- After the clock was set back by more than this, the next time is set again. After a smaller step nothing is sent twice,
@@ -26,9 +24,13 @@ BEGIN
         WHERE s.type = :p_type AND (s.next_at <= :v_now OR s.moved_at > :v_ahead)
         PLAN (s ORDER mq_schedule_due)
         ORDER BY s.type, s.next_at
-        INTO v_name, v_next_at
+        /*!5 WITH LOCK SKIP LOCKED */
+        INTO v_name, v_next_at AS CURSOR c
     DO
     BEGIN
+        v_mine = 0;
+        /*!5 v_mine = 1; */
+        IF (v_mine = 0) THEN
         BEGIN
             EXECUTE PROCEDURE imq_lock_group('mq_schedule', v_name) RETURNING_VALUES v_mine;
             IF (v_mine = 1) THEN
@@ -47,5 +49,4 @@ BEGIN
         IF (p_size = 0) THEN
             LEAVE;
     END
-END^
-SET TERM ; ^
+END

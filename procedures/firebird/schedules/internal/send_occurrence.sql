@@ -1,7 +1,6 @@
 -- send_occurrence: send a schedule's message and record it as the last one.
 -- Arguments:   p_name (of the schedule, whose row is locked), p_run_at (when it was due)
 -- Returns:     id: the new message; NULL when there is no such schedule
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_send_occurrence (p_name mq_name, p_run_at timestamp)
 RETURNS (id bigint)
 AS
@@ -17,5 +16,4 @@ BEGIN
     EXECUTE PROCEDURE imq_write_message(id, v_type, v_body, mq_utc_now(), p_run_at, v_priority, v_group_key, NULL, NULL, v_headers,
         'schedule');
     UPDATE mq_schedule SET last_at = :p_run_at, last_id = :id WHERE name = :p_name;
-END^
-SET TERM ; ^
+END

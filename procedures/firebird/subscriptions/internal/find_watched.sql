@@ -1,7 +1,6 @@
 -- find_watched: find the watched table that an argument names.
 -- Arguments:   p_table (as SQL names it; a dropped table: as messages name it)
 -- Returns:     id, label, quoted (the table, or a view in its place, for SQL; NULL: it was dropped)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_find_watched (p_table mq_text)
 RETURNS (id integer, label mq_name, quoted varchar(130) CHARACTER SET UTF8)
 AS
@@ -29,5 +28,4 @@ BEGIN
     WHERE r.rdb$relation_name = :label
     INTO quoted;
     SUSPEND;
-END^
-SET TERM ; ^
+END

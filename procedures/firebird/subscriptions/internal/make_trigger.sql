@@ -3,7 +3,6 @@
 --              queue's functions that the trigger will call)
 --
 -- The rights are granted to the trigger: writers of the table need none.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_make_trigger (
     p_trigger varchar(31) CHARACTER SET UTF8, p_table varchar(130) CHARACTER SET UTF8,
     p_label varchar(63) CHARACTER SET UTF8, p_expression mq_text
@@ -44,5 +43,4 @@ BEGIN
                 || ' may not grant its trigger ' || TRIM(v_right) || ': let ' || v_owner
                 || ' call this, the owner of the queue, or a user with all rights');
     END
-END^
-SET TERM ; ^
+END

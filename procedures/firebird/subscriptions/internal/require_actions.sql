@@ -1,6 +1,5 @@
 -- require_actions: refuse an action that is not one or more of the letters I, U and D, each once.
 -- Arguments:   p_action, p_optional (1: NULL is allowed)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_actions (p_action mq_text, p_optional smallint)
 AS
 BEGIN
@@ -14,5 +13,4 @@ BEGIN
         OR CHAR_LENGTH(REPLACE(p_action, 'D', '')) < CHAR_LENGTH(p_action) - 1) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'action: must be I, U or D (insert, update, delete), or several of them');
-END^
-SET TERM ; ^
+END

@@ -2,7 +2,6 @@
 -- Arguments:   p_watched (the table's id in mq_watched), p_action (I, U or D), p_key and p_old_key (JSON; p_old_key is NULL
 --              unless U)
 -- Transaction: the writer's; it only inserts rows, and writers do not wait for each other
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_send_changes (
     p_watched integer, p_action varchar(1) CHARACTER SET ASCII, p_key mq_text, p_old_key mq_text
 )
@@ -55,5 +54,4 @@ BEGIN
             VALUES (:v_type, 0, :v_now, :v_id, 0, IIF(:v_fair = 1, '32768', NULL));
             EXECUTE PROCEDURE imq_wake(v_type);
         END
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- add_polled_row: add the entry of a row that was claimed for the first time.
 -- Arguments:   p_name, p_batch_key, p_hash and p_ident (the row's identity), p_active (1: the row is at active_value),
 --              p_json (its key), p_content (the row; NULL: the table refused the change), p_error (the text of that refusal)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_add_polled_row (
     p_name mq_name, p_batch_key mq_key, p_hash bigint, p_ident mq_ident, p_active smallint, p_json mq_text,
     p_content mq_text, p_error mq_error
@@ -17,5 +16,4 @@ BEGIN
         INSERT INTO mq_polled_taken (id, content) VALUES (:v_id, :p_content);
     ELSE
         INSERT INTO mq_polled_write (id, kind, error) VALUES (:v_id, 'F', :p_error);
-END^
-SET TERM ; ^
+END

@@ -4,7 +4,6 @@
 --              (quoted), and the texts of the statements: see the comments on the columns
 --
 -- They run with the rights of the connected user only.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_claim_statements (
     p_name mq_name
 )
@@ -131,5 +130,4 @@ BEGIN
     SELECT COUNT(*) FROM (SELECT 1 AS one FROM {"table"} AS r WHERE r.{"status"} = :s_status ROWS :p_most) AS d INTO n;
     SUSPEND;
 END]', quoted, status, order_column, NULL);
-END^
-SET TERM ; ^
+END

@@ -2,7 +2,6 @@
 -- Arguments:   p_argument (its name in errors), p_table (as find_table returns it), p_list (column names)
 -- Returns:     n (from 1), name, quoted, as_text (NULL: no text reads back as the same value, for example of a BLOB), kind
 --              (RDBp_FIELD_TYPE), nullable, bytes (the longest text), type (as find_columns returns it)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_columns_as_text (
     p_argument varchar(30) CHARACTER SET ASCII, p_table varchar(63) CHARACTER SET UTF8, p_list mq_text
 )
@@ -38,5 +37,4 @@ BEGIN
         END
         SUSPEND;
     END
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- count_polled: count the rows of a polling table that are in one state, up to 10,000.
 -- Arguments:   p_name, p_state (A claimed, N waiting or E dead)
 -- Returns:     the count
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_count_polled (p_name mq_name, p_state varchar(1) CHARACTER SET ASCII)
 RETURNS bigint
 AS
@@ -14,5 +13,4 @@ BEGIN
     ) AS r
     INTO v_rows;
     RETURN v_rows;
-END^
-SET TERM ; ^
+END

@@ -4,7 +4,6 @@
 -- Returns:     the statement
 --
 -- Placeholders look like {"table"}. A quoted name cannot contain one, because its double quotes are doubled.
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_fill_names (
     p_template mq_text, p_table varchar(130) CHARACTER SET UTF8, p_status varchar(130) CHARACTER SET UTF8,
     p_order varchar(130) CHARACTER SET UTF8, p_index varchar(130) CHARACTER SET UTF8
@@ -18,5 +17,4 @@ BEGIN
     p_template = REPLACE(p_template, '{"order"}', COALESCE(p_order, ''));
     p_template = REPLACE(p_template, '{"index"}', COALESCE(p_index, ''));
     RETURN REPLACE(p_template, '{"table"}', p_table);
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- ident_columns: return the columns that identify a row without a key: all but the status and computed columns.
 -- Arguments:   p_table (as find_table returns it), p_status (as in the catalog, or NULL)
 -- Returns:     the names, quoted and separated by commas
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_ident_columns (
     p_table varchar(63) CHARACTER SET UTF8, p_status varchar(63) CHARACTER SET UTF8
 )
@@ -18,5 +17,4 @@ BEGIN
             ORDER BY r.rdb$field_position
         ) AS c
     );
-END^
-SET TERM ; ^
+END

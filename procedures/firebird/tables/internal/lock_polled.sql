@@ -4,7 +4,6 @@
 --
 -- The lock must return what another claim has committed since this call began: see lock_row. Without a status, and with rows
 -- that stay, an outdated low-water mark would skip rows for good.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_lock_polled (p_name mq_name, p_reader mq_name, p_milliseconds integer)
 RETURNS (locked integer)
 AS
@@ -17,5 +16,4 @@ BEGIN
     locked = IIF(locked = 1, 1, 0);
     IF (locked = 1) THEN
         UPDATE mq_polled SET reader = :p_reader WHERE name = :p_name AND reader IS DISTINCT FROM :p_reader AND :p_reader IS NOT NULL;
-END^
-SET TERM ; ^
+END

@@ -1,7 +1,6 @@
 -- mark_rows: write the changes listed in mq_polled_write to the user's table; a row that cannot be set to done has failed.
 -- Arguments:   p_name; in mq_polled_write: id, kind and retry (see settle_rows)
 -- Returns:     nothing; in mq_polled_write: outcome and error (see write_rows)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_mark_rows (p_name mq_name)
 AS
 DECLARE v_status smallint; DECLARE v_has_active smallint;
@@ -48,5 +47,4 @@ BEGIN
         IF (v_again = 1) THEN
             UPDATE mq_polled_write SET outcome = 'W' WHERE outcome IS NULL AND kind <> 'F';
     END
-END^
-SET TERM ; ^
+END

@@ -7,7 +7,6 @@
 -- Such a row's key changed while it was claimed, or another program set its status. While the old entry exists, there are as
 -- many entries as rows, and no row is claimed twice. Entries are counted before rows: rows finished in between make the
 -- count of rows smaller, never larger.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_pick_lost (
     p_name mq_name, p_batch_key mq_key, p_size integer, p_counted smallint, p_active mq_status, p_count mq_text,
     p_walk mq_text, p_take mq_text
@@ -32,5 +31,4 @@ BEGIN
         END
         UPDATE mq_polled SET scanned_at = mq_utc_now() WHERE name = :p_name;
     END
-END^
-SET TERM ; ^
+END

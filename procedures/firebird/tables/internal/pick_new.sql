@@ -4,7 +4,6 @@
 --              and a status as parameters), p_take (a statement that takes one row: see pick_rows), p_from (where to start)
 -- Returns:     still_wanted: p_size minus the rows claimed; last_text: the order column of the last row
 -- Transaction: joins the caller's, which has locked the row of mq_polled
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_pick_new (
     p_name mq_name, p_batch_key mq_key, p_size integer, p_kind varchar(1) CHARACTER SET ASCII, p_counted smallint,
     p_status mq_status, p_active mq_status, p_walk mq_text, p_take mq_text, p_from mq_ident
@@ -89,5 +88,4 @@ BEGIN
             END
         END
     END
-END^
-SET TERM ; ^
+END

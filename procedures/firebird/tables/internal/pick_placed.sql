@@ -2,7 +2,6 @@
 -- Arguments:   p_name, p_batch_key, p_size, p_quoted, p_order and p_index (the table, its order column and its index,
 --              quoted), p_place and p_ident (expressions: the order column as text, the identity), p_take (see pick_new)
 -- Transaction: joins the caller's, which has locked the row of mq_polled
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_pick_placed (
     p_name mq_name, p_batch_key mq_key, p_size integer, p_quoted varchar(130) CHARACTER SET UTF8,
     p_order varchar(130) CHARACTER SET UTF8, p_index varchar(130) CHARACTER SET UTF8, p_place mq_text, p_ident mq_text,
@@ -125,5 +124,4 @@ END]';
             UPDATE mq_polled SET place = :v_text, place_ident = :v_ident, copies = :v_copies WHERE name = :p_name;
         END
     END
-END^
-SET TERM ; ^
+END

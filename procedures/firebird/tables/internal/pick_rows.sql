@@ -9,7 +9,6 @@
 -- second dynamic statement locks or changes the row. It takes its values as parameters and is prepared once for all rows.
 -- Entries are read after the row was read and before it is locked: if a claim was finished in between, the row is gone or
 -- has another status.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_pick_rows (p_name mq_name, p_size integer, p_batch_key mq_key)
 AS
 -- How often a claim scans from the start, and for lost rows, in milliseconds.
@@ -71,5 +70,4 @@ BEGIN
         EXECUTE PROCEDURE imq_require_rights(v_quoted, v_to_write, v_delete);
         EXCEPTION;
     END
-END^
-SET TERM ; ^
+END

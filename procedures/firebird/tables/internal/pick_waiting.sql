@@ -4,7 +4,6 @@
 --              see pick_rows)
 -- Returns:     still_wanted: p_size minus the rows claimed
 -- Transaction: joins the caller's, which has locked the row of mq_polled
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_pick_waiting (
     p_name mq_name, p_batch_key mq_key, p_size integer, p_kind varchar(1) CHARACTER SET ASCII, p_counted smallint,
     p_active mq_status, p_ready mq_status, p_find mq_text, p_take mq_text
@@ -93,5 +92,4 @@ BEGIN
                 INSERT INTO mq_polled_write (id, kind, error) VALUES (:v_id, 'F', :v_error);
         END
     END
-END^
-SET TERM ; ^
+END

@@ -7,7 +7,6 @@
 -- A row is found by its identity: the key, or all columns except the status, as text, each value after its length (see
 -- mq_ident). Statements read the values back into variables k1, k2 and so on, of the columns' own types: the text of a
 -- statement never contains a user's value.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_polled_shape (
     p_name mq_name
 )
@@ -117,5 +116,4 @@ BEGIN
     WHEN EXCEPTION mq_50002 DO
         EXECUTE PROCEDURE imq_raise_error('unsuitable_table', LEFT(p_name, 100) || ': ' || quoted
             || ' no longer has a column that it was adopted with: call release_table, then adopt_table again');
-END^
-SET TERM ; ^
+END

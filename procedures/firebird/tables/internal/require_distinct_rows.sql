@@ -2,7 +2,6 @@
 -- Arguments:   p_table (as find_table returns it), p_keys (quoted, separated by commas; NULL: all columns except the
 --              status), p_ident (the columns that identify a row, quoted, separated by commas), p_equal_rows (1: accept
 --              equal rows)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_distinct_rows (
     p_table varchar(63) CHARACTER SET UTF8, p_keys mq_text, p_ident mq_text, p_equal_rows smallint
 )
@@ -30,5 +29,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('unsuitable_table',
             'key_columns: must include all columns of the primary key of ' || p_table
                 || ', or of a unique index of NOT NULL columns');
-END^
-SET TERM ; ^
+END

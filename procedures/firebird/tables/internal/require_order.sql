@@ -1,6 +1,5 @@
 -- require_order: refuse an order column that claims cannot continue from.
 -- Arguments:   p_table (as find_table returns it), p_column (quoted), p_exact (1: claims store a low-water mark in it)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_order (
     p_table varchar(63) CHARACTER SET UTF8, p_column varchar(130) CHARACTER SET UTF8, p_exact smallint
 )
@@ -18,5 +17,4 @@ BEGIN
     IF (v_as_text IS NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('unsuitable_table', 'order_column: ' || v_name
             || ' must be a number, a text or a time');
-END^
-SET TERM ; ^
+END

@@ -1,6 +1,5 @@
 -- require_polled: refuse a caller who may not read a polling table, and a table that has replaced the adopted one.
 -- Arguments:   p_name (of the polling table)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_polled (p_name mq_name)
 AS
 DECLARE v_table varchar(63) CHARACTER SET UTF8; DECLARE v_owner varchar(63) CHARACTER SET UTF8;
@@ -12,5 +11,4 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('unsuitable_table', LEFT(p_name, 100) || ': ' || v_quoted
             || ' is not the table that was adopted but another of its name: call release_table, then adopt_table again');
     EXECUTE PROCEDURE imq_require_rights(v_quoted, NULL, 0);
-END^
-SET TERM ; ^
+END

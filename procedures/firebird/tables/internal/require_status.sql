@@ -3,7 +3,6 @@
 --
 -- The value alone is tried, not a row: against the type, the CHECK of a domain, and CHECKs of the table that need no other
 -- column.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_status (
     p_table varchar(63) CHARACTER SET UTF8, p_column varchar(63) CHARACTER SET UTF8, p_ready mq_text, p_active mq_text,
     p_done mq_text, p_error mq_text, p_delete smallint
@@ -83,5 +82,4 @@ BEGIN
         END
         v_n = v_n + 1;
     END
-END^
-SET TERM ; ^
+END

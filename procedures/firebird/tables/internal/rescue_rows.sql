@@ -1,6 +1,5 @@
 -- rescue_rows: make the entries of expired leases due again.
 -- Transaction: joins the caller's, which is NO WAIT; skips claims that are being finished or extended
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_rescue_rows (p_name mq_name)
 AS
 DECLARE v_now timestamp;
@@ -25,5 +24,4 @@ BEGIN
             UPDATE mq_polled_row SET state = 'N', batch_key = NULL, run_at = :v_now, error = 'lease expired'
             WHERE batch_key = :v_key;
     END
-END^
-SET TERM ; ^
+END

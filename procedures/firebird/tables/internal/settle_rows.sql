@@ -2,7 +2,6 @@
 -- Arguments:   p_name; in mq_polled_write: id, kind (D: done; F: failed, with retry and error; R: released; T: retry of a
 --              dead row), retry (see read_failures), error
 -- Returns:     done, failed (to be retried), dead, gone, back (released, or dead rows to be retried)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_settle_rows (p_name mq_name)
 RETURNS (done bigint, failed bigint, dead bigint, gone bigint, back bigint)
 AS
@@ -74,5 +73,4 @@ BEGIN
         END
     END
     DELETE FROM mq_polled_write;
-END^
-SET TERM ; ^
+END

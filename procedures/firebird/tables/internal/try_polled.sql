@@ -1,6 +1,5 @@
 -- try_polled: lock a row of a polling table's claims for try_lock, which handles the conflicts: p_table is polled or
 -- polled_batch. Replaces the file of the same name in common/internal.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_try_polled (p_table varchar(13) CHARACTER SET ASCII, p_name mq_argument)
 RETURNS (locked integer, number bigint)
 AS
@@ -9,6 +8,17 @@ DECLARE v_place TYPE OF COLUMN mq_polled.place;
 DECLARE v_ident mq_ident;
 DECLARE v_copies integer;
 BEGIN
+    /*!5 IF (p_table = 'polled_batch') THEN
+        FOR SELECT 1 AS one FROM mq_polled_batch WHERE batch_key = :p_name WITH LOCK SKIP LOCKED INTO number AS CURSOR c DO
+            locked = 1;
+    ELSE
+        FOR SELECT 1 AS one FROM mq_polled WHERE name = :p_name WITH LOCK SKIP LOCKED INTO number AS CURSOR d DO
+            locked = 1;
+    IF (locked IS NULL AND (
+        p_table = 'polled_batch' AND EXISTS (SELECT * FROM mq_polled_batch WHERE batch_key = :p_name)
+        OR p_table = 'polled' AND EXISTS (SELECT * FROM mq_polled WHERE name = :p_name))) THEN
+        locked = 0;
+    EXIT; */
     IF (p_table = 'polled_batch') THEN
     BEGIN
         SELECT 1, lease_until FROM mq_polled_batch WHERE batch_key = :p_name INTO number, v_until;
@@ -22,5 +32,4 @@ BEGIN
             AND copies IS NOT DISTINCT FROM :v_copies;
     END
     locked = IIF(ROW_COUNT > 0, 1, IIF(number IS NULL, NULL, 0));
-END^
-SET TERM ; ^
+END

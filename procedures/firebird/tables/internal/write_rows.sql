@@ -4,7 +4,6 @@
 --
 -- Each row is written by its own statement, with the rights of the connected user: a row that a trigger or constraint
 -- refuses does not stop the others. Of equal rows, each statement changes one.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_write_rows (p_name mq_name)
 AS
 DECLARE c_seconds integer = 2;
@@ -145,5 +144,4 @@ END]';
         EXECUTE PROCEDURE imq_require_rights(v_quoted, v_to_write, v_delete);
         EXCEPTION;
     END
-END^
-SET TERM ; ^
+END

@@ -3,7 +3,6 @@
 --
 -- LIKE excludes most patterns at little cost. With a dot on both sides of every word, % matches whole words, which is
 -- exact for #. For * it may match too many words, and topic_matches decides.
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_matching_bindings (p_topic mq_name)
 RETURNS (pattern mq_name, type mq_name)
 AS
@@ -17,5 +16,4 @@ BEGIN
     DO
         IF (POSITION('*' IN pattern) = 0 OR imq_topic_matches(pattern, p_topic) = 1) THEN
             SUSPEND;
-END^
-SET TERM ; ^
+END

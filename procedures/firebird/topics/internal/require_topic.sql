@@ -1,6 +1,5 @@
 -- require_topic: refuse a text that is not a topic, or not a pattern of topics.
 -- Arguments:   p_argument (its name in the contract), p_topic, p_wildcards (1: a pattern, in which a word may be * or #)
-SET TERM ^ ;
 CREATE OR ALTER PROCEDURE imq_require_topic (
     p_argument varchar(30) CHARACTER SET ASCII, p_topic mq_argument, p_wildcards smallint
 )
@@ -23,5 +22,4 @@ BEGIN
     ELSE IF (p_topic NOT SIMILAR TO v_word || '(.' || v_word || ')*' ESCAPE '\') THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', p_argument || ': must be words separated by dots, without *, #, '
             || 'quotes, backslashes or white space');
-END^
-SET TERM ; ^
+END

@@ -5,7 +5,6 @@
 -- When a word does not match, the last # takes one more word. An earlier # need not take more: the part between the two
 -- has already matched at its first possible place. So the time is at most the number of words in the pattern times that
 -- in the topic.
-SET TERM ^ ;
 CREATE OR ALTER FUNCTION imq_topic_matches (p_pattern mq_name, p_topic mq_name)
 RETURNS smallint
 AS
@@ -48,5 +47,4 @@ BEGIN
     WHILE (SUBSTRING(v_pattern FROM v_at FOR 2) = '#.') DO
         v_at = v_at + 2;
     RETURN IIF(v_at > CHAR_LENGTH(v_pattern), 1, 0);
-END^
-SET TERM ; ^
+END

@@ -8,14 +8,14 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_claim(
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_paused, v_grouped, v_fair, v_limits tinyint;
-    DECLARE v_seconds, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_seconds int;
+    DECLARE v_most, v_seconds, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_seconds int;
     DECLARE v_size int DEFAULT p_size;
     DECLARE v_items, v_groups longtext CHARACTER SET utf8mb4;
     DECLARE v_now datetime(6);
     SELECT paused, grouped, fair, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds, group_limits,
-        group_rate, group_rate_seconds
+        group_rate, group_rate_seconds, max_attempts
     INTO v_paused, v_grouped, v_fair, v_seconds, v_max_active, v_rate, v_rate_seconds, v_limits, v_group_rate,
-        v_group_seconds
+        v_group_seconds, v_most
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_max_active + v_rate > 0 AND NOT v_paused THEN
         CALL imq_allowance(p_type, p_size, v_max_active, v_rate, v_rate_seconds, v_size);
@@ -26,7 +26,7 @@ BEGIN
     IF v_items IS NULL THEN
         CALL imq_no_messages();
     ELSE
-        CALL imq_hold(p_type, v_items, p_reader, v_seconds);
+        CALL imq_hold(p_type, v_items, p_reader, v_seconds, v_most);
         IF v_max_active + v_rate > 0 THEN
             CALL imq_spend(p_type, JSON_LENGTH(v_items), v_rate, v_rate_seconds);
         END IF;

@@ -1,10 +1,10 @@
 -- hold: store picked messages as a batch with a new batch key and a lease, and return them.
--- Arguments:   p_type, p_items (a JSON array of [id, attempt]), p_reader, p_lease_seconds
+-- Arguments:   p_type, p_items (a JSON array of [id, attempt]), p_reader, p_lease_seconds, p_max_attempts (of the queue)
 -- Returns:     the messages, in the order of p_items
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_hold(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4,
-    IN p_reader varchar(200) CHARACTER SET utf8mb4, IN p_lease_seconds int
+    IN p_reader varchar(200) CHARACTER SET utf8mb4, IN p_lease_seconds int, IN p_max_attempts int
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -22,13 +22,15 @@ BEGIN
     VALUES (v_key, v_now, v_until, p_lease_seconds, p_type, p_reader, p_items);
     IF v_one IS NULL THEN
         SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, j.attempt, m.created_at, m.source,
-            v_key AS batch_key, v_until AS lease_until
+            v_key AS batch_key, v_until AS lease_until, COALESCE(m.max_attempts, p_max_attempts) AS max_attempts,
+            COALESCE(m.sent_run_at, m.run_at) AS run_at, CAST(NULL AS char) AS extra
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         ORDER BY j.n;
     ELSE
         SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, v_attempt AS attempt, m.created_at, m.source,
-            v_key AS batch_key, v_until AS lease_until
+            v_key AS batch_key, v_until AS lease_until, COALESCE(m.max_attempts, p_max_attempts) AS max_attempts,
+            COALESCE(m.sent_run_at, m.run_at) AS run_at, CAST(NULL AS char) AS extra
         FROM mq_message AS m FORCE INDEX (PRIMARY) WHERE m.id = v_one;
     END IF;
 END

@@ -36,4 +36,6 @@ BEGIN
             id bigint PATH '$[0]', priority smallint PATH '$[1]', attempts smallint PATH '$[2]'
         )) AS j;
     END IF;
+    -- Groups may have more places now, and claims have passed their tickets.
+    CALL imq_lower_mark(p_type);
 END

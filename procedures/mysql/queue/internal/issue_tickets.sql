@@ -5,7 +5,8 @@
 -- also the first message that no transaction is deleting. An extra ticket does no harm. The ticket is new even if the
 -- message has one at its own position: a claim that saw the group blocked may be dropping that one. In a cluster that claim
 -- may run on another node, whose locks are not visible here. The claim cannot have seen the new ticket: its run_at is up to
--- 0.1 ms before the message's, at a random time where no other transaction inserts or deletes.
+-- 0.1 ms before the message's, at a random time where no other transaction inserts or deletes. A ticket that would come
+-- before the mark of its priority comes after it: claims start there, and what they have passed was blocked.
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_issue_tickets(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_groups longtext CHARACTER SET utf8mb4
@@ -14,7 +15,7 @@ SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_id bigint;
     DECLARE v_group varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_heads, v_free, v_hidden, v_new longtext CHARACTER SET utf8mb4;
+    DECLARE v_heads, v_free, v_hidden, v_new, v_marks longtext CHARACTER SET utf8mb4;
     DECLARE i int DEFAULT 0;
     DECLARE v_fair tinyint;
     SELECT CONCAT('[', GROUP_CONCAT('[', g.id, ',', JSON_QUOTE(g.group_key), ']'), ']') INTO v_heads
@@ -72,13 +73,18 @@ BEGIN
         STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
             ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
         IF v_new IS NOT NULL THEN
-            SELECT fair INTO v_fair FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
+            SELECT fair, (SELECT places FROM mq_mark FORCE INDEX (mark_newest) WHERE type = p_type ORDER BY n DESC LIMIT 1) INTO v_fair, v_marks
+            FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
             INSERT IGNORE INTO mq_ready (type, priority, lane, run_at, id, attempts)
-            SELECT p_type, j.priority, IF(v_fair, j.group_key, ''), j.run_at - INTERVAL 1 + FLOOR(97 * RAND()) MICROSECOND, j.id, j.attempts
+            SELECT p_type, j.priority, IF(v_fair, j.group_key, ''), IF(k.run_at >= j.run_at - INTERVAL 100 MICROSECOND AND NOT v_fair,
+                k.run_at + INTERVAL 1 + FLOOR(97 * RAND()) MICROSECOND, j.run_at - INTERVAL 1 + FLOOR(97 * RAND()) MICROSECOND), j.id, j.attempts
             FROM JSON_TABLE(v_new, '$[*]' COLUMNS (
                 id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
                 attempts smallint PATH '$[3]', group_key varchar(200) CHARACTER SET utf8mb4 PATH '$[4]'
-            )) AS j;
+            )) AS j
+            LEFT JOIN JSON_TABLE(COALESCE(v_marks, '[]'), '$[*]' COLUMNS (
+                priority smallint PATH '$[0]', run_at datetime(6) PATH '$[1]'
+            )) AS k ON k.priority = j.priority;
         END IF;
     END IF;
 END

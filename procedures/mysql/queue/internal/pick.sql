@@ -97,12 +97,16 @@ BEGIN
 
     IF p_grouped OR p_fair THEN
         IF p_grouped THEN
-            CALL imq_pick_grouped(p_type, p_size, p_take, p_items);
+            CALL imq_pick_grouped(p_type, p_size, p_take, v_full_scan, LEAST(v_lowered_to, v_now - INTERVAL c_late SECOND), v_places,
+                v_front_moved, p_items);
         ELSE
+            -- These claims start at no mark. The row only records the time of the last full scan.
+            SET v_places = '[]', v_front_moved = 0, v_marks_changed = 0;
             CALL imq_pick_fair(p_type, p_size, p_items);
         END IF;
-        -- These claims start at no mark. The row only records the time of the last full scan.
-        SET v_marks_changed = v_full_scan AND p_items IS NOT NULL, v_places = '[]', v_promoted_to = c_long_ago;
+        SET v_long = UTC_TIMESTAMP(6) > v_now + INTERVAL c_long_scan MICROSECOND, v_promoted_to = c_long_ago,
+            v_marks_changed = v_marks_changed OR v_front_moved
+                OR v_full_scan AND (p_items IS NOT NULL OR v_long AND JSON_LENGTH(v_places) > 0);
     ELSE
         IF p_after IS NULL THEN
             CALL imq_lock_ready(p_type, p_size, IF(v_full_scan, '[]', v_places), v_before,

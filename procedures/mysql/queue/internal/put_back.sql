@@ -28,20 +28,19 @@ BEGIN
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
         CALL imq_drop_locks(p_type, p_items, v_groups);
-        -- Another claim may be dropping an old ticket: the new one gets the current time as its position.
-        INSERT IGNORE INTO mq_ready (type, priority, lane, run_at, id, attempts)
-        SELECT m.type, m.priority, IF(v_fair, COALESCE(m.group_key, ''), ''), IF(r.id IS NULL, m.run_at, UTC_TIMESTAMP(6)), m.id, j.attempts
-        FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
-        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
-        LEFT JOIN mq_ready AS r FORCE INDEX (PRIMARY)
-            ON r.type = m.type AND r.priority = m.priority AND r.lane = IF(v_fair, COALESCE(m.group_key, ''), '')
-            AND r.run_at = m.run_at AND r.id = m.id;
+        SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']') INTO v_groups
+        FROM (
+            SELECT DISTINCT COALESCE(m.group_key, '') AS group_key
+            FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
+            STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
+        ) AS k;
+        CALL imq_issue_tickets(p_type, v_groups);
     ELSE
         INSERT INTO mq_ready (type, priority, lane, run_at, id, attempts)
         SELECT m.type, IF(v_ring, -32768, m.priority), IF(v_fair, COALESCE(m.group_key, ''), ''),
-            IF(v_ring OR v_fair AND NOT v_grouped, '1000-01-01', m.run_at), m.id, j.attempts
+            IF(v_ring OR v_fair, '1000-01-01', m.run_at), m.id, j.attempts
         FROM JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempts smallint PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id;
+        CALL imq_lower_mark(p_type);
     END IF;
-    CALL imq_lower_mark(p_type);
 END

@@ -5,7 +5,7 @@
 --              the first 10,000 groups
 --
 -- In a group that is not blocked, one message has a ticket in mq_ready (see pick_grouped), at its own position or 1 to 97
--- microseconds before it (see issue_tickets).
+-- microseconds before it, or after a mark (see issue_tickets).
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_stuck_groups(
     IN p_type varchar(200) CHARACTER SET utf8mb4, OUT p_groups longtext CHARACTER SET utf8mb4
@@ -53,4 +53,25 @@ BEGIN
             ) IS NULL
         LIMIT 1000
     ) AS s;
+    IF p_groups IS NOT NULL THEN
+        -- Few groups are left. Their tickets may be at other positions: read those of their types.
+        SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(s.type, s.group_key)), ']') INTO p_groups
+        FROM JSON_TABLE(p_groups, '$[*]' COLUMNS (
+            type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[0]',
+            group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]'
+        )) AS s
+        LEFT JOIN (
+            SELECT DISTINCT g.type, g.group_key
+            FROM (
+                SELECT DISTINCT t.type
+                FROM JSON_TABLE(p_groups, '$[*]' COLUMNS (type varchar(200) CHARACTER SET utf8mb4
+                    COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[0]')) AS t
+            ) AS t
+            STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY) ON r.type = t.type
+            STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = r.id
+            STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
+                ON g.type = m.type AND g.group_key = COALESCE(m.group_key, '') AND g.id = m.id
+        ) AS k ON k.type = s.type AND k.group_key = s.group_key
+        WHERE k.type IS NULL;
+    END IF;
 END

@@ -7,13 +7,11 @@ DECLARE
 BEGIN
     RETURN QUERY
         SELECT l.n, CASE WHEN starts_with(l.line, '"') THEN l.line::json #>> '{}' ELSE l.line END
-        FROM string_to_table(p_list, E'\n') WITH ORDINALITY AS l (line, n)
-        WHERE l.line <> '';
+        FROM string_to_table(p_list, E'\n') WITH ORDINALITY AS l (line, n) WHERE l.line <> '';
 EXCEPTION WHEN data_exception THEN
     -- Only after a refused list: search for the bad line.
     FOR v_line IN
-        SELECT l.n, l.line
-        FROM string_to_table(p_list, E'\n') WITH ORDINALITY AS l (line, n)
+        SELECT l.n, l.line FROM string_to_table(p_list, E'\n') WITH ORDINALITY AS l (line, n)
         WHERE starts_with(l.line, '"')
     LOOP
         BEGIN

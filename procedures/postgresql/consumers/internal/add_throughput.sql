@@ -25,8 +25,7 @@ BEGIN
     -- At most 1,000 rows of each, and none that others have locked.
     DELETE FROM mq.report
     WHERE ctid = ANY (ARRAY(
-        SELECT t.ctid FROM mq.report AS t
-        WHERE t.minute < v_now - interval '24 hours'
+        SELECT t.ctid FROM mq.report AS t WHERE t.minute < v_now - interval '24 hours'
         ORDER BY t.minute, t.type, t.reader
         LIMIT 1000
         FOR UPDATE SKIP LOCKED

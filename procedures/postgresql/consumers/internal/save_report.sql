@@ -32,8 +32,7 @@ BEGIN
     END IF;
     v_goes_on := coalesce(v_old.due_at >= p_now, false);
     IF v_dead IS NULL THEN
-        SELECT count(*) INTO v_dead
-        FROM mq.dead AS d
+        SELECT count(*) INTO v_dead FROM mq.dead AS d
         WHERE d.type = p_type AND d.died_at > v_old.counted_at AND d.died_at <= v_until AND d.reader = p_reader;
     END IF;
     UPDATE mq.consumer AS c

@@ -6,8 +6,7 @@ CREATE OR REPLACE FUNCTION mq_internal.sync_column(p_table oid, p_name text) RET
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN coalesce((
-        SELECT a.attname
-        FROM pg_attribute AS a
+        SELECT a.attname FROM pg_attribute AS a
         WHERE a.attrelid = p_table AND a.attname = p_name AND a.attnum > 0 AND NOT a.attisdropped
             AND a.attgenerated = '' AND a.atttypid = 'bigint'::regtype
     ), '');

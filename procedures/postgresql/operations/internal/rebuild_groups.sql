@@ -13,8 +13,7 @@ BEGIN
     UPDATE mq.delayed
     SET run_at = v_now
     WHERE ctid = ANY (ARRAY(
-        SELECT d.ctid
-        FROM mq.group_lock AS l
+        SELECT d.ctid FROM mq.group_lock AS l
         JOIN mq.delayed AS d ON d.id = l.id
         WHERE l.type = p_queue.type AND d.run_at > v_now AND d.error IS NULL
         FOR UPDATE OF d SKIP LOCKED

@@ -20,8 +20,7 @@ BEGIN
     END IF;
     DELETE FROM mq.bucket
     WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM mq.bucket
-        WHERE type = p_queue.type AND full_at <= v_now
+        SELECT ctid FROM mq.bucket WHERE type = p_queue.type AND full_at <= v_now
         ORDER BY type, full_at
         LIMIT c_buckets
         FOR UPDATE SKIP LOCKED
@@ -31,8 +30,7 @@ BEGIN
             UPDATE mq.bucket
             SET full_at = v_latest
             WHERE ctid = ANY (ARRAY(
-                SELECT ctid FROM mq.bucket
-                WHERE type = p_queue.type AND full_at > v_latest
+                SELECT ctid FROM mq.bucket WHERE type = p_queue.type AND full_at > v_latest
                 ORDER BY type, full_at
                 LIMIT c_buckets
                 FOR UPDATE SKIP LOCKED
@@ -42,8 +40,7 @@ BEGIN
         UPDATE mq.delayed
         SET run_at = v_now
         WHERE ctid = ANY (ARRAY(
-            SELECT d.ctid
-            FROM ahead AS a
+            SELECT d.ctid FROM ahead AS a
             JOIN mq.group_lock AS l ON l.type = p_queue.type AND l.group_key = a.group_key
             JOIN mq.delayed AS d ON d.id = l.id
             WHERE d.run_at > v_now AND d.error IS NULL

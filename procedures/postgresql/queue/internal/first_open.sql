@@ -11,12 +11,8 @@ LANGUAGE plpgsql SET work_mem = '256MB' AS $$
 #variable_conflict use_column
 BEGIN
     IF EXISTS (
-        SELECT FROM (
-            SELECT lane FROM mq.ready WHERE type = p_type ORDER BY type, priority, run_at, id OFFSET 250 LIMIT 1
-        ) AS t
-        CROSS JOIN LATERAL (
-            SELECT FROM mq.group_lock WHERE type = p_type AND group_key = substr(t.lane, 6) LIMIT 1
-        ) AS l
+        SELECT FROM (SELECT lane FROM mq.ready WHERE type = p_type ORDER BY type, priority, run_at, id OFFSET 250 LIMIT 1) AS t
+        CROSS JOIN LATERAL (SELECT FROM mq.group_lock WHERE type = p_type AND group_key = substr(t.lane, 6) LIMIT 1) AS l
     ) THEN
         SELECT r.priority, r.run_at, r.id INTO first_open.priority, first_open.run_at, first_open.id
         FROM mq.ready AS r
@@ -25,9 +21,7 @@ BEGIN
         ORDER BY r.type, r.priority, r.run_at, r.id
         LIMIT 1;
         IF NOT FOUND THEN
-            priority := 32767;
-            run_at := 'infinity';
-            id := 9223372036854775807;
+            SELECT 32767, 'infinity', 9223372036854775807 INTO first_open.priority, first_open.run_at, first_open.id;
         END IF;
     END IF;
 END

@@ -14,8 +14,7 @@ BEGIN
     SELECT array_agg(f.id), array_agg(u.group_key) INTO v_ids, v_groups
     FROM unnest(p_groups) AS u (group_key)
     CROSS JOIN LATERAL (
-        SELECT id FROM mq.grouped
-        WHERE type = p_queue.type AND group_key = u.group_key
+        SELECT id FROM mq.grouped WHERE type = p_queue.type AND group_key = u.group_key
         ORDER BY type, group_key, id
         LIMIT 1
     ) AS f;
@@ -25,8 +24,7 @@ BEGIN
     SELECT v_ids || array_agg(n.id), v_groups || array_agg(u.group_key) INTO v_ids, v_groups
     FROM unnest(v_groups) AS u (group_key)
     CROSS JOIN LATERAL (
-        SELECT id FROM mq.grouped
-        WHERE type = p_queue.type AND group_key = u.group_key
+        SELECT id FROM mq.grouped WHERE type = p_queue.type AND group_key = u.group_key
         ORDER BY type, group_key, id
         LIMIT 1
         FOR KEY SHARE SKIP LOCKED

@@ -5,8 +5,7 @@ CREATE OR REPLACE FUNCTION mq_internal.next_priority(p_type text, p_after text) 
 LANGUAGE plpgsql AS $$
 BEGIN
     RETURN (
-        SELECT left(r.lane, 5)
-        FROM mq.ready AS r
+        SELECT left(r.lane, 5) FROM mq.ready AS r
         WHERE r.type = p_type AND r.by_id IS NOT NULL
             AND r.lane >= CASE WHEN p_after = '' THEN '' ELSE lpad((p_after::integer + 1)::text, 5, '0') END
         ORDER BY r.type, r.lane, r.id

@@ -102,8 +102,7 @@ BEGIN
             -- blocked groups that took 0.4 s.
             IF (
                 SELECT (priority, run_at, id) < (v_start.priority, v_start.run_at, v_start.id)
-                FROM mq.ready
-                WHERE type = p_queue.type
+                FROM mq.ready WHERE type = p_queue.type
                 ORDER BY type, priority, run_at, id
                 OFFSET c_passed LIMIT 1
             ) IS NOT TRUE THEN
@@ -129,8 +128,7 @@ BEGIN
                 OR max(r.priority) > v_mark.priority AND v_segment <= c_marks, false)
         INTO v_rows, picked, attempts, v_heads, v_renew
         FROM (
-            SELECT q.ctid, q.*
-            FROM mq.ready AS q
+            SELECT q.ctid, q.* FROM mq.ready AS q
             WHERE q.type = p_queue.type AND q.priority < v_mark.next_priority
                 AND (q.priority, q.run_at, q.id) >= (v_mark.priority, least(v_mark.run_at, v_latest),
                     CASE WHEN v_mark.run_at < v_latest THEN v_mark.id ELSE 0 END)
@@ -141,8 +139,7 @@ BEGIN
         EXIT WHEN v_mark.next_priority = 32768 OR cardinality(picked) >= p_size;
         v_segment := v_segment + 1;
         v_end := v_mark.next_priority;
-        SELECT * INTO v_mark
-        FROM mq.mark
+        SELECT * INTO v_mark FROM mq.mark
         WHERE type = p_queue.type AND n = v_n AND priority >= v_end
         ORDER BY type, n DESC, priority, run_at
         LIMIT 1;

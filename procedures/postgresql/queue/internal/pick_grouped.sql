@@ -36,6 +36,9 @@ DECLARE
     v_left integer := p_size;
     v_groups integer := 0;
     v_pass boolean := p_take;
+    -- Whether to search for the first group that is not blocked, once per call and in full scans only.
+    v_search boolean := p_queue.ordered AND p_start IS NULL;
+    v_blocked boolean := p_take;
     v_read integer := 0;
     v_part integer := least(p_size, c_groups);
     v_rows integer;
@@ -78,12 +81,30 @@ BEGIN
                 v_tickets.lanes AS lanes, true AS others, ARRAY(SELECT substr(unnest(v_tickets.lanes), 6)) AS groups
             INTO v_tickets;
         ELSE
-            IF v_pass AND v_read = 0 AND p_queue.ordered AND p_start IS NULL THEN
+            IF v_search AND v_blocked THEN
+                v_search := false;
                 v_open := mq_internal.first_open(v_type);
                 IF (v_open.priority, v_open.run_at, v_open.id) > (v_after_priority, v_after_run_at, v_after_id) THEN
+                    IF NOT p_take THEN
+                        -- All at once, without the stripes: the lock rows alone keep the groups blocked until the commit.
+                        DELETE FROM mq.ready
+                        WHERE ctid = ANY (ARRAY(
+                            SELECT r.ctid FROM mq.ready AS r
+                            CROSS JOIN LATERAL (
+                                SELECT FROM mq.group_lock WHERE type = v_type AND group_key = substr(r.lane, 6)
+                                LIMIT 1 FOR SHARE SKIP LOCKED
+                            ) AS l
+                            WHERE r.type = v_type AND (r.priority, r.run_at, r.id) > (v_after_priority, v_after_run_at, v_after_id)
+                                AND (r.priority, r.run_at, r.id) < (v_open.priority, v_open.run_at, v_open.id)
+                            ORDER BY r.type, r.priority, r.run_at, r.id
+                            LIMIT c_tickets
+                            FOR UPDATE OF r SKIP LOCKED
+                        ));
+                    END IF;
                     v_after_priority := v_open.priority;
                     v_after_run_at := v_open.run_at;
                     v_after_id := v_open.id - 1;
+                    v_read := 0;
                 END IF;
             END IF;
             SELECT array_agg(t.ctid) AS rows, array_agg(t.id) AS ids, array_agg(t.attempts) AS attempts,
@@ -92,8 +113,7 @@ BEGIN
                 (array_agg(t.priority))[1] AS first_priority, (array_agg(t.run_at))[1] AS first_run_at,
                 bool_or(t.by_id IS NOT TRUE) AS others INTO v_tickets
             FROM (
-                SELECT r.ctid, r.*, k.group_key
-                FROM mq.ready AS r
+                SELECT r.ctid, r.*, k.group_key FROM mq.ready AS r
                 -- One search by primary key per ticket without a lane, with any statistics.
                 LEFT JOIN LATERAL (
                     SELECT coalesce(group_key, '') AS group_key FROM mq.message WHERE r.lane IS NULL AND id = r.id OFFSET 0
@@ -125,18 +145,13 @@ BEGIN
 
         -- The groups in the order of their first tickets, except those of which this take has messages already.
         v_all := ARRAY(
-            SELECT u.key
-            FROM unnest(v_tickets.groups) WITH ORDINALITY AS u (key, n)
-            WHERE u.key IS NOT NULL
-            GROUP BY u.key
-            ORDER BY min(u.n)
+            SELECT u.key FROM unnest(v_tickets.groups) WITH ORDINALITY AS u (key, n)
+            WHERE u.key IS NOT NULL GROUP BY u.key ORDER BY min(u.n)
         );
         v_keys := ARRAY(
-            SELECT u.key
-            FROM unnest(v_all) AS u (key)
+            SELECT u.key FROM unnest(v_all) AS u (key)
             CROSS JOIN LATERAL (
-                SELECT n
-                FROM mq.stripe
+                SELECT n FROM mq.stripe
                 WHERE n = hashtext(v_type || E'\n' || u.key) & 16383 AND u.key <> ALL (v_done)
                 FOR NO KEY UPDATE SKIP LOCKED
             ) AS s
@@ -166,8 +181,7 @@ BEGIN
                 array_agg(f.key) AS keys, array_agg(f.key) FILTER (WHERE f.more) AS more, count(*) AS groups,
                 false AS some_late INTO v_taken
             FROM (
-                SELECT u.key, g.*, n.more
-                FROM unnest(v_keys) AS u (key)
+                SELECT u.key, g.*, n.more FROM unnest(v_keys) AS u (key)
                 LEFT JOIN LATERAL (
                     SELECT true AS blocked FROM mq.group_lock WHERE type = v_type AND group_key = u.key LIMIT 1
                 ) AS l ON true
@@ -205,13 +219,10 @@ BEGIN
                 IF v_taken.groups < cardinality(v_keys) THEN
                     -- Drop the tickets of blocked groups, unless a call is finishing the group's message.
                     v_handled := v_handled || ARRAY(
-                        SELECT u.key
-                        FROM unnest(v_keys) AS u (key)
+                        SELECT u.key FROM unnest(v_keys) AS u (key)
                         CROSS JOIN LATERAL (
-                            SELECT FROM mq.group_lock
-                            WHERE type = v_type AND group_key = u.key AND u.key <> ALL (v_handled)
-                            LIMIT 1
-                            FOR SHARE SKIP LOCKED
+                            SELECT FROM mq.group_lock WHERE type = v_type AND group_key = u.key AND u.key <> ALL (v_handled)
+                            LIMIT 1 FOR SHARE SKIP LOCKED
                         ) AS l
                     );
                 END IF;
@@ -233,17 +244,14 @@ BEGIN
                 FROM unnest(v_keys) AS u (key)
                 CROSS JOIN LATERAL mq_internal.group_limits(p_queue, u.key) AS o
                 CROSS JOIN LATERAL (
-                    SELECT count(*) AS locks, count(d.id) AS waiting
-                    FROM mq.group_lock AS k
+                    SELECT count(*) AS locks, count(d.id) AS waiting FROM mq.group_lock AS k
                     -- ORDER BY id selects the right index: see erase.
                     LEFT JOIN LATERAL (SELECT id FROM mq.delayed WHERE id = ANY (ARRAY[k.id]) ORDER BY id) AS d ON true
                     WHERE k.type = v_type AND k.group_key = u.key
                 ) AS l
                 LEFT JOIN LATERAL (
-                    SELECT full_at
-                    FROM mq.bucket
-                    WHERE o.rate > 0 AND type = v_type AND group_key = u.key
-                    FOR NO KEY UPDATE SKIP LOCKED
+                    SELECT full_at FROM mq.bucket
+                    WHERE o.rate > 0 AND type = v_type AND group_key = u.key FOR NO KEY UPDATE SKIP LOCKED
                 ) AS b ON true
                 CROSS JOIN LATERAL (
                     SELECT CASE WHEN o.rate > 0 THEN mq_internal.tokens(b.full_at, v_now, o.rate, o.rate_seconds) END AS tokens
@@ -261,26 +269,13 @@ BEGIN
                 SELECT f.n, f.key, f.tokens IS NOT DISTINCT FROM 0 AS late, g.*
                 FROM unnest(v_state.keys, v_state.sizes, v_state.tokens) WITH ORDINALITY AS f (key, size, tokens, n)
                 CROSS JOIN LATERAL (
-                    SELECT o.*
-                    FROM (
-                        SELECT ctid FROM mq.grouped
-                        WHERE p_queue.ordered AND f.size > 0 AND type = v_type AND group_key = f.key
-                        ORDER BY type, group_key, id
-                        LIMIT 1
-                    ) AS first
-                    CROSS JOIN LATERAL (
-                        SELECT ctid AS row, id, attempts FROM mq.grouped WHERE ctid = first.ctid FOR UPDATE SKIP LOCKED
-                    ) AS o
-                    UNION ALL
-                    SELECT *
-                    FROM (
-                        SELECT ctid AS row, id, attempts
-                        FROM mq.grouped
-                        WHERE NOT p_queue.ordered AND type = v_type AND group_key = f.key
-                        ORDER BY type, group_key, id
-                        LIMIT f.size
-                        FOR UPDATE SKIP LOCKED
-                    ) AS o
+                    SELECT ctid AS row, id, attempts FROM mq.grouped
+                    WHERE type = v_type AND group_key = f.key AND id <= CASE WHEN p_queue.ordered THEN (
+                            SELECT id FROM mq.grouped WHERE type = v_type AND group_key = f.key ORDER BY type, group_key, id LIMIT 1
+                        ) ELSE 9223372036854775807 END
+                    ORDER BY type, group_key, id
+                    LIMIT f.size
+                    FOR UPDATE SKIP LOCKED
                 ) AS g
                 LIMIT v_left
             ) AS h;
@@ -349,21 +344,12 @@ BEGIN
             END IF;
         END IF;
         v_done := v_done || CASE WHEN p_take THEN v_handled ELSE '{}' END;
-        v_kept := '{}';
         IF cardinality(v_handled) < cardinality(v_all) THEN
             -- Tickets stay whose groups others have locked, or whose first messages others are cancelling or purging.
-            v_kept := ARRAY(
-                SELECT k.key
-                FROM (SELECT unnest(v_all) EXCEPT SELECT unnest(v_handled)) AS k (key)
-                WHERE k.key <> ALL (v_keys)
-                    OR EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = v_type AND g.group_key = k.key OFFSET 0)
-            );
-        END IF;
-        IF v_kept <> '{}' THEN
             v_tickets.rows := ARRAY(
-                SELECT u.row
-                FROM unnest(v_tickets.rows, v_tickets.groups) AS u (row, key)
-                WHERE u.key IS NULL OR u.key <> ALL (v_kept)
+                SELECT u.row FROM unnest(v_tickets.rows, v_tickets.groups) AS u (row, key)
+                WHERE u.key IS NULL OR u.key = ANY (v_handled) OR u.key = ANY (v_keys)
+                    AND NOT EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = v_type AND g.group_key = u.key OFFSET 0)
             );
         END IF;
         DELETE FROM mq.ready WHERE ctid = ANY (v_tickets.rows);
@@ -408,13 +394,14 @@ BEGIN
             v_priority := mq_internal.next_priority(v_type, v_priority);
             v_place := NULL;
         END IF;
+        v_blocked := 2 * v_taken.groups <= v_rows;
         IF NOT v_pass AND v_read >= c_tickets THEN
             v_pass := true;
             v_read := 0;
         END IF;
         -- Behind many blocked groups a claim reads more tickets at once. A take does not: others skip what it has locked.
         v_part := CASE
-            WHEN v_pass OR p_queue.fair OR 2 * v_taken.groups > v_rows THEN least(v_left, c_groups - v_groups)
+            WHEN v_pass OR p_queue.fair OR NOT v_blocked THEN least(v_left, c_groups - v_groups)
             ELSE least(4 * v_part, 1000)
         END;
     END LOOP;

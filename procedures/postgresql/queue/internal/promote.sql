@@ -12,8 +12,7 @@ BEGIN
     WITH due AS (
         DELETE FROM mq.delayed
         WHERE ctid = ANY (ARRAY(
-            SELECT ctid
-            FROM mq.delayed
+            SELECT ctid FROM mq.delayed
             WHERE type = p_queue.type AND run_at > p_after AND run_at <= p_until
             ORDER BY type, run_at, id
             LIMIT p_size

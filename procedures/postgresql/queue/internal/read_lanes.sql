@@ -6,7 +6,7 @@
 --     NULL when there are none; start: the position from which the claim has read
 --
 -- The index (type, lane, id) is read from lane to lane: one search per lane, however many messages it has. A turn is the
--- first message of a lane, or as many as the weight of its group; in a grouped queue one ticket, whatever the weight. What
+-- first message of a lane, or as many as the weight of its group; in a grouped queue one ticket, with any weight. What
 -- another claim has locked counts as served: the turn passes on to the next lane. So claims that start at the same lane do
 -- not serve the same groups.
 --
@@ -28,35 +28,30 @@ DECLARE
 BEGIN
     WITH RECURSIVE position AS MATERIALIZED (
         (
-            SELECT n, lane, after_id AS served
-            FROM mq.ring
+            SELECT n, lane, after_id AS served FROM mq.ring
             WHERE type = v_type AND reader = p_priority AND (n, lane, after_id) > (v_n, v_lane, v_served)
             ORDER BY type, reader, n DESC, lane DESC, after_id DESC
             LIMIT 1
         )
         UNION ALL
-        SELECT v_n, v_lane, v_served
-        LIMIT 1
+        SELECT v_n, v_lane, v_served LIMIT 1
     ), lanes AS (
         -- The lane where the last turn was, then a lane per step, around to that lane.
         SELECT p.n, p.lane, NULL::tid AS row, p.served, p.n + 1 AS last_n, p.lane AS last_lane,
             p.served AS had
         FROM position AS p
         UNION ALL
-        SELECT r.n, r.lane, r.row, 0, l.last_n, l.last_lane, l.had
-        FROM lanes AS l
+        SELECT r.n, r.lane, r.row, 0, l.last_n, l.last_lane, l.had FROM lanes AS l
         CROSS JOIN LATERAL (
             (
-                SELECT l.n, q.lane, q.ctid AS row
-                FROM mq.ready AS q
+                SELECT l.n, q.lane, q.ctid AS row FROM mq.ready AS q
                 WHERE q.type = v_type AND q.by_id IS NOT NULL AND q.lane > l.lane AND q.lane >= p_priority AND q.lane < v_end
                 ORDER BY q.type, q.lane, q.id
                 LIMIT 1
             )
             UNION ALL
             (
-                SELECT l.last_n, q.lane, q.ctid
-                FROM mq.ready AS q
+                SELECT l.last_n, q.lane, q.ctid FROM mq.ready AS q
                 WHERE q.type = v_type AND q.by_id IS NOT NULL AND q.lane >= p_priority AND q.lane < v_end AND l.n < l.last_n
                 ORDER BY q.type, q.lane, q.id
                 LIMIT 1
@@ -71,8 +66,7 @@ BEGIN
         FROM lanes AS l
         WHERE NOT (p_take AND p_queue.grouped AND mq_internal.is_busy(p_queue, substr(l.lane, 6)))
     ), taken AS (
-        SELECT t.n, t.lane, t.served + f.i AS served, h.*
-        FROM turns AS t
+        SELECT t.n, t.lane, t.served + f.i AS served, h.* FROM turns AS t
         CROSS JOIN LATERAL unnest(
             CASE WHEN v_weights THEN ARRAY(
                 SELECT q.ctid FROM mq.ready AS q
@@ -98,14 +92,12 @@ BEGIN
         SELECT t.n + (f.i - 1) / t.weight AS n, t.lane, (f.i - 1) % t.weight + 1 AS served, f.row, f.id, f.attempts
         FROM (
             SELECT t.*, greatest(p_size / sum(t.weight) OVER (), 1)::integer AS rounds
-            FROM turns AS t
-            WHERE p_share AND t.row IS NOT NULL
+            FROM turns AS t WHERE p_share AND t.row IS NOT NULL
         ) AS t
         CROSS JOIN LATERAL (
             SELECT row_number() OVER () AS i, o.*
             FROM (
-                SELECT q.ctid AS row, q.id, q.attempts
-                FROM mq.ready AS q
+                SELECT q.ctid AS row, q.id, q.attempts FROM mq.ready AS q
                 WHERE q.type = v_type AND q.by_id IS NOT NULL AND q.lane = t.lane
                 ORDER BY q.type, q.lane, q.id
                 LIMIT t.weight * t.rounds

@@ -26,8 +26,7 @@ BEGIN
     FROM (
         SELECT DISTINCT ON (m.priority) m.priority, m.run_at, m.id
         FROM (
-            SELECT r.priority, r.run_at, r.id, true AS found
-            FROM mq.ready AS r
+            SELECT r.priority, r.run_at, r.id, true AS found FROM mq.ready AS r
             WHERE r.ctid = ANY (p_rows)
             UNION ALL
             SELECT k.priority, least(greatest(k.run_at, p_at_least), p_at_most),
@@ -47,8 +46,7 @@ BEGIN
     -- Skip marks that another claim is deleting. Leftover marks are few and never read; a later claim deletes them.
     DELETE FROM mq.mark
     WHERE ctid = ANY (ARRAY(
-        SELECT ctid
-        FROM mq.mark
+        SELECT ctid FROM mq.mark
         WHERE type = p_type AND n BETWEEN CASE p_n % 100 WHEN 0 THEN 0 ELSE p_n - c_old END AND p_n
         FOR UPDATE SKIP LOCKED
     ));

@@ -13,9 +13,7 @@ BEGIN
     FOR v_batch IN
         DELETE FROM mq.batch
         WHERE ctid = ANY (ARRAY(
-            SELECT ctid
-            FROM mq.batch
-            WHERE type = p_queue.type AND lease_until <= v_now
+            SELECT ctid FROM mq.batch WHERE type = p_queue.type AND lease_until <= v_now
             ORDER BY type, lease_until
             LIMIT p_batches
             FOR UPDATE SKIP LOCKED

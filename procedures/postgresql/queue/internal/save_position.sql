@@ -12,8 +12,7 @@ BEGIN
     INSERT INTO mq.ring SELECT p_place.*;
     DELETE FROM mq.ring
     WHERE ctid = ANY (ARRAY(
-        SELECT ctid
-        FROM mq.ring
+        SELECT ctid FROM mq.ring
         WHERE type = p_place.type AND reader = p_place.reader
             AND (n, lane, after_id) < (p_place.n, p_place.lane, p_place.after_id)
             AND (n, lane, after_id) >= (

@@ -11,8 +11,7 @@ DECLARE
 BEGIN
     SELECT array_agg(r.ctid), array_agg(r.id), array_agg((r.attempts + 1)::smallint) INTO v_rows, ids, attempts
     FROM (
-        SELECT q.ctid, q.id, q.attempts
-        FROM mq.ready AS q
+        SELECT q.ctid, q.id, q.attempts FROM mq.ready AS q
         WHERE q.type = p_type AND q.by_id IS NOT NULL AND q.lane IS NULL AND q.id > p_after AND q.id <= p_until
         ORDER BY q.type, q.lane, q.id
         LIMIT p_size

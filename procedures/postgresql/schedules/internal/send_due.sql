@@ -15,8 +15,7 @@ DECLARE
     v_next_at timestamptz;
 BEGIN
     FOR v_schedule IN
-        SELECT *
-        FROM mq.schedule
+        SELECT * FROM mq.schedule
         WHERE type = p_type AND (next_at <= v_now OR moved_at > v_now + c_set_back)
         ORDER BY type, next_at
         LIMIT p_size

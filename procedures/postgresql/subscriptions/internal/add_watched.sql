@@ -16,8 +16,7 @@ BEGIN
     END IF;
     INSERT INTO mq.watched AS w (label, key_names, key_types, key_json)
     SELECT p_label, v_keys, (
-        SELECT array_agg(a.atttypid ORDER BY k.n)
-        FROM unnest(v_keys) WITH ORDINALITY AS k (name, n)
+        SELECT array_agg(a.atttypid ORDER BY k.n) FROM unnest(v_keys) WITH ORDINALITY AS k (name, n)
         JOIN pg_attribute AS a ON a.attrelid = v_table AND a.attname = k.name
     ), mq_internal.plain_json(v_table, v_keys, 'r')
     ON CONFLICT (label) DO UPDATE

@@ -10,8 +10,7 @@ BEGIN
     SELECT w.key_json INTO v_json
     FROM mq.watched AS w
     WHERE w.label = p_label AND w.key_types = ARRAY(
-        SELECT a.atttypid
-        FROM unnest(w.key_names) WITH ORDINALITY AS k (name, n)
+        SELECT a.atttypid FROM unnest(w.key_names) WITH ORDINALITY AS k (name, n)
         JOIN pg_attribute AS a ON a.attrelid = p_relation AND a.attname = k.name
         ORDER BY k.n
     );

@@ -23,8 +23,7 @@ BEGIN
     RETURN (
         SELECT array_agg(d.id ORDER BY d.n)
         FROM (
-            SELECT e.id, row_number() OVER (ORDER BY e.run_at, e.id) AS n
-            FROM mq.polled_row AS e
+            SELECT e.id, row_number() OVER (ORDER BY e.run_at, e.id) AS n FROM mq.polled_row AS e
             WHERE e.name = p_name AND e.state = 'N' AND e.run_at <= p_now
             ORDER BY e.run_at, e.id LIMIT p_size
         ) AS d

@@ -14,8 +14,7 @@ LANGUAGE sql STABLE AS $$
         WHEN t.oid < 16384 OR t.typtype IN ('e', 'r', 'm', 'c') OR t.typcategory = 'A'
             THEN format('OPERATOR(pg_catalog.%s)', (ARRAY['<', '<=', '=', '>=', '>'])[p_strategy])
         ELSE (
-            SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname)
-            FROM pg_catalog.pg_opclass AS c
+            SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname) FROM pg_catalog.pg_opclass AS c
             JOIN pg_catalog.pg_am AS m ON m.oid = c.opcmethod AND m.amname = 'btree'
             JOIN pg_catalog.pg_amop AS a ON a.amopfamily = c.opcfamily AND a.amoplefttype = t.oid AND a.amoprighttype = t.oid
                 AND a.amopstrategy = p_strategy

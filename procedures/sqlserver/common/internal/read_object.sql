@@ -31,4 +31,3 @@ RETURN
     ) AS t
     OUTER APPLY OPENJSON(CASE t.is_object WHEN 1 THEN @object ELSE N'{}' END) AS o
     WHERE @object IS NOT NULL AND (t.is_object = 0 OR o.type IS NOT NULL);
-GO

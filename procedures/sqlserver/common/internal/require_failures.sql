@@ -2,8 +2,7 @@
 -- Arguments: @bad and @bad_error (the first lines for which mq_internal.read_failures returned valid = 0 and
 --     valid_error = 0; NULL: none)
 CREATE OR ALTER PROCEDURE mq_internal.require_failures
-    @bad int,
-    @bad_error int
+    @bad int, @bad_error int
 AS
 BEGIN
     DECLARE @detail nvarchar(2000);

@@ -2,8 +2,7 @@
 -- Arguments: @batch_key (a text: the error for a wrong one names the argument)
 -- Returns: @key
 CREATE OR ALTER PROCEDURE mq_internal.require_key
-    @batch_key nvarchar(max),
-    @key uniqueidentifier OUTPUT
+    @batch_key nvarchar(max), @key uniqueidentifier OUTPUT
 AS
 BEGIN
     IF @batch_key IS NULL

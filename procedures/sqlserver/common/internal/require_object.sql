@@ -9,4 +9,3 @@ BEGIN
         EXEC mq_internal.raise_error 'invalid_argument',
             N'{}: must be a JSON object with unique names, no nested values and no \u0000', @argument;
 END;
-GO

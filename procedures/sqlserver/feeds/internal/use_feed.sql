@@ -3,8 +3,7 @@
 --
 -- To a caller who may not see it, the table looks dropped: mq_internal.table_facts tests first whether it exists.
 CREATE OR ALTER PROCEDURE mq_internal.use_feed
-    @feed nvarchar(400),
-    @change bit
+    @feed nvarchar(400), @change bit
 AS
 BEGIN
     DECLARE @quoted nvarchar(600), @detail nvarchar(2000);

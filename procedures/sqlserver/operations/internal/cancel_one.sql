@@ -24,4 +24,3 @@ BEGIN
     IF @count = 0
         SET @state = mq_internal.state_of(@id);
 END;
-GO

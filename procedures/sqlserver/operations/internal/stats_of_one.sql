@@ -2,8 +2,7 @@
 -- Returns: the columns of queue_stats
 -- Transaction: reads only, at the caller's level, at most 10,001 rows per number, and all claims
 CREATE OR ALTER PROCEDURE mq_internal.stats_of_one
-    @type nvarchar(400),
-    @now datetime2(7)
+    @type nvarchar(400), @now datetime2(7)
 AS
 BEGIN
     DECLARE @cap int = 10000, @grouped bit, @paused bit, @oldest datetime2(7), @due_oldest datetime2(7);

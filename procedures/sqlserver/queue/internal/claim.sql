@@ -6,8 +6,8 @@ CREATE OR ALTER PROCEDURE mq_internal.claim
     @type nvarchar(400), @size int, @reader nvarchar(400), @lease_seconds int
 AS
 BEGIN
-    DECLARE @paused bit, @limited bit, @counted bit, @in_groups bit, @count int = 0, @batch_key uniqueidentifier = NEWID();
-    SELECT @paused = paused, @lease_seconds = COALESCE(@lease_seconds, lease_seconds),
+    DECLARE @paused bit, @limited bit, @counted bit, @in_groups bit, @count int = 0, @most int, @batch_key uniqueidentifier = NEWID();
+    SELECT @paused = paused, @most = max_attempts, @lease_seconds = COALESCE(@lease_seconds, lease_seconds),
         @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END, @counted = CASE WHEN max_active > 0 THEN 1 ELSE 0 END,
         @in_groups = CASE WHEN grouped = 1 AND ordered = 0 THEN 1 ELSE 0 END
     FROM mq_internal.policy(@type);
@@ -18,7 +18,7 @@ BEGIN
     IF @count > 0 AND @limited = 1
         EXEC mq_internal.spend @type, @count, @counted;
     IF @count > 0
-        EXEC mq_internal.hold @batch_key, @type, @reader, @lease_seconds, @counted, @in_groups;
+        EXEC mq_internal.hold @batch_key, @type, @reader, @lease_seconds, @counted, @in_groups, @most;
     ELSE
-        EXEC mq_internal.return_batch NULL, NULL;
+        EXEC mq_internal.return_batch NULL, NULL, NULL;
 END;

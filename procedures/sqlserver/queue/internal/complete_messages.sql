@@ -5,16 +5,14 @@ CREATE OR ALTER PROCEDURE mq_internal.complete_messages
     @key uniqueidentifier, @id bigint, @type nvarchar(400), @reader nvarchar(400), @count bigint OUTPUT
 AS
 BEGIN
-    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @step int = 1000, @took int = 1;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @step int = 1000, @took int = 1000;
     DECLARE @ordered bit, @grouped bit, @on_complete varchar(7);
     DECLARE @done mq.items;
-    DECLARE @keys TABLE (id bigint NOT NULL PRIMARY KEY);
     SELECT @ordered = ordered, @grouped = grouped, @on_complete = on_complete FROM mq_internal.policy(@type);
     SET @count = 0;
-    WHILE @took > 0
+    WHILE @took = @step
     BEGIN
         DELETE FROM @done;
-        DELETE FROM @keys;
         IF @id IS NULL
             DELETE TOP (@step) FROM mq.claimed WITH (ROWLOCK)
             OUTPUT deleted.id, deleted.attempt INTO @done (id, attempts)
@@ -45,7 +43,5 @@ BEGIN
                 EXEC mq_internal.issue_tickets @type, @done, 1;
             EXEC mq_internal.delete_messages @done;
         END;
-        IF @took < @step
-            SET @took = 0;
     END;
 END;

@@ -1,8 +1,7 @@
 -- drop_tickets: delete tickets of a grouped queue, except tickets that another transaction has locked.
 -- Arguments: @type, @tickets (their positions; at most 3,000)
 CREATE OR ALTER PROCEDURE mq_internal.drop_tickets
-    @type nvarchar(400),
-    @tickets mq.places READONLY
+    @type nvarchar(400), @tickets mq.places READONLY
 AS
 BEGIN
     DELETE r

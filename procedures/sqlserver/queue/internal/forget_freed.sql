@@ -5,10 +5,10 @@ CREATE OR ALTER PROCEDURE mq_internal.forget_freed
     @type nvarchar(400), @group_key nvarchar(400), @changed bit OUTPUT
 AS
 BEGIN
-    DECLARE @step int = 1000, @took int = 1;
+    DECLARE @step int = 1000, @took int = 1000;
     DECLARE @freed mq.items;
     SET @changed = 0;
-    WHILE @took > 0
+    WHILE @took = @step
     BEGIN
         DELETE FROM @freed;
         DELETE TOP (@step) f
@@ -24,7 +24,5 @@ BEGIN
             INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = f.id
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
         END;
-        IF @took < @step
-            SET @took = 0;
     END;
 END;

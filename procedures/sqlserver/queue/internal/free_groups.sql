@@ -8,8 +8,7 @@
 -- it commits. A claim that finds the group blocked releases the lock at once and waits for nothing before that, so the
 -- wait cannot deadlock. A claim that takes the group keeps the lock, but then there is nothing to unblock.
 CREATE OR ALTER PROCEDURE mq_internal.free_groups
-    @type nvarchar(400),
-    @items mq.items READONLY
+    @type nvarchar(400), @items mq.items READONLY
 AS
 BEGIN
     DECLARE @id bigint = -9223372036854775808, @group_key nvarchar(400);

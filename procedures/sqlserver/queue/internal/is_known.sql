@@ -15,4 +15,3 @@ BEGIN
         RETURN 1;
     RETURN 0;
 END;
-GO

@@ -12,10 +12,7 @@
 -- When a lane is locked, the claim that served it may just have committed. So the position is read again after the
 -- lanes are locked, and lanes up to it are given back: their group has had its turn.
 CREATE OR ALTER PROCEDURE mq_internal.pick_fair
-    @type nvarchar(400),
-    @size int,
-    @batch_key uniqueidentifier,
-    @count int OUTPUT
+    @type nvarchar(400), @size int, @batch_key uniqueidentifier, @count int OUTPUT
 AS
 BEGIN
     -- Messages per round of the loop: far below 5,000 locks per statement, where the server escalates to a table lock.

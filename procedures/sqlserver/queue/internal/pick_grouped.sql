@@ -361,7 +361,9 @@ BEGIN
         SELECT s.priority, s.lane, s.run_at, s.id
         FROM @seen AS s
         LEFT JOIN @used AS u ON u.group_key = s.group_key
-        WHERE s.what = 0 OR (s.what = 2 AND @take = 0 AND @ordered = 1 AND u.group_key IS NOT NULL);
+        WHERE s.what = 0 OR (s.what = 2 AND @take = 0 AND @ordered = 1 AND u.group_key IS NOT NULL)
+        EXCEPT
+        SELECT priority, lane, run_at, id FROM @spent;
         IF @ordered = 0
             INSERT INTO @spent (priority, lane, run_at, id)
             SELECT s.priority, s.lane, s.run_at, s.id
@@ -390,7 +392,9 @@ BEGIN
             WHERE s.n <> h.n OR EXISTS (
                 SELECT * FROM mq.group_lock WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
                 WHERE type = @type AND group_key = h.group_key AND blocks = 1
-            );
+            )
+            EXCEPT
+            SELECT priority, lane, run_at, id FROM @spent;
         END;
         IF EXISTS (SELECT * FROM @spent)
             EXEC mq_internal.drop_tickets @type, @spent;

@@ -1,8 +1,7 @@
 -- place_ready: insert messages into mq.ready at the position where they were sent. The caller lowers the mark.
 -- Arguments: @type, @items (at most 1,000)
 CREATE OR ALTER PROCEDURE mq_internal.place_ready
-    @type nvarchar(400),
-    @items mq.items READONLY
+    @type nvarchar(400), @items mq.items READONLY
 AS
 BEGIN
     DECLARE @grouped bit, @ring bit, @fair bit;

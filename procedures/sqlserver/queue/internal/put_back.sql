@@ -6,10 +6,10 @@ CREATE OR ALTER PROCEDURE mq_internal.put_back
     @key uniqueidentifier, @type nvarchar(400), @more smallint, @count bigint OUTPUT
 AS
 BEGIN
-    DECLARE @step int = 1000, @took int = 1;
+    DECLARE @step int = 1000, @took int = 1000;
     DECLARE @back mq.items;
     SET @count = 0;
-    WHILE @took > 0
+    WHILE @took = @step
     BEGIN
         DELETE FROM @back;
         DELETE TOP (@step) FROM mq.claimed WITH (ROWLOCK)
@@ -19,8 +19,6 @@ BEGIN
         SET @count = @count + @took;
         IF @took > 0
             EXEC mq_internal.place_ready @type, @back;
-        IF @took < @step
-            SET @took = 0;
     END;
     IF @count > 0
         EXEC mq_internal.lower_mark @type;

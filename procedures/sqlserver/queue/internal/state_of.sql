@@ -24,4 +24,3 @@ BEGIN
         SET @state = 'C';
     RETURN @state;
 END;
-GO

@@ -33,6 +33,6 @@ RETURN
             CROSS APPLY mq_internal.places(m.priority, m.group_key, m.run_at) AS a
             INNER JOIN mq.ready AS r WITH (READUNCOMMITTED)
                 ON r.type = @type AND r.priority = a.priority AND r.lane = a.lane AND r.run_at >= a.run_at
-                AND r.run_at <= DATEADD(MILLISECOND, 1, a.run_at) AND r.id = m.id
+                AND r.run_at <= CASE WHEN a.run_at < m.run_at THEN a.run_at ELSE DATEADD(MILLISECOND, 1, a.run_at) END AND r.id = m.id
             WHERE g.type = @type AND g.group_key = k.group_key
         );

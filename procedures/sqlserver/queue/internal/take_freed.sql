@@ -2,18 +2,17 @@
 -- Arguments: @type (the caller has locked its row of mq.limited), @active (the value of that row)
 -- Returns: @active (the new value)
 CREATE OR ALTER PROCEDURE mq_internal.take_freed
-    @type nvarchar(400),
-    @active int OUTPUT
+    @type nvarchar(400), @active int OUTPUT
 AS
 BEGIN
-    DECLARE @step int = 1000, @took int = 1, @places int;
+    DECLARE @step int = 1000, @took int = 1000, @places int;
     DECLARE @freed TABLE (places int NOT NULL);
-    WHILE @took > 0
+    WHILE @took = @step
     BEGIN
         DELETE TOP (@step) FROM mq.freed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
         OUTPUT deleted.places INTO @freed (places)
         WHERE type = @type;
-        SET @took = CASE WHEN @@ROWCOUNT < @step THEN 0 ELSE 1 END;
+        SET @took = @@ROWCOUNT;
     END;
     SELECT @places = SUM(places) FROM @freed;
     IF @places > 0

@@ -5,8 +5,7 @@
 -- time in one transaction. So each time is sent once, even after a crash. One message makes up for all times that have
 -- passed.
 CREATE OR ALTER PROCEDURE mq_internal.send_due
-    @type nvarchar(400),
-    @size int
+    @type nvarchar(400), @size int
 AS
 BEGIN
     -- After the clock was set back by more than this, the next time is set again. After a smaller step nothing is sent

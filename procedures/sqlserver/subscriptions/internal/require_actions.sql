@@ -6,8 +6,8 @@ AS
 BEGIN
     IF @action IS NULL AND @optional = 1
         RETURN;
-    -- Compared by code unit; the length in bytes also counts a blank at the end.
-    IF COALESCE(DATALENGTH(@action), 0) NOT BETWEEN 2 AND 6 OR @action COLLATE Latin1_General_100_BIN2 LIKE N'%[^IUD]%'
+    -- Compared by code unit. The dot makes a blank at the end count.
+    IF @action IS NULL OR LEN(@action + N'.') NOT BETWEEN 2 AND 4 OR @action COLLATE Latin1_General_100_BIN2 LIKE N'%[^IUD]%'
         OR @action COLLATE Latin1_General_100_BIN2 LIKE N'%I%I%' OR @action COLLATE Latin1_General_100_BIN2 LIKE N'%U%U%'
         OR @action COLLATE Latin1_General_100_BIN2 LIKE N'%D%D%'
         EXEC mq_internal.raise_error 'invalid_argument', N'action: must be I, U or D (insert, update, delete), or several of them';

@@ -42,8 +42,8 @@ BEGIN
     BEGIN
         SET @way = @way + 1;
         SELECT @type = type, @headers = headers FROM @target WHERE way = @way;
-        SELECT @grouped = grouped, @ring = ring, @fair = fair, @n = 0, @took = 1 FROM mq_internal.policy(@type);
-        WHILE @took > 0
+        SELECT @grouped = grouped, @ring = ring, @fair = fair, @n = 0, @took = @step FROM mq_internal.policy(@type);
+        WHILE @took = @step
         BEGIN
             DELETE FROM @sent;
             -- Ids follow the order of the events: the server assigns them in the order of the SELECT.
@@ -64,8 +64,6 @@ BEGIN
                 SELECT @type, p.priority, p.lane, p.run_at, s.id, 0
                 FROM mq_internal.place(@ring, @fair, @grouped, 0, NULL, @now) AS p
                 CROSS JOIN @sent AS s;
-                IF @took < @step
-                    SET @took = 0;
             END;
         END;
     END;

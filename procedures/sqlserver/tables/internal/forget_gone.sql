@@ -6,8 +6,7 @@
 -- Entries of locked rows are left for the next claim. This call does not wait for the transactions that hold the locks:
 -- without READ_COMMITTED_SNAPSHOT it reads their uncommitted changes.
 CREATE OR ALTER PROCEDURE mq_internal.forget_gone
-    @name nvarchar(400),
-    @key uniqueidentifier
+    @name nvarchar(400), @key uniqueidentifier
 AS
 BEGIN
     DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @status nvarchar(300), @value nvarchar(400);

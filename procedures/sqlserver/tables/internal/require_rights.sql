@@ -6,8 +6,7 @@
 -- what the queue has stored about rows from users that may not read them. Nobody has rights on a table that was
 -- dropped.
 CREATE OR ALTER PROCEDURE mq_internal.require_rights
-    @name nvarchar(400),
-    @change bit
+    @name nvarchar(400), @change bit
 AS
 BEGIN
     DECLARE @quoted nvarchar(600), @update bit, @delete bit, @facts int, @detail nvarchar(2000);

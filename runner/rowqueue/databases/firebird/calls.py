@@ -108,10 +108,12 @@ class Shape:
 
     def rows(self, values: Sequence[tuple[Any, ...]]) -> list[Row]:
         rows = [dict(zip(self.names, row, strict=False)) for row in values]
+        known: dict[int | None, datetime | None] = {None: None}  # the rows of a batch have many times in common
         for name in self.times:
             for row in rows:
-                if row[name] is not None:
-                    row[name] = EPOCH + timedelta(milliseconds=row[name])
+                if (moment := row[name]) not in known:
+                    known[moment] = EPOCH + timedelta(milliseconds=moment)
+                row[name] = known[moment]
         for place, name in enumerate(self.long, len(self.names)):
             for row, found in zip(rows, values, strict=True):
                 if found[place] is not None:

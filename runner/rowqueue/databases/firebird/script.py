@@ -3,14 +3,12 @@
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
-from pathlib import Path
 
 from ..base import AREA, PROCEDURE, SqlFile
 from ..files import commented, quoted
 from ..migrations import hashed, hashes, names
 from . import yoyo_tables
-from .statements import is_there, statements
+from .statements import is_module, is_there, statements
 
 _ENGINE = "RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION')"
 VERSION = f"CAST(LEFT({_ENGINE}, POSITION('.' IN {_ENGINE}) - 1) AS integer)"
@@ -42,8 +40,9 @@ def _migration(file: SqlFile) -> Iterator[str]:
 
 
 def _procedure(file: SqlFile) -> Iterator[str]:
+    text = f"SET TERM ^ ;\n{file.text.rstrip()}^\nSET TERM ; ^\n" if is_module(file.text) else file.text
     # Unlike other DDL, an EXECUTE BLOCK is not committed automatically.
-    text = file.text.replace("\nSET TERM ; ^\n", "\nSET TERM ; ^\n\nCOMMIT;\n")
+    text = text.replace("\nSET TERM ; ^\n", "\nSET TERM ; ^\n\nCOMMIT;\n")
     yield f"-- {file.kind} {file.name}\n{text.rstrip()}\n"
     # isql's transaction may have begun before the file ran, and then does not see its objects.
     yield from (f"COMMIT;\n{_variant(version, other)}" for version, other in variants(file))
@@ -65,14 +64,21 @@ def _record(file: SqlFile) -> str:
 
 
 def variants(file: SqlFile) -> tuple[tuple[int, str], ...]:
-    """The texts of a file for later servers, such as `NAME.4.sql`, each with the first server version it is for."""
-    return _variants(file.folder, file.name) if file.kind == PROCEDURE else ()
+    """The texts of a file for later servers, each with the first server version it is for.
+
+    `/*!4 … */` is a comment before 4.0 and text from 4.0 on, as MySQL's conditional comments are.
+    """
+    if file.kind != PROCEDURE:
+        return ()
+    versions = sorted({int(found[1]) for found in _CONDITIONAL.finditer(file.text)})
+    return tuple((version, _uncommented(file.text, version)) for version in versions)
 
 
-@cache
-def _variants(folder: Path, name: str) -> tuple[tuple[int, str], ...]:
-    found = [(int(path.suffixes[0][1:]), path.read_text("utf-8")) for path in folder.glob(f"{name}.[0-9]*.sql")]
-    return tuple(sorted(found))
+_CONDITIONAL = re.compile(r"/\*!(\d+) (.*?) \*/", re.S)
+
+
+def _uncommented(text: str, version: int) -> str:
+    return _CONDITIONAL.sub(lambda found: found[2] if int(found[1]) <= version else found[0], text)
 
 
 def _variant(version: int, text: str) -> str:

@@ -3,10 +3,17 @@
 import re
 from collections.abc import Iterator
 
+_MODULE = re.compile(r"^CREATE OR ALTER (?:PROCEDURE|FUNCTION) ", re.M)
+
+
+def is_module(text: str) -> bool:
+    """Whether a file is one procedure or function, whose text contains semicolons and has none at its end."""
+    return bool(_MODULE.search(text)) and "SET TERM" not in text
+
 
 def statements(text: str) -> Iterator[str]:
     """The statements of a file for isql. A statement ends at the end of a line; SET TERM lines change the delimiter."""
-    terminator, lines, inside = ";", list[str](), ""
+    terminator, lines, inside = "^" if is_module(text) else ";", list[str](), ""
     for whole in text.splitlines():
         if not lines and (term := re.fullmatch(r"SET TERM (\S+) (\S+)", whole.rstrip())):
             terminator = term[1]

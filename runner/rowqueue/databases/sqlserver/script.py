@@ -88,8 +88,8 @@ FINGERPRINTS = "UPDATE mq.installed SET fingerprint = mq_internal.object_fingerp
 # QUOTED_IDENTIFIER off, and a procedure keeps the settings with which it was created.
 _SCRIPT_HEAD = f"""\
 -- rowqueue for SQL Server 2016 SP1 and later and Azure SQL: the whole installation, for sqlcmd:
--- sqlcmd -b -f 65001 -d DATABASE -i this-file. It stops at the first error. Run it again to continue. Run again after its
--- end, it repairs an installation of this release or upgrades an earlier one.
+-- sqlcmd -b -f 65001 -d DATABASE -i this-file. It stops at the first error. Run it again to continue. Run again
+-- after its end, it repairs an installation of this release or upgrades an earlier one.
 :on error exit
 SET ANSI_NULLS, ANSI_PADDING, ANSI_WARNINGS, ARITHABORT, CONCAT_NULL_YIELDS_NULL, QUOTED_IDENTIFIER ON;
 SET NUMERIC_ROUNDABORT OFF;
