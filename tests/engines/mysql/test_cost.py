@@ -248,7 +248,7 @@ BLOCKED = 30_000
 
 def block_groups(connection: Client) -> None:
     """An ordered queue with groups that have an active message and one that waits."""
-    connection.execute("CALL mq_set_queue('blocked', NULL, NULL, NULL, NULL, NULL, 1" + ", NULL" * 9 + ")").close()
+    connection.execute("CALL mq_set_option('blocked', 'ordered', '1')").close()
     connection.execute(
         "INSERT INTO mq_message (run_at, created_at, priority, type, body, group_key)"
         " SELECT UTC_TIMESTAMP(6) - INTERVAL 1 HOUR + INTERVAL b.n * 10000 + a.n MICROSECOND, UTC_TIMESTAMP(6), 0,"
