@@ -89,7 +89,7 @@ def test_redrive_does_the_10000_oldest_dead_a_call(q: Queue) -> None:
     [young] = dead(q, 1)
     assert [q.count("redrive"), q.states()[young]] == [10_000, "E"]
     assert [q.count("redrive"), q.count("redrive")] == [1, 0]
-    assert [q.count("purge", "N") for _ in range(2)] == [10_000, 1]
+    assert [q.count("purge", "N", size=10_000) for _ in range(2)] == [10_000, 1]
 
 
 def test_redrive_works_on_a_paused_queue(q: Queue) -> None:

@@ -104,14 +104,6 @@ def purged(q: Queue) -> dict[str, Any]:
     return {"state": "N"}
 
 
-def purged_archive(q: Queue) -> dict[str, Any]:
-    q.archived()
-    q.on("complete_batch", held(q)["batch_key"])
-    q.on("complete_batch", q.claim_key())
-    # Not all: while a partition of the archive is truncated, other sessions could not read it.
-    return {"before": max(row["changed_at"] for row in q.call("peek", "C"))}
-
-
 def policy(q: Queue) -> dict[str, Any]:
     return {"lease_seconds": 7, "on_complete": "archive"}
 
@@ -221,7 +213,6 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "cancel_key": lambda q: {"dedup_key": "d"} if cancelled(q) else {},
     "redrive": dead,
     "purge": purged,
-    "purge_archive": purged_archive,
     "set_queue": policy,
     "set_group": shared,
     "pause": lambda q: {},

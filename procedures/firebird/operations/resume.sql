@@ -1,6 +1,6 @@
 -- resume: allow the claims of a paused queue again.
 -- Arguments:   p_type (1 to 200 characters)
--- Returns:     count: 1; 0 when the queue was not paused
+-- Returns:     count (1; 0 when the queue was not paused), known (0: nothing had this name)
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; calls for one type wait for each other; in a NO WAIT transaction they fail with a lock
 --              conflict
@@ -10,10 +10,11 @@ SET TERM ^ ;
 CREATE OR ALTER PROCEDURE mq_resume (
     p_type mq_argument
 )
-RETURNS ("COUNT" bigint)
+RETURNS ("COUNT" bigint, known smallint)
 AS
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
+    known = imq_is_known(p_type);
     UPDATE mq_queue AS q SET q.paused = 0 WHERE q.type = :p_type AND q.paused = 1;
     "COUNT" = ROW_COUNT;
     EXECUTE PROCEDURE imq_wake(p_type);

@@ -4,7 +4,6 @@ GRANT EXECUTE ON OBJECT::mq.cancel TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.cancel_key TO mq_operator, mq_producer;
 GRANT EXECUTE ON OBJECT::mq.redrive TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.purge TO mq_operator;
-GRANT EXECUTE ON OBJECT::mq.purge_archive TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.set_queue TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.set_group TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.pause TO mq_operator;

@@ -232,8 +232,7 @@ def arguments(session: Session, queue: str) -> dict[str, tuple[Any, ...]]:
         ("get_message", "claim_batch", "claim_wraparound", "take_batch", "rescue_expired"), (queue,)
     )
     by_key = dict.fromkeys(("complete_batch", "finish_batch", "release_batch"), (key,))
-    before = datetime(9999, 1, 1)
-    others = {"redrive": (queue,), "purge": (queue, "N"), "cancel": (dead["id"],), "purge_archive": (before,)}
+    others = {"redrive": (queue,), "purge": (queue, "N"), "cancel": (dead["id"],), "cancel_key": (queue, "d")}
     return {**by_type, **by_key, **others, "complete": (id, key), "fail": (id, key, "no", -1)}
 
 
@@ -343,7 +342,7 @@ def test_a_transaction_without_record_versions_is_refused_where_the_server_has_i
 ) -> None:
     """From 4.0 on statements have snapshots of their own, unless the server is set to work as before."""
     known: dict[str, Any] = {"cancel": 1, "complete": (1, NO_KEY), "fail": (1, NO_KEY, "x")}
-    known |= {"purge": (queue, "N"), "purge_archive": datetime(2001, 1, 1)}
+    known |= {"purge": (queue, "N"), "cancel_key": (queue, "d")}
     arguments = known.get(procedure)
     if arguments is None:
         takes_key = contract.load().procedures[procedure].arguments[0].name == "batch_key"
