@@ -115,6 +115,16 @@ def ring(q: Queue) -> dict[str, Any]:
     return values
 
 
+def worked_off(q: Queue) -> dict[str, Any]:
+    """A queue with settings, a group and marks, but without messages."""
+    held_key(q)
+    q.call("set_group", "g0", 3)
+    q.on("complete_batch", q.call("peek", "A")[0]["batch_key"])
+    while rows := q.claim(10):
+        q.on("complete_batch", rows[0]["batch_key"])
+    return {}
+
+
 def shared(q: Queue) -> dict[str, Any]:
     """A group that has messages and a weight."""
     backlog(q)
@@ -215,6 +225,7 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "purge": purged,
     "set_queue": policy,
     "set_group": shared,
+    "drop_queue": worked_off,
     "pause": lambda q: {},
     "report_consumer": lambda q: {
         "reader": "me",

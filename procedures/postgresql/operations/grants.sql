@@ -5,7 +5,7 @@ BEGIN
     PERFORM mq_internal.grant_to('mq_producer', 'cancel_key get_state queue_stats installed_files version');
     PERFORM mq_internal.grant_to('mq_consumer', 'get_state queue_stats installed_files version');
     PERFORM mq_internal.grant_to('mq_operator',
-        'cancel cancel_key redrive purge set_queue set_group pause resume get_state queue_stats installed_files
+        'cancel cancel_key redrive purge set_queue drop_queue set_group pause resume get_state queue_stats installed_files
          version queue_health peek list_queues list_errors find_messages',
         'message_state message_overview');
     PERFORM mq_internal.grant_to('mq_viewer',

@@ -5,6 +5,7 @@ GRANT EXECUTE ON OBJECT::mq.cancel_key TO mq_operator, mq_producer;
 GRANT EXECUTE ON OBJECT::mq.redrive TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.purge TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.set_queue TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.drop_queue TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.set_group TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.pause TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.resume TO mq_operator;

@@ -169,6 +169,15 @@ def queue_set(
     output.rows(found, ("setting", "value"), json)
 
 
+@app.command("drop")
+def queue_drop(type: Type, database: Url = None, json: Json = False) -> None:
+    """Remove the settings of a queue that holds no messages. Archived messages stay."""
+    with connected(database) as session:
+        mention_unknown(session, type)
+        [row] = session.call("drop_queue", type)
+    say("dropped", json, **row)
+
+
 @app.command("set-group")
 def queue_set_group(
     type: Type,

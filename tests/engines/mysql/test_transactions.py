@@ -84,6 +84,7 @@ def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, 
     by_key = dict.fromkeys(("complete_batch", "finish_batch", "release_batch"), (key,))
     others = {"redrive": (queue,), "purge": (queue, "N"), "cancel": (dead["id"],), "cancel_key": (queue, "d")}
     others["set_group"] = (queue, "g", 2)
+    others["drop_queue"] = (queue,)
     return {**by_type, **by_key, **others, "complete": (id, key), "fail": (id, key, "no", -1)}
 
 
