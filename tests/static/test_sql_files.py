@@ -160,9 +160,9 @@ def test_sql_is_written_in_the_house_style() -> None:
 # Lines that the procedures of a database may have, and those of its core, which is to be read in an evening. Before one
 # is raised, look for what can go.
 BUDGETS = {
-    "postgresql": (8_520, 5_000),
-    "mysql": (10_660, 6_500),
-    "sqlserver": (10_810, 6_500),
+    "postgresql": (8_540, 5_000),
+    "mysql": (10_680, 6_500),
+    "sqlserver": (10_830, 6_500),
     "firebird": (11_630, 7_230),
 }
 

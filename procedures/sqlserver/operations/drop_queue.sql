@@ -31,11 +31,11 @@ BEGIN
         DELETE FROM mq.queue_group WITH (ROWLOCK) WHERE type = @name;
         DELETE FROM mq.limited WITH (ROWLOCK) WHERE type = @name;
         DELETE FROM mq.freed WITH (ROWLOCK) WHERE type = @name;
-        DELETE FROM mq.group_freed WITH (ROWLOCK) WHERE type = @name;
-        DELETE FROM mq.bucket WITH (ROWLOCK) WHERE type = @name;
+        DELETE f FROM mq.group_freed AS f WITH (ROWLOCK, FORCESEEK, INDEX (group_freed_pk)) WHERE f.type = @name;
+        DELETE b FROM mq.bucket AS b WITH (ROWLOCK, FORCESEEK, INDEX (bucket_pk)) WHERE b.type = @name;
         DELETE FROM mq.group_lock WITH (ROWLOCK) WHERE type = @name;
         DELETE FROM mq.mark WITH (ROWLOCK) WHERE type = @name;
-        DELETE FROM mq.ring WITH (ROWLOCK) WHERE type = @name;
+        DELETE r FROM mq.ring AS r WITH (ROWLOCK, FORCESEEK, INDEX (ring_newest)) WHERE r.type = @name;
         DELETE FROM mq.queue WITH (ROWLOCK) WHERE type = @name;
         IF @own = 1
             COMMIT TRANSACTION;
