@@ -233,6 +233,7 @@ def arguments(session: Session, queue: str) -> dict[str, tuple[Any, ...]]:
     )
     by_key = dict.fromkeys(("complete_batch", "finish_batch", "release_batch"), (key,))
     others = {"redrive": (queue,), "purge": (queue, "N"), "cancel": (dead["id"],), "cancel_key": (queue, "d")}
+    others["drop_queue"] = (queue,)
     return {**by_type, **by_key, **others, "complete": (id, key), "fail": (id, key, "no", -1)}
 
 

@@ -60,7 +60,9 @@ def level(client: Client) -> str:
 
 
 def content(sql: Query, queue: str) -> list[list[str]]:
-    return [sorted(map(str, sql(f"SELECT * FROM mq_{table} WHERE type = %s", queue))) for table in TABLES]
+    """All rows of the queue, and of the one that drop_queue drops."""
+    both = (queue, f"{queue}.old")
+    return [sorted(map(str, sql(f"SELECT * FROM mq_{table} WHERE type IN (%s, %s)", *both))) for table in TABLES]
 
 
 @pytest.fixture
@@ -77,14 +79,16 @@ def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, 
     [dead] = session.call("send", queue, "b")
     session.call("fail", dead["id"], None, "no", -1)
     id, key = row["id"], row["batch_key"]
+    session.call("send_message", queue, "b", None, None, None, "d")
     session.call("set_queue", queue, *[None] * 13, 1)
+    session.call("set_group", f"{queue}.old", "g", 2)
     by_type = dict.fromkeys(
         ("get_message", "claim_batch", "claim_wraparound", "take_batch", "rescue_expired"), (queue,)
     )
     by_key = dict.fromkeys(("complete_batch", "finish_batch", "release_batch"), (key,))
     others = {"redrive": (queue,), "purge": (queue, "N"), "cancel": (dead["id"],), "cancel_key": (queue, "d")}
     others["set_group"] = (queue, "g", 2)
-    others["drop_queue"] = (queue,)
+    others["drop_queue"] = (f"{queue}.old",)
     return {**by_type, **by_key, **others, "complete": (id, key), "fail": (id, key, "no", -1)}
 
 
