@@ -120,7 +120,7 @@ def purge(state: str, count: int = 1000) -> Call:
     def call(client: Client, clock: Clock) -> None:
         (_send_side if state == "N" else _kill_side)(client, count)
         with clock.running():
-            [(gone, *_)] = client.call("purge", SIDE, state)
+            [(gone, *_)] = client.call("purge", SIDE, state, None, 10_000)
         assert gone == count
 
     return call
@@ -131,7 +131,7 @@ def redrive(client: Client, clock: Clock) -> None:
     with clock.running():
         [(count, *_)] = client.call("redrive_all", SIDE)
     assert count == 1000
-    client.call("purge", SIDE, "N")
+    client.call("purge", SIDE, "N", None, 10_000)
 
 
 def redrive_among(client: Client, clock: Clock) -> None:
@@ -149,7 +149,7 @@ def purge_among(state: str) -> Call:
 
     def call(client: Client, clock: Clock) -> None:
         with clock.running():
-            [(count, *_)] = client.call("purge", TYPE, state)
+            [(count, *_)] = client.call("purge", TYPE, state, None, 10_000)
         assert count == 10_000, f"{count}"
 
     return call

@@ -236,10 +236,10 @@ def keep_house(soak: Soak, session: Session) -> None:
             soak.call(session, "list_errors", type)
             soak.call(session, "peek", type, "E", 10)
             redriven = soak.call(session, "redrive_all", type) if random.random() < 0.5 else []
-            purged = soak.call(session, "purge", type, "E") if not redriven else []
+            purged = soak.call(session, "purge", type, "E", None, 10_000) if not redriven else []
             soak.meter.add("redriven", sum(row["count"] for row in redriven))
             soak.meter.add("purged", sum(row["count"] for row in purged))
-        soak.call(session, "purge_archive", datetime.now(UTC) - timedelta(seconds=KEEP), 10_000)
+        soak.call(session, "purge", "archived", "C", datetime.now(UTC) - timedelta(seconds=KEEP), 10_000)
         soak.call(session, "queue_health")
         soak.call(session, "rescue_expired")
 
@@ -395,7 +395,7 @@ def drained(soak: Soak, engine: str, seconds: float) -> list[str]:
     try:
         while True:
             for type in RUNNERS_TYPES:
-                session.call("purge", type, "E")
+                session.call("purge", type, "E", None, 10_000)
             left = {t: client.run(f"SELECT COUNT(*) FROM {client.prefix}{t}")[0][0] for t in EMPTY[engine]}
             if not any(left.values()):
                 return []

@@ -32,8 +32,8 @@ class Sent(NamedTuple):
     """The result of `send`.
 
     `id`: the message. `created`: False when a live message already had the dedup_key; `id` is then that message.
-    `changed`: True when on_conflict changed that message. `state`: N (new), A (active) or E (dead letter); a dead letter
-    keeps its dedup_key, so nothing with this key is sent until it is redriven and completed, or cancelled.
+    `changed`: True when on_conflict changed that message. `state`: N (new), A (active) or E (dead letter). A dead
+    letter keeps its dedup_key: nothing with this key is sent until it is redriven and completed, or cancelled.
     """
 
     id: int

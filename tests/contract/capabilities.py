@@ -68,7 +68,7 @@ class Capabilities:
     key:             the Python type of a batch key: drivers without a UUID type return text.
     nul:             text can contain the character NUL; otherwise NUL raises invalid_argument.
     holder:          queue_health's name for another session, from the driver's connection and its application name.
-    empties_parts:   purge_archive truncates a partition of the archive that is completely old.
+    empties_parts:   purge truncates a partition of the archive whose messages are all of the queue and old.
     rings_go_by_id:  after claim_wraparound has found something in a queue, claim_batch also orders by id there.
     undoes_a_call:   a call that fails in the caller's transaction rolls back only its own work; otherwise the caller
                      needs a savepoint before the call.

@@ -464,7 +464,9 @@ def test_wait_for_message_sees_the_messages_of_a_fair_queue(q: Queue) -> None:
 
 def test_dedup_keys_work_in_a_fair_queue(q: Queue) -> None:
     id = q.fair().send("a1", group_key="a", dedup_key="d")
-    assert q.call("send_message", "x", group_key="b", dedup_key="d") == [{"id": id, "created": 0, "changed": 0, "state": "N"}]
+    assert q.call("send_message", "x", group_key="b", dedup_key="d") == [
+        {"id": id, "created": 0, "changed": 0, "state": "N"}
+    ]
     assert turns(q, 5) == ["a1"]
 
 

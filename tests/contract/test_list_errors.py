@@ -136,4 +136,4 @@ def test_all_dead_letters_of_an_error_are_counted_and_redriven(q: Queue) -> None
     assert (found["old"]["last_id"], found["new #"]["last_id"]) == (old, last)
     assert [q.count("redrive_all", "old", 10_000) for _ in range(2)] == [1, 0]
     assert [q.count("redrive_all", "new #", 10_000) for _ in range(3)] == [10_000, 1, 0]
-    assert [q.count("purge", "N") for _ in range(2)] == [10_000, 2]
+    assert [q.count("purge", "N", size=10_000) for _ in range(2)] == [10_000, 2]

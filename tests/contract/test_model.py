@@ -565,7 +565,7 @@ class PlainQueue(RuleBasedStateMachine):
     @rule(state=st.sampled_from("NEEC"))
     def purge(self, state: str) -> None:
         gone = self.within(state)
-        assert self.q.count("purge", state) == len(gone)
+        assert self.q.count("purge", state, size=10_000) == len(gone)
         for message in gone:
             del self.messages[message.id]
 
@@ -714,7 +714,7 @@ class LimitedQueue(PlainQueue):
 
     @rule(group=st.sampled_from("ghi"), max_active=st.sampled_from([None, 0, 1, 3]), weight=st.sampled_from([None, 2]))
     def set_group(self, group: str, max_active: int | None, weight: int | None) -> None:
-        assert self.q.call("set_group", group, weight, max_active) == []
+        assert self.q.call("set_group", group, weight, max_active)[0]["known"] in {0, 1}
         self.own.pop(group, None)
         if max_active is not None:
             self.own[group] = max_active

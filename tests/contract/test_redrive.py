@@ -109,7 +109,7 @@ def test_redrive_all_does_the_1000_oldest_dead_a_call_or_up_to_10000(q: Queue) -
     assert [id for id, state in q.states().items() if state == "N"] == old[:1_000]
     assert [q.count("redrive_all", size=10_000), q.states()[young]] == [10_000, "E"]
     assert [q.count("redrive_all"), q.count("redrive_all")] == [1, 0]
-    assert [q.count("purge", "N") for _ in range(2)] == [10_000, 1_001]
+    assert [q.count("purge", "N", size=10_000) for _ in range(2)] == [10_000, 1_001]
 
 
 def test_redrive_works_on_a_paused_queue(q: Queue) -> None:

@@ -116,14 +116,6 @@ def purged(q: Queue) -> dict[str, Any]:
     return {"state": "N"}
 
 
-def purged_archive(q: Queue) -> dict[str, Any]:
-    q.archived()
-    q.on("complete_batch", held(q)["batch_key"])
-    q.on("complete_batch", q.claim_key())
-    # Not all: while a partition of the archive is truncated, other sessions could not read it.
-    return {"before": max(row["changed_at"] for row in q.call("peek", "C"))}
-
-
 def policy(q: Queue) -> dict[str, Any]:
     return {"lease_seconds": 7, "on_complete": "archive"}
 
@@ -133,6 +125,16 @@ def ring(q: Queue) -> dict[str, Any]:
     values = backlog(q)
     q.ring()
     return values
+
+
+def worked_off(q: Queue) -> dict[str, Any]:
+    """A queue with settings, a group and marks, but without messages."""
+    held_key(q)
+    q.call("set_group", "g0", 3)
+    q.on("complete_batch", q.call("peek", "A")[0]["batch_key"])
+    while rows := q.claim(10):
+        q.on("complete_batch", rows[0]["batch_key"])
+    return {}
 
 
 def shared(q: Queue) -> dict[str, Any]:
@@ -236,9 +238,9 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "redrive": one_dead,
     "redrive_all": dead,
     "purge": purged,
-    "purge_archive": purged_archive,
     "set_queue": policy,
     "set_group": shared,
+    "drop_queue": worked_off,
     "pause": lambda q: {},
     "report_consumer": lambda q: {
         "reader": "me",

@@ -57,6 +57,7 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("cancel", [4]),
     ("cancel_key", ["email", "welcome-5"]),
     ("purge", ["email", "N"]),
+    ("drop_queue", ["abandoned"]),
     ("pause", ["email"]),
     ("resume", ["email"]),
     ("set_queue", ["invoice", N, 5, N, N, "archive"]),

@@ -6,7 +6,7 @@
 --              p_rate_seconds, 0 to 1,000,000; 0, no limit), p_rate_seconds (1 to 86,400; 1); the same limits for each
 --              group_key: p_group_max_active (0), p_group_rate (0), p_group_rate_seconds (1); p_ring (1: consumers go
 --              round by id; 0), p_fair (1: the groups of a priority take turns; 0)
--- Returns:     the settings of the queue after the call, and paused
+-- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
 -- Errors:      50001 wrong_isolation (with p_ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
 --              (ordered can change, and limits per group can be added or removed, only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other; a change of p_ring or p_fair locks the ready
@@ -22,7 +22,7 @@ CREATE OR REPLACE FUNCTION mq.set_queue(
     OUT backoff_seconds integer, OUT backoff_max_seconds integer, OUT on_complete text, OUT ordered smallint,
     OUT notify smallint, OUT max_active integer, OUT rate integer, OUT rate_seconds integer,
     OUT group_max_active integer, OUT group_rate integer, OUT group_rate_seconds integer, OUT paused smallint,
-    OUT ring smallint, OUT fair smallint
+    OUT ring smallint, OUT fair smallint, OUT known smallint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -56,6 +56,7 @@ BEGIN
         PERFORM mq_internal.require_read_committed();
     END IF;
 
+    known := mq_internal.is_known(p_type)::integer;
     v_queue := mq_internal.policy(p_type);
     INSERT INTO mq.queue SELECT v_queue.* ON CONFLICT DO NOTHING;
     SELECT * INTO v_old FROM mq.queue AS q WHERE q.type = p_type FOR UPDATE;

@@ -6,7 +6,7 @@
 --              0 to 1,000,000; 0, no limit), @rate_seconds (1 to 86,400; 1); the same limits for each group_key:
 --              @group_max_active (0), @group_rate (0), @group_rate_seconds (1); @ring (1: claim_wraparound goes round by id;
 --              0), @fair (1: the groups of a priority take turns; 0)
--- Returns:     the settings of the queue after the call, paused, ring and fair
+-- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
 -- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change, and limits per group can be added or
 --              removed, only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other; without READ_COMMITTED_SNAPSHOT claims of the
@@ -37,7 +37,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: a snapshot shows old rows
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @was bit, @was_grouped bit, @was_ring bit, @was_fair bit, @grouped bit, @limits bit, @holds bit, @with nvarchar(30), @step int = 1000, @took int = 1, @counted int = 0;
-    DECLARE @old_max int, @old_rate int, @old_seconds int, @own_places int, @own_rate int, @until datetime2(7);
+    DECLARE @old_max int, @old_rate int, @old_seconds int, @own_places int, @own_rate int, @until datetime2(7), @known smallint;
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
@@ -63,6 +63,7 @@ BEGIN
         -- Before locking the policy: a call that this one waits for may still need to read the policy.
         IF @max_active > 0 AND EXISTS (SELECT * FROM mq_internal.policy(@name) WHERE max_active = 0)
             EXEC mq_internal.count_batches @name, 1, @counted OUTPUT;
+        SET @known = mq_internal.is_known(@name);
         EXEC mq_internal.add_queue @name;
         SELECT @was = ordered, @was_grouped = grouped, @was_ring = ring, @was_fair = fair, @old_max = group_max_active,
             @old_rate = group_rate, @old_seconds = group_rate_seconds, @ordered = COALESCE(@ordered, ordered),
@@ -146,7 +147,7 @@ BEGIN
         SELECT type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete,
             CAST(ordered AS smallint) AS ordered, CAST(notify AS smallint) AS notify, max_active, rate, rate_seconds,
             group_max_active, group_rate, group_rate_seconds, CAST(paused AS smallint) AS paused, CAST(ring AS smallint) AS ring,
-            CAST(fair AS smallint) AS fair
+            CAST(fair AS smallint) AS fair, @known AS known
         FROM mq.queue
         WHERE type = @name;
         IF @own = 1

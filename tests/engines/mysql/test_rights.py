@@ -201,7 +201,7 @@ def calls(schema: str, type: str) -> list[str]:
         f"CALL {schema}.mq_resume('{type}')",
         f"CALL {schema}.mq_redrive_all('{type}', NULL, NULL)",
         f"CALL {schema}.mq_purge('{type}', 'N')",
-        f"CALL {schema}.mq_purge_archive('2001-01-01', 10)",
+        f"CALL {schema}.mq_purge('{type}', 'C', '2001-01-01', 10)",
         f"CALL {schema}.mq_queue_health()",
         f"CALL {schema}.mq_installed_files()",
     ]
