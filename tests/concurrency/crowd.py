@@ -34,10 +34,10 @@ class Member:
         """Whether the parent has asked the process to end."""
         return self._parent.poll()
 
-    def finish(self, key: Any, failures: str | None = None, next_size: int = 0) -> list[Row] | None:
+    def finish(self, key: Any, outcomes: str | None = None, next_size: int = 0) -> list[Row] | None:
         """finish_batch; None when the lease was lost."""
         try:
-            return self.session.call("finish_batch", key, failures, next_size)
+            return self.session.call("finish_batch", key, outcomes, next_size)
         except QueueError as error:
             if error.number != contract.load().errors["lease_lost"].number:
                 raise

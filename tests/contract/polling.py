@@ -131,8 +131,8 @@ class Polled:
     def claim(self, size: int = 1, **options: Any) -> list[Row]:
         return call(self.session, "claim_rows", self.name, size, **options)
 
-    def finish(self, key: Any, failures: str | None = None) -> tuple[int, int, int, int]:
-        [row] = call(self.session, "finish_rows", key, failures)
+    def finish(self, key: Any, outcomes: str | None = None) -> tuple[int, int, int, int]:
+        [row] = call(self.session, "finish_rows", key, outcomes)
         return row["done"], row["failed"], row["dead"], row["gone"]
 
     def count(self, procedure: str, *values: Any) -> int:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from outcomes import dead_letter
 from queues import CONTRACT, NO_KEY, Queue
 from rowqueue.databases import QueueError
 
@@ -23,7 +24,7 @@ ENDS: dict[str, tuple[Callable[[Queue, int, Any], Any], Any, str]] = {
     "complete": (lambda q, id, key: q.one("complete", id, key), 1, "C"),
     "complete_batch": (lambda q, id, key: q.one("complete_batch", key), 1, "C"),
     "finish_batch": (lambda q, id, key: finish(q, key), [], "C"),
-    "a failure for finish_batch": (lambda q, id, key: finish(q, key, f"{id},-1,no"), [], "E"),
+    "a failure for finish_batch": (lambda q, id, key: finish(q, key, dead_letter(id, "no")), [], "E"),
     "fail": (lambda q, id, key: q.one("fail", id, key, "no", -1), "E", "E"),
     "release_batch": (lambda q, id, key: q.one("release_batch", key), 1, "N"),
     "rescue_expired": (lambda q, id, key: (q.one("extend_lease", key, 0), q.count("rescue_expired")), (1, 1), "N"),

@@ -18,6 +18,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from outcomes import dead_letter, failure
 from queues import LONG_AGO, NO_KEY, Queue, call, ids, in_an_hour, refused
 from rowqueue.databases import Row
 
@@ -397,7 +398,7 @@ class PlainQueue(RuleBasedStateMachine):
     def finish_batch(self, index: int, failures: list[tuple[int, int | None]], next_size: int) -> None:
         key, batch = self.pick(self.held().items(), index)
         failed = {self.pick(self.messages, index): retry for index, retry in failures}
-        text = "".join(f"{id},{'' if retry is None else retry},x\n" for id, retry in failed.items())
+        text = "\n".join(failure(id, "x", retry) for id, retry in failed.items())
         rows = self.q.on("finish_batch", key, text, next_size)
         for message in batch:
             if message.id not in failed:
@@ -462,7 +463,7 @@ class PlainQueue(RuleBasedStateMachine):
             assert self.q.one(procedure, key) == 0
         assert self.q.one("complete", id, key) == 0
         assert self.q.one("fail", id, key, "x", -1) is None
-        for procedure, *values in (("finish_batch", key, f"{id},-1,x", 5), ("set_result", id, key, "x")):
+        for procedure, *values in (("finish_batch", key, dead_letter(id, "x"), 5), ("set_result", id, key, "x")):
             with refused("lease_lost", "batch_key"):
                 self.q.on(procedure, *values)
         assert self.q.count("rescue_expired") == 0

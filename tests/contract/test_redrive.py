@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from outcomes import dead_letter
 from queues import LONG_AGO, Queue, ids
 
 pytestmark = pytest.mark.one_version
@@ -85,7 +86,7 @@ def test_redrive_keeps_the_dedup_key_taken(q: Queue) -> None:
 @pytest.mark.heavy("firebird")
 def test_redrive_does_the_10000_oldest_dead_a_call(q: Queue) -> None:
     old = q.send_many(10_000)
-    q.on("finish_batch", q.claim_key(10_000), "\n".join(f"{id},-1,broken" for id in old))
+    q.on("finish_batch", q.claim_key(10_000), "\n".join(dead_letter(id, "broken") for id in old))
     [young] = dead(q, 1)
     assert [q.count("redrive"), q.states()[young]] == [10_000, "E"]
     assert [q.count("redrive"), q.count("redrive")] == [1, 0]

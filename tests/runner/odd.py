@@ -292,7 +292,7 @@ if __name__ == "__main__":  # a worker
         "nan": lambda id: say(id, ', "result": NaN'),
         "surrogate": lambda id: say(id, ', "error": "\\ud800\\u0000"'),
         "long": lambda id: print(json.dumps({"id": id, "error": "x" * 900_000})),
-        "never after": lambda id: say(id, ', "error": "x", "retry_after": NaN'),
+        "never after": lambda id: say(id, ', "error": "x", "retry_after_seconds": NaN'),
         "half": lambda id: (os.write(1, b'{"id": '), os._exit(0)),
         "exit": lambda id: os._exit(0),
         "exit 126": lambda id: os._exit(126),
