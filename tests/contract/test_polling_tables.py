@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from capabilities import Capabilities
-from outcomes import dead_letter, failure, joined
+from outcomes import dead_letter, failure, hostile_errors, joined
 from polling import SHAPES, Polled, Shape, Sql, create_table
 from queues import NO_KEY, call, refused
 from rowqueue.databases import Row, Session
@@ -188,6 +188,17 @@ def test_a_null_in_a_row_without_a_key_is_a_value_like_any(make: Make) -> None:
     assert sorted(str(json.loads(row["row"])[table.can.fold("v")]) for row in rows) == ["", "None"]
     assert table.finish(rows[0]["batch_key"]) == (2, 0, 0, 0)
     assert table.many() == 0
+
+
+@several("a", "c")
+def test_no_text_of_an_error_touches_another_row(make: Make, shape: Shape) -> None:
+    table = make(shape).create().insert(*map(str, range(1, 12)))
+    first, *others = sorted(table.claim(11), key=lambda row: int(row["id"]))
+    errors = [*hostile_errors(first["id"]), "é😀" * 2_500]
+    outcomes = [dead_letter(row["id"], error) for row, error in zip(others, errors, strict=True)]
+    assert table.finish(first["batch_key"], joined(*outcomes)) == (1, 0, len(errors), 0)
+    told = {row["id"]: row["error"] for row in call(table.session, "peek_rows", table.name, "E")}
+    assert told == {row["id"]: error[:4_000] for row, error in zip(others, errors, strict=True)}
 
 
 # ---- others at work ------------------------------------------------------------------------------
