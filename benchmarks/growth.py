@@ -20,6 +20,7 @@ import mysql
 import on_firebird
 import postgresql
 from lines import KEY, TYPE, Bench, Client, servers
+from rowqueue.messages import Failure
 
 KINDS: tuple[type[Client], ...] = (postgresql.Client, mysql.Client, on_firebird.Client)
 SIDE = "side"  # the queue that calls consume, of the same size with few and with many
@@ -113,7 +114,7 @@ def _send_side(client: Client, count: int) -> None:
 def _kill_side(client: Client, count: int) -> None:
     _send_side(client, count)
     rows = client.call("claim_batch", SIDE, count, "bench")
-    client.call("finish_batch", rows[0][KEY], "\n".join(f"{row[0]},-1,error 17" for row in rows), 0)
+    client.call("finish_batch", rows[0][KEY], "\n".join(Failure(row[0], -1, "error 17").line() for row in rows), 0)
 
 
 def purge(state: str, count: int = 1000) -> Call:

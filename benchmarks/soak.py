@@ -30,6 +30,7 @@ import pygal
 from lines import HERE, servers
 from rowqueue import install
 from rowqueue.databases import Conflict, Session, open_database
+from rowqueue.messages import Failure
 
 KEEP = 60  # seconds that archived messages and dead letters are kept
 SAMPLES = 240  # per run, at least a second apart
@@ -181,7 +182,7 @@ def _consume(soak: Soak, session: Session, type: str, procedure: str) -> None:
     while not soak.end.is_set():
         rows = soak.call(session, procedure, type, 20, "soak", 60)
         while rows:
-            failed = [f"{row['id']},1,try again" for row in rows if random.random() < 0.02]
+            failed = [Failure(row["id"], 1, "try again").line() for row in rows if random.random() < 0.02]
             soak.meter.add("done", len(rows) - len(failed))
             rows = soak.call(session, "finish_batch", rows[0]["batch_key"], "\n".join(failed) or None, 20)
         soak.end.wait(0.1)

@@ -173,10 +173,11 @@ DECLARE @m TABLE (
     lease_until datetime2(7), max_attempts int, run_at datetime2(7), extra nvarchar(max)
 );
 INSERT INTO @m EXEC mq.claim_batch N'ft', 10;
-DECLARE @key nvarchar(36), @failures nvarchar(200);
-SELECT TOP (1) @key = batch_key, @failures = CONCAT(id, N',60,busy') FROM @m ORDER BY id;
+DECLARE @key nvarchar(36), @outcomes nvarchar(200);
+SELECT TOP (1) @key = batch_key, @outcomes = CONCAT(N'{"id":', id, N',"error":"busy","retry_after_seconds":60}')
+FROM @m ORDER BY id;
 DELETE FROM @m;
-INSERT INTO @m EXEC mq.finish_batch @key, @failures, 10;
+INSERT INTO @m EXEC mq.finish_batch @key, @outcomes, 10;
 SELECT N'12' AS [check], 10 AS expected, COUNT(*) AS found FROM @m;
 GO
 -- 13. A session whose settings a filtered index does not allow: error 1934 for the call, and no dead rows.

@@ -407,19 +407,14 @@ STAND_INS: dict[str, dict[str, set[str]]] = {
                     *("combining characters", "right to left", "same but for case and accents"),
                 )
             ),
-            "test_finish_batch_reads_an_error_that_begins_with_a_quote_as_a_json_string",
-            "test_finish_batch_stores_any_other_error_unchanged",
+            "test_finish_batch_stores_every_error_unchanged_and_no_text_touches_a_neighbour",
+            "test_finish_batch_takes_any_json_of_an_outcome",
             "test_finish_batch_cuts_an_error_at_4000_characters",
             "test_finish_batch_changes_nothing_for_one_bad_line_and_names_it",
-            "test_finish_batch_refuses_a_first_line_that_is_no_failure[a string without end]",
-            "test_finish_batch_refuses_a_first_line_that_is_no_failure[text after the string]",
-            "test_finish_batch_refuses_to_continue_a_json_string",
-            *(
-                f"test_finish_batch_takes_a_line_that_is_no_failure_as_part_of_the_error_above[{case}]"
-                for case in ("a carriage return", "digits of another script")
-            ),
-            "test_finish_batch_keeps_a_stack_trace",
-            "test_finish_batch_cuts_an_error_of_many_lines_at_4000_characters",
+            "test_the_members_of_an_object_are_read_as_python_reads_them",
+            "test_other_texts_than_flat_objects_with_unique_names_are_refused",
+            "test_objects_of_every_kind_are_read_as_python_reads_them",
+            "test_ten_thousand_objects_are_read_as_python_reads_them",
             "test_every_way_to_claim_returns_a_body_byte_for_byte",
             "test_a_list_of_failures_keeps_a_hostile_error",
             "test_send_batch_reads_a_line_that_begins_with_a_quote_as_a_json_string",

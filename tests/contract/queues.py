@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from capabilities import Capabilities
+from outcomes import dead_letter
 from rowqueue import contract
 from rowqueue.databases import QueueError, Row, Session
 
@@ -302,7 +303,7 @@ def required_of_polling(queue: Queue, procedure: str) -> dict[str, Any]:
         return {"batch_key": table.claim()[0]["batch_key"]}
     if procedure == "peek_rows":
         [row] = table.claim()
-        table.finish(row["batch_key"], f"{row['id']},-1,broken")
+        table.finish(row["batch_key"], dead_letter(row["id"], "broken"))
     return {"name": table.name}
 
 

@@ -1,6 +1,7 @@
 """list_errors, and redrive_all by its errors: dead letters grouped by error."""
 
 import pytest
+from outcomes import dead_letter
 from queues import Queue
 
 pytestmark = pytest.mark.one_version
@@ -129,7 +130,7 @@ def test_all_dead_letters_of_an_error_are_counted_and_redriven(q: Queue) -> None
     q.send_many(10_000)
     rows = q.claim(10_000)
     key = rows[0]["batch_key"]
-    q.on("finish_batch", key, "\n".join(f"{row['id']},-1,new {row['id']}" for row in rows), 0)
+    q.on("finish_batch", key, "\n".join(dead_letter(row["id"], f"new {row['id']}") for row in rows), 0)
     [last] = die(q, "new 1")
     found = {row["error"]: row for row in q.call("list_errors")}
     assert {error: row["count"] for error, row in found.items()} == {"new #": 10_001, "old": 1}

@@ -18,6 +18,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from outcomes import dead_letter, failure
 from queues import LONG_AGO, NO_KEY, Queue, call, ids, in_an_hour, refused
 from rowqueue.databases import Row
 
@@ -402,7 +403,7 @@ class PlainQueue(RuleBasedStateMachine):
     def finish_batch(self, index: int, failures: list[tuple[int, int | None]], next_size: int) -> None:
         key, batch = self.pick(self.held().items(), index)
         failed = {self.pick(self.messages, index): retry for index, retry in failures}
-        text = "".join(f"{id},{'' if retry is None else retry},x\n" for id, retry in failed.items())
+        text = "\n".join(failure(id, "x", retry) for id, retry in failed.items())
         rows = self.q.on("finish_batch", key, text, next_size)
         for message in batch:
             if message.id not in failed:
@@ -468,7 +469,7 @@ class PlainQueue(RuleBasedStateMachine):
         of_one = [("complete",), ("fail", "x", 0), ("dead_letter", "x"), ("set_result", "x")]
         for procedure, *values in (
             ("complete_batch", key),
-            ("finish_batch", key, f"{id},-1,x", 5),
+            ("finish_batch", key, dead_letter(id, "x"), 5),
             *((name, id, key, *more) for name, *more in of_one),
         ):
             with refused("lease_lost", "batch_key"):

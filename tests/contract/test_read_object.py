@@ -33,7 +33,7 @@ BAD = [
     *('{"a":"\\ud800"}', '{"a":"\\udc00\\ud800"}', '{"a":"\\ud800\\u0041"}', '{"a":"\\u0000"}', '{"\\u0000":1}'),
     *('{"a":1,"a":1}', '{"a":1,"\\u0061":2}', '{"":1,"":1}', '{"é":1,"\\u00e9":2}'),
     *('{"a":{}}', '{"a":[]}', '{"a":[1]}', '{"a":{"b":1}}', '{"a":1,"b":{":x":1,":1,":2}}', '{"a":{":":1}}'),
-    *('é', '{"a":é}', '\u00a0{"a":1}', '{"a":1}\x0b', '{"a"\f:1}', '\ufeff{"a":1}'),
+    *("é", '{"a":é}', '\u00a0{"a":1}', '{"a":1}\x0b', '{"a"\f:1}', '\ufeff{"a":1}'),
 ]
 
 
@@ -49,7 +49,7 @@ def test_the_members_of_an_object_are_read_as_python_reads_them(database: Databa
     _check(database, sql, GOOD)
 
 
-def test_what_is_no_flat_object_with_unique_names_is_refused(database: Database, sql: Sql) -> None:
+def test_other_texts_than_flat_objects_with_unique_names_are_refused(database: Database, sql: Sql) -> None:
     assert all(expected(text) is None for text in BAD)
     _check(database, sql, BAD)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import servers
+from outcomes import dead_letter
 from queues import LONG_AGO, NO_KEY, Queue, ids, in_an_hour, in_time
 from rowqueue.databases import Row
 
@@ -107,7 +108,7 @@ def test_each_message_of_a_batch_has_its_own(q: Queue, kept: Callable[[], int]) 
     key = q.claim_key(5)
     for id in sent[:3]:
         q.on("set_result", id, key, f"of {id}")
-    q.on("finish_batch", key, f"{sent[0]},-1,no")
+    q.on("finish_batch", key, dead_letter(sent[0], "no"))
     assert [result(q, id) for id in sent] == [
         ("E", f"of {sent[0]}", "no"),
         *(("C", f"of {id}", None) for id in sent[1:3]),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from outcomes import failure
 from queues import Queue, in_an_hour
 from rowqueue.databases import Session
 
@@ -117,9 +118,9 @@ def test_set_queue_refuses_to_change_ordered_while_messages_are_new_or_active(
 
 def test_set_queue_changes_ordered_while_messages_are_dead_or_archived(q: Queue) -> None:
     q.archived()
-    for retry in ("-1", None):
+    for retry in (-1, None):
         id = q.send()
-        q.on("finish_batch", q.claim_key(), f"{id},{retry},x" if retry else None)
+        q.on("finish_batch", q.claim_key(), failure(id, "x", retry) if retry else None)
     assert set(q.states().values()) == {"E", "C"}
     assert q.call("set_queue", ordered=1)[0]["ordered"] == 1
     assert q.count("redrive_all") == 1

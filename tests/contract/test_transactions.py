@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from capabilities import BY_DATABASE
+from outcomes import dead_letter
 from queues import CONTRACT, POLLING, Feed, Queue, call, in_time, make_table, make_watched, refused
 from rowqueue import install
 from rowqueue.contract import sql_root
@@ -76,7 +77,7 @@ def held_key(q: Queue) -> dict[str, Any]:
 def finished(q: Queue) -> dict[str, Any]:
     """A batch of which one message has failed, and a next batch."""
     values = held(q)
-    return {"batch_key": values["batch_key"], "failures": f"{values['id']},-1,no", "next_size": 2}
+    return {"batch_key": values["batch_key"], "outcomes": dead_letter(values["id"], "no"), "next_size": 2}
 
 
 def expired(q: Queue) -> dict[str, Any]:

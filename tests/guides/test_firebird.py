@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
+from outcomes import dead_letter
 from rowqueue import install
 from rowqueue.databases import Forbidden, open_database
 from servers.firebird import LocalFirebird, driver
@@ -35,7 +36,7 @@ def adopt_orders(shop: FirebirdShop) -> None:
         shop(f"INSERT INTO orders (id) VALUES ({number})")
     shop.call("adopt_table", "orders", "orders", "id", None, "status", "N", "A", "D", "E")
     [row] = shop.call("claim_rows", "orders")
-    shop.call("finish_rows", row["batch_key"], f"{row['id']},-1,no such address")
+    shop.call("finish_rows", row["batch_key"], dead_letter(row["id"], "no such address"))
     shop.call("claim_rows", "orders", 1, "worker-1")
 
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from outcomes import dead_letter
 from rowqueue.databases import Database
 from servers import Server
 from shops import DOCS, Shop, blocks, make
@@ -54,7 +55,7 @@ def test_dead_letters_are_redriven_one_some_and_all_and_purged(shop: Shop) -> No
     def die() -> None:
         rows = shop.call("claim_batch", "email", 20)
         errors = ["connection timed out after 30 s" if row["id"] >= shop.first + 10 else "refused" for row in rows]
-        failures = "\n".join(f"{row['id']},-1,{error}" for row, error in zip(rows, errors, strict=True))
+        failures = "\n".join(dead_letter(row["id"], error) for row, error in zip(rows, errors, strict=True))
         shop.call("finish_batch", rows[0]["batch_key"], failures)
         assert shop.states() == {"E": 20}
 

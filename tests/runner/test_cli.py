@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import typer
 from capabilities import BY_DATABASE
+from outcomes import dead_letter
 from processes import COMMAND, FOLDER, Log, Running, environment
 from rowqueue.cli import app, main
 from rowqueue.databases import Database, Session
@@ -57,7 +58,7 @@ def kill_messages(session: Session, queue: str, *bodies: str, error: str = "brok
     for start in range(0, len(bodies), 10_000):
         session.call("send_batch", queue, "\n".join(bodies[start : start + 10_000]))
         rows = session.call("claim_batch", queue, 10_000)
-        session.call("finish_batch", rows[0]["batch_key"], "\n".join(f"{row['id']},-1,{error}" for row in rows))
+        session.call("finish_batch", rows[0]["batch_key"], "\n".join(dead_letter(row["id"], error) for row in rows))
 
 
 def one_line(done: subprocess.CompletedProcess[str], code: int, *words: str) -> None:

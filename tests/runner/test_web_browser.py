@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
+from outcomes import dead_letter
 from pages import Serve, Site, chromium, serve
 from processes import until
 from rowqueue.databases import Database, Session
@@ -69,7 +70,7 @@ def fill(session: Session, queue: str, sql: Callable[..., Any]) -> dict[str, str
     sql(f"CREATE INDEX ON {table} (done, id)")
     session.call("adopt_table", queue, table, "id", "id", "done", "new", "busy", "done", "bad", None, None, None, 1)
     rows = session.call("claim_rows", queue, 3)
-    session.call("finish_rows", rows[0]["batch_key"], "\n".join(f"{row['id']},-1,row is bad" for row in rows))
+    session.call("finish_rows", rows[0]["batch_key"], "\n".join(dead_letter(row["id"], "row is bad") for row in rows))
     [dead] = session.call("peek", queue, "E", 1)
     return {
         **{path: path for path in PAGES},
@@ -326,7 +327,7 @@ def test_hostile_bodies_are_text(serve: Serve, browse: Browse, session: Session,
     session.call("set_schedule", f"{_EVIL}{queue}"[-200:], hostile, "0 3 * * *", _EVIL)
     session.call("report_consumer", f"{queue}{_EVIL}"[:200], hostile, 1, 0, 0, 5, 5, 1, None, 10)
     rows = session.call("claim_batch", hostile, 2)
-    lines = "\n".join(f"{row['id']},-1,{json.dumps(_EVIL)}" for row in rows)
+    lines = "\n".join(dead_letter(row["id"], _EVIL) for row in rows)
     session.call("finish_batch", rows[0]["batch_key"], lines)
     site = serve("--allow-changes")
     page = browse()

@@ -12,6 +12,7 @@ from typing import Any
 
 import pymysql
 import pytest
+from outcomes import dead_letter
 from pymysql.constants import SERVER_STATUS
 from queues import NO_KEY
 from rowqueue import contract
@@ -322,7 +323,7 @@ def test_the_callers_settings_make_no_difference(client: Client, queue: str, sql
     rows = call(client, "claim_batch", queue, 2_100, "r", 60)
     assert [row["body"] for row in rows] == bodies[:2_100]
     key = rows[0]["batch_key"]
-    failures = "\n".join(f"{row['id']},-1,it's \\n" for row in rows[:1_200])
+    failures = "\n".join(dead_letter(row["id"], "it's \\n") for row in rows[:1_200])
     assert len(call(client, "finish_batch", key, failures, 10_000)) == len(bodies) - 2_100
     assert call(client, "redrive_all", queue, None, 10_000) == [{"count": 1_200}]
     assert len(call(client, "take_batch", queue, 600)) == 600
