@@ -88,7 +88,7 @@ def rescue(member: Member, type: str) -> int:
     return count
 
 
-def test_each_attempt_has_one_outcome_and_who_lost_the_lease_is_told(
+def test_each_attempt_has_one_outcome_and_the_loser_of_a_lease_gets_the_error(
     crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql
 ) -> None:
     session.call("set_queue", queue, None, 1_000, None, None, "archive")
