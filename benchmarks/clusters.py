@@ -85,7 +85,7 @@ def measure(urls: list[str], name: str, type: str) -> tuple[float, int]:
     for process in processes:
         process.join()
     for state in ("N", "A"):
-        while state == "N" and session.call("purge", type, state)[0]["count"]:
+        while state == "N" and session.call("purge", type, state, None, 10_000)[0]["count"]:
             pass
     session.close()
     return sum(count for count, _ in found) / SECONDS, sum(conflicts for _, conflicts in found)

@@ -21,6 +21,7 @@ import mysql
 import on_firebird
 import postgresql
 from lines import KEY, TYPE, Bench, Client, servers
+from rowqueue.messages import Failure
 
 KINDS: tuple[type[Client], ...] = (postgresql.Client, mysql.Client, on_firebird.Client)
 SIDE = "side"  # the queue that calls consume, of the same size with few and with many
@@ -114,14 +115,14 @@ def _send_side(client: Client, count: int) -> None:
 def _kill_side(client: Client, count: int) -> None:
     _send_side(client, count)
     rows = client.call("claim_batch", SIDE, count, "bench")
-    client.call("finish_batch", rows[0][KEY], "\n".join(f"{row[0]},-1,error 17" for row in rows), 0)
+    client.call("finish_batch", rows[0][KEY], "\n".join(Failure(row[0], -1, "error 17").line() for row in rows), 0)
 
 
 def purge(state: str, count: int = 1000) -> Call:
     def call(client: Client, clock: Clock) -> None:
         (_send_side if state == "N" else _kill_side)(client, count)
         with clock.running():
-            [(gone, *_)] = client.call("purge", SIDE, state)
+            [(gone, *_)] = client.call("purge", SIDE, state, None, 10_000)
         assert gone == count
 
     return call
@@ -132,7 +133,7 @@ def redrive(client: Client, clock: Clock) -> None:
     with clock.running():
         [(count, *_)] = client.call("redrive_all", SIDE)
     assert count == 1000
-    client.call("purge", SIDE, "N")
+    client.call("purge", SIDE, "N", None, 10_000)
 
 
 def redrive_among(client: Client, clock: Clock) -> None:
@@ -150,7 +151,7 @@ def purge_among(state: str) -> Call:
 
     def call(client: Client, clock: Clock) -> None:
         with clock.running():
-            [(count, *_)] = client.call("purge", TYPE, state)
+            [(count, *_)] = client.call("purge", TYPE, state, None, 10_000)
         assert count == 10_000, f"{count}"
 
     return call

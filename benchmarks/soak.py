@@ -30,6 +30,7 @@ import pygal
 from lines import HERE, servers
 from rowqueue import install
 from rowqueue.databases import Conflict, Session, open_database
+from rowqueue.messages import Failure
 
 KEEP = 60  # seconds that archived messages and dead letters are kept
 SAMPLES = 240  # per run, at least a second apart
@@ -181,7 +182,7 @@ def _consume(soak: Soak, session: Session, type: str, procedure: str) -> None:
     while not soak.end.is_set():
         rows = soak.call(session, procedure, type, 20, "soak", 60)
         while rows:
-            failed = [f"{row['id']},1,try again" for row in rows if random.random() < 0.02]
+            failed = [Failure(row["id"], 1, "try again").line() for row in rows if random.random() < 0.02]
             soak.meter.add("done", len(rows) - len(failed))
             rows = soak.call(session, "finish_batch", rows[0]["batch_key"], "\n".join(failed) or None, 20)
         soak.end.wait(0.1)
@@ -236,10 +237,10 @@ def keep_house(soak: Soak, session: Session) -> None:
             soak.call(session, "list_errors", type)
             soak.call(session, "peek", type, "E", 10)
             redriven = soak.call(session, "redrive_all", type) if random.random() < 0.5 else []
-            purged = soak.call(session, "purge", type, "E") if not redriven else []
+            purged = soak.call(session, "purge", type, "E", None, 10_000) if not redriven else []
             soak.meter.add("redriven", sum(row["count"] for row in redriven))
             soak.meter.add("purged", sum(row["count"] for row in purged))
-        soak.call(session, "purge_archive", datetime.now(UTC) - timedelta(seconds=KEEP), 10_000)
+        soak.call(session, "purge", "archived", "C", datetime.now(UTC) - timedelta(seconds=KEEP), 10_000)
         soak.call(session, "queue_health")
         soak.call(session, "rescue_expired")
 
@@ -395,7 +396,7 @@ def drained(soak: Soak, engine: str, seconds: float) -> list[str]:
     try:
         while True:
             for type in RUNNERS_TYPES:
-                session.call("purge", type, "E")
+                session.call("purge", type, "E", None, 10_000)
             left = {t: client.run(f"SELECT COUNT(*) FROM {client.prefix}{t}")[0][0] for t in EMPTY[engine]}
             if not any(left.values()):
                 return []

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from rowqueue import install
 from rowqueue.databases import Session, open_database
+from rowqueue.messages import Failure
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "tests")]
@@ -41,7 +42,10 @@ def fill(session: Session, messages: int) -> dict[str, str]:
     for batch in range(3):
         rows = session.call("claim_batch", "big", 10_000, f"consumer {batch}", 3_600)
         if batch < 2:
-            errors = [f"{row['id']},-1,{'ABCDEFGHIJ'[n % 10] * (1 + n % 3)}Error of {n}" for n, row in enumerate(rows)]
+            errors = [
+                Failure(row["id"], -1, f"{'ABCDEFGHIJ'[n % 10] * (1 + n % 3)}Error of {n}").line()
+                for n, row in enumerate(rows)
+            ]
             session.call("finish_batch", rows[0]["batch_key"], "\n".join(errors))
     session.call("set_queue", "queue 00", '{"on_complete": "archive"}')
     rows = session.call("claim_batch", "queue 00", 2_000, "consumer")

@@ -194,8 +194,8 @@ func (q *queue) sendAll(kind string, bodies []string) error {
 
 func handle(id, attempt int64, body string) error {
 	switch {
-	case body == "fail":
-		return errors.New("first line, with \"quotes\"\n17,,a line that looks like a failure\nlast line")
+	case strings.HasPrefix(body, "raise "):
+		return errors.New(strings.TrimPrefix(body, "raise "))
 	case body == "retry" && attempt == 1:
 		return errors.New("not yet")
 	case body == "dead":
@@ -216,9 +216,9 @@ func handle(id, attempt int64, body string) error {
 	return err
 }
 
-// handleAll returns finish_batch's list of failures, a line each: id, seconds (empty: the backoff, -1: dead now), error.
+// handleAll returns finish_batch's list of outcomes, a line for each message that failed.
 func handleAll(batch []map[string]string) (list any) {
-	var failures []string
+	var outcomes []string
 	for _, m := range batch {
 		id, _ := strconv.ParseInt(m["id"], 10, 64)
 		attempt, _ := strconv.ParseInt(m["attempt"], 10, 64)
@@ -226,18 +226,18 @@ func handleAll(batch []map[string]string) (list any) {
 		if err == nil {
 			continue
 		}
-		delay := ""
+		// The databases refuse NUL. Marshal replaces what is not UTF-8.
+		outcome := map[string]any{"id": id, "error": strings.ReplaceAll(err.Error(), "\x00", "")}
 		if dead := (*Dead)(nil); errors.As(err, &dead) {
-			delay = "-1"
+			outcome["dead"] = 1
 		}
-		// Quoted: it may hold line feeds. PostgreSQL has no NUL.
-		text, _ := json.Marshal(strings.ReplaceAll(err.Error(), "\x00", ""))
-		failures = append(failures, fmt.Sprintf("%d,%s,%s", id, delay, text))
+		line, _ := json.Marshal(outcome)
+		outcomes = append(outcomes, string(line))
 	}
-	if failures == nil {
+	if outcomes == nil {
 		return nil
 	}
-	return strings.Join(failures, "\n")
+	return strings.Join(outcomes, "\n")
 }
 
 // holding runs work while another goroutine, on another connection of the pool, extends the lease.

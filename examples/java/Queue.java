@@ -52,12 +52,11 @@ class Queue {
     }
   }
 
-  static final String FAILURE =
-      "first line, with \"quotes\"\n17,,a line that looks like a failure\nlast line";
-
   static void handle(Message message) throws Exception {
+    if (message.body().startsWith("raise ")) {
+      throw new Exception(message.body().substring(6));
+    }
     switch (message.body()) {
-      case "fail" -> throw new Exception(FAILURE);
       case "retry" -> {
         if (message.attempt() == 1) {
           throw new Exception("not yet");
@@ -320,9 +319,9 @@ class Queue {
       }
       while (!batch.isEmpty()) {
         var key = batch.get(0).key();
-        var failures = handleAll(batch, key, keeper, timer);
+        var outcomes = handleAll(batch, key, keeper, timer);
         try {
-          batch = database.batch("finish_batch", key, failures, stopping ? 0 : SIZE);
+          batch = database.batch("finish_batch", key, outcomes, stopping ? 0 : SIZE);
         } catch (LeaseLostException error) {
           log(error);
           batch = List.of(); // other consumers have its messages
@@ -338,8 +337,8 @@ class Queue {
     var heartbeat =
         timer.scheduleWithFixedDelay(() -> extend(keeper, key), period, period, MILLISECONDS);
     try {
-      var failures = batch.stream().map(Queue::failure).filter(Objects::nonNull).toList();
-      return failures.isEmpty() ? null : String.join("\n", failures);
+      var outcomes = batch.stream().map(Queue::outcome).filter(Objects::nonNull).toList();
+      return outcomes.isEmpty() ? null : String.join("\n", outcomes);
     } finally {
       heartbeat.cancel(false);
     }
@@ -353,23 +352,22 @@ class Queue {
     }
   }
 
-  /** A line of finish_batch's list of failures, or null. */
-  static String failure(Message message) {
+  /** A line of finish_batch's list of outcomes, or null if the message is done. */
+  static String outcome(Message message) {
     try {
       handle(message);
       return null;
     } catch (Exception error) {
       log(error);
-      // No seconds: the queue's backoff. -1: dead now.
-      var seconds = error instanceof DeadException ? "-1" : "";
+      var dead = error instanceof DeadException;
       var text = Objects.requireNonNullElse(error.getMessage(), error.toString());
-      return "%d,%s,%s".formatted(message.id(), seconds, quoted(text));
+      return "{\"id\":%d,\"error\":%s,\"dead\":%b}".formatted(message.id(), quoted(text), dead);
     }
   }
 
-  /** As a JSON string, since it may have line feeds. Jackson or Gson can do this too. */
+  /** As a JSON string. Jackson or Gson can do this too. */
   static String quoted(String text) {
-    // Without what PostgreSQL cannot store: NUL, and halves of characters.
+    // Without what the databases refuse: NUL, and half a surrogate pair.
     var storable = new String(text.replace("\0", "").getBytes(UTF_8), UTF_8);
     var result = new StringBuilder("\"");
     for (var c : storable.toCharArray()) {

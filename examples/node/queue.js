@@ -25,7 +25,7 @@ class GiveUp extends Error {} // thrown by a handler: dead-letter the message no
 const store = (db, body) => db.query('INSERT INTO orders (body) VALUES (?)', [body])
 
 async function handle (message) {
-  if (message.body === 'fail') throw new Error('first line, with "quotes"\n17,,a line that looks like a failure\nlast line')
+  if (message.body.startsWith('raise ')) throw new Error(message.body.slice(6))
   if (message.body === 'retry' && message.attempt === 1) throw new Error('not yet')
   if (message.body === 'dead') throw new GiveUp('no such address')
   if (message.body === 'slow') await sleep(4000)
@@ -162,13 +162,14 @@ const send = (db, type, bodies) => transaction(db, async () => {
   }
 })
 
-// A line of finish_batch's list of failures, or undefined: id, seconds (empty: the queue's backoff, -1: dead now), error.
+// A line of finish_batch's list of outcomes, or undefined if the message is done.
 async function attempt (message) {
   try {
     await handle(message)
   } catch (error) {
     console.error(`message ${message.id} failed (attempt ${message.attempt}): ${error.message}`)
-    return `${message.id},${error instanceof GiveUp ? -1 : ''},${JSON.stringify(error.message.replaceAll('\0', ''))}`
+    const text = error.message.replaceAll('\0', '').toWellFormed() // databases refuse NUL and half a surrogate pair
+    return JSON.stringify({ id: Number(message.id), error: text, dead: error instanceof GiveUp })
   }
 }
 
@@ -183,10 +184,10 @@ async function consume (db, type, signal) {
       const heartbeat = setInterval(() => {
         call('extend_lease', key, LEASE_SECONDS).catch(error => console.error(`lease not extended: ${error.message}`))
       }, LEASE_SECONDS * 1000 / 3)
-      const failures = (await Promise.all(batch.map(attempt))).filter(Boolean)
+      const outcomes = (await Promise.all(batch.map(attempt))).filter(Boolean)
       clearInterval(heartbeat)
       try {
-        batch = await call('finish_batch', key, failures.join('\n') || null, signal.aborted ? 0 : SIZE)
+        batch = await call('finish_batch', key, outcomes.join('\n') || null, signal.aborted ? 0 : SIZE)
       } catch (error) {
         if (error.number !== 50008) throw error
         console.error(`50008 ${error.message}`) // the lease was lost: other consumers have its messages

@@ -31,14 +31,14 @@ async function post (message) {
   if (!response.ok) throw new Error(`HTTP ${response.status}`)
 }
 
-// A line of finish_batch's list of failures, or undefined: id, seconds (empty: the backoff, -1: dead now), error.
+// A line of finish_batch's list of outcomes, or undefined if the message is done.
 async function handle (message) {
   try {
     await post(message)
   } catch (error) {
     const text = error.cause?.message ?? error.message
     console.error(`message ${message.id} failed (attempt ${message.attempt}): ${text}`)
-    return `${message.id},${error instanceof Refused ? -1 : ''},${JSON.stringify(text)}`
+    return JSON.stringify({ id: Number(message.id), error: text, dead: error instanceof Refused })
   }
 }
 
@@ -72,9 +72,9 @@ async function connectMySQL (url, name) {
 }
 
 // The next batch; none when this one was lost: its lease ended, and other consumers have its messages.
-async function finish (call, batch, failures, size) {
+async function finish (call, batch, outcomes, size) {
   try {
-    return await call('finish_batch', batch[0].batch_key, failures.join('\n') || null, size)
+    return await call('finish_batch', batch[0].batch_key, outcomes.join('\n') || null, size)
   } catch (error) {
     if (error.code === '50008' || error.errno === 50008) return []
     throw error
@@ -89,8 +89,8 @@ async function consume (call, drain) {
     if (batch.length === 0 && drain) return
     if (batch.length === 0) await call('wait_for_message', TYPE, 2)
     while (batch.length > 0) {
-      const failures = (await Promise.all(batch.map(handle))).filter(Boolean)
-      batch = await finish(call, batch, failures, stop.signal.aborted ? 0 : SIZE)
+      const outcomes = (await Promise.all(batch.map(handle))).filter(Boolean)
+      batch = await finish(call, batch, outcomes, stop.signal.aborted ? 0 : SIZE)
     }
   }
 }

@@ -113,12 +113,12 @@ sub send_all {
     );
 }
 
-# The next batch. On Firebird a list of failures takes two calls, in one transaction.
+# The next batch. On Firebird a list of outcomes takes two calls, in one transaction.
 sub finish {
-    my ($dbh, $type, $key, $failures, $size) = @_;
-    return call($dbh, 'finish_batch', $key, $failures, $size) unless $firebird && defined $failures;
+    my ($dbh, $type, $key, $outcomes, $size) = @_;
+    return call($dbh, 'finish_batch', $key, $outcomes, $size) unless $firebird && defined $outcomes;
     $dbh->begin_work;
-    call($dbh, 'finish_batch', $key, $failures, 0);
+    call($dbh, 'finish_batch', $key, $outcomes, 0);
     my @batch = $size ? call($dbh, 'claim_batch', $type, $size, undef, LEASE_SECONDS) : ();
     $dbh->commit;
     return @batch;
@@ -127,7 +127,7 @@ sub finish {
 sub handle {
     my ($message) = @_;
     my $body = $message->{body};
-    die qq(first line, with "quotes"\n17,,a line that looks like a failure\nlast line\n) if $body eq 'fail';
+    die "$1\n" if $body =~ /^raise (.*)/s;
     die "not yet\n" if $body eq 'retry' && $message->{attempt} == 1;
     die bless { message => 'no such address' }, 'Rowqueue::Dead' if $body eq 'dead';
     sleep 4 if $body eq 'slow';
@@ -169,15 +169,15 @@ sub consume {
             wait_for($dbh, $type) unless @batch;
             next;
         }
-        my ($key, @failures) = $batch[0]{batch_key};
+        my ($key, @outcomes) = $batch[0]{batch_key};
         printf $keeper "%-36s\n", $key;
         for my $message (@batch) {
             next if eval { handle($message); 1 };
-            my $delay = ref $@ eq 'Rowqueue::Dead' ? -1 : '';    # empty: the queue's backoff
-            chomp(my $text = "$@" =~ tr/\0//dr);    # PostgreSQL has no NUL
-            push @failures, "$message->{id},$delay," . $json->encode($text);    # quoted: it may hold line feeds
+            my $dead = ref $@ eq 'Rowqueue::Dead' ? 1 : 0;
+            chomp(my $text = "$@" =~ tr/\0//dr);    # the databases refuse NUL
+            push @outcomes, $json->encode({ id => 0 + $message->{id}, error => $text, dead => $dead });
         }
-        my $list = @failures ? join("\n", @failures) : undef;
+        my $list = @outcomes ? join("\n", @outcomes) : undef;
         @batch = eval {
             repeated($dbh, sub { finish($dbh, $type, $key, $list, $stopping ? 0 : SIZE) });
         };

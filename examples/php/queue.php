@@ -35,10 +35,10 @@ function store(PDO $db, string $body): void
 
 function handle(array $message): void
 {
+    if (str_starts_with($message['body'], 'raise ')) {
+        throw new RuntimeException(substr($message['body'], 6));
+    }
     match ($message['body']) {
-        'fail' => throw new RuntimeException(
-            "first line, with \"quotes\"\n17,,a line that looks like a failure\nlast line"
-        ),
         'retry' => (int) $message['attempt'] === 1 ? throw new RuntimeException('not yet') : null,
         'dead' => throw new GiveUp('no such address'),
         'slow' => sleep(4),
@@ -241,7 +241,7 @@ function send(Queue $queue, string $type, array $bodies): void
     });
 }
 
-/** A line of finish_batch's failures, or null: id, seconds (empty: the queue's backoff, -1: dead now), error. */
+/** A line of finish_batch's list of outcomes, or null if the message is done. */
 function attempt(array $message): ?string
 {
     try {
@@ -250,8 +250,8 @@ function attempt(array $message): ?string
     } catch (Throwable $error) {
         $text = str_replace("\0", '', $error->getMessage());
         fwrite(STDERR, "message $message[id] failed (attempt $message[attempt]): $text\n");
-        $quoted = json_encode($text, JSON_UNESCAPED_UNICODE | JSON_INVALID_UTF8_SUBSTITUTE);
-        return "$message[id]," . ($error instanceof GiveUp ? -1 : '') . ",$quoted";
+        $outcome = ['id' => (int) $message['id'], 'error' => $text, 'dead' => $error instanceof GiveUp];
+        return json_encode($outcome, JSON_UNESCAPED_UNICODE | JSON_INVALID_UTF8_SUBSTITUTE);
     }
 }
 
@@ -276,11 +276,11 @@ function consume(string $url, string $type): void
         while ($batch) {
             $key = $batch[0]['batch_key'];
             $heartbeat->hold($key);
-            $failures = implode("\n", array_filter(array_map('attempt', $batch)));
+            $outcomes = implode("\n", array_filter(array_map('attempt', $batch)));
             $heartbeat->hold('');
             try {
                 $next = $stopping ? 0 : SIZE;
-                $batch = $queue->repeat(fn () => $queue->call('finish_batch', $key, $failures ?: null, $next));
+                $batch = $queue->repeat(fn () => $queue->call('finish_batch', $key, $outcomes ?: null, $next));
             } catch (QueueError $error) {
                 if ($error->getCode() !== 50008) {
                     throw $error;

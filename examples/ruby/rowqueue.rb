@@ -155,7 +155,7 @@ def send_all(database, type, bodies)
 end
 
 def handle(id, body, attempt)
-  raise "first line, with \"quotes\"\n17,,a line that looks like a failure\nlast line" if body == "fail"
+  raise body.delete_prefix("raise ") if body.start_with?("raise ")
   raise "not yet" if body == "retry" && attempt == 1
   raise Dead, "no such address" if body == "dead"
 
@@ -163,13 +163,13 @@ def handle(id, body, attempt)
   File.open(ENV.fetch("HANDLED"), "a") { |file| file.write("#{JSON.generate([id, body])}\n") }
 end
 
-# A line of finish_batch's list of failures, or nil: id, seconds (empty: the queue's backoff, -1: dead now), error.
-def failure(message)
+# A line of finish_batch's list of outcomes, or nil if the message is done.
+def outcome(message)
   handle(*message.values_at("id", "body", "attempt"))
   nil
 rescue StandardError => e
-  text = e.message.encode("UTF-8", invalid: :replace, undef: :replace).scrub.delete("\0") # PostgreSQL has no NUL
-  "#{message['id']},#{-1 if e.is_a?(Dead)},#{JSON.generate(text)}" # quoted: it may hold line feeds
+  text = e.message.encode("UTF-8", invalid: :replace, undef: :replace).scrub.delete("\0") # the databases refuse NUL
+  JSON.generate({ "id" => message["id"], "error" => text, "dead" => e.is_a?(Dead) })
 end
 
 # Runs the block while a thread with a connection of its own extends the lease.
@@ -207,9 +207,9 @@ def consume(url, type)
       next
     end
     key = batch.first["batch_key"]
-    failures = holding(keeper, key) { batch.filter_map { |message| failure(message) } }
+    outcomes = holding(keeper, key) { batch.filter_map { |message| outcome(message) } }
     begin
-      list = failures.empty? ? nil : failures.join("\n") # always assigned: a loop's variables keep their values
+      list = outcomes.empty? ? nil : outcomes.join("\n") # always assigned: a loop's variables keep their values
       batch = database.repeated { database.call("finish_batch", key, list, stopping ? 0 : SIZE) }
     rescue LeaseLost => e
       warn e.message

@@ -15,7 +15,7 @@ type Message struct {
 type Answer struct {
 	ID         int64   `json:"id"`
 	Error      *string `json:"error,omitempty"`
-	RetryAfter float64 `json:"retry_after,omitempty"`
+	RetryAfter float64 `json:"retry_after_seconds,omitempty"`
 	Dead       bool    `json:"dead,omitempty"`
 }
 

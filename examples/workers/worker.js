@@ -1,7 +1,7 @@
 // A worker in Node: reads messages and answers each with a line of JSON.
 async function handle(message) {
   if (message.body.startsWith('dead')) return { error: 'can never succeed', dead: true }
-  if (message.body.startsWith('fail')) return { error: 'not now', retry_after: 60 }
+  if (message.body.startsWith('fail')) return { error: 'not now', retry_after_seconds: 60 }
   return {}
 }
 

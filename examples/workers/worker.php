@@ -7,7 +7,7 @@ function handle(array $message): array
         return ['error' => 'can never succeed', 'dead' => true];
     }
     if (str_starts_with($message['body'], 'fail')) {
-        return ['error' => 'not now', 'retry_after' => 60];
+        return ['error' => 'not now', 'retry_after_seconds' => 60];
     }
     return [];
 }

@@ -8,7 +8,7 @@ $| = 1;    # write each answer at once
 sub handle {
     my ($message) = @_;
     return (error => 'can never succeed', dead => JSON::PP::true) if $message->{body} =~ /^dead/;
-    return (error => 'not now', retry_after => 60) if $message->{body} =~ /^fail/;
+    return (error => 'not now', retry_after_seconds => 60) if $message->{body} =~ /^fail/;
     return ();
 }
 

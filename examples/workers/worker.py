@@ -9,7 +9,7 @@ def handle(message: dict) -> dict:
     if message["body"].startswith("dead"):
         return {"error": "can never succeed", "dead": True}
     if message["body"].startswith("fail"):
-        return {"error": "not now", "retry_after": 60}
+        return {"error": "not now", "retry_after_seconds": 60}
     return {}
 
 

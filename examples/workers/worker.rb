@@ -6,7 +6,7 @@ $stdout.sync = true # write each answer at once
 
 def handle(message)
   return { error: 'can never succeed', dead: true } if message['body'].start_with?('dead')
-  return { error: 'not now', retry_after: 60 } if message['body'].start_with?('fail')
+  return { error: 'not now', retry_after_seconds: 60 } if message['body'].start_with?('fail')
 
   {}
 end

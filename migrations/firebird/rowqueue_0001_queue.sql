@@ -218,7 +218,6 @@ CREATE TABLE mq_archive (
 COMMENT ON TABLE mq_archive IS 'State C: completed messages of types whose policy is archive.';
 
 CREATE INDEX mq_archive_type ON mq_archive (type, completed_at, id);
-CREATE INDEX mq_archive_age ON mq_archive (completed_at);
 
 -- Marks are inserted, never updated: no claim meets a lock, and the newest is the first index entry, before all dead ones.
 CREATE TABLE mq_mark (

@@ -167,8 +167,7 @@ CREATE TABLE IF NOT EXISTS mq_archive (
     reader varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     result longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     PRIMARY KEY (id, month),
-    KEY archive_type (type, completed_at, id),
-    KEY archive_age (completed_at)
+    KEY archive_type (type, completed_at, id)
 ) ENGINE = InnoDB COMMENT = 'State C: completed messages of types whose policy is archive, one partition per month of the year.'
 PARTITION BY LIST (month) (
     PARTITION archive_01 VALUES IN (1),

@@ -179,8 +179,8 @@ CREATE TABLE mq.result (
 
 COMMENT ON TABLE mq.result IS 'Results of messages that are not archived yet.';
 
--- One partition per month of the year, all created here: completing messages never runs DDL, and purge_archive can TRUNCATE
--- a month if all its rows are old enough.
+-- One partition per month of the year, all created here: completing messages never runs DDL, and purge can TRUNCATE a
+-- month if all its rows are of one queue and old enough.
 CREATE TABLE mq.archive (
     id bigint NOT NULL,
     completed_at timestamptz NOT NULL,
@@ -214,8 +214,6 @@ CREATE TABLE mq.archive_11 PARTITION OF mq.archive FOR VALUES IN (11);
 CREATE TABLE mq.archive_12 PARTITION OF mq.archive FOR VALUES IN (12);
 
 CREATE INDEX archive_type ON mq.archive (type, completed_at, id);
-
-CREATE INDEX archive_age ON mq.archive (completed_at);
 
 -- To find a completed message by its id, as get_result does.
 CREATE INDEX archive_id ON mq.archive (id);

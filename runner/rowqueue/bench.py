@@ -87,5 +87,5 @@ def _clean_up(session: Session, type: str) -> None:
     """Remove everything, even after an interruption between a claim and its finish."""
     for row in session.call("peek", type, "A", 10_000):
         session.call("release_batch", row["batch_key"])
-    while session.call("purge", type, "N")[0]["count"]:
+    while session.call("purge", type, "N", None, 10_000)[0]["count"]:
         pass

@@ -236,13 +236,14 @@ def read(path: Path) -> Contract:
 
     def procedure(entry: dict[str, Any]) -> Procedure:
         columns = entry["columns"]
+        columns = [columns] if isinstance(columns, str) else columns
         return Procedure(
             name=entry["name"],
             area=entry["area"],
             summary=entry["summary"],
             detail=entry.get("detail", "").strip(),
             arguments=tuple(Argument(**a) for a in entry["arguments"]),
-            columns=tuple(Column(**c) for c in (rows[columns] if isinstance(columns, str) else columns)),
+            columns=tuple(Column(**c) for name in columns for c in (rows[name] if isinstance(name, str) else [name])),
             rows=entry["rows"],
             errors=tuple(entry["errors"]),
             roles=tuple(entry["roles"]),

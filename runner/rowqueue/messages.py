@@ -231,13 +231,17 @@ class Failure:
 
     def line(self, longest: int | None = None) -> str:
         """The failure as a line of the list that finish_batch takes. `longest`: cut the error to so many characters."""
-        error = line_of(self.error if longest is None else self.error[:longest])
-        return f"{self.id},{'' if self.retry_after is None else self.retry_after},{error}"
+        outcome: dict[str, Any] = {"id": self.id, "error": self.error[:longest]}
+        if self.retry_after == -1:
+            outcome["dead"] = 1
+        elif self.retry_after is not None:
+            outcome["retry_after_seconds"] = self.retry_after
+        return json.dumps(outcome, ensure_ascii=False)
 
 
-def line_of(text: str, empty: bool = False) -> str:
-    """A text as a line of a procedure's list. `empty`: write an empty text as a line that is not skipped."""
-    if "\n" in text or text.startswith('"') or (empty and not text):
+def line_of(text: str) -> str:
+    """A body as a line of the list that send_batch takes."""
+    if "\n" in text or text.startswith('"') or not text:
         return json.dumps(text, ensure_ascii=False)
     return text
 

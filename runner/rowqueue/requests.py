@@ -15,7 +15,7 @@ from .messages import Failure, Message, clean, line_of
 T = TypeVar("T")
 
 OnConflict = Literal["keep", "replace", "postpone"]
-# A failed message: its id, the error, and seconds until the retry. None: the queue's backoff. -1: a dead letter.
+# A failed message: its id, the error (Discard: a dead letter), and seconds until the retry. None: the queue's backoff.
 Failed = tuple[int, str | Exception] | tuple[int, str | Exception, float | None]
 
 
@@ -32,8 +32,8 @@ class Sent(NamedTuple):
     """The result of `send`.
 
     `id`: the message. `created`: False when a live message already had the dedup_key; `id` is then that message.
-    `changed`: True when on_conflict changed that message. `state`: N (new), A (active) or E (dead letter); a dead letter
-    keeps its dedup_key, so nothing with this key is sent until it is redriven and completed, or cancelled.
+    `changed`: True when on_conflict changed that message. `state`: N (new), A (active) or E (dead letter). A dead
+    letter keeps its dedup_key: nothing with this key is sent until it is redriven and completed, or cancelled.
     """
 
     id: int
@@ -87,7 +87,7 @@ def send_batch(type: str, bodies: Iterable[str]) -> Request[int]:
 
     `type`: the queue. `bodies`: one text per message. Raises QueueError for a body that is not allowed.
     """
-    lines = "\n".join(line_of(_text("bodies", body), empty=True) for body in bodies)
+    lines = "\n".join(line_of(_text("bodies", body)) for body in bodies)
     return Request("send_batch", (type, lines), _count)
 
 
@@ -137,9 +137,9 @@ def claim(
 def finish(batch_key: Any, failures: Iterable[Failed] = (), next_size: int = 0) -> Request[list[Message]]:
     """Complete a batch except for its failures, claim the next batch, and return it. Calls `finish_batch`.
 
-    A failure is `(id, error)` or `(id, error, retry_after)`. `error`: a text or an exception. `retry_after`: seconds
-    until the retry; None for the queue's backoff, -1 for a dead letter. `next_size`: up to how many messages to claim;
-    0 claims none. Raises QueueError 50008 when the lease was lost: nothing is finished then.
+    A failure is `(id, error)` or `(id, error, retry_after)`. `error`: a text or an exception; a Discard makes a dead
+    letter. `retry_after`: seconds until the retry; None for the queue's backoff. `next_size`: how many to claim
+    at most; 0 claims none. Raises QueueError 50008 when the lease was lost: nothing is finished then.
     """
     lines = "\n".join(_failure(*failed).line() for failed in failures)
     return Request("finish_batch", (_key(batch_key), lines or None, next_size), _messages)
@@ -250,6 +250,8 @@ def _headers(headers: Mapping[str, Any] | None) -> str | None:
 
 
 def _failure(id: int, error: str | Exception, retry_after: float | None = None) -> Failure:
+    if retry_after is not None and not retry_after >= 0:
+        raise invalid("retry_after", "must be 0 or more; a Discard as the error makes a dead letter")
     seconds = None if retry_after is None else math.ceil(retry_after)
     if isinstance(error, Exception):
         made = Failure.of_id(id, error)

@@ -34,9 +34,9 @@ class Member:
         """Whether the parent has asked the process to end."""
         return self._parent.poll()
 
-    def finish(self, key: Any, failures: str | None = None, next_size: int = 0) -> list[Row] | None:
+    def finish(self, key: Any, outcomes: str | None = None, next_size: int = 0) -> list[Row] | None:
         """finish_batch; None when the lease was lost."""
-        return self.settle("finish_batch", key, failures, next_size)
+        return self.settle("finish_batch", key, outcomes, next_size)
 
     def settle(self, procedure: str, *values: Any) -> list[Row] | None:
         """A call that records an outcome; None when the lease was lost."""

@@ -4,6 +4,7 @@ import time
 from collections import Counter
 
 from crowd import Crowd, Member, numbers
+from outcomes import dead_letter
 from rowqueue.databases import Session
 
 MESSAGES = 1_000
@@ -22,7 +23,7 @@ def fail_all(member: Member, type: str) -> Counter[str]:
             rows = member.session.call("claim_batch", type, 20, None, 600)
             continue
         texts = {row["id"]: f"broken {row['id'] % ERRORS} at {'abc'[row['id'] % ERRORS]}" for row in rows}
-        failures = "\n".join(f"{id},-1,{text}" for id, text in texts.items())
+        failures = "\n".join(dead_letter(id, text) for id, text in texts.items())
         size = 20 if time.monotonic() < deadline else 0
         after = member.finish(rows[0]["batch_key"], failures, size)
         made.update(text[-1] for text in texts.values())

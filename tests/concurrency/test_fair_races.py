@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from crowd import Crowd, Member, until
+from outcomes import failure
 from rowqueue.databases import Session
 
 pytestmark = pytest.mark.one_engine
@@ -65,7 +66,7 @@ def serve(member: Member, type: str, path: str, size: int, trouble: float) -> No
             continue
         failed = {row["id"]: chance.choice([0, -1]) for row in rows if chance.random() < trouble}
         if (
-            member.finish(rows[0]["batch_key"], "\n".join(f"{id},{after},no" for id, after in failed.items()))
+            member.finish(rows[0]["batch_key"], "\n".join(failure(id, "no", after) for id, after in failed.items()))
             is not None
         ):
             log.write("back", begun, [(row["id"], row["attempt"] + 1) for row in rows if failed.get(row["id"]) == 0])

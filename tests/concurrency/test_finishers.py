@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from crowd import Crowd, Ledger, Member, mailbox, numbers
+from outcomes import dead_letter
 from rowqueue.databases import Session
 
 pytestmark = pytest.mark.one_engine
@@ -58,7 +59,7 @@ def finish(member: Member, ledger: Ledger, batches: Any) -> dict[str, int]:
         if way == "complete_batch":
             assert call("complete_batch", key)[0]["count"] == len(batch)
         elif way == "finish_batch":
-            assert call("finish_batch", key, f"{batch[0][0]},-1,no") == []
+            assert call("finish_batch", key, dead_letter(batch[0][0], "no")) == []
         elif way == "complete":
             for id, *_ in batch[:3]:
                 assert call("complete", id, key)[0]["count"] == 1

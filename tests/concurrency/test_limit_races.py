@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from crowd import Crowd, Member, insert, until
+from outcomes import failure
 from rowqueue import contract
 from rowqueue.databases import QueueError, Row, Session
 
@@ -38,7 +39,7 @@ def diary(sql: Sql) -> Iterator[str]:
 
 def settle(member: Member, diary: str, rows: list[Row], failures: str | None) -> None:
     """Finish a batch and note what succeeded, both or none."""
-    failed = {int(line.split(",")[0]) for line in (failures or "").splitlines()}
+    failed = {json.loads(line)["id"] for line in (failures or "").splitlines()}
     done = [f"{row['id']}, '{row['body']}', {time.monotonic_ns()}" for row in rows if row["id"] not in failed]
     try:
         with member.session.transaction() as connection:
@@ -65,7 +66,7 @@ def handle(member: Member, type: str, diary: str, size: int, seconds: float, tro
         if chance.random() < trouble:
             member.session.call("release_batch", rows[0]["batch_key"])
             continue
-        failures = "\n".join(f"{row['id']},0,no" for row in rows if chance.random() < trouble)
+        failures = "\n".join(failure(row["id"], "no", 0) for row in rows if chance.random() < trouble)
         settle(member, diary, rows, failures or None)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from crowd import Crowd, Ledger, Member, numbers
+from outcomes import dead_letter
 from rowqueue.databases import LEASE_LOST, Conflict, QueueError, Session
 
 pytestmark = pytest.mark.one_engine
@@ -40,7 +41,7 @@ def outcome(session: Session, way: str, row: dict[str, Any]) -> None:
     elif way in {"complete_batch", "finish_batch"}:
         session.call(way, key)
     elif way == "finish_batch dead":
-        session.call("finish_batch", key, f"{id},-1,attempt {row['attempt']}")
+        session.call("finish_batch", key, dead_letter(id, f"attempt {row['attempt']}"))
     elif way == "fail":
         session.call("fail", id, key, "busy", 0)
     elif way == "dead_letter":
@@ -87,7 +88,7 @@ def rescue(member: Member, type: str) -> int:
     return count
 
 
-def test_each_attempt_has_one_outcome_and_who_lost_the_lease_is_told(
+def test_each_attempt_has_one_outcome_and_the_loser_of_a_lease_gets_the_error(
     crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql
 ) -> None:
     session.call("set_queue", queue, '{"max_attempts": 1000, "on_complete": "archive"}')

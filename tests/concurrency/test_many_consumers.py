@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from crowd import Crowd, Ledger, Member, numbers
+from outcomes import failure
 from rowqueue.databases import Session
 
 CONSUMERS = 8
@@ -169,7 +170,7 @@ def consume(member: Member, types: list[str]) -> None:
         for _ in range(3):
             if not rows:
                 break
-            failures = "\n".join(f"{row['id']},{chance.choice(['', 0, 1, -1])},no" for row in rows[:2])
+            failures = "\n".join(failure(row["id"], "no", chance.choice([None, 0, 1, -1])) for row in rows[:2])
             rows = member.finish(rows[0]["batch_key"], failures, chance.randrange(0, 200)) or []
 
 

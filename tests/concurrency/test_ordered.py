@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from crowd import Crowd, Member, insert, until
+from outcomes import failure
 from rowqueue.databases import Row, Session
 
 pytestmark = pytest.mark.one_engine
@@ -73,7 +74,7 @@ def handle(member: Member, type: str, diary: str, size: int, trouble: float, ret
                 break
             failures = {row["id"]: chance.choice(retries) for row in rows if chance.random() < trouble}
             failures |= {row["id"]: 3_600 for row in rows if row["body"].startswith(HOPELESS)}
-            list_of = "\n".join(f"{id},{after},no" for id, after in failures.items())
+            list_of = "\n".join(failure(id, "no", after) for id, after in failures.items())
             write(member, diary, rows, beginning)
             rows = member.finish(key, list_of, chance.choice([0, size])) or []
         else:

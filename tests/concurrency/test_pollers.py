@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from capabilities import BY_DATABASE
 from crowd import Crowd, Member, insert, until
+from outcomes import failure
 from polling import SHAPES, Polled
 from rowqueue.databases import Conflict, Database, Row, Session
 
@@ -82,7 +83,7 @@ def poll(member: Member, names: Names, folded: str) -> list[tuple[str, str]]:
                 continue
             time.sleep(0.01)
             failed = [row["id"] for row in rows if row["attempt"] < 3 and chance.random() < 0.1]
-            lines = "\n".join(f"{id},0,no" for id in failed)
+            lines = "\n".join(failure(id, "no", 0) for id in failed)
             if (counts := finish(member, rows[0]["batch_key"], lines)) is None:
                 continue  # lost: another poller has them
             assert (counts["done"], counts["gone"]) == (len(rows) - len(failed), 0), counts

@@ -11,7 +11,7 @@ Members = list[tuple[str, str | None, str]] | None
 
 
 class _Number(str):
-    """A number as it is written."""
+    """A number, unchanged."""
 
 
 class _Pairs(list[tuple[str, Any]]):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from capabilities import Capabilities
+from outcomes import dead_letter
 from rowqueue import contract
 from rowqueue.databases import QueueError, Row, Session
 
@@ -100,7 +101,7 @@ class Queue:
         """Delete everything, to keep tests of the whole database fast."""
         self.call("rescue_expired")
         for state in "NEC":
-            while self.count("purge", state) == 10_000:
+            while self.count("purge", state, size=10_000) == 10_000:
                 pass
 
     def claim(self, size: int = 1, **options: Any) -> list[Row]:
@@ -309,7 +310,7 @@ def required_of_polling(queue: Queue, procedure: str) -> dict[str, Any]:
         return {"batch_key": table.claim()[0]["batch_key"]}
     if procedure == "peek_rows":
         [row] = table.claim()
-        table.finish(row["batch_key"], f"{row['id']},-1,broken")
+        table.finish(row["batch_key"], dead_letter(row["id"], "broken"))
     return {"name": table.name}
 
 
@@ -320,7 +321,7 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
     if procedure == "set_result":
         queue.archived()
     names = [a.name for a in CONTRACT.procedures[procedure].arguments if not a.optional]
-    values: dict[str, Any] = {"type": queue.name, "body": "b", "bodies": "b", "state": "N", "before": LONG_AGO}
+    values: dict[str, Any] = {"type": queue.name, "body": "b", "bodies": "b", "state": "N"}
     values |= {"name": queue.name, "key_columns": "id", "sync_column": "sync", "consumer": "reader", "position": 0}
     values |= {"group_key": "g", "dedup_key": "d"}
     values |= {"option": "max_attempts", "reader": "me", "topic": "a.b", "pattern": f"a.{queue.name}.#", "result": "r"}

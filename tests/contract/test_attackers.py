@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import servers
 from capabilities import Capabilities
+from outcomes import dead_letter, failure, joined
 from polling import SHAPES, Polled, Sql
 from queues import CONTRACT, Feed, Queue, call, refused, watch
 from rowqueue.databases import Database, Forbidden, QueueError, Row, Session, open_database
@@ -131,7 +132,7 @@ def test_only_a_user_who_may_read_rows_sees_waiting_and_dead_ones(
 ) -> None:
     table = private(shape)
     rows = table.claim(3, lease_seconds=60)
-    table.finish(rows[0]["batch_key"], f"{rows[0]['id']},0,{LOOT}\n{rows[1]['id']},-1,{LOOT}")
+    table.finish(rows[0]["batch_key"], joined(failure(rows[0]["id"], LOOT, 0), dead_letter(rows[1]["id"], LOOT)))
     table.claim_expired(1)
     with untouched(table):
         for procedure in ("claim_rows", "peek_rows"):
@@ -146,7 +147,7 @@ def test_an_operator_cannot_change_a_table_without_a_right_on_it(
 ) -> None:
     table = private("a")
     [row] = table.claim(1)
-    table.finish(row["batch_key"], f"{row['id']},-1,dead")
+    table.finish(row["batch_key"], dead_letter(row["id"], "dead"))
     table.claim(1)
     with untouched(table):
         for procedure in ("retry_rows", "release_table"):
@@ -179,7 +180,7 @@ def test_claiming_and_finishing_need_the_rights_at_each_call(
     consumer = table.by(stranger.sessions["mq_consumer"])
     with stranger.given("SELECT, UPDATE", table.name):
         rows = consumer.claim(2)
-        assert consumer.finish(rows[0]["batch_key"], f"{rows[1]['id']},0,again") == (1, 1, 0, 0)
+        assert consumer.finish(rows[0]["batch_key"], failure(rows[1]["id"], "again", 0)) == (1, 1, 0, 0)
         rows = consumer.claim(1)
     # Some servers cache the rights of a session, so a new one is used.
     with closing(stranger.again("mq_consumer")) as session:
@@ -199,7 +200,7 @@ def test_claims_of_another_table_are_out_of_reach_of_ones_own(
     with stranger.given("SELECT, UPDATE", own.name):
         [mine] = call(stranger.sessions["mq_consumer"], "claim_rows", own.name, 1)
         with untouched(table):
-            call(stranger.sessions["mq_consumer"], "finish_rows", mine["batch_key"], f"{row['id']},-1,{LOOT}")
+            call(stranger.sessions["mq_consumer"], "finish_rows", mine["batch_key"], dead_letter(row["id"], LOOT))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

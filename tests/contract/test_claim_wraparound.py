@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from outcomes import failure
 from queues import Queue, call, ids, in_an_hour
 from rowqueue import install
 from rowqueue.databases import Row, Session, open_database
@@ -28,7 +29,7 @@ def visit(q: Queue, size: int, reader: str = "me", **options: int) -> list[int]:
 
 
 def again(q: Queue, rows: list[Row]) -> None:
-    failures = "\n".join(f"{row['id']},0,again" for row in rows)
+    failures = "\n".join(failure(row["id"], "again", 0) for row in rows)
     assert q.on("finish_batch", rows[0]["batch_key"], failures, 0) == []
 
 
@@ -264,7 +265,7 @@ def test_readers_that_race_round_a_ring_share_its_messages(q: Queue, connect: Ca
             held.update(mine)
             turns.update(mine)
             held.difference_update(mine)
-            failures = "\n".join(f"{id},0,again" for id in mine)
+            failures = "\n".join(failure(id, "again", 0) for id in mine)
             call(session, "finish_batch", rows[0]["batch_key"], failures, 0)
 
     with ThreadPoolExecutor(4) as pool:

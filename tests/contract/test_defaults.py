@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from capabilities import Capabilities
+from outcomes import dead_letter
 from polling import SHAPES, Polled
 from queues import Queue, ids, make_feed
 from rowqueue.databases import Row, Session
@@ -31,7 +32,7 @@ def test_messages_are_listed_twenty_at_a_time(q: Queue) -> None:
 def test_errors_are_listed_twenty_at_a_time(q: Queue) -> None:
     q.send_many(SHOWN + 1)
     rows = q.claim(SHOWN + 1)
-    failures = "\n".join(f"{row['id']},-1,error {'x' * n}" for n, row in enumerate(rows))
+    failures = "\n".join(dead_letter(row["id"], f"error {'x' * n}") for n, row in enumerate(rows))
     q.on("finish_batch", rows[0]["batch_key"], failures)
     assert len(q.call("list_errors")) == SHOWN
 
@@ -45,7 +46,7 @@ def test_consumers_are_listed_twenty_at_a_time(q: Queue) -> None:
 def test_dead_rows_are_listed_twenty_and_retried_a_thousand_at_a_time(q: Queue, table: Polled) -> None:
     table.insert(*map(str, range(CHANGED + 2)))
     rows = table.claim(CHANGED + 2)
-    table.finish(rows[0]["batch_key"], "\n".join(f"{row['id']},-1,no" for row in rows))
+    table.finish(rows[0]["batch_key"], "\n".join(dead_letter(row["id"], "no") for row in rows))
     assert table.count("retry_rows", table.name, None, 1) == 1
     assert len(q.on("peek_rows", table.name, "E")) == SHOWN
     assert table.count("retry_rows", table.name) == CHANGED

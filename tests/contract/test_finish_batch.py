@@ -1,9 +1,10 @@
-"""finish_batch: complete a batch except for the listed failures, and claim the next one."""
+"""finish_batch: complete a batch except for its failures, and claim the next one."""
 
 import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from outcomes import dead_letter, done, failure, hostile_errors, joined
 from queues import NO_KEY, Queue, ids
 
 
@@ -13,10 +14,10 @@ def test_finish_batch_completes_all_when_none_failed(q: Queue) -> None:
     assert q.states() == {sent[2]: "N"}
 
 
-@pytest.mark.parametrize("failures", [None, "", "\n\n"])
-def test_finish_batch_takes_an_empty_list(q: Queue, failures: str | None) -> None:
+@pytest.mark.parametrize("outcomes", [None, "", "\n\n"])
+def test_finish_batch_takes_an_empty_list(q: Queue, outcomes: str | None) -> None:
     q.send_many(2)
-    assert q.on("finish_batch", q.claim_key(2), failures) == []
+    assert q.on("finish_batch", q.claim_key(2), outcomes) == []
     assert q.rows() == []
 
 
@@ -55,16 +56,21 @@ def test_finish_batch_finishes_but_claims_nothing_from_a_paused_queue(q: Queue) 
 
 
 def test_finish_batch_fails_the_listed_messages_and_completes_the_others(q: Queue) -> None:
-    later, now, dead, by_policy, done = sent = q.send_many(5)
-    failures = f"{later},3600,busy\n{now},0,again\n{dead},-1,broken, for good\n{by_policy},,no delay told\n"
-    rows = q.on("finish_batch", q.claim_key(5), failures)
-    assert rows == [] and done not in q.states()
-    assert q.states() == {later: "N", now: "N", dead: "E", by_policy: "N"}
+    later, now, never, by_policy, told, untold = sent = q.send_many(6)
+    outcomes = joined(
+        failure(later, "busy", 3_600),
+        failure(now, "again", 0),
+        dead_letter(never, "broken, for good"),
+        failure(by_policy, "no delay told"),
+        done(told),
+    )
+    assert q.on("finish_batch", q.claim_key(6), outcomes) == []
+    assert q.states() == {later: "N", now: "N", never: "E", by_policy: "N"} and untold not in q.states()
     assert q.attempts() == dict.fromkeys(sent[:4], 1)
     assert {row["id"]: row["error"] for row in q.rows()} == {
         later: "busy",
         now: "again",
-        dead: "broken, for good",
+        never: "broken, for good",
         by_policy: "no delay told",
     }
     assert ids(q.claim(10)) == [now]
@@ -73,150 +79,122 @@ def test_finish_batch_fails_the_listed_messages_and_completes_the_others(q: Queu
 def test_finish_batch_takes_the_queues_backoff_for_an_empty_delay(q: Queue) -> None:
     q.call("set_queue", backoff_seconds=1_000)
     id = q.send()
-    q.on("finish_batch", q.claim_key(), f"{id},,busy")
+    q.on("finish_batch", q.claim_key(), failure(id, "busy"))
     assert 495 < (q.row(id)["run_at"] - datetime.now(UTC)).total_seconds() <= 1_000
 
 
 def test_finish_batch_makes_a_dead_letter_at_the_last_attempt(q: Queue) -> None:
     ids_ = q.send(max_attempts=1), q.send(max_attempts=2)
-    q.on("finish_batch", q.claim_key(2), "".join(f"{id},0,busy\n" for id in ids_))
+    q.on("finish_batch", q.claim_key(2), joined(*(failure(id, "busy", 0) for id in ids_)))
     assert q.states() == {ids_[0]: "E", ids_[1]: "N"}
 
 
-def test_finish_batch_reads_an_error_that_begins_with_a_quote_as_a_json_string(q: Queue) -> None:
-    errors = ["two\nlines", '"quoted"', "", "é😀"]
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_finish_batch_stores_every_error_unchanged_and_no_text_touches_a_neighbour(q: Queue, is_ascii: bool) -> None:
+    neighbour = q.send()
+    errors = [*hostile_errors(neighbour), " blanks ", ""]
     sent = q.send_many(len(errors))
-    failures = "\n".join(f"{id},-1,{json.dumps(error)}" for id, error in zip(sent, errors, strict=True))
-    q.on("finish_batch", q.claim_key(len(errors)), failures)
-    assert [row["error"] for row in q.rows()] == errors
-
-
-def test_finish_batch_decodes_a_json_string_with_blanks_after_it(q: Queue) -> None:
-    """As in a file whose lines end with CR LF."""
-    blanks = ["\r", " ", "\t", " \t\r ", "\r\r"]
-    sent = q.send_many(len(blanks))
-    failures = "".join(f'{id},-1,"two\\nlines"{blank}\n' for id, blank in zip(sent, blanks, strict=True))
-    q.on("finish_batch", q.claim_key(len(blanks)), failures)
-    assert [row["error"] for row in q.rows()] == ["two\nlines"] * len(blanks)
-
-
-def test_finish_batch_stores_any_other_error_unchanged(q: Queue) -> None:
-    errors = ["a,b,,c", " padded ", "it's", "\\n", "{}", "", "tab\t", "end\r", "é😀"]
-    sent = q.send_many(len(errors))
-    failures = "\n".join(f"{id},-1,{error}" for id, error in zip(sent, errors, strict=True))
-    q.on("finish_batch", q.claim_key(len(errors)), failures)
+    said = [{"id": id, "error": error, "dead": True} for id, error in zip(sent, errors, strict=True)]
+    outcomes = "\n".join(json.dumps(one, ensure_ascii=is_ascii) for one in said)
+    q.on("finish_batch", q.claim_key(len(sent) + 1), outcomes)
     assert [row["error"] or "" for row in q.rows()] == errors
+    assert q.states() == dict.fromkeys(sent, "E")
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        ' {{ "error" : "no" , "dead" : true , "id" : {} }} ',
+        '{{"id":{},"error":"\\u006eo","dead":1}}\r',
+        '{{"\\u0069d":{},"\\u0065rror":"no","retry_after_seconds":null,"dead":1}}\n\n',
+        '\t{{"dead":1,"id":{},\r"error":"no"}}\t',
+    ],
+)
+def test_finish_batch_takes_any_json_of_an_outcome(q: Queue, spelled: str) -> None:
+    id = q.send()
+    q.on("finish_batch", q.claim_key(), f"\n{spelled.format(id)}")
+    assert [(row["state"], row["error"]) for row in q.rows()] == [("E", "no")]
+
+
+@pytest.mark.parametrize("done", ['{{"id":{}}}', '{{"id":{},"error":null}}', '{{"id":{},"error":null,"dead":0}}'])
+def test_finish_batch_completes_a_message_whose_outcome_has_no_error(q: Queue, done: str) -> None:
+    id = q.send()
+    q.on("finish_batch", q.claim_key(), done.format(id))
+    assert q.rows() == []
 
 
 def test_finish_batch_cuts_an_error_at_4000_characters(q: Queue) -> None:
     id = q.send()
-    q.on("finish_batch", q.claim_key(), f"{id},-1,{'é' * 5_000}")
-    assert q.row(id)["error"] == "é" * 4_000
+    q.on("finish_batch", q.claim_key(), dead_letter(id, "é😀" * 2_500))
+    assert q.row(id)["error"] == "é😀" * 2_000
 
 
 def test_finish_batch_skips_ids_that_the_batch_does_not_hold(q: Queue) -> None:
     mine, done, foreign = q.send_many(3)
     key = q.claim_key(2)
     q.claim()
-    q.on("finish_batch", key, f"{foreign},-1,not mine\n{foreign + 1_000_000},-1,nobody's\n{mine},-1,mine")
+    others = [dead_letter(foreign, "not mine"), dead_letter(foreign + 1_000_000, "nobody's")]
+    q.on("finish_batch", key, joined(*others, dead_letter(mine, "mine")))
     assert q.states() == {mine: "E", foreign: "A"}
     assert done not in q.states()
 
 
-def test_finish_batch_takes_an_id_twice_as_once(q: Queue) -> None:
-    id, done = q.send_many(2)
-    q.on("finish_batch", q.claim_key(2), f"{id},-1,first\n{id},30,second")
-    assert q.states() == {id: "E"} and done not in q.states()
-    assert q.attempts() == {id: 1}
-
-
-# A line that begins with two numbers and commas is never part of the error above it.
+KNOWN = "the names are id, error, retry_after_seconds and dead, not "
+FLAT = "must be a JSON object with unique names, no nested values and no "
 BAD_LINES = {
-    "a delay below": "1,-2,busy",
-    "a delay above": "1,315360001,busy",
-    "a delay far above": "1,99999999999999999999,busy",
-    "a delay of signs": "1,--,busy",
-    "an id too long": "1" * 30 + ",0,busy",
-    "a string without end": '1,0,"busy',
-    "text after the string": '1,0,"busy" now',
+    "the old form": ("1,-1,busy", FLAT),
+    "a list": ("[1]", FLAT),
+    "a blank": (" ", FLAT),
+    "no end": ('{"id":1,"error":"busy"', FLAT),
+    "two objects": ('{"id":1}{"id":2}', FLAT),
+    "text after the object": ('{"id":1} {}', FLAT),
+    "a name twice": ('{"id":1,"error":"a","error":"b"}', FLAT),
+    "a name twice, once escaped": ('{"id":1,"error":"a","\\u0065rror":"b"}', FLAT),
+    "a nested value": ('{"id":1,"error":"a","dead":[]}', ""),
+    "the character NUL": ('{"id":1,"error":"a\\u0000"}', FLAT),
+    "half a surrogate pair": ('{"id":1,"error":"\\ud83d"}', FLAT),
+    "an unknown name": ('{"id":1,"error":"a","retry":1}', f"{KNOWN}retry"),
+    "a name with a blank": ('{"id":1,"error ":"a"}', f"{KNOWN}error"),
+    "another case": ('{"ID":1,"error":"a"}', f"{KNOWN}ID"),
+    "no id": ('{"error":"busy"}', "id must be "),
+    "nothing": ("{}", "id must be "),
+    "no number as id": ('{"id":"1","error":"busy"}', "id must be "),
+    "a negative id": ('{"id":-1,"error":"busy"}', "id must be "),
+    "an id with a fraction": ('{"id":1.0,"error":"busy"}', "id must be "),
+    "an id that is too long": ('{"id":1111111111111111111,"error":"busy"}', "id must be "),
+    "an error that is no text": ('{"id":1,"error":404}', "error must be "),
+    "a negative delay": ('{"id":1,"error":"busy","retry_after_seconds":-1}', "retry_after_seconds must be "),
+    "a delay above": ('{"id":1,"error":"busy","retry_after_seconds":315360001}', "retry_after_seconds must be "),
+    "a delay far above": ('{"id":1,"error":"a","retry_after_seconds":1e30}', "retry_after_seconds must be "),
+    "half a second": ('{"id":1,"error":"busy","retry_after_seconds":0.5}', "retry_after_seconds must be "),
+    "a delay as a text": ('{"id":1,"error":"busy","retry_after_seconds":"1"}', "retry_after_seconds must be "),
+    "a flag above": ('{"id":1,"error":"busy","dead":2}', "dead must be "),
+    "a flag as a text": ('{"id":1,"error":"busy","dead":"1"}', "dead must be "),
+    "a delay without an error": ('{"id":1,"retry_after_seconds":1}', "retry_after_seconds and dead need an error"),
+    "dead without an error": ('{"id":1,"dead":1}', "retry_after_seconds and dead need an error"),
+    "dead with a delay": ('{"id":1,"error":"a","dead":1,"retry_after_seconds":1}', "dead excludes retry_after_seconds"),
 }
-# Neither is the first line, or the line after a JSON string, whose line feeds are escaped.
-OTHER_LINES = {
-    "no id": ",0,busy",
-    "an id that is no number": "one,0,busy",
-    "a negative id": "-1,0,busy",
-    "no delay": "1",
-    "no error": "1,0",
-    "a delay that is no number": "1,soon,busy",
-    "a blank before": " 1,0,busy",
-    "a blank": " ",
-    "a carriage return": "\r",
-    "digits of another script": "\u0661,0,busy",
-}
 
 
-@pytest.mark.parametrize("bad", BAD_LINES.values(), ids=BAD_LINES)
-def test_finish_batch_changes_nothing_for_one_bad_line_and_names_it(q: Queue, bad: str) -> None:
+@pytest.mark.parametrize(("bad", "detail"), BAD_LINES.values(), ids=BAD_LINES)
+def test_finish_batch_changes_nothing_for_one_bad_line_and_names_it(q: Queue, bad: str, detail: str) -> None:
     id, _ = q.send_many(2)
     key = q.claim_key()
-    with q.refused("invalid_argument", "failures: ", "line 2"):
-        q.on("finish_batch", key, f"{id},-1,good\n{bad}", 1)
+    for outcomes, line in ((f"\n{dead_letter(id, 'good')}\n{bad}", 3), (f"{bad}\n{dead_letter(id, 'good')}", 1)):
+        with q.refused("invalid_argument", f"outcomes: line {line}: {detail}"):
+            q.on("finish_batch", key, outcomes, 1)
     assert q.one("complete_batch", key) == 1
 
 
-@pytest.mark.parametrize("bad", (BAD_LINES | OTHER_LINES).values(), ids=BAD_LINES | OTHER_LINES)
-def test_finish_batch_refuses_a_first_line_that_is_no_failure(q: Queue, bad: str) -> None:
-    id, _ = q.send_many(2)
+@pytest.mark.parametrize("order", [(0, 0), (0, 1, 0), (1, 0, 1), (2, 0, 1, 2)])
+def test_finish_batch_refuses_an_id_that_is_given_twice(q: Queue, order: tuple[int, ...]) -> None:
+    """Whether the batch holds it or not, and whether it failed or not."""
+    mine, foreign, done_ = q.send_many(3)
     key = q.claim_key()
-    with q.refused("invalid_argument", "failures: ", "line 2"):
-        q.on("finish_batch", key, f"\n{bad}\n{id},-1,good", 1)
+    lines = [dead_letter(mine, "no"), failure(foreign, "no"), done(done_)]
+    with q.refused("invalid_argument", "outcomes: an id is given twice"):
+        q.on("finish_batch", key, "\n".join(lines[n] for n in order), 1)
     assert q.one("complete_batch", key) == 1
-
-
-@pytest.mark.parametrize("bad", OTHER_LINES.values(), ids=OTHER_LINES)
-def test_finish_batch_refuses_to_continue_a_json_string(q: Queue, bad: str) -> None:
-    id, _ = q.send_many(2)
-    key = q.claim_key()
-    with q.refused("invalid_argument", "failures: ", "line 3"):
-        q.on("finish_batch", key, f'{id},-1,"good"\n\n{bad}', 1)
-    assert q.one("complete_batch", key) == 1
-
-
-@pytest.mark.parametrize("line", OTHER_LINES.values(), ids=OTHER_LINES)
-def test_finish_batch_takes_a_line_that_is_no_failure_as_part_of_the_error_above(q: Queue, line: str) -> None:
-    first, second, done = q.send_many(3)
-    assert q.on("finish_batch", q.claim_key(3), f"{first},-1,busy\n{line}\n{second},-1,{line}") == []
-    assert {row["id"]: row["error"] for row in q.rows()} == {first: f"busy\n{line}", second: line}
-    assert done not in q.states()
-
-
-def test_finish_batch_keeps_the_empty_lines_inside_an_error(q: Queue) -> None:
-    errors = ["a\n\n\nb\nc", "", "\nx", " \n ", "last\n\n}"]
-    sent = q.send_many(len(errors))
-    failures = "\n\n".join(f"{id},-1,{error}" for id, error in zip(sent, errors, strict=True))
-    q.on("finish_batch", q.claim_key(len(errors)), f"\n{failures}\n\n")
-    assert [row["error"] or "" for row in q.rows()] == errors
-
-
-def test_finish_batch_keeps_a_stack_trace(q: Queue) -> None:
-    """As a handler in another language may write it, unaware of the list's format."""
-    trace = 'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\n    1/0\nZeroDivisionError: 1,0'
-    id, other = q.send_many(2)
-    q.on("finish_batch", q.claim_key(2), f"{id},-1,{trace}\n{other},,{trace}\n")
-    assert [row["error"] for row in q.rows()] == [trace] * 2
-
-
-def test_finish_batch_cuts_an_error_of_many_lines_at_4000_characters(q: Queue) -> None:
-    id, other = q.send_many(2)
-    lines = "\n".join(["é" * 9] * 5_000)
-    q.on("finish_batch", q.claim_key(2), f"{id},-1,{lines}\n{other},-1,x")
-    assert [row["error"] for row in q.rows()] == [lines[:4_000], "x"]
-
-
-def test_finish_batch_continues_the_line_of_an_id_that_it_passes_over(q: Queue) -> None:
-    id = q.send()
-    q.on("finish_batch", q.claim_key(), f"{id},-1,first\n{id},-1,second\nmore\n{id + 1_000_000},-1,nobody's\nmore")
-    assert q.row(id)["error"] == "first"
 
 
 LOST = "batch_key: this batch was finished, released or rescued"
@@ -229,9 +207,9 @@ def test_finish_batch_with_a_lost_key_says_so_changes_nothing_and_claims_nothing
     key = q.expired_key(2)
     q.call("rescue_expired")
     for lost in (key, NO_KEY):
-        for failures in (None, f"{sent[0]},-1,late"):
+        for outcomes in (None, dead_letter(sent[0], "late")):
             with q.refused("lease_lost", LOST):
-                q.on("finish_batch", lost, failures, 10)
+                q.on("finish_batch", lost, outcomes, 10)
 
 
 @pytest.mark.parametrize("way", ["finish_batch", "complete_batch", "release_batch", "complete", "fail", "dead_letter"])
@@ -248,7 +226,7 @@ def test_finish_batch_of_a_batch_that_holds_some_still_finishes_those(q: Queue) 
     first, second = q.send_many(2)
     key = q.claim_key(2)
     q.on("complete", first, key)
-    assert q.on("finish_batch", key, f"{first},-1,late\n{second},-1,no") == []
+    assert q.on("finish_batch", key, joined(dead_letter(first, "late"), dead_letter(second, "no"))) == []
     assert q.states() == {second: "E"}
 
 
@@ -266,29 +244,29 @@ def test_finish_batch_checks_its_arguments_first(q: Queue) -> None:
 
 
 def test_finish_batch_archives_when_the_policy_says_so(q: Queue) -> None:
-    failed, done = q.archived().send_many(2)
-    q.on("finish_batch", q.claim_key(2), f"{failed},-1,broken")
-    assert q.states() == {failed: "E", done: "C"}
+    bad, good = q.archived().send_many(2)
+    q.on("finish_batch", q.claim_key(2), dead_letter(bad, "broken"))
+    assert q.states() == {bad: "E", good: "C"}
 
 
 def test_finish_batch_takes_its_own_failures_into_the_next_batch_when_they_are_due(q: Queue) -> None:
     id = q.send()
-    rows = q.on("finish_batch", q.claim_key(), f"{id},0,again", 10)
+    rows = q.on("finish_batch", q.claim_key(), failure(id, "again", 0), 10)
     assert [(row["id"], row["attempt"]) for row in rows] == [(id, 2)]
 
 
 @pytest.mark.heavy("firebird")
 def test_finish_batch_fails_10000_messages_at_once(q: Queue) -> None:
     sent = q.send_many(10_000)
-    q.on("finish_batch", q.claim_key(10_000), "\n".join(f"{id},-1,broken" for id in sent))
+    q.on("finish_batch", q.claim_key(10_000), joined(*(dead_letter(id, "broken") for id in sent)))
     assert set(q.states().values()) == {"E"}
-    assert q.count("purge", "E") == 10_000
+    assert q.count("purge", "E", size=10_000) == 10_000
 
 
 def test_finish_batch_of_an_ordered_queue_claims_the_next_of_the_groups_it_finished(q: Queue) -> None:
     q.ordered()
     a1, b1, c1, a2, b2, c2 = (q.send(group_key=group) for group in "abcabc")
     key = q.claim_key(10)
-    assert ids(q.on("finish_batch", key, f"{b1},3600,busy\n{c1},-1,broken", 10)) == [a2, c2]
+    assert ids(q.on("finish_batch", key, joined(failure(b1, "busy", 3600), dead_letter(c1, "broken")), 10)) == [a2, c2]
     assert q.states() == {b1: "N", c1: "E", a2: "A", b2: "N", c2: "A"}
     assert a1 not in q.states()

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from outcomes import dead_letter
 from queues import NO_KEY, Queue, refused
 
 # The ways to end a claim, their results, and the message's state afterwards.
@@ -12,7 +13,7 @@ ENDS: dict[str, tuple[Callable[[Queue, int, Any], Any], Any, str]] = {
     "complete": (lambda q, id, key: q.one("complete", id, key), 1, "C"),
     "complete_batch": (lambda q, id, key: q.one("complete_batch", key), 1, "C"),
     "finish_batch": (lambda q, id, key: q.on("finish_batch", key), [], "C"),
-    "a failure for finish_batch": (lambda q, id, key: q.on("finish_batch", key, f"{id},-1,no"), [], "E"),
+    "a failure for finish_batch": (lambda q, id, key: q.on("finish_batch", key, dead_letter(id, "no")), [], "E"),
     "dead_letter": (lambda q, id, key: q.one("dead_letter", id, key, "no"), "E", "E"),
     "release_batch": (lambda q, id, key: q.one("release_batch", key), 1, "N"),
     "rescue_expired": (lambda q, id, key: (q.expire(key), q.count("rescue_expired")), (None, 1), "N"),

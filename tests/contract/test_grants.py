@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import servers
+from outcomes import dead_letter
 from queues import CONTRACT, NO_KEY, Queue, call, refused, required
 from rowqueue.databases import Database, Forbidden, QueueError, Session, open_database
 
@@ -104,7 +105,7 @@ def test_the_roles_together_can_do_a_messages_whole_life(q: Queue, logins: Calla
     with refused("lease_lost", "batch_key"):
         consumer.on("finish_batch", key, None, 1)
     rows = consumer.claim(5)
-    rows = consumer.on("finish_batch", rows[0]["batch_key"], f"{sent[0]},-1,broken", 1)
+    rows = consumer.on("finish_batch", rows[0]["batch_key"], dead_letter(sent[0], "broken"), 1)
     assert [row["id"] for row in rows] == [sent[1]]
     assert operator.count("redrive_all") == 1
     assert operator.on("cancel", sent[0])[0]["count"] == 1

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from outcomes import dead_letter
 from queues import Queue, call, ids, refused
 from rowqueue.databases import Session
 
@@ -136,7 +137,7 @@ def test_a_replaced_body_and_a_result_come_back_byte_for_byte(q: Queue, text: st
 @hostile
 def test_a_list_of_failures_keeps_a_hostile_error(q: Queue, text: str) -> None:
     id = q.send()
-    q.on("finish_batch", q.claim_key(), f"{id},-1,{json.dumps(text)}")
+    q.on("finish_batch", q.claim_key(), dead_letter(id, text))
     assert q.row(id)["error"] == text
 
 

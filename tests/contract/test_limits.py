@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from outcomes import failure
 from queues import LONG_AGO, Queue, call, ids, in_an_hour, in_time
 from rowqueue.databases import Row
 from servers import Server
@@ -27,7 +28,9 @@ ENDS: dict[str, Callable[[Queue, Row], Any]] = {
     "complete": lambda q, row: q.on("complete", row["id"], row["batch_key"]),
     "complete_batch": lambda q, row: q.on("complete_batch", row["batch_key"]),
     "finish_batch": lambda q, row: q.on("finish_batch", row["batch_key"]),
-    "finish_batch with a failure": lambda q, row: q.on("finish_batch", row["batch_key"], f"{row['id']},3600,no"),
+    "finish_batch with a failure": lambda q, row: q.on(
+        "finish_batch", row["batch_key"], failure(row["id"], "no", 3600)
+    ),
     "release_batch": lambda q, row: q.on("release_batch", row["batch_key"]),
     "fail": lambda q, row: q.on("fail", row["id"], row["batch_key"], "no", 3_600),
     "fail for good": lambda q, row: q.on("dead_letter", row["id"], row["batch_key"], "no"),
@@ -167,7 +170,7 @@ def test_max_active_limits_the_next_batch_of_finish_batch(q: Queue) -> None:
     other = q.claim_key(2)
     rows = q.on("finish_batch", key, None, 10)
     assert len(rows) == 2
-    rows = q.on("finish_batch", rows[0]["batch_key"], f"{rows[0]['id']},3600,no", 1)
+    rows = q.on("finish_batch", rows[0]["batch_key"], failure(rows[0]["id"], "no", 3600), 1)
     assert len(rows) == 1
     assert len(q.on("finish_batch", other, None, 10)) == 2
     assert active(q) == 3

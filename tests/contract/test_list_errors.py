@@ -1,6 +1,7 @@
 """list_errors, and redrive_all by its errors: dead letters grouped by error."""
 
 import pytest
+from outcomes import dead_letter
 from queues import Queue
 
 pytestmark = pytest.mark.one_version
@@ -129,11 +130,11 @@ def test_all_dead_letters_of_an_error_are_counted_and_redriven(q: Queue) -> None
     q.send_many(10_000)
     rows = q.claim(10_000)
     key = rows[0]["batch_key"]
-    q.on("finish_batch", key, "\n".join(f"{row['id']},-1,new {row['id']}" for row in rows), 0)
+    q.on("finish_batch", key, "\n".join(dead_letter(row["id"], f"new {row['id']}") for row in rows), 0)
     [last] = die(q, "new 1")
     found = {row["error"]: row for row in q.call("list_errors")}
     assert {error: row["count"] for error, row in found.items()} == {"new #": 10_001, "old": 1}
     assert (found["old"]["last_id"], found["new #"]["last_id"]) == (old, last)
     assert [q.count("redrive_all", "old", 10_000) for _ in range(2)] == [1, 0]
     assert [q.count("redrive_all", "new #", 10_000) for _ in range(3)] == [10_000, 1, 0]
-    assert [q.count("purge", "N") for _ in range(2)] == [10_000, 2]
+    assert [q.count("purge", "N", size=10_000) for _ in range(2)] == [10_000, 2]

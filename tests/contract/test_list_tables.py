@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from capabilities import Capabilities
+from outcomes import dead_letter, failure, joined
 from polling import SHAPES, Polled, Shape, Sql
 from queues import call
 from rowqueue.databases import Session
@@ -37,7 +38,10 @@ def test_a_table_is_listed_as_it_was_adopted(make: Callable[[Shape], Polled], ca
 def test_rows_claimed_waiting_and_dead_are_counted(make: Callable[[Shape], Polled]) -> None:
     table = make(SHAPES["a"]).create().insert(*"abcdef")
     rows = table.claim(3)
-    table.finish(rows[0]["batch_key"], f"{rows[0]['id']},-1,no\n{rows[1]['id']},3600,busy\n{rows[2]['id']},3600,busy")
+    table.finish(
+        rows[0]["batch_key"],
+        joined(dead_letter(rows[0]["id"], "no"), *(failure(row["id"], "busy", 3_600) for row in rows[1:3])),
+    )
     table.claim(1)
     [row] = call(table.session, "list_tables", table.name)
     assert (row["active"], row["waiting"], row["dead"]) == (1, 2, 1)

@@ -18,6 +18,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from outcomes import dead_letter, failure
 from queues import LONG_AGO, NO_KEY, Queue, call, ids, in_an_hour, refused
 from rowqueue.databases import Row
 
@@ -402,7 +403,7 @@ class PlainQueue(RuleBasedStateMachine):
     def finish_batch(self, index: int, failures: list[tuple[int, int | None]], next_size: int) -> None:
         key, batch = self.pick(self.held().items(), index)
         failed = {self.pick(self.messages, index): retry for index, retry in failures}
-        text = "".join(f"{id},{'' if retry is None else retry},x\n" for id, retry in failed.items())
+        text = "\n".join(failure(id, "x", retry) for id, retry in failed.items())
         rows = self.q.on("finish_batch", key, text, next_size)
         for message in batch:
             if message.id not in failed:
@@ -468,7 +469,7 @@ class PlainQueue(RuleBasedStateMachine):
         of_one = [("complete",), ("fail", "x", 0), ("dead_letter", "x"), ("set_result", "x")]
         for procedure, *values in (
             ("complete_batch", key),
-            ("finish_batch", key, f"{id},-1,x", 5),
+            ("finish_batch", key, dead_letter(id, "x"), 5),
             *((name, id, key, *more) for name, *more in of_one),
         ):
             with refused("lease_lost", "batch_key"):
@@ -565,7 +566,7 @@ class PlainQueue(RuleBasedStateMachine):
     @rule(state=st.sampled_from("NEEC"))
     def purge(self, state: str) -> None:
         gone = self.within(state)
-        assert self.q.count("purge", state) == len(gone)
+        assert self.q.count("purge", state, size=10_000) == len(gone)
         for message in gone:
             del self.messages[message.id]
 
@@ -714,7 +715,7 @@ class LimitedQueue(PlainQueue):
 
     @rule(group=st.sampled_from("ghi"), max_active=st.sampled_from([None, 0, 1, 3]), weight=st.sampled_from([None, 2]))
     def set_group(self, group: str, max_active: int | None, weight: int | None) -> None:
-        assert self.q.call("set_group", group, weight, max_active) == []
+        assert self.q.call("set_group", group, weight, max_active)[0]["known"] in {0, 1}
         self.own.pop(group, None)
         if max_active is not None:
             self.own[group] = max_active

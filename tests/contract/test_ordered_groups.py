@@ -4,6 +4,7 @@ from datetime import timedelta
 from itertools import product
 
 import pytest
+from outcomes import failure
 from queues import LONG_AGO, Queue, in_time
 
 pytestmark = pytest.mark.one_engine
@@ -53,7 +54,7 @@ class Groups:
         if not rows or name == "expire":
             self.q.call("rescue_expired")
             return
-        failures = "\n".join(f"{row['id']},0,no" for row in rows) if name == "fail" else None
+        failures = "\n".join(failure(row["id"], "no", 0) for row in rows) if name == "fail" else None
         self.q.on("finish_batch", rows[0]["batch_key"], failures, 0)
         if name == "claim":
             self.note(rows)

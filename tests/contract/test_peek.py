@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from outcomes import dead_letter
 from queues import LONG_AGO, Queue, ids, in_an_hour
 
 pytestmark = pytest.mark.one_version
@@ -75,7 +76,7 @@ def test_peek_shows_at_most_size_messages(q: Queue, state: str) -> None:
     if state != "N":
         rows = q.claim(5)
     if state == "E":
-        q.on("finish_batch", rows[0]["batch_key"], "\n".join(f"{row['id']},-1,x" for row in rows))
+        q.on("finish_batch", rows[0]["batch_key"], "\n".join(dead_letter(row["id"], "x") for row in rows))
     if state == "C":
         q.on("complete_batch", rows[0]["batch_key"])
     assert [len(q.call("peek", state, size)) for size in (1, 3, 5, 10_000)] == [1, 3, 5, 5]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from capabilities import Capabilities
+from outcomes import dead_letter, failure, joined
 from polling import SHAPES, Polled, Sql
 from rowqueue.databases import LEASE_LOST, QueueError, Row, Session
 
@@ -96,7 +97,7 @@ class Consumers:
         if batch := self._one():
             key, rows = batch
             failed = [row for row in rows if self.chance.random() < 0.6]
-            self._finish(key, "\n".join(f"{row['id']},{self.chance.choice([0, 0, -1])},no" for row in failed))
+            self._finish(key, "\n".join(failure(row["id"], "no", self.chance.choice([0, 0, -1])) for row in failed))
 
     def release(self) -> None:
         if batch := self._one():
@@ -158,7 +159,12 @@ def test_an_added_column_does_not_change_the_identity_of_rows(
     table = table.by(connect("after the change"))
     assert table.claim(3) == []
     ids = [row["id"] for row in rows]
-    assert table.finish(rows[0]["batch_key"], f"{ids[1]},0,again\n{ids[2]},-1,dead") == (1, 1, 1, 0)
+    assert table.finish(rows[0]["batch_key"], joined(failure(ids[1], "again", 0), dead_letter(ids[2], "dead"))) == (
+        1,
+        1,
+        1,
+        0,
+    )
     again = table.claim(3)
     assert [row["id"] for row in again] == [ids[1]]
     assert table.finish(again[0]["batch_key"]) == (1, 0, 0, 0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from capabilities import Capabilities
+from outcomes import dead_letter, failure, hostile_errors, joined
 from polling import SHAPES, Polled, Shape, Sql, create_table
 from queues import NO_KEY, call, refused
 from rowqueue.databases import Row, Session
@@ -63,7 +64,9 @@ def test_a_failed_row_is_retried_until_its_attempts_are_used_up_and_a_dead_row_c
     rows = {table.v(row): row for row in table.claim(10)}
     ids = {v: row["id"] for v, row in rows.items()}
     key = rows["1"]["batch_key"]
-    assert table.finish(key, f"{ids['1']},0,first\n{ids['2']},-1,for good\n{ids['3']},3600,later\n") == (1, 2, 1, 0)
+    assert table.finish(
+        key, joined(failure(ids["1"], "first", 0), dead_letter(ids["2"], "for good"), failure(ids["3"], "later", 3600))
+    ) == (1, 2, 1, 0)
     left = {"1": table.waiting, "2": table.expected("E"), "3": table.waiting, "4": table.expected("D")}
     if shape.on_complete == "delete":
         del left["4"]
@@ -80,7 +83,7 @@ def test_a_failed_row_is_retried_until_its_attempts_are_used_up_and_a_dead_row_c
     assert (table.v(again), again["id"], again["attempt"]) == ("1", ids["1"], 2)
     assert again["key"] == rows["1"]["key"] and again["row"] == rows["1"]["row"]
     assert table.left()["1"] == table.active
-    assert table.finish(again["batch_key"], f"{ids['1']},0,second") == (0, 0, 1, 0)
+    assert table.finish(again["batch_key"], failure(ids["1"], "second", 0)) == (0, 0, 1, 0)
     assert table.left()["1"] == table.expected("E")
     assert table.claim(10) == []
 
@@ -101,7 +104,7 @@ def test_an_expired_claim_is_claimed_again_and_its_first_reader_changes_nothing_
     rows = table.claim_expired(2)
     assert {row["attempt"] for row in rows} == {2} and {row["id"] for row in rows} == {row["id"] for row in lost}
     for key in (lost[0]["batch_key"], NO_KEY):
-        for failures in (None, f"{lost[0]['id']},-1,no"):
+        for failures in (None, dead_letter(lost[0]["id"], "no")):
             with refused("lease_lost", "batch_key: this batch was finished", "roll back"):
                 table.finish(key, failures)
         assert table.count("extend_rows", key) == table.count("release_rows", key) == 0
@@ -132,7 +135,9 @@ def test_released_rows_are_claimed_again_without_counting_an_attempt(make: Make,
 def test_release_table_releases_claimed_rows_and_forgets_the_rest(make: Make, shape: Shape) -> None:
     table = make(shape).create().insert("1", "2", "3")
     rows = {table.v(row): row for row in table.claim(3)}
-    table.finish(rows["1"]["batch_key"], f"{rows['1']['id']},-1,dead\n{rows['2']['id']},60,waits")
+    table.finish(
+        rows["1"]["batch_key"], joined(dead_letter(rows["1"]["id"], "dead"), failure(rows["2"]["id"], "waits", 60))
+    )
     table.insert("4")
     [row] = table.claim()
     assert table.count("release_table", table.name) == 1
@@ -189,6 +194,17 @@ def test_a_null_in_a_row_without_a_key_is_a_value_like_any(make: Make) -> None:
     assert table.many() == 0
 
 
+@several("a", "c")
+def test_no_text_of_an_error_touches_another_row(make: Make, shape: Shape) -> None:
+    table = make(shape).create().insert(*map(str, range(1, 12)))
+    first, *others = sorted(table.claim(11), key=lambda row: int(row["id"]))
+    errors = [*hostile_errors(first["id"]), "é😀" * 2_500]
+    outcomes = [dead_letter(row["id"], error) for row, error in zip(others, errors, strict=True)]
+    assert table.finish(first["batch_key"], joined(*outcomes)) == (1, 0, len(errors), 0)
+    told = {row["id"]: row["error"] for row in call(table.session, "peek_rows", table.name, "E")}
+    assert told == {row["id"]: error[:4_000] for row, error in zip(others, errors, strict=True)}
+
+
 # ---- others at work ------------------------------------------------------------------------------
 
 
@@ -197,7 +213,7 @@ def test_a_row_that_others_delete_meanwhile_is_gone(make: Make, shape: Shape) ->
     table = make(shape).create().insert("1", "2", "3", "4")
     rows = {table.v(row): row for row in table.claim(4)}
     table.sql(f"DELETE FROM {table.name} WHERE v IN ('1', '2')")
-    failed = "" if shape.letter in "ef" else f"{rows['2']['id']},0,no"
+    failed = "" if shape.letter in "ef" else failure(rows["2"]["id"], "no", 0)
     assert table.finish(rows["1"]["batch_key"], failed) == (2, 0, 0, 2)
     assert table.claim(10) == [] and table.states() == []
 
@@ -207,7 +223,7 @@ def test_a_row_whose_status_is_changed_while_claimed_stays_unchanged(make: Make,
     table = make(shape).create().insert("1", "2", "3")
     rows = {table.v(row): row for row in table.claim(3)}
     table.sql(f"UPDATE {table.name} SET status = 'X' WHERE v <> '3'")
-    assert table.finish(rows["1"]["batch_key"], f"{rows['2']['id']},-1,no") == (1, 0, 0, 2)
+    assert table.finish(rows["1"]["batch_key"], dead_letter(rows["2"]["id"], "no")) == (1, 0, 0, 2)
     assert table.left() == {"1": "X", "2": "X"} | ({} if shape.deletes else {"3": "D"})
     assert table.states() == []
 
@@ -216,7 +232,7 @@ def test_a_row_whose_status_is_changed_while_claimed_stays_unchanged(make: Make,
 def test_a_waiting_row_that_others_take_away_is_forgotten(make: Make, shape: Shape) -> None:
     table = make(shape).create().insert("1", "2")
     rows = table.claim(2)
-    table.finish(rows[0]["batch_key"], f"{rows[0]['id']},0,no\n{rows[1]['id']},0,no")
+    table.finish(rows[0]["batch_key"], joined(failure(rows[0]["id"], "no", 0), failure(rows[1]["id"], "no", 0)))
     table.sql(f"DELETE FROM {table.name} WHERE v = '1'")
     assert table.values(table.claim(10)) == ["2"]
     assert len(table.states()) == 1
@@ -225,7 +241,7 @@ def test_a_waiting_row_that_others_take_away_is_forgotten(make: Make, shape: Sha
 def test_a_dead_row_that_is_set_back_to_ready_is_claimed_again(make: Make) -> None:
     table = make(SHAPES["a"]).create().insert("1")
     [row] = table.claim()
-    table.finish(row["batch_key"], f"{row['id']},-1,dead")
+    table.finish(row["batch_key"], dead_letter(row["id"], "dead"))
     assert table.claim() == []
     table.sql(f"UPDATE {table.name} SET status = 'N'")
     [again] = table.claim()
@@ -355,7 +371,7 @@ def test_a_status_is_of_any_type(
     table.insert("1", "2", "3", status=ready)
     rows = table.claim(3)
     assert table.left() == dict.fromkeys("123", active)
-    failures = f"{rows[1]['id']},-1,no\n{rows[2]['id']},0,no"
+    failures = joined(dead_letter(rows[1]["id"], "no"), failure(rows[2]["id"], "no", 0))
     assert table.finish(rows[0]["batch_key"], failures) == (1, 1, 1, 0)
     assert table.left() == {"1": done, "2": error, "3": ready}
     assert table.values(table.claim(3)) == ["3"]
@@ -400,7 +416,7 @@ def test_keys_of_several_columns_and_types_find_their_rows_again(make: Make, sql
         9_007_199_254_740_993 + number for number in range(len(texts))
     ]
     assert list(json.loads(rows[0]["key"])) == [table.can.fold(name) for name in keys.split(", ")]
-    assert table.finish(rows[0]["batch_key"], f"{rows[3]['id']},0,again") == (len(texts) - 1, 1, 0, 0)
+    assert table.finish(rows[0]["batch_key"], failure(rows[3]["id"], "again", 0)) == (len(texts) - 1, 1, 0, 0)
     [again] = table.claim(100)
     assert again["key"] == rows[3]["key"] and again["row"] == rows[3]["row"]
     assert table.finish(again["batch_key"]) == (1, 0, 0, 0)
@@ -568,7 +584,7 @@ def test_the_records_of_a_dropped_table_are_not_shown(make: Make, sql: Sql, conn
     table = make(SHAPES["a"]).create().insert("1")
     looker = connect("looker")
     [row] = table.by(looker).claim()
-    call(looker, "finish_rows", row["batch_key"], f"{row['id']},-1,no")
+    call(looker, "finish_rows", row["batch_key"], dead_letter(row["id"], "no"))
     assert len(call(looker, "peek_rows", table.name, "E")) == 1
     looker.close()
     sql(f"DROP TABLE {table.name}")

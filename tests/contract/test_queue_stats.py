@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from outcomes import failure
 from queues import Queue, call, in_an_hour
 
 pytestmark = pytest.mark.one_version
@@ -74,9 +75,9 @@ def test_queue_stats_shows_how_long_the_first_message_has_been_due(q: Queue) -> 
 def test_queue_stats_is_exact_up_to_10000_and_estimates_above_that(q: Queue, state: str) -> None:
     """Claimed messages are always exact. delayed by failing, because send_batch has no run_at."""
     sent = q.send_many(9_999)
-    fates = {"dead": "-1", "delayed": "3600"}
+    fates = {"dead": -1, "delayed": 3_600}
     if state in fates:
-        q.on("finish_batch", q.claim_key(9_999), "\n".join(f"{id},{fates[state]},x" for id in sent))
+        q.on("finish_batch", q.claim_key(9_999), "\n".join(failure(id, "x", fates[state]) for id in sent))
     keys = []
     for held in (9_999, 10_000, 10_001):
         if state in {"active", "expired"}:
@@ -102,13 +103,13 @@ def test_queue_stats_is_exact_up_to_10000_and_estimates_above_that(q: Queue, sta
 @pytest.mark.parametrize("state", ["ready", "delayed", "dead"])
 def test_an_estimate_is_near_the_number(q: Queue, state: str) -> None:
     """Among messages of another queue. A quarter of the ready ones was completed."""
-    held, fate = 0, {"delayed": "3600", "dead": "-1"}.get(state)
+    held, fate = 0, {"delayed": 3_600, "dead": -1}.get(state)
     another = q.named(f"{q.name}.b")
     for n in range(3 if fate else 4):
         sent = q.send_many(4_000)
         another.send_many(1_500)
         if fate:
-            q.on("finish_batch", q.claim_key(4_000), "\n".join(f"{id},{fate},x" for id in sent))
+            q.on("finish_batch", q.claim_key(4_000), "\n".join(failure(id, "x", fate) for id in sent))
         elif n == 1:
             q.one("complete_batch", q.claim_key(4_000))
             continue

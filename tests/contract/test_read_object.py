@@ -49,7 +49,7 @@ def test_the_members_of_an_object_are_read_as_python_reads_them(database: Databa
     _check(database, sql, GOOD)
 
 
-def test_what_is_no_flat_object_with_unique_names_is_refused(database: Database, sql: Sql) -> None:
+def test_other_texts_than_flat_objects_with_unique_names_are_refused(database: Database, sql: Sql) -> None:
     assert all(expected(text) is None for text in BAD)
     _check(database, sql, BAD)
 

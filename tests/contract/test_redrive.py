@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from outcomes import dead_letter
 from queues import LONG_AGO, Queue, ids
 
 pytestmark = pytest.mark.one_version
@@ -103,13 +104,13 @@ def test_redrive_all_does_the_1000_oldest_dead_a_call_or_up_to_10000(q: Queue) -
     old = q.send_many(11_000)
     for _ in range(2):
         rows = q.claim(10_000)
-        q.on("finish_batch", rows[0]["batch_key"], "\n".join(f"{row['id']},-1,broken" for row in rows))
+        q.on("finish_batch", rows[0]["batch_key"], "\n".join(dead_letter(row["id"], "broken") for row in rows))
     [young] = dead(q, 1)
     assert q.count("redrive_all") == 1_000
     assert [id for id, state in q.states().items() if state == "N"] == old[:1_000]
     assert [q.count("redrive_all", size=10_000), q.states()[young]] == [10_000, "E"]
     assert [q.count("redrive_all"), q.count("redrive_all")] == [1, 0]
-    assert [q.count("purge", "N") for _ in range(2)] == [10_000, 1_001]
+    assert [q.count("purge", "N", size=10_000) for _ in range(2)] == [10_000, 1_001]
 
 
 def test_redrive_works_on_a_paused_queue(q: Queue) -> None:

@@ -45,8 +45,8 @@ def finish(q: Queue) -> None:
 # ---- what is stored ------------------------------------------------------------------------------
 
 
-def test_set_group_returns_nothing_and_stores_the_settings(q: Queue) -> None:
-    assert q.call("set_group", "g", **SETTINGS) == []
+def test_set_group_stores_the_settings(q: Queue) -> None:
+    assert q.call("set_group", "g", **SETTINGS) == [{"known": 0}]
     assert stored(q) == [row("g", **SETTINGS)]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from outcomes import failure
 from queues import Queue, in_an_hour
 from rowqueue.databases import Session
 
@@ -47,21 +48,21 @@ ALONE = {"ring": 1}
 
 
 def test_set_queue_shows_the_defaults_of_a_new_queue(q: Queue) -> None:
-    assert q.call("set_queue") == [{"type": q.name, **DEFAULTS}]
+    assert q.call("set_queue") == [{"type": q.name, **DEFAULTS, "known": 0}]
 
 
 @pytest.mark.parametrize("setting", [*CHANGED, *ALONE])
 def test_set_queue_changes_one_setting_and_leaves_the_others(q: Queue, setting: str) -> None:
     value = (CHANGED | ALONE)[setting]
     wanted = {"type": q.name, **DEFAULTS, setting: value}
-    assert q.call("set_queue", **{setting: value}) == [wanted]
-    assert q.call("set_queue") == [wanted]
+    assert q.call("set_queue", **{setting: value}) == [wanted | {"known": 0}]
+    assert q.call("set_queue") == [wanted | {"known": 1}]
 
 
 def test_set_queue_changes_all_settings_at_once_and_back(q: Queue) -> None:
-    assert q.call("set_queue", **CHANGED) == [{"type": q.name, **DEFAULTS, **CHANGED}]
+    assert q.call("set_queue", **CHANGED) == [{"type": q.name, **DEFAULTS, **CHANGED, "known": 0}]
     back = {name: DEFAULTS[name] for name in CHANGED}
-    assert q.call("set_queue", **back) == [{"type": q.name, **DEFAULTS}]
+    assert q.call("set_queue", **back) == [{"type": q.name, **DEFAULTS, "known": 1}]
 
 
 def test_set_queue_does_not_change_a_pause(q: Queue) -> None:
@@ -90,14 +91,14 @@ def test_set_queue_knows_only_delete_and_archive(q: Queue, value: str) -> None:
 def test_set_queue_refused_for_one_setting_changes_none(q: Queue) -> None:
     with q.refused("invalid_argument", "max_attempts"):
         q.call("set_queue", lease_seconds=7, max_attempts=0)
-    assert q.call("set_queue") == [{"type": q.name, **DEFAULTS}]
+    assert q.call("set_queue") == [{"type": q.name, **DEFAULTS, "known": 0}]
 
 
 def test_set_queue_rolled_back_changes_nothing(q: Queue) -> None:
     with pytest.raises(ZeroDivisionError), q.session.transaction():
         q.call("set_queue", **CHANGED)
         raise ZeroDivisionError
-    assert q.call("set_queue") == [{"type": q.name, **DEFAULTS}]
+    assert q.call("set_queue") == [{"type": q.name, **DEFAULTS, "known": 0}]
 
 
 @pytest.mark.parametrize("state", ["ready", "delayed", "active"])
@@ -117,9 +118,9 @@ def test_set_queue_refuses_to_change_ordered_while_messages_are_new_or_active(
 
 def test_set_queue_changes_ordered_while_messages_are_dead_or_archived(q: Queue) -> None:
     q.archived()
-    for retry in ("-1", None):
+    for retry in (-1, None):
         id = q.send()
-        q.on("finish_batch", q.claim_key(), f"{id},{retry},x" if retry else None)
+        q.on("finish_batch", q.claim_key(), failure(id, "x", retry) if retry else None)
     assert set(q.states().values()) == {"E", "C"}
     assert q.call("set_queue", ordered=1)[0]["ordered"] == 1
     assert q.count("redrive_all") == 1

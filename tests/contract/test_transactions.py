@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from capabilities import BY_DATABASE
+from outcomes import dead_letter
 from queues import CONTRACT, POLLING, Feed, Queue, call, in_time, make_table, make_watched, refused
 from rowqueue import install
 from rowqueue.contract import sql_root
@@ -76,7 +77,7 @@ def held_key(q: Queue) -> dict[str, Any]:
 def finished(q: Queue) -> dict[str, Any]:
     """A batch of which one message has failed, and a next batch."""
     values = held(q)
-    return {"batch_key": values["batch_key"], "failures": f"{values['id']},-1,no", "next_size": 2}
+    return {"batch_key": values["batch_key"], "outcomes": dead_letter(values["id"], "no"), "next_size": 2}
 
 
 def expired(q: Queue) -> dict[str, Any]:
@@ -116,14 +117,6 @@ def purged(q: Queue) -> dict[str, Any]:
     return {"state": "N"}
 
 
-def purged_archive(q: Queue) -> dict[str, Any]:
-    q.archived()
-    q.on("complete_batch", held(q)["batch_key"])
-    q.on("complete_batch", q.claim_key())
-    # Not all: while a partition of the archive is truncated, other sessions could not read it.
-    return {"before": max(row["changed_at"] for row in q.call("peek", "C"))}
-
-
 def policy(q: Queue) -> dict[str, Any]:
     return {"lease_seconds": 7, "on_complete": "archive"}
 
@@ -133,6 +126,16 @@ def ring(q: Queue) -> dict[str, Any]:
     values = backlog(q)
     q.ring()
     return values
+
+
+def worked_off(q: Queue) -> dict[str, Any]:
+    """A queue with settings, a group and marks, but without messages."""
+    held_key(q)
+    q.call("set_group", "g0", 3)
+    q.on("complete_batch", q.call("peek", "A")[0]["batch_key"])
+    while rows := q.claim(10):
+        q.on("complete_batch", rows[0]["batch_key"])
+    return {}
 
 
 def shared(q: Queue) -> dict[str, Any]:
@@ -241,10 +244,10 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "redrive": one_dead,
     "redrive_all": dead,
     "purge": purged,
-    "purge_archive": purged_archive,
     "set_queue": policy,
     "set_option": lambda q: {"option": "lease_seconds", "value": "7"},
     "set_group": shared,
+    "drop_queue": worked_off,
     "pause": lambda q: {},
     "report_consumer": lambda q: {
         "reader": "me",

@@ -117,7 +117,7 @@ def test_claims_work_under_a_publication_of_all_tables(shop: PostgreSQLShop) -> 
         for _ in range(3):
             assert shop(f"SELECT mq.complete_batch(batch_key) AS count FROM mq.{procedure}('email')") == [{"count": 1}]
             shop("SELECT mq_internal.lower_mark('email')")
-    assert shop("SELECT mq.purge('email', 'C') AS count") == [{"count": 6}]
+    assert shop("SELECT count FROM mq.purge('email', 'C')") == [{"count": 6}]
 
 
 def test_the_first_minute_of_the_readme_prints_what_it_shows(private_server: LocalPostgreSQL) -> None:
@@ -161,8 +161,8 @@ def test_the_statements_of_the_reference_run_in_their_order_and_return_what_it_s
     )
     texts = {page: for_engine((DOCS / page).read_text("utf-8"), "postgresql") for page in PAGES}
     printed = {page: psql(installed_database.url, *statements(text)) for page, text in texts.items()}
-    [sent] = re.findall(r"id\|created\|changed\n(.*)\n", printed["reference/queue.head.md"])
-    assert sent.endswith("|1|0")
+    [sent] = re.findall(r"id\|created\|changed\|state\n(.*)\n", printed["reference/queue.head.md"])
+    assert sent.endswith("|1|0|N")
     assert 'C|{"width":160}|' in printed["reference/results.head.md"]
     assert printed["reference/topics.head.md"].endswith("publish\n2\n(1 row)\n")
     assert "nightly report|" in printed["reference/schedules.head.md"]

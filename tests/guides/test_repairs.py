@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from outcomes import dead_letter
 from rowqueue.databases import Database
 from servers import Server
 from shops import DOCS, Shop, blocks, make
@@ -45,7 +46,7 @@ def test_a_stuck_consumer_loses_its_messages(shop: Shop) -> None:
 def test_a_poisoned_message_is_dead_at_once(shop: Shop, held: bool) -> None:
     if held:
         shop.call("claim_batch", "email", 20, "worker-1")
-    assert re.search(r"^E\s*$", shop.follow("A poisoned message"), re.M)
+    assert re.search(r"^E\s*$", shop.follow("A poisoned message", 0 if held else 1), re.M)
     assert shop.states() == {"E": 1, "A" if held else "N": 19}
     [dead] = shop.call("peek", "email", "E", 10)
     assert (dead["id"], dead["error"]) == (shop.first + 16, "kills the worker, see ticket 4711")
@@ -55,7 +56,7 @@ def test_dead_letters_are_redriven_one_some_and_all_and_purged(shop: Shop) -> No
     def die() -> None:
         rows = shop.call("claim_batch", "email", 20)
         errors = ["connection timed out after 30 s" if row["id"] >= shop.first + 10 else "refused" for row in rows]
-        failures = "\n".join(f"{row['id']},-1,{error}" for row, error in zip(rows, errors, strict=True))
+        failures = "\n".join(dead_letter(row["id"], error) for row, error in zip(rows, errors, strict=True))
         shop.call("finish_batch", rows[0]["batch_key"], failures)
         assert shop.states() == {"E": 20}
 

@@ -15,7 +15,8 @@ from servers import Server, engine
 
 LEASE_SECONDS = 2
 SIZE = 10
-FAILURE = 'first line, with "quotes"\n17,,a line that looks like a failure\nlast line'
+FAILURE = 'first line, with "quotes"\n17,-1,a line that looks like a list of old\nlast line'
+FAIL = f"raise {FAILURE}"  # the body of a message that fails with this error
 _CREATE_ORDERS = {
     "postgresql": "CREATE TABLE orders (body varchar(250))",
     "mysql": "CREATE TABLE orders (body varchar(250) CHARACTER SET utf8mb4)",

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from suite import FAILURE, LEASE_SECONDS, SIZE, Client, bodies, until
+from outcomes import hostile_errors
+from suite import FAIL, FAILURE, LEASE_SECONDS, SIZE, Client, bodies, until
 
 pytestmark = pytest.mark.language
 
@@ -23,7 +24,7 @@ def test_each_message_is_done_once(client: Client) -> None:
         session.call("set_queue", type, '{"max_attempts": 3, "backoff_seconds": 0, "on_complete": "archive"}')
     good = bodies(144)
     # A slow one in the first batch, whose consumer is killed, and one in the second: both others have work to do.
-    sent = [*good[:4], "slow", *good[4:12], "slow", *good[12:], *["fail", "dead"] * 12, *["retry"] * 30]
+    sent = [*good[:4], "slow", *good[4:12], "slow", *good[12:], *[FAIL, "dead"] * 12, *["retry"] * 30]
     done = client.send(type, *sent)
     assert done.returncode == 0, done.stderr
     assert len(sent) == 200 and client.orders() == 200
@@ -58,17 +59,17 @@ def test_each_message_is_done_once(client: Client) -> None:
 
     survivors = Counter(client.handled("first") + client.handled("second"))
     survivors = Counter({line: n for line, n in survivors.items() if line[1] != "wake up"})
-    expected = Counter({(id, body): 1 for id, body in of.items() if body not in ("fail", "dead")})
+    expected = Counter({(id, body): 1 for id, body in of.items() if body not in (FAIL, "dead")})
     wrong = {id: survivors[id, body] for id, body in survivors | expected if survivors[id, body] != expected[id, body]}
     assert wrong == {}
     assert {id for id, _ in client.handled("killed")} < of_killed
     assert min(len(client.handled("first")), len(client.handled("second"))) >= SIZE
     rows = {row["id"]: row for row in client.messages(type) if row["id"] in of}
     assert {id: row["state"] for id, row in rows.items()} == {
-        id: "E" if body in ("fail", "dead") else "C" for id, body in of.items()
+        id: "E" if body in (FAIL, "dead") else "C" for id, body in of.items()
     }
     for id, row in rows.items():
-        if of[id] == "fail":
+        if of[id] == FAIL:
             assert (row["attempts"], row["error"]) == (3, FAILURE)
         elif of[id] == "dead":
             assert (row["attempts"], row["error"]) == (1, "no such address")
@@ -116,6 +117,24 @@ def test_a_message_that_failed_once_is_completed_at_the_second_attempt(client: C
     rows = client.messages(type)
     assert {(row["state"], row["attempts"], row["error"]) for row in rows} == {("C", 2, None)}
     assert sorted(client.handled("one")) == [(row["id"], "retry") for row in rows]
+
+
+def test_no_text_of_an_error_touches_another_message(client: Client) -> None:
+    """Each is stored unchanged, but cut at 4,000 characters."""
+    type = f"test.{uuid.uuid4().hex[:16]}"
+    with closing(client.database.connect("test")) as session:
+        session.call("set_queue", type, '{"max_attempts": 1, "backoff_seconds": 0, "on_complete": "archive"}')
+        neighbour = session.call("send", type, "neighbour")[0]["id"]
+        errors = [*hostile_errors(neighbour), "é😀\U0010ffff" * 1_500]
+        for error in errors:
+            session.call("send", type, f"raise {error}")
+    with client.consumer(type, "one") as consumer:
+        until(lambda: client.unfinished(type) == 0, "all messages done")
+        consumer.send_signal(signal.SIGTERM)
+        assert consumer.wait(10) == 0
+    first, *others = client.messages(type)
+    assert (first["id"], first["state"], first["error"]) == (neighbour, "C", None)
+    assert [(row["state"], row["error"]) for row in others] == [("E", error[:4_000]) for error in errors]
 
 
 def test_odd_bodies_arrive_as_they_were_sent(client: Client) -> None:

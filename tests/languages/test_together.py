@@ -15,7 +15,7 @@ import pytest
 from conftest import MakeClient
 from languages import LANGUAGES
 from servers import Server, product
-from suite import FAILURE, SIZE, Client, bodies, until
+from suite import FAIL, FAILURE, SIZE, Client, bodies, until
 
 MESSAGES = 5000
 PRODUCERS = 6  # or one of each language, where there are more
@@ -23,8 +23,8 @@ AT_A_TIME = 170  # messages in one transaction of a producer
 # Longer than in the tests of one client: twenty processes run at the same time.
 LEASE_SECONDS = 6
 # The outcomes of the words that the handlers know; all other messages are done at the first attempt.
-ATTEMPTS = {"fail": 3, "dead": 1, "retry": 2}
-ERRORS = {"fail": FAILURE, "dead": "no such address"}
+ATTEMPTS = {FAIL: 3, "dead": 1, "retry": 2}
+ERRORS = {FAIL: FAILURE, "dead": "no such address"}
 
 pytestmark = [
     pytest.mark.language,
@@ -72,7 +72,7 @@ def test_clients_of_all_languages_do_each_message_once(server: Server, clients: 
     name = list(clients)[zlib.crc32(product(server.name).encode()) % len(clients)]
     first = ["one", "slow", *(f"{n}" for n in range(SIZE - 3)), "slow"]
     assert clients[name].send(type, *first).returncode == 0
-    other = ["fail", "dead"] * 100 + ["retry"] * 400
+    other = [FAIL, "dead"] * 100 + ["retry"] * 400
     sent = [*bodies(MESSAGES - len(first) - len(other)), *other]
     random.Random(1).shuffle(sent)
 
@@ -117,7 +117,7 @@ def test_clients_of_all_languages_keep_the_order_of_a_queue(clients: dict[str, C
         running = {name: stack.enter_context(client.consumer(type, "consumer")) for name, client in clients.items()}
         done = Counter[str]()
         for sender in clients.values():
-            sent += [*bodies(10), "retry", "fail", "dead", "retry"]
+            sent += [*bodies(10), "retry", FAIL, "dead", "retry"]
             assert sender.send(type, *sent[-14:]).returncode == 0
             until(lambda: any_client.unfinished(type) == 0, "all messages done")
             before, done = done, Counter({name: len(client.handled("consumer")) for name, client in clients.items()})

@@ -23,7 +23,7 @@ def obey(message: dict[str, Any]) -> None:
     if word == "fail":
         return say(id=id, error="not now")
     if word == "retry":
-        return say(id=id, error="not now", retry_after=float(rest))
+        return say(id=id, error="not now", retry_after_seconds=float(rest))
     if word == "dead":
         return say(id=id, error=rest, dead=True) if rest else say(id=id, dead=True)
     if word == "result":

@@ -246,6 +246,19 @@ def row(record: Any) -> Any:
     return act(record) if record.attempt == 1 else None
 
 
+def give_up(message: Message) -> None:
+    """Dead-letter it with the text after the word dead."""
+    said, _, error = message.body.partition(" ")
+    if said == "dead":
+        raise Discard(error)
+
+
+def give_all_up(messages: list[Message]) -> dict[int, Exception]:
+    """The same for a whole batch."""
+    said = {message.id: message.body.partition(" ") for message in messages}
+    return {id: Discard(error) for id, (word, _, error) in said.items() if word == "dead"}
+
+
 def long_error(message: Message) -> None:
     raise Retry(message.body[0] * 4_000)
 
@@ -292,7 +305,7 @@ if __name__ == "__main__":  # a worker
         "nan": lambda id: say(id, ', "result": NaN'),
         "surrogate": lambda id: say(id, ', "error": "\\ud800\\u0000"'),
         "long": lambda id: print(json.dumps({"id": id, "error": "x" * 900_000})),
-        "never after": lambda id: say(id, ', "error": "x", "retry_after": NaN'),
+        "never after": lambda id: say(id, ', "error": "x", "retry_after_seconds": NaN'),
         "half": lambda id: (os.write(1, b'{"id": '), os._exit(0)),
         "exit": lambda id: os._exit(0),
         "exit 126": lambda id: os._exit(126),

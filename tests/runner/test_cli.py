@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import typer
 from capabilities import BY_DATABASE
+from outcomes import dead_letter
 from processes import COMMAND, FOLDER, Log, Running, environment
 from rowqueue.cli import app, main
 from rowqueue.databases import Database, Session
@@ -57,7 +58,7 @@ def kill_messages(session: Session, queue: str, *bodies: str, error: str = "brok
     for start in range(0, len(bodies), 10_000):
         session.call("send_batch", queue, "\n".join(bodies[start : start + 10_000]))
         rows = session.call("claim_batch", queue, 10_000)
-        session.call("finish_batch", rows[0]["batch_key"], "\n".join(f"{row['id']},-1,{error}" for row in rows))
+        session.call("finish_batch", rows[0]["batch_key"], "\n".join(dead_letter(row["id"], error) for row in rows))
 
 
 def one_line(done: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
@@ -206,7 +207,7 @@ def test_send_passes_every_option_on(runner: Runner, queue: str, messages: Messa
     done = runner("send", "--type", queue, "body", *options, "--run-at", "2030-01-02T03:04:05", "--json")
     assert done.returncode == 0, done.stderr
     (message,) = messages()
-    assert json.loads(done.stdout) == {"id": message["id"], "created": 1, "changed": 0}
+    assert json.loads(done.stdout) == {"id": message["id"], "created": 1, "changed": 0, "state": "N"}
     wanted = {"priority": -3, "group_key": "g", "dedup_key": "d", "source": "me", "headers": "{}", "body": "body"}
     assert {name: message[name] for name in wanted} == wanted
     assert message["run_at"] == datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -768,7 +769,7 @@ def test_a_queue_is_declared_a_ring_or_fair(runner: Runner, session: Session, qu
     assert done.returncode == 1 and "ring" in done.stderr and "fair" in done.stderr
     row = json.loads(runner("queue", "set", queue, "--no-ring", "--fair", "--json").stdout)
     assert (row["ring"], row["fair"]) == (0, 1)
-    assert session.call("list_queues", queue) == [row]
+    assert row.pop("known") == 1 and session.call("list_queues", queue) == [row]
 
 
 @pytest.mark.any_engine
@@ -786,7 +787,7 @@ def test_one_group_gets_its_own_share_and_limits(
     assert (done.returncode, done.stdout) == (0, "set\n"), done.stderr
     assert stored() == [("customer 7", 3, 2, None, None)]
     done = runner("queue", "set-group", queue, "customer 7", "--rate", 5, "--rate-seconds", 9, "--json")
-    assert json.loads(done.stdout) == {"type": queue, "group_key": "customer 7", "set": 1}
+    assert json.loads(done.stdout) == {"type": queue, "group_key": "customer 7", "set": 1, "known": 1}
     assert stored() == [("customer 7", None, None, 5, 9)]
     assert runner("queue", "set-group", queue, "customer 7").stdout == "as the queue\n"
     assert stored() == []

@@ -105,7 +105,7 @@ def test_a_worker_gets_one_row_after_the_other(feed: Feed, runner: Runner, tmp_p
         f"    open({str(seen)!r}, 'a').write(json.dumps([m['id'], m['position'], m['attempt'], early]) + '\\n')\n"
         "    answer = {'id': m['id']}\n"
         "    if m['id'] == 2 and m['attempt'] == 1:\n"
-        "        answer |= {'error': 'busy', 'retry_after': 0}\n"
+        "        answer |= {'error': 'busy', 'retry_after_seconds': 0}\n"
         "    if m['id'] == 3 and m['attempt'] == 1:\n"
         "        os._exit(9)\n"
         "    print(json.dumps(answer), flush=True)\n"

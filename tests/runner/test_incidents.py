@@ -8,6 +8,7 @@ from contextlib import closing
 from datetime import timedelta
 
 import pytest
+from outcomes import dead_letter
 from rowqueue import figures, seeing
 from rowqueue.collector import QueueCollector
 from rowqueue.databases import Database, Session
@@ -40,7 +41,7 @@ def waiting(session: Session, type: str, count: int = 3) -> None:
 def dead_letters(session: Session, type: str, error: str, count: int) -> None:
     session.call("send_batch", type, "\n".join(["x"] * count))
     rows = session.call("claim_batch", type, count)
-    session.call("finish_batch", rows[0]["batch_key"], "\n".join(f"{row['id']},-1,{error}" for row in rows))
+    session.call("finish_batch", rows[0]["batch_key"], "\n".join(dead_letter(row["id"], error) for row in rows))
 
 
 @pytest.mark.one_version

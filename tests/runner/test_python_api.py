@@ -117,7 +117,11 @@ def test_a_batch_is_claimed_finished_and_followed_by_the_next(app: Application, 
     assert 90 < (first.lease_until - datetime.now(UTC)).total_seconds() < 110
     assert {message.batch_key for message in batch} == {first.batch_key}
     assert rowqueue.extend_lease(app.connection, first.batch_key, 200) == 4
-    failures = [(batch[1].id, NASTY), (batch[2].id, ValueError("two\nlines"), 60), (batch[3].id, "never", -1)]
+    failures = [
+        (batch[1].id, NASTY),
+        (batch[2].id, ValueError("two\nlines"), 60),
+        (batch[3].id, rowqueue.Discard("never")),
+    ]
     following = rowqueue.finish(app.connection, first.batch_key, failures, 10)
     app.commit()
     assert [message.body for message in following] == ["body 4", "body 5"]

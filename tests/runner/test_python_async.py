@@ -153,16 +153,16 @@ def test_batches_are_claimed_and_finished(run: Run, queue: str, live: Any) -> No
         batch = await rowqueue.aio.claim(connection, queue, 2)
         assert [message.body for message in batch] == ["body 0", "body 1"]
         assert await rowqueue.aio.extend_lease(connection, batch[0].batch_key, 50) == 2
-        failures = [(batch[1].id, 'the "error"\nhas two lines', -1)]
+        failures = [(batch[1].id, rowqueue.Discard('the "error"\nhas two lines'))]
         following = await rowqueue.aio.finish(connection, batch[0].batch_key, failures, 1)
         assert [message.body for message in following] == ["body 2"]
         assert await rowqueue.aio.complete(connection, following[0].id, following[0].batch_key) == 1
         await connection.commit()
         assert [message.body for message in await rowqueue.aio.take(connection, queue)] == ["body 3"]
         await connection.commit()
-        assert await rowqueue.aio.get_result(connection, batch[1].id) == ("E", None, failures[0][1])
+        assert await rowqueue.aio.get_result(connection, batch[1].id) == ("E", None, str(failures[0][1]))
         await connection.rollback()
-        assert [(row["state"], row["error"]) for row in live()] == [("E", failures[0][1])]
+        assert [(row["state"], row["error"]) for row in live()] == [("E", str(failures[0][1]))]
 
     run(work)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from outcomes import dead_letter
 from processes import COMMAND, FOLDER, environment, until
 from rich.cells import cell_len
 from rowqueue.databases import Database, Session
@@ -48,7 +49,7 @@ def dead_letters(session: Session, queue: str, count: int, error: str = "broken"
         size = min(count, 10_000)
         session.call("send_batch", queue, "\n".join([body] * size))
         rows = session.call("claim_batch", queue, size)
-        session.call("finish_batch", rows[0]["batch_key"], "\n".join(f"{row['id']},-1,{error}" for row in rows))
+        session.call("finish_batch", rows[0]["batch_key"], "\n".join(dead_letter(row["id"], error) for row in rows))
         count -= size
 
 

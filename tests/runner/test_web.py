@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import servers
 import uvicorn
+from outcomes import dead_letter
 from pages import TOKEN, Serve, Site, serve
 from processes import Running, until
 from rowqueue import install
@@ -31,7 +32,7 @@ SECRET = "a secret of this body"
 def dead_letters(session: Session, queue: str, error: str, count: int) -> None:
     session.call("send_batch", queue, "\n".join(f'{{"secret": "{SECRET}", "number": {n}}}' for n in range(count)))
     rows = session.call("claim_batch", queue, count)
-    lines = "\n".join(f"{row['id']},-1,{error} {row['id']}" for row in rows)
+    lines = "\n".join(dead_letter(row["id"], f"{error} {row['id']}") for row in rows)
     session.call("finish_batch", rows[0]["batch_key"], lines)
 
 

@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
+from outcomes import dead_letter
 from pages import Serve, Site, chromium, serve
 from processes import until
 from rowqueue.databases import Database, Session
@@ -101,7 +102,7 @@ def fill(session: Session, queue: str, sql: Callable[..., Any]) -> dict[str, str
         ),
     )
     rows = session.call("claim_rows", queue, 3)
-    session.call("finish_rows", rows[0]["batch_key"], "\n".join(f"{row['id']},-1,row is bad" for row in rows))
+    session.call("finish_rows", rows[0]["batch_key"], "\n".join(dead_letter(row["id"], "row is bad") for row in rows))
     [dead] = session.call("peek", queue, "E", 1)
     return {
         **{path: path for path in PAGES},
@@ -363,7 +364,7 @@ def test_hostile_bodies_are_text(serve: Serve, browse: Browse, session: Session,
         '{"completed": 1, "failed": 0, "dead": 0, "busy_ms": 5, "waited_ms": 5, "sent": 1, "next_seconds": 10}',
     )
     rows = session.call("claim_batch", hostile, 2)
-    lines = "\n".join(f"{row['id']},-1,{json.dumps(_EVIL)}" for row in rows)
+    lines = "\n".join(dead_letter(row["id"], _EVIL) for row in rows)
     session.call("finish_batch", rows[0]["batch_key"], lines)
     site = serve("--allow-changes")
     page = browse()

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from rowqueue import install
 from rowqueue.databases import Database, Session, open_embedded
+from rowqueue.messages import Failure
 from rowqueue.seeing import Watched
 from rowqueue.top.frame import Top
 from rowqueue.top.queues import QueuesScreen
@@ -59,7 +60,7 @@ def fill(session: Session) -> int:
 
 def dead(session: Session, count: int, error: str) -> None:
     rows = session.call("claim_batch", "email", count, "mail-1")
-    session.call("finish_batch", rows[0]["batch_key"], "\n".join(f"{row['id']},-1,{error}" for row in rows))
+    session.call("finish_batch", rows[0]["batch_key"], "\n".join(Failure(row["id"], -1, error).line() for row in rows))
 
 
 def history(session: Session, now: datetime, reader: str, type: str, rate: int) -> None:

@@ -38,12 +38,10 @@ async fn store(transaction: &Transaction<'_>, body: &str) -> Result<(), tokio_po
 }
 
 fn handle(message: &Message) -> Result<(), Anything> {
+    if let Some(error) = message.body.strip_prefix("raise ") {
+        return Err(error.into());
+    }
     match message.body.as_str() {
-        "fail" => {
-            let error =
-                "first line, with \"quotes\"\n17,,a line that looks like a failure\nlast line";
-            return Err(error.into());
-        }
         "retry" if message.attempt == 1 => return Err("not yet".into()),
         "dead" => return Err(Dead("no such address").into()),
         "slow" => thread::sleep(Duration::from_secs(4)),
@@ -188,11 +186,11 @@ async fn claim(
 async fn finish(
     client: &Client,
     key: Uuid,
-    failures: &Option<String>,
+    outcomes: &Option<String>,
     next_size: i64,
 ) -> Result<Vec<Message>, QueueError> {
     let sql = "SELECT * FROM mq.finish_batch($1, $2, $3)";
-    let rows = client.query(sql, &[&key, failures, &next_size]).await?;
+    let rows = client.query(sql, &[&key, outcomes, &next_size]).await?;
     Ok(rows.iter().map(Message::from).collect())
 }
 
@@ -203,20 +201,18 @@ async fn extend(client: &Client, key: Uuid) -> Result<(), QueueError> {
     Ok(())
 }
 
-/// finish_batch's list of failures, a line each; None if there are none.
+/// finish_batch's list of outcomes, a line for each message that failed; None if all are done.
 fn handle_all(batch: &[Message]) -> Option<String> {
-    let failures: Vec<String> = batch.iter().filter_map(failure).collect();
-    (!failures.is_empty()).then(|| failures.join("\n"))
+    let outcomes: Vec<String> = batch.iter().filter_map(outcome).collect();
+    (!outcomes.is_empty()).then(|| outcomes.join("\n"))
 }
 
-fn failure(message: &Message) -> Option<String> {
+fn outcome(message: &Message) -> Option<String> {
     let error = handle(message).err()?;
     eprintln!("message {} failed: {error}", message.id);
-    // No seconds: the queue's backoff. -1: dead now.
-    let seconds = if error.is::<Dead>() { "-1" } else { "" };
-    let text = error.to_string().replace('\0', ""); // PostgreSQL has no NUL
-    let quoted = serde_json::Value::from(text); // it may hold line feeds
-    Some(format!("{},{seconds},{quoted}", message.id))
+    let text = error.to_string().replace('\0', ""); // the databases refuse NUL
+    let dead = error.is::<Dead>();
+    Some(serde_json::json!({"id": message.id, "error": text, "dead": dead}).to_string())
 }
 
 async fn consume(
@@ -239,16 +235,16 @@ async fn consume(
         while let Some(key) = batch.first().map(|message| message.key) {
             // The handlers run in another thread; meanwhile this task extends the lease.
             let mut work = spawn_blocking(move || handle_all(&batch));
-            let failures = loop {
+            let outcomes = loop {
                 tokio::select! {
-                    failures = &mut work => break failures?,
+                    outcomes = &mut work => break outcomes?,
                     _ = sleep(third) => {
                         extend(client, key).await.unwrap_or_else(|error| eprintln!("{error}"));
                     }
                 }
             };
             let next_size = if *stopping.borrow() { 0 } else { size };
-            batch = match repeated!(finish(client, key, &failures, next_size)) {
+            batch = match repeated!(finish(client, key, &outcomes, next_size)) {
                 Err(error @ QueueError::LeaseLost(_)) => {
                     eprintln!("{error}");
                     Vec::new()

@@ -1,6 +1,6 @@
 -- set_option: change one setting of a queue.
 -- Arguments:   p_type (1 to 200 characters), p_option (the name of a setting, see set_queue), p_value (NULL: the default)
--- Returns:     the settings of the queue after the call, and paused
+-- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50004 queue_not_empty: as set_queue
 -- Transaction: as set_queue
 -- Example:     SELECT * FROM mq_set_option('invoice', 'max_attempts', '5');
@@ -13,7 +13,7 @@ RETURNS (
     type mq_name, lease_seconds integer, max_attempts integer, backoff_seconds integer, backoff_max_seconds integer,
     on_complete varchar(7) CHARACTER SET UTF8, ordered smallint, notify smallint, max_active integer, rate integer,
     rate_seconds integer, group_max_active integer, group_rate integer, group_rate_seconds integer, paused smallint,
-    ring smallint, fair smallint
+    ring smallint, fair smallint, known smallint
 )
 AS
 BEGIN
@@ -25,10 +25,11 @@ BEGIN
     END;
     FOR
         SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered, q.notify,
-            q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused, q.ring, q.fair
+            q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused, q.ring, q.fair,
+            q.known
         FROM mq_set_queue(:p_type, '{"' || REPLACE(REPLACE(:p_option, '\', '\\'), '"', '\"') || '": ' || :p_value || '}') AS q
         INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
-            rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair
+            rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, known
     DO
         SUSPEND;
 END

@@ -7,7 +7,7 @@
 --              rate_seconds (1 to 86,400; 1); the same limits for each group_key: group_max_active (0), group_rate (0),
 --              group_rate_seconds (1); ring (1: consumers go round by id; 0), fair (1: the groups of a priority take
 --              turns; 0)
--- Returns:     the settings of the queue after the call, and paused
+-- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
 -- Errors:      50001 wrong_isolation (with ordered, ring, fair or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
 --              (ordered can change, and limits per group can be added or removed, only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other; in a NO WAIT transaction they fail with a lock
@@ -22,7 +22,7 @@ RETURNS (
     type mq_name, lease_seconds integer, max_attempts integer, backoff_seconds integer, backoff_max_seconds integer,
     on_complete varchar(7) CHARACTER SET UTF8, ordered smallint, notify smallint, max_active integer, rate integer,
     rate_seconds integer, group_max_active integer, group_rate integer, group_rate_seconds integer, paused smallint,
-    ring smallint, fair smallint
+    ring smallint, fair smallint, known smallint
 )
 AS
 -- The settings to change; NULL: not to change.
@@ -80,6 +80,7 @@ BEGIN
         AND RDB$GET_CONTEXT('SYSTEM', 'ISOLATION_LEVEL') <> 'READ COMMITTED') THEN
         EXECUTE PROCEDURE imq_require_read_committed;
 
+    known = imq_is_known(p_type);
     BEGIN
         INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
             ring, fair, notify, paused)

@@ -1,16 +1,16 @@
--- finish_batch: complete a batch except the listed failures, and claim the next batch, in one transaction.
--- Arguments:   p_batch_key, p_failures (one per line: id,retry_after_seconds,error; an empty second field: the queue's
---              backoff; -1: dead-letter it now; a line that does not start with two such fields belongs to the error above
---              it), p_next_size (0 to 10,000; NULL or 0: claim nothing)
+-- finish_batch: complete a batch except for its failures, and claim the next batch, in one transaction.
+-- Arguments:   p_batch_key, p_outcomes (a JSON object per line; error: the message failed; retry_after_seconds: when to
+--              retry it, without it the queue's backoff; dead: 1 dead-letters it), p_next_size (0 to 10,000; NULL or 0:
+--              claim nothing)
 -- Returns:     the messages of the next batch, with the columns of claim_batch; no rows when p_next_size is 0 or nothing is
 --              ready
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
--- Example:     SELECT * FROM mq_finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
+-- Example:     SELECT * FROM mq_finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"id":17,"error":"busy"}', 100);
 
 CREATE OR ALTER PROCEDURE mq_finish_batch (
     p_batch_key mq_argument,
-    p_failures mq_text = NULL,
+    p_outcomes mq_text = NULL,
     p_next_size bigint = NULL
 )
 RETURNS (
@@ -41,10 +41,9 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('lease_lost',
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     SELECT grouped, on_complete, max_active FROM imq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
-    IF (OCTET_LENGTH(p_failures) > 0) THEN
+    IF (OCTET_LENGTH(p_outcomes) > 0) THEN
     BEGIN
-        -- If an id is listed twice, the first line counts.
-        FOR SELECT id, retry, error FROM imq_read_failures(:p_failures) INTO id, v_retry, v_error DO
+        FOR SELECT id, retry, error FROM imq_read_outcomes(:p_outcomes) WHERE error IS NOT NULL INTO id, v_retry, v_error DO
         BEGIN
             attempt = NULL;
             IF (id = v_id) THEN

@@ -1,15 +1,15 @@
--- finish_rows: finish a batch of rows: all are done except the listed failures.
--- Arguments:   p_batch_key, p_failures (one per line: id,retry_after_seconds,error; an empty delay means 5 seconds, doubled
---              for each attempt up to an hour, with jitter; -1 means dead now)
+-- finish_rows: finish a batch of rows: all are done except for its failures.
+-- Arguments:   p_batch_key, p_outcomes (a JSON object per line; error: the row failed; retry_after_seconds: when to retry
+--              it, without it 5 seconds, doubled for each attempt up to an hour, with jitter; dead: 1 for never)
 -- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50006 unsuitable_table, 50008 lease_lost
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; waits up to two seconds for each locked row, then
 --              fails with a lock conflict
--- Example:     SELECT * FROM mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
+-- Example:     SELECT * FROM mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"id":17,"error":"busy"}');
 
 CREATE OR ALTER PROCEDURE mq_finish_rows (
     p_batch_key mq_argument,
-    p_failures mq_text = NULL
+    p_outcomes mq_text = NULL
 )
 RETURNS (done bigint, failed bigint, dead bigint, gone bigint)
 AS
@@ -30,10 +30,9 @@ BEGIN
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     DELETE FROM mq_polled_write;
     INSERT INTO mq_polled_write (id, kind) SELECT id, 'D' FROM mq_polled_row WHERE batch_key = :p_batch_key;
-    IF (OCTET_LENGTH(p_failures) > 0) THEN
-        -- Of two lines for one row, the first counts.
-        FOR SELECT id, retry, error FROM imq_read_failures(:p_failures) INTO v_id, v_retry, v_error DO
-            UPDATE mq_polled_write SET kind = 'F', retry = :v_retry, error = :v_error WHERE id = :v_id AND kind = 'D';
+    IF (OCTET_LENGTH(p_outcomes) > 0) THEN
+        FOR SELECT id, retry, error FROM imq_read_outcomes(:p_outcomes) WHERE error IS NOT NULL INTO v_id, v_retry, v_error DO
+            UPDATE mq_polled_write SET kind = 'F', retry = :v_retry, error = :v_error WHERE id = :v_id;
     EXECUTE PROCEDURE imq_settle_rows(v_name) RETURNING_VALUES done, failed, dead, gone, v_back;
     SUSPEND;
 END

@@ -1,18 +1,25 @@
--- purge: delete the messages of one type and state, at most 10,000 per call.
--- Arguments:   p_type (1 to 200 characters), p_state (N: ready and delayed; E: dead; C: archived)
--- Returns:     count: messages deleted; repeat until it is 0
+-- purge: delete the messages of one queue and state, the oldest of dead and archived ones first.
+-- Arguments:   p_type (1 to 200 characters), p_state (N: ready and delayed; E: dead; C: archived), p_before (UTC; only
+--              those that died or were completed earlier, not with N; NULL: all), p_size (1 to 10,000; NULL: 1,000)
+-- Returns:     count (messages deleted; repeat until it is 0), known (0: nothing has this name)
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips messages that a claim is taking at this moment
--- Example:     CALL mq_purge('email', 'E');
+-- Example:     CALL mq_purge('email', 'C', UTC_TIMESTAMP() - INTERVAL 90 DAY, 10000);
+--
+-- A monthly partition of the archive with only older messages can be emptied at once with ALTER TABLE mq_archive TRUNCATE
+-- PARTITION archive_01. This call does not do it, because it would commit the caller's transaction.
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_purge(
     IN p_type longtext CHARACTER SET utf8mb4,
-    IN p_state longtext CHARACTER SET utf8mb4
+    IN p_state longtext CHARACTER SET utf8mb4,
+    IN p_before datetime(6),
+    IN p_size bigint
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_left int DEFAULT 10000;
-    DECLARE v_grouped, v_own tinyint;
+    DECLARE v_left int;
+    DECLARE v_before datetime(6) DEFAULT COALESCE(p_before, '9999-12-31 23:59:59.999999');
+    DECLARE v_grouped, v_own, v_known tinyint;
     DECLARE v_ids, v_more longtext CHARACTER SET utf8mb4;
     DECLARE v_count bigint DEFAULT 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -24,16 +31,21 @@ BEGIN
     -- Compared as bytes: a collation may equate 'n' or 'N ' with N.
     IF p_state IS NULL OR CAST(p_state AS binary) NOT IN ('N', 'E', 'C') THEN
         CALL imq_raise_error('invalid_argument', 'state: must be N, E or C');
+    ELSEIF p_state = 'N' AND p_before IS NOT NULL THEN
+        CALL imq_raise_error('invalid_argument', 'before: must be NULL with state N');
     END IF;
+    CALL imq_require_range('size', p_size, 1, 10000);
+    SET v_left = COALESCE(p_size, 1000);
     CALL imq_begin_call(1, v_own);
+    CALL imq_is_known(p_type, v_known);
     SELECT grouped INTO v_grouped FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF p_state = 'C' THEN
-        CALL imq_erase_archived(p_type, NULL, v_left, v_count);
+        CALL imq_erase_archived(p_type, v_before, v_left, v_count);
     ELSEIF p_state = 'E' THEN
         SELECT GROUP_CONCAT('[', k.id, ']') INTO v_ids
         FROM (
             SELECT id FROM mq_dead FORCE INDEX (dead_age)
-            WHERE type = p_type
+            WHERE type = p_type AND died_at < v_before
             ORDER BY died_at, id LIMIT v_left FOR UPDATE SKIP LOCKED
         ) AS k;
     ELSE
@@ -64,5 +76,5 @@ BEGIN
         CALL imq_erase(p_type, CONCAT('[', v_ids, ']'), p_state, v_count);
     END IF;
     CALL imq_end_call(v_own);
-    SELECT v_count AS count;
+    SELECT v_count AS count, v_known AS known;
 END

@@ -2,7 +2,7 @@
 -- Arguments:   p_type, p_group_key (1 to 200 characters), p_weight (messages per turn of a fair queue, 1 to 1,000; NULL: 1),
 --              p_max_active (0 to 1,000,000; 0: no limit), p_rate (messages per p_rate_seconds, 0 to 1,000,000; 0: no
 --              limit), p_rate_seconds (1 to 86,400)
--- Returns:     nothing
+-- Returns:     known (0: nothing had this name before)
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50004 queue_not_empty (the first limit per group can come
 --              only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other
@@ -18,7 +18,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_set_group(
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_own, v_ordered, v_ring, v_grouped, v_limits, v_used, v_orphans tinyint;
+    DECLARE v_own, v_ordered, v_ring, v_grouped, v_limits, v_used, v_orphans, v_known tinyint;
     DECLARE v_most, v_weight int;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -33,6 +33,7 @@ BEGIN
     CALL imq_require_range('rate_seconds', p_rate_seconds, 1, 86400);
     -- As in set_queue.
     CALL imq_begin_call(1, v_own);
+    CALL imq_is_known(p_type, v_known);
     CALL imq_add_queue(p_type);
     SELECT ordered, ring, grouped, group_limits INTO v_ordered, v_ring, v_grouped, v_limits
     FROM mq_queue WHERE type = p_type FOR UPDATE;
@@ -71,4 +72,5 @@ BEGIN
         CALL imq_hurry_groups(p_type);
     END IF;
     CALL imq_end_call(v_own);
+    SELECT v_known AS known;
 END

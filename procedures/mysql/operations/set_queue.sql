@@ -7,7 +7,7 @@
 --              rate_seconds (1 to 86,400; 1); the same limits for each group_key: group_max_active (0), group_rate (0),
 --              group_rate_seconds (1); ring (1: consumers go round by id; 0), fair (1: the groups of a priority take
 --              turns; 0)
--- Returns:     the settings of the queue after the call, and paused
+-- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
 -- Errors:      50001 wrong_isolation (with ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
 --              (ordered can change only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other. A change of ring or fair locks the ready
@@ -25,7 +25,7 @@ BEGIN
     DECLARE s_lease_seconds, s_max_attempts, s_backoff_seconds, s_backoff_max_seconds, s_ordered, s_notify, s_max_active, s_rate,
         s_rate_seconds, s_group_max_active, s_group_rate, s_group_rate_seconds, s_ring, s_fair int;
     DECLARE s_on_complete varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_own, v_used, v_orphans, v_limited, v_conversion tinyint;
+    DECLARE v_own, v_used, v_orphans, v_limited, v_conversion, v_known tinyint;
     DECLARE v_was_ordered, v_was_grouped, v_was_ring, v_was_fair, v_ordered, v_grouped, v_ring, v_fair, v_limits, v_own_limits tinyint;
     DECLARE v_group_max_active, v_group_rate, v_most int;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -63,6 +63,7 @@ BEGIN
 
     -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
     CALL imq_begin_call(COALESCE(s_ordered, s_group_max_active, s_group_rate, s_group_rate_seconds, s_ring, s_fair) IS NOT NULL, v_own);
+    CALL imq_is_known(p_type, v_known);
     CALL imq_add_queue(p_type);
     SELECT q.ordered, q.grouped, q.ring, q.fair, q.group_limits, COALESCE(s_ordered, q.ordered), COALESCE(s_ring, q.ring),
         COALESCE(s_fair, q.fair), COALESCE(s_group_max_active, q.group_max_active), COALESCE(s_group_rate, q.group_rate)
@@ -139,7 +140,7 @@ BEGIN
     END IF;
     SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered,
         q.notify, q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused, q.ring,
-        q.fair
+        q.fair, v_known AS known
     FROM mq_queue AS q WHERE q.type = p_type FOR UPDATE;
     CALL imq_end_call(v_own);
 END

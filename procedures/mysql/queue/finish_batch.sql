@@ -1,16 +1,16 @@
--- finish_batch: complete a batch except the listed failures, and claim the next batch, in one transaction.
--- Arguments:   p_batch_key, p_failures (one per line: id,retry_after_seconds,error; an empty second field: the queue's
---              backoff; -1: dead-letter it now; a line that does not start with two such fields belongs to the error above
---              it), p_next_size (0 to 10,000; NULL or 0: claim nothing)
+-- finish_batch: complete a batch except for its failures, and claim the next batch, in one transaction.
+-- Arguments:   p_batch_key, p_outcomes (a JSON object per line; error: the message failed; retry_after_seconds: when to
+--              retry it, without it the queue's backoff; dead: 1 dead-letters it), p_next_size (0 to 10,000; NULL or 0:
+--              claim nothing)
 -- Returns:     the messages of the next batch, with the columns of claim_batch; no rows when p_next_size is 0 or nothing is
 --              ready
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
--- Example:     CALL mq_finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
+-- Example:     CALL mq_finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"id":17,"error":"busy"}', 100);
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_finish_batch(
     IN p_batch_key longtext CHARACTER SET utf8mb4,
-    IN p_failures longtext CHARACTER SET utf8mb4,
+    IN p_outcomes longtext CHARACTER SET utf8mb4,
     IN p_next_size bigint
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
@@ -42,8 +42,8 @@ BEGIN
     END IF;
     DELETE FROM mq_batch WHERE batch_key = p_batch_key;
     SELECT on_complete, grouped INTO v_on_complete, v_grouped FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
-    IF p_failures <> '' THEN
-        CALL imq_read_failures(p_failures, v_items, v_failed, v_items);
+    IF p_outcomes <> '' THEN
+        CALL imq_read_outcomes(p_outcomes, v_items, v_failed, v_items);
         IF v_failed IS NOT NULL THEN
             CALL imq_fail_messages(v_type, v_reader, v_failed, v_dead);
         END IF;

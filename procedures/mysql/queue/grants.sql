@@ -1,9 +1,9 @@
 -- grants: which role may call which procedure of this area and read which table.
 
 -- For the procedures.
-GRANT SELECT, INSERT, UPDATE ON mq_queue TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_queue TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_queue_group TO 'mq_owner'@'localhost';
-GRANT SELECT, INSERT, UPDATE ON mq_limited TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_limited TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_message TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_dedup TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_ready TO 'mq_owner'@'localhost';

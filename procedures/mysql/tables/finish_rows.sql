@@ -1,14 +1,14 @@
--- finish_rows: finish a batch of rows: all are done except the listed failures.
--- Arguments:   p_batch_key, p_failures (one per line: id,retry_after_seconds,error; an empty delay means 5 seconds, doubled
---              for each attempt up to an hour, with jitter; -1 means dead now)
+-- finish_rows: finish a batch of rows: all are done except for its failures.
+-- Arguments:   p_batch_key, p_outcomes (a JSON object per line; error: the row failed; retry_after_seconds: when to retry
+--              it, without it 5 seconds, doubled for each attempt up to an hour, with jitter; dead: 1 for never)
 -- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50008 lease_lost
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
--- Example:     CALL mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy');
+-- Example:     CALL mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"id":17,"error":"busy"}');
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_finish_rows(
     IN p_batch_key longtext CHARACTER SET utf8mb4,
-    IN p_failures longtext CHARACTER SET utf8mb4
+    IN p_outcomes longtext CHARACTER SET utf8mb4
 )
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
@@ -36,10 +36,10 @@ BEGIN
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     ELSE
         CALL imq_polled_shape(v_table, v_shape);
-        IF p_failures <> '' THEN
+        IF p_outcomes <> '' THEN
             SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, 0) ORDER BY j.id), ']') INTO v_pairs
             FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
-            CALL imq_read_failures(p_failures, v_pairs, v_failed, v_others);
+            CALL imq_read_outcomes(p_outcomes, v_pairs, v_failed, v_others);
             -- Combines [id, attempt, retry, error] of the failures with [id, ident, active, attempts] of the entries.
             SELECT CONCAT('[', GROUP_CONCAT(
                 IF(m.failed, JSON_ARRAY(m.id, m.ident, m.active, m.attempts, m.retry, m.error), NULL) ORDER BY m.id), ']'),

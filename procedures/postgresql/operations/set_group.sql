@@ -2,7 +2,7 @@
 -- Arguments:   p_type, p_group_key (1 to 200 characters each), p_weight (messages per turn of a fair queue, 1 to 1,000;
 --              NULL: 1), p_max_active and p_rate (0 to 1,000,000; 0: no limit; NULL: group_max_active and group_rate of the
 --              queue), p_rate_seconds (1 to 86,400; NULL: the queue's); all NULL: the group has nothing of its own
--- Returns:     nothing
+-- Returns:     known (0: nothing had this name before)
 -- Errors:      50001 wrong_isolation (with a limit), 50002 invalid_argument, 50004 queue_not_empty (the first limit per
 --              group can be added only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other
@@ -13,8 +13,9 @@ CREATE OR REPLACE FUNCTION mq.set_group(
     p_weight bigint DEFAULT NULL,
     p_max_active bigint DEFAULT NULL,
     p_rate bigint DEFAULT NULL,
-    p_rate_seconds bigint DEFAULT NULL
-) RETURNS void
+    p_rate_seconds bigint DEFAULT NULL,
+    OUT known smallint
+)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
 SET enable_sort = off SET jit = off AS $$
@@ -31,6 +32,7 @@ BEGIN
     IF v_limit THEN
         PERFORM mq_internal.require_read_committed();
     END IF;
+    known := mq_internal.is_known(p_type)::integer;
     v_queue := mq_internal.policy(p_type);
     INSERT INTO mq.queue SELECT v_queue.* ON CONFLICT DO NOTHING;
     SELECT * INTO v_queue FROM mq.queue WHERE type = p_type FOR UPDATE;

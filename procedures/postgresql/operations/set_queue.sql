@@ -7,7 +7,7 @@
 --              rate_seconds (1 to 86,400; 1); the same limits for each group_key: group_max_active (0), group_rate (0),
 --              group_rate_seconds (1); ring (1: consumers go round by id; 0), fair (1: the groups of a priority take
 --              turns; 0)
--- Returns:     the settings of the queue after the call, and paused
+-- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
 -- Errors:      50001 wrong_isolation (with ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
 --              (ordered can change, and limits per group can be added or removed, only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other; a change of ring or fair locks the ready
@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION mq.set_queue(
     OUT backoff_seconds integer, OUT backoff_max_seconds integer, OUT on_complete text, OUT ordered smallint,
     OUT notify smallint, OUT max_active integer, OUT rate integer, OUT rate_seconds integer,
     OUT group_max_active integer, OUT group_rate integer, OUT group_rate_seconds integer, OUT paused smallint,
-    OUT ring smallint, OUT fair smallint
+    OUT ring smallint, OUT fair smallint, OUT known smallint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -46,6 +46,7 @@ BEGIN
         PERFORM mq_internal.require_read_committed();
     END IF;
 
+    known := mq_internal.is_known(p_type)::integer;
     v_queue := mq_internal.policy(p_type);
     INSERT INTO mq.queue SELECT v_queue.* ON CONFLICT DO NOTHING;
     SELECT * INTO v_old FROM mq.queue AS q WHERE q.type = p_type FOR UPDATE;

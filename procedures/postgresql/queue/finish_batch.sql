@@ -1,16 +1,16 @@
--- finish_batch: complete a batch except the listed failures, and claim the next batch, in one transaction.
--- Arguments:   p_batch_key, p_failures (one per line: id,retry_after_seconds,error; an empty second field: the queue's
---              backoff; -1: dead-letter it now; a line that does not start with two such fields belongs to the error above
---              it), p_next_size (0 to 10,000; NULL or 0: claim nothing)
+-- finish_batch: complete a batch except for its failures, and claim the next batch, in one transaction.
+-- Arguments:   p_batch_key, p_outcomes (a JSON object per line; error: the message failed; retry_after_seconds: when to
+--              retry it, without it the queue's backoff; dead: 1 dead-letters it), p_next_size (0 to 10,000; NULL or 0:
+--              claim nothing)
 -- Returns:     the messages of the next batch, with the columns of claim_batch; no rows when p_next_size is 0 or nothing is
 --              ready
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument,
 --              50008 lease_lost
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     SELECT * FROM mq.finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '17,30,busy', 100);
+-- Example:     SELECT * FROM mq.finish_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"id":17,"error":"busy"}', 100);
 CREATE OR REPLACE FUNCTION mq.finish_batch(
     p_batch_key uuid,
-    p_failures text DEFAULT NULL,
+    p_outcomes text DEFAULT NULL,
     p_next_size bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint, type text, body text, headers text, priority integer, group_key text, dedup_key text, attempt integer,
@@ -39,14 +39,10 @@ BEGIN
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     END IF;
     v_queue := mq_internal.policy(v_batch.type);
-    IF p_failures <> '' THEN
+    IF p_outcomes <> '' THEN
         SELECT array_agg(f.id) AS ids, array_agg(u.attempt) AS attempts, array_agg(f.retry) AS retries,
             array_agg(f.error) AS errors INTO v_failed
-        FROM (
-            SELECT DISTINCT ON (id) id, retry, error
-            FROM mq_internal.read_failures(p_failures) WITH ORDINALITY AS l (id, retry, error, n)
-            ORDER BY id, n
-        ) AS f
+        FROM mq_internal.read_outcomes(p_outcomes) AS f
         JOIN unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt) ON u.id = f.id;
         IF v_failed.ids IS NOT NULL THEN
             PERFORM mq_internal.fail_messages(v_queue, v_batch.reader, v_failed.ids, v_failed.attempts, v_failed.retries,

@@ -173,7 +173,7 @@ BEGIN
     WHERE name = DB_NAME(); -- on Azure SQL database_id may differ there
     INSERT INTO @checks
     SELECT 7, 'compatibility_level', CASE WHEN @level < 130 THEN 'bad' ELSE 'ok' END, @level, 'level', CASE
-        WHEN @level < 130 THEN CONCAT(N'below 130, lists of bodies and failures cannot be read: ALTER DATABASE ', QUOTENAME(DB_NAME()),
+        WHEN @level < 130 THEN CONCAT(N'below 130, lists of bodies and outcomes cannot be read: ALTER DATABASE ', QUOTENAME(DB_NAME()),
             N' SET COMPATIBILITY_LEVEL = 130')
         ELSE N'high enough'
     END

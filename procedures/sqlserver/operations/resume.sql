@@ -1,6 +1,6 @@
 -- resume: allow the claims of a paused queue again.
 -- Arguments:   @type (1 to 200 characters)
--- Returns:     count: 1; 0 when the queue was not paused
+-- Returns:     count (1; 0 when the queue was not paused), known (0: nothing had this name)
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; calls for one type wait for each other; without READ_COMMITTED_SNAPSHOT claims of the
 --              type wait until the transaction ends
@@ -14,12 +14,13 @@ BEGIN
     -- For this call only: the call needs the current rows, and a snapshot shows old ones.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @count bigint = 0;
+    DECLARE @count bigint = 0, @known smallint;
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
         IF @own = 1
             BEGIN TRANSACTION;
+        SET @known = mq_internal.is_known(@name);
         -- After pause_all the queue may have no row of its own.
         IF EXISTS (SELECT * FROM mq_internal.policy(N'') WHERE paused = 1)
             EXEC mq_internal.add_queue @name;
@@ -36,5 +37,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count;
+    SELECT @count AS count, @known AS known;
 END;

@@ -2,7 +2,7 @@
 -- Arguments:   @type, @group_key (1 to 200 characters); the settings of the group, NULL: as the queue: @weight (messages per
 --              turn of a fair queue, 1 to 1,000), @max_active and @rate (0 to 1,000,000; 0: no limit), @rate_seconds (1 to
 --              86,400); all four NULL: the group has nothing of its own
--- Returns:     nothing
+-- Returns:     known (0: nothing had this name before)
 -- Errors:      50002 invalid_argument, 50004 queue_not_empty (the first limit of a queue without limits per group)
 -- Transaction: joins the caller's; waits for other calls that set this queue; without READ_COMMITTED_SNAPSHOT claims of the
 --              type wait until the transaction ends
@@ -20,7 +20,7 @@ BEGIN
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: a snapshot shows old rows
     DECLARE @name nvarchar(400), @group nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @ordered bit, @ring bit, @grouped bit, @holds bit, @lane nvarchar(37), @took int = 1;
+    DECLARE @ordered bit, @ring bit, @grouped bit, @holds bit, @lane nvarchar(37), @took int = 1, @known smallint;
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
         EXEC mq_internal.require_name 'group_key', @group_key, 0;
@@ -32,6 +32,7 @@ BEGIN
         SELECT @lane = lane FROM mq_internal.place(0, 1, 0, 0, @group, NULL);
         IF @own = 1
             BEGIN TRANSACTION;
+        SET @known = mq_internal.is_known(@name);
         EXEC mq_internal.add_queue @name;
         SELECT @ordered = ordered, @ring = ring, @grouped = grouped FROM mq.queue WHERE type = @name;
         IF @ordered = 1 AND @max_active > 1
@@ -71,4 +72,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
+    SELECT @known AS known;
 END;

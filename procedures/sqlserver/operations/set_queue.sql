@@ -7,7 +7,7 @@
 --              rate_seconds (1 to 86,400; 1); the same limits for each group_key: group_max_active (0), group_rate (0),
 --              group_rate_seconds (1); ring (1: consumers go round by id; 0), fair (1: the groups of a priority take
 --              turns; 0)
--- Returns:     the settings of the queue after the call, paused, ring and fair
+-- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
 -- Errors:      50002 invalid_argument, 50004 queue_not_empty (ordered can change, and limits per group can be added or
 --              removed, only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other; without READ_COMMITTED_SNAPSHOT claims of the
@@ -24,20 +24,20 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: a snapshot shows old rows
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @was bit, @was_grouped bit, @was_ring bit, @was_fair bit, @grouped bit, @limits bit, @holds bit, @with nvarchar(30), @step int = 1000, @took int = 1, @counted int = 0;
-    DECLARE @old_max int, @old_rate int, @old_seconds int, @own_places int, @own_rate int, @until datetime2(7);
+    DECLARE @old_max int, @old_rate int, @old_seconds int, @own_places int, @own_rate int, @until datetime2(7), @known smallint;
     DECLARE @lease_seconds bigint, @max_attempts bigint, @backoff_seconds bigint, @backoff_max_seconds bigint,
         @on_complete nvarchar(max), @ordered bigint, @notify bigint, @max_active bigint, @rate bigint, @rate_seconds bigint,
         @group_max_active bigint, @group_rate bigint, @group_rate_seconds bigint, @ring bigint, @fair bigint;
     DECLARE @read TABLE (name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, value nvarchar(max));
-    DECLARE @known nvarchar(max) = N'{"lease_seconds": [1, 86400], "max_attempts": [1, 1000], "backoff_seconds": [0, 315360000],
+    DECLARE @kinds nvarchar(max) = N'{"lease_seconds": [1, 86400], "max_attempts": [1, 1000], "backoff_seconds": [0, 315360000],
         "backoff_max_seconds": [0, 315360000], "on_complete": "text", "ordered": [0, 1], "notify": [0, 1],
         "max_active": [0, 1000000], "rate": [0, 1000000], "rate_seconds": [1, 86400], "group_max_active": [0, 1000000],
         "group_rate": [0, 1000000], "group_rate_seconds": [1, 86400], "ring": [0, 1], "fair": [0, 1]}';
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
-        EXEC mq_internal.require_options @options, N'options', @known;
-        INSERT INTO @read (name, value) SELECT name, value FROM mq_internal.read_options(@options, @known);
+        EXEC mq_internal.require_options @options, N'options', @kinds;
+        INSERT INTO @read (name, value) SELECT name, value FROM mq_internal.read_options(@options, @kinds);
         -- null: the default.
         SELECT @lease_seconds = (SELECT COALESCE(CAST(value AS bigint), d.lease_seconds) FROM @read WHERE name = N'lease_seconds'),
             @max_attempts = (SELECT COALESCE(CAST(value AS bigint), d.max_attempts) FROM @read WHERE name = N'max_attempts'),
@@ -63,6 +63,7 @@ BEGIN
         -- Before locking the policy: a call that this one waits for may still need to read the policy.
         IF @max_active > 0 AND EXISTS (SELECT * FROM mq_internal.policy(@name) WHERE max_active = 0)
             EXEC mq_internal.count_batches @name, 1, @counted OUTPUT;
+        SET @known = mq_internal.is_known(@name);
         EXEC mq_internal.add_queue @name;
         SELECT @was = ordered, @was_grouped = grouped, @was_ring = ring, @was_fair = fair, @old_max = group_max_active,
             @old_rate = group_rate, @old_seconds = group_rate_seconds, @ordered = COALESCE(@ordered, ordered),
@@ -146,7 +147,7 @@ BEGIN
         SELECT type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete,
             CAST(ordered AS smallint) AS ordered, CAST(notify AS smallint) AS notify, max_active, rate, rate_seconds,
             group_max_active, group_rate, group_rate_seconds, CAST(paused AS smallint) AS paused, CAST(ring AS smallint) AS ring,
-            CAST(fair AS smallint) AS fair
+            CAST(fair AS smallint) AS fair, @known AS known
         FROM mq.queue
         WHERE type = @name;
         IF @own = 1

@@ -1,15 +1,15 @@
--- finish_batch: complete a batch except the listed failures, and claim the next batch, in one transaction.
--- Arguments:   @batch_key, @failures (one per line: id,retry_after_seconds,error; an empty second field: the queue's
---              backoff; -1: dead-letter it now; a line that does not start with two such fields belongs to the error above
---              it), @next_size (0 to 10,000; NULL or 0: claim nothing)
+-- finish_batch: complete a batch except for its failures, and claim the next batch, in one transaction.
+-- Arguments:   @batch_key, @outcomes (a JSON object per line; error: the message failed; retry_after_seconds: when to
+--              retry it, without it the queue's backoff; dead: 1 dead-letters it), @next_size (0 to 10,000; NULL or 0:
+--              claim nothing)
 -- Returns:     the messages of the next batch, with the columns of claim_batch; no rows when @next_size is 0 or nothing is
 --              ready
 -- Errors:      50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; never waits for another claim
--- Example:     EXEC mq.finish_batch '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'17,30,busy', 100;
+-- Example:     EXEC mq.finish_batch '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'{"id":17,"error":"busy"}', 100;
 CREATE OR ALTER PROCEDURE mq.finish_batch
     @batch_key nvarchar(max),
-    @failures nvarchar(max) = NULL,
+    @outcomes nvarchar(max) = NULL,
     @next_size bigint = NULL
 AS
 BEGIN
@@ -19,21 +19,19 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     DECLARE @key uniqueidentifier, @type nvarchar(400), @reader nvarchar(400), @seconds int, @count bigint, @dead bigint;
-    DECLARE @step int = 1000, @took int = 1, @bad int, @bad_error int;
-    DECLARE @lines TABLE (
-        n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), valid bit NOT NULL, valid_error bit NOT NULL
-    );
+    DECLARE @step int = 1000, @took int = 1, @detail nvarchar(2000);
+    DECLARE @lines TABLE (n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), problem nvarchar(2000));
     DECLARE @listed mq.failures, @failed mq.failures;
     BEGIN TRY
         EXEC mq_internal.require_key @batch_key, @key OUTPUT;
         EXEC mq_internal.require_range 'next_size', @next_size, 0, 10000;
-        IF DATALENGTH(@failures) > 0
+        IF DATALENGTH(@outcomes) > 0
         BEGIN
-            INSERT INTO @lines (n, id, retry, error, valid, valid_error)
-            SELECT n, id, retry, error, valid, valid_error FROM mq_internal.read_failures(@failures);
-            SELECT @bad = MIN(n) FROM @lines WHERE valid = 0;
-            SELECT @bad_error = MIN(n) FROM @lines WHERE valid_error = 0;
-            EXEC mq_internal.require_failures @bad, @bad_error;
+            INSERT INTO @lines (n, id, retry, error, problem)
+            SELECT n, id, retry, error, LEFT(problem, 1000) FROM mq_internal.read_outcomes(@outcomes);
+            SELECT TOP (1) @detail = problem FROM @lines WHERE problem IS NOT NULL ORDER BY n;
+            IF @detail IS NOT NULL
+                EXEC mq_internal.raise_error 'invalid_argument', @detail;
         END;
         IF @own = 1
             BEGIN TRANSACTION;
@@ -43,12 +41,11 @@ BEGIN
                 N'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim';
         IF EXISTS (SELECT * FROM @lines)
         BEGIN
-            -- If an id is listed twice, the first line counts.
             INSERT INTO @listed (id, attempts, retry, error)
             SELECT c.id, c.attempt, l.retry, l.error
-            FROM (SELECT MIN(n) AS n FROM @lines GROUP BY id) AS k
-            INNER JOIN @lines AS l ON l.n = k.n
+            FROM @lines AS l
             INNER JOIN mq.claimed AS c ON c.batch_key = @key AND c.id = l.id
+            WHERE l.error IS NOT NULL
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
             WHILE @took > 0
             BEGIN

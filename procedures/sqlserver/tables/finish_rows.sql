@@ -1,13 +1,13 @@
--- finish_rows: finish a batch of rows: all are done except the listed failures.
--- Arguments:   @batch_key, @failures (one per line: id,retry_after_seconds,error; an empty delay means 5 seconds, doubled
---              for each attempt up to an hour, with jitter; -1 means dead now)
+-- finish_rows: finish a batch of rows: all are done except for its failures.
+-- Arguments:   @batch_key, @outcomes (a JSON object per line; error: the row failed; retry_after_seconds: when to retry
+--              it, without it 5 seconds, doubled for each attempt up to an hour, with jitter; dead: 1 for never)
 -- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50008 lease_lost
 -- Transaction: joins the caller's; waits for transactions that have locked these rows
--- Example:     EXEC mq.finish_rows '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'17,30,busy';
+-- Example:     EXEC mq.finish_rows '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'{"id":17,"error":"busy"}';
 CREATE OR ALTER PROCEDURE mq.finish_rows
     @batch_key nvarchar(max),
-    @failures nvarchar(max) = NULL
+    @outcomes nvarchar(max) = NULL
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
@@ -17,10 +17,8 @@ BEGIN
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END, @key uniqueidentifier, @name nvarchar(400);
     DECLARE @done bigint = 0, @failed bigint = 0, @dead bigint = 0, @gone bigint = 0, @lost bigint, @took int = 1;
     DECLARE @keeps bit, @ready nvarchar(max), @status nvarchar(300), @most int, @from int = 1;
-    DECLARE @refused bigint = 0, @again bigint, @died bigint, @problem varchar(200), @bad int, @bad_error int, @detail nvarchar(2000);
-    DECLARE @lines TABLE (
-        n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), valid bit NOT NULL, valid_error bit NOT NULL
-    );
+    DECLARE @refused bigint = 0, @again bigint, @died bigint, @problem varchar(200), @detail nvarchar(2000);
+    DECLARE @lines TABLE (n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), problem nvarchar(2000));
     BEGIN TRY
         IF @own = 1
             BEGIN TRANSACTION;
@@ -43,14 +41,14 @@ BEGIN
                 SET @took = @@ROWCOUNT;
             END;
             SET @took = 1;
-            IF DATALENGTH(@failures) > 0
+            IF DATALENGTH(@outcomes) > 0
             BEGIN
-                INSERT INTO @lines (n, id, retry, error, valid, valid_error)
-                SELECT n, id, retry, error, valid, valid_error FROM mq_internal.read_failures(@failures);
-                SELECT @bad = MIN(n) FROM @lines WHERE valid = 0;
-                SELECT @bad_error = MIN(n) FROM @lines WHERE valid_error = 0;
-                EXEC mq_internal.require_failures @bad, @bad_error;
-                -- Of two lines for one row, the first counts. Without a status, nothing is written to a failed row.
+                INSERT INTO @lines (n, id, retry, error, problem)
+                SELECT n, id, retry, error, LEFT(problem, 1000) FROM mq_internal.read_outcomes(@outcomes);
+                SELECT TOP (1) @detail = problem FROM @lines WHERE problem IS NOT NULL ORDER BY n;
+                IF @detail IS NOT NULL
+                    EXEC mq_internal.raise_error 'invalid_argument', @detail;
+                -- Without a status, nothing is written to a failed row.
                 WHILE @from <= (SELECT MAX(n) FROM @lines)
                 BEGIN
                     UPDATE e
@@ -58,10 +56,9 @@ BEGIN
                             WHEN @status IS NULL THEN 'Z' WHEN l.retry = -1 OR e.attempts >= @most THEN 'X' ELSE 'F'
                         END,
                         retry = l.retry, error = LEFT(l.error, 4000)
-                    FROM (SELECT MIN(n) AS n FROM @lines GROUP BY id HAVING MIN(n) BETWEEN @from AND @from + 999) AS k
-                    INNER JOIN @lines AS l ON l.n = k.n
+                    FROM @lines AS l
                     INNER JOIN mq.polled_row AS e WITH (ROWLOCK) ON e.id = l.id
-                    WHERE e.batch_key = @key
+                    WHERE l.n BETWEEN @from AND @from + 999 AND l.error IS NOT NULL AND e.batch_key = @key
                     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                     SET @from = @from + 1000;
                 END;

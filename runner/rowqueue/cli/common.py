@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
 from typing import Annotated, Any
@@ -125,3 +126,14 @@ def say(text: str, as_json: bool, **values: Any) -> None:
         output.rows([values], [], True)
     else:
         print(output.escaped_lines(text) if sys.stdout.isatty() else text)
+
+
+def time_of(text: str | None, option: str) -> datetime | None:
+    """The ISO 8601 time of an option; without a zone it is UTC."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not an ISO 8601 time", param_hint=option) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

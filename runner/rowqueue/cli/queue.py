@@ -10,7 +10,8 @@ from ..counts import DRAIN_MINUTES, ESTIMATED, EXACT, count_of, drain_seconds
 from ..databases import Row
 from ..databases.values import options
 from ..seeing import Looking, handled, minutes
-from .common import Failed, GivenType, Json, OptionalType, Size, Type, Url, connected, group, say
+from ..seeing.changes import PURGE_SIZE
+from .common import Failed, GivenType, Json, OptionalType, Size, Type, Url, connected, group, say, time_of
 from .known import mention_unknown, require_known
 from .progress import until_none
 
@@ -182,6 +183,15 @@ def queue_set(
     output.rows(found, ("setting", "value"), json)
 
 
+@app.command("drop")
+def queue_drop(type: Type, database: Url = None, json: Json = False) -> None:
+    """Remove the settings of a queue that holds no messages. Archived messages stay."""
+    with connected(database) as session:
+        mention_unknown(session, type)
+        [row] = session.call("drop_queue", type)
+    say("dropped", json, **row)
+
+
 @app.command("set-group")
 def queue_set_group(
     type: Type,
@@ -210,9 +220,9 @@ def queue_set_group(
     settings = (weight, max_active, rate, rate_seconds)
     with connected(database) as session:
         mention_unknown(session, type)
-        session.call("set_group", type, group_key, *settings)
+        [row] = session.call("set_group", type, group_key, *settings)
     own = any(setting is not None for setting in settings)
-    say("set" if own else "as the queue", json, type=type, group_key=group_key, set=int(own))
+    say("set" if own else "as the queue", json, type=type, group_key=group_key, set=int(own), **row)
 
 
 @app.command()
@@ -268,8 +278,8 @@ def pause(
     with connected(database) as session:
         if type is not None and not new:
             require_known(session, type)
-        count = session.call("pause_all")[0]["changed"] if type is None else session.call("pause", type)[0]["count"]
-    say("paused" if count else "already paused", json, count=count)
+        [row] = session.call("pause_all") if type is None else session.call("pause", type)
+    say("paused" if row.get("count", row.get("changed")) else "already paused", json, **row)
 
 
 @app.command()
@@ -282,9 +292,9 @@ def resume(
     """Resume a paused queue, or all."""
     _one_or_all(type, all)
     with connected(database) as session:
-        count = session.call("resume_all")[0]["changed"] if type is None else session.call("resume", type)[0]["count"]
+        [row] = session.call("resume_all") if type is None else session.call("resume", type)
         mention_unknown(session, type)
-    say("resumed" if count else "already running", json, count=count)
+    say("resumed" if row.get("count", row.get("changed")) else "already running", json, **row)
 
 
 def _one_or_all(type: str | None, all: bool) -> None:
@@ -310,12 +320,19 @@ def cancel(
 def purge(
     type: Type,
     state: Annotated[Purgeable, typer.Option(help="N new, E dead letter, C archived.")],
+    before: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Only what died (E) or was completed (C) before this ISO 8601 time."),
+    ] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
     """Delete all messages of a queue in one state."""
+    moment = time_of(before, "--before")
+    if moment is not None and state is Purgeable.N:
+        raise typer.BadParameter("cannot be combined with --state N", param_hint="--before")
     with connected(database) as session:
-        count = until_none(lambda: session.call("purge", type, state.value), "purging", "purged")
+        count = until_none(lambda: session.call("purge", type, state.value, moment, PURGE_SIZE), "purging", "purged")
         if not count:
             mention_unknown(session, type)
     say(f"{count} purged", json, count=count)

@@ -5,7 +5,6 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ import typer
 
 from .. import tracing
 from ..databases import DatabaseError, Disconnected, QueueError, Session
-from .common import Failed, Json, Url, connected, group, known_types, say
+from .common import Failed, Json, Url, connected, group, known_types, say, time_of
 from .progress import work
 
 top = group()
@@ -93,7 +92,7 @@ def send(
             count = _send_list(session, type, stream)
         say(f"{count} sent", json, count=count)
         return
-    due = _time(run_at)
+    due = time_of(run_at, "--run-at")
     with connected(database) as session:
         if wait is not None:
             session.require("results")
@@ -141,16 +140,6 @@ def _wait(session: Session, id: int, seconds: float) -> str | None:
             )
         time.sleep(min(pause, left))
         pause = min(pause * 1.5, LONGEST_PAUSE)
-
-
-def _time(run_at: str | None) -> datetime | None:
-    if run_at is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(run_at)
-    except ValueError:
-        raise typer.BadParameter(f"{run_at!r} is not an ISO 8601 time", param_hint="--run-at") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _binary(file: str) -> BinaryIO:

@@ -54,7 +54,8 @@ class Handled:
 
     def lines(self, longest: int | None = None) -> str | None:
         """The failures as the list that finish_batch takes. `longest`: cut each error to so many characters."""
-        return "\n".join(f.line(longest) for f in self.failures) or None
+        # In the order of ids: some databases read another order twice.
+        return "\n".join(f.line(longest) for f in sorted(self.failures, key=lambda f: f.id)) or None
 
     def add(self, message: Item, error: BaseException | None) -> None:
         """Note the end of an attempt. Any exception is a failure of the message, SystemExit too. Never raises."""

@@ -57,13 +57,13 @@ class Answer:
         id = value.get("id") if isinstance(value, dict) else None
         if type(id) is not int:
             raise _Rubbish("is not an object with a number as its id")
-        error, after, dead = value.get("error"), value.get("retry_after"), value.get("dead")
-        if not isinstance(error, str | None) or not isinstance(dead, bool | None):
-            raise _Rubbish("has an error that is not a text, or a dead that is not true or false")
+        error, after, dead = value.get("error"), value.get("retry_after_seconds"), value.get("dead")
+        if not isinstance(error, str | None) or dead not in (None, 0, 1):
+            raise _Rubbish("has an error that is not a text, or a dead that is not 0 or 1")
         if dead:
             return cls(id, Discard(error or "dead"), None)
         if after is not None and (error is None or type(after) not in (int, float) or not after >= 0):
-            raise _Rubbish("has a retry_after without an error, or one that is not a number from 0")
+            raise _Rubbish("has a retry_after_seconds without an error, or one that is not a number from 0")
         failure = None if error is None else Retry(error or "failed", after)
         return cls(id, failure, value.get("result"))
 

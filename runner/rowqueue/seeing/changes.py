@@ -11,6 +11,7 @@ from .reading import Looking
 from .watched import Watched
 
 CHANGE_SECONDS = 20.0  # the longest time to repeat a change
+PURGE_SIZE = 10_000  # the most that a call deletes
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def cancel(id: int) -> Change:
 def purge(type: str, state: str) -> Change:
     """Delete all messages of a queue in a state: N new, E dead, C archived."""
     question = f"Delete all {STATES.get(state, state)} messages of {type}? This cannot be undone."
-    return Change("purge", (type, state), question, "{count} deleted.", True)
+    return Change("purge", (type, state, None, PURGE_SIZE), question, "{count} deleted.", True)
 
 
 def run_schedule(name: str) -> Change:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from outcomes import dead_letter
 from queues import call
 from rowqueue.databases import Database, DatabaseError, QueueError, Row, Session, open_database
 from servers import Server
@@ -85,7 +86,7 @@ def secrets(session: Session, sql: Sql, queue: str) -> Iterator[None]:
     call(session, "create_feed", queue, "payroll", "id", "sync")
     call(session, "publish_feed", queue)
     [row] = call(session, "claim_rows", queue)
-    call(session, "finish_rows", row["batch_key"], f"{row['id']},-1,{SECRET}")
+    call(session, "finish_rows", row["batch_key"], dead_letter(row["id"], SECRET))
     yield
     call(session, "release_table", queue)
     call(session, "drop_feed", queue)
@@ -139,7 +140,7 @@ def attack(session: Session, client: Client, table: str) -> Iterator[str]:
     yield tried(lambda: rows.extend(call(session, "claim_rows", table, 5)) or rows)
     yield tried(lambda: call(session, "peek_rows", table))
     if rows:
-        yield tried(lambda: call(session, "finish_rows", rows[0]["batch_key"], f"{rows[0]['id']},-1,x"))
+        yield tried(lambda: call(session, "finish_rows", rows[0]["batch_key"], dead_letter(rows[0]["id"], "x")))
         yield tried(lambda: call(session, "retry_rows", table))
     yield tried(lambda: call(session, "create_feed", table, table, "id", "sync"))
     yield tried(lambda: call(session, "publish_feed", table))

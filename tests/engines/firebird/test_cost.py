@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from outcomes import dead_letter, failure, joined
 from rowqueue import install
 from rowqueue.databases import open_database
 from servers import Server
@@ -155,7 +156,7 @@ def all_calls(raw: Raw, type: str) -> Iterator[Cost]:
     yield cost("complete", ids[0], key)
     yield cost("dead_letter", ids[1], key, "no")
     yield cost("peek", type, "A", SIZE)
-    yield cost("finish_batch", key, f"{ids[2]},0,no\n{ids[3]},-1,no", SIZE)
+    yield cost("finish_batch", key, joined(failure(ids[2], "no", 0), dead_letter(ids[3], "no")), SIZE)
     assert len(rows) == SIZE
     yield cost("release_batch", rows[0]["batch_key"])
     yield cost("claim_batch", type, SIZE)

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import pytest
 from capabilities import BY_DATABASE
+from outcomes import dead_letter, failure
 from polling import SHAPES, Polled, Shape, Sql, create_table
 from queues import call, refused
 from rowqueue.databases import Database, Forbidden, Session, open_database
@@ -153,7 +154,7 @@ def test_adopting_and_claiming_need_the_callers_own_rights_on_the_table(
         with refused("unsuitable_table", *lacks(names[1])):
             by(url).finish(key)
         sql(f"GRANT UPDATE ON {table.name} TO USER {names[1]}")
-        assert by(url).finish(key, f"{rows[1]['id']},-1,no") == (1, 0, 1, 0)
+        assert by(url).finish(key, dead_letter(rows[1]["id"], "no")) == (1, 0, 1, 0)
         with pytest.raises(Forbidden):
             call(by(url).session, "release_table", table.name)
     assert table.left() == {"1": "D", "2": "E"}
@@ -223,7 +224,7 @@ def test_a_column_that_is_added_changes_no_rows_identity(make: Make, sql: Sql, n
     sql(f"ALTER TABLE {table.name} ADD extra integer DEFAULT 5")
     more = table.claim(9)
     assert len(rows) == 2 and len(more) == 1
-    assert table.finish(rows[0]["batch_key"], f"{rows[0]['id']},0,no") == (1, 1, 0, 0)
+    assert table.finish(rows[0]["batch_key"], failure(rows[0]["id"], "no", 0)) == (1, 1, 0, 0)
     assert table.finish(more[0]["batch_key"]) == (1, 0, 0, 0)
     [again] = table.claim(9)
     assert again["attempt"] == 2
@@ -323,7 +324,7 @@ def test_no_row_gets_stuck_next_to_a_writer_that_does_anything(
             rows = mine.claim(4, lease_seconds=chance.choice([0, 1]))
             time.sleep(0.01)
             if rows and chance.random() < 0.7:
-                lines = [f"{row['id']},0,no" for row in rows if chance.random() < 0.2]
+                lines = [failure(row["id"], "no", 0) for row in rows if chance.random() < 0.2]
                 mine.finish(rows[0]["batch_key"], "\n".join(lines) or None)
 
     def write() -> None:
@@ -401,7 +402,7 @@ def test_rows_are_found_again_by_a_key_of_any_type(session: Session, sql: Sql, q
             rows = call(session, "claim_rows", name, 10)
             assert sorted(json.loads(row["row"])["N"] for row in rows) == [0, 1], type
             assert call(session, "claim_rows", name, 10) == []
-            failures = "\n".join(f"{row['id']},0,no" for row in rows)
+            failures = "\n".join(failure(row["id"], "no", 0) for row in rows)
             assert call(session, "finish_rows", rows[0]["batch_key"], failures)[0]["failed"] == 2
             again = call(session, "claim_rows", name, 10)
             assert [row["row"] for row in again] == [row["row"] for row in rows], type
@@ -459,7 +460,7 @@ def test_names_that_look_like_places_of_a_template_are_names(session: Session, s
         rows = call(session, "claim_rows", queue, 10)
         assert set(json.loads(rows[0]["row"])) == set(columns)
         keys_now = [json.loads(row["key"]) for row in rows]
-        [failed] = call(session, "finish_rows", rows[0]["batch_key"], f"{rows[1]['id']},0,no")
+        [failed] = call(session, "finish_rows", rows[0]["batch_key"], failure(rows[1]["id"], "no", 0))
         assert (failed["done"], failed["failed"]) == (1, 1)
         [again] = call(session, "claim_rows", queue, 10)
         assert call(session, "finish_rows", again["batch_key"])[0]["done"] == 1

@@ -262,13 +262,13 @@ def arguments(session: Session, queue: str, sql: Callable[..., list[dict[str, An
         ("get_message", "claim_batch", "claim_wraparound", "take_batch", "rescue_expired"), (queue,)
     )
     by_key = dict.fromkeys(("complete_batch", "finish_batch", "release_batch"), (key,))
-    before = datetime(9999, 1, 1)
     others = {
         "redrive": (dead["id"],),
         "redrive_all": (queue,),
         "purge": (queue, "N"),
         "cancel": (dead["id"],),
-        "purge_archive": (before,),
+        "cancel_key": (queue, "d"),
+        "drop_queue": (queue,),
     }
     return {
         **by_type,
@@ -388,7 +388,7 @@ def test_a_transaction_without_record_versions_is_refused_where_the_server_has_i
     """From 4.0 on statements have snapshots of their own, unless the server is set to work as before."""
     known: dict[str, Any] = dict.fromkeys(("cancel", "redrive", "count_attempt"), 1)
     known |= dict.fromkeys(("complete", "fail", "dead_letter"), (1, NO_KEY))
-    known |= {"purge": (queue, "N"), "purge_archive": datetime(2001, 1, 1)}
+    known |= {"purge": (queue, "N"), "cancel_key": (queue, "d")}
     arguments = known.get(procedure)
     if arguments is None:
         takes_key = contract.load().procedures[procedure].arguments[0].name == "batch_key"

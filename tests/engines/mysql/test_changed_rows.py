@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from outcomes import failure
 from polling import SHAPES, Polled
 from rowqueue.databases import Conflict, Database, Session
 
@@ -41,7 +42,7 @@ def test_no_row_stays_active_after_any_change_by_others(
                 try:
                     rows = mine.claim(5, lease_seconds=dice.choice([0, 1, 60]))
                     if rows and dice.random() < 0.8:
-                        failed = "\n".join(f"{row['id']},0,no" for row in rows if dice.random() < 0.3)
+                        failed = "\n".join(failure(row["id"], "no", 0) for row in rows if dice.random() < 0.3)
                         mine.finish(rows[0]["batch_key"], failed)
                     elif rows:
                         mine.count("release_rows", rows[0]["batch_key"])
@@ -93,7 +94,7 @@ def test_an_added_column_keeps_rows_the_same(session: Session, sql: Sql, queue: 
     table = Polled(queue, session, sql, BY_DATABASE["mysql"], SHAPES[shape]).create().insert("1", "2")
     [row] = table.claim(1)
     sql(f"ALTER TABLE {table.name} ADD COLUMN later int NOT NULL DEFAULT 7")
-    assert table.finish(row["batch_key"], f"{row['id']},0,again") == (0, 1, 0, 0)
+    assert table.finish(row["batch_key"], failure(row["id"], "again", 0)) == (0, 1, 0, 0)
     rows = table.claim(5)
     assert table.finish(rows[0]["batch_key"]) == (2, 0, 0, 0)
     sql(f"ALTER TABLE {table.name} CHANGE COLUMN v w varchar(50)")

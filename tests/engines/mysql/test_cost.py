@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
+from outcomes import dead_letter, failure, joined
 from rowqueue import install
 from rowqueue.databases import open_database
 from servers import Server
@@ -113,7 +114,7 @@ def all_calls(connection: Client, type: str) -> Iterator[Cost]:
     yield cost("complete(%s, %s)", ids[0], key)
     yield cost("dead_letter(%s, %s, 'no')", ids[1], key)
     yield cost("peek(%s, 'A', %s, NULL)", type, SIZE)
-    yield cost("finish_batch(%s, %s, %s)", key, f"{ids[2]},0,no\n{ids[3]},-1,no", SIZE)
+    yield cost("finish_batch(%s, %s, %s)", key, joined(failure(ids[2], "no", 0), dead_letter(ids[3], "no")), SIZE)
     yield cost("release_batch(%s)", held(connection, type))
     yield cost("claim_batch(%s, %s, NULL, NULL)", type, SIZE)
     yield cost("complete_batch(%s)", held(connection, type))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from capabilities import BY_DATABASE
+from outcomes import dead_letter, failure, joined
 from polling import SHAPES, Polled
 from queues import call, refused
 from rowqueue.databases import Database, Session, open_database
@@ -92,7 +93,7 @@ def test_a_row_that_is_deleted_done_or_made_ready_by_hand_blocks_nothing(table: 
     table.adopt()
     table.insert("1", "2", "3", "4", "5")
     rows = {table.v(row): row for row in table.claim(4)}
-    table.finish(rows["1"]["batch_key"], f"{rows['1']['id']},0,x\n{rows['2']['id']},0,x")
+    table.finish(rows["1"]["batch_key"], joined(failure(rows["1"]["id"], "x", 0), failure(rows["2"]["id"], "x", 0)))
     sql(f"DELETE FROM {name} WHERE v = '1'")
     assert table.values(table.claim(1)) in (["2"], ["5"])
     lost = table.claim_expired(1)
@@ -134,7 +135,7 @@ def test_rows_that_only_compare_as_equal_are_not_mixed_up(table: Polled, sql: Sq
     call(table.session, "adopt_table", name, name, **DELETES)
     rows = {table.v(row): row for row in table.claim(10)}
     assert set(rows) == {"a", "A", "a ", "á"}
-    failures = "\n".join(f"{rows[v]['id']},-1,no" for v in ("A", "á"))
+    failures = "\n".join(dead_letter(rows[v]["id"], "no") for v in ("A", "á"))
     assert table.finish(rows["a"]["batch_key"], failures) == (2, 0, 2, 0)
     assert sorted(row["v"] for row in sql(f"SELECT v FROM {name}")) == ["A", "á"]
 
@@ -183,7 +184,7 @@ def test_a_name_that_looks_like_a_place_of_a_template_is_a_name(
     call(session, "adopt_table", queue, table, key_columns=key, equal_rows=None if key else 1, **settings)
     rows = call(session, "claim_rows", queue, 2, "w", 60)
     assert [row["attempt"] for row in rows] == [1, 1]
-    failed = f"{rows[0]['id']},0,{{row}}"
+    failed = failure(rows[0]["id"], "{row}", 0)
     assert call(session, "finish_rows", rows[0]["batch_key"], failed) == [
         {"done": 1, "failed": 1, "dead": 0, "gone": 0}
     ]

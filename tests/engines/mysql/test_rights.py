@@ -62,7 +62,7 @@ AS_THE_CALLER = {
 }
 CALLED_BY_CALLERS = (AS_THE_CALLER & INTERNAL) | {
     *("require_name", "require_range", "require_key", "require_read_committed", "raise_error", "reader_name"),
-    *("begin_call", "end_call", "undo_call", "read_failures", "split_names"),
+    *("begin_call", "end_call", "undo_call", "read_outcomes", "split_names"),
     *(
         "open_claim",
         "hold_due",
@@ -205,7 +205,7 @@ def calls(schema: str, type: str) -> list[str]:
         f"CALL {schema}.mq_resume('{type}')",
         f"CALL {schema}.mq_redrive_all('{type}', NULL, NULL)",
         f"CALL {schema}.mq_purge('{type}', 'N')",
-        f"CALL {schema}.mq_purge_archive('2001-01-01', 10)",
+        f"CALL {schema}.mq_purge('{type}', 'C', '2001-01-01', 10)",
         f"CALL {schema}.mq_queue_health()",
         f"CALL {schema}.mq_installed_files()",
     ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from capabilities import BY_DATABASE
+from outcomes import failure
 from polling import SHAPES, Polled
 from queues import Queue, make_feed
 from rowqueue import contract, install
@@ -136,7 +137,7 @@ def work(server: Server, database: Database, session: Any, name: str) -> None:
             table = Polled(f"T_i{letter}{name}", session, sql, can, SHAPES[letter]).create().insert("1", "2", "3")
             rows = table.claim(2)
             assert [json.loads(row["row"])["v"] for row in rows] == ["1", "2"]
-            assert table.finish(rows[0]["batch_key"], f"{rows[0]['id']},0,no") == (1, 1, 0, 0)
+            assert table.finish(rows[0]["batch_key"], failure(rows[0]["id"], "no", 0)) == (1, 1, 0, 0)
             rows = table.claim(5)
             assert table.finish(rows[0]["batch_key"]) == (2, 0, 0, 0) and table.states() == []
         feed = make_feed(Queue("fed", session, sql, can), 1, 2)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pymysql
 import pytest
+from outcomes import dead_letter
 from pymysql.constants import SERVER_STATUS
 from queues import NO_KEY
 from rowqueue import contract
@@ -60,7 +61,9 @@ def level(client: Client) -> str:
 
 
 def content(sql: Query, queue: str) -> list[list[str]]:
-    return [sorted(map(str, sql(f"SELECT * FROM mq_{table} WHERE type = %s", queue))) for table in TABLES]
+    """All rows of the queue, and of the one that drop_queue drops."""
+    both = (queue, f"{queue}.old")
+    return [sorted(map(str, sql(f"SELECT * FROM mq_{table} WHERE type IN (%s, %s)", *both))) for table in TABLES]
 
 
 @pytest.fixture
@@ -77,7 +80,9 @@ def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, 
     [dead] = session.call("send", queue, "b")
     session.call("count_attempt", dead["id"], "no", None, 1)
     id, key = row["id"], row["batch_key"]
+    session.call("send_message", queue, "b", None, None, None, "d")
     session.call("set_queue", queue, '{"ring": 1}')
+    session.call("set_group", f"{queue}.old", "g", 2)
     by_type = dict.fromkeys(
         ("get_message", "claim_batch", "claim_wraparound", "take_batch", "rescue_expired"), (queue,)
     )
@@ -87,7 +92,8 @@ def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, 
         "redrive_all": (queue,),
         "purge": (queue, "N"),
         "cancel": (dead["id"],),
-        "purge_archive": ("9999-01-01",),
+        "cancel_key": (queue, "d"),
+        "drop_queue": (f"{queue}.old",),
     }
     others["set_group"] = (queue, "g", 2)
     return {
@@ -317,11 +323,11 @@ def test_the_callers_settings_make_no_difference(client: Client, queue: str, sql
     rows = call(client, "claim_batch", queue, 2_100, "r", 60)
     assert [row["body"] for row in rows] == bodies[:2_100]
     key = rows[0]["batch_key"]
-    failures = "\n".join(f"{row['id']},-1,it's \\n" for row in rows[:1_200])
+    failures = "\n".join(dead_letter(row["id"], "it's \\n") for row in rows[:1_200])
     assert len(call(client, "finish_batch", key, failures, 10_000)) == len(bodies) - 2_100
     assert call(client, "redrive_all", queue, None, 10_000) == [{"count": 1_200}]
     assert len(call(client, "take_batch", queue, 600)) == 600
-    assert call(client, "purge", queue, "N") == [{"count": 600}]
+    assert call(client, "purge", queue, "N")[0]["count"] == 600
     with pytest.raises(pymysql.Error, match="invalid_argument"):
         call(client, "send_batch", queue, "x\n" * 10_001)
     if "sql_safe_updates" in settings:

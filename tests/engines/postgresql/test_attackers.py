@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 import servers
+from outcomes import dead_letter, failure, joined
 from rowqueue.databases import Database
 
 pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
@@ -85,7 +86,8 @@ def test_checks_of_domains_triggers_and_expressions_run_as_the_caller(mallory: M
     m.ran_as()
     m.run(f"SELECT mq.adopt_table('{m.name}', '{m.name}.t', '{STATUS}')")
     rows = m.run(f"SELECT id, batch_key FROM mq.claim_rows('{m.name}', 3)")
-    m.run(f"SELECT mq.finish_rows('{rows[0][1]}', '{rows[0][0]},-1,dead' || chr(10) || '{rows[1][0]},0,again')")
+    outcomes = joined(dead_letter(rows[0][0], "dead"), failure(rows[1][0], "again", 0))
+    m.run(f"SELECT mq.finish_rows('{rows[0][1]}', '{outcomes}')")
     m.run(f"SELECT mq.retry_rows('{m.name}')")
     rows = m.run(f"SELECT id, batch_key FROM mq.claim_rows('{m.name}', 3)")
     m.run(f"SELECT mq.release_rows('{rows[0][1]}')")
@@ -144,7 +146,7 @@ def secret(sql: Sql, mallory: Mallory) -> Iterator[str]:
     sql(f"SELECT mq.adopt_table('{name}', '{name}', '{STATUS}')")
     sql(f"SELECT mq.create_feed('{name}', '{name}', 'id', 'sync')")
     [row] = sql(f"SELECT id, batch_key FROM mq.claim_rows('{name}')")
-    sql(f"SELECT mq.finish_rows('{row['batch_key']}', '{row['id']},-1,hunter2')")
+    sql(f"SELECT mq.finish_rows('{row['batch_key']}', '{dead_letter(row['id'], 'hunter2')}')")
     yield name
     sql(f"SELECT mq.release_table('{name}'), mq.drop_feed('{name}')")
     sql(f"DROP TABLE {name}")

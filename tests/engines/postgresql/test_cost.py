@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from outcomes import dead_letter, failure, joined
 from rowqueue import install
 from rowqueue.databases import Database, open_database
 from servers import Server
@@ -133,7 +134,7 @@ def all_calls(connection: Connection, type: str) -> Iterator[Cost]:
     yield cost("complete(%s, %s)", ids[0], key)
     yield cost("dead_letter(%s, %s, 'no')", ids[1], key)
     yield cost("peek(%s, 'A', %s)", type, SIZE)
-    yield cost("finish_batch(%s, %s, %s)", key, f"{ids[2]},0,no\n{ids[3]},-1,no", SIZE)
+    yield cost("finish_batch(%s, %s, %s)", key, joined(failure(ids[2], "no", 0), dead_letter(ids[3], "no")), SIZE)
     yield cost("release_batch(%s)", held(connection, type)[0])
     yield cost("claim_wraparound(%s, %s)", type, SIZE)
     yield cost("complete_batch(%s)", held(connection, type)[0])
@@ -261,7 +262,7 @@ def calls_of_groups(connection: Connection, type: str) -> Iterator[Cost]:
     yield cost("complete_batch(%s)", key)
     yield cost("claim_batch(%s, %s)", type, SIZE)
     key, ids = held(connection, type)
-    yield cost("finish_batch(%s, %s, 0)", key, "\n".join(f"{ident},-1,no" for ident in ids))
+    yield cost("finish_batch(%s, %s, 0)", key, "\n".join(dead_letter(ident, "no") for ident in ids))
     yield cost("redrive_all(%s)", type)
     # Without rescue_expired: it searches for stuck groups among the first 10,000.
     yield cost("take_batch(%s, %s)", type, SIZE)

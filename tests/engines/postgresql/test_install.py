@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 import servers
+from outcomes import dead_letter, failure, joined
 from queues import call, refused
 from rowqueue import install
 from rowqueue.databases import (
@@ -61,7 +62,11 @@ def fill(session: Session, run: Sql) -> None:
     session.call("advance_feed", "f", "c", 1)
     call(session, "adopt_table", "orders", "orders", **STATUS)
     rows = session.call("claim_rows", "orders", 3)
-    session.call("finish_rows", rows[0]["batch_key"], f"{rows[0]['id']},0,again\n{rows[1]['id']},-1,dead")
+    session.call(
+        "finish_rows",
+        rows[0]["batch_key"],
+        joined(failure(rows[0]["id"], "again", 0), dead_letter(rows[1]["id"], "dead")),
+    )
     session.call("claim_rows", "orders", 1, None, 1)
 
 
@@ -429,7 +434,7 @@ def test_a_setting_that_a_dba_may_change_changes_nothing(
     run("SELECT mq.send('late', %s)", "na\u00efve")  # in the database's encoding for clients
     [row] = session.call("claim_batch", "late", 1, None, 60)
     assert row["lease_until"] > datetime.now(UTC) and row["body"] == "na\u00efve"
-    session.call("finish_batch", row["batch_key"], f'{row["id"]},0,"two\\nlines"', 0)
+    session.call("finish_batch", row["batch_key"], failure(row["id"], "two\nlines", 0), 0)
     assert session.call("peek", "late")[0]["error"] == "two\nlines"
     session.close()
     session = open_database(f"{url}?client_encoding=LATIN1").connect("test")
@@ -599,7 +604,7 @@ def test_types_with_operators_of_their_own_are_keys_like_others(installed_databa
     session = installed_database.connect("test")
     call(session, "adopt_table", "t", "t", **{**STATUS, "key_columns": "p"})
     rows = session.call("claim_rows", "t", 2)
-    assert call(session, "finish_rows", rows[0]["batch_key"], f"{rows[1]['id']},0,x")[0]["done"] == 1
+    assert call(session, "finish_rows", rows[0]["batch_key"], failure(rows[1]["id"], "x", 0))[0]["done"] == 1
     session.call("claim_rows", "t", 2, None, 1)
     time.sleep(1.1)  # until the lease ends
     rows = session.call("claim_rows", "t", 2)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import servers
 from capabilities import BY_DATABASE
+from outcomes import dead_letter, failure
 from polling import SHAPES, Polled
 from queues import call, refused
 from rowqueue import install
@@ -57,7 +58,7 @@ def test_a_row_without_a_key_is_the_same_for_sessions_in_other_zones_and_styles(
     rows = call(sessions[0], "claim_rows", name, 10)
     assert len(rows) == 2
     assert call(sessions[1], "claim_rows", name, 10) == []
-    lines = f"{rows[0]['id']},0,again"
+    lines = failure(rows[0]["id"], "again", 0)
     assert call(sessions[1], "finish_rows", rows[0]["batch_key"], lines)[0] == {
         "done": 1,
         "failed": 1,
@@ -88,7 +89,7 @@ def test_a_partitioned_table_is_claimed_from_and_rows_may_move_between_its_parts
     sql(f"CREATE INDEX ON {name} (status, id)")
     assert table.adopt() == [{"created": 1}]
     rows = table.insert("1", "2", "3", "4").claim(4)
-    assert table.finish(rows[0]["batch_key"], f"{rows[1]['id']},0,no") == (3, 1, 0, 0)
+    assert table.finish(rows[0]["batch_key"], failure(rows[1]["id"], "no", 0)) == (3, 1, 0, 0)
     assert table.left() == {"1": "D", "2": "N", "3": "D", "4": "D"}
 
 
@@ -127,7 +128,7 @@ def test_a_consumer_needs_the_rights_and_the_queues_owner_none(
         assert call(session, "adopt_table", "orders", "shop.orders", **values) == [{"created": 1}]
         server.query(url, "INSERT INTO shop.orders VALUES (1, 'N'), (2, 'N')")
         rows = call(session, "claim_rows", "orders", 2)
-        assert call(session, "finish_rows", rows[0]["batch_key"], f"{rows[1]['id']},-1,no")[0]["dead"] == 1
+        assert call(session, "finish_rows", rows[0]["batch_key"], dead_letter(rows[1]["id"], "no"))[0]["dead"] == 1
         assert [row["error"] for row in call(session, "peek_rows", "orders")] == ["no"]
         server.query(url, f"REVOKE UPDATE (status) ON shop.orders FROM {operator}")
         with refused("unsuitable_table", f"GRANT SELECT, UPDATE ON shop.orders TO {operator}"):

@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 import servers
+from outcomes import failure
 from rowqueue import contract, install
 from rowqueue.databases import Database, open_database
 
@@ -190,7 +191,7 @@ def test_a_hostile_search_path_cannot_make_a_public_function_run_foreign_code(
     [batch_key] = attacker.execute("SELECT batch_key FROM mq.peek(%s, 'A')", [kind]).fetchone() or [None]
     assert batch_key
     attacker.execute("SELECT * FROM mq.extend_lease(%s, 60)", [batch_key])
-    attacker.execute("SELECT * FROM mq.finish_batch(%s, '1,0,x', 1)", [batch_key])
+    attacker.execute("SELECT * FROM mq.finish_batch(%s, %s, 1)", [batch_key, failure(1, "x")])
     attacker.execute("SELECT * FROM mq.queue_health()")
     assert attacker.execute("SELECT count(*) FROM trace").fetchone() == (0,)
 

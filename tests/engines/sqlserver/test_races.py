@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from outcomes import dead_letter
 from rowqueue import install
 from rowqueue.databases import Conflict, Database, QueueError, Session, open_database
 from servers.sqlserver import ExternalSQLServer
@@ -175,7 +176,7 @@ def test_a_batch_of_thousands_is_finished_as_its_failures_say(session: Session, 
     assert session.call("send_batch", queue, "\n".join(map(str, range(3_500))))[0]["count"] == 3_500
     rows = session.call("claim_batch", queue, 2_500, "r", 600)
     assert [row["body"] for row in rows] == [str(n) for n in range(2_500)]
-    failures = "\n".join(f"{row['id']},-1,no" for row in rows[::2])
+    failures = "\n".join(dead_letter(row["id"], "no") for row in rows[::2])
     following = session.call("finish_batch", rows[0]["batch_key"], failures, 2_500)
     assert [row["body"] for row in following] == [str(n) for n in range(2_500, 3_500)]
     [stats] = session.call("queue_stats", queue)

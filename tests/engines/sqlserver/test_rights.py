@@ -118,7 +118,7 @@ def calls(type: str) -> list[str]:
         f"EXEC mq.pause N'{type}'",
         f"EXEC mq.resume N'{type}'",
         f"EXEC mq.redrive_all N'{type}'",
-        "EXEC mq.purge_archive '2001-01-01', 10",
+        f"EXEC mq.purge N'{type}', N'C', '2001-01-01', 10",
         "EXEC mq.queue_health",
         "EXEC mq.installed_files",
     ]

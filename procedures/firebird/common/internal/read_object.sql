@@ -1,6 +1,6 @@
 -- read_object: the members of a JSON object; no row for NULL.
 -- Arguments:   p_object, p_argument (the error's text begins with it), p_nested (1: a value may be an object or an array)
--- Returns:     name, text (the value, decoded; a number as it is written; NULL for null and for what is nested), kind
+-- Returns:     name, text (the value, decoded; numbers unchanged; NULL for null and for what is nested), kind
 --              (string, number, boolean, null, object or array)
 --
 -- Works on bytes, from quote to quote: character by character takes several times as long. A name may have 1,000

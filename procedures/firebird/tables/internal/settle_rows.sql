@@ -1,6 +1,6 @@
 -- settle_rows: apply the changes listed in mq_polled_write: to the user's table first, then to the entries.
 -- Arguments:   p_name; in mq_polled_write: id, kind (D: done; F: failed, with retry and error; R: released; T: retry of a
---              dead row), retry (see read_failures), error
+--              dead row), retry (see read_outcomes), error
 -- Returns:     done, failed (to be retried), dead, gone, back (released, or dead rows to be retried)
 CREATE OR ALTER PROCEDURE imq_settle_rows (p_name mq_name)
 RETURNS (done bigint, failed bigint, dead bigint, gone bigint, back bigint)

@@ -1,7 +1,7 @@
 -- read_object: the members of a flat JSON object, or of a list with such an object per line.
 -- Arguments:   p_text (NULL: no members), p_argument (the error's text begins with it), p_lines (1: a list, whose empty
 --              lines are skipped)
--- Returns:     p_members: a JSON array of [line, name, value, kind]: value is decoded, but a number is as it was written;
+-- Returns:     p_members: a JSON array of [line, name, value, kind]: value is decoded, numbers are unchanged;
 --              kind is string, number, boolean or null. In a list, each line has one more, [line, null, null, null]
 -- Transaction: a list needs begin_call, which raises the limit of recursion
 --
@@ -38,22 +38,22 @@ BEGIN
         UNION ALL
         SELECT n + 1, z + 1, LOCATE(0x0A, v_list, z + 1) FROM line WHERE LOCATE(0x0A, v_list, z + 1) > 0 AND n < c_lines
     )
-    SELECT CONCAT('[', GROUP_CONCAT(IF(r.fits, r.pairs, NULL)), ']'), MIN(IF(r.fits, NULL, r.n)), (SELECT MAX(z) FROM line)
+    SELECT CONCAT('[', GROUP_CONCAT(IF(r.fits, r.pairs, NULL)), ']'), MIN(IF(r.fits, NULL, r.n)), MAX(r.z)
     INTO v_pairs, v_bad, v_end
     FROM (
-        SELECT s.n, s.pairs, JSON_VALID(s.item) AND JSON_VALID(CONCAT('[', s.pairs, ']')) AS fits
+        SELECT s.n, s.z, s.pairs, JSON_VALID(s.item) AND JSON_VALID(CONCAT('[', s.pairs, ']')) AS fits
         FROM (
-            SELECT k.n, k.item, CONCAT(
+            SELECT k.n, k.z, k.item, CONCAT(
                 REGEXP_REPLACE(REGEXP_REPLACE(k.item, '^[ \\t\\r\\n]*\\{[ \\t\\r\\n]*\\}?', ''), c_member,
                     CONCAT('[', k.n, /*!80000 ',"$1","$2$3","$3"],' */ /*M! ',"\\1","\\2\\3","\\3"],' */)),
                 '[', k.n, ']') AS pairs
             FROM (
-                SELECT n, CONVERT(SUBSTRING(v_list, a, z - a) USING utf8mb4) COLLATE utf8mb4_bin AS item
+                SELECT n, z, CONVERT(SUBSTRING(v_list, a, z - a) USING utf8mb4) COLLATE utf8mb4_bin AS item
                 FROM line WHERE z > a OR NOT p_lines
             ) AS k
         ) AS s
     ) AS r;
-    IF v_end < LENGTH(v_list) THEN
+    IF v_end < LENGTH(TRIM(TRAILING '\n' FROM v_list)) THEN
         CALL imq_raise_error('invalid_argument',
             CONCAT(p_argument, ': must be at most ', FORMAT(c_lines, 0, 'en_US'), ' lines'));
     END IF;

@@ -53,7 +53,7 @@ BEGIN
         SELECT EXISTS (
                 SELECT * FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type AND lease_until <= v_now AND lease_seconds >= 0
             ),
-            COALESCE((SELECT converted FROM mq_queue WHERE type = p_type), 0)
+            (SELECT converted FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1)
         INTO v_some, v_converted;
         IF v_some THEN
             CALL imq_rescue(p_type, v_rescue, v_moved);

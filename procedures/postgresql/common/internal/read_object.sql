@@ -1,6 +1,6 @@
 -- read_object: the members of a flat JSON object; no row for NULL.
 -- Arguments: p_argument (the error's text begins with it)
--- Returns: name, value (decoded; a number as it is written; NULL for null), kind (string, number, boolean or null)
+-- Returns: name, value (decoded; numbers unchanged; NULL for null), kind (string, number, boolean or null)
 CREATE OR REPLACE FUNCTION mq_internal.read_object(p_object text, p_argument text) RETURNS TABLE (
     name text, value text, kind text
 )

@@ -1,5 +1,5 @@
 -- read_object: the members of a flat JSON object; no row for NULL. require_object raises the error.
--- Returns:     name, value (decoded; a number as it is written; NULL for null), kind (string, number, boolean, null), fits (0:
+-- Returns:     name, value (decoded; numbers unchanged; NULL for null), kind (string, number, boolean, null), fits (0:
 --              not such an object, a nested value, a name that is given twice, or a text that drivers cannot read: with
 --              the character NUL or half a surrogate pair)
 CREATE OR ALTER FUNCTION mq_internal.read_object (@object nvarchar(max))

@@ -69,7 +69,7 @@ def unbroken(procedure: str, values: tuple[Any, ...]) -> tuple[str, tuple[Any, .
     """The text and values of a call, changed to keep each backslash before a line end.
 
     The driver writes values as literals into the statement. In a literal, T-SQL removes a backslash together with the
-    line end after it: two failures of a batch would become one. So a mark is put between them and removed in SQL.
+    line end after it: two bodies of a list would become one. So a mark is put between them and removed in SQL.
     """
     declared, marked, given = [], [], []
     for n, value in enumerate(values):
