@@ -29,7 +29,7 @@ def first(procedure: str, *types: str) -> Argument:
 @pytest.mark.parametrize(
     "text", ["", "x", "[]", '"x"', "1", '{"a":null', '{"a":null} x', '{"a":{}}', '{"a":[1]}', "{'a':1}"]
 )
-def test_what_is_no_flat_object_is_refused(q: Queue, procedure: str, text: str) -> None:
+def test_another_text_than_a_flat_object_is_refused(q: Queue, procedure: str, text: str) -> None:
     entry = CONTRACT.procedures[procedure]
     arguments = wrong(procedure, text.replace("a", entry.options[0].name), q)
     with q.refused("invalid_argument", f"{entry.object}: must be a JSON object"):
