@@ -162,8 +162,8 @@ BEGIN
                 verdict = TRIM(IIF("VALUE" > 0, 'warn', 'ok'));
                 detail = COALESCE((
                     SELECT 'dead letter ' || m.id || ' of ' || m.type || ' holds the dedup_key ''' || REPLACE(m.dedup_key, '''', '''''')
-                        || ''': mq_send_message with this key sends nothing; EXECUTE PROCEDURE mq_redrive('''
-                        || REPLACE(m.type, '''', '''''') || ''', ' || m.id || ') retries it, EXECUTE PROCEDURE mq_cancel(' || m.id
+                        || ''': mq_send_message with this key sends nothing; EXECUTE PROCEDURE mq_redrive('
+                        || m.id || ') retries it, EXECUTE PROCEDURE mq_cancel(' || m.id
                         || ') deletes it'
                     FROM mq_message AS m WHERE m.id = :v_id
                 ), 'none');

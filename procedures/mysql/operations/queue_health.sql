@@ -54,7 +54,7 @@ BEGIN
                 FROM (SELECT id FROM mq_dead FORCE INDEX (PRIMARY) ORDER BY id LIMIT 10000) AS k
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = k.id AND m.dedup_key IS NOT NULL;
                 SELECT COALESCE(MAX(CONCAT('dead letter ', m.id, ' of ', m.type, ' holds the dedup_key ', QUOTE(m.dedup_key),
-                    ': mq_send_message with this key sends nothing; CALL mq_redrive(', QUOTE(m.type), ', ', m.id, ', NULL) retries it, ',
+                    ': mq_send_message with this key sends nothing; CALL mq_redrive(', m.id, ') retries it, ',
                     'CALL mq_cancel(', m.id, ') deletes it')), 'none')
                 INTO v_detail
                 FROM mq_message AS m WHERE m.id = v_id;

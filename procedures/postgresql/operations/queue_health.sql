@@ -133,8 +133,8 @@ BEGIN
                 verdict := CASE WHEN value > 0 THEN 'warn' ELSE 'ok' END;
                 detail := CASE WHEN value = 0 THEN 'none'
                     ELSE format('dead letter %s of %s holds the dedup_key %L: send_message with this key sends nothing; '
-                        'SELECT mq.redrive(%L, %s) retries it, SELECT mq.cancel(%s) deletes it', (v_row.first).id, (v_row.first).type,
-                        (v_row.first).dedup_key, (v_row.first).type, (v_row.first).id, (v_row.first).id)
+                        'SELECT mq.redrive(%s) retries it, SELECT mq.cancel(%s) deletes it', (v_row.first).id, (v_row.first).type,
+                        (v_row.first).dedup_key, (v_row.first).id, (v_row.first).id)
                     END;
                 RETURN NEXT;
 

@@ -236,8 +236,7 @@ BEGIN
         WHERE m.dedup_key IS NOT NULL
         OPTION (FORCE ORDER);
         SELECT @detail = CONCAT(N'dead letter ', id, N' of ', type, N' holds the dedup_key ', dedup_key,
-            N': send_message with this key sends nothing; EXEC mq.redrive N''',
-            REPLACE(type COLLATE Latin1_General_100_BIN2, N'''', N''''''), N''', ', id, N' retries it, EXEC mq.cancel ', id, N' deletes it')
+            N': send_message with this key sends nothing; EXEC mq.redrive ', id, N' retries it, EXEC mq.cancel ', id, N' deletes it')
         FROM mq.message WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE id = @id;
         SET @verdict = CASE WHEN @value > 0 THEN 'warn' ELSE 'ok' END;
