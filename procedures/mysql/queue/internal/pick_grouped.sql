@@ -295,8 +295,9 @@ BEGIN
                     LEAVE taking;
                 END IF;
                 SET v_size = LEAST(v_size, v_left - v_count);
-                SELECT CONCAT_WS(',', v_found, GROUP_CONCAT('[', g.id, ',', g.attempts + 1, ',', v_tail, ']' ORDER BY g.id)),
-                    CONCAT_WS(',', v_items, IF(v_is_late, NULL, GROUP_CONCAT('[', g.id, ',', g.attempts + 1, ']' ORDER BY g.id))), COUNT(*)
+                SELECT NULLIF(CONCAT_WS(',', v_found, GROUP_CONCAT('[', g.id, ',', g.attempts + 1, ',', v_tail, ']' ORDER BY g.id)), ''),
+                    NULLIF(CONCAT_WS(',', v_items, IF(v_is_late, NULL, GROUP_CONCAT('[', g.id, ',', g.attempts + 1, ']' ORDER BY g.id))), ''),
+                    COUNT(*)
                 INTO v_found, v_items, v_at
                 FROM (
                     SELECT id, attempts FROM mq_grouped FORCE INDEX (PRIMARY)
@@ -311,7 +312,6 @@ BEGIN
                 END IF;
             END LOOP;
             CLOSE groups_found;
-            SET v_found = NULLIF(v_found, ''), v_items = NULLIF(v_items, '');
         END IF;
 
         IF v_found IS NOT NULL THEN
@@ -352,7 +352,7 @@ BEGIN
                 ) AS k
                 ON DUPLICATE KEY UPDATE full_at = k.full_at;
             END IF;
-            SET p_items = CONCAT_WS(',', p_items, v_items), v_taken = CONCAT_WS(',', v_taken, v_held), v_left = v_left - v_count,
+            SET p_items = NULLIF(CONCAT_WS(',', p_items, v_items), ''), v_taken = NULLIF(CONCAT_WS(',', v_taken, v_held), ''), v_left = v_left - v_count,
                 v_given = v_given + v_taken_groups, v_in_round = v_in_round + v_count;
         END IF;
         -- A take drops no others than it used and spent ones: they must not be hidden until its handler ends.
@@ -378,7 +378,8 @@ BEGIN
             AND (v_pass OR v_taken_groups = v_groups AND v_locked = v_useful + v_late), v_passed = IF(v_clean, v_passed + v_at, 0);
         IF v_pass AND v_passed >= c_stride AND v_least = 0 AND NOT v_fair THEN
             -- The last ticket of each priority.
-            SELECT CONCAT_WS(',', v_marks, GROUP_CONCAT('[', k.priority, ',"', k.run_at, '",', k.id, ']' ORDER BY k.priority)) INTO v_marks
+            SELECT NULLIF(CONCAT_WS(',', v_marks, GROUP_CONCAT('[', k.priority, ',"', k.run_at, '",', k.id, ']' ORDER BY k.priority)), '')
+            INTO v_marks
             FROM (
                 SELECT j.*, ROW_NUMBER() OVER (PARTITION BY j.priority ORDER BY j.n DESC) AS nth
                 FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
