@@ -362,21 +362,12 @@ WEIGHTED: dict[tuple[str, int], str] = {
     ("ordered", 3): "abc dea bcd eab bcd eab bcd",
     ("limited", 3): "abb bcd eab bbc dea bbb cde",
 }
-# Engines that do not do it yet.
-UNWEIGHTED = {
-    "mysql",
-    "sqlserver",
-}
 
 
 @pytest.mark.parametrize("way", FINISHING_WAYS)
 @pytest.mark.parametrize("size", [1, 3])
 @pytest.mark.parametrize("kind", ["ordered", "limited"])
-def test_a_weight_counts_in_a_queue_with_order_or_limits_per_group(
-    q: Queue, kind: str, size: int, way: str, database: Database, request: pytest.FixtureRequest
-) -> None:
-    if database.name in UNWEIGHTED:
-        request.applymarker(pytest.mark.xfail)
+def test_a_weight_counts_in_a_queue_with_order_or_limits_per_group(q: Queue, kind: str, size: int, way: str) -> None:
     q.fair().call("set_queue", **({"ordered": 1} if kind == "ordered" else {"group_max_active": 5}))
     q.call("set_group", "a", 1)
     q.call("set_group", "b", 3)
