@@ -120,7 +120,7 @@ def test_cancel_returns_the_state_that_the_message_had(q: Queue, kind: str) -> N
     id = q.send(group_key="c")
     [row] = q.call(claim)
     assert q.on("cancel", id) == [{"count": 0, "state": "A"}]
-    q.on("fail", id, row["batch_key"], "no", -1)
+    q.on("dead_letter", id, row["batch_key"], "no")
     assert q.on("cancel", id) == [{"count": 1, "state": "E"}]
     assert q.on("cancel", id) == [{"count": 0, "state": None}]
     id = q.send(group_key="d")
@@ -146,7 +146,7 @@ def test_cancel_key_deletes_a_dead_letter_and_no_active_message(q: Queue) -> Non
     key = q.claim_key()
     with q.unchanged():
         assert q.call("cancel_key", "d") == [{"count": 0, "state": "A", "id": id}]
-    q.on("fail", id, key, "no", -1)
+    q.on("dead_letter", id, key, "no")
     assert q.call("cancel_key", "d") == [{"count": 1, "state": "E", "id": id}]
     assert q.rows() == []
 
@@ -173,9 +173,9 @@ def test_get_state_returns_the_letter_of_the_state_and_nothing_for_a_message_tha
     assert q.on("get_state", id) == [{"state": "N"}]
     key = q.claim_key()
     assert q.on("get_state", id) == [{"state": "A"}]
-    q.on("fail", id, key, "no", -1)
+    q.on("dead_letter", id, key, "no")
     assert q.on("get_state", id) == [{"state": "E"}]
-    q.call("redrive")
+    q.call("redrive_all")
     assert q.on("get_state", id) == [{"state": "N"}]
     q.on("complete_batch", q.claim_key())
     assert q.on("get_state", id) == [{"state": None}]

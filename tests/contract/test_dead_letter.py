@@ -48,7 +48,7 @@ def test_dead_letter_needs_the_key_that_holds_the_message(q: Queue) -> None:
 
 def test_dead_letter_after_the_batch_was_lost_changes_nothing(q: Queue) -> None:
     id = q.send()
-    key = q.claim_key(lease_seconds=0)
+    key = q.expired_key()
     q.call("rescue_expired")
     with q.refused("lease_lost", "batch_key"):
         q.one("dead_letter", id, key, "late")

@@ -53,7 +53,7 @@ def test_drop_queue_refuses_a_queue_that_holds_a_message(q: Queue, kind: str, st
     if state in {"active", "dead"}:
         key = q.claim_key()
         if state == "dead":
-            q.on("fail", id, key, "no", -1)
+            q.on("dead_letter", id, key, "no")
     with q.refused("queue_not_empty", q.name, "purge"):
         q.call("drop_queue")
     assert q.call("list_queues")[0]["ordered"] == int(kind == "ordered")

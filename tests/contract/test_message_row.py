@@ -66,8 +66,8 @@ def test_a_retry_a_release_and_a_redrive_do_not_change_when_a_message_was_due_fi
     id = q.send(run_at=LONG_AGO, group_key="g")
     q.on("release_batch", q.claim_key())
     q.on("fail", id, q.claim_key(), "no", 0)
-    q.on("fail", id, q.claim_key(), "no", -1)
-    q.call("redrive")
+    q.on("dead_letter", id, q.claim_key(), "no")
+    q.call("redrive_all")
     q.on("fail", id, q.claim_key(), "no", 0)
     assert [row["run_at"] for row in q.call(call)] == [LONG_AGO]
 

@@ -71,7 +71,7 @@ def test_purge_refuses_a_time_for_new_messages(q: Queue) -> None:
 def test_purge_deletes_the_dead_letters_that_died_earlier(q: Queue) -> None:
     for n in range(3):
         id = q.send(f"{n}")
-        q.one("fail", id, q.claim_key(), "no", -1)
+        q.one("dead_letter", id, q.claim_key(), "no")
         time.sleep(0.01)
     third, second, first = q.call("peek", "E")
     assert q.count("purge", "E", second["changed_at"]) == 1

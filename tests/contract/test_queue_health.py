@@ -71,11 +71,11 @@ def test_queue_health_names_a_dead_letter_that_holds_a_dedup_key(q: Queue, insta
     with closing(open_database(installed_database.url).connect("test")) as session:
         here = q.by(session).named("o'nightly")
         here.send()
-        here.on("fail", here.claim()[0]["id"], here.call("peek", "A")[0]["batch_key"], "no", -1)
+        here.on("dead_letter", here.claim()[0]["id"], here.call("peek", "A")[0]["batch_key"], "no")
         row = health(session)["dead_dedup_keys"]
         assert (row["verdict"], row["value"], row["unit"], row["detail"]) == ("ok", 0, "keys", "none")
         id = here.send(dedup_key="it's due")
-        here.on("fail", id, here.claim_key(), "no", -1)
+        here.on("dead_letter", id, here.claim_key(), "no")
         here.send(dedup_key="live")
         row = health(session)["dead_dedup_keys"]
         assert (row["verdict"], row["value"]) == ("warn", 1)

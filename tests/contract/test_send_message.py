@@ -139,9 +139,9 @@ def test_send_message_returns_the_state_of_the_live_message(q: Queue, kind: str,
     while (held := claimed())["id"] != q.call("find_messages", dedup_key="d")[0]["id"]:
         q.on("complete", **held)
     assert seen() == (0, "A")
-    q.on("fail", **held, error="no", retry_after_seconds=-1)
+    q.on("dead_letter", **held, error="no")
     assert seen() == (0, "E")
-    q.call("redrive")
+    q.call("redrive_all")
     assert seen() == (0, "N")
     q.on("complete_batch", claimed()["batch_key"])
     assert seen(run_at=None) == (1, "N")
@@ -152,7 +152,7 @@ def test_send_message_returns_the_state_that_its_own_transaction_has_made(q: Que
     with q.session.transaction():
         key = q.claim_key()
         assert q.call("send_message", "x", dedup_key="d")[0]["state"] == "A"
-        q.on("fail", id, key, "no", -1)
+        q.on("dead_letter", id, key, "no")
         assert q.call("send_message", "x", dedup_key="d")[0]["state"] == "E"
     assert q.states() == {id: "E"}
 

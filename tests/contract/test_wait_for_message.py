@@ -163,7 +163,7 @@ def test_a_queue_without_new_messages_is_empty(q: Queue, state: str) -> None:
     q.archived().send()
     [row] = q.claim()
     if state == "E":
-        q.on("fail", row["id"], row["batch_key"], "no", -1)
+        q.on("dead_letter", row["id"], row["batch_key"], "no")
     else:
         q.on("complete", row["id"], row["batch_key"])
     assert q.states() == {row["id"]: state} and reason(q) == "empty"
