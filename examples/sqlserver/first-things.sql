@@ -32,7 +32,7 @@ WHERE f.type = N'ft-none' AND f.group_key = N'';
 GO
 -- 2. An ordered queue: an INSERT that reads its own target with READUNCOMMITTED (no error 1065), and a claim inside
 --    INSERT ... EXEC.
-EXEC mq.set_queue N'ft-ordered', N'{"lease_seconds": "{\"ordered\": 1}"}';
+EXEC mq.set_queue N'ft-ordered', N'{"ordered": 1}';
 EXEC mq.send_message N'ft-ordered', N'a', @group_key = N'g';
 EXEC mq.send_message N'ft-ordered', N'b', @group_key = N'g';
 GO
@@ -76,7 +76,7 @@ HAVING SUM(c.max_length) > CASE i.index_id WHEN 1 THEN 900 ELSE 1700 END;
 GO
 -- 6. The longest names: a group of 200 emoji in a queue of 200 characters, with limits per group. One row, no error 1946.
 DECLARE @wide nvarchar(400) = REPLICATE(CAST(0x3DD800DE AS nvarchar(2)), 200), @type nvarchar(400) = N'ft-' + REPLICATE(N't', 197);
-EXEC mq.set_queue @type, '{"lease_seconds": "{\"group_max_active\": 1, \"group_rate\": 10}"}';
+EXEC mq.set_queue @type, '{"group_max_active": 1, "group_rate": 10}';
 EXEC mq.send_message @type, N'6 the longest names', @group_key = @wide;
 DECLARE @m TABLE (
     id bigint, type nvarchar(400), body nvarchar(max), headers nvarchar(max), priority int, group_key nvarchar(400),
@@ -89,11 +89,11 @@ EXEC mq.complete_batch @key;
 SELECT N'6' AS [check], 1 AS expected, COUNT(*) AS found FROM @m;
 GO
 -- 7. Work for the plans of check 15: something of everything.
-EXEC mq.set_queue N'ft', N'{"lease_seconds": "{\"max_attempts\": 3}"}';
+EXEC mq.set_queue N'ft', N'{"max_attempts": 3}';
 DECLARE @bodies nvarchar(max) = REPLICATE(CAST(N'x' + NCHAR(10) AS nvarchar(max)), 10000);
 EXEC mq.send_batch N'ft', @bodies;
 EXEC mq.send_batch N'ft', @bodies;
-EXEC mq.set_queue N'ft-limits', N'{"lease_seconds": "{\"max_active\": 5, \"rate\": 100, \"group_max_active\": 2, \"group_rate\": 50}"}';
+EXEC mq.set_queue N'ft-limits', N'{"max_active": 5, "rate": 100, "group_max_active": 2, "group_rate": 50}';
 DECLARE @i int = 0, @group nvarchar(10);
 DECLARE @sent TABLE (id bigint, created smallint, changed smallint, state char(1));
 WHILE @i < 200
@@ -104,13 +104,13 @@ END;
 EXEC mq.bind_topic N'ft.*', N'ft-topic';
 EXEC mq.publish N'ft.a', N'x';
 EXEC mq.set_schedule N'ft-nightly', N'ft-topic', N'30 2 * * *', N'x';
-EXEC mq.report_consumer N'ft-reader', N'ft', N'{"completed": "{\"completed\": 1}"}';
+EXEC mq.report_consumer N'ft-reader', N'ft', N'{"completed": 1}';
 CREATE TABLE dbo.ft_orders (id int NOT NULL PRIMARY KEY, status char(1) NOT NULL, sync bigint NULL, paid datetime2 NULL);
 CREATE INDEX ft_orders_claim ON dbo.ft_orders (status, id);
 CREATE INDEX ft_orders_sync ON dbo.ft_orders (sync);
 INSERT INTO dbo.ft_orders (id, status)
 SELECT TOP (300) ROW_NUMBER() OVER (ORDER BY a.object_id, a.column_id), 'N' FROM sys.all_columns AS a;
-EXEC mq.adopt_table N'ft-orders', N'ft_orders', N'{"key_columns": "{\"key_columns\": \"id\", \"status_column\": \"status\", \"ready_value\": \"N\", \"active_value\": \"A\", \"done_value\": \"D\", \"error_value\": \"E\"}"}';
+EXEC mq.adopt_table N'ft-orders', N'ft_orders', N'{"key_columns": "id", "status_column": "status", "ready_value": "N", "active_value": "A", "done_value": "D", "error_value": "E"}';
 EXEC mq.create_feed N'ft-feed', N'ft_orders', N'id', N'sync';
 EXEC mq.watch_table N'ft_orders';
 EXEC mq.subscribe N'ft_orders', N'IUD', N'ft-changes';
@@ -138,7 +138,7 @@ EXEC mq.list_schedules;
 EXEC mq.list_bindings;
 EXEC mq.list_subscriptions;
 EXEC mq.installed_files;
-EXEC mq.find_messages N'ft', N'{"id": "{\"group_key\": \"none\"}"}';
+EXEC mq.find_messages N'ft', N'{"group_key": "none"}';
 SELECT N'9' AS [check], N'no row' AS expected, resource_type, request_mode, COUNT(*) AS locks
 FROM sys.dm_tran_locks
 WHERE request_session_id = @@SPID AND resource_database_id = DB_ID() AND request_mode LIKE N'Range%'
@@ -265,9 +265,9 @@ EXEC mq.fetch_feed N'ft-feed', N'ft-c1', 10;
 EXEC mq.advance_feed N'ft-feed', N'ft-c1', 5;
 EXEC mq.advance_feed N'ft-feed', N'ft-c1', 6;
 EXEC mq.claim_rows N'ft-orders', 10;
-EXEC mq.set_queue N'ft-ring', N'{"lease_seconds": "{\"ring\": 1}"}';
+EXEC mq.set_queue N'ft-ring', N'{"ring": 1}';
 EXEC mq.claim_wraparound N'ft-ring', 5;
-EXEC mq.set_queue N'ft-fair', N'{"lease_seconds": "{\"fair\": 1}"}';
+EXEC mq.set_queue N'ft-fair', N'{"fair": 1}';
 EXEC mq.claim_batch N'ft-fair', 5;
 EXEC mq.list_tables;
 GO

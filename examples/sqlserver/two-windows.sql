@@ -16,7 +16,7 @@ EXEC mq.claim_batch N'ft', 500;
 EXEC mq.claim_batch N'ft', 500;
 EXEC mq.wait_for_message N'ft', 0;
 EXEC mq.peek N'ft';
-EXEC mq.find_messages N'ft', N'{"id": "{\"group_key\": \"none\"}"}';
+EXEC mq.find_messages N'ft', N'{"group_key": "none"}';
 EXEC mq.queue_stats;
 -- A
 ROLLBACK TRANSACTION;
@@ -44,8 +44,8 @@ EXEC mq.pause N'zz-ft';
 EXEC mq.send N'ft', N'x';
 EXEC mq.claim_batch N'ft', 1;
 EXEC mq.publish N'ft.a', N'x';
-EXEC mq.set_queue N'ft-limits-2', N'{"lease_seconds": "{\"max_active\": 5}"}';
-EXEC mq.set_queue N'ft-ordered-2', N'{"lease_seconds": "{\"ordered\": 1}"}';
+EXEC mq.set_queue N'ft-limits-2', N'{"max_active": 5}';
+EXEC mq.set_queue N'ft-ordered-2', N'{"ordered": 1}';
 -- A
 ROLLBACK TRANSACTION;
 GO
@@ -62,7 +62,7 @@ GO
 
 -- 5. A place under max_active is free when the finish commits.
 -- A. Put the batch key of the claim into the call of complete_batch.
-EXEC mq.set_queue N'ft-max', N'{"lease_seconds": "{\"max_active\": 1}"}';
+EXEC mq.set_queue N'ft-max', N'{"max_active": 1}';
 EXEC mq.send N'ft-max', N'a';
 EXEC mq.send N'ft-max', N'b';
 EXEC mq.claim_batch N'ft-max', 1;
@@ -91,9 +91,9 @@ GO
 -- 7. Reports: two consumers of one queue.
 -- A
 BEGIN TRANSACTION;
-EXEC mq.report_consumer N'ft-r1', N'ft', N'{"completed": "{\"completed\": 1}"}';
+EXEC mq.report_consumer N'ft-r1', N'ft', N'{"completed": 1}';
 -- B. Expected: no error 1222.
-EXEC mq.report_consumer N'ft-r2', N'ft', N'{"completed": "{\"completed\": 1}"}';
+EXEC mq.report_consumer N'ft-r2', N'ft', N'{"completed": 1}';
 -- A
 ROLLBACK TRANSACTION;
 GO

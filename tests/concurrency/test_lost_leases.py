@@ -49,14 +49,14 @@ def outcome(session: Session, way: str, row: dict[str, Any]) -> None:
 
 
 def consume(member: Member, type: str, ledger: Ledger) -> dict[str, Any]:
-    """Claim with a lease of no time, and record an outcome with an effect, while others claim the same message."""
+    """Claim with the shortest lease, and record an outcome with an effect, while others claim the same message."""
     chance, session = random.Random(member.number), member.session
     ended: dict[tuple[int, int], str] = {}
     lost: Counter[str] = Counter()
     sent, until = 0, time.monotonic() + SECONDS
     while True:
         late = time.monotonic() > until
-        rows = session.call("claim_batch", type, 1, None, 2 if late else 0)
+        rows = session.call("claim_batch", type, 1, None, 2 if late else 1)
         if late and not rows:
             [stats] = session.call("queue_stats", type)
             if not any(stats[state] for state in ("ready", "delayed", "active", "expired")):
@@ -64,7 +64,7 @@ def consume(member: Member, type: str, ledger: Ledger) -> dict[str, Any]:
         for row in rows:
             way = chance.choice(LAST if late else WAYS)
             sends = way in LAST and not late  # another message in the place of the one that ends
-            time.sleep(0 if late else chance.choice([0, 0.002, 0.02]))
+            time.sleep(0 if late else chance.choice([0, 0.002, 0.95, 1.05]))
             try:
                 with session.transaction() as connection:
                     ledger.note(connection, rows, member.number)

@@ -33,7 +33,7 @@ def test_a_policy_is_listed_as_set_queue_returns_it(q: Queue) -> None:
     policy = {"lease_seconds": 5, "max_attempts": 3, "backoff_seconds": 7, "backoff_max_seconds": 70}
     limits = {"max_active": 9, "rate": 8, "rate_seconds": 6, "group_max_active": 4, "group_rate": 2}
     [row] = q.call("set_queue", on_complete="archive", notify=0, fair=1, group_rate_seconds=11, **policy, **limits)
-    assert q.call("list_queues") == [row]
+    assert q.call("list_queues") == [{name: value for name, value in row.items() if name != "known"}]
     assert row in q.on("list_queues")
     q.call("pause")
     assert q.call("list_queues") == [row | {"paused": 1}]
@@ -48,5 +48,6 @@ def test_queues_are_ordered_by_name(q: Queue) -> None:
 
 
 def test_list_queues_has_the_columns_of_set_queue() -> None:
-    assert CONTRACT.procedures["list_queues"].columns == CONTRACT.procedures["set_queue"].columns
+    *settings, known = CONTRACT.procedures["set_queue"].columns
+    assert CONTRACT.procedures["list_queues"].columns == tuple(settings) and known.name == "known"
     assert CONTRACT.procedures["find_messages"].columns == CONTRACT.procedures["peek"].columns

@@ -304,7 +304,7 @@ class PlainQueue(RuleBasedStateMachine):
     @rule(size=st.integers(1, 6), reader=st.sampled_from("ab"), index=st.none() | INDEX)
     def claim_wraparound(self, size: int, reader: str, index: int | None) -> None:
         if self.way != "ring":
-            with refused("queue_is_ordered", self.q.name, "set_queue", "ring"):
+            with refused("queue_is_ordered", self.q.name, "set_option", "ring"):
                 self.q.call("claim_wraparound", size, reader)
             return
         after = None if index is None or not self.messages else self.pick(self.messages, index)

@@ -119,6 +119,7 @@ def test_send_with_sets_all_options(q: Queue) -> None:
 
 
 def test_null_sets_the_default_of_a_setting(q: Queue) -> None:
+    q.call("set_queue")
     before = q.call("set_queue")
     assert q.call("set_queue", lease_seconds=7, on_complete="archive", fair=1) != before
     assert q.call("set_queue", lease_seconds=None, on_complete=None, fair=None) == before
@@ -134,6 +135,7 @@ def test_a_flag_may_be_true_or_false(q: Queue) -> None:
     [("max_attempts", "3", 3), ("on_complete", "archive", "archive"), ("ordered", "1", 1), ("max_attempts", None, 25)],
 )
 def test_set_option_changes_one_setting(q: Queue, option: str, value: str | None, kept: object) -> None:
+    q.call("set_queue")
     before = q.call("set_queue", lease_seconds=7)[0]
     assert q.call("set_option", option, value) == [before | {option: kept}]
 
@@ -151,6 +153,7 @@ def test_set_option_changes_one_setting(q: Queue, option: str, value: str | None
     ],
 )
 def test_set_option_takes_no_more_than_one_setting(q: Queue, option: str, value: str) -> None:
+    q.call("set_queue")
     before = q.call("set_queue")
     with q.refused("invalid_argument"):
         q.call("set_option", option, value)

@@ -95,7 +95,7 @@ def test_queue_stats_is_exact_up_to_10000_and_estimates_above_that(q: Queue, sta
     for key in keys:
         q.on("complete_batch", key)
     for purged in "NNEE":
-        q.call("purge", purged)
+        q.call("purge", purged, size=10_000)
     assert q.rows() == []
 
 

@@ -469,7 +469,7 @@ def test_a_paused_queue_sends_nothing(q: Queue, schedule: Schedule) -> None:
 def test_wait_for_message_counts_schedules(q: Queue, schedule: Schedule) -> None:
     found = schedule.set()
     [row] = q.call("wait_for_message", 0)
-    assert row == {"ready": 0, "next_run_at": found["next_at"]}
+    assert row == {"ready": 0, "next_run_at": found["next_at"], "reason": "delayed"}
     schedule.pass_time()
     assert q.call("wait_for_message", 0)[0]["ready"] == 1
     q.claim(10)

@@ -36,7 +36,7 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("send", ["email", '{"to":"nobody@gone.example"}']),
     ("send_message", ["email", '{"to":"edsger@example.org"}', N, N, N, "welcome-5", N, N, "shop", 3600]),
     ("queue_stats", ["email"]),
-    ("find_messages", ["email", N, "welcome-5"]),
+    ("find_messages", ["email", '{"dedup_key": "welcome-5"}']),
     ("wait_for_message", ["email", 0]),
     ("get_message", ["email"]),
     ("complete", [1, K]),
@@ -60,7 +60,7 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("drop_queue", ["abandoned"]),
     ("pause", ["email"]),
     ("resume", ["email"]),
-    ("set_queue", ["invoice", N, 5, N, N, "archive"]),
+    ("set_queue", ["invoice", '{"max_attempts": 5, "on_complete": "archive"}']),
     ("list_queues", ["invoice"]),
     ("send", ["invoice", '{"order":17}']),
     ("claim_batch", ["invoice", 1, "worker-1", 60]),
@@ -86,10 +86,10 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("pause_all", []),
     ("resume_all", []),
     ("set_group", ["invoice", "customer-7", 3]),
-    ("set_queue", ["crawl", *[N] * 13, 1]),
+    ("set_option", ["crawl", "ring", "1"]),
     ("send_batch", ["crawl", "https://a.example/\nhttps://b.example/"]),
     ("claim_wraparound", ["crawl", 1, "worker-1"]),
-    ("report_consumer", ["worker-1", "email", 120, 3, 0, 9500, N, N, N, 10]),
+    ("report_consumer", ["worker-1", "email", '{"completed": 120, "failed": 3, "busy_ms": 9500, "next_seconds": 10}']),
     ("list_consumers", ["email"]),
     ("advance_sequence", ["invoice", 3]),
     "CREATE TABLE article (id integer NOT NULL PRIMARY KEY, title varchar(200), sync bigint)",
@@ -106,7 +106,15 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     "CREATE INDEX orders_status ON orders (status, id)",
     "INSERT INTO orders (id) VALUES (17)",
     "INSERT INTO orders (id) VALUES (18)",
-    ("adopt_table", ["orders", "orders", "id", N, "status", "N", "A", "D", "E"]),
+    (
+        "adopt_table",
+        [
+            "orders",
+            "orders",
+            '{"key_columns": "id", "status_column": "status", "ready_value": "N", "active_value": "A", "done_value": "D",'
+            ' "error_value": "E"}',
+        ],
+    ),
     ("claim_rows", ["orders", 1, "worker-1", 60]),
     ("extend_rows", [K, 60]),
     ("finish_rows", [K, '{"id":1,"error":"address unknown","dead":1}']),
@@ -116,6 +124,7 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("release_rows", [K]),
     ("retry_rows", ["orders"]),
     ("release_table", ["orders"]),
+    ("send_with", ["reminder", '{"to":"barbara@example.org"}', '{"dedup_key": "welcome-6"}']),
 ]
 
 

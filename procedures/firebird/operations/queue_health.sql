@@ -167,7 +167,6 @@ BEGIN
                         || ') deletes it'
                     FROM mq_message AS m WHERE m.id = :v_id
                 ), 'none');
-                SUSPEND;
             END
             ELSE IF (name = 'areas') THEN
                 FOR SELECT name, verdict, "VALUE", unit, detail FROM imq_area_health INTO name, verdict, "VALUE", unit, detail DO

@@ -80,7 +80,7 @@ BEGIN
             )) THEN 'limited'
             WHEN v_grouped = 1 AND EXISTS (SELECT * FROM mq_grouped AS g WHERE g.type = :p_type PLAN (g INDEX (mq_grouped_pk)))
                 THEN IIF(v_ordered = 1, 'blocked', 'limited')
-            WHEN v_due IS NOT NULL THEN 'delayed'
+            WHEN v_due IS NOT NULL OR imq_next_due(p_type) IS NOT NULL THEN 'delayed'
             WHEN imq_is_known(p_type) = 1 THEN 'empty'
             ELSE 'unknown'
         END);

@@ -69,10 +69,10 @@ BEGIN
 
     -- Functions that run with the caller's rights call these. They do nothing with a table on which the caller has no right.
     PERFORM mq_internal.grant_to('mq_consumer mq_operator',
-        'raise_error require_name require_range reader_name read_outcomes read_object read_options split_names find_table find_columns
+        'raise_error require_name require_range reader_name read_outcomes read_object split_names find_table find_columns
          find_one_column row_json relation_of require_rights',
         'my_pass');
-    PERFORM mq_internal.grant_to('mq_operator', 'primary_key');
+    PERFORM mq_internal.grant_to('mq_operator', 'primary_key read_options');
     PERFORM mq_internal.grant_to('mq_viewer', 'raise_error require_name relation_of');
 END
 $$;

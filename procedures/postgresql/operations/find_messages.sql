@@ -9,7 +9,7 @@
 -- Transaction: reads only
 -- Example:     SELECT id, state, error FROM mq.find_messages('invoice', '{"group_key": "customer-17"}');
 CREATE OR REPLACE FUNCTION mq.find_messages(
-    p_type text,
+    p_type text DEFAULT NULL,
     p_filter text DEFAULT NULL,
     p_size bigint DEFAULT NULL,
     p_body_length bigint DEFAULT NULL

@@ -85,7 +85,7 @@ BEGIN
             ) THEN 'limited'
             WHEN v_queue.grouped AND EXISTS (SELECT FROM mq.grouped AS g WHERE g.type = p_type)
                 THEN CASE WHEN v_queue.ordered THEN 'blocked' ELSE 'limited' END
-            WHEN EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type) THEN 'delayed'
+            WHEN v_due_at IS NOT NULL OR EXISTS (SELECT FROM mq.delayed AS d WHERE d.type = p_type) THEN 'delayed'
             WHEN mq_internal.is_known(p_type) THEN 'empty'
             ELSE 'unknown'
         END;

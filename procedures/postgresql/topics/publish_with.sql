@@ -26,7 +26,7 @@ BEGIN
         PERFORM mq_internal.raise_error('invalid_argument', 'headers: must be a JSON object with unique names');
     END IF;
     -- A topic needs no escapes in JSON: require_topic has checked it.
-    v_headers := concat('{"topic":"', p_topic, '"', CASE WHEN v_object ~ '^[{]\s*}$' THEN '}' ELSE ',' || substr(v_object, 2) END);
+    v_headers := concat('{"topic":"', p_topic, '"', CASE WHEN v_object ~ '^[{][[:space:]]*}$' THEN '}' ELSE ',' || substr(v_object, 2) END);
     -- Checked even if no type is bound.
     PERFORM mq_internal.require_message(p_body, v_set.run_at, v_set.priority, v_set.group_key, v_set.dedup_key, v_set.max_attempts, v_headers, v_set.source,
         v_set.delay_seconds, v_set.on_conflict);

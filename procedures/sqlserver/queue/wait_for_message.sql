@@ -118,7 +118,8 @@ BEGIN
             WHEN @grouped = 1 AND EXISTS (
                 SELECT * FROM mq.grouped WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (grouped_order)) WHERE type = @name
             ) THEN CASE @ordered WHEN 1 THEN 'blocked' ELSE 'limited' END
-            WHEN EXISTS (SELECT * FROM mq.delayed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name) THEN 'delayed'
+            WHEN mq_internal.next_due(@name) IS NOT NULL
+                OR EXISTS (SELECT * FROM mq.delayed WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) WHERE type = @name) THEN 'delayed'
             WHEN mq_internal.is_known(@name) = 1 THEN 'empty'
             ELSE 'unknown'
         END;

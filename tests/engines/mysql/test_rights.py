@@ -204,7 +204,7 @@ def calls(schema: str, type: str) -> list[str]:
         f"CALL {schema}.mq_pause('{type}')",
         f"CALL {schema}.mq_resume('{type}')",
         f"CALL {schema}.mq_redrive_all('{type}', NULL, NULL)",
-        f"CALL {schema}.mq_purge('{type}', 'N')",
+        f"CALL {schema}.mq_purge('{type}', 'N', NULL, NULL)",
         f"CALL {schema}.mq_purge('{type}', 'C', '2001-01-01', 10)",
         f"CALL {schema}.mq_queue_health()",
         f"CALL {schema}.mq_installed_files()",
@@ -278,7 +278,7 @@ def test_arguments_are_values_and_no_table_can_be_read_or_changed(attacker: tupl
     connection, _ = attacker
     kind = f"x'); DROP TABLE mq_ready; -- {uuid.uuid4().hex[:8]}"
     run(connection, connection.cursor().mogrify("CALL mq_send(%s, %s)", [kind, "'; DROP TABLE mq_message; --"]))
-    run(connection, connection.cursor().mogrify("CALL mq_purge(%s, 'N')", [kind]))
+    run(connection, connection.cursor().mogrify("CALL mq_purge(%s, 'N', NULL, NULL)", [kind]))
     for statement in (
         "SELECT * FROM mq_feed",
         "UPDATE mq_message SET body = ''",

@@ -68,6 +68,7 @@ def fill(session: Session, run: Sql) -> None:
         joined(failure(rows[0]["id"], "again", 0), dead_letter(rows[1]["id"], "dead")),
     )
     session.call("claim_rows", "orders", 1, None, 1)
+    time.sleep(1.1)  # until the lease ends
 
 
 def works(session: Session, run: Sql) -> None:
@@ -273,7 +274,7 @@ def test_wrong_owners_are_reported_and_repaired(installed_database: Database, ru
     run(f"CREATE ROLE {name}")
     run(f"ALTER FUNCTION mq.send(text, text) OWNER TO {name}")
     run(f"ALTER TABLE mq.message OWNER TO {name}")
-    run("GRANT EXECUTE ON FUNCTION mq.purge(text, text) TO PUBLIC")
+    run("GRANT EXECUTE ON FUNCTION mq.purge(text, text, timestamptz, bigint) TO PUBLIC")
     run("REVOKE EXECUTE ON FUNCTION mq.claim_batch(text, bigint, text, bigint) FROM mq_consumer")
     # Internal procedures: granted to a queue role that needs others, and to a user's role with a public procedure.
     run("GRANT EXECUTE ON FUNCTION mq_internal.policy(text) TO mq_producer")

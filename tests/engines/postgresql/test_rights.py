@@ -170,7 +170,7 @@ def test_a_hostile_search_path_cannot_make_a_public_function_run_foreign_code(
 
     kind = f"trap.{uuid.uuid4().hex[:12]}"
     for call in (
-        "set_queue(%s, p_ring => 1)",
+        "set_option(%s, 'ring', '1')",
         "send(%s, 'b')",
         "send_message(%s, 'b', NULL, 1, 'g', 'd', 2, '{}', 's')",
         "send_batch(%s, 'a')",
@@ -181,7 +181,7 @@ def test_a_hostile_search_path_cannot_make_a_public_function_run_foreign_code(
         "rescue_expired(%s)",
         "queue_stats(%s)",
         "peek(%s, 'N')",
-        "set_queue(%s, 1)",
+        "set_option(%s, 'notify', '1')",
         "pause(%s)",
         "resume(%s)",
         "redrive_all(%s)",

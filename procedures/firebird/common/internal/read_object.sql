@@ -36,7 +36,7 @@ BEGIN
     IF (p_object IS NULL) THEN
         EXIT;
     v_error = p_argument || ': must be a JSON object with unique names'
-        || TRIM(IIF(p_nested = 1, '', ', no nested values and no \u0000'));
+        || TRIM(IIF(p_nested = 1, '', ', no nested values and no NUL character'));
     v_all = CAST(p_object AS blob SUB_TYPE TEXT CHARACTER SET OCTETS);
     v_length = OCTET_LENGTH(v_all);
     WHILE (v_at <= v_length AND v_wrong = 0) DO

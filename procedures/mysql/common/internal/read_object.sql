@@ -81,6 +81,6 @@ BEGIN
     END IF;
     IF v_bad IS NOT NULL AND p_text IS NOT NULL THEN
         CALL imq_raise_error('invalid_argument', CONCAT(p_argument, IF(p_lines, CONCAT(': line ', v_bad), ''),
-            ': must be a JSON object with unique names, no nested values and no \\u0000'));
+            ': must be a JSON object with unique names, no nested values and no NUL character'));
     END IF;
 END

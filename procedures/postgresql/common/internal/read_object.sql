@@ -22,7 +22,7 @@ BEGIN
     END;
     IF NOT v_fits THEN
         PERFORM mq_internal.raise_error('invalid_argument',
-            p_argument || ': must be a JSON object with unique names, no nested values and no \u0000');
+            p_argument || ': must be a JSON object with unique names, no nested values and no NUL character');
     END IF;
     RETURN QUERY SELECT * FROM unnest(v_names, v_values, v_kinds);
 END

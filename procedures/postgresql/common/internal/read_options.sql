@@ -39,7 +39,7 @@ BEGIN
             IF v_option.known = '"time"' THEN
                 v_time := NULL;
                 BEGIN
-                    IF v_option.value ~ '^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.]\d{1,6})?)?(Z|[+-]\d\d:\d\d)$' THEN
+                    IF v_option.value ~ '^[0-9]{4}(-[0-9]{2}){2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})$' THEN
                         v_time := v_option.value;
                     END IF;
                 EXCEPTION WHEN data_exception THEN

@@ -5,8 +5,8 @@ CREATE OR REPLACE FUNCTION mq_internal.send_options(
 )
 LANGUAGE plpgsql AS $$
 DECLARE
-    c_member CONSTANT text := '\s*("(group_key|dedup_key|source|on_conflict)"\s*:\s*"[^"\\[:cntrl:]]*"'
-        '|"(priority|max_attempts|delay_seconds)"\s*:\s*-?(0|[1-9][0-9]{0,8}))\s*';
+    c_member CONSTANT text := $r$\s*("(group_key|dedup_key|source|on_conflict)"\s*:\s*"[^"\\[:cntrl:]]*"$r$
+        || $r$|"(priority|max_attempts|delay_seconds)"\s*:\s*-?(0|[1-9][0-9]{0,8}))\s*$r$;
     v_set jsonb;
 BEGIN
     IF p_options IS NULL THEN
@@ -14,10 +14,10 @@ BEGIN
     END IF;
     -- An object without escapes, times and null needs no other check than for names that are given twice. That makes
     -- send_with a third faster.
-    IF p_options ~ ('^\s*\{' || c_member || '(,' || c_member || ')*\}\s*$') THEN
+    IF p_options ~ ($r$^\s*\{$r$ || c_member || '(,' || c_member || $r$)*\}\s*$r$ || '$') THEN
         v_set := p_options;
     END IF;
-    IF v_set IS NULL OR regexp_count(p_options, '[a-z]"\s*:') <> (SELECT count(*) FROM jsonb_object_keys(v_set)) THEN
+    IF v_set IS NULL OR regexp_count(p_options, '[a-z]"[[:space:]]*:') <> (SELECT count(*) FROM jsonb_object_keys(v_set)) THEN
         v_set := mq_internal.read_options(p_options, 'options', '{"run_at": "time", "priority": [-32768, 32767],
             "group_key": "text", "dedup_key": "text", "max_attempts": [1, 1000], "headers": "text", "source": "text",
             "delay_seconds": [0, 315360000], "on_conflict": "text"}');

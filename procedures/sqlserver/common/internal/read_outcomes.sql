@@ -37,7 +37,7 @@ RETURN
         ) AS o
         CROSS APPLY (
             SELECT CASE
-                WHEN o.fits = 0 THEN N'must be a JSON object with unique names, no nested values and no \u0000'
+                WHEN o.fits = 0 THEN N'must be a JSON object with unique names, no nested values and no NUL character'
                 WHEN o.unknown IS NOT NULL
                     THEN CONCAT(N'the names are id, error, retry_after_seconds and dead, not ', LEFT(o.unknown, LEN(o.unknown) - 1))
                 WHEN o.id IS NULL OR o.id LIKE N'%[^0-9]%' OR LEN(o.id) > 18 THEN N'id must be a number of 1 to 18 digits'

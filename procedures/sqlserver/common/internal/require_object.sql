@@ -7,5 +7,5 @@ AS
 BEGIN
     IF EXISTS (SELECT * FROM mq_internal.read_object(@object) WHERE fits = 0)
         EXEC mq_internal.raise_error 'invalid_argument',
-            N'{}: must be a JSON object with unique names, no nested values and no \u0000', @argument;
+            N'{}: must be a JSON object with unique names, no nested values and no NUL character', @argument;
 END;
