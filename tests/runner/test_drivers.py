@@ -68,7 +68,7 @@ def test_a_server_that_is_not_there_is_disconnected(url: str) -> None:
         ("claim_batch", ("q", -(1 << 80)), "size"),
         ("complete", (1 << 63, str(uuid.uuid4())), "id"),
         ("send_message", ("q", "x", None, 1 << 33), "priority"),
-        ("set_queue", ("q", None, None, None, None, None, 1 << 20), "ordered"),
+        ("set_queue", ("q", '{"ordered": 1048576}'), "ordered"),
     ],
 )
 def test_a_value_that_its_type_cannot_hold_is_an_invalid_argument(

@@ -67,7 +67,7 @@ def test_all_options_of_a_message(app: Application, queue: str, live: Any) -> No
     again = rowqueue.send(app.connection, queue, "y", dedup_key='k"')
     changed = rowqueue.send(app.connection, queue, "z", dedup_key='k"', on_conflict="replace", delay_seconds=60)
     app.commit()
-    assert again == (sent.id, False, False) and changed == (sent.id, False, True)
+    assert again == (sent.id, False, False, "N") and changed == (sent.id, False, True, "N")
     [row] = live()
     assert (row["body"], row["group_key"], row["dedup_key"], row["source"]) == ("z", "g'", 'k"', "s;")
     assert 0 < (row["run_at"] - datetime.now(UTC)).total_seconds() < 120

@@ -89,7 +89,10 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("set_option", ["crawl", "ring", "1"]),
     ("send_batch", ["crawl", "https://a.example/\nhttps://b.example/"]),
     ("claim_wraparound", ["crawl", 1, "worker-1"]),
-    ("report_consumer", ["worker-1", "email", '{"completed": 120, "failed": 3, "busy_ms": 9500, "next_seconds": 10}']),
+    (
+        "report_consumer",
+        ["worker-1", "email", '{"completed": 120, "failed": 3, "busy_ms": 9500, "next_seconds": 10}'],
+    ),
     ("list_consumers", ["email"]),
     ("advance_sequence", ["invoice", 3]),
     "CREATE TABLE article (id integer NOT NULL PRIMARY KEY, title varchar(200), sync bigint)",

@@ -15,6 +15,10 @@ from servers.firebird import Client, driver
 pytestmark = pytest.mark.product("firebird")
 
 Sql = Callable[..., list[Row]]
+ADOPTED = (
+    '{"key_columns": "id", "status_column": "status", "ready_value": "X", "active_value": "A", "done_value": "D",'
+    ' "error_value": "E"}'
+)
 SECRET = "hunter2"
 # Statements that read secret data: a table that the queue uses, and the body of a message.
 READS = {
@@ -216,7 +220,7 @@ def test_every_call_on_another_users_table_is_refused_and_reveals_nothing(
         "claim_rows": (queue, 5),
         "peek_rows": (queue,),
         "retry_rows": (queue,),
-        "adopt_table": (f"{queue}x", "payroll", "id", None, "status", "X", "A", "D", "E"),
+        "adopt_table": (f"{queue}x", "payroll", ADOPTED),
         "create_feed": (f"{queue}x", "payroll", "id", "sync"),
         "fetch_feed": (queue, "reader"),
         "publish_feed": (queue,),

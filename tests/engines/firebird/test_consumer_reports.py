@@ -231,14 +231,14 @@ def full(server: Server) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("call", "values", "rows", "reads"),
     [
-        ("find_messages", (None, 20_000), [1], FEW),
-        ("find_messages", ("q", None, "k777"), [1], FEW),
-        ("find_messages", ("q", None, None, "g8"), [20], MANY),
-        ("find_messages", ("q", None, None, "none"), [0], MANY),
+        ("find_messages", (None, '{"id": 20000}'), [1], FEW),
+        ("find_messages", ("q", '{"dedup_key": "k777"}'), [1], FEW),
+        ("find_messages", ("q", '{"group_key": "g8"}'), [20], MANY),
+        ("find_messages", ("q", '{"group_key": "none"}'), [0], MANY),
         ("list_errors", ("q",), [1], 2 * MESSAGES + FEW),
         ("list_consumers", (), [1], FEW),
         ("throughput", ("q",), range(360, 368), 800),
-        ("report_consumer", ("w", "q", 1), [1], FEW),
+        ("report_consumer", ("w", "q", '{"completed": 1}'), [1], FEW),
     ],
     ids=["id", "dedup_key", "group_key", "no group_key", "errors", "consumers", "throughput", "report"],
 )

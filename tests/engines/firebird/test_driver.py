@@ -437,12 +437,17 @@ def test_a_session_uses_a_new_procedure_soon_after_an_upgrade(
     """A prepared statement keeps using the old one."""
     url = server.create_database()
     server.query(
-        url, 'CREATE PROCEDURE mq_cancel (p_id bigint) RETURNS ("COUNT" bigint) AS BEGIN "COUNT" = 1; SUSPEND; END'
+        url,
+        'CREATE PROCEDURE mq_cancel (p_id bigint) RETURNS ("COUNT" bigint, state char(1)) AS'
+        ' BEGIN "COUNT" = 1; SUSPEND; END',
     )
     monkeypatch.setattr("rowqueue.databases.firebird.session._STATEMENT_SECONDS", 0.5)
     session = open_database(url).connect("test")
     assert session.call("cancel", 1)[0]["count"] == 1
-    changed = 'ALTER PROCEDURE mq_cancel (p_id bigint) RETURNS ("COUNT" bigint) AS BEGIN "COUNT" = 2; SUSPEND; END'
+    changed = (
+        'ALTER PROCEDURE mq_cancel (p_id bigint) RETURNS ("COUNT" bigint, state char(1)) AS'
+        ' BEGIN "COUNT" = 2; SUSPEND; END'
+    )
     server.query(url, changed)
     deadline = time.monotonic() + 10
     while session.call("cancel", 1)[0]["count"] == 1:

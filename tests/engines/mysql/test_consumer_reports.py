@@ -266,10 +266,9 @@ def test_one_message_is_found_without_reading_others(server: Server, backlog: st
         by_id = key == "id"
         count, [found] = rows_read(
             connection,
-            "find_messages(%s, %s, %s, NULL, NULL, 0)",
+            "find_messages(%s, %s, NULL, 0)",
             None if by_id else "q",
-            row["id"] if by_id else None,
-            None if by_id else row["dedup_key"],
+            json.dumps({key: row[key]}),
         )
         assert found == row
         # For an active one, also the list of its claim: once to split it and once to search it.
@@ -279,7 +278,7 @@ def test_one_message_is_found_without_reading_others(server: Server, backlog: st
 @pytest.mark.parametrize("group", ["g", "none"])
 def test_a_search_by_group_reads_ten_thousand_of_each_state(server: Server, backlog: str, group: str) -> None:
     with server.client(backlog) as connection:
-        count, found = rows_read(connection, "find_messages('q', NULL, NULL, %s, 10000, 0)", group)
+        count, found = rows_read(connection, "find_messages('q', %s, 10000, 0)", json.dumps({"group_key": group}))
         assert {row["state"] for row in found} == ({"N", "A", "E"} if group == "g" else set())
         assert len(found) == (300 if group == "g" else 0)
         # Three states, with the messages and the server's temporary tables.
@@ -298,16 +297,22 @@ def test_all_dead_letters_are_counted_by_error_from_the_index(server: Server, ba
 
 def test_the_dead_letters_of_a_report_are_found_by_their_time(server: Server, backlog: str) -> None:
     with server.client(backlog) as connection:
-        run(connection, "CALL mq_report_consumer('w', 'q', %s)", '{"completed": 1, "failed": 1, "next_seconds": 3600}')
+        report = '{"completed": 1, "failed": 1, "next_seconds": %d}'
+        run(connection, "CALL mq_report_consumer('w', 'q', %s)", report % 3600)
         run(connection, "UPDATE mq_consumer SET counted_at = UTC_TIMESTAMP(6) WHERE reader = 'w'")
-        count, _ = rows_read(connection, "report_consumer('w', 'q', 1, 1, NULL, NULL, NULL, NULL, NULL, 0)")
+        count, _ = rows_read(
+            connection, "report_consumer('w', 'q', %s)", '{"completed": 1, "failed": 1, "next_seconds": 0}'
+        )
         assert count < 50
 
 
 def test_a_piece_of_a_body_is_all_that_is_sent(server: Server, backlog: str) -> None:
     with server.client(backlog) as connection:
         [newest] = run(connection, "SELECT MAX(id) AS id FROM mq_message")
-        for call, arguments in (("peek('q', 'N', 10000, %s)", []), ("find_messages(NULL, %s, NULL, NULL, 1, %s)", [1])):
+        for call, arguments in (
+            ("peek('q', 'N', 10000, %s)", []),
+            ("find_messages(NULL, JSON_OBJECT('id', %s), 1, %s)", [1]),
+        ):
             bodies = [
                 [row["body"] for row in run(connection, f"CALL mq_{call}", *[newest["id"] for _ in arguments], length)]
                 for length in (None, 5, 0)

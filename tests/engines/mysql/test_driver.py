@@ -340,7 +340,7 @@ def test_the_session_does_not_depend_on_the_servers_settings(database: Database)
         ("complete", (1 << 63, str(uuid.uuid4())), "id"),
         ("send_message", ("q", "x", None, 1 << 33), "priority"),
         ("send_message", ("q", "x", None, float("inf")), "priority"),
-        ("set_queue", ("q", None, None, None, None, None, 1 << 20), "ordered"),
+        ("set_queue", ("q", '{"ordered": 1048576}'), "ordered"),
     ],
 )
 def test_a_value_that_its_type_cannot_hold_is_an_invalid_argument(

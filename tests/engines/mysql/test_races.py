@@ -268,7 +268,11 @@ def test_a_policy_call_that_waited_for_another_is_not_refused(
 
     thread = threading.Thread(target=late)
     with first.transaction():
-        first.call("pause" if call[0] != "pause" else "set_queue", queue, *([] if call[0] != "pause" else [45]))
+        first.call(
+            "pause" if call[0] != "pause" else "set_queue",
+            queue,
+            *([] if call[0] != "pause" else ['{"lease_seconds": 45}']),
+        )
         thread.start()
         time.sleep(0.7)
         assert thread.is_alive(), "it waits"

@@ -62,7 +62,7 @@ AS_THE_CALLER = {
 }
 CALLED_BY_CALLERS = (AS_THE_CALLER & INTERNAL) | {
     *("require_name", "require_range", "require_key", "require_read_committed", "raise_error", "reader_name"),
-    *("begin_call", "end_call", "undo_call", "read_outcomes", "split_names"),
+    *("begin_call", "end_call", "undo_call", "read_outcomes", "read_options", "split_names"),
     *(
         "open_claim",
         "hold_due",

@@ -35,6 +35,7 @@ def test_a_server_without_autocommit_keeps_what_apply_the_script_and_a_session_d
         assert bodies(server, database) == ["hello"]
 
 
+POLICY = '{"max_attempts": 5, "backoff_seconds": 0, "backoff_max_seconds": 0, "on_complete": "archive", "ordered": 1}'
 SETTINGS = {
     "big-selects": "sql_big_selects = 0, SESSION max_join_size = 1",
     "safe-updates": "sql_safe_updates = 1",
@@ -70,7 +71,7 @@ def test_a_session_may_have_set_what_it_likes(server: Server, database: Database
         if name == "timestamps" and connection.is_mariadb:
             pytest.skip("MariaDB knows no such setting of a session")
         connection.execute(f"SET SESSION {SETTINGS[name]}")
-        [policy] = call("set_queue(%s, 60, 5, 0, 0, 'archive', 1, 1, 0, 0, 1, 0, 0, 1, NULL, NULL)", ordered)
+        [policy] = call("set_queue(%s, %s)", ordered, POLICY)
         assert (policy["ordered"], policy["on_complete"]) == (1, "archive")
         for type in (queue, ordered):
             call("send_message(%s, 'a\"b', NULL, 0, 'g', 'd', NULL, NULL, NULL, NULL, NULL)", type)
