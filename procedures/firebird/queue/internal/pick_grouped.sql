@@ -208,8 +208,11 @@ BEGIN
                     v_more = IIF(v_taken > 0 AND (v_more + v_passed > 0 OR v_tokens = 0), 1, 0);
                     IF (v_taken = 0 OR v_more = 1 OR p_take = 1 AND v_ordered = 1 OR v_keep = 1) THEN
                     BEGIN
-                        UPDATE OR INSERT INTO mq_met (group_key, state, taken)
-                        VALUES (:v_group_key, IIF(:v_more = 1, 'U', 'X'), :v_had + IIF(:v_tokens = 0, 0, :v_taken));
+                        IF (v_keep = 1) THEN
+                            UPDATE OR INSERT INTO mq_met (group_key, state, taken)
+                            VALUES (:v_group_key, IIF(:v_more = 1, 'U', 'X'), :v_had + IIF(:v_tokens = 0, 0, :v_taken));
+                        ELSE
+                            INSERT INTO mq_met (group_key, state) VALUES (:v_group_key, IIF(:v_more = 1, 'U', 'X'));
                         v_met = v_met + 1;
                     END
                     v_drop = IIF(v_taken > 0, 1, 0);
