@@ -45,7 +45,7 @@ BEGIN
         FROM (
             SELECT k.n, k.z, k.item, CONCAT(
                 REGEXP_REPLACE(REGEXP_REPLACE(k.item, '^[ \\t\\r\\n]*\\{[ \\t\\r\\n]*\\}?', ''), c_member,
-                    CONCAT('[', k.n, /*!80000 ',"$1","$2$3","$3"],' */ /*M! ',"\\1","\\2\\3","\\3"],' */)),
+                    CONCAT('[', k.n, /*M! ',"\\1","\\2\\3","\\3"],' */ /*!80000 ',"$1","$2$3","$3"],' */)),
                 '[', k.n, ']') AS pairs
             FROM (
                 SELECT n, z, CONVERT(SUBSTRING(v_list, a, z - a) USING utf8mb4) COLLATE utf8mb4_bin AS item
