@@ -115,8 +115,8 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
         [
             "orders",
             "orders",
-            '{"key_columns": "id", "status_column": "status", "ready_value": "N", "active_value": "A", "done_value": "D",'
-            ' "error_value": "E"}',
+            '{"key_columns": "id", "status_column": "status", "ready_value": "N", "active_value": "A",'
+            ' "done_value": "D", "error_value": "E"}',
         ],
     ),
     ("claim_rows", ["orders", 1, "worker-1", 60]),
