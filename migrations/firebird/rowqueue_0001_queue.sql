@@ -305,6 +305,7 @@ CREATE GLOBAL TEMPORARY TABLE mq_met (
     id bigint,
     priority smallint,
     run_at timestamp,
+    taken integer,
     CONSTRAINT mq_met_pk PRIMARY KEY (group_key)
 ) ON COMMIT DELETE ROWS;
 

@@ -410,6 +410,25 @@ def test_a_fair_queue_with_limits_per_group_takes_turns_within_them(q: Queue) ->
     assert sorted(row["body"] for row in q.claim(10)) == ["a3", "a4", "b3"]
 
 
+@pytest.mark.parametrize(("most", "limits"), [(1, {"ordered": 1}), (2, {"group_max_active": 2})], ids=["ordered", "limited"])
+def test_a_take_of_a_fair_queue_has_no_more_of_a_group_than_a_claim(q: Queue, most: int, limits: dict[str, int]) -> None:
+    """However many rounds it makes, in whichever priorities its messages are, and whatever its weight."""
+    q.fair().call("set_queue", **limits)
+    q.call("set_group", "a", 3)
+    send(q, "aaaabb-")
+    send(q, "ab", priority=1)
+    # Then the next round begins within the turn of a group.
+    left = Counter(a=5, b=3) + Counter([""])
+    [row] = q.call("take_batch", 1)
+    left[row["group_key"] or ""] -= 1
+    while left.total():
+        taken = Counter(row["group_key"] or "" for row in q.call("take_batch", 20))
+        assert set(taken) == {group for group, count in left.items() if count}
+        assert max(taken.values()) <= most
+        left -= taken
+    assert q.call("take_batch", 20) == []
+
+
 def test_groups_of_a_fair_ordered_queue_take_turns(q: Queue) -> None:
     """A group with many messages, whose finishes issue ticket after ticket, does not overtake those that wait."""
     q.ordered().fair()

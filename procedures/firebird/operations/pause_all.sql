@@ -6,7 +6,7 @@
 --              conflict
 -- Example:     SELECT * FROM mq_pause_all;
 CREATE OR ALTER PROCEDURE mq_pause_all
-RETURNS (changed bigint)
+RETURNS (changed smallint)
 AS
 BEGIN
     -- The row with an empty type holds the defaults: it stands for the queues without settings of their own.

@@ -6,7 +6,7 @@
 --              conflict
 -- Example:     SELECT * FROM mq_resume_all;
 CREATE OR ALTER PROCEDURE mq_resume_all
-RETURNS (changed bigint)
+RETURNS (changed smallint)
 AS
 DECLARE v_type mq_name;
 BEGIN

@@ -6,8 +6,8 @@
 -- Example:     SELECT * FROM mq_set_option('invoice', 'max_attempts', '5');
 CREATE OR ALTER PROCEDURE mq_set_option (
     p_type mq_argument,
-    p_option mq_argument,
-    p_value mq_argument = NULL
+    p_option mq_text,
+    p_value mq_text = NULL
 )
 RETURNS (
     type mq_name, lease_seconds integer, max_attempts integer, backoff_seconds integer, backoff_max_seconds integer,
@@ -17,7 +17,7 @@ RETURNS (
 )
 AS
 BEGIN
-    EXECUTE PROCEDURE imq_require_name('option', p_option, 0);
+    EXECUTE PROCEDURE imq_require_name('option', LEFT(p_option, 1000), 0);
     p_value = CASE
         WHEN p_value IS NULL THEN 'null'
         WHEN p_value SIMILAR TO '!-?[0-9]{1,18}' ESCAPE '!' THEN p_value

@@ -37,7 +37,7 @@ BEGIN
         ROWS 1
         INTO v_lane;
         IF (v_lane IS NULL) THEN
-            EXIT;
+            LEAVE;
         v_priority = LEFT(v_lane, 5);
         v_start = '';
         v_from = v_priority;
@@ -109,4 +109,6 @@ BEGIN
             EXECUTE PROCEDURE imq_save_position(p_type, v_priority, v_old_n, v_passed, v_new_rest, v_at);
         v_next = LPAD(CAST(v_priority AS integer) + 1, 5, '0');
     END
+    IF (p_grouped = 1 AND p_take = 1) THEN
+        DELETE FROM mq_met;
 END

@@ -13,7 +13,8 @@
 -- ticket.
 --
 -- mq_met has the groups of this call that may be met again: U taken; B blocked; K blocked, and its tickets may be dropped; X leave
--- alone. The table is empty before and after the call. If the call fails, its rows are undone too.
+-- alone. The table is empty before and after the call, but a take of a fair queue leaves T: a group with `taken` messages, which
+-- later calls count, because a take has no rows in mq_group_lock. pick_fair deletes them. If the call fails, its rows are undone too.
 --
 -- A message that another transaction is cancelling or purging is skipped; in an ordered queue it blocks its group.
 CREATE OR ALTER PROCEDURE imq_pick_grouped (
@@ -36,7 +37,7 @@ DECLARE v_done mq_lane;
 DECLARE v_open smallint = 1;
 DECLARE v_groups integer = 0;
 DECLARE v_read integer = 0;
-DECLARE v_met integer = 0;
+DECLARE v_met integer; DECLARE v_keep smallint;
 DECLARE v_blocked integer = 0;
 DECLARE v_ticket bigint; DECLARE v_id bigint;
 DECLARE v_priority smallint; DECLARE v_attempts smallint; DECLARE v_waits smallint; DECLARE v_drop smallint;
@@ -47,12 +48,14 @@ DECLARE v_group_key mq_name;
 DECLARE v_place char(8) CHARACTER SET OCTETS;
 DECLARE v_state char(1) CHARACTER SET ASCII;
 DECLARE v_locked integer; DECLARE v_free integer; DECLARE v_limit integer; DECLARE v_tokens integer;
-DECLARE v_taken integer; DECLARE v_passed integer; DECLARE v_mine integer;
+DECLARE v_taken integer; DECLARE v_had integer; DECLARE v_passed integer; DECLARE v_mine integer;
 BEGIN
     SELECT ordered, IIF(ordered = 1, 1, group_max_active), group_rate, group_rate_seconds FROM imq_policy(:p_type)
     INTO v_ordered, v_places, v_rate, v_seconds;
     v_own = IIF(EXISTS (SELECT * FROM mq_queue_group WHERE type = :p_type), 1, 0);
     n = 0;
+    v_keep = IIF(p_take = 1 AND p_from IS NOT NULL AND p_type IS NOT NULL, 1, 0);
+    v_met = v_keep;
     v_from = p_from;
     WHILE (v_open = 1) DO
     BEGIN
@@ -74,8 +77,9 @@ BEGIN
             END
             v_read = v_read + 1;
             v_state = NULL;
+            v_had = 0;
             IF (v_met > 0 AND v_group_key IS NOT NULL) THEN
-                SELECT state FROM mq_met WHERE group_key = :v_group_key INTO v_state;
+                SELECT NULLIF(state, 'T'), COALESCE(taken, 0) FROM mq_met WHERE group_key = :v_group_key INTO v_state, v_had;
             IF (v_state = 'B') THEN
             BEGIN
                 EXECUTE PROCEDURE imq_drop_blocked(p_type);
@@ -106,7 +110,7 @@ BEGIN
                 END
                 v_free = IIF(EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key),
                     imq_group_places(p_type, v_group_key, v_places), 1);
-                IF (v_free = 0) THEN
+                IF (v_free = 0 AND v_had = 0) THEN
                 BEGIN
                     v_state = IIF(v_waits = 1, 'B', 'X');
                     INSERT INTO mq_met (group_key, state, id, priority, run_at)
@@ -131,7 +135,7 @@ BEGIN
                         v_free = IIF(EXISTS (SELECT * FROM mq_group_lock WHERE type = :p_type AND group_key = :v_group_key),
                             imq_group_places(p_type, v_group_key, v_places), IIF(v_places > 0, v_places, p_size));
                         v_limit = IIF(p_from IS NULL, p_size, IIF(p_rest > 0 AND v_lane = p_from, p_rest, p_turns * v_weight));
-                        v_free = MINVALUE(v_free, v_limit, p_size);
+                        v_free = MINVALUE(v_free - IIF(v_places > 0, v_had, 0), v_limit, p_size);
                         IF (v_waits = 0 AND v_free > 0) THEN
                         BEGIN
                             -- A transaction sent the message before it could see that the queue is grouped: add it to its
@@ -202,9 +206,10 @@ BEGIN
                     END
                     -- A take leaves no row in mq_group_lock: an ordered group that it has emptied may get a message meanwhile.
                     v_more = IIF(v_taken > 0 AND (v_more + v_passed > 0 OR v_tokens = 0), 1, 0);
-                    IF (v_taken = 0 OR v_more = 1 OR p_take = 1 AND v_ordered = 1) THEN
+                    IF (v_taken = 0 OR v_more = 1 OR p_take = 1 AND v_ordered = 1 OR v_keep = 1) THEN
                     BEGIN
-                        INSERT INTO mq_met (group_key, state) VALUES (:v_group_key, IIF(:v_more = 1, 'U', 'X'));
+                        UPDATE OR INSERT INTO mq_met (group_key, state, taken)
+                        VALUES (:v_group_key, IIF(:v_more = 1, 'U', 'X'), :v_had + IIF(:v_tokens = 0, 0, :v_taken));
                         v_met = v_met + 1;
                     END
                     v_drop = IIF(v_taken > 0, 1, 0);
@@ -231,6 +236,8 @@ BEGIN
             FOR SELECT group_key FROM mq_met WHERE state = 'U' INTO v_group_key DO
                 IF (imq_group_places(p_type, v_group_key, NULL) > 0) THEN
                     EXECUTE PROCEDURE imq_issue_tickets(p_type, v_group_key);
-        DELETE FROM mq_met;
+        DELETE FROM mq_met WHERE :v_keep = 0 OR taken IS NULL OR taken = 0;
+        IF (v_keep = 1) THEN
+            UPDATE mq_met SET state = 'T';
     END
 END
