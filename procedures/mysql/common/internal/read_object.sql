@@ -33,6 +33,9 @@ BEGIN
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
         SET SESSION group_concat_max_len = 1073741824;
     END IF;
+    IF NOT @@SESSION.sql_big_selects THEN
+        SET SESSION sql_big_selects = 1, @mq_small_selects = 1;
+    END IF;
     WITH RECURSIVE line (n, a, z) AS (
         SELECT 1, CAST(1 AS signed), CAST(IF(p_lines, LOCATE(0x0A, v_list), LENGTH(v_list)) AS signed)
         UNION ALL
