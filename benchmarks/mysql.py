@@ -27,7 +27,7 @@ WIDE = (
         run_at datetime(6) NOT NULL, attempts int NOT NULL DEFAULT 0,
         body longtext CHARACTER SET utf8mb4 NOT NULL, headers mediumtext CHARACTER SET utf8mb4, group_key {NAME},
         dedup_key {NAME}, created_at datetime(6) NOT NULL, source {NAME}, batch_key char(36) CHARACTER SET ascii,
-        reader {NAME}, lease_until datetime(6),
+        reader {NAME}, lease_until datetime(6), max_attempts smallint, extra text CHARACTER SET utf8mb4,
         KEY wide_ready (type, state, priority, run_at, id), KEY wide_batch (batch_key)
     ) ENGINE = InnoDB""",
     "CREATE TABLE baseline_message LIKE mq_message",
@@ -48,7 +48,8 @@ FIRST = """
     SELECT id FROM wide WHERE type = %s AND state = 'N' ORDER BY priority, run_at, id LIMIT %s FOR UPDATE SKIP LOCKED
 """
 COLUMNS = (
-    "id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, batch_key, lease_until"
+    "id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, batch_key, lease_until,"
+    " max_attempts, run_at, extra"
 )
 TAKE = FIRST.replace("id FROM", f"{COLUMNS} FROM")
 CLAIM = f"""

@@ -29,7 +29,7 @@ WIDE = (
         state char(1) CHARACTER SET ASCII DEFAULT 'N' NOT NULL, priority smallint DEFAULT 0 NOT NULL,
         run_at timestamp NOT NULL, attempt smallint DEFAULT 0 NOT NULL, body mq_text NOT NULL, headers mq_text,
         group_key mq_name, dedup_key mq_name, created_at timestamp NOT NULL, source mq_name, batch_key mq_key,
-        reader mq_name, lease_until timestamp
+        reader mq_name, lease_until timestamp, max_attempts smallint, extra mq_text
     )""",
     "CREATE INDEX wide_ready ON wide (type, state, priority, run_at, id)",
     "CREATE INDEX wide_batch ON wide (batch_key)",
@@ -43,6 +43,7 @@ EXPRESSIONS = {
     "body": "CASE WHEN OCTET_LENGTH(body) <= 2000 THEN CAST(body AS VARCHAR(2000)) END",
     "created_at": TIME("created_at"),
     "lease_until": TIME("lease_until"),
+    "run_at": TIME("run_at"),
     "count": '"COUNT"',
     "value": '"VALUE"',
 }
@@ -64,7 +65,7 @@ BLOCK = f"""
     RETURNS (
         id bigint, type mq_name, body varchar(2000) CHARACTER SET UTF8, headers mq_text, priority smallint,
         group_key mq_name, dedup_key mq_name, attempt smallint, created_at bigint, source mq_name, batch_key mq_key,
-        lease_until bigint, long_body mq_text
+        lease_until bigint, max_attempts smallint, run_at bigint, extra mq_text, long_body mq_text
     )
     AS
     DECLARE v_mine integer;
@@ -75,7 +76,7 @@ BLOCK = f"""
                 {{change}} WHERE CURRENT OF c
                 RETURNING {COLUMNS}
                 INTO id, type, body, headers, priority, group_key, dedup_key, attempt, created_at, source, batch_key,
-                    lease_until, long_body;
+                    lease_until, max_attempts, run_at, extra, long_body;
                 v_mine = 1;
                 WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random DO
                     v_mine = 0;

@@ -20,7 +20,7 @@ CREATE TABLE wide (
     state char(1) NOT NULL DEFAULT 'N', priority smallint NOT NULL DEFAULT 0,
     run_at timestamptz NOT NULL DEFAULT clock_timestamp(), attempts integer NOT NULL DEFAULT 0, body text NOT NULL,
     headers text, group_key text, dedup_key text, created_at timestamptz NOT NULL DEFAULT now(), source text,
-    batch_key uuid, reader text, lease_until timestamptz
+    batch_key uuid, reader text, lease_until timestamptz, max_attempts smallint, extra text
 );
 CREATE INDEX wide_ready ON wide (type, priority, run_at, id) WHERE state = 'N';
 CREATE INDEX wide_batch ON wide (batch_key) WHERE batch_key IS NOT NULL;
@@ -30,7 +30,8 @@ FIRST = """
     ORDER BY type, priority, run_at, id LIMIT %s FOR UPDATE SKIP LOCKED
 """
 COLUMNS = (
-    "id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, batch_key, lease_until"
+    "id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, batch_key, lease_until,"
+    " max_attempts, run_at, extra"
 )
 # Not `id IN (SELECT …)`: it becomes a join with a sort, with up to 3.7 times the processor time.
 TAKE = f"DELETE FROM wide WHERE id = ANY (ARRAY({FIRST})) RETURNING {COLUMNS}"

@@ -19,6 +19,7 @@ from tabs import for_engine
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 OWNERSHIP = "Who owns it, and who may call"
 REMOVAL = "Upgrading and removing"
+POISONED = "A poisoned message"
 OWNER = "-- As the owner of the tables\n"
 # The pages in the order in which their blocks run.
 PAGES = (

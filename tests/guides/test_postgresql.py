@@ -9,7 +9,7 @@ from rowqueue import contract, install
 from rowqueue.databases import Database, open_database
 from servers import LocalPostgreSQL, Server
 from servers.postgresql import programs
-from shops import DOCS, OWNERSHIP, REMOVAL, PostgreSQLShop, blocks, psql
+from shops import DOCS, OWNERSHIP, POISONED, REMOVAL, PostgreSQLShop, blocks, psql
 from tabs import for_engine
 
 pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
@@ -52,7 +52,11 @@ def test_every_statement_of_the_guide_runs_in_its_order(private_server: LocalPos
         "SELECT mq.send_message('invoice', 'x', p_group_key => 'g') FROM generate_series(1, 3);",
         "SELECT FROM mq.claim_batch('invoice', 2, 'worker-1');",
     )
-    psql(url, *(block for block in statements(GUIDE) if block not in (owner[0], *statements(GUIDE, REMOVAL))))
+    done = [block for block in statements(GUIDE) if block not in (owner[0], *statements(GUIDE, REMOVAL))]
+    # A consumer holds the poisoned message by then.
+    held = ["SELECT mq.redrive(17);", "SELECT FROM mq.claim_batch('email', 100, 'worker-2');"]
+    at = done.index(statements(GUIDE, POISONED)[0])
+    psql(url, *done[:at], *held, *done[at:])
     # Roles that were given rights on this database go with it, as far as the guide does not remove them.
     psql(url, "DROP OWNED BY shop, on_duty;", *statements(GUIDE, REMOVAL))
     assert private_server.query(url, "SELECT to_regnamespace('mq') AS it") == [{"it": None}]

@@ -12,7 +12,7 @@ import pytest
 from outcomes import dead_letter
 from rowqueue.databases import Database
 from servers import Server
-from shops import DOCS, Shop, blocks, make
+from shops import DOCS, POISONED, Shop, blocks, make
 from tabs import for_engine
 
 pytestmark = pytest.mark.one_engine
@@ -46,7 +46,7 @@ def test_a_stuck_consumer_loses_its_messages(shop: Shop) -> None:
 def test_a_poisoned_message_is_dead_at_once(shop: Shop, held: bool) -> None:
     if held:
         shop.call("claim_batch", "email", 20, "worker-1")
-    assert re.search(r"^E\s*$", shop.follow("A poisoned message", 0 if held else 1), re.M)
+    assert re.search(r"^E\s*$", shop.follow(POISONED, 0 if held else 1), re.M)
     assert shop.states() == {"E": 1, "A" if held else "N": 19}
     [dead] = shop.call("peek", "email", "E", 10)
     assert (dead["id"], dead["error"]) == (shop.first + 16, "kills the worker, see ticket 4711")

@@ -78,7 +78,7 @@ def test_commands_are_those_of_the_design() -> None:
         *("consumers", "throughput", "exporter", "top", "web"),
         *("queue list", "queue find", "dead errors", "table list"),
         *("queue set", "queue set-group", "queue peek", "queue pause", "queue resume", "queue cancel", "queue purge"),
-        *("dead list", "dead redrive"),
+        *("queue drop", "dead list", "dead redrive"),
         *("feed publish", "feed consume", "feed list", "feed create", "feed drop", "feed rewind"),
         *("table adopt", "table consume", "table release", "table retry", "table peek"),
         *("schedule set", "schedule list", "schedule next", "schedule run", "schedule drop"),

@@ -86,6 +86,7 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("pause_all", []),
     ("resume_all", []),
     ("set_group", ["invoice", "customer-7", 3]),
+    ("send_with", ["reminder", '{"to":"barbara@example.org"}', '{"dedup_key": "welcome-6"}']),
     ("set_option", ["crawl", "ring", "1"]),
     ("send_batch", ["crawl", "https://a.example/\nhttps://b.example/"]),
     ("claim_wraparound", ["crawl", 1, "worker-1"]),
@@ -114,8 +115,8 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
         [
             "orders",
             "orders",
-            '{"key_columns": "id", "status_column": "status", "ready_value": "N", "active_value": "A", "done_value": "D",'
-            ' "error_value": "E"}',
+            '{"key_columns": "id", "status_column": "status", "ready_value": "N", "active_value": "A",'
+            ' "done_value": "D", "error_value": "E"}',
         ],
     ),
     ("claim_rows", ["orders", 1, "worker-1", 60]),
@@ -127,7 +128,6 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("release_rows", [K]),
     ("retry_rows", ["orders"]),
     ("release_table", ["orders"]),
-    ("send_with", ["reminder", '{"to":"barbara@example.org"}', '{"dedup_key": "welcome-6"}']),
 ]
 
 

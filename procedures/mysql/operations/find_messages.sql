@@ -29,6 +29,12 @@ BEGIN
     -- message.
     DECLARE v_cap bigint DEFAULT 9223372036854775807;
     DECLARE v_tickets tinyint DEFAULT 0;
+    -- Without a transaction: it restores what read_options has set in the session.
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL imq_undo_call(NULL);
+        RESIGNAL;
+    END;
     CALL imq_require_name('type', p_type, 1);
     CALL imq_read_options(p_filter, 'filter',
         '{"id": [-9223372036854775808, 9223372036854775807], "dedup_key": "text", "group_key": "text"}', NULL, v_filter);
@@ -104,4 +110,5 @@ BEGIN
     WHERE (p_type IS NULL OR f.type = p_type) AND (v_dedup_key IS NULL OR f.dedup_key = v_dedup_key)
         AND (v_group_key IS NULL OR f.group_key = v_group_key AND f.state IS NOT NULL)
     ORDER BY f.id LIMIT v_size;
+    CALL imq_undo_call(NULL);
 END

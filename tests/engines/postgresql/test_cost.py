@@ -406,8 +406,8 @@ def test_a_message_is_found_by_its_number_with_statistics_of_tables_that_were_em
                 connection.execute("SELECT mq.claim_batch(%s, 1)", [queue])
                 key, _ = held(connection, queue)
                 for call, *arguments in (
-                    ("find_messages(NULL, %s)", dead),
-                    ("find_messages(NULL, %s)", delayed),
+                    ("find_messages(NULL, %s)", f'{{"id": {dead}}}'),
+                    ("find_messages(NULL, %s)", f'{{"id": {delayed}}}'),
                     ("get_result(%s)", dead),
                     ("release_batch(%s)", key),
                     ("claim_batch(%s, 1, 'x', 60)", queue),

@@ -292,7 +292,7 @@ def test_wrong_owners_are_reported_and_repaired(installed_database: Database, ru
         and "mq_operator lacks EXECUTE on mq_internal.polled_settings(" in told
     )
     assert f"mq.message is owned by {name}" in told and f"mq.send(text,text) is owned by {name}" in told
-    assert "PUBLIC may execute mq.purge(text,text)" in told
+    assert "PUBLIC may execute mq.purge(text,text,timestamp with time zone,bigint)" in told
     assert "mq_consumer lacks EXECUTE on mq.claim_batch" in told
     assert install.apply(installed_database).repaired
     assert installed_database.rights_problems() == []

@@ -33,6 +33,9 @@ BEGIN
     IF @@SESSION.group_concat_max_len < 1073741824 THEN
         SET SESSION group_concat_max_len = 1073741824;
     END IF;
+    IF NOT @@SESSION.sql_big_selects THEN
+        SET SESSION sql_big_selects = 1, @mq_small_selects = 1;
+    END IF;
     WITH RECURSIVE line (n, a, z) AS (
         SELECT 1, CAST(1 AS signed), CAST(IF(p_lines, LOCATE(0x0A, v_list), LENGTH(v_list)) AS signed)
         UNION ALL
@@ -45,7 +48,7 @@ BEGIN
         FROM (
             SELECT k.n, k.z, k.item, CONCAT(
                 REGEXP_REPLACE(REGEXP_REPLACE(k.item, '^[ \\t\\r\\n]*\\{[ \\t\\r\\n]*\\}?', ''), c_member,
-                    CONCAT('[', k.n, /*!80000 ',"$1","$2$3","$3"],' */ /*M! ',"\\1","\\2\\3","\\3"],' */)),
+                    CONCAT('[', k.n, /*M! ',"\\1","\\2\\3","\\3"],' */ /*!80000 ',"$1","$2$3","$3"],' */)),
                 '[', k.n, ']') AS pairs
             FROM (
                 SELECT n, z, CONVERT(SUBSTRING(v_list, a, z - a) USING utf8mb4) COLLATE utf8mb4_bin AS item
