@@ -186,6 +186,7 @@ def test_a_restored_database_is_as_installed_and_returns_its_messages(shop: Fire
     shop("INSERT INTO stock (id) VALUES (1)")
     shop.follow("Backup, restore, moving", 0)
     shop.url = shop.restored
+    shop.hand_to(shop.url)
     assert install.pending(open_database(shop.url)) == []
     shop.follow("Backup, restore, moving", 1)
     assert {row["paused"] for row in shop.call("queue_stats")} == {1}
