@@ -105,6 +105,17 @@ def test_take_batch_of_an_ordered_queue_takes_one_message_a_group(q: Queue) -> N
     assert [take(q, 10), take(q, 10), take(q, 10)] == [[a1, b1], [a2, b2], []]
 
 
+def test_take_batch_that_reads_on_past_a_long_group_leaves_no_group_behind(q: Queue) -> None:
+    """The first part of tickets is all of one group; the groups of the next part must be found again too."""
+    q.ordered()
+    groups = ["a"] * 20 + ["b"] * 3 + ["c"] * 2
+    sent = [(q.send(group_key=group), group) for group in groups]
+    for turn in range(20):
+        heads = [[id for id, name in sent if name == group][turn:][:1] for group in "abc"]
+        assert take(q, 20) == sum(heads, [])
+    assert take(q, 20) == []
+
+
 def test_take_batch_of_an_ordered_queue_holds_its_groups_until_it_ends(q: Queue, other: Queue) -> None:
     q.ordered()
     a1, b1, a2, b2 = (q.send(group_key=group) for group in "abab")
