@@ -250,7 +250,9 @@ def test_a_message_of_a_ring_is_found_at_every_position(
 
 
 @pytest.mark.parametrize(
-    "call", [("pause",), ("resume",), ("set_queue", '{"lease_seconds": 30}')], ids=lambda call: call if isinstance(call, str) else call[0]
+    "call",
+    [("pause",), ("resume",), ("set_queue", '{"lease_seconds": 30}')],
+    ids=lambda call: call if isinstance(call, str) else call[0],
 )
 def test_a_policy_call_that_waited_for_another_is_not_refused(
     database: Database, queue: str, call: tuple[Any, ...]
