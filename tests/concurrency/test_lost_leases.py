@@ -10,6 +10,7 @@ import pytest
 from crowd import Crowd, Ledger, Member, numbers
 from outcomes import dead_letter
 from rowqueue.databases import LEASE_LOST, Conflict, QueueError, Session
+from servers import Server
 
 pytestmark = pytest.mark.one_engine
 
@@ -48,8 +49,14 @@ def outcome(session: Session, way: str, row: dict[str, Any]) -> None:
         session.call("dead_letter", id, key, f"attempt {row['attempt']}")
 
 
-def consume(member: Member, type: str, ledger: Ledger) -> dict[str, Any]:
-    """Claim with the shortest lease, and record an outcome with an effect, while others claim the same message."""
+def end_lease(session: Session, batches: str, key: Any) -> None:
+    """As if the second of the shortest lease were over."""
+    with session.transaction() as connection:
+        connection.cursor().execute(f"UPDATE {batches} SET lease_until = claimed_at WHERE batch_key = '{key}'")
+
+
+def consume(member: Member, type: str, ledger: Ledger, batches: str) -> dict[str, Any]:
+    """Claim with a lease that has ended, and record an outcome with an effect, while others claim the same message."""
     chance, session = random.Random(member.number), member.session
     ended: dict[tuple[int, int], str] = {}
     lost: Counter[str] = Counter()
@@ -62,9 +69,11 @@ def consume(member: Member, type: str, ledger: Ledger) -> dict[str, Any]:
             if not any(stats[state] for state in ("ready", "delayed", "active", "expired")):
                 return {"ended": ended, "lost": lost, "sent": sent}
         for row in rows:
+            if not late:
+                end_lease(session, batches, row["batch_key"])
             way = chance.choice(LAST if late else WAYS)
             sends = way in LAST and not late  # another message in the place of the one that ends
-            time.sleep(0 if late else chance.choice([0, 0.002, 0.95, 1.05]))
+            time.sleep(0 if late else chance.choice([0, 0.002, 0.02]))
             try:
                 with session.transaction() as connection:
                     ledger.note(connection, rows, member.number)
@@ -89,12 +98,12 @@ def rescue(member: Member, type: str) -> int:
 
 
 def test_each_attempt_has_one_outcome_and_the_loser_of_a_lease_gets_the_error(
-    crowd: Crowd, session: Session, queue: str, ledger: Ledger, sql: Sql
+    crowd: Crowd, session: Session, server: Server, queue: str, ledger: Ledger, sql: Sql
 ) -> None:
     session.call("set_queue", queue, '{"max_attempts": 1000, "on_complete": "archive"}')
     session.call("send_batch", queue, numbers(0, MESSAGES))
     rescuers = crowd.start(rescue, queue)
-    consumers = crowd.start(consume, queue, ledger, count=CONSUMERS)
+    consumers = crowd.start(consume, queue, ledger, server.table("batch"), count=CONSUMERS)
     found = crowd.results(consumers)
     crowd.stop(rescuers)
     assert sum(crowd.results(rescuers)) > 0

@@ -105,6 +105,21 @@ def test_take_batch_of_an_ordered_queue_takes_one_message_a_group(q: Queue) -> N
     assert [take(q, 10), take(q, 10), take(q, 10)] == [[a1, b1], [a2, b2], []]
 
 
+def test_take_batch_that_reads_on_past_a_long_group_leaves_no_group_behind(q: Queue) -> None:
+    """The first part of tickets is all of one group. The groups of the next part have one ticket each: they need another."""
+    q.ordered()
+    for group in "b" * 60 + "c" * 60:
+        q.send(group, group_key=group)
+    blocked = q.claim(2)
+    assert q.claim(100) == []  # drops the tickets of both
+    for _ in range(20):
+        q.send("a", group_key="a", priority=-1)
+    q.on("complete_batch", blocked[0]["batch_key"])
+    for _ in range(20):
+        assert [row["body"] for row in q.call("take_batch", 20)] == ["a", "b", "c"]
+    assert [row["body"] for row in q.call("take_batch", 20)] == ["b", "c"]
+
+
 def test_take_batch_of_an_ordered_queue_holds_its_groups_until_it_ends(q: Queue, other: Queue) -> None:
     q.ordered()
     a1, b1, a2, b2 = (q.send(group_key=group) for group in "abab")

@@ -90,8 +90,7 @@ BEGIN
             ) THEN 'limited'
             WHEN q.grouped AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
                 THEN IF(q.ordered, 'blocked', 'limited')
-            WHEN v_next_at IS NOT NULL
-                OR EXISTS (SELECT 1 FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type) THEN 'delayed'
+            WHEN v_next_at IS NOT NULL OR EXISTS (SELECT 1 FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type) THEN 'delayed'
         END INTO v_reason
         FROM mq_queue AS q WHERE q.type IN (p_type, '') ORDER BY q.type DESC LIMIT 1;
         IF v_reason IS NULL THEN

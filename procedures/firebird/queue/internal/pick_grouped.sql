@@ -13,8 +13,8 @@
 -- ticket.
 --
 -- mq_met has the groups of this call that may be met again: U taken; B blocked; K blocked, and its tickets may be dropped; X leave
--- alone. The table is empty before and after the call, but a take of a fair queue leaves T: a group with `taken` messages, which
--- later calls count, because a take has no rows in mq_group_lock. pick_fair deletes them. If the call fails, its rows are undone too.
+-- alone. It is empty before and after the call. Only a take of a fair queue, which has no rows in mq_group_lock, leaves T until
+-- pick_fair ends: a group with `taken` messages. If the call fails, its rows are undone too.
 --
 -- A message that another transaction is cancelling or purging is skipped; in an ordered queue it blocks its group.
 CREATE OR ALTER PROCEDURE imq_pick_grouped (
@@ -37,7 +37,7 @@ DECLARE v_done mq_lane;
 DECLARE v_open smallint = 1;
 DECLARE v_groups integer = 0;
 DECLARE v_read integer = 0;
-DECLARE v_met integer; DECLARE v_keep smallint;
+DECLARE v_met integer = 0; DECLARE v_keep smallint;
 DECLARE v_blocked integer = 0;
 DECLARE v_ticket bigint; DECLARE v_id bigint;
 DECLARE v_priority smallint; DECLARE v_attempts smallint; DECLARE v_waits smallint; DECLARE v_drop smallint;
@@ -55,7 +55,6 @@ BEGIN
     v_own = IIF(EXISTS (SELECT * FROM mq_queue_group WHERE type = :p_type), 1, 0);
     n = 0;
     v_keep = IIF(p_take = 1 AND p_from IS NOT NULL AND p_type IS NOT NULL, 1, 0);
-    v_met = v_keep;
     v_from = p_from;
     WHILE (v_open = 1) DO
     BEGIN
@@ -78,7 +77,7 @@ BEGIN
             v_read = v_read + 1;
             v_state = NULL;
             v_had = 0;
-            IF (v_met > 0 AND v_group_key IS NOT NULL) THEN
+            IF (v_met + v_keep > 0 AND v_group_key IS NOT NULL) THEN
                 SELECT NULLIF(state, 'T'), COALESCE(taken, 0) FROM mq_met WHERE group_key = :v_group_key INTO v_state, v_had;
             IF (v_state = 'B') THEN
             BEGIN
@@ -208,8 +207,11 @@ BEGIN
                     v_more = IIF(v_taken > 0 AND (v_more + v_passed > 0 OR v_tokens = 0), 1, 0);
                     IF (v_taken = 0 OR v_more = 1 OR p_take = 1 AND v_ordered = 1 OR v_keep = 1) THEN
                     BEGIN
-                        UPDATE OR INSERT INTO mq_met (group_key, state, taken)
-                        VALUES (:v_group_key, IIF(:v_more = 1, 'U', 'X'), :v_had + IIF(:v_tokens = 0, 0, :v_taken));
+                        IF (v_keep = 1) THEN
+                            UPDATE OR INSERT INTO mq_met (group_key, state, taken)
+                            VALUES (:v_group_key, IIF(:v_more = 1, 'U', 'X'), :v_had + IIF(:v_tokens = 0, 0, :v_taken));
+                        ELSE
+                            INSERT INTO mq_met (group_key, state) VALUES (:v_group_key, IIF(:v_more = 1, 'U', 'X'));
                         v_met = v_met + 1;
                     END
                     v_drop = IIF(v_taken > 0, 1, 0);

@@ -467,21 +467,21 @@ BEGIN
     END IF;
     IF p_items IS NOT NULL THEN
         SET p_items = CONCAT('[', p_items, ']');
-        IF p_take THEN
-            -- The caller's own commit finishes the messages.
+        IF p_take OR NOT v_ordered THEN
             SET v_held = CONCAT('[', v_taken, ']');
             IF NOT v_all THEN
-                CALL imq_drop_locks(p_type, p_items, v_held);
+                IF p_take THEN
+                    -- The caller's own commit finishes the messages. Groups of the last part may have no lock, but need a ticket.
+                    CALL imq_drop_locks(p_type, p_items, v_list);
+                END IF;
+                SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']') INTO v_held
+                FROM (
+                    SELECT DISTINCT j.group_key
+                    FROM JSON_TABLE(v_held, '$[*]' COLUMNS (
+                        group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$'
+                    )) AS j
+                ) AS k;
             END IF;
-            CALL imq_issue_tickets(p_type, v_held);
-        ELSEIF NOT v_ordered THEN
-            SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(k.group_key)), ']') INTO v_held
-            FROM (
-                SELECT DISTINCT j.group_key
-                FROM JSON_TABLE(CONCAT('[', v_taken, ']'), '$[*]' COLUMNS (
-                    group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$'
-                )) AS j
-            ) AS k;
             CALL imq_issue_tickets(p_type, v_held);
         END IF;
     END IF;
