@@ -25,8 +25,7 @@ BEGIN
     DECLARE v_type varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_id, v_one bigint;
     DECLARE v_filter, v_dedup_key, v_group_key, v_ids longtext CHARACTER SET utf8mb4;
-    -- Keeps the optimizer from merging the list of claims into the outer query, which would read each list once per
-    -- message.
+    -- Keeps the optimizer from merging the list of claims into the outer query, which would read each list per message.
     DECLARE v_cap bigint DEFAULT 9223372036854775807;
     DECLARE v_tickets tinyint DEFAULT 0;
     -- Without a transaction: it restores what read_options has set in the session.

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from outcomes import failure
 from polling import SHAPES, Polled
-from rowqueue.databases import Conflict, Database, Session
+from rowqueue.databases import Conflict, Database, QueueError, Session
+from rowqueue.databases.base import LEASE_LOST
+from servers import Server
 
 pytestmark = [pytest.mark.product("mysql", "mariadb"), pytest.mark.one_engine]
 
@@ -26,28 +28,43 @@ CHANGES = (
 
 @pytest.mark.parametrize("seed", range(2))
 def test_no_row_stays_active_after_any_change_by_others(
-    database: Database, session: Session, sql: Sql, queue: str, seed: int
+    server: Server, database: Database, session: Session, sql: Sql, queue: str, seed: int
 ) -> None:
     from capabilities import BY_DATABASE
 
     table = Polled(queue, session, sql, BY_DATABASE["mysql"], SHAPES["a"]).create(max_attempts=50)
     table.insert(*(str(n) for n in range(60)))
     over = threading.Event()
+    finished, failures = [0, 0], []
 
     def consume(number: int) -> None:
+        try:
+            work(number)
+        except BaseException as error:
+            failures.append(error)
+
+    def work(number: int) -> None:
         dice = random.Random(f"{seed} {number}")
-        with closing(database.connect("consumer")) as own:
+        with closing(database.connect("consumer")) as own, server.client(database.url) as connection:
+            connection.autocommit(True)
             mine = table.by(own)
             while not over.is_set():
                 try:
-                    rows = mine.claim(5, lease_seconds=dice.choice([0, 1, 60]))
+                    lease = dice.choice([0, 1, 60])
+                    rows = mine.claim(5, lease_seconds=lease or 1)
+                    if rows and not lease:  # it ends at once
+                        ended = "UPDATE mq_polled_batch SET lease_until = '2001-01-01' WHERE batch_key = %s"
+                        connection.execute(ended, [rows[0]["batch_key"]])
                     if rows and dice.random() < 0.8:
                         failed = "\n".join(failure(row["id"], "no", 0) for row in rows if dice.random() < 0.3)
-                        mine.finish(rows[0]["batch_key"], failed)
+                        finished[number] += mine.finish(rows[0]["batch_key"], failed)[0]
                     elif rows:
                         mine.count("release_rows", rows[0]["batch_key"])
                 except Conflict:
                     pass
+                except QueueError as error:
+                    if error.number != LEASE_LOST:
+                        raise
 
     threads = [threading.Thread(target=consume, args=[number]) for number in range(2)]
     for thread in threads:
@@ -60,6 +77,7 @@ def test_no_row_stays_active_after_any_change_by_others(
     over.set()
     for thread in threads:
         thread.join(60)
+    assert failures == [] and all(finished)
     # Leases of a minute are over.
     sql("UPDATE mq_polled_batch SET lease_until = '2001-01-01' WHERE name = %s", table.name)
     sql("UPDATE mq_polled_row SET run_at = '2001-01-01' WHERE name = %s AND state = 'N'", table.name)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import pymysql
 import pytest
 from rowqueue import install
 from rowqueue.databases import Database, open_database
@@ -86,6 +87,10 @@ def test_a_session_may_have_set_what_it_likes(server: Server, database: Database
                 call("complete_batch(%s)", rows[0]["batch_key"])
             call("rescue_expired(%s)", type)
         if name == "big-selects":
+            assert [row["body"] for row in call("find_messages(%s, %s, 1, 9)", queue, '{"group_key": "none"}')] == []
+            for text in ("set_queue('q', %s)", "send_with('q', 'x', %s)", "find_messages('q', %s, 1, 9)"):
+                with pytest.raises(pymysql.MySQLError, match="invalid_argument"):
+                    call(text, '{"none": 1}')
             assert connection.execute("SELECT @@SESSION.sql_big_selects AS big").fetchall() == [{"big": 0}]
     left = server.query(database.url, "SELECT type, body FROM mq_message WHERE type IN (%s, %s)", queue, ordered)
     # A session with a fixed timestamp does not see that failed messages have become due; other sessions do.
