@@ -163,8 +163,12 @@ class Crew:
 
 
 def call_named(url: str, procedure: str, *first: Any, **named: Any) -> list[dict[str, Any]]:
-    """Call a procedure once, some arguments by their names."""
+    """Call a procedure once, some arguments by their names; names that it does not have are its options."""
     names = [argument.name for argument in contract.load().procedures[procedure].arguments]
+    options = {name: value for name, value in named.items() if name not in names}
+    if options:
+        assert "options" in names, f"{procedure} has no options: {options}"
+        named["options"] = json.dumps(options)
     session = open_database(url).connect("test")
     try:
         return session.call(procedure, *first, *(named.get(name) for name in names[len(first) :]))

@@ -106,7 +106,7 @@ def test_take_batch_of_an_ordered_queue_takes_one_message_a_group(q: Queue) -> N
 
 
 def test_take_batch_that_reads_on_past_a_long_group_leaves_no_group_behind(q: Queue) -> None:
-    """The first tickets are all of one group. The groups that fill the batch up have one ticket each, and need another."""
+    """The first tickets are all of one group. The groups that fill the batch up have one each, and need another."""
     q.ordered()
     for group in "b" * 60 + "c" * 60:
         q.send(group, group_key=group)
