@@ -221,7 +221,8 @@ BEGIN
 
             -- Under the locks: how many messages each group may have, and in an ordered queue its first one; a group whose
             -- first message another transaction is cancelling or purging is skipped. That message is a column of a derived
-            -- table: in a condition, MySQL would search it for each comparison.
+            -- table: in a condition, MySQL would search it for each comparison. With OR instead of IF, MySQL would change the
+            -- LEFT JOIN, and optimize for ever when Group Replication has rolled the call back for another member's change.
             SELECT GROUP_CONCAT('[', COALESCE(h.head, 'null'), ',', COALESCE(h.attempts, 0) + 1, ',', JSON_QUOTE(h.group_key), ',', h.id, ',',
                 h.priority, ',"', h.run_at, '",', JSON_QUOTE(h.lane), ',', h.places = 1,
                 IF(v_plain, '', CONCAT(',', h.late, ',', h.rate, ',', h.seconds, ',"', COALESCE(h.full_at, v_now), '",', h.size)), ']'),
@@ -266,7 +267,7 @@ BEGIN
                 LEFT JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = f.group_key AND g.id = f.first_id
                 STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
                     ON r.type = p_type AND r.priority = f.priority AND r.lane = f.lane AND r.run_at = f.run_at AND r.id = f.id
-                WHERE NOT f.busy AND f.size > 0 AND (g.id IS NOT NULL OR NOT v_ordered)
+                WHERE NOT f.busy AND f.size > 0 AND IF(v_ordered, g.id IS NOT NULL, 1)
                 LIMIT v_rows
                 FOR UPDATE /*!80000 OF g, r */ SKIP LOCKED
             ) AS h;
