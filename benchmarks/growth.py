@@ -188,7 +188,7 @@ def bury(client: Client, condition: str) -> None:
     """Turn ready messages into dead letters."""
     mq, where = client.prefix, f"type = '{TYPE}' AND {condition}"
     client.run(
-        f"INSERT INTO {mq}dead (id, died_at, attempts, type, reader, error)"
+        f"INSERT INTO {mq}dead (id, died_at, attempts, type, consumer, error)"
         f" SELECT id, run_at, 10, type, 'bench', {client.joined.format('order ', 'id')} FROM {mq}ready WHERE {where}"
     )
     client.run(f"DELETE FROM {mq}ready WHERE {where}")

@@ -6,7 +6,7 @@ import random
 import time
 from pathlib import Path
 
-from rowqueue import Discard, Message, Retry
+from rowqueue import DeadLetter, Message, Retry
 
 
 class _Seen:
@@ -50,7 +50,7 @@ def mixed(message: Message) -> None:
     if number % 20 == 1 and message.attempt == 1:
         raise Retry("try again", after=1)
     if number % 100 == 7 and random.random() < 0.5:
-        raise Discard(f"order {number} is refused")
+        raise DeadLetter(f"order {number} is refused")
 
 
 @atexit.register

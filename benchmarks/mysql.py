@@ -27,7 +27,7 @@ WIDE = (
         run_at datetime(6) NOT NULL, attempts int NOT NULL DEFAULT 0,
         body longtext CHARACTER SET utf8mb4 NOT NULL, headers mediumtext CHARACTER SET utf8mb4, group_key {NAME},
         dedup_key {NAME}, created_at datetime(6) NOT NULL, source {NAME}, batch_key char(36) CHARACTER SET ascii,
-        reader {NAME}, lease_until datetime(6), max_attempts smallint, extra text CHARACTER SET utf8mb4,
+        consumer {NAME}, lease_until datetime(6), max_attempts smallint, extra text CHARACTER SET utf8mb4,
         KEY wide_ready (type, state, priority, run_at, id), KEY wide_batch (batch_key)
     ) ENGINE = InnoDB""",
     "CREATE TABLE baseline_message LIKE mq_message",
@@ -54,7 +54,7 @@ COLUMNS = (
 TAKE = FIRST.replace("id FROM", f"{COLUMNS} FROM")
 CLAIM = f"""
     UPDATE wide JOIN ({FIRST}) AS c USING (id)
-    SET state = 'A', batch_key = %s, reader = 'bench', attempts = attempts + 1,
+    SET state = 'A', batch_key = %s, consumer = 'bench', attempts = attempts + 1,
         lease_until = UTC_TIMESTAMP(6) + INTERVAL 60 SECOND
 """
 RING = CLAIM.replace("ORDER BY priority, run_at, id", "ORDER BY id <= %s, id")

@@ -29,7 +29,7 @@ WIDE = (
         state char(1) CHARACTER SET ASCII DEFAULT 'N' NOT NULL, priority smallint DEFAULT 0 NOT NULL,
         run_at timestamp NOT NULL, attempt smallint DEFAULT 0 NOT NULL, body mq_text NOT NULL, headers mq_text,
         group_key mq_name, dedup_key mq_name, created_at timestamp NOT NULL, source mq_name, batch_key mq_key,
-        reader mq_name, lease_until timestamp, max_attempts smallint, extra mq_text
+        consumer mq_name, lease_until timestamp, max_attempts smallint, extra mq_text
     )""",
     "CREATE INDEX wide_ready ON wide (type, state, priority, run_at, id)",
     "CREATE INDEX wide_batch ON wide (batch_key)",
@@ -93,7 +93,7 @@ BLOCK = f"""
 """.format
 CLAIM = """
     UPDATE wide
-    SET state = 'A', batch_key = :p_key, reader = 'bench', attempt = attempt + 1,
+    SET state = 'A', batch_key = :p_key, consumer = 'bench', attempt = attempt + 1,
         lease_until = DATEADD(60 SECOND TO mq_utc_now())
 """
 SEND = f"""

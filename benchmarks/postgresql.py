@@ -20,7 +20,7 @@ CREATE TABLE wide (
     state char(1) NOT NULL DEFAULT 'N', priority smallint NOT NULL DEFAULT 0,
     run_at timestamptz NOT NULL DEFAULT clock_timestamp(), attempts integer NOT NULL DEFAULT 0, body text NOT NULL,
     headers text, group_key text, dedup_key text, created_at timestamptz NOT NULL DEFAULT now(), source text,
-    batch_key uuid, reader text, lease_until timestamptz, max_attempts smallint, extra text
+    batch_key uuid, consumer text, lease_until timestamptz, max_attempts smallint, extra text
 );
 CREATE INDEX wide_ready ON wide (type, priority, run_at, id) WHERE state = 'N';
 CREATE INDEX wide_batch ON wide (batch_key) WHERE batch_key IS NOT NULL;
@@ -37,7 +37,7 @@ COLUMNS = (
 TAKE = f"DELETE FROM wide WHERE id = ANY (ARRAY({FIRST})) RETURNING {COLUMNS}"
 CLAIM = f"""
     UPDATE wide
-    SET state = 'A', batch_key = %s, reader = 'bench', attempts = attempts + 1, lease_until = now() + interval '60 s'
+    SET state = 'A', batch_key = %s, consumer = 'bench', attempts = attempts + 1, lease_until = now() + interval '60 s'
     WHERE id = ANY (ARRAY({FIRST}))
     RETURNING {COLUMNS}
 """

@@ -261,7 +261,7 @@ def start_runners(url: str) -> list[subprocess.Popen[bytes]]:
     environment = os.environ | {"RUNNER_DATABASE": url}
     return [
         subprocess.Popen(
-            [*command, *types, "--log-level", "error", "--reader", f"runner-{n}"], cwd=HERE, env=environment
+            [*command, *types, "--log-level", "error", "--consumer", f"runner-{n}"], cwd=HERE, env=environment
         )
         for n in range(2)
     ]

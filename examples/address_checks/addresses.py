@@ -10,7 +10,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
-from rowqueue import Discard, Message
+from rowqueue import DeadLetter, Message
 
 SECONDS = 10  # the longest wait for an answer
 
@@ -21,11 +21,11 @@ def check(message: Message) -> str:
         question = json.loads(message.body)
         query = urlencode({"q": question["address"]})
     except (ValueError, TypeError, KeyError) as error:
-        raise Discard(f"not a question about an address: {error}") from error
+        raise DeadLetter(f"not a question about an address: {error}") from error
     try:
         with urlopen(f"{os.environ['ADDRESS_SERVICE']}?{query}", timeout=SECONDS) as answer:
             return str(answer.read().decode("utf-8"))
     except HTTPError as error:
         if 400 <= error.code < 500 and error.code != 429:
-            raise Discard(f"the service refuses it: {error}") from error
+            raise DeadLetter(f"the service refuses it: {error}") from error
         raise

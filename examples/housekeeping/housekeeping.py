@@ -7,7 +7,7 @@ import json
 import time
 from pathlib import Path
 
-from rowqueue import Discard, Message
+from rowqueue import DeadLetter, Message
 
 DAY = 86_400  # seconds
 
@@ -18,7 +18,7 @@ def clean(message: Message) -> None:
         order = json.loads(message.body)
         folder, days = Path(order["folder"]), float(order["days"])
     except (ValueError, TypeError, KeyError) as error:
-        raise Discard(f"not an order for housekeeping: {error}") from error
+        raise DeadLetter(f"not an order for housekeeping: {error}") from error
     limit = time.time() - days * DAY
     old = [path for path in folder.iterdir() if path.is_file() and path.stat().st_mtime < limit]
     for path in old:

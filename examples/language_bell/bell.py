@@ -12,7 +12,7 @@ import smtplib
 from email.message import EmailMessage
 from email.policy import SMTP
 
-from rowqueue import Discard, Message, Retry
+from rowqueue import DeadLetter, Message, Retry
 
 SERVER = os.environ.get("SMTP_SERVER", "localhost:25")
 SENDER = os.environ.get("BELL_MAIL_FROM", "bell@shop.example")
@@ -46,5 +46,5 @@ def code(message: Message) -> str:
     try:
         [value] = json.loads(message.body)["key"].values()
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise Discard(f"not an event of the table: {error}") from error
+        raise DeadLetter(f"not an event of the table: {error}") from error
     return str(value)

@@ -6,7 +6,7 @@ runner table consume orders --handler orders:confirm
 import os
 from pathlib import Path
 
-from rowqueue import Discard, Retry, RowMessage
+from rowqueue import DeadLetter, Retry, RowMessage
 
 OUTBOX = Path(os.environ.get("ORDERS_OUTBOX", "confirmations.txt"))
 
@@ -15,7 +15,7 @@ def confirm(message: RowMessage) -> None:
     """Handle one order. The columns of the row are named as the database folds them."""
     order = {name.lower(): value for name, value in message.row.items()}
     if not order["email"]:
-        raise Discard("no address")
+        raise DeadLetter("no address")
     if "@" not in order["email"] and message.attempt == 1:
         raise Retry("not an address yet", after=0)
     line = f"order {order['order_no']}: {order['item']} to {order['email']}\n"

@@ -2,7 +2,7 @@
 
 import json
 
-from rowqueue import Discard, Message
+from rowqueue import DeadLetter, Message
 
 
 def invoice(message: Message) -> None:
@@ -11,7 +11,7 @@ def invoice(message: Message) -> None:
         order = json.loads(message.body)
         line = f"invoice for order {order['order']}: {order['total']}"
     except (ValueError, TypeError, KeyError) as error:
-        raise Discard(f"not an order: {error}") from error
+        raise DeadLetter(f"not an order: {error}") from error
     print(line, flush=True)
 
 

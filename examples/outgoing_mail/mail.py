@@ -14,7 +14,7 @@ import smtplib
 import threading
 import time
 
-from rowqueue import Discard, Message, Retry
+from rowqueue import DeadLetter, Message, Retry
 
 SERVER = os.environ.get("SMTP_SERVER", "localhost:25")
 HOST, PORT = SERVER.rpartition(":")[0], int(SERVER.rpartition(":")[2])
@@ -42,18 +42,18 @@ def send(message: Message) -> None:
 
 
 def envelope(body: str) -> tuple[str, str, bytes]:
-    """The three parts of a message. Raises Discard for an invalid one."""
+    """The three parts of a message. Raises DeadLetter for an invalid one."""
     try:
         parts = json.loads(body)
         return parts["sender"], parts["recipient"], parts["message"].encode("ascii")
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise Discard(f"not a mail: {type(error).__name__}: {error}") from error
+        raise DeadLetter(f"not a mail: {type(error).__name__}: {error}") from error
 
 
 def refusal(code: int, text: bytes | str) -> Exception:
     """The exception that the server's answer means for the message."""
     answer = f"{code} {text.decode('utf-8', 'replace') if isinstance(text, bytes) else text}"
-    return Discard(answer) if code >= 500 else Retry(answer, after=RETRY_SECONDS)
+    return DeadLetter(answer) if code >= 500 else Retry(answer, after=RETRY_SECONDS)
 
 
 def connection() -> smtplib.SMTP:

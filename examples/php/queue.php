@@ -267,9 +267,9 @@ function consume(string $url, string $type): void
         });
     }
     $queue->listen($type);
-    $reader = gethostname() . ':' . getmypid();
+    $consumer = gethostname() . ':' . getmypid();
     while (!$stopping) {
-        $batch = $queue->repeat(fn () => $queue->call('claim_batch', $type, SIZE, $reader, LEASE_SECONDS));
+        $batch = $queue->repeat(fn () => $queue->call('claim_batch', $type, SIZE, $consumer, LEASE_SECONDS));
         if (!$batch) {
             $queue->wait($type);
         }

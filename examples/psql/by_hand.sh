@@ -15,7 +15,7 @@ SELECT * FROM mq.send_batch(:'type', E'two\n"thr\\u0065e"');
 
 \echo Claim two of them for a minute. The batch key proves who holds them.
 SELECT id, body, attempt, lease_until FROM mq.claim_batch(:'type', 2, 'by hand', 60);
-SELECT DISTINCT batch_key FROM mq.peek(:'type', 'A') WHERE reader = 'by hand' \gset
+SELECT DISTINCT batch_key FROM mq.peek(:'type', 'A') WHERE consumer = 'by hand' \gset
 SELECT min(id) AS first, max(id) AS second FROM mq.peek(:'type', 'A') WHERE batch_key = :'batch_key' \gset
 
 \echo The first is done. The second can never succeed.

@@ -15,7 +15,7 @@ GO
 
 PRINT 'The first is done. The second can never succeed.';
 DECLARE @first bigint, @second bigint, @batch_key uniqueidentifier;
-SELECT TOP (1) @batch_key = batch_key FROM mq.message_state WHERE type = 'by.hand' AND reader = 'by hand';
+SELECT TOP (1) @batch_key = batch_key FROM mq.message_state WHERE type = 'by.hand' AND consumer = 'by hand';
 SELECT @first = MIN(id), @second = MAX(id) FROM mq.message_state WHERE type = 'by.hand' AND batch_key = @batch_key;
 EXEC mq.complete @first, @batch_key;
 EXEC mq.dead_letter @second, @batch_key, 'no such customer';

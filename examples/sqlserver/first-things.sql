@@ -104,7 +104,7 @@ END;
 EXEC mq.bind_topic N'ft.*', N'ft-topic';
 EXEC mq.publish N'ft.a', N'x';
 EXEC mq.set_schedule N'ft-nightly', N'ft-topic', N'30 2 * * *', N'x';
-EXEC mq.report_consumer N'ft-reader', N'ft', N'{"completed": 1}';
+EXEC mq.report_consumer N'ft-consumer', N'ft', N'{"completed": 1}';
 CREATE TABLE dbo.ft_orders (id int NOT NULL PRIMARY KEY, status char(1) NOT NULL, sync bigint NULL, paid datetime2 NULL);
 CREATE INDEX ft_orders_claim ON dbo.ft_orders (status, id);
 CREATE INDEX ft_orders_sync ON dbo.ft_orders (sync);
@@ -254,7 +254,7 @@ SELECT N'14 one message per row' AS [check], 5 AS expected, COUNT(*) AS found FR
 GO
 -- 15. Scans in the plans of the queue, after one call of everything. Expected: none of queue, batch, claimed, polled_row,
 --     feed_consumer, consumer, report, schedule, binding, subscription, bucket, group_freed, group_lock, grouped, message,
---     except of the calls that list everything: list_..., feed_stats, throughput, forget_reports, queue_health.
+--     except of the calls that list everything: list_..., list_feeds, throughput, forget_reports, queue_health.
 EXEC mq.claim_batch N'ft-limits', 10;
 EXEC mq.wait_for_message N'ft-limits', 0;
 EXEC mq.rescue_expired;
@@ -269,7 +269,7 @@ EXEC mq.set_queue N'ft-ring', N'{"ring": 1}';
 EXEC mq.claim_wraparound N'ft-ring', 5;
 EXEC mq.set_queue N'ft-fair', N'{"fair": 1}';
 EXEC mq.claim_batch N'ft-fair', 5;
-EXEC mq.list_tables;
+EXEC mq.list_polling_tables;
 GO
 WITH XMLNAMESPACES (DEFAULT 'http://schemas.microsoft.com/sqlserver/2004/07/showplan')
 SELECT N'15' AS [check], OBJECT_NAME(p.objectid, p.dbid) AS module, r.value('@PhysicalOp', 'nvarchar(60)') AS operation,

@@ -145,7 +145,7 @@ CREATE TABLE mq_batch (
     lease_until timestamp NOT NULL,
     lease_seconds integer NOT NULL,
     type mq_name NOT NULL,
-    reader mq_name NOT NULL,
+    consumer mq_name NOT NULL,
     id bigint,
     attempt smallint,
     CONSTRAINT mq_batch_pk PRIMARY KEY (batch_key)
@@ -173,7 +173,7 @@ CREATE TABLE mq_dead (
     died_at timestamp NOT NULL,
     attempts smallint NOT NULL,
     type mq_name NOT NULL,
-    reader mq_name,
+    consumer mq_name,
     error mq_error,
     error_group mq_name DEFAULT '' NOT NULL,
     error_hash bigint DEFAULT 0 NOT NULL,
@@ -210,7 +210,7 @@ CREATE TABLE mq_archive (
     group_key mq_name,
     dedup_key mq_name,
     source mq_name,
-    reader mq_name,
+    consumer mq_name,
     result mq_text,
     CONSTRAINT mq_archive_pk PRIMARY KEY (id)
 );
@@ -236,16 +236,16 @@ CREATE DESCENDING INDEX mq_mark_newest ON mq_mark (type, n);
 
 CREATE TABLE mq_ring (
     type mq_name NOT NULL,
-    reader mq_name NOT NULL,
+    consumer mq_name NOT NULL,
     n bigint NOT NULL,
     after_id bigint NOT NULL,
     lane mq_lane
 );
 
-COMMENT ON TABLE mq_ring IS 'Where the next turn begins: after after_id for a reader of claim_wraparound; in a fair queue after lane, and reader is the priority (+ 32768). The row with the highest n counts.';
+COMMENT ON TABLE mq_ring IS 'Where the next turn begins: after after_id for a consumer of claim_wraparound; in a fair queue after lane, and consumer is the priority (+ 32768). The row with the highest n counts.';
 
--- When two claims of one reader run at once, the row furthest ahead counts, in whichever order they commit.
-CREATE DESCENDING INDEX mq_ring_newest ON mq_ring (type, reader, n, after_id);
+-- When two claims of one consumer run at once, the row furthest ahead counts, in whichever order they commit.
+CREATE DESCENDING INDEX mq_ring_newest ON mq_ring (type, consumer, n, after_id);
 
 CREATE TABLE mq_grouped (
     type mq_name NOT NULL,

@@ -30,7 +30,7 @@ CREATE TABLE mq_polled (
     place_ident mq_ident,
     copies integer,
     scanned_at timestamp,
-    reader mq_name,
+    consumer mq_name,
     CONSTRAINT mq_polled_pk PRIMARY KEY (name),
     CONSTRAINT mq_polled_on_complete CHECK (on_complete IN ('keep', 'delete'))
 );
@@ -44,7 +44,7 @@ CREATE TABLE mq_polled_batch (
     lease_until timestamp NOT NULL,
     lease_seconds integer NOT NULL,
     name mq_name NOT NULL,
-    reader mq_name NOT NULL,
+    consumer mq_name NOT NULL,
     CONSTRAINT mq_polled_batch_pk PRIMARY KEY (batch_key)
 );
 
@@ -65,7 +65,7 @@ CREATE TABLE mq_polled_row (
     name mq_name NOT NULL,
     ident mq_ident NOT NULL,
     key_json mq_text NOT NULL,
-    reader mq_name,
+    consumer mq_name,
     error mq_error,
     CONSTRAINT mq_polled_row_pk PRIMARY KEY (id)
 );

@@ -12,8 +12,8 @@ CREATE TABLE mq_consumer (
     busy_ms bigint NOT NULL,
     waited_ms bigint NOT NULL,
     type mq_name NOT NULL,
-    reader mq_name NOT NULL,
-    CONSTRAINT mq_consumer_pk PRIMARY KEY (type, reader)
+    consumer mq_name NOT NULL,
+    CONSTRAINT mq_consumer_pk PRIMARY KEY (type, consumer)
 );
 
 COMMENT ON TABLE mq_consumer IS 'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: until when its dead letters are counted.';
@@ -27,8 +27,8 @@ CREATE TABLE mq_report (
     waited_ms bigint NOT NULL,
     busy_ms bigint NOT NULL,
     type mq_name NOT NULL,
-    reader mq_name NOT NULL,
-    CONSTRAINT mq_report_pk PRIMARY KEY ("MINUTE", type, reader)
+    consumer mq_name NOT NULL,
+    CONSTRAINT mq_report_pk PRIMARY KEY ("MINUTE", type, consumer)
 );
 
 COMMENT ON TABLE mq_report IS 'Reports per minute, type and consumer: no two consumers write the same row. Rows are kept for a day.';

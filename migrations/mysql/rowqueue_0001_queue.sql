@@ -117,7 +117,7 @@ CREATE TABLE IF NOT EXISTS mq_batch (
     lease_until datetime(6) NOT NULL,
     lease_seconds int NOT NULL,
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
-    reader varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    consumer varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     items longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (batch_key),
     KEY batch_lease (type, lease_until)
@@ -130,7 +130,7 @@ CREATE TABLE IF NOT EXISTS mq_dead (
     died_at datetime(6) NOT NULL,
     attempts smallint NOT NULL,
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
-    reader varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    consumer varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     error text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     error_group varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */
         GENERATED ALWAYS AS (TRIM(TRAILING ' ' FROM LEFT(REGEXP_REPLACE(SUBSTRING_INDEX(SUBSTRING_INDEX(
@@ -164,7 +164,7 @@ CREATE TABLE IF NOT EXISTS mq_archive (
     group_key varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     dedup_key varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     source varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-    reader varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    consumer varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     result longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     PRIMARY KEY (id, month),
     KEY archive_type (type, completed_at, id)
@@ -203,11 +203,11 @@ CREATE TABLE IF NOT EXISTS mq_ring (
     n bigint NOT NULL,
     after_id bigint NOT NULL,
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
-    reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
+    consumer varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
     lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL DEFAULT '',
     PRIMARY KEY (id),
-    KEY ring_newest (type, reader, n, after_id)
-) ENGINE = InnoDB COMMENT = 'Positions of claims; the row furthest ahead counts. Of each reader of claim_wraparound: round n, after_id. Of a fair queue: a priority as reader, the lane, and n, the number of lanes passed.';
+    KEY ring_newest (type, consumer, n, after_id)
+) ENGINE = InnoDB COMMENT = 'Positions of claims; the row furthest ahead counts. Of each consumer of claim_wraparound: round n, after_id. Of a fair queue: a priority as consumer, the lane, and n, the number of lanes passed.';
 
 CREATE TABLE IF NOT EXISTS mq_grouped (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,

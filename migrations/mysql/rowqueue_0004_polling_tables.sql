@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS mq_polled_batch (
     lease_until datetime(6) NOT NULL,
     lease_seconds int NOT NULL,
     name varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,
-    reader varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+    consumer varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     PRIMARY KEY (batch_key),
     KEY polled_batch_lease (name, lease_until)
 ) ENGINE = InnoDB COMMENT = 'One row per claim of rows. The session that deletes it owns the rows that the claim held.';
@@ -58,7 +58,7 @@ CREATE TABLE IF NOT EXISTS mq_polled_row (
     key_json longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
     place longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     copies bigint,
-    reader varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    consumer varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     error text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     PRIMARY KEY (id),
     KEY polled_row_ident (name, ident_hash),

@@ -33,7 +33,7 @@ CREATE TABLE mq.polled_batch (
     lease_until timestamptz NOT NULL,
     lease_seconds integer NOT NULL,
     name text COLLATE "C" NOT NULL,
-    reader text NOT NULL
+    consumer text NOT NULL
 );
 
 COMMENT ON TABLE mq.polled_batch IS 'One row per claim of rows. The transaction that deletes it owns the rows that the claim held.';
@@ -51,7 +51,7 @@ CREATE TABLE mq.polled_row (
     name text COLLATE "C" NOT NULL,
     ident jsonb NOT NULL,
     key_json text NOT NULL,
-    reader text,
+    consumer text,
     error text
 );
 

@@ -12,8 +12,8 @@ CREATE TABLE mq.consumer (
     busy_ms bigint NOT NULL,
     waited_ms bigint NOT NULL,
     type text COLLATE "C" NOT NULL,
-    reader text COLLATE "C" NOT NULL,
-    PRIMARY KEY (type, reader)
+    consumer text COLLATE "C" NOT NULL,
+    PRIMARY KEY (type, consumer)
 );
 
 COMMENT ON TABLE mq.consumer IS 'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: until when its dead letters are counted.';
@@ -27,8 +27,8 @@ CREATE TABLE mq.report (
     waited_ms bigint NOT NULL,
     busy_ms bigint NOT NULL,
     type text COLLATE "C" NOT NULL,
-    reader text COLLATE "C" NOT NULL,
-    PRIMARY KEY (minute, type, reader)
+    consumer text COLLATE "C" NOT NULL,
+    PRIMARY KEY (minute, type, consumer)
 );
 
 COMMENT ON TABLE mq.report IS 'Reports per minute, type and consumer: no two consumers write the same row. Rows are kept for a day.';

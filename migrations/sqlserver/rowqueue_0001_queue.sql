@@ -138,7 +138,7 @@ CREATE TABLE mq.batch (
     counted bit NOT NULL CONSTRAINT batch_counted DEFAULT 0,
     in_groups bit NOT NULL CONSTRAINT batch_in_groups DEFAULT 0,
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    reader nvarchar(400) NOT NULL
+    consumer nvarchar(400) NOT NULL
 );
 
 EXEC sys.sp_addextendedproperty N'MS_Description', N'One row per claim. counted: mq.limited.active includes its messages. in_groups: its messages have rows in mq.group_lock with blocks = 0.',
@@ -167,7 +167,7 @@ CREATE TABLE mq.dead (
     attempts smallint NOT NULL,
     error_group nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT dead_error_group DEFAULT N'',
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    reader nvarchar(400),
+    consumer nvarchar(400),
     error nvarchar(max)
 );
 
@@ -202,7 +202,7 @@ CREATE TABLE mq.archive (
     group_key nvarchar(400) COLLATE Latin1_General_100_BIN2,
     dedup_key nvarchar(400) COLLATE Latin1_General_100_BIN2,
     source nvarchar(400),
-    reader nvarchar(400),
+    consumer nvarchar(400),
     result nvarchar(max),
     CONSTRAINT archive_pk PRIMARY KEY (completed_at, id)
 );
@@ -234,17 +234,17 @@ CREATE CLUSTERED INDEX mark_newest ON mq.mark (type, n DESC, priority, run_at, i
 -- When two claims run at once, the row furthest ahead counts, in whichever order they commit.
 CREATE TABLE mq.ring (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    reader nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    consumer nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     n bigint NOT NULL,
     after_id bigint NOT NULL CONSTRAINT ring_after_id DEFAULT 0,
     lane nvarchar(37) COLLATE Latin1_General_100_BIN2 NOT NULL CONSTRAINT ring_lane DEFAULT N'-',
     taken int NOT NULL CONSTRAINT ring_taken DEFAULT 0
 );
 
-EXEC sys.sp_addextendedproperty N'MS_Description', N'Where claims stopped: of a ring for each reader, of a fair queue for each priority (its number is the reader). Round n, after_id or lane: the last one; taken: messages of the turn of that lane. The row furthest ahead counts. The table may be emptied at any time.',
+EXEC sys.sp_addextendedproperty N'MS_Description', N'Where claims stopped: of a ring for each consumer, of a fair queue for each priority (its number is the consumer). Round n, after_id or lane: the last one; taken: messages of the turn of that lane. The row furthest ahead counts. The table may be emptied at any time.',
     N'SCHEMA', N'mq', N'TABLE', N'ring';
 
-CREATE INDEX ring_newest ON mq.ring (type, reader, n DESC, after_id DESC, lane DESC, taken DESC);
+CREATE INDEX ring_newest ON mq.ring (type, consumer, n DESC, after_id DESC, lane DESC, taken DESC);
 
 CREATE TABLE mq.grouped (
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,

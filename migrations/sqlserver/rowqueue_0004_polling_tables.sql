@@ -44,7 +44,7 @@ CREATE TABLE mq.polled_batch (
     lease_until datetime2(7) NOT NULL,
     lease_seconds int NOT NULL,
     name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    reader nvarchar(400) NOT NULL
+    consumer nvarchar(400) NOT NULL
 );
 
 EXEC sys.sp_addextendedproperty N'MS_Description', N'One row per claim of rows. The transaction that deletes it owns the rows that the claim held.',
@@ -71,7 +71,7 @@ CREATE TABLE mq.polled_row (
     key_json nvarchar(max) NOT NULL,
     row_json nvarchar(max),
     place nvarchar(max) COLLATE Latin1_General_100_BIN2,
-    reader nvarchar(400),
+    consumer nvarchar(400),
     error nvarchar(max)
 );
 

@@ -12,8 +12,8 @@ CREATE TABLE mq.consumer (
     busy_ms bigint NOT NULL,
     waited_ms bigint NOT NULL,
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    reader nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    CONSTRAINT consumer_pk PRIMARY KEY NONCLUSTERED (type, reader)
+    consumer nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    CONSTRAINT consumer_pk PRIMARY KEY NONCLUSTERED (type, consumer)
 );
 
 EXEC sys.sp_addextendedproperty N'MS_Description', N'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: until when its dead letters are counted.',
@@ -28,8 +28,8 @@ CREATE TABLE mq.report (
     waited_ms bigint NOT NULL,
     busy_ms bigint NOT NULL,
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    reader nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    CONSTRAINT report_pk PRIMARY KEY NONCLUSTERED (minute, type, reader)
+    consumer nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    CONSTRAINT report_pk PRIMARY KEY NONCLUSTERED (minute, type, consumer)
 );
 
 EXEC sys.sp_addextendedproperty N'MS_Description', N'Reports per minute, type and consumer: no two consumers write the same row. Rows are kept for a day.',

@@ -5,25 +5,39 @@ The queue's logic is in stored procedures; the functions of this package call th
 
 from typing import TYPE_CHECKING, Any
 
-from .messages import Discard, Message, Record, Retry, RowMessage
+from .errors import Error
+from .messages import DeadLetter, Message, Record, Retry, RowMessage
 
 if TYPE_CHECKING:
     from . import aio, testing
     from .calling import (
-        claim,
+        cancel,
+        claim_batch,
         complete,
+        complete_batch,
         count_attempt,
         dead_letter,
         extend_lease,
         fail,
-        finish,
+        finish_batch,
         get_result,
+        get_state,
         publish,
+        release_batch,
         send,
         send_batch,
-        take,
+        take_batch,
     )
-    from .databases import Conflict, DatabaseError, Disconnected, Forbidden, QueueError, ReadOnly, SchemaMissing
+    from .databases import (
+        Conflict,
+        DatabaseError,
+        Disconnected,
+        Forbidden,
+        LeaseLost,
+        QueueError,
+        ReadOnly,
+        SchemaMissing,
+    )
     from .requests import Result, Sent
     from .service import Consumer
 
@@ -31,9 +45,11 @@ __all__ = [
     "Conflict",
     "Consumer",
     "DatabaseError",
-    "Discard",
+    "DeadLetter",
     "Disconnected",
+    "Error",
     "Forbidden",
+    "LeaseLost",
     "Message",
     "QueueError",
     "ReadOnly",
@@ -44,29 +60,43 @@ __all__ = [
     "SchemaMissing",
     "Sent",
     "aio",
-    "claim",
+    "cancel",
+    "claim_batch",
     "complete",
+    "complete_batch",
     "count_attempt",
     "dead_letter",
     "extend_lease",
     "fail",
-    "finish",
+    "finish_batch",
     "get_result",
+    "get_state",
     "publish",
+    "release_batch",
     "send",
     "send_batch",
-    "take",
+    "take_batch",
     "testing",
 ]
 
 # Imported on first use: a handler's module needs none of these, and no driver is loaded before the first call.
 _MODULES = {
     "calling": (
-        *("claim", "complete", "count_attempt", "dead_letter", "extend_lease", "fail", "finish", "get_result"),
-        *("publish", "send", "send_batch", "take"),
+        *(
+            "cancel",
+            "claim_batch",
+            "complete",
+            "complete_batch",
+            "count_attempt",
+            "dead_letter",
+            "extend_lease",
+            "fail",
+        ),
+        *("finish_batch", "get_result", "get_state", "publish", "release_batch", "send", "send_batch", "take_batch"),
     ),
     "databases": (
-        *("Conflict", "DatabaseError", "Disconnected", "Forbidden", "QueueError", "ReadOnly", "SchemaMissing"),
+        *("Conflict", "DatabaseError", "Disconnected", "Forbidden", "LeaseLost", "QueueError", "ReadOnly"),
+        "SchemaMissing",
     ),
     "requests": ("Result", "Sent"),
     "service": ("Consumer",),

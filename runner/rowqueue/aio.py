@@ -15,18 +15,22 @@ from .databases import applications
 from .requests import Request
 
 __all__ = [
-    "claim",
+    "cancel",
+    "claim_batch",
     "complete",
+    "complete_batch",
     "count_attempt",
     "dead_letter",
     "extend_lease",
     "fail",
-    "finish",
+    "finish_batch",
     "get_result",
+    "get_state",
     "publish",
+    "release_batch",
     "send",
     "send_batch",
-    "take",
+    "take_batch",
 ]
 
 P = ParamSpec("P")
@@ -51,12 +55,16 @@ def _calling(request: Callable[P, Request[T]]) -> Callable[Concatenate[Any, P], 
 send = _calling(requests.send)
 send_batch = _calling(requests.send_batch)
 publish = _calling(requests.publish)
-claim = _calling(requests.claim)
-finish = _calling(requests.finish)
+claim_batch = _calling(requests.claim_batch)
+finish_batch = _calling(requests.finish_batch)
 complete = _calling(requests.complete)
+complete_batch = _calling(requests.complete_batch)
+release_batch = _calling(requests.release_batch)
 fail = _calling(requests.fail)
 dead_letter = _calling(requests.dead_letter)
 count_attempt = _calling(requests.count_attempt)
 extend_lease = _calling(requests.extend_lease)
-take = _calling(requests.take)
+take_batch = _calling(requests.take_batch)
+cancel = _calling(requests.cancel)
+get_state = _calling(requests.get_state)
 get_result = _calling(requests.get_result)

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from .errors import Expected
+from .errors import Error
 
 FILES = ("rowqueue.toml", "pyproject.toml")
 
 
-class ConfigError(Expected):
+class ConfigError(Error):
     """A configuration file with an error; the message names the file."""
 
     exit_code = 2

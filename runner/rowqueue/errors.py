@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 
-class Expected(Exception):
+class Error(Exception):
     """The base of errors whose message says all that a user needs. `exit_code`: that of the command."""
 
     exit_code: ClassVar[int] = 1

@@ -1,7 +1,7 @@
 """Feeds: a publisher that numbers new rows, and a consumer that handles them in order.
 
 A consumer handles one row at a time and moves its position after it. A row that fails is retried until it succeeds or
-its handler raises Discard; the position never moves past it before.
+its handler raises DeadLetter; the position never moves past it before.
 """
 
 import json

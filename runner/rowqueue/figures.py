@@ -112,9 +112,9 @@ class Limit:
 # What --max-names limits, and the part that it is in.
 KINDS = {
     "queue": "queue_stats",
-    "feed": "feed_stats",
-    "feed consumer": "feed_stats",
-    "table": "list_tables",
+    "feed": "list_feeds",
+    "feed consumer": "list_feeds",
+    "table": "list_polling_tables",
     "consumer": "list_consumers",
     "throughput": "throughput",
 }
@@ -194,7 +194,7 @@ def _health(session: Session, _: Limits, __: Totals) -> Iterator[Sample]:
 
 
 def _feeds(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
-    rows = session.call("feed_stats")
+    rows = session.call("list_feeds")
     kept = limits["feed"].keep(row["feed"] for row in rows)
     for row in {row["feed"]: row for row in rows if row["feed"] in kept}.values():
         yield from _known("rowqueue_feed_last_position", (row["feed"],), row["last_position"])
@@ -208,7 +208,7 @@ def _feeds(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
 
 
 def _tables(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
-    rows = session.call("list_tables")
+    rows = session.call("list_polling_tables")
     kept = limits["table"].keep(row["name"] for row in rows)
     for row in rows:
         if row["name"] in kept:
@@ -251,8 +251,8 @@ def _incidents(session: Session, _: Limits, __: Totals) -> Iterator[Sample]:
 PARTS: dict[str, Callable[[Session, Limits, Totals], Iterable[Sample]]] = {
     "queue_stats": _queues,
     "queue_health": _health,
-    "feed_stats": _feeds,
-    "list_tables": _tables,
+    "list_feeds": _feeds,
+    "list_polling_tables": _tables,
     "list_consumers": _consumers,
     "throughput": _throughput,
     "incidents": _incidents,

@@ -254,14 +254,14 @@ def uninstall(database: Database, force: bool = False, cascade: bool = False) ->
     if not force and (others := [f"{name!r} of {owner}" for name, owner in adopted if owner]):
         raise InstallError(
             f"polling tables of other users have claimed rows: {', '.join(others)}; their triggers would run with the"
-            " rights of this account: let these users call release_table, or use --force to leave the rows claimed"
+            " rights of this account: let these users call unadopt_table, or use --force to leave the rows claimed"
         )
     released = []
     session = database.connect("runner uninstall")
     try:
         for name in (name for name, owner in adopted if not owner):
             try:
-                session.call("release_table", name)
+                session.call("unadopt_table", name)
                 released.append(name)
             except (QueueError, DatabaseError) as error:
                 if not force:

@@ -199,7 +199,7 @@ class Retry(Exception):
         self.after = after
 
 
-class Discard(Exception):
+class DeadLetter(Exception):
     """Raised by a handler to dead-letter a message that can never succeed; `reason` is recorded as its error."""
 
 
@@ -220,9 +220,9 @@ class Failure:
     def of_id(cls, id: int, error: BaseException) -> "Failure":
         """The failure that an exception means for the message with this id. Never raises."""
         text, name = text_of(error), type(error).__name__
-        if text and not isinstance(error, Retry | Discard):
+        if text and not isinstance(error, Retry | DeadLetter):
             text = f"{name}: {text}"
-        return cls(id, -1 if isinstance(error, Discard) else _seconds(error), clean(text or name))
+        return cls(id, -1 if isinstance(error, DeadLetter) else _seconds(error), clean(text or name))
 
     @property
     def dead(self) -> bool:

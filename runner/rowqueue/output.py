@@ -19,7 +19,7 @@ _TEXTS = {"body": 16, "error": 16, "headers": 12, "key": 12, "row": 12, "result"
 _NAMES = (
     "type",
     "name",
-    "reader",
+    "consumer",
     "consumer",
     "table",
     "feed",
@@ -37,7 +37,7 @@ _WRAPPED = {"detail"}  # advice must not be cut
 # Columns to drop on a narrow terminal, in this order.
 _DISPENSABLE = (
     *("priority", "state", "last_id", "headers", "unit", "waited_ms", "busy_ms", "started_at", "first_at"),
-    *("created_at", "moved_at", "last_at", "time_zone", "reported_at", "run_at", "reader", "changed_at"),
+    *("created_at", "moved_at", "last_at", "time_zone", "reported_at", "run_at", "consumer", "changed_at"),
 )
 
 _GOOD, _WARN, _BAD, _QUIET = "green", "yellow", "bold red", "dim"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from .databases import Disconnected, QueueError
-from .errors import Expected
+from .errors import Error
 
 T = TypeVar("T")
 
@@ -34,4 +34,4 @@ class Parts:
 
 def said(error: Exception) -> str:
     """An error in words; one that was not expected begins with the name of its class."""
-    return str(error) if isinstance(error, Expected) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"

@@ -8,7 +8,7 @@ from datetime import datetime
 from .consumer import Source
 from .consumer.leases import Batch
 from .consumer.sources import LONGEST_LIST
-from .databases import LEASE_LOST, Conflict, Disconnected, QueueError, Rows, Values
+from .databases import Conflict, Disconnected, LeaseLost, Rows, Values
 from .handlers import Handled
 from .link import Link
 from .messages import Failure, Held, Item, RowMessage
@@ -26,7 +26,7 @@ class TableSource(Source):
     longest_blind_poll = 1.0  # no wake-ups, and each poll reads a user's table
 
     def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> Rows:
-        return link.fetch(stop, "claim_rows", type, size, self._options.reader, self._options.lease)
+        return link.fetch(stop, "claim_rows", type, size, self._options.consumer, self._options.lease)
 
     def items(self, rows: Iterable[Values]) -> Sequence[Held]:
         [table] = self._options.types
@@ -41,9 +41,7 @@ class TableSource(Source):
             lines = handled.lines(LONGEST_LIST // len(handled.failures))
         try:
             link.call(self._never, "finish_rows", batch.key, lines)
-        except QueueError as error:
-            if error.number != LEASE_LOST:
-                raise
+        except LeaseLost:
             return None
         return lambda: []
 

@@ -15,7 +15,7 @@ from .messages import Failure, Message, clean, line_of
 T = TypeVar("T")
 
 OnConflict = Literal["keep", "replace", "postpone"]
-# A failed message: its id, the error (Discard: a dead letter), and seconds until the retry. None: the queue's backoff.
+# A failed message: its id, the error (DeadLetter: no retry), and seconds until the retry. None: the queue's backoff.
 Failed = tuple[int, str | Exception] | tuple[int, str | Exception, float | None]
 
 
@@ -123,23 +123,23 @@ def publish(
     return Request("publish_with", (topic, _text("body", body), chosen), _count)
 
 
-def claim(
-    type: str, size: int = 1, *, reader: str | None = None, lease_seconds: int | None = None
+def claim_batch(
+    type: str, size: int = 1, *, consumer: str | None = None, lease_seconds: int | None = None
 ) -> Request[list[Message]]:
     """Claim up to `size` messages of the queue `type`; returns them, [] when none is ready. Calls `claim_batch`.
 
-    All have the same batch key; pass it to `finish`. `size`: 1 to 10,000. `reader`: the consumer's name.
+    All have the same batch key; pass it to `finish_batch`. `size`: 1 to 10,000. `consumer`: the consumer's name.
     `lease_seconds`: how long you hold them; None for the queue's lease.
     """
-    return Request("claim_batch", (type, size, reader, lease_seconds), _messages)
+    return Request("claim_batch", (type, size, consumer, lease_seconds), _messages)
 
 
-def finish(batch_key: Any, failures: Iterable[Failed] = (), next_size: int = 0) -> Request[list[Message]]:
+def finish_batch(batch_key: Any, failures: Iterable[Failed] = (), next_size: int = 0) -> Request[list[Message]]:
     """Complete a batch except for its failures, claim the next batch, and return it. Calls `finish_batch`.
 
-    A failure is `(id, error)` or `(id, error, retry_after)`. `error`: a text or an exception; a Discard makes a dead
+    A failure is `(id, error)` or `(id, error, retry_after)`. `error`: a text or an exception; a DeadLetter makes a dead
     letter. `retry_after`: seconds until the retry; None for the queue's backoff. `next_size`: how many to claim
-    at most; 0 claims none. Raises QueueError 50008 when the lease was lost: nothing is finished then.
+    at most; 0 claims none. Raises LeaseLost when the lease was lost: nothing is finished then.
     """
     lines = "\n".join(_failure(*failed).line() for failed in failures)
     return Request("finish_batch", (_key(batch_key), lines or None, next_size), _messages)
@@ -148,16 +148,29 @@ def finish(batch_key: Any, failures: Iterable[Failed] = (), next_size: int = 0) 
 def complete(id: int, batch_key: Any) -> Request[int]:
     """Complete one message; returns 1. Calls `complete`.
 
-    Raises QueueError 50008 when the batch key does not hold it: roll back, and continue with the next claim.
+    Raises LeaseLost when the batch key does not hold it: roll back, and continue with the next claim.
     """
     return Request("complete", (id, _key(batch_key)), _count)
+
+
+def complete_batch(batch_key: Any) -> Request[int]:
+    """Complete all messages that a batch still holds; returns how many. Calls `complete_batch`.
+
+    Raises LeaseLost when the batch key holds none: roll back, and continue with the next claim.
+    """
+    return Request("complete_batch", (_key(batch_key),), _count)
+
+
+def release_batch(batch_key: Any) -> Request[int]:
+    """Give the messages of a batch back; returns how many, 0 when the lease was lost. Calls `release_batch`."""
+    return Request("release_batch", (_key(batch_key),), _count)
 
 
 def fail(id: int, batch_key: Any, error: str | Exception, retry_after: float | None = None) -> Request[str]:
     """Fail one message; returns its state: N, it will be retried, or E, it is dead. Calls `fail`.
 
-    `error`: a text or an exception; Discard dead-letters the message, as `dead_letter` does. `retry_after`: seconds
-    until the retry; None for the queue's backoff. Raises QueueError 50008 when the batch key does not hold the message:
+    `error`: a text or an exception; DeadLetter dead-letters the message, as `dead_letter` does. `retry_after`: seconds
+    until the retry; None for the queue's backoff. Raises LeaseLost when the batch key does not hold the message:
     roll back, and continue with the next claim.
     """
     failure = _failure(id, error, retry_after)
@@ -169,7 +182,7 @@ def fail(id: int, batch_key: Any, error: str | Exception, retry_after: float | N
 def dead_letter(id: int, batch_key: Any, error: str | Exception) -> Request[str]:
     """Dead-letter one message that can never succeed; returns its state, E. Calls `dead_letter`.
 
-    `error`: a text or an exception. Raises QueueError 50008 when the batch key does not hold the message: roll back,
+    `error`: a text or an exception. Raises LeaseLost when the batch key does not hold the message: roll back,
     and continue with the next claim.
     """
     return Request("dead_letter", (id, _key(batch_key), _failure(id, error).error), _state)
@@ -197,12 +210,22 @@ def extend_lease(batch_key: Any, seconds: int | None = None) -> Request[int]:
     return Request("extend_lease", (_key(batch_key), seconds), _count)
 
 
-def take(type: str, size: int = 1) -> Request[list[Message]]:
+def take_batch(type: str, size: int = 1) -> Request[list[Message]]:
     """Take up to `size` messages off the queue `type`, in the transaction of the connection. Calls `take_batch`.
 
     A commit removes them for good; a rollback puts them back. `size`: 1 to 10,000.
     """
     return Request("take_batch", (type, size), _messages)
+
+
+def cancel(id: int) -> Request[str | None]:
+    """Cancel a message that is not active; returns the state that it had, None when there is none. Calls `cancel`."""
+    return Request("cancel", (id,), _state)
+
+
+def get_state(id: int) -> Request[str | None]:
+    """The state letter of a message; None when the database no longer has it. Calls `get_state`."""
+    return Request("get_state", (id,), _state)
 
 
 def get_result(id: int) -> Request[Result | None]:
@@ -251,7 +274,7 @@ def _headers(headers: Mapping[str, Any] | None) -> str | None:
 
 def _failure(id: int, error: str | Exception, retry_after: float | None = None) -> Failure:
     if retry_after is not None and not retry_after >= 0:
-        raise invalid("retry_after", "must be 0 or more; a Discard as the error makes a dead letter")
+        raise invalid("retry_after", "must be 0 or more; a DeadLetter as the error makes a dead letter")
     seconds = None if retry_after is None else math.ceil(retry_after)
     if isinstance(error, Exception):
         made = Failure.of_id(id, error)

@@ -36,7 +36,7 @@ class Consumer:
         batch: int | None = None,
         concurrency: int = 1,
         lease: int | None = None,
-        reader: str | None = None,
+        consumer: str | None = None,
         once: bool = False,
         drain: bool = False,
         max_messages: int | None = None,
@@ -53,7 +53,7 @@ class Consumer:
         self._options = Options.of_queues(
             [types] if isinstance(types, str) else types,
             batch,
-            reader,
+            consumer,
             concurrency=concurrency,
             lease=lease,
             once=once,
@@ -158,7 +158,7 @@ def fitted(database: Database, options: Options) -> Options:
     """
     if not options.report and not options.keep_results:
         return options
-    with suppress(Forbidden), closing(database.connect(options.reader)) as session:
+    with suppress(Forbidden), closing(database.connect(options.consumer)) as session:
         areas = session.areas()
         if options.report and "consumers" not in areas:
             log.info("this consumer does not report: %s", how_to_add(["consumers"]))

@@ -23,7 +23,7 @@ _ids = itertools.count(1)
 class Outcome:
     """What the handler did to a message.
 
-    `state`: "done", "failed" to retry it, or "dead" after Discard. On a real queue, a message that fails its last
+    `state`: "done", "failed" to retry it, or "dead" after DeadLetter. On a real queue, a message that fails its last
     attempt also becomes a dead letter. `error`: the text that is recorded. `retry_after`: seconds until the retry; None
     for the queue's backoff. `result`: with keep_results, the text that is stored with the message.
     """

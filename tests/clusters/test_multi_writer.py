@@ -217,9 +217,9 @@ def test_feed_published_on_all_nodes_misses_nothing(cluster: Any, urls: list[str
     for node, url in enumerate(urls):
         crew.start(_insert, crew, url, "stock", expected[node * 200 : node * 200 + 200])
         crew.start(_publish, crew, url)
-        crew.start(_follow, crew, url, f"reader-{node}", seen := [])
+        crew.start(_follow, crew, url, f"consumer-{node}", seen := [])
         READ[node] = seen
-    until(lambda: crew.all_run() or all(len(seen) >= len(expected) for seen in READ.values()), "all readers have all")
+    until(lambda: crew.all_run() or all(len(seen) >= len(expected) for seen in READ.values()), "all consumers have all")
     crew.stop()
     for seen in READ.values():
         assert [position for position, _ in seen] == list(range(1, len(expected) + 1))
@@ -282,7 +282,7 @@ def test_a_node_is_killed_while_all_work(cluster: Any, urls: list[str], crew_on:
     until(lambda: crew.all_run() or expected <= set(crew.handled(done)), left_over)
     until(lambda: first.query(urls[0], count)[0]["n"] == len(effects), "all effects are there")
     queues = ("k.mixed", "k.ordered", "k.effects")
-    until(lambda: all(left(url, type) == 0 for url in urls[:last] for type in queues), "the queues are empty")
+    until(lambda: all(left(url, type) == 0 for url in urls[:last] for type in queues), left_over)
     crew.stop()
     logs = crew.dismiss()
     handled = crew.handled(done)

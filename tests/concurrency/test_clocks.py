@@ -57,14 +57,14 @@ def until(look: Callable[[], list[Row]]) -> tuple[list[Row], float]:
 
 def until_claimed(session: Session, type: str) -> float:
     """Claim until there is a message and complete it; returns the seconds it took."""
-    rows, seconds = until(lambda: session.call("claim_batch", type, 1, "reader", 60))
+    rows, seconds = until(lambda: session.call("claim_batch", type, 1, "consumer", 60))
     session.call("complete_batch", rows[0]["batch_key"])
     return seconds
 
 
 def until_visited(session: Session, type: str) -> float:
     """The same with a ring."""
-    rows, seconds = until(lambda: session.call("claim_wraparound", type, 1, "reader", 60))
+    rows, seconds = until(lambda: session.call("claim_wraparound", type, 1, "consumer", 60))
     session.call("complete_batch", rows[0]["batch_key"])
     return seconds
 
@@ -88,11 +88,11 @@ def lateness(session: Session, type: str) -> float:
     send(session, type, priority=-5)
     late.append(until_claimed(session, type))
     send(session, f"{type}.failing")
-    [row] = session.call("claim_batch", f"{type}.failing", 1, "reader", 60)
+    [row] = session.call("claim_batch", f"{type}.failing", 1, "consumer", 60)
     session.call("fail", row["id"], row["batch_key"], "error", 0)
     late.append(until_claimed(session, f"{type}.failing"))
     send(session, f"{type}.expiring")
-    assert session.call("claim_batch", f"{type}.expiring", 1, "reader", 1)
+    assert session.call("claim_batch", f"{type}.expiring", 1, "consumer", 1)
     late.append(until_claimed(session, f"{type}.expiring") - 1)
     make_ring(session, f"{type}.ring")
     send(session, f"{type}.ring")
@@ -108,20 +108,20 @@ def test_the_guide_releases_messages_that_a_clock_set_back_holds(clock: Clock, s
     statements = section.partition("```sql\n")[2].partition("```")[0].split(";\n")
     for type in ("failing", "expiring", "kept"):
         send(session, type)
-    [row] = session.call("claim_batch", "failing", 1, "reader", 60)
+    [row] = session.call("claim_batch", "failing", 1, "consumer", 60)
     session.call("fail", row["id"], row["batch_key"], "error", 4)
     assert session.call("claim_batch", "expiring", 1, "frozen", 4)
     [kept] = session.call("claim_batch", "kept", 1, "living", 600)
     clock.set(-3600)
     time.sleep(2)
     for type in ("failing", "expiring", "kept"):
-        assert not session.call("claim_batch", type, 1, "reader", 60)
+        assert not session.call("claim_batch", type, 1, "consumer", 60)
     for statement in statements:
         if statement.strip() not in {"", "COMMIT"}:
             clock.server.query(clock.url, statement)
     assert until_claimed(session, "failing") < 4 + LATE_SECONDS
     assert until_claimed(session, "expiring") < 4 + LATE_SECONDS
-    assert not session.call("claim_batch", "kept", 1, "reader", 60)
+    assert not session.call("claim_batch", "kept", 1, "consumer", 60)
     assert session.call("complete_batch", kept["batch_key"])[0]["count"] == 1
 
 
@@ -142,11 +142,11 @@ def test_after_a_jump_messages_are_claimed_a_second_late_at_most(
             for _ in range(2):
                 send(session, type)
                 until_claimed(session, type)
-                assert not session.call("claim_batch", type, 1, "reader", 60)
+                assert not session.call("claim_batch", type, 1, "consumer", 60)
                 make_ring(session, f"{type}.ring")
                 send(session, f"{type}.ring")
                 until_visited(session, f"{type}.ring")
-                assert not session.call("claim_wraparound", f"{type}.ring", 1, "reader", 60)
+                assert not session.call("claim_wraparound", f"{type}.ring", 1, "consumer", 60)
             clock.set(clock.offset + jump)
             found.append(lateness(session, type))
 
@@ -160,12 +160,12 @@ def test_after_a_clock_jump_tokens_come_at_their_rate(clock: Clock, sessions: Ca
         for _ in range(4):
             session.call("send_message", type, "x", None, None, "g")
         until_claimed(session, type)
-        assert not session.call("claim_batch", type, 1, "reader", 60)
+        assert not session.call("claim_batch", type, 1, "consumer", 60)
     for jump in (-3600, 3600, -30):
         clock.set(clock.offset + jump)
         for type in ("type", "groups"):
             assert until_claimed(session, type) < 2 + 2 * LATE_SECONDS, (type, jump)
-            assert not session.call("claim_batch", type, 1, "reader", 60)
+            assert not session.call("claim_batch", type, 1, "consumer", 60)
 
 
 @pytest.mark.long
@@ -200,7 +200,7 @@ def test_after_a_jump_late_rows_of_a_polling_table_are_claimed_in_their_order(
         seen: list[str] = []
 
         def look() -> list[Row]:
-            rows = session.call("claim_rows", table.name, 10, "reader", 60)
+            rows = session.call("claim_rows", table.name, 10, "consumer", 60)
             if rows:
                 seen.extend(row["key"] for row in rows)
                 session.call("finish_rows", rows[0]["batch_key"])
@@ -220,7 +220,7 @@ def test_after_a_jump_late_rows_of_a_polling_table_are_claimed_in_their_order(
             assert len(found) < TRIES, f"{found} seconds after a jump of {jump}; {usual} without one"
             clock.set(clock.offset + jump)
             insert(id + 2)
-            assert not session.call("claim_rows", table.name, 10, "reader", 60)
+            assert not session.call("claim_rows", table.name, 10, "consumer", 60)
             insert(id + 1)  # late, as by a transaction that took its key earlier
             seen, seconds = claimed(2)
             assert [int("".join(filter(str.isdigit, key))) for key in seen] == [id + 1, id + 2]

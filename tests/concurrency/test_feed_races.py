@@ -84,7 +84,7 @@ def publish(member: Member, feed: str, sizes: Sequence[int] = (1, 7, 500)) -> in
 def consume(member: Member, feed: str) -> dict[int, int]:
     """Read until stopped and nothing is left; returns the last version seen of each row."""
     chance = random.Random(member.number)
-    name = f"reader-{member.number}"
+    name = f"consumer-{member.number}"
     seen: dict[int, int] = {}
     position = 0
     while True:
@@ -131,7 +131,7 @@ def check_numbers(feed: Feed, given: int, rows: int) -> None:
     """No number was lost by a rollback, and none was assigned twice."""
     numbers = list(feed.numbers().values())
     assert len(set(numbers)) == len(numbers) == rows
-    stats = feed.call("feed_stats")
+    stats = feed.call("list_feeds")
     assert {row["last_position"] for row in stats} == {given}
     assert max(number or 0 for number in numbers) == given
 

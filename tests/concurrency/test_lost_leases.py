@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from crowd import Crowd, Ledger, Member, numbers
 from outcomes import dead_letter
-from rowqueue.databases import LEASE_LOST, Conflict, QueueError, Session
+from rowqueue.databases import Conflict, LeaseLost, QueueError, Session
 from servers import Server
 
 pytestmark = pytest.mark.one_engine
@@ -83,7 +83,7 @@ def consume(member: Member, type: str, ledger: Ledger, batches: str) -> dict[str
                 ended[row["id"], row["attempt"]] = way
                 sent += sends
             except QueueError as error:
-                assert error.number == LEASE_LOST, error
+                assert isinstance(error, LeaseLost), error
                 lost[way] += 1
             except Conflict:
                 pass  # rolled back: the lease ends

@@ -22,10 +22,10 @@ OWN, SHARED, KILLS = 8, 4, 6
 Sql = Callable[..., list[dict[str, Any]]]
 
 
-def report(member: Member, queue: str, reader: str | None) -> Counter[str]:
+def report(member: Member, queue: str, consumer: str | None) -> Counter[str]:
     """Report repeatedly, one in four rolled back; returns the committed counts and the conflicts."""
     chance = random.Random(member.number)
-    reader = reader or f"own {member.number}"
+    consumer = consumer or f"own {member.number}"
     done: Counter[str] = Counter()
     while not member.stopped():
         completed = chance.randrange(5)
@@ -36,7 +36,7 @@ def report(member: Member, queue: str, reader: str | None) -> Counter[str]:
                 call(
                     member.session,
                     "report_consumer",
-                    reader,
+                    consumer,
                     queue,
                     completed=completed,
                     sent=1,
@@ -50,7 +50,7 @@ def report(member: Member, queue: str, reader: str | None) -> Counter[str]:
             pass
         except Conflict:
             done["conflicts"] += 1
-            done["own conflicts"] += reader.startswith("own")
+            done["own conflicts"] += consumer.startswith("own")
         time.sleep(chance.random() * 0.005)
     return done
 
@@ -97,7 +97,7 @@ def test_forgetting_old_reports_is_in_nobodys_way(
         time.sleep(SECONDS / KILLS)
         call(session, "report_consumer", f"old {n}", queue, completed=1)
         sql(
-            f"UPDATE {table} SET {minute} = %s WHERE type = %s AND reader = %s",
+            f"UPDATE {table} SET {minute} = %s WHERE type = %s AND consumer = %s",
             old.replace(second=n, microsecond=0, tzinfo=None),
             queue,
             f"old {n}",

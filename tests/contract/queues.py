@@ -231,15 +231,15 @@ class Feed:
         count: int = row["count"]
         return count
 
-    def fetch(self, consumer: str = "reader", size: int | None = None) -> list[Row]:
+    def fetch(self, consumer: str = "consumer", size: int | None = None) -> list[Row]:
         return self.call("fetch_feed", consumer, size)
 
-    def values(self, consumer: str = "reader", size: int | None = None) -> list[tuple[int, int, str]]:
+    def values(self, consumer: str = "consumer", size: int | None = None) -> list[tuple[int, int, str]]:
         """What a fetch finds: (position, id, v)."""
         found = [(row["position"], read(row["row"])) for row in self.fetch(consumer, size)]
         return [(position, row["id"], row["v"]) for position, row in found]
 
-    def advance(self, position: int, consumer: str = "reader") -> int:
+    def advance(self, position: int, consumer: str = "consumer") -> int:
         [row] = self.call("advance_feed", consumer, position)
         moved: int = row["position"]
         return moved
@@ -292,8 +292,8 @@ def ids(rows: Sequence[Row]) -> list[int]:
 
 
 POLLING = {
-    *("adopt_table", "release_table", "claim_rows", "finish_rows", "extend_rows", "release_rows", "retry_rows"),
-    *("peek_rows", "list_tables"),
+    *("adopt_table", "unadopt_table", "claim_rows", "finish_rows", "extend_rows", "release_rows", "redrive_rows"),
+    *("peek_rows", "list_polling_tables"),
 }
 
 
@@ -304,7 +304,7 @@ def required_of_polling(queue: Queue, procedure: str) -> dict[str, Any]:
     table = Polled(f"t{uuid.uuid4().hex[:20]}", queue.session, queue.sql, queue.can, SHAPES["e"])
     table.create().insert("1", "2")
     if procedure == "adopt_table":
-        table.count("release_table", table.name)
+        table.count("unadopt_table", table.name)
         return {"name": table.name, "table": table.name, "key_columns": "id", "on_complete": "delete"}
     if procedure in {"finish_rows", "extend_rows", "release_rows"}:
         return {"batch_key": table.claim()[0]["batch_key"]}
@@ -322,9 +322,15 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
         queue.archived()
     names = [a.name for a in CONTRACT.procedures[procedure].arguments if not a.optional]
     values: dict[str, Any] = {"type": queue.name, "body": "b", "bodies": "b", "state": "N"}
-    values |= {"name": queue.name, "key_columns": "id", "sync_column": "sync", "consumer": "reader", "position": 0}
+    values |= {"name": queue.name, "key_columns": "id", "sync_column": "sync", "consumer": "consumer", "position": 0}
     values |= {"group_key": "g", "dedup_key": "d"}
-    values |= {"option": "max_attempts", "reader": "me", "topic": "a.b", "pattern": f"a.{queue.name}.#", "result": "r"}
+    values |= {
+        "option": "max_attempts",
+        "consumer": "me",
+        "topic": "a.b",
+        "pattern": f"a.{queue.name}.#",
+        "result": "r",
+    }
     if procedure == "claim_wraparound":
         queue.ring()
     if procedure == "cancel_key":

@@ -76,6 +76,6 @@ def go_on(session: Session, key: Any, in_group: Any) -> None:
     assert sorted(taken["plain"]) == ["failed -1", "new"] and taken["paused"] == ["x"]
     assert [row["body"] for _ in "12" for row in call(session, "take_batch", "ordered", 1)] == ["1", "2"]
     visits = [call(session, "claim_wraparound", "ring", 1, "r", 600)[0]["body"] for _ in "123"]
-    assert visits == ["2", "3", "1"], "the reader goes on where it stopped"
+    assert visits == ["2", "3", "1"], "the consumer goes on where it stopped"
     assert {row["body"] for row in call(session, "peek", "plain", "N")} == {"failed 3600", "later"}
     assert [row["body"] for row in call(session, "take_batch", "fair", 2)] == ["a", "b"]

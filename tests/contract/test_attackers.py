@@ -150,14 +150,14 @@ def test_an_operator_cannot_change_a_table_without_a_right_on_it(
     table.finish(row["batch_key"], dead_letter(row["id"], "dead"))
     table.claim(1)
     with untouched(table):
-        for procedure in ("retry_rows", "release_table"):
+        for procedure in ("redrive_rows", "unadopt_table"):
             with denied():
                 stranger.call(procedure, table.name)
         with denied():
             stranger.call("adopt_table", f"{table.name}x", table.name, **table.shape.arguments)
     with stranger.given("SELECT", table.name):
         with untouched(table):
-            for procedure in ("claim_rows", "retry_rows", "release_table"):
+            for procedure in ("claim_rows", "redrive_rows", "unadopt_table"):
                 with denied():
                     stranger.call(procedure, table.name)
         assert call(stranger.sessions["mq_consumer"], "peek_rows", table.name)
@@ -169,8 +169,8 @@ def test_an_operator_cannot_release_a_table_without_a_right_on_it_even_if_no_row
 ) -> None:
     table = private(shape)
     with untouched(table), denied():
-        stranger.call("release_table", table.name)
-    assert table.count("release_table", table.name) == 1
+        stranger.call("unadopt_table", table.name)
+    assert table.count("unadopt_table", table.name) == 1
 
 
 def test_claiming_and_finishing_need_the_rights_at_each_call(
@@ -205,15 +205,15 @@ def test_claims_of_another_table_are_out_of_reach_of_ones_own(
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.heavy("firebird")
-def test_nothing_stays_granted_after_release_table(
+def test_nothing_stays_granted_after_unadopt_table(
     private: Callable[[str], Polled], server: servers.Server, database: Database, shape: str
 ) -> None:
     table = private(shape)
     table.claim(2)
-    assert table.count("release_table", table.name) == 1
+    assert table.count("unadopt_table", table.name) == 1
     granted = [line for line in server.catalog(database.url) if table.name in line or table.name.upper() in line]
     table.adopt()
-    table.count("release_table", table.name)
+    table.count("unadopt_table", table.name)
     again = [line for line in server.catalog(database.url) if table.name in line or table.name.upper() in line]
     assert again == granted
     assert not [line for line in granted if "mq_" in line.replace(table.name, "").lower()]
@@ -241,16 +241,16 @@ def test_only_users_with_rights_on_the_table_can_read_or_publish_a_feed(private_
     before = feed.numbers()
     for procedure in ("fetch_feed", "publish_feed"):
         with denied():
-            stranger.call(procedure, feed.name, *(["reader"] if procedure == "fetch_feed" else []))
+            stranger.call(procedure, feed.name, *(["consumer"] if procedure == "fetch_feed" else []))
     with denied():
         stranger.call("create_feed", f"{feed.name}.2", feed.table, "id", "sync")
     # Some servers cache granted and refused rights of a session, so a new one is used each time.
     with stranger.given("SELECT", feed.table), closing(stranger.again("mq_consumer")) as session:
-        assert len(call(session, "fetch_feed", feed.name, "reader")) == 2
+        assert len(call(session, "fetch_feed", feed.name, "consumer")) == 2
         with denied():
             call(session, "publish_feed", feed.name)
     with denied(), closing(stranger.again("mq_consumer")) as session:
-        call(session, "fetch_feed", feed.name, "reader")
+        call(session, "fetch_feed", feed.name, "consumer")
     assert feed.numbers() == before
     assert feed.publish() == 1
 
@@ -261,26 +261,26 @@ def test_only_users_with_rights_on_the_table_move_consumers_or_drop_a_feed(
     feed = private_feed
     feed.advance(1)
     moves: list[tuple[str, tuple[Any, ...]]] = [
-        ("advance_feed", ("reader", 2)),
+        ("advance_feed", ("consumer", 2)),
         ("advance_feed", ("new", 2)),
-        ("rewind_feed", ("reader",)),
+        ("rewind_feed", ("consumer",)),
         ("drop_feed", ()),
     ]
-    before = feed.call("feed_stats")
+    before = feed.call("list_feeds")
     for procedure, values in moves:
         with denied():
             stranger.call(procedure, feed.name, *values)
-    assert feed.call("feed_stats") == before
-    [row] = stranger.call("feed_stats", feed.name)
+    assert feed.call("list_feeds") == before
+    [row] = stranger.call("list_feeds", feed.name)
     assert (row["last_position"], row["behind"], row["unpublished"]) == (2, 1, None)
     with stranger.given("SELECT", feed.table):
         with closing(stranger.again("mq_consumer")) as session:
-            assert call(session, "advance_feed", feed.name, "reader", 2) == [{"position": 2}]
+            assert call(session, "advance_feed", feed.name, "consumer", 2) == [{"position": 2}]
         with closing(stranger.again("mq_operator")) as session:
-            assert call(session, "rewind_feed", feed.name, "reader", 1) == [{"position": 1}]
+            assert call(session, "rewind_feed", feed.name, "consumer", 1) == [{"position": 1}]
             with denied():
                 call(session, "drop_feed", feed.name)
-    assert feed.call("feed_stats") == [{**before[0], "moved_at": feed.call("feed_stats")[0]["moved_at"]}]
+    assert feed.call("list_feeds") == [{**before[0], "moved_at": feed.call("list_feeds")[0]["moved_at"]}]
     with stranger.given("SELECT, UPDATE", feed.table), closing(stranger.again("mq_operator")) as session:
         assert call(session, "drop_feed", feed.name) == [{"count": 1}]
 
@@ -295,7 +295,7 @@ def test_an_operator_drops_the_feed_of_a_table_that_is_gone(private_feed: Feed, 
             return
         feed.sql("DROP TABLE {t}")
         feed.sql(f"CREATE VIEW {{t}} AS SELECT 1 AS id, 2 AS sync FROM {feed.q.can.view}")
-        for procedure, consumer in (("advance_feed", ["reader", 1]), ("fetch_feed", ["reader"]), ("drop_feed", [])):
+        for procedure, consumer in (("advance_feed", ["consumer", 1]), ("fetch_feed", ["consumer"]), ("drop_feed", [])):
             with denied():
                 stranger.call(procedure, feed.name, *consumer)
         feed.sql("DROP VIEW {t}")

@@ -48,18 +48,18 @@ def test_claim_batch_returns_the_message_as_it_was_sent(q: Queue) -> None:
     assert (row["id"], row["type"], row["body"], row["attempt"]) == (id, q.name, "text", 1)
 
 
-def test_claim_batch_records_the_reader_and_the_lease(q: Queue) -> None:
+def test_claim_batch_records_the_consumer_and_the_lease(q: Queue) -> None:
     id = q.send()
-    [claimed] = q.claim(reader="worker-7", lease_seconds=90)
+    [claimed] = q.claim(consumer="worker-7", lease_seconds=90)
     row = q.row(id)
-    assert (row["reader"], row["batch_key"]) == ("worker-7", claimed["batch_key"])
+    assert (row["consumer"], row["batch_key"]) == ("worker-7", claimed["batch_key"])
     assert row["lease_until"] == claimed["lease_until"] == row["changed_at"] + timedelta(seconds=90)
 
 
-def test_claim_batch_names_a_reader_after_its_application(q: Queue, connect: Callable[..., Session]) -> None:
+def test_claim_batch_names_a_consumer_after_its_application(q: Queue, connect: Callable[..., Session]) -> None:
     id = q.send()
     q.by(connect("mailer")).claim()
-    assert q.row(id)["reader"].startswith("mailer/")
+    assert q.row(id)["consumer"].startswith("mailer/")
 
 
 def test_claim_batch_skips_messages_that_another_session_is_claiming(q: Queue, other: Queue) -> None:

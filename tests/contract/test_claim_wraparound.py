@@ -21,9 +21,9 @@ def q(q: Queue) -> Queue:
     return q.ring()
 
 
-def visit(q: Queue, size: int, reader: str = "me", **options: int) -> list[int]:
+def visit(q: Queue, size: int, consumer: str = "me", **options: int) -> list[int]:
     """Claim round-robin and fail the whole batch, to be retried at once."""
-    rows = q.call("claim_wraparound", size, reader, **options)
+    rows = q.call("claim_wraparound", size, consumer, **options)
     again(q, rows)
     return ids(rows)
 
@@ -33,9 +33,9 @@ def again(q: Queue, rows: list[Row]) -> None:
     assert q.on("finish_batch", rows[0]["batch_key"], failures, 0) == []
 
 
-def ring(q: Queue, size: int, reader: str = "me", **options: int) -> list[int]:
+def ring(q: Queue, size: int, consumer: str = "me", **options: int) -> list[int]:
     """Claim round-robin and return the ids."""
-    return ids(q.call("claim_wraparound", size, reader, **options))
+    return ids(q.call("claim_wraparound", size, consumer, **options))
 
 
 def test_claim_wraparound_orders_by_id_and_ignores_priority(q: Queue) -> None:
@@ -43,7 +43,7 @@ def test_claim_wraparound_orders_by_id_and_ignores_priority(q: Queue) -> None:
     assert ring(q, 10) == sent
 
 
-def test_claim_wraparound_continues_where_the_reader_stopped(q: Queue) -> None:
+def test_claim_wraparound_continues_where_the_consumer_stopped(q: Queue) -> None:
     sent = q.send_many(6)
     assert [ring(q, 2), ring(q, 2), ring(q, 2), ring(q, 2)] == [sent[:2], sent[2:4], sent[4:], []]
 
@@ -84,7 +84,7 @@ def test_claim_wraparound_visits_what_failed_only_in_the_next_round(q: Queue) ->
     assert seen == sent * 2
 
 
-def test_claim_wraparound_keeps_a_position_for_each_reader(q: Queue) -> None:
+def test_claim_wraparound_keeps_a_position_for_each_consumer(q: Queue) -> None:
     sent = q.send_many(6)
     assert ring(q, 2, "a") == sent[:2]
     assert ring(q, 1, "b") == [sent[2]]
@@ -203,10 +203,10 @@ def test_claim_wraparound_returns_each_once_when_fewer_are_left_than_asked_for(q
     ids=["ahead", "one goes round", "the other starts anew", "both go round"],
 )
 @pytest.mark.parametrize("last", ["the first", "the second"])
-def test_of_two_claims_of_one_reader_at_once_the_one_that_went_further_counts(
+def test_of_two_claims_of_one_consumer_at_once_the_one_that_went_further_counts(
     q: Queue, other: Queue, start: int, first: int, second: int, last: str
 ) -> None:
-    """In either order of commits: neither reader visits what the other has visited, and neither waits."""
+    """In either order of commits: neither consumer visits what the other has visited, and neither waits."""
     sent = q.send_many(6)
     order = [*sent[start:], *sent[:start]]
     if start:
@@ -224,7 +224,7 @@ def test_of_two_claims_of_one_reader_at_once_the_one_that_went_further_counts(
     assert ring(q, 1) == [order[first + second]]
 
 
-def test_claim_wraparound_with_after_id_ignores_the_readers_position(q: Queue) -> None:
+def test_claim_wraparound_with_after_id_ignores_the_consumers_position(q: Queue) -> None:
     sent = q.send_many(6)
     assert visit(q, 5) == sent[:5]
     assert visit(q, 2, after_id=0) == sent[:2]
@@ -237,11 +237,11 @@ def test_round_robin_claims_leave_few_rows_of_positions(q: Queue, sql: Callable[
         visit(q, size)
         visit(q, size, "other", after_id=0)
     table = q.can.view.replace("message_state", "ring")
-    rows = sql(f"SELECT reader FROM {table} WHERE type = %s", q.name)
-    assert max(Counter(row["reader"] for row in rows).values()) <= 2
+    rows = sql(f"SELECT consumer FROM {table} WHERE type = %s", q.name)
+    assert max(Counter(row["consumer"] for row in rows).values()) <= 2
 
 
-def test_readers_that_race_round_a_ring_share_its_messages(q: Queue, connect: Callable[..., Session]) -> None:
+def test_consumers_that_race_round_a_ring_share_its_messages(q: Queue, connect: Callable[..., Session]) -> None:
     """Each has its own position; only one holds a message at a time, and all are visited about equally often."""
     q.call("set_queue", max_attempts=1_000)
     sent = q.send_many(40)
@@ -249,13 +249,13 @@ def test_readers_that_race_round_a_ring_share_its_messages(q: Queue, connect: Ca
     turns: Counter[int] = Counter()
 
     def read(number: int) -> None:
-        session = connect(f"reader-{number}")
+        session = connect(f"consumer-{number}")
         turn = 0
         begun = time.monotonic()
         deadline = begun + 30
         # A message that was put back at the moment of another claim is found by the first claim of a second.
         while turn < 25 or time.monotonic() < begun + 3:
-            rows = call(session, "claim_wraparound", q.name, 5, f"reader-{number}")
+            rows = call(session, "claim_wraparound", q.name, 5, f"consumer-{number}")
             if not rows:
                 assert time.monotonic() < deadline, "all are with the others, all the time"
                 continue

@@ -60,11 +60,11 @@ def test_complete_archives_when_the_policy_says_so(q: Queue) -> None:
     options = {"priority": 3, "group_key": "g", "dedup_key": "d", "headers": "{}", "source": "shop"}
     id = q.send("text", **options)
     sent = q.row(id)
-    key = q.claim_key(reader="worker-7")
+    key = q.claim_key(consumer="worker-7")
     assert q.one("complete", id, key) == 1
     row = q.row(id)
     assert {name: row[name] for name in options} == options
-    assert (row["state"], row["body"], row["reader"], row["attempts"]) == ("C", "text", "worker-7", 1)
+    assert (row["state"], row["body"], row["consumer"], row["attempts"]) == ("C", "text", "worker-7", 1)
     assert row["created_at"] == sent["created_at"] <= row["changed_at"]
     assert row["batch_key"] is None and row["lease_until"] is None
 

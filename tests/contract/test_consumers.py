@@ -16,9 +16,9 @@ TOTALS = ("completed", "failed", "dead", "busy_ms", "waited_ms")
 FIGURES = ("sent", "completed", "failed", "dead", "waited_ms", "busy_ms")
 
 
-def report(q: Queue, reader: str = "worker", **figures: Any) -> datetime:
+def report(q: Queue, consumer: str = "worker", **figures: Any) -> datetime:
     """A report of this queue; returns its time."""
-    [row] = q.on("report_consumer", reader, q.name, **figures)
+    [row] = q.on("report_consumer", consumer, q.name, **figures)
     at: datetime = row["reported_at"]
     return at
 
@@ -37,9 +37,9 @@ def figures(q: Queue, since: datetime = LONG_AGO) -> dict[str, int]:
     return {name: sum(row[name] for row in rows) for name in FIGURES}
 
 
-def die(q: Queue, reader: str, count: int = 1) -> None:
+def die(q: Queue, consumer: str, count: int = 1) -> None:
     q.send_many(count)
-    for row in q.claim(count, reader=reader):
+    for row in q.claim(count, consumer=consumer):
         q.on("dead_letter", row["id"], row["batch_key"], "broken")
 
 
@@ -55,7 +55,7 @@ def test_a_report_shows_the_consumer_and_its_totals(q: Queue) -> None:
     at = report(q, completed=5, failed=2, dead=1, busy_ms=300, waited_ms=40)
     assert timedelta(milliseconds=-2) <= at - before < timedelta(seconds=60)
     [row] = consumers(q)
-    assert (row["reader"], row["type"], row["status"]) == ("worker", q.name, "working")
+    assert (row["consumer"], row["type"], row["status"]) == ("worker", q.name, "working")
     assert row["started_at"] == row["reported_at"] == at
     assert totals(q) == [(5, 2, 1, 300, 40)]
 
@@ -83,8 +83,8 @@ def test_reports_that_add_up_to_more_than_a_bigint_hide_nobody(
 ) -> None:
     other = q.named(f"{q.name}.b")
     report(other, "honest", completed=1)
-    for reader in ("one", "two"):
-        report(q, reader, **dict.fromkeys(TOTALS, 1))
+    for consumer in ("one", "two"):
+        report(q, consumer, **dict.fromkeys(TOTALS, 1))
     columns = ", ".join(f"{name} = 9000000000000000000" for name in TOTALS)
     sql(f"UPDATE {server.table('report')} SET {columns} WHERE type = %s", q.name)
     age(q, sql, server, timedelta(minutes=1))  # the last whole minute, whose rate list_consumers returns
@@ -100,7 +100,7 @@ def test_consumers_are_listed_by_need_and_up_to_size(q: Queue, sql: Callable[...
     age(q, sql, server, timedelta(minutes=10))
     report(q, "b working", completed=1)
     assert [row["status"] for row in consumers(q)] == ["silent", "working", "stopped"]
-    assert [row["reader"] for row in q.call("list_consumers", 2)] == ["z silent", "b working"]
+    assert [row["consumer"] for row in q.call("list_consumers", 2)] == ["z silent", "b working"]
     for size in (0, 10_001):
         with pytest.raises(QueueError, match="size: must be 1 to 10,000"):
             q.call("list_consumers", size)
@@ -126,7 +126,7 @@ def test_consumers_are_ordered_by_name_and_differ_by_case_and_accent(q: Queue) -
     names = ["B", "a", "b", "é", "e"]
     for name in names:
         report(q, name, completed=1)
-    found = [row["reader"] for row in consumers(q)]
+    found = [row["consumer"] for row in consumers(q)]
     assert sorted(found) == sorted(names)
     assert figures(q)["completed"] == len(names)
 
@@ -206,16 +206,16 @@ def test_a_queue_has_at_most_10_000_consumers(q: Queue, sql: Callable[..., list[
     name, quote = server.table("consumer"), q.can.quote
     columns = ("started_at", "reported_at", "due_at", "counted_at", *TOTALS)
     copied = ", ".join(quote(q.can.fold(column)) for column in columns)
-    text = "reader || '{}'" if server.name.startswith("firebird") else "CONCAT(reader, '{}')"
+    text = "consumer || '{}'" if server.name.startswith("firebird") else "CONCAT(consumer, '{}')"
     try:
         for letter in "abcdefghijklmn":
             assert report(q, "first", completed=1)
             longer = text.format(letter)
             chosen = f"SELECT {copied}, type, {longer} FROM {name} WHERE type = %s"
-            sql(f"INSERT INTO {name} ({copied}, type, reader) {chosen}", q.name)
+            sql(f"INSERT INTO {name} ({copied}, type, consumer) {chosen}", q.name)
         assert len(consumers(q)) == 10_000
         report(q, "firstab", completed=1)
-        with q.refused("invalid_argument", "reader: ", "10000"):
+        with q.refused("invalid_argument", "consumer: ", "10000"):
             report(q, "one too many")
         assert report(q.named(f"{q.name}.b"), "one too many")
     finally:  # other tests list the consumers of all queues
@@ -282,7 +282,7 @@ def age(q: Queue, sql: Callable[..., list[Row]], server: Server, by: timedelta) 
     for table, columns in (("report", ["minute"]), ("consumer", ["started_at", "reported_at", "due_at", "counted_at"])):
         name = server.table(table)
         # By its key: not every driver sends all digits of a time.
-        key = ["type", "reader", *(["minute"] if table == "report" else [])]
+        key = ["type", "consumer", *(["minute"] if table == "report" else [])]
         # MINUTE is a keyword in Firebird.
         quoted = {column: q.can.quote(q.can.fold(column)) for column in [*key, *columns]}
         where = " AND ".join(f"{quoted[column]} = %s" for column in key)
@@ -302,7 +302,7 @@ def test_consumers_are_forgotten_after_an_hour_or_a_day(
     report(q, "old", completed=1, **({"next_seconds": 0} if stopped else {}))
     age(q, sql, server, timedelta(hours=hours))
     report(q, "new", completed=1)
-    assert {row["reader"] for row in consumers(q)} == ({"new", "old"} if kept else {"new"})
+    assert {row["consumer"] for row in consumers(q)} == ({"new", "old"} if kept else {"new"})
 
 
 @pytest.mark.parametrize(("hours", "kept"), [(23.9, True), (24.1, False)])

@@ -6,10 +6,10 @@ from queues import NO_KEY, Queue, ids
 
 def test_dead_letter_ends_a_message_that_has_attempts_left(q: Queue) -> None:
     id = q.send()
-    key = q.claim_key(reader="worker-7")
+    key = q.claim_key(consumer="worker-7")
     assert q.one("dead_letter", id, key, "no such address") == "E"
     row = q.row(id)
-    assert (row["state"], row["attempts"], row["error"], row["reader"]) == ("E", 1, "no such address", "worker-7")
+    assert (row["state"], row["attempts"], row["error"], row["consumer"]) == ("E", 1, "no such address", "worker-7")
     assert q.claim() == [] and q.stats()["dead"] == 1
 
 

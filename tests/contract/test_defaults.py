@@ -47,10 +47,10 @@ def test_dead_rows_are_listed_twenty_and_retried_a_thousand_at_a_time(q: Queue, 
     table.insert(*map(str, range(CHANGED + 2)))
     rows = table.claim(CHANGED + 2)
     table.finish(rows[0]["batch_key"], "\n".join(dead_letter(row["id"], "no") for row in rows))
-    assert table.count("retry_rows", table.name, None, 1) == 1
+    assert table.count("redrive_rows", table.name, None, 1) == 1
     assert len(q.on("peek_rows", table.name, "E")) == SHOWN
-    assert table.count("retry_rows", table.name) == CHANGED
-    assert table.count("retry_rows", table.name) == 1
+    assert table.count("redrive_rows", table.name) == CHANGED
+    assert table.count("redrive_rows", table.name) == 1
 
 
 def test_rows_of_a_feed_are_published_a_thousand_at_a_time(q: Queue) -> None:
@@ -61,7 +61,7 @@ def test_rows_of_a_feed_are_published_a_thousand_at_a_time(q: Queue) -> None:
 
 def test_a_message_and_a_row_have_25_attempts(q: Queue, table: Polled) -> None:
     assert q.call("set_queue", lease_seconds=60)[0]["max_attempts"] == 25
-    assert q.on("list_tables", table.name)[0]["max_attempts"] == 25
+    assert q.on("list_polling_tables", table.name)[0]["max_attempts"] == 25
     q.call("set_queue", backoff_seconds=0)
     id = q.send()
     states = []

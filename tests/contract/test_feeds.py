@@ -1,4 +1,4 @@
-"""Feeds: create_feed, drop_feed, publish_feed, fetch_feed, advance_feed, rewind_feed, feed_stats, advance_sequence."""
+"""Feeds: create_feed, drop_feed, publish_feed, fetch_feed, advance_feed, rewind_feed, list_feeds, advance_sequence."""
 
 import base64
 import json
@@ -94,7 +94,7 @@ def test_a_row_that_commits_late_is_not_missed(feed: Feed, connect: Callable[...
     assert feed.values() == [(3, 1, "late")]
 
 
-def test_feeds_do_not_wait_for_each_other_nor_readers_for_a_publisher(feed: Feed, q: Queue, another: Feed) -> None:
+def test_feeds_do_not_wait_for_each_other_nor_consumers_for_a_publisher(feed: Feed, q: Queue, another: Feed) -> None:
     second = make_feed(q, 1).by(another.q.session)
     feed.write(1)
     with feed.q.session.transaction():
@@ -129,20 +129,20 @@ def test_advance_feed_refuses_a_position_that_the_feed_has_not_reached(feed: Fee
     with refused("invalid_argument", "position", "3"):
         feed.advance(position)
     assert len(feed.fetch()) == 3
-    assert feed.call("feed_stats")[0]["consumer"] is None
+    assert feed.call("list_feeds")[0]["consumer"] is None
 
 
 def test_rewind_feed_goes_back_and_never_forward(feed: Feed) -> None:
     feed.write(1, 2, 3)
     feed.publish()
-    assert feed.call("rewind_feed", "reader") == [{"position": 0}]
+    assert feed.call("rewind_feed", "consumer") == [{"position": 0}]
     feed.advance(3)
-    assert feed.call("rewind_feed", "reader", 1) == [{"position": 1}]
+    assert feed.call("rewind_feed", "consumer", 1) == [{"position": 1}]
     assert len(feed.fetch()) == 2
     for position in (2, -1):
         with refused("invalid_argument", "position", "1"):
-            feed.call("rewind_feed", "reader", position)
-    assert feed.call("rewind_feed", "reader") == [{"position": 0}]
+            feed.call("rewind_feed", "consumer", position)
+    assert feed.call("rewind_feed", "consumer") == [{"position": 0}]
     assert len(feed.fetch()) == 3
     with refused("invalid_argument", "position", "0"):
         feed.call("rewind_feed", "nobody", 1)
@@ -158,7 +158,7 @@ def test_hostile_names_and_texts_are_stored_unchanged(feed: Feed, text: str) -> 
     hostile.publish()
     assert hostile.values(text) == [(1, 1, text)]
     hostile.advance(1, text)
-    [row] = hostile.call("feed_stats")
+    [row] = hostile.call("list_feeds")
     assert (row["feed"], row["consumer"], row["position"]) == (hostile.name, text, 1)
     assert hostile.call("drop_feed") == [{"count": 1}]
 
@@ -215,7 +215,7 @@ def test_names_that_need_quotes_are_taken_exactly(q: Queue, names: tuple[str, st
     [row] = feed.fetch()
     assert json.loads(row["key"]) == {plain[1]: 7}
     assert json.loads(row["row"]) == {plain[1]: 7, plain[2]: 1}
-    [stats] = feed.call("feed_stats")
+    [stats] = feed.call("list_feeds")
     assert (stats["table"], stats["unpublished"]) == (plain[0], 0)
     feed.call("drop_feed")
 
@@ -232,7 +232,7 @@ def test_create_feed_refuses_a_malformed_name(q: Queue, argument: str) -> None:
     for name in (*MALFORMED, *lists):
         with refused("invalid_argument", f"{argument}: "):
             call(q.session, "create_feed", **values | {argument: name})
-    assert call(q.session, "feed_stats", values["feed"]) == []
+    assert call(q.session, "list_feeds", values["feed"]) == []
 
 
 def test_create_feed_refuses_what_is_no_table_of_a_users(q: Queue, feed: Feed) -> None:
@@ -248,7 +248,7 @@ def test_create_feed_refuses_what_is_no_table_of_a_users(q: Queue, feed: Feed) -
         create(f"v{feed.table}")
     with refused("unsuitable_table"):
         create(q.can.view.replace("message_state", "queue"))
-    assert call(q.session, "feed_stats", "feed.x") == []
+    assert call(q.session, "list_feeds", "feed.x") == []
 
 
 UNSUITABLE = {
@@ -271,7 +271,7 @@ def test_create_feed_refuses_columns_that_will_not_do(q: Queue, columns: str, ke
     table = make_table(q, columns)
     with refused(error):
         call(q.session, "create_feed", f"feed.{table}", table, keys, "sync")
-    assert call(q.session, "feed_stats", f"feed.{table}") == []
+    assert call(q.session, "list_feeds", f"feed.{table}") == []
 
 
 def test_the_error_of_create_feed_has_the_statement_that_creates_the_index(q: Queue) -> None:
@@ -315,7 +315,7 @@ def test_a_recreated_feed_continues_above_its_old_numbers_without_its_old_consum
     assert feed.call("drop_feed") == [{"count": 0}]
     for procedure in ("publish_feed", "fetch_feed", "advance_feed", "rewind_feed"):
         named = {argument.name for argument in CONTRACT.procedures[procedure].arguments}
-        values = {"consumer": "reader", "position": 0}
+        values = {"consumer": "consumer", "position": 0}
         with refused("not_found", feed.name):
             feed.call(procedure, **{name: value for name, value in values.items() if name in named})
     assert feed.numbers() == {1: 1, 2: 2}
@@ -332,7 +332,7 @@ def test_a_sync_column_that_the_server_computes_is_refused_at_first_and_later(q:
     for procedure, more in (("publish_feed", {}), ("fetch_feed", {"consumer": "c"})):
         with refused("unsuitable_table", "computed"):
             feed.call(procedure, **more)
-    assert feed.call("feed_stats")[0]["unpublished"] is None
+    assert feed.call("list_feeds")[0]["unpublished"] is None
     assert feed.call("drop_feed") == [{"count": 1}]
     with refused("unsuitable_table", "sync_column"):
         feed.call("create_feed", feed.table, "id", "sync")
@@ -341,13 +341,13 @@ def test_a_sync_column_that_the_server_computes_is_refused_at_first_and_later(q:
 def test_the_error_names_a_table_that_was_dropped(q: Queue) -> None:
     feed = make_feed(q)
     feed.sql("DROP TABLE {t}")
-    calls: dict[str, dict[str, Any]] = {"publish_feed": {}, "fetch_feed": {"consumer": "reader"}}
+    calls: dict[str, dict[str, Any]] = {"publish_feed": {}, "fetch_feed": {"consumer": "consumer"}}
     if q.can.sees_drops:
-        calls |= {"advance_feed": {"consumer": "reader", "position": 0}, "rewind_feed": {"consumer": "reader"}}
+        calls |= {"advance_feed": {"consumer": "consumer", "position": 0}, "rewind_feed": {"consumer": "consumer"}}
     for procedure, more in calls.items():
         with refused("not_found", feed.table):
             feed.call(procedure, **more)
-    [stats] = feed.call("feed_stats")
+    [stats] = feed.call("list_feeds")
     assert stats["table"].lower() == feed.table
     assert stats["unpublished"] is None
     assert feed.call("drop_feed") == [{"count": 1}]
@@ -392,27 +392,27 @@ def test_a_column_that_is_added_is_in_the_row_and_one_that_is_dropped_is_not(fee
 # ---- what can be seen --------------------------------------------------------------------------------
 
 
-def test_feed_stats_shows_the_position_of_each_consumer(feed: Feed) -> None:
+def test_list_feeds_shows_the_position_of_each_consumer(feed: Feed) -> None:
     empty = {"consumer": None, "position": None, "behind": None, "moved_at": None}
     feed.write(1, 2, 3, 4)
-    [row] = feed.call("feed_stats")
+    [row] = feed.call("list_feeds")
     assert row["table"].lower() == feed.table
     assert row == {"feed": feed.name, "table": row["table"], "last_position": 0, "unpublished": 4, **empty}
     feed.publish(3)
     before = datetime.now(UTC) - timedelta(seconds=5)
     feed.advance(2, "b")
     feed.advance(3, "a")
-    rows = feed.call("feed_stats")
+    rows = feed.call("list_feeds")
     assert [(row["consumer"], row["position"], row["behind"]) for row in rows] == [("a", 3, 0), ("b", 2, 1)]
     assert [(row["last_position"], row["unpublished"]) for row in rows] == [(3, 1)] * 2
     moved = [row["moved_at"] for row in rows]
     assert all(before < at < before + timedelta(seconds=60) for at in moved)
     feed.advance(1, "a")
-    assert [row["moved_at"] for row in feed.call("feed_stats")] == moved
+    assert [row["moved_at"] for row in feed.call("list_feeds")] == moved
     # A list of all feeds reads no user's table.
     listed = [row | {"unpublished": None} for row in rows]
-    assert [row for row in call(feed.q.session, "feed_stats") if row["feed"] == feed.name] == listed
-    assert call(feed.q.session, "feed_stats", "nowhere") == []
+    assert [row for row in call(feed.q.session, "list_feeds") if row["feed"] == feed.name] == listed
+    assert call(feed.q.session, "list_feeds", "nowhere") == []
 
 
 # ---- counters ----------------------------------------------------------------------------------------

@@ -21,15 +21,15 @@ def test_finish_batch_takes_an_empty_list(q: Queue, outcomes: str | None) -> Non
     assert q.rows() == []
 
 
-def test_finish_batch_claims_the_next_batch_for_the_same_reader_and_lease(q: Queue) -> None:
+def test_finish_batch_claims_the_next_batch_for_the_same_consumer_and_lease(q: Queue) -> None:
     sent = q.send_many(5)
-    key = q.claim_key(2, reader="worker-7", lease_seconds=90)
+    key = q.claim_key(2, consumer="worker-7", lease_seconds=90)
     rows = q.on("finish_batch", key, None, 2)
     assert ids(rows) == sent[2:4]
     [new] = {row["batch_key"] for row in rows}
     assert new != key
     row = q.row(sent[2])
-    assert (row["state"], row["reader"], row["batch_key"]) == ("A", "worker-7", new)
+    assert (row["state"], row["consumer"], row["batch_key"]) == ("A", "worker-7", new)
     assert row["lease_until"] == row["changed_at"] + timedelta(seconds=90)
 
 

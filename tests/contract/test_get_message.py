@@ -61,7 +61,7 @@ def test_a_message_of_get_message_is_seen_as_any_other_that_is_claimed(q: Queue)
     seen = q.row(id)
     assert [seen[name] for name in ("state", "attempts", "batch_key")] == ["A", 1, row["batch_key"]]
     [peeked] = q.call("peek", "A", 10)
-    names = ("id", "attempts", "batch_key", "lease_until", "reader")
+    names = ("id", "attempts", "batch_key", "lease_until", "consumer")
     assert [peeked[name] for name in names] == [seen[name] for name in names]
     assert q.stats()["active"] == 1
     with q.unchanged():

@@ -150,7 +150,7 @@ def test_a_viewer_sees_each_message_without_its_body_headers_and_batch_key(
 ) -> None:
     q.call("set_queue", on_complete="archive", backoff_seconds=0)
     q.send_many(5)
-    key = q.claim_key(4, reader="worker-1")
+    key = q.claim_key(4, consumer="worker-1")
     _, dead, archived, failed = sorted(row["id"] for row in q.rows() if row["state"].strip() == "A")
     q.on("dead_letter", dead, key, "broken")
     q.on("complete", archived, key)
@@ -167,7 +167,7 @@ def test_an_operator_repairs_with_the_batch_key_that_the_view_shows(
     q: Queue, server: servers.Server, database: Database
 ) -> None:
     q.send_many(3)
-    q.claim_key(2, reader="worker-1")
+    q.claim_key(2, consumer="worker-1")
     with server.login(database.url, f"login_{uuid.uuid4().hex[:12]}", "mq_operator") as url:
         held = f"SELECT id, batch_key FROM {server.table('message_state')} WHERE type = %s AND state = 'A' ORDER BY id"
         rows = server.query(url, held, q.name)

@@ -50,7 +50,7 @@ def skip_blank_endings(q: Queue, name: str) -> None:
     if name.endswith(" ") and not q.can.blank_endings:
         for procedure, values in (
             ("send_message", {"body": "b", "group_key": name}),
-            ("claim_batch", {"reader": name}),
+            ("claim_batch", {"consumer": name}),
         ):
             with q.refused("invalid_argument", list(values)[-1], "blank"):
                 q.call(procedure, **values)
@@ -84,7 +84,7 @@ def test_every_name_and_key_is_stored_unchanged(q: Queue, connect: Callable[...,
     assert (row["group_key"], row["dedup_key"], row["headers"], row["source"]) == (text, text, headers, text)
     assert row["type"] == hostile_queue.name
     [active] = hostile_queue.call("peek", "A")
-    assert active["reader"] == text
+    assert active["consumer"] == text
     assert hostile_queue.one("dead_letter", row["id"], row["batch_key"], text) == "E"
     [dead] = hostile_queue.call("peek", "E")
     assert dead["error"] == text
@@ -189,7 +189,7 @@ NUL = [
     ("send_message", {"body": "b", "source": "a\0"}, "source"),
     ("send_message", {"body": "b", "on_conflict": "keep\0"}, "on_conflict"),
     ("send_batch", {"bodies": "a\n\0\nb"}, "bodies"),
-    ("claim_batch", {"reader": "\0"}, "reader"),
+    ("claim_batch", {"consumer": "\0"}, "consumer"),
     ("purge", {"state": "N\0"}, "state"),
 ]
 
@@ -238,9 +238,9 @@ def test_names_of_200_characters_are_taken_whole(q: Queue, name: str) -> None:
     name = name[:-16] + q.name[-16:]
     [sent] = q.call("send_message", "b", group_key=name, dedup_key=name, source=name)
     assert q.call("send_message", "b", dedup_key=name[:-1] + "y")[0]["created"] == 1
-    [row] = q.claim(1, reader=name)
+    [row] = q.claim(1, consumer=name)
     assert (row["id"], row["group_key"], row["dedup_key"], row["source"]) == (sent["id"], name, name, name)
-    assert q.row(sent["id"])["reader"] == name
+    assert q.row(sent["id"])["consumer"] == name
     each = q.named(name).ring()
     [of_name] = each.call("send", "b")
     assert each.call("wait_for_message")[0]["ready"] == 1
@@ -249,9 +249,9 @@ def test_names_of_200_characters_are_taken_whole(q: Queue, name: str) -> None:
 
 
 def test_an_application_name_can_be_anything(q: Queue, connect: Callable[..., Session]) -> None:
-    """It becomes the source and the reader."""
+    """It becomes the source and the consumer."""
     for name in ("x" * 300, "it's -- ; é 😀", ""):
         each = q.by(connect(name))
         id = each.call("send", "b")[0]["id"]
         assert each.claim()[0]["source"]
-        assert 1 <= len(each.row(id)["reader"]) <= 200
+        assert 1 <= len(each.row(id)["consumer"]) <= 200

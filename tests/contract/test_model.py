@@ -67,8 +67,8 @@ class PlainQueue(RuleBasedStateMachine):
         call(self.q.session, "bind_topic", f"{self.topic}.#", self.q.name)
         self.messages: dict[int, Message] = {}
         self.way = "plain"
-        # Where each reader of a ring stopped, and the group at which each priority of a fair queue did. After a change
-        # of the way it may be the old place or the beginning.
+        # Where each consumer of a ring stopped, and the group at which each priority of a fair queue did. After a
+        # change of the way it may be the old place or the beginning.
         self.places: dict[str, int] = {}
         self.turns: dict[int, str] = {}
         self.next_turns: dict[int, str] = {}
@@ -301,22 +301,22 @@ class PlainQueue(RuleBasedStateMachine):
     def get_message(self) -> None:
         self.note_claimed(self.q.call("get_message"), 1)
 
-    @rule(size=st.integers(1, 6), reader=st.sampled_from("ab"), index=st.none() | INDEX)
-    def claim_wraparound(self, size: int, reader: str, index: int | None) -> None:
+    @rule(size=st.integers(1, 6), consumer=st.sampled_from("ab"), index=st.none() | INDEX)
+    def claim_wraparound(self, size: int, consumer: str, index: int | None) -> None:
         if self.way != "ring":
             with refused("queue_is_ordered", self.q.name, "set_option", "ring"):
-                self.q.call("claim_wraparound", size, reader)
+                self.q.call("claim_wraparound", size, consumer)
             return
         after = None if index is None or not self.messages else self.pick(self.messages, index)
-        rows = self.q.call("claim_wraparound", size, reader, None, after)
-        known = self.places.get(reader, None if self.changed_way else 0) if after is None else after
+        rows = self.q.call("claim_wraparound", size, consumer, None, after)
+        known = self.places.get(consumer, None if self.changed_way else 0) if after is None else after
         if not self.paused:
             places = [known] if known is not None else [0, *(m.id for m in self.claimable())]
             assert ids(rows) in [
                 [m.id for m in sorted(self.claimable(), key=lambda m: (m.id <= place, m.id))[:size]] for place in places
             ]
             if rows:
-                self.places[reader] = rows[-1]["id"]
+                self.places[consumer] = rows[-1]["id"]
         self.check_claimed = lambda claimed, size: None  # type: ignore[method-assign]
         try:
             self.note_claimed(rows, size)

@@ -141,9 +141,9 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
         return q.call(procedure)
     if procedure == "find_messages":
         return [row for seen in peek_all_states(q, options) for row in q.call(procedure, id=seen["id"])]
-    if procedure == "list_tables":
+    if procedure == "list_polling_tables":
         return [row for letter in "ab" for row in adopted(q, letter)]
-    if procedure in {"fetch_feed", "feed_stats"}:
+    if procedure in {"fetch_feed", "list_feeds"}:
         feed = make_feed(q, 1)
         feed.publish()
         feed.advance(0)
@@ -185,9 +185,9 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
 
 
 def adopted(q: Queue, letter: str) -> list[dict[str, Any]]:
-    """A polling table of a shape, as list_tables has it."""
+    """A polling table of a shape, as list_polling_tables has it."""
     table = Polled(f"t{uuid.uuid4().hex[:20]}", q.session, q.sql, q.can, SHAPES[letter]).create()
-    return q.on("list_tables", table.name)
+    return q.on("list_polling_tables", table.name)
 
 
 def peek_all_states(q: Queue, options: dict[str, Any]) -> list[dict[str, Any]]:
@@ -219,7 +219,7 @@ def python_type(column: Column, can: Capabilities) -> type:
 # What a result may leave without any value, because it is said to be NULL.
 CLAIMS = ("get_message", "claim_batch", "claim_wraparound", "finish_batch")
 EMPTY: dict[str, set[str]] = {name: {"extra"} for name in CLAIMS}
-EMPTY |= {"take_batch": {"batch_key", "lease_until", "extra"}, "list_tables": {"order_column"}}
+EMPTY |= {"take_batch": {"batch_key", "lease_until", "extra"}, "list_polling_tables": {"order_column"}}
 
 
 @pytest.mark.parametrize("procedure", PROCEDURES)

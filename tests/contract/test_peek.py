@@ -26,41 +26,41 @@ def test_peek_shows_the_message_as_it_was_sent(q: Queue) -> None:
     [row] = q.call("peek", "N")
     assert {name: row[name] for name in options} == options
     assert (row["id"], row["type"], row["body"]) == (id, q.name, "text")
-    assert row["reader"] is row["batch_key"] is row["lease_until"] is row["changed_at"] is row["error"] is None
+    assert row["consumer"] is row["batch_key"] is row["lease_until"] is row["changed_at"] is row["error"] is None
 
 
 def test_peek_shows_active_messages_and_who_holds_them(q: Queue) -> None:
     sent = q.send_many(2)
-    claimed = q.claim(2, reader="worker-7", lease_seconds=90)
+    claimed = q.claim(2, consumer="worker-7", lease_seconds=90)
     rows = q.call("peek", "A")
     assert sorted(ids(rows)) == sent
     for row in rows:
-        assert (row["state"], row["reader"], row["attempts"]) == ("A", "worker-7", 1)
+        assert (row["state"], row["consumer"], row["attempts"]) == ("A", "worker-7", 1)
         assert row["batch_key"] == claimed[0]["batch_key"]
         assert row["lease_until"] == claimed[0]["lease_until"] == row["changed_at"] + timedelta(seconds=90)
 
 
 def test_peek_shows_dead_messages_with_their_error_the_newest_first(q: Queue) -> None:
     sent = q.send_many(3)
-    key = q.claim_key(3, reader="worker-7")
+    key = q.claim_key(3, consumer="worker-7")
     for id in sent:
         q.one("dead_letter", id, key, f"broken {id}")
     rows = q.call("peek", "E")
     assert ids(rows) == sent[::-1]
     for row in rows:
         assert (row["state"], row["error"], row["attempts"]) == ("E", f"broken {row['id']}", 1)
-        assert row["changed_at"] >= row["created_at"] and row["reader"] == "worker-7"
+        assert row["changed_at"] >= row["created_at"] and row["consumer"] == "worker-7"
         assert row["batch_key"] is row["lease_until"] is None
 
 
 def test_peek_shows_archived_messages_the_newest_first(q: Queue) -> None:
     sent = q.archived().send_many(3)
-    key = q.claim_key(3, reader="worker-7")
+    key = q.claim_key(3, consumer="worker-7")
     for id in sent:
         q.one("complete", id, key)
     rows = q.call("peek", "C")
     assert ids(rows) == sent[::-1]
-    assert {(row["state"], row["reader"], row["attempts"]) for row in rows} == {("C", "worker-7", 1)}
+    assert {(row["state"], row["consumer"], row["attempts"]) for row in rows} == {("C", "worker-7", 1)}
 
 
 def test_peek_shows_the_last_error_of_a_message_that_waits_for_its_next_attempt(q: Queue) -> None:

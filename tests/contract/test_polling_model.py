@@ -12,7 +12,7 @@ import pytest
 from capabilities import Capabilities
 from outcomes import dead_letter, failure, joined
 from polling import SHAPES, Polled, Sql
-from rowqueue.databases import LEASE_LOST, QueueError, Row, Session
+from rowqueue.databases import LeaseLost, QueueError, Row, Session
 
 pytestmark = pytest.mark.one_engine
 
@@ -87,7 +87,7 @@ class Consumers:
         try:
             self.table.finish(key, failures)
         except QueueError as error:
-            assert error.number == LEASE_LOST, error
+            assert isinstance(error, LeaseLost), error
 
     def finish(self) -> None:
         if batch := self._one():
@@ -169,7 +169,7 @@ def test_an_added_column_does_not_change_the_identity_of_rows(
     assert [row["id"] for row in again] == [ids[1]]
     assert table.finish(again[0]["batch_key"]) == (1, 0, 0, 0)
     assert table.claim(3) == []
-    assert table.count("retry_rows", table.name) == 1
+    assert table.count("redrive_rows", table.name) == 1
     again = table.claim(3)
     assert [row["id"] for row in again] == [ids[2]]
     assert table.finish(again[0]["batch_key"]) == (1, 0, 0, 0)

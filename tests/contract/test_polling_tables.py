@@ -38,7 +38,7 @@ def make(queue: str, session: Session, sql: Sql, can: Capabilities) -> Make:
 @every_shape
 def test_rows_are_claimed_once_finished_and_never_claimed_again(make: Make, shape: Shape) -> None:
     table = make(shape).create().insert("1", "2", "3", "4", "5")
-    first, second = table.claim(2, reader="me", lease_seconds=90), table.claim(10)
+    first, second = table.claim(2, consumer="me", lease_seconds=90), table.claim(10)
     assert [len(first), len(second)] == [2, 3]
     if shape.letter != "f":
         assert table.values([*first, *second]) == ["1", "2", "3", "4", "5"]
@@ -87,18 +87,20 @@ def test_a_failed_row_is_retried_until_its_attempts_are_used_up_and_a_dead_row_c
     assert table.left()["1"] == table.expected("E")
     assert table.claim(10) == []
 
-    assert table.count("retry_rows", table.name, ids["1"]) == 1
+    assert table.count("redrive_rows", table.name, ids["1"]) == 1
     assert table.left()["1"] == table.waiting
     [retried] = table.claim(10)
     assert (retried["id"], retried["attempt"]) == (ids["1"], 1)
-    assert table.count("retry_rows", table.name) == 1
+    assert table.count("redrive_rows", table.name) == 1
     assert table.values(table.claim(10)) == ["2"]
     assert table.finish(retried["batch_key"]) == (1, 0, 0, 0)
 
 
 @pytest.mark.one_version
 @every_shape
-def test_an_expired_claim_is_claimed_again_and_its_first_reader_changes_nothing_more(make: Make, shape: Shape) -> None:
+def test_an_expired_claim_is_claimed_again_and_its_first_consumer_changes_nothing_more(
+    make: Make, shape: Shape
+) -> None:
     table = make(shape).create(max_attempts=2).insert("1", "2")
     lost = table.claim_expired(2)
     rows = table.claim_expired(2)
@@ -132,7 +134,7 @@ def test_released_rows_are_claimed_again_without_counting_an_attempt(make: Make,
 
 @pytest.mark.one_version
 @every_shape
-def test_release_table_releases_claimed_rows_and_forgets_the_rest(make: Make, shape: Shape) -> None:
+def test_unadopt_table_releases_claimed_rows_and_forgets_the_rest(make: Make, shape: Shape) -> None:
     table = make(shape).create().insert("1", "2", "3")
     rows = {table.v(row): row for row in table.claim(3)}
     table.finish(
@@ -140,13 +142,13 @@ def test_release_table_releases_claimed_rows_and_forgets_the_rest(make: Make, sh
     )
     table.insert("4")
     [row] = table.claim()
-    assert table.count("release_table", table.name) == 1
+    assert table.count("unadopt_table", table.name) == 1
     assert {v: s for v, s in table.left().items() if v in "124"} == {
         "1": table.expected("E"),
         "2": table.waiting,
         "4": table.waiting,
     }
-    assert table.count("release_table", table.name) == 0
+    assert table.count("unadopt_table", table.name) == 0
     with refused("lease_lost", "batch_key"):
         table.finish(row["batch_key"])
     with refused("not_found", "name: "):
@@ -375,7 +377,7 @@ def test_a_status_is_of_any_type(
     assert table.finish(rows[0]["batch_key"], failures) == (1, 1, 1, 0)
     assert table.left() == {"1": done, "2": error, "3": ready}
     assert table.values(table.claim(3)) == ["3"]
-    assert table.count("retry_rows", table.name) == 1
+    assert table.count("redrive_rows", table.name) == 1
     assert table.left()["2"] == ready
 
 
@@ -530,7 +532,7 @@ def test_a_table_that_cannot_be_adopted_is_refused_with_the_reason(make: Make, s
             tables[letter].adopt(**options)
         with refused("not_found"):
             tables[letter].claim()
-        assert call(tables[letter].session, "list_tables", tables[letter].name) == []
+        assert call(tables[letter].session, "list_polling_tables", tables[letter].name) == []
     table = tables["a"]
     arguments = table.shape.arguments
     with refused("not_found", "table: "):
@@ -575,7 +577,7 @@ def test_a_dropped_table_is_reported_and_can_be_released(make: Make, sql: Sql, c
     ):
         with refused("not_found", "table: "):
             call(table.session, procedure, *values)
-    assert table.count("release_table", table.name) == 1
+    assert table.count("unadopt_table", table.name) == 1
 
 
 # MySQL and MariaDB keep rights by name: who has them on a whole schema has them on what is not there.
@@ -588,10 +590,10 @@ def test_the_records_of_a_dropped_table_are_not_shown(make: Make, sql: Sql, conn
     assert len(call(looker, "peek_rows", table.name, "E")) == 1
     looker.close()
     sql(f"DROP TABLE {table.name}")
-    for procedure in ("peek_rows", "retry_rows"):
+    for procedure in ("peek_rows", "redrive_rows"):
         with refused("not_found", "table: "):
             call(table.session, procedure, table.name)
-    assert table.count("release_table", table.name) == 1
+    assert table.count("unadopt_table", table.name) == 1
     with refused("not_found", "name: "):
         call(table.session, "peek_rows", table.name)
 
@@ -604,4 +606,4 @@ def test_a_dropped_column_is_named(make: Make, sql: Sql, connect: Callable[..., 
     sql(f"ALTER TABLE {table.name} DROP {'COLUMN ' if table.can.fold is not str.upper else ''}made")
     with refused("unsuitable_table"):
         table.claim()
-    assert table.count("release_table", table.name) == 1
+    assert table.count("unadopt_table", table.name) == 1

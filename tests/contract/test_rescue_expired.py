@@ -44,11 +44,11 @@ def test_rescue_expired_leaves_running_claims_alone(q: Queue) -> None:
 
 def test_rescue_expired_dead_letters_a_message_without_attempts_left(q: Queue) -> None:
     last, more = q.send(max_attempts=1), q.send(max_attempts=2)
-    q.claim_expired(2, reader="worker-7")
+    q.claim_expired(2, consumer="worker-7")
     assert q.count("rescue_expired") == 2
     assert q.states() == {last: "E", more: "N"}
     row = q.row(last)
-    assert (row["attempts"], row["reader"]) == (1, "worker-7")
+    assert (row["attempts"], row["consumer"]) == (1, "worker-7")
     assert "lease expired" in row["error"]
 
 

@@ -501,7 +501,7 @@ def test_a_round_robin_claim_finds_what_was_replaced(q: Queue) -> None:
     more = q.send_many(3)
 
     def ring(size: int) -> list[tuple[int, str]]:
-        rows = q.call("claim_wraparound", size, "reader")
+        rows = q.call("claim_wraparound", size, "consumer")
         q.on("release_batch", rows[0]["batch_key"])
         return [(row["id"], row["body"]) for row in rows]
 

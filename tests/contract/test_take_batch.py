@@ -83,7 +83,7 @@ def test_take_batch_archives_when_the_policy_says_so(q: Queue) -> None:
     assert take(q, 2) == sent[:2]
     assert q.states() == {sent[0]: "C", sent[1]: "C", sent[2]: "N"}
     row = q.row(sent[0])
-    assert (row["attempts"], row["body"]) == (1, "0") and row["reader"].startswith("test/")
+    assert (row["attempts"], row["body"]) == (1, "0") and row["consumer"].startswith("test/")
 
 
 def test_take_batch_returns_nothing_from_a_paused_queue(q: Queue) -> None:

@@ -421,9 +421,9 @@ def test_publish_to_a_paused_type_waits_there(q: Queue, types: Callable[[str], Q
 def test_a_round_robin_claim_gets_what_is_published(q: Queue, types: Callable[[str], Queue], top: str) -> None:
     bind(q.ring(), top)
     first = q.send()
-    assert ids(q.call("claim_wraparound", 10, "reader")) == [first]
+    assert ids(q.call("claim_wraparound", 10, "consumer")) == [first]
     publish(q, top, "b")
-    assert [row["body"] for row in q.call("claim_wraparound", 10, "reader")] == ["b"]
+    assert [row["body"] for row in q.call("claim_wraparound", 10, "consumer")] == ["b"]
 
 
 # ---- watched tables ------------------------------------------------------------------------------

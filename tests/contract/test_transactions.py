@@ -21,7 +21,7 @@ from servers import Server
 
 pytestmark = pytest.mark.one_engine
 
-READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message", "fetch_feed", "feed_stats"}
+READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message", "fetch_feed", "list_feeds"}
 READING |= {"get_state", "list_subscriptions", "list_bindings", "get_result", "list_schedules", "next_occurrence"}
 READING |= {"list_queues", "list_errors", "find_messages", "list_consumers", "throughput", "version"}
 # Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
@@ -170,12 +170,12 @@ def unpublished(q: Queue) -> dict[str, Any]:
 def published(q: Queue) -> dict[str, Any]:
     unpublished(q)
     call(q.session, "publish_feed", q.name)
-    return {"consumer": "reader", "position": 2}
+    return {"consumer": "consumer", "position": 2}
 
 
 def advanced(q: Queue) -> dict[str, Any]:
     values = published(q)
-    call(q.session, "advance_feed", q.name, "reader", 2)
+    call(q.session, "advance_feed", q.name, "consumer", 2)
     return values | {"position": 1}
 
 
@@ -250,7 +250,7 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "drop_queue": worked_off,
     "pause": lambda q: {},
     "report_consumer": lambda q: {
-        "reader": "me",
+        "consumer": "me",
         "type": q.name,
         "completed": 1,
         "sent": 1,

@@ -29,11 +29,11 @@ def shop(database: Database, server: Server, tmp_path: Path) -> Iterator[Shop]:
 
 
 def test_a_stuck_consumer_loses_its_messages(shop: Shop) -> None:
-    for reader in ("worker-1", "worker-2", "worker-1"):
-        shop.call("claim_batch", "email", 4, reader)
+    for consumer in ("worker-1", "worker-2", "worker-1"):
+        shop.call("claim_batch", "email", 4, consumer)
     shop.follow("A stuck consumer", 0)
     assert {row["attempts"] for row in shop.call("peek", "email", "N", 100)} == {0}
-    assert {row["reader"] for row in shop.call("peek", "email", "A", 100)} == {"worker-2"}
+    assert {row["consumer"] for row in shop.call("peek", "email", "A", 100)} == {"worker-2"}
     shop.call("claim_batch", "email", 5, "worker-1")
     shop.follow("A stuck consumer", 1)
     time.sleep(1.1)  # until the lease ends

@@ -75,7 +75,7 @@ def test_two_orders_take_two_pieces(installed_database: Database, server: Server
     connection = getattr(applications, driver[installed_database.name])(url).raw
     try:
         rowqueue.send(connection, "order", "17")
-        [message] = rowqueue.claim(connection, "order", reader="test")
+        [message] = rowqueue.claim_batch(connection, "order", consumer="test")
         connection.commit()
         lost = rowqueue.testing.message("17", id=message.id, batch_key=uuid4())
         assert names["reserve"](connection, lost) is False

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from opentelemetry import propagate
-from rowqueue import Discard, Message, Record, Retry, RowMessage
+from rowqueue import DeadLetter, Message, Record, Retry, RowMessage
 from rowqueue.consumer import resting
 
 if "JOBS_POLL" in os.environ:  # for tests of work that must not wait for the next poll
@@ -39,7 +39,7 @@ def answer(message: Message) -> Any:
     """Return what the body asks for."""
     word, _, rest = message.body.partition(" ")
     if word == "die":
-        raise Discard(rest)
+        raise DeadLetter(rest)
     return {"text": rest, "json": {"é": [1, None]}, "nul": "\0", "bad": object()}.get(word)
 
 
@@ -93,7 +93,7 @@ def obey(message: Message) -> None:
     if word == "backoff":
         raise Retry("not now")
     if word == "discard":
-        raise Discard("never")
+        raise DeadLetter("never")
     if word == "raise":
         raise ValueError(json.loads(rest))
     if word == "exit":
@@ -109,7 +109,7 @@ async def obey_async(message: Message) -> None:
 
 def fail_some(messages: list[Message]) -> dict[int, Exception]:
     """Fail those whose body is bad."""
-    return {message.id: Discard("bad") for message in messages if message.body == "bad"}
+    return {message.id: DeadLetter("bad") for message in messages if message.body == "bad"}
 
 
 def fail_all(messages: list[Message]) -> None:
@@ -117,7 +117,7 @@ def fail_all(messages: list[Message]) -> None:
 
 
 def return_nonsense(messages: list[Message]) -> Any:
-    return {0: Discard("nobody")}
+    return {0: DeadLetter("nobody")}
 
 
 def effect(message: Message) -> None:
@@ -173,7 +173,7 @@ def obey_row(record: Record) -> None:
     if v == "busy" and record.attempt == 1:
         raise Retry("not now", after=0)
     if v == "never":
-        raise Discard("not this one")
+        raise DeadLetter("not this one")
 
 
 def record_rows(records: list[Record]) -> dict[int, Exception] | None:
@@ -195,7 +195,7 @@ def obey_claimed_row(message: RowMessage) -> None:
     note([message.key, row, message.attempt])
     said = str(row.get("v", row.get("V")))
     if said == "discard":
-        raise Discard("never")
+        raise DeadLetter("never")
     if said.startswith("retry"):
         raise Retry("not now", after=500)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jobs import note
-from rowqueue import Discard, Message, Retry, feeds
+from rowqueue import DeadLetter, Message, Retry, feeds
 
 feeds.FIRST_BACKOFF = 0.01  # a row of a feed is retried until it succeeds
 
@@ -19,7 +19,7 @@ class Mute(Exception):
         raise ValueError("no text")
 
 
-class MuteDiscard(Discard):
+class MuteDiscard(DeadLetter):
     def __str__(self) -> str:
         raise SystemExit("no text")
 
@@ -105,7 +105,7 @@ ERRORS: dict[str, Callable[[], Any]] = {
     "surrogate": lambda: throw(ValueError("\ud800 \udfff")),
     "lines": lambda: throw(ValueError('two\nlines\n"17,30,busy"\r\n\x1b]52;c;aGk=\x07')),
     "list": lambda: throw(Retry("1,-1,not me")),
-    "quotes": lambda: throw(Discard('"\\' * 1_999)),
+    "quotes": lambda: throw(DeadLetter('"\\' * 1_999)),
     "exit": lambda: sys.exit("usage: …"),
     "exit 0": lambda: sys.exit(),
     "interrupt": lambda: throw(KeyboardInterrupt()),
@@ -250,13 +250,13 @@ def give_up(message: Message) -> None:
     """Dead-letter it with the text after the word dead."""
     said, _, error = message.body.partition(" ")
     if said == "dead":
-        raise Discard(error)
+        raise DeadLetter(error)
 
 
 def give_all_up(messages: list[Message]) -> dict[int, Exception]:
     """The same for a whole batch."""
     said = {message.id: message.body.partition(" ") for message in messages}
-    return {id: Discard(error) for id, (word, _, error) in said.items() if word == "dead"}
+    return {id: DeadLetter(error) for id, (word, _, error) in said.items() if word == "dead"}
 
 
 def long_error(message: Message) -> None:

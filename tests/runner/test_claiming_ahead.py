@@ -149,7 +149,7 @@ def test_a_ring_and_a_single_claim_have_one_batch_only(
     Consumer(database.url, queue, handler, batch=BATCH, once=True).run()
     assert active == [BATCH]
     session.call("set_queue", queue, '{"ring": 1}')
-    Consumer(database.url, queue, handler, batch=BATCH, ring=True, reader="one", drain=True).run()
+    Consumer(database.url, queue, handler, batch=BATCH, ring=True, consumer="one", drain=True).run()
     assert active == [BATCH] * 6
 
 

@@ -426,9 +426,9 @@ def test_peek_shows_messages_in_any_state(runner: Runner, session: Session, queu
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", row["created_at"])
     shown = runner("queue", "peek", queue).stdout.splitlines()[1].split("\t")[-1]
     assert shown == body.replace("\t", "\\t").replace("\n", "\\n")
-    session.call("claim_batch", queue, 1, "reader-7")
+    session.call("claim_batch", queue, 1, "consumer-7")
     assert runner("queue", "peek", queue).stdout.splitlines()[1:] == []
-    assert json.loads(runner("queue", "peek", queue, "--state", "A", "--json").stdout)["reader"] == "reader-7"
+    assert json.loads(runner("queue", "peek", queue, "--state", "A", "--json").stdout)["consumer"] == "consumer-7"
 
 
 def test_characters_that_break_a_line_or_control_a_terminal_are_escaped(
@@ -713,7 +713,7 @@ def test_bad_usage_is_a_one_line_error_before_any_database_is_opened(
         (f"queue pause {LONG}", ["type", "1 to 200 characters"]),
         ("queue cancel 99999999999999999999", ["id"]),
         (f"consume --type {LONG} --handler jobs:record --drain --log-level error", ["type", "1 to 200"]),
-        (f"consume --type Q --exec true --reader {LONG} --drain --log-level error", ["reader", "1 to 200"]),
+        (f"consume --type Q --exec true --consumer {LONG} --drain --log-level error", ["consumer", "1 to 200"]),
     ],
 )
 def test_bad_input_is_a_one_line_error_and_changes_nothing(

@@ -165,10 +165,10 @@ def test_counters_grow_by_what_consumers_report_and_begin_at_zero(
 
 @pytest.mark.one_engine
 def test_consumers_are_counted_by_status(collect: Collect, database: Database, session: Session, queue: str) -> None:
-    for reader, seconds in (("one", 60), ("two", 60), ("gone", 0), ("hung", 1)):
+    for consumer, seconds in (("one", 60), ("two", 60), ("gone", 0), ("hung", 1)):
         session.call(
             "report_consumer",
-            reader,
+            consumer,
             queue,
             json.dumps(
                 {
@@ -225,8 +225,8 @@ def test_feeds_and_polling_tables_are_named(collect: Collect, installed_database
     with closing(installed_database.connect("test")) as session:
         session.call("create_feed", "items", "item", "id", "sync")
         session.call("publish_feed", "items", 3)
-        session.call("fetch_feed", "items", "reader", 2)
-        session.call("advance_feed", "items", "reader", 1)
+        session.call("fetch_feed", "items", "consumer", 2)
+        session.call("advance_feed", "items", "consumer", 1)
         session.call(
             "adopt_table",
             "tasks",
@@ -246,8 +246,8 @@ def test_feeds_and_polling_tables_are_named(collect: Collect, installed_database
     before = time.time()
     found = figures(collect(("main", installed_database)))
     assert found["rowqueue_feed_last_position", "main", "items"] == 3
-    assert found["rowqueue_feed_behind_positions", "main", "items", "reader"] == 2
-    assert found["rowqueue_feed_moved_timestamp_seconds", "main", "items", "reader"] == pytest.approx(before, abs=60)
+    assert found["rowqueue_feed_behind_positions", "main", "items", "consumer"] == 2
+    assert found["rowqueue_feed_moved_timestamp_seconds", "main", "items", "consumer"] == pytest.approx(before, abs=60)
     assert found["rowqueue_table_active_rows", "main", "tasks"] == 2
     assert found["rowqueue_table_dead_rows", "main", "tasks"] == 0
 
@@ -379,9 +379,9 @@ def test_feed_consumers_above_the_limit_are_not_reported(
         client.execute("CREATE TABLE item (id bigint PRIMARY KEY, sync bigint UNIQUE)")
     with closing(installed_database.connect("test")) as session:
         session.call("create_feed", "items", "item", "id", "sync")
-        for reader in "abc":
-            session.call("fetch_feed", "items", reader, 1)
-            session.call("advance_feed", "items", reader, 0)
+        for consumer in "abc":
+            session.call("fetch_feed", "items", consumer, 1)
+            session.call("advance_feed", "items", consumer, 0)
     found = figures(collect(("main", installed_database), max_names=2))
     assert [key[3] for key in found if key[0] == "rowqueue_feed_behind_positions"] == ["a", "b"]
     assert found["rowqueue_left_out", "main", "feed consumer"] == 1
@@ -411,7 +411,7 @@ def test_a_role_sees_what_it_may_and_one_line_says_what_is_left_out(
         collector.close()
         until(lambda: not any(thread.name == "collect main" for thread in threading.enumerate()))
     [line] = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert "queue_health, feed_stats, list_tables, list_consumers, throughput" in line
+    assert "queue_health, list_feeds, list_polling_tables, list_consumers, throughput" in line
     # Otherwise each request would write an error to the server's log.
     assert asked == {name: 3 if name == "queue_stats" else 1 for name in PARTS}
 
@@ -548,14 +548,14 @@ def test_a_part_that_fails_is_reported_and_the_others_too(
     def broken(*_: Any) -> Any:
         yield figures_module.Sample("rowqueue_feed_last_position", ("x",), float(None))  # type: ignore[arg-type]
 
-    monkeypatch.setitem(PARTS, "feed_stats", broken)
-    server.drop_procedure(installed_database.url, "list_tables")
+    monkeypatch.setitem(PARTS, "list_feeds", broken)
+    server.drop_procedure(installed_database.url, "list_polling_tables")
     collector = collect(("main", installed_database))
     for _ in range(2):
         found = figures(collector)
         assert found["rowqueue_up", "main"] == found["rowqueue_ready_messages", "main", "mails"] == 1
         up = {key[2]: value for key, value in found.items() if key[0] == "rowqueue_part_up"}
-        assert up == {name: float(name not in ("feed_stats", "list_tables")) for name in PARTS}
+        assert up == {name: float(name not in ("list_feeds", "list_polling_tables")) for name in PARTS}
     assert any("TypeError" in record.getMessage() for record in caplog.records)
 
 
@@ -574,7 +574,7 @@ def test_a_broken_feed_takes_no_other_along(collect: Collect, installed_database
         )
         client.execute("CREATE VIEW gone AS SELECT boom() AS id, boom() AS sync")
     found = figures(collect(("main", installed_database)))
-    assert found["rowqueue_part_up", "main", "feed_stats"] == 1
+    assert found["rowqueue_part_up", "main", "list_feeds"] == 1
     assert found["rowqueue_feed_last_position", "main", "good"] == 0
     assert found["rowqueue_ready_messages", "main", "gone"] == 1
 

@@ -212,15 +212,15 @@ def look(session: Session, feeds: list[str]) -> None:
     for procedure in (
         "queue_stats",
         "queue_health",
-        "list_tables",
+        "list_polling_tables",
         "list_subscriptions",
         "list_queues",
         "list_consumers",
     ):
         call(session, procedure)
-    assert {row["unpublished"] for row in call(session, "feed_stats")} == {None}
+    assert {row["unpublished"] for row in call(session, "list_feeds")} == {None}
     for feed in feeds:
-        assert {row["unpublished"] for row in call(session, "feed_stats", feed)} == {None}
+        assert {row["unpublished"] for row in call(session, "list_feeds", feed)} == {None}
 
 
 def test_looking_and_uninstalling_run_no_code_of_a_tables_owner(

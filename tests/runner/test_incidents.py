@@ -212,12 +212,12 @@ def test_20000_queues_with_20000_consumers_are_a_few_calls_of_bounded_size(
     session.call("set_queue", "queue", '{"lease_seconds": 60}')
     session.call(
         "report_consumer",
-        "reader",
+        "consumer",
         "queue",
         '{"completed": 1, "failed": 0, "dead": 0, "busy_ms": 5, "waited_ms": 5, "sent": 1, "next_seconds": 3600}',
     )
     for table in ("queue", "consumer", "report"):
-        names = "jsonb_build_object('type', 'queue-' || n, 'reader', 'reader-' || n)"
+        names = "jsonb_build_object('type', 'queue-' || n, 'consumer', 'consumer-' || n)"
         copies = f"SELECT (jsonb_populate_record(t, {names})).* FROM mq.{table} AS t, generate_series(1, 19999) AS n"
         copies += " WHERE t.type <> ''"  # the row of defaults
         sql_of(f"INSERT INTO mq.{table} {copies}")

@@ -206,8 +206,8 @@ def fill(url: str, database: Database, server: Server) -> None:
         session.call("claim_batch", "email", 1, "gone", 1)
         session.call("create_feed", "items", "item", "id", "sync")
         session.call("publish_feed", "items", 3)
-        session.call("fetch_feed", "items", "reader", 2)
-        session.call("advance_feed", "items", "reader", 1)
+        session.call("fetch_feed", "items", "consumer", 2)
+        session.call("advance_feed", "items", "consumer", 1)
         session.call(
             "adopt_table",
             "tasks",

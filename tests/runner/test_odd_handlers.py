@@ -124,8 +124,8 @@ def test_a_row_of_a_feed_is_retried_after_an_odd_end(
         feed.change(number, word)
     feed.publish()
     running = start("feed", "consume", feed.name, "--consumer", "c", "--handler", "odd:row")
-    await_end(running, lambda: words[feed.call("feed_stats")[0]["position"] :])
+    await_end(running, lambda: words[feed.call("list_feeds")[0]["position"] :])
     assert running.stop(signal.SIGTERM) == 0, running.stderr
-    once = ("mute discard", "quotes")  # Discard passes over its row; every other one is retried
+    once = ("mute discard", "quotes")  # DeadLetter passes over its row; every other one is retried
     assert joblog.read() == [[word, n] for word in words for n in (1, 2)[: 1 if word in once else 2]]
     feed.call("drop_feed")

@@ -247,8 +247,8 @@ def test_two_signals_at_once_are_one(start: Start, session: Session, queue: str,
 @pytest.mark.any_engine
 def test_load_counts_handlers_that_are_still_running(start: Start, session: Session, queue: str, joblog: Log) -> None:
     send(session, queue, "4", "4.0")
-    reader = f"reader of {queue}"
-    options = ("--reader", reader, "--report", 1, "--batch", 1, "--concurrency", 2)
+    consumer = f"consumer of {queue}"
+    options = ("--consumer", consumer, "--report", 1, "--batch", 1, "--concurrency", 2)
     running = start("consume", "--type", queue, "--handler", "odd:sleep", *options)
     until(lambda: len(joblog.read()) == 2)
 
@@ -283,12 +283,12 @@ def test_an_uncommitted_report_of_another_does_not_delay_the_end(
     start: Start, session: Session, queue: str, database: Database, joblog: Log, states: States
 ) -> None:
     """Nor the heartbeats: the handler takes longer than its lease."""
-    reader = f"reader of {queue}"
+    consumer = f"consumer of {queue}"
     session.call("set_queue", queue, '{"max_attempts": 1}')
     with database.connect("attacker").transaction() as connection:
-        connection.execute("SELECT mq.report_consumer(%s, %s)", [reader, queue])
+        connection.execute("SELECT mq.report_consumer(%s, %s)", [consumer, queue])
         session.call("send", queue, "3")
-        options = ("--reader", reader, "--report", 1, "--lease", 1)
+        options = ("--consumer", consumer, "--report", 1, "--lease", 1)
         running = start("consume", "--type", queue, "--handler", "odd:sleep", *options)
         until(joblog.read)
         until(lambda: states() == {}, 20)

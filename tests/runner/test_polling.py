@@ -48,7 +48,7 @@ def test_consume_works_off_a_table_and_notes_each_rows_result(runner: Runner, ta
 def test_a_command_gets_the_row_as_json(runner: Runner, table: Polled, tmp_path: Path) -> None:
     options = {f"--{name.replace('_', '-')}": value for name, value in table.shape.arguments.items() if value}
     table.create().insert("it's", "é")
-    table.count("release_table", table.name)
+    table.count("unadopt_table", table.name)
     words = [word for pair in options.items() for word in pair]
     assert runner("table", "adopt", table.name, table.name, *words).stdout.strip() == "adopted"
     assert runner("table", "adopt", table.name, table.name, *words).stdout.strip() == "already adopted"

@@ -93,7 +93,7 @@ def test_a_batch_of_bodies_arrives_unchanged(app: Application, queue: str) -> No
     sent = ["", '"', "a\r", NASTY, '{"a": "b\\n"}', " ", "\\"]
     assert rowqueue.send_batch(app.connection, queue, iter(sent)) == len(sent)
     app.commit()
-    claimed = rowqueue.claim(app.connection, queue, 100)
+    claimed = rowqueue.claim_batch(app.connection, queue, 100)
     assert [message.body for message in claimed] == sent
     app.rollback()
 
@@ -108,7 +108,7 @@ def test_a_body_that_is_no_text_is_refused(app: Application, queue: str) -> None
 def test_a_batch_is_claimed_finished_and_followed_by_the_next(app: Application, queue: str, live: Any) -> None:
     rowqueue.send_batch(app.connection, queue, [f"body {n}" for n in range(6)])
     app.commit()
-    batch = rowqueue.claim(app.connection, queue, 4, reader="the tests", lease_seconds=100)
+    batch = rowqueue.claim_batch(app.connection, queue, 4, consumer="the tests", lease_seconds=100)
     app.commit()
     first = batch[0]
     assert [message.body for message in batch] == [f"body {n}" for n in range(4)]
@@ -120,9 +120,9 @@ def test_a_batch_is_claimed_finished_and_followed_by_the_next(app: Application, 
     failures = [
         (batch[1].id, NASTY),
         (batch[2].id, ValueError("two\nlines"), 60),
-        (batch[3].id, rowqueue.Discard("never")),
+        (batch[3].id, rowqueue.DeadLetter("never")),
     ]
-    following = rowqueue.finish(app.connection, first.batch_key, failures, 10)
+    following = rowqueue.finish_batch(app.connection, first.batch_key, failures, 10)
     app.commit()
     assert [message.body for message in following] == ["body 4", "body 5"]
     rows = {row["id"]: row for row in live()}
@@ -139,7 +139,7 @@ def test_a_batch_is_claimed_finished_and_followed_by_the_next(app: Application, 
 def test_a_rollback_undoes_a_claim(app: Application, queue: str, live: Any) -> None:
     rowqueue.send(app.connection, queue, "x")
     app.commit()
-    assert len(rowqueue.claim(app.connection, queue)) == 1
+    assert len(rowqueue.claim_batch(app.connection, queue)) == 1
     app.rollback()
     assert [row["state"] for row in live()] == ["N"]
 
@@ -147,10 +147,10 @@ def test_a_rollback_undoes_a_claim(app: Application, queue: str, live: Any) -> N
 def test_taken_messages_are_gone_with_the_commit_only(app: Application, queue: str, live: Any) -> None:
     rowqueue.send_batch(app.connection, queue, ["one", "two"])
     app.commit()
-    assert [message.body for message in rowqueue.take(app.connection, queue, 5)] == ["one", "two"]
+    assert [message.body for message in rowqueue.take_batch(app.connection, queue, 5)] == ["one", "two"]
     app.rollback()
     assert bodies(live()) == ["one", "two"]
-    assert len(rowqueue.take(app.connection, queue)) == 1
+    assert len(rowqueue.take_batch(app.connection, queue)) == 1
     app.commit()
     assert bodies(live()) == ["two"]
 
@@ -202,7 +202,7 @@ def test_a_text_that_no_database_can_hold_is_refused(app: Application, queue: st
 
 def test_a_lost_lease_is_an_error_and_changes_nothing(app: Application, queue: str) -> None:
     with pytest.raises(rowqueue.QueueError, match="batch_key") as raised:
-        rowqueue.finish(app.connection, uuid4())
+        rowqueue.finish_batch(app.connection, uuid4())
     assert (raised.value.number, raised.value.name) == (50008, "lease_lost")
     app.rollback()
     assert rowqueue.extend_lease(app.connection, str(uuid4()), 5) == 0
@@ -280,8 +280,8 @@ def test_in_autocommit_a_call_is_a_transaction_of_its_own(database: Database, qu
     app = make(database.url, autocommit=True)
     rowqueue.send(app.connection, queue, "x")
     assert bodies(live()) == ["x"]
-    [message] = rowqueue.claim(app.connection, queue)
-    rowqueue.finish(app.connection, message.batch_key)
+    [message] = rowqueue.claim_batch(app.connection, queue)
+    rowqueue.finish_batch(app.connection, message.batch_key)
     assert live() == []
     app.close()
 
@@ -295,7 +295,7 @@ def test_settings_of_psycopg_stay(database: Database, queue: str) -> None:
     before = (raw.row_factory, raw.cursor_factory, raw.prepare_threshold, raw.autocommit)
     for _ in range(7):  # prepared on the server, as the application has set it
         rowqueue.send(app.connection, queue, "x")
-    [message] = rowqueue.claim(app.connection, queue)
+    [message] = rowqueue.claim_batch(app.connection, queue)
     assert message.created_at.utcoffset() == timedelta()
     app.commit()
     assert (raw.row_factory, raw.cursor_factory, raw.prepare_threshold, raw.autocommit) == before
@@ -319,7 +319,7 @@ def test_a_claim_in_a_repeatable_read_is_refused_with_what_to_set(database: Data
     connection = pymysql.connect(**applications.mysql_arguments(database.url))
     rowqueue.send(connection, queue, "x")
     with pytest.raises(rowqueue.QueueError, match="READ COMMITTED") as raised:
-        rowqueue.claim(connection, queue)
+        rowqueue.claim_batch(connection, queue)
     assert raised.value.number == 50001
     connection.close()
 

@@ -150,15 +150,15 @@ def test_batches_are_claimed_and_finished(run: Run, queue: str, live: Any) -> No
     async def work(connection: Any) -> None:
         assert await rowqueue.aio.send_batch(connection, queue, [f"body {n}" for n in range(4)]) == 4
         await connection.commit()
-        batch = await rowqueue.aio.claim(connection, queue, 2)
+        batch = await rowqueue.aio.claim_batch(connection, queue, 2)
         assert [message.body for message in batch] == ["body 0", "body 1"]
         assert await rowqueue.aio.extend_lease(connection, batch[0].batch_key, 50) == 2
-        failures = [(batch[1].id, rowqueue.Discard('the "error"\nhas two lines'))]
-        following = await rowqueue.aio.finish(connection, batch[0].batch_key, failures, 1)
+        failures = [(batch[1].id, rowqueue.DeadLetter('the "error"\nhas two lines'))]
+        following = await rowqueue.aio.finish_batch(connection, batch[0].batch_key, failures, 1)
         assert [message.body for message in following] == ["body 2"]
         assert await rowqueue.aio.complete(connection, following[0].id, following[0].batch_key) == 1
         await connection.commit()
-        assert [message.body for message in await rowqueue.aio.take(connection, queue)] == ["body 3"]
+        assert [message.body for message in await rowqueue.aio.take_batch(connection, queue)] == ["body 3"]
         await connection.commit()
         assert await rowqueue.aio.get_result(connection, batch[1].id) == ("E", None, str(failures[0][1]))
         await connection.rollback()
@@ -172,7 +172,7 @@ def test_errors_are_the_same_and_the_connection_stays_usable(run: Run, queue: st
         for call, number in (
             (rowqueue.aio.send(connection, "", "x"), 50002),
             (rowqueue.aio.send(connection, queue, "a\0b"), 50002),
-            (rowqueue.aio.finish(connection, uuid4()), 50008),
+            (rowqueue.aio.finish_batch(connection, uuid4()), 50008),
         ):
             with pytest.raises(rowqueue.QueueError) as raised:
                 await call

@@ -94,7 +94,7 @@ def test_a_message_taken_is_sent_on_in_its_transaction(database: Database, sessi
     def handler(message: Message) -> None:
         rowqueue.send(message.connection, f"{queue}.next", message.body)
         if message.body == "bad":
-            raise rowqueue.Discard("bad")
+            raise rowqueue.DeadLetter("bad")
 
     session.call("send_batch", queue, "good\nbad")
     Consumer(database.url, queue, handler, transaction=True, drain=True).run()

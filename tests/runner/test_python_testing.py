@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import rowqueue
-from rowqueue import Discard, Message, Record, Retry
+from rowqueue import DeadLetter, Message, Record, Retry
 from rowqueue.handlers import HandlerError
 from rowqueue.testing import Outcome, message, run, run_batch
 
@@ -23,7 +23,7 @@ def test_a_handler_that_returns_is_done() -> None:
 
 def test_the_error_of_a_handler_is_the_one_that_the_queue_would_store() -> None:
     def handler(message: Message) -> None:
-        raise {"retry": Retry("busy", after=1.2), "discard": Discard("bad"), "other": KeyError("k\0")}[message.body]
+        raise {"retry": Retry("busy", after=1.2), "discard": DeadLetter("bad"), "other": KeyError("k\0")}[message.body]
 
     assert run(handler, body="retry") == Outcome("failed", "busy", 2)
     assert run(handler, body="discard") == Outcome("dead", "bad")
@@ -50,7 +50,7 @@ def test_an_async_handler_runs_also_where_a_loop_runs() -> None:
 
 def test_batch_handlers_get_a_list_and_name_what_failed() -> None:
     def handler(messages: list[Message]) -> dict[int, Exception]:
-        return {m.id: Discard("odd") for m in messages if m.body == "b"}
+        return {m.id: DeadLetter("odd") for m in messages if m.body == "b"}
 
     async def awaited(messages: Sequence[Message]) -> None:
         raise ValueError("all of them")

@@ -38,10 +38,10 @@ def figures(session: Session, queue: str) -> dict[str, int]:
 @pytest.mark.one_engine
 def test_a_consumer_reports_what_it_did_and_that_it_stops(runner: Runner, session: Session, queue: str) -> None:
     session.call("send_batch", queue, "\n".join(map(str, range(20))))
-    done = runner("consume", "--type", queue, "--handler", "jobs:record", "--reader", "me", "--drain")
+    done = runner("consume", "--type", queue, "--handler", "jobs:record", "--consumer", "me", "--drain")
     assert done.returncode == 0, done.stderr
     [row] = consumers(session, queue)
-    assert (row["reader"], row["status"], row["completed"], row["failed"]) == ("me", "stopped", 20, 0)
+    assert (row["consumer"], row["status"], row["completed"], row["failed"]) == ("me", "stopped", 20, 0)
     assert row["started_at"] < row["reported_at"]
     counted = figures(session, queue)
     assert (counted["sent"], counted["completed"], counted["failed"]) == (20, 20, 0)
@@ -79,7 +79,7 @@ def test_time_in_handlers_and_time_waited_are_reported(runner: Runner, session: 
 def test_a_consumer_reports_while_it_works_and_is_silent_once_it_is_killed(
     start: Start, session: Session, queue: str
 ) -> None:
-    consumer = start("consume", "--type", queue, "--handler", "jobs:record", "--report", 1, "--reader", "me")
+    consumer = start("consume", "--type", queue, "--handler", "jobs:record", "--report", 1, "--consumer", "me")
     [first] = until(lambda: consumers(session, queue))
     assert first["status"] == "working"
     session.call("send", queue, "m")

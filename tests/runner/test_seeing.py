@@ -38,10 +38,10 @@ def test_a_queue_has_its_consumers_however_many_others_there_are(
     session: Session, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("a", "b", "c"):
-        for reader in ("one", "two"):
+        for consumer in ("one", "two"):
             session.call(
                 "report_consumer",
-                reader,
+                consumer,
                 f"{queue}.{name}",
                 '{"completed": 1, "failed": 0, "dead": 0, "busy_ms": 0, "waited_ms": 0, "sent": 0, "next_seconds": 60}',
             )
@@ -49,7 +49,7 @@ def test_a_queue_has_its_consumers_however_many_others_there_are(
 
     def seen(part: str) -> list[tuple[str, str]]:
         found = seeing.overview(Looking(session), False, part).consumers
-        return [(row["type"].removeprefix(f"{queue}."), row["reader"]) for row in found]
+        return [(row["type"].removeprefix(f"{queue}."), row["consumer"]) for row in found]
 
     assert seen(f"{queue}.b") == [("b", "one"), ("b", "two")]
     for module in (reading, looking):
@@ -103,7 +103,7 @@ def test_a_search_of_too_many_queues_says_to_name_one(
 def test_minutes_have_no_gaps_and_end_with_now(session: Session, queue: str) -> None:
     session.call(
         "report_consumer",
-        "reader",
+        "consumer",
         queue,
         json.dumps(
             {

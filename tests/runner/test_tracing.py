@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
-from rowqueue import Discard, Message, Retry, tracing
+from rowqueue import DeadLetter, Message, Retry, tracing
 from rowqueue.databases import Database, Session
 from rowqueue.handlers import Handled
 from rowqueue.handlers.synchronous import OneByOne, WholeBatch
@@ -41,12 +41,12 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[ReadableSpan]]:
 @pytest.fixture
 def metrics(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], dict[str, list[Any]]]]:
     """A meter provider; gives the data points of each metric."""
-    reader = InMemoryMetricReader()
-    provider = MeterProvider([reader])
+    consumer = InMemoryMetricReader()
+    provider = MeterProvider([consumer])
     monkeypatch.setattr(api_metrics, "_METER_PROVIDER", provider)
 
     def read() -> dict[str, list[Any]]:
-        data = reader.get_metrics_data()
+        data = consumer.get_metrics_data()
         scopes = [scope for resource in data.resource_metrics for scope in resource.scope_metrics] if data else []
         return {metric.name: list(metric.data.data_points) for scope in scopes for metric in scope.metrics}
 
@@ -170,11 +170,11 @@ def test_a_batch_is_linked_to_its_senders(spans: Spans) -> None:
 
 def test_the_span_of_a_failure_has_its_error_type(spans: Spans) -> None:
     def fail(failed: Message) -> None:
-        raise {1: ValueError("no"), 2: Retry("later"), 3: Discard("never")}[failed.id]
+        raise {1: ValueError("no"), 2: Retry("later"), 3: DeadLetter("never")}[failed.id]
 
     handle(OneByOne(fail), message(1), message(2), message(3))
     found = [(span.status.status_code, (span.attributes or {})["error.type"]) for span in spans()]
-    names = ["ValueError", "rowqueue.messages.Retry", "rowqueue.messages.Discard"]
+    names = ["ValueError", "rowqueue.messages.Retry", "rowqueue.messages.DeadLetter"]
     assert found == [(StatusCode.ERROR, name) for name in names]
 
 

@@ -33,7 +33,7 @@ def test_uninstall_first_releases_claimed_rows_of_polling_tables(
     runner: Runner, table: Polled, installed_database: Database
 ) -> None:
     table.create().insert("1", "2", "3")
-    assert len(table.session.call("claim_rows", table.name, 2, "reader", 60)) == 2
+    assert len(table.session.call("claim_rows", table.name, 2, "consumer", 60)) == 2
     assert sorted(table.left().values()) == ["A", "A", "N"]
     table.session.close()
     done = runner("uninstall", "--yes", url=installed_database.url)
@@ -48,7 +48,7 @@ def test_uninstall_refuses_when_a_table_cannot_be_released_unless_forced(
 ) -> None:
     table.create()
     table.session.close()
-    server.drop_procedure(installed_database.url, "release_table")
+    server.drop_procedure(installed_database.url, "unadopt_table")
     before = server.catalog(installed_database.url)
     done = runner("uninstall", "--yes", url=installed_database.url)
     assert done.returncode == 1 and table.name in done.stderr and "--force" in done.stderr, done.stderr

@@ -220,7 +220,7 @@ def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Ses
     session.call("set_queue", queue, '{"max_active": 7}')
     session.call(
         "report_consumer",
-        f"reader {queue}",
+        f"consumer {queue}",
         queue,
         '{"completed": 1, "failed": 0, "dead": 0, "busy_ms": 5, "waited_ms": 5, "sent": 1, "next_seconds": 10}',
     )
@@ -232,7 +232,7 @@ def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Ses
         f"/search?q={dead['id']}": SECRET,
         f"/search?q=order-7&by=dedup_key&type={queue}": "order-7",
         "/search?q=order-7&by=dedup_key": queue,
-        "/consumers": f"reader {queue}",
+        "/consumers": f"consumer {queue}",
         "/schedules": queue,
         "/bindings": queue,
         "/feeds": "Feeds",
@@ -393,10 +393,10 @@ def test_a_head_that_comes_byte_by_byte_has_a_time_limit(monkeypatch: pytest.Mon
         server = await loop.create_server(
             lambda: connections.Impatient(config=config, server_state=state, app_state={}), "127.0.0.1", 0
         )
-        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        consumer, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         began = time.monotonic()
         with suppress(ConnectionError):
-            while time.monotonic() - began < 10 and not reader.at_eof():
+            while time.monotonic() - began < 10 and not consumer.at_eof():
                 writer.write(b"G")
                 await writer.drain()  # raises after a reset, which is no end of file
                 await asyncio.sleep(0.05)

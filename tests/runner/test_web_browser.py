@@ -64,7 +64,7 @@ def fill(session: Session, queue: str, sql: Callable[..., Any]) -> dict[str, str
     session.call("set_queue", queue, '{"on_complete": "archive", "max_active": 7}')
     session.call(
         "report_consumer",
-        f"reader {queue}",
+        f"consumer {queue}",
         queue,
         json.dumps(
             {
@@ -303,7 +303,7 @@ def test_a_feed_is_rewound_by_its_button(serve: Serve, browse: Browse, session: 
     row.get_by_role("button").click()
     page.get_by_role("button", name="Yes, do it").click()
     assert "The position is 2 now" in page.locator(".note").inner_text()
-    assert [line["position"] for line in session.call("feed_stats", queue)] == [2]
+    assert [line["position"] for line in session.call("list_feeds", queue)] == [2]
 
 
 # ---- live ----------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def test_databases_of_several_kinds_are_on_one_page(
         one.call("dead_letter", row["id"], row["batch_key"], f"broken on {kind} 17")
         one.call(
             "report_consumer",
-            f"reader of {kind}",
+            f"consumer of {kind}",
             f"queue of {kind}",
             json.dumps(
                 {
@@ -80,7 +80,7 @@ def test_databases_of_several_kinds_are_on_one_page(
     for kind, one in sessions.items():
         assert f"my {kind}" in overview
         assert f"queue of {kind}" in overview
-        assert f"reader of {kind}" in consumers
+        assert f"consumer of {kind}" in consumers
         assert f"queue of {kind}" in found
         dead = site.ask(f"/queue?db=my+{kind}&type=queue+of+{kind}&state=E").text
         assert f"broken on {kind} #" in dead

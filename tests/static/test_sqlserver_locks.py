@@ -96,7 +96,7 @@ def test_a_row_of_a_heap_or_of_mq_polled_row_is_found_through_a_named_index() ->
         "list_bindings": {"binding"},
         "unbind_topic": {"binding"},  # an operator's call; either name may be left out
         "list_subscriptions": {"subscription"},
-        "feed_stats": {"feed_consumer"},
+        "list_feeds": {"feed_consumer"},
         "list_consumers": {"consumer", "report"},
         "throughput": {"report"},
         "forget_reports": {"consumer"},  # READPAST

@@ -103,7 +103,7 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("publish_feed", ["articles", 500]),
     ("fetch_feed", ["articles", "search", 100]),
     ("advance_feed", ["articles", "search", 1]),
-    ("feed_stats", ["articles"]),
+    ("list_feeds", ["articles"]),
     ("rewind_feed", ["articles", "search"]),
     ("drop_feed", ["articles"]),
     "CREATE TABLE orders (id integer NOT NULL PRIMARY KEY, status char(1) DEFAULT 'N' NOT NULL)",
@@ -123,11 +123,11 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("extend_rows", [K, 60]),
     ("finish_rows", [K, '{"id":1,"error":"address unknown","dead":1}']),
     ("peek_rows", ["orders", "E"]),
-    ("list_tables", ["orders"]),
+    ("list_polling_tables", ["orders"]),
     ("claim_rows", ["orders", 1, "worker-1", 60]),
     ("release_rows", [K]),
-    ("retry_rows", ["orders"]),
-    ("release_table", ["orders"]),
+    ("redrive_rows", ["orders"]),
+    ("unadopt_table", ["orders"]),
 ]
 
 

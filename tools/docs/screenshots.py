@@ -50,9 +50,9 @@ def fill(session: Session) -> int:
     session.call("set_schedule", "nightly report", "invoices", "0 3 * * *", '{"report": "daily"}', "Europe/Berlin")
     session.call("bind_topic", "order.*", "orders")
     now = session.now()
-    for reader, type, rate in RATES:
-        session.call("report_consumer", reader, type, rate, rate // 40, 0, rate * 60, rate * 300, rate, now, 60)
-        history(session, now, reader, type, rate)
+    for consumer, type, rate in RATES:
+        session.call("report_consumer", consumer, type, rate, rate // 40, 0, rate * 60, rate * 300, rate, now, 60)
+        history(session, now, consumer, type, rate)
     [letter] = session.call("peek", "email", "E", 1)
     number: int = letter["id"]
     return number
@@ -63,7 +63,7 @@ def dead(session: Session, count: int, error: str) -> None:
     session.call("finish_batch", rows[0]["batch_key"], "\n".join(Failure(row["id"], -1, error).line() for row in rows))
 
 
-def history(session: Session, now: datetime, reader: str, type: str, rate: int) -> None:
+def history(session: Session, now: datetime, consumer: str, type: str, rate: int) -> None:
     """The last hour. Reports have the current time, so earlier ones are written directly into the table."""
     with session.transaction() as connection:
         for back in range(1, 60):
@@ -72,7 +72,7 @@ def history(session: Session, now: datetime, reader: str, type: str, rate: int) 
             minute = now.replace(second=0, microsecond=0) - timedelta(minutes=back)
             connection.execute(
                 "INSERT INTO mq.report VALUES (%s, %s, %s, %s, 0, %s, %s, %s, %s)",
-                [minute, completed, completed, failed, completed * 300, completed * 60, type, reader],
+                [minute, completed, completed, failed, completed * 300, completed * 60, type, consumer],
             )
 
 
@@ -99,7 +99,7 @@ def shoot(base: str, letter: int) -> None:
 
 
 def shoot_top(database: Database) -> None:
-    """`runner top` as an SVG drawing, with the reader's own font: Textual would load one from the network."""
+    """`runner top` as an SVG drawing, with the consumer's own font: Textual would load one from the network."""
     watched = Watched("top", database, "screenshots")
 
     async def show() -> str:

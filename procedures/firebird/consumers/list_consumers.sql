@@ -1,18 +1,18 @@
 -- list_consumers: list the consumers with their start, their speed, and whether they still report.
 -- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 20)
 -- Returns:     up to p_size rows, one per consumer and type, the silent ones first, then the working and the stopped
---              ones, by type and reader: reader, type, status (working; silent: its report is overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
+--              ones, by type and consumer: consumer, type, status (working; silent: its report is overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
 --              of the last full minute: rate_per_minute and load (the average number of running handlers)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
--- Example:     SELECT reader, status, rate_per_minute FROM mq_list_consumers('email');
+-- Example:     SELECT consumer, status, rate_per_minute FROM mq_list_consumers('email');
 
 CREATE OR ALTER PROCEDURE mq_list_consumers (
     p_type mq_argument = NULL,
     p_size bigint = NULL
 )
 RETURNS (
-    reader mq_name, type mq_name, status varchar(7) CHARACTER SET UTF8, started_at timestamp, reported_at timestamp,
+    consumer mq_name, type mq_name, status varchar(7) CHARACTER SET UTF8, started_at timestamp, reported_at timestamp,
     completed bigint, failed bigint, dead bigint, busy_ms bigint, waited_ms bigint, rate_per_minute double precision,
     load double precision
 )
@@ -26,7 +26,7 @@ BEGIN
     v_now = mq_utc_now();
     v_minute = DATEADD(DATEDIFF(MINUTE FROM c_base TO v_now) - 1 MINUTE TO c_base);
     FOR
-        SELECT c.reader, c.type,
+        SELECT c.consumer, c.type,
             TRIM(DECODE(c.place, 1, 'silent', 2, 'working', 'stopped')),
             c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
             COALESCE(CAST(t.completed AS double precision) + t.failed, 0), COALESCE(t.busy_ms, 0) / 6e4
@@ -37,11 +37,11 @@ BEGIN
                 FROM mq_consumer AS m
                 WHERE :p_type IS NULL OR m.type = :p_type
             ) AS k
-            ORDER BY k.place, k.type, k.reader
+            ORDER BY k.place, k.type, k.consumer
         ) AS c
-        LEFT JOIN mq_report AS t ON t."MINUTE" = :v_minute AND t.type = c.type AND t.reader = c.reader
-        ORDER BY c.place, c.type, c.reader
-        INTO reader, type, status, started_at, reported_at, completed, failed, dead, busy_ms, waited_ms, rate_per_minute, load
+        LEFT JOIN mq_report AS t ON t."MINUTE" = :v_minute AND t.type = c.type AND t.consumer = c.consumer
+        ORDER BY c.place, c.type, c.consumer
+        INTO consumer, type, status, started_at, reported_at, completed, failed, dead, busy_ms, waited_ms, rate_per_minute, load
     DO
         SUSPEND;
 END

@@ -18,7 +18,7 @@ CREATE OR ALTER PROCEDURE mq_find_messages (
 RETURNS (
     id bigint, type mq_name, state varchar(1) CHARACTER SET UTF8, body mq_text, headers mq_text, priority integer,
     group_key mq_name, dedup_key mq_name, attempts integer, created_at timestamp, source mq_name, run_at timestamp,
-    reader mq_name, batch_key mq_key, lease_until timestamp, changed_at timestamp, error mq_error
+    consumer mq_name, batch_key mq_key, lease_until timestamp, changed_at timestamp, error mq_error
 )
 AS
 DECLARE v_wanted bigint; DECLARE v_id bigint;
@@ -59,11 +59,11 @@ BEGIN
         FOR
             SELECT s.id, s.type, s.state, IIF(OCTET_LENGTH(s.body) > :p_body_length, LEFT(s.body, :p_body_length), s.body), s.headers,
                 s.priority, s.group_key, s.dedup_key, s.attempts, s.created_at, s.source, IIF(s.state = 'N', s.run_at, NULL),
-                s.reader, s.batch_key, s.lease_until, s.changed_at, s.error
+                s.consumer, s.batch_key, s.lease_until, s.changed_at, s.error
             FROM mq_message_state AS s
             WHERE s.id = :v_id AND (:p_type IS NULL OR s.type = :p_type)
                 AND (:v_dedup_key IS NULL OR s.dedup_key = :v_dedup_key) AND (:v_group_key IS NULL OR s.group_key = :v_group_key)
-            INTO id, type, state, body, headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, reader,
+            INTO id, type, state, body, headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, consumer,
                 batch_key, lease_until, changed_at, error
         DO
             SUSPEND;

@@ -1,14 +1,14 @@
--- message_state: one row per message with its state, reader, times and error, for queries by hand.
+-- message_state: one row per message with its state, consumer, times and error, for queries by hand.
 -- Arguments:   none; it is a view
 -- Returns:     id, type, state (N new, A active, E dead, C archived; NULL: damaged, the message is in no state), body,
---              headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key,
+--              headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, consumer, batch_key,
 --              lease_until, changed_at, error
 -- Errors:      none
 -- Transaction: reads only
 -- Example:     SELECT state, COUNT(*) FROM mq_message_state WHERE type = 'email' GROUP BY state;
 
 CREATE OR ALTER VIEW mq_message_state (
-    id, type, state, body, headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key,
+    id, type, state, body, headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, consumer, batch_key,
     lease_until, changed_at, error
 ) AS
 SELECT
@@ -28,7 +28,7 @@ SELECT
     m.created_at,
     m.source,
     COALESCE(d.run_at, CASE WHEN COALESCE(g.id, b.id, c.id, e.id) IS NULL THEN r.run_at END, m.run_at),
-    COALESCE(b.reader, e.reader),
+    COALESCE(b.consumer, e.consumer),
     b.batch_key,
     b.lease_until,
     COALESCE(b.claimed_at, e.died_at),
@@ -53,6 +53,6 @@ LEFT JOIN mq_ready AS r ON r.type = m.type AND r.id = m.id
 )
 UNION ALL
 SELECT a.id, a.type, 'C', a.body, a.headers, a.priority, a.group_key, a.dedup_key, a.attempts, a.created_at, a.source,
-    CAST(NULL AS timestamp), a.reader, CAST(NULL AS varchar(36) CHARACTER SET ASCII), CAST(NULL AS timestamp), a.completed_at,
+    CAST(NULL AS timestamp), a.consumer, CAST(NULL AS varchar(36) CHARACTER SET ASCII), CAST(NULL AS timestamp), a.completed_at,
     CAST(NULL AS varchar(4000) CHARACTER SET UTF8)
 FROM mq_archive AS a;

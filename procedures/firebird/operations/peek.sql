@@ -2,7 +2,7 @@
 -- Arguments:   p_type (1 to 200 characters), p_state (N: in claim order, ready before delayed; A; E and C: the newest
 --              first; NULL: N), p_size (1 to 10,000; NULL: 20), p_body_length (characters of each body, 0 to 16,777,216;
 --              NULL: all)
--- Returns:     up to p_size messages with their state, reader, times and error
+-- Returns:     up to p_size messages with their state, consumer, times and error
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
 -- Example:     SELECT id, attempts, error FROM mq_peek('email', 'E', 20);
@@ -16,7 +16,7 @@ CREATE OR ALTER PROCEDURE mq_peek (
 RETURNS (
     id bigint, type mq_name, state varchar(1) CHARACTER SET UTF8, body mq_text, headers mq_text, priority integer,
     group_key mq_name, dedup_key mq_name, attempts integer, created_at timestamp, source mq_name, run_at timestamp,
-    reader mq_name, batch_key mq_key, lease_until timestamp, changed_at timestamp, error mq_error
+    consumer mq_name, batch_key mq_key, lease_until timestamp, changed_at timestamp, error mq_error
 )
 AS
 DECLARE v_size integer;
@@ -85,7 +85,7 @@ BEGIN
     ELSE IF (state = 'A') THEN
         FOR
             SELECT m.id, m.type, IIF(OCTET_LENGTH(m.body) > :p_body_length, LEFT(m.body, :p_body_length), m.body), m.headers,
-                m.priority, m.group_key, m.dedup_key, COALESCE(b.attempt, c.attempt), m.created_at, m.source, b.reader,
+                m.priority, m.group_key, m.dedup_key, COALESCE(b.attempt, c.attempt), m.created_at, m.source, b.consumer,
                 b.batch_key, b.lease_until, b.claimed_at
             FROM mq_batch AS b
             LEFT JOIN mq_claimed AS c ON c.batch_key = b.batch_key
@@ -93,7 +93,7 @@ BEGIN
             WHERE b.type = :p_type
             PLAN JOIN (b ORDER mq_batch_lease, c INDEX (mq_claimed_pk), m INDEX (mq_message_pk))
             ORDER BY b.type, b.lease_until
-            INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, reader, batch_key,
+            INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, consumer, batch_key,
                 lease_until, changed_at
         DO
         BEGIN
@@ -111,12 +111,12 @@ BEGIN
         v_from = imq_newest_from('dead', p_type, v_size);
         FOR
             SELECT m.id, m.type, IIF(OCTET_LENGTH(m.body) > :p_body_length, LEFT(m.body, :p_body_length), m.body), m.headers,
-                m.priority, m.group_key, m.dedup_key, e.attempts, m.created_at, m.source, e.reader, e.died_at, e.error
+                m.priority, m.group_key, m.dedup_key, e.attempts, m.created_at, m.source, e.consumer, e.died_at, e.error
             FROM mq_dead AS e LEFT JOIN mq_message AS m ON m.id = e.id
             WHERE e.type = :p_type AND e.died_at >= :v_from
             ORDER BY e.died_at DESC, e.id DESC
             ROWS :v_size
-            INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, reader, changed_at, error
+            INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, consumer, changed_at, error
         DO
             IF (id IS NOT NULL) THEN
                 SUSPEND;
@@ -127,12 +127,12 @@ BEGIN
         v_from = imq_newest_from('archive', p_type, v_size);
         FOR
             SELECT a.id, a.type, IIF(OCTET_LENGTH(a.body) > :p_body_length, LEFT(a.body, :p_body_length), a.body), a.headers,
-                a.priority, a.group_key, a.dedup_key, a.attempts, a.created_at, a.source, a.reader, a.completed_at
+                a.priority, a.group_key, a.dedup_key, a.attempts, a.created_at, a.source, a.consumer, a.completed_at
             FROM mq_archive AS a
             WHERE a.type = :p_type AND a.completed_at >= :v_from
             ORDER BY a.completed_at DESC, a.id DESC
             ROWS :v_size
-            INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, reader, changed_at
+            INTO id, type, body, headers, priority, group_key, dedup_key, attempts, created_at, source, consumer, changed_at
         DO
             SUSPEND;
     END

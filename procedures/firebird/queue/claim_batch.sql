@@ -1,5 +1,5 @@
 -- claim_batch: claim up to p_size ready messages of one type under one new batch key.
--- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: the
+-- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_consumer (NULL: the application name), p_lease_seconds (NULL: the
 --              queue's)
 -- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
 --              queue is paused
@@ -10,7 +10,7 @@
 CREATE OR ALTER PROCEDURE mq_claim_batch (
     p_type mq_argument,
     p_size bigint = NULL,
-    p_reader mq_argument = NULL,
+    p_consumer mq_argument = NULL,
     p_lease_seconds bigint = NULL
 )
 RETURNS (
@@ -23,10 +23,10 @@ DECLARE v_most integer;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
-    EXECUTE PROCEDURE imq_require_name('reader', p_reader, 1);
+    EXECUTE PROCEDURE imq_require_name('consumer', p_consumer, 1);
     EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     EXECUTE PROCEDURE imq_require_read_committed;
-    EXECUTE PROCEDURE imq_claim(p_type, COALESCE(p_size, 1), p_reader, p_lease_seconds, IIF(COALESCE(p_size, 1) = 1, 1, 0))
+    EXECUTE PROCEDURE imq_claim(p_type, COALESCE(p_size, 1), p_consumer, p_lease_seconds, IIF(COALESCE(p_size, 1) = 1, 1, 0))
         RETURNING_VALUES batch_key, lease_until, v_most;
     -- Sort narrow rows first, then join: the sort carries no bodies.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source,

@@ -1,6 +1,6 @@
 -- claim_wraparound: claim the next messages in order of id, round-robin: after the highest id, continue at the lowest.
--- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: the
---              queue's), p_after_id (NULL: the position where this reader stopped)
+-- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_consumer (NULL: the application name), p_lease_seconds (NULL: the
+--              queue's), p_after_id (NULL: the position where this consumer stopped)
 -- Returns:     the messages after p_after_id in order of id, then those from the lowest id on; no message twice; no rows
 --              when nothing is ready, no limit allows it, or the queue is paused
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50003 queue_is_ordered (or not a ring, see set_queue)
@@ -15,7 +15,7 @@
 CREATE OR ALTER PROCEDURE mq_claim_wraparound (
     p_type mq_argument,
     p_size bigint = NULL,
-    p_reader mq_argument = NULL,
+    p_consumer mq_argument = NULL,
     p_lease_seconds bigint = NULL,
     p_after_id bigint = NULL
 )
@@ -37,7 +37,7 @@ DECLARE v_lowered_to timestamp;
 DECLARE v_paused smallint; DECLARE v_ring smallint; DECLARE v_full_scan smallint;
 DECLARE v_seconds integer; DECLARE v_max_active integer; DECLARE v_rate integer; DECLARE v_rate_seconds integer;
 DECLARE v_size integer; DECLARE v_most integer;
-DECLARE v_reader mq_name;
+DECLARE v_consumer mq_name;
 DECLARE v_n bigint; DECLARE v_from bigint; DECLARE v_mark_id bigint; DECLARE v_old_n bigint; DECLARE v_after bigint;
 DECLARE v_lowest_id bigint;
 DECLARE v_tries integer = 2;
@@ -48,7 +48,7 @@ DECLARE v_last bigint; DECLARE v_more_last bigint;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
-    EXECUTE PROCEDURE imq_require_name('reader', p_reader, 1);
+    EXECUTE PROCEDURE imq_require_name('consumer', p_consumer, 1);
     EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     EXECUTE PROCEDURE imq_require_read_committed;
     SELECT paused, ring, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds, max_attempts
@@ -63,15 +63,15 @@ BEGIN
         EXECUTE PROCEDURE imq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds) RETURNING_VALUES v_size;
     IF (v_size = 0) THEN
         EXIT;
-    v_reader = imq_reader_name(p_reader);
+    v_consumer = imq_consumer_name(p_consumer);
     batch_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
     EXECUTE PROCEDURE imq_make_ready(p_type, v_size, 0, 1, 0)
         RETURNING_VALUES v_now, v_n, v_scanned_at, v_from, v_full_scan, v_promoted_to, v_lowered_to;
     IF (EXISTS (SELECT * FROM mq_ready AS r WHERE r.type = :p_type AND r.lane >= '0' PLAN (r INDEX (mq_ready_lane)))) THEN
         EXECUTE PROCEDURE imq_set_lanes(p_type, 0, MAXVALUE(2 * v_size, 100));
 
-    SELECT n, after_id FROM mq_ring WHERE type = :p_type AND reader = :v_reader
-    ORDER BY type DESC, reader DESC, n DESC, after_id DESC ROWS 1
+    SELECT n, after_id FROM mq_ring WHERE type = :p_type AND consumer = :v_consumer
+    ORDER BY type DESC, consumer DESC, n DESC, after_id DESC ROWS 1
     INTO v_old_n, v_after;
     v_after = COALESCE(p_after_id, v_after, 0);
     v_mark_id = v_from;
@@ -115,9 +115,9 @@ BEGIN
         EXIT;
     IF (v_rate > 0) THEN
         EXECUTE PROCEDURE imq_spend(p_type, v_count, v_rate, v_rate_seconds);
-    EXECUTE PROCEDURE imq_save_position(p_type, v_reader, v_old_n, IIF(p_after_id IS NOT NULL OR v_count > v_ahead, 1, 0), v_last,
+    EXECUTE PROCEDURE imq_save_position(p_type, v_consumer, v_old_n, IIF(p_after_id IS NOT NULL OR v_count > v_ahead, 1, 0), v_last,
         NULL);
-    EXECUTE PROCEDURE imq_write_batch(batch_key, p_type, v_reader, v_seconds, NULL, NULL) RETURNING_VALUES lease_until;
+    EXECUTE PROCEDURE imq_write_batch(batch_key, p_type, v_consumer, v_seconds, NULL, NULL) RETURNING_VALUES lease_until;
     -- Sort narrow rows first, then join: the sort carries no bodies.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source,
             COALESCE(m.max_attempts, :v_most), m.run_at

@@ -12,7 +12,7 @@ CREATE OR ALTER PROCEDURE mq_complete (
 )
 RETURNS ("COUNT" bigint)
 AS
-DECLARE v_type mq_name; DECLARE v_reader mq_name;
+DECLARE v_type mq_name; DECLARE v_consumer mq_name;
 DECLARE v_attempt smallint; DECLARE v_grouped smallint;
 DECLARE v_max_active integer;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
@@ -21,9 +21,9 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL');
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
     EXECUTE PROCEDURE imq_require_read_committed;
-    EXECUTE PROCEDURE imq_leave_batch(p_id, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
+    EXECUTE PROCEDURE imq_leave_batch(p_id, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_consumer;
     SELECT grouped, on_complete, max_active FROM imq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
-    EXECUTE PROCEDURE imq_complete_messages(p_id, v_attempt, v_reader, v_on_complete, v_grouped, mq_utc_now());
+    EXECUTE PROCEDURE imq_complete_messages(p_id, v_attempt, v_consumer, v_on_complete, v_grouped, mq_utc_now());
     IF (v_max_active > 0) THEN
         EXECUTE PROCEDURE imq_wake(v_type);
     "COUNT" = 1;

@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq_complete_batch (
 RETURNS ("COUNT" bigint)
 AS
 DECLARE v_now timestamp;
-DECLARE v_type mq_name; DECLARE v_reader mq_name;
+DECLARE v_type mq_name; DECLARE v_consumer mq_name;
 DECLARE v_seconds integer; DECLARE v_max_active integer;
 DECLARE v_grouped smallint; DECLARE v_attempt smallint;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
@@ -20,9 +20,9 @@ BEGIN
     v_now = mq_utc_now();
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
     EXECUTE PROCEDURE imq_require_read_committed;
-    EXECUTE PROCEDURE imq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds, v_id, v_attempt;
+    EXECUTE PROCEDURE imq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_consumer, v_seconds, v_id, v_attempt;
     IF (v_type IS NULL) THEN
-        EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
+        EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_consumer, v_seconds;
     IF (v_type IS NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('lease_lost',
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
@@ -30,14 +30,14 @@ BEGIN
     SELECT grouped, on_complete, max_active FROM imq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
     IF (v_id IS NOT NULL) THEN
     BEGIN
-        EXECUTE PROCEDURE imq_complete_messages(v_id, v_attempt, v_reader, v_on_complete, v_grouped, v_now);
+        EXECUTE PROCEDURE imq_complete_messages(v_id, v_attempt, v_consumer, v_on_complete, v_grouped, v_now);
         "COUNT" = 1;
     END
     FOR SELECT c.id, c.attempt FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key ORDER BY c.batch_key, c.id
         INTO v_id, v_attempt AS CURSOR done
     DO
     BEGIN
-        EXECUTE PROCEDURE imq_complete_messages(v_id, v_attempt, v_reader, v_on_complete, v_grouped, v_now);
+        EXECUTE PROCEDURE imq_complete_messages(v_id, v_attempt, v_consumer, v_on_complete, v_grouped, v_now);
         DELETE FROM mq_claimed WHERE CURRENT OF done;
         "COUNT" = "COUNT" + 1;
     END

@@ -13,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq_count_attempt (
 )
 RETURNS (state varchar(1) CHARACTER SET ASCII)
 AS
-DECLARE v_type mq_name; DECLARE v_reader mq_name;
+DECLARE v_type mq_name; DECLARE v_consumer mq_name;
 DECLARE v_attempt smallint;
 BEGIN
     IF (p_id IS NULL) THEN
@@ -23,10 +23,10 @@ BEGIN
     IF (p_dead = 1 AND p_retry_after_seconds IS NOT NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'dead: give either dead or retry_after_seconds');
     EXECUTE PROCEDURE imq_require_read_committed;
-    EXECUTE PROCEDURE imq_remove_ready(p_id) RETURNING_VALUES v_type, v_attempt, v_reader;
+    EXECUTE PROCEDURE imq_remove_ready(p_id) RETURNING_VALUES v_type, v_attempt, v_consumer;
     IF (v_type IS NOT NULL) THEN
     BEGIN
-        EXECUTE PROCEDURE imq_fail_message(v_type, v_reader, p_id, v_attempt, IIF(p_dead = 1, -1, p_retry_after_seconds),
+        EXECUTE PROCEDURE imq_fail_message(v_type, v_consumer, p_id, v_attempt, IIF(p_dead = 1, -1, p_retry_after_seconds),
             CAST(SUBSTRING(p_error FROM 1 FOR 4000) AS varchar(4000) CHARACTER SET UTF8)) RETURNING_VALUES state;
         EXECUTE PROCEDURE imq_wake(v_type);
     END

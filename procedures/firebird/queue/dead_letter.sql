@@ -12,15 +12,15 @@ CREATE OR ALTER PROCEDURE mq_dead_letter (
 )
 RETURNS (state varchar(1) CHARACTER SET ASCII)
 AS
-DECLARE v_type mq_name; DECLARE v_reader mq_name;
+DECLARE v_type mq_name; DECLARE v_consumer mq_name;
 DECLARE v_attempt smallint;
 BEGIN
     IF (p_id IS NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL');
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
     EXECUTE PROCEDURE imq_require_read_committed;
-    EXECUTE PROCEDURE imq_leave_batch(p_id, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
-    EXECUTE PROCEDURE imq_fail_message(v_type, v_reader, p_id, v_attempt, -1,
+    EXECUTE PROCEDURE imq_leave_batch(p_id, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_consumer;
+    EXECUTE PROCEDURE imq_fail_message(v_type, v_consumer, p_id, v_attempt, -1,
         CAST(SUBSTRING(p_error FROM 1 FOR 4000) AS varchar(4000) CHARACTER SET UTF8)) RETURNING_VALUES state;
     EXECUTE PROCEDURE imq_wake(v_type);
     SUSPEND;

@@ -15,7 +15,7 @@ CREATE OR ALTER PROCEDURE mq_fail (
 )
 RETURNS (state varchar(1) CHARACTER SET ASCII)
 AS
-DECLARE v_type mq_name; DECLARE v_reader mq_name;
+DECLARE v_type mq_name; DECLARE v_consumer mq_name;
 DECLARE v_attempt smallint;
 BEGIN
     IF (p_id IS NULL) THEN
@@ -23,8 +23,8 @@ BEGIN
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
     EXECUTE PROCEDURE imq_require_range('retry_after_seconds', p_retry_after_seconds, 0, 315360000);
     EXECUTE PROCEDURE imq_require_read_committed;
-    EXECUTE PROCEDURE imq_leave_batch(p_id, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_reader;
-    EXECUTE PROCEDURE imq_fail_message(v_type, v_reader, p_id, v_attempt, p_retry_after_seconds,
+    EXECUTE PROCEDURE imq_leave_batch(p_id, p_batch_key) RETURNING_VALUES v_type, v_attempt, v_consumer;
+    EXECUTE PROCEDURE imq_fail_message(v_type, v_consumer, p_id, v_attempt, p_retry_after_seconds,
         CAST(SUBSTRING(p_error FROM 1 FOR 4000) AS varchar(4000) CHARACTER SET UTF8)) RETURNING_VALUES state;
     EXECUTE PROCEDURE imq_wake(v_type);
     SUSPEND;

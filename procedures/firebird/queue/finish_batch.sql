@@ -20,7 +20,7 @@ RETURNS (
 )
 AS
 DECLARE v_now timestamp;
-DECLARE v_type mq_name; DECLARE v_reader mq_name;
+DECLARE v_type mq_name; DECLARE v_consumer mq_name;
 DECLARE v_seconds integer; DECLARE v_max_active integer;
 DECLARE v_grouped smallint; DECLARE v_attempt smallint;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
@@ -34,9 +34,9 @@ BEGIN
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
     EXECUTE PROCEDURE imq_require_range('next_size', p_next_size, 0, 10000);
     EXECUTE PROCEDURE imq_require_read_committed;
-    EXECUTE PROCEDURE imq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds, v_id, v_attempt;
+    EXECUTE PROCEDURE imq_drop_alone(p_batch_key) RETURNING_VALUES v_type, v_consumer, v_seconds, v_id, v_attempt;
     IF (v_type IS NULL) THEN
-        EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
+        EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_consumer, v_seconds;
     IF (v_type IS NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('lease_lost',
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
@@ -55,7 +55,7 @@ BEGIN
                 DELETE FROM mq_claimed WHERE batch_key = :p_batch_key AND id = :id RETURNING attempt INTO attempt;
             IF (attempt IS NOT NULL) THEN
             BEGIN
-                EXECUTE PROCEDURE imq_fail_message(v_type, v_reader, id, attempt, v_retry, v_error) RETURNING_VALUES v_state;
+                EXECUTE PROCEDURE imq_fail_message(v_type, v_consumer, id, attempt, v_retry, v_error) RETURNING_VALUES v_state;
                 v_failed = v_failed + 1;
             END
         END
@@ -63,18 +63,18 @@ BEGIN
             EXECUTE PROCEDURE imq_wake(v_type);
     END
     IF (v_id IS NOT NULL) THEN
-        EXECUTE PROCEDURE imq_complete_messages(v_id, v_attempt, v_reader, v_on_complete, v_grouped, v_now);
+        EXECUTE PROCEDURE imq_complete_messages(v_id, v_attempt, v_consumer, v_on_complete, v_grouped, v_now);
     FOR SELECT c.id, c.attempt FROM mq_claimed AS c WHERE c.batch_key = :p_batch_key ORDER BY c.batch_key, c.id
         INTO id, attempt AS CURSOR done
     DO
     BEGIN
-        EXECUTE PROCEDURE imq_complete_messages(id, attempt, v_reader, v_on_complete, v_grouped, v_now);
+        EXECUTE PROCEDURE imq_complete_messages(id, attempt, v_consumer, v_on_complete, v_grouped, v_now);
         DELETE FROM mq_claimed WHERE CURRENT OF done;
     END
     IF (v_max_active > 0) THEN
         EXECUTE PROCEDURE imq_wake(v_type);
     IF (p_next_size > 0) THEN
-        EXECUTE PROCEDURE imq_claim(v_type, p_next_size, v_reader, v_seconds, IIF(p_next_size = 1, 1, 0))
+        EXECUTE PROCEDURE imq_claim(v_type, p_next_size, v_consumer, v_seconds, IIF(p_next_size = 1, 1, 0))
             RETURNING_VALUES batch_key, lease_until, v_most;
     -- Sort narrow rows first, then join: the sort carries no bodies.
     FOR SELECT c.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, c.attempt, m.created_at, m.source,

@@ -10,14 +10,14 @@ CREATE OR ALTER PROCEDURE mq_release_batch (
 )
 RETURNS ("COUNT" bigint)
 AS
-DECLARE v_type mq_name; DECLARE v_reader mq_name;
+DECLARE v_type mq_name; DECLARE v_consumer mq_name;
 DECLARE v_seconds integer;
 DECLARE v_grouped smallint; DECLARE v_attempt smallint;
 DECLARE v_id bigint;
 BEGIN
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
     EXECUTE PROCEDURE imq_require_read_committed;
-    EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_reader, v_seconds;
+    EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_consumer, v_seconds;
     "COUNT" = 0;
     IF (v_type IS NOT NULL) THEN
     BEGIN

@@ -21,7 +21,7 @@ BEGIN
     SELECT grouped, fair FROM imq_policy(:p_type) INTO v_grouped, v_fair;
     id = NEXT VALUE FOR mq_message_id;
     INSERT INTO mq_message (id, run_at, created_at, priority, type, body, source)
-    VALUES (:id, :v_now, :v_now, 0, :p_type, :p_body, imq_reader_name(NULL));
+    VALUES (:id, :v_now, :v_now, 0, :p_type, :p_body, imq_consumer_name(NULL));
     IF (v_grouped = 1) THEN
         INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, '', :id, 0);
     INSERT INTO mq_ready (type, priority, run_at, id, attempts, lane)

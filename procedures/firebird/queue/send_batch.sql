@@ -21,7 +21,7 @@ DECLARE v_id bigint;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
     v_now = mq_utc_now();
-    v_source = imq_reader_name(NULL);
+    v_source = imq_consumer_name(NULL);
     SELECT grouped, fair FROM imq_policy(:p_type) INTO v_grouped, v_fair;
     "COUNT" = 0;
     FOR SELECT n, item FROM imq_split_list('bodies', :p_bodies) INTO v_n, v_body DO

@@ -88,7 +88,7 @@ BEGIN
     BEGIN
         id = v_new;
         EXECUTE PROCEDURE imq_write_message(id, p_type, p_body, v_now, v_run_at, COALESCE(p_priority, 0), p_group_key, p_dedup_key,
-            p_max_attempts, p_headers, imq_reader_name(p_source));
+            p_max_attempts, p_headers, imq_consumer_name(p_source));
     END
     ELSE IF (changed = 0) THEN
     BEGIN

@@ -25,7 +25,7 @@ AS
 DECLARE v_now timestamp;
 DECLARE v_paused smallint; DECLARE v_grouped smallint; DECLARE v_fair smallint;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
-DECLARE v_reader mq_name;
+DECLARE v_consumer mq_name;
 DECLARE v_most integer; DECLARE v_size integer; DECLARE v_max_active integer; DECLARE v_rate integer; DECLARE v_rate_seconds integer;
 DECLARE v_place integer;
 DECLARE v_call bigint;
@@ -63,11 +63,11 @@ BEGIN
             FROM mq_message AS m
             WHERE m.id = :id;
         END
-        v_reader = COALESCE(v_reader, imq_reader_name(NULL));
+        v_consumer = COALESCE(v_consumer, imq_consumer_name(NULL));
         -- It took no place in its group.
-        EXECUTE PROCEDURE imq_complete_messages(id, attempt, v_reader, v_on_complete, 0, v_now);
+        EXECUTE PROCEDURE imq_complete_messages(id, attempt, v_consumer, v_on_complete, 0, v_now);
     END
-    IF (v_reader IS NOT NULL) THEN
+    IF (v_consumer IS NOT NULL) THEN
     BEGIN
         IF (v_rate > 0) THEN
             EXECUTE PROCEDURE imq_spend(p_type, IIF(v_size = 1, 1, v_n), v_rate, v_rate_seconds);
@@ -76,7 +76,7 @@ BEGIN
     END
     IF (v_size = 1) THEN
     BEGIN
-        IF (v_reader IS NOT NULL) THEN
+        IF (v_consumer IS NOT NULL) THEN
             SUSPEND;
         EXIT;
     END

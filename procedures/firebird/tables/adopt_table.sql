@@ -149,7 +149,7 @@ BEGIN
         INTO v_same;
         IF (v_same = 0) THEN
             EXECUTE PROCEDURE imq_raise_error('already_exists',
-                'name: ' || LEFT(p_name, 100) || ' is adopted with other settings: release_table first');
+                'name: ' || LEFT(p_name, 100) || ' is adopted with other settings: unadopt_table first');
     END
     SUSPEND;
 END

@@ -1,5 +1,5 @@
 -- claim_rows: claim up to p_size rows of a polling table under one new batch key.
--- Arguments:   p_name (1 to 200 characters), p_size (1 to 10,000; NULL: 1), p_reader (1 to 200 characters; NULL: the
+-- Arguments:   p_name (1 to 200 characters), p_size (1 to 10,000; NULL: 1), p_consumer (1 to 200 characters; NULL: the
 --              application name), p_lease_seconds (1 to 86,400; NULL: 60)
 -- Returns:     id, key and row (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
 --              order; no rows when none is ready, or when another claim of the table stays open for 200 milliseconds
@@ -13,26 +13,26 @@
 CREATE OR ALTER PROCEDURE mq_claim_rows (
     p_name mq_argument,
     p_size bigint = NULL,
-    p_reader mq_argument = NULL,
+    p_consumer mq_argument = NULL,
     p_lease_seconds bigint = NULL
 )
 RETURNS (id bigint, "KEY" mq_text, "ROW" mq_text, attempt integer, batch_key mq_key, lease_until timestamp)
 AS
 -- How long to wait for another claim, in milliseconds.
 DECLARE c_patience integer = 200;
-DECLARE v_reader mq_name;
+DECLARE v_consumer mq_name;
 DECLARE v_seconds integer;
 DECLARE v_key mq_key;
 DECLARE v_n bigint;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
-    EXECUTE PROCEDURE imq_require_name('reader', p_reader, 1);
+    EXECUTE PROCEDURE imq_require_name('consumer', p_consumer, 1);
     EXECUTE PROCEDURE imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     EXECUTE PROCEDURE imq_require_read_committed;
-    v_reader = imq_reader_name(p_reader);
+    v_consumer = imq_consumer_name(p_consumer);
     v_seconds = COALESCE(p_lease_seconds, 60);
-    EXECUTE PROCEDURE imq_lock_polled(p_name, v_reader, c_patience) RETURNING_VALUES v_n;
+    EXECUTE PROCEDURE imq_lock_polled(p_name, v_consumer, c_patience) RETURNING_VALUES v_n;
     IF (v_n = 0) THEN
         EXIT;
     EXECUTE PROCEDURE imq_rescue_rows(p_name);
@@ -46,8 +46,8 @@ BEGIN
     BEGIN
         batch_key = v_key;
         lease_until = DATEADD(v_seconds SECOND TO mq_utc_now());
-        INSERT INTO mq_polled_batch (batch_key, lease_until, lease_seconds, name, reader)
-        VALUES (:v_key, :lease_until, :v_seconds, :p_name, :v_reader);
+        INSERT INTO mq_polled_batch (batch_key, lease_until, lease_seconds, name, consumer)
+        VALUES (:v_key, :lease_until, :v_seconds, :p_name, :v_consumer);
         FOR SELECT p.id, p.key_json, t.content, p.attempts
             FROM (SELECT id, key_json, attempts FROM mq_polled_row WHERE batch_key = :v_key ORDER BY id) AS p
             LEFT JOIN mq_polled_taken AS t ON t.id = p.id

@@ -68,7 +68,7 @@ DROP PROCEDURE mq_grant_more;
 -- Procedures that run with the caller's rights call these. They check the account's rights themselves.
 CALL imq_grant_to('mq_consumer mq_operator',
     'raise_error require_name require_range require_key require_read_committed begin_call end_call undo_call
-     reader_name read_outcomes split_names row_json run read_columns run_template',
+     consumer_name read_outcomes split_names row_json run read_columns run_template',
     '');
 CALL imq_grant_to('mq_operator', 'find_table find_columns find_one_column require_rights read_options', '');
 CALL imq_grant_to('mq_viewer', 'raise_error require_name', '');

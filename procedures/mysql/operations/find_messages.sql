@@ -62,7 +62,7 @@ BEGIN
     END IF;
     SET v_ids = COALESCE(v_ids, CONCAT('[', v_one, ']'), '[]');
     SELECT f.id, f.type, f.state, f.body, f.headers, f.priority, f.group_key, f.dedup_key, f.attempts, f.created_at, f.source,
-        IF(f.state = 'N', f.run_at, NULL) AS run_at, f.reader, f.batch_key, f.lease_until, f.changed_at, f.error
+        IF(f.state = 'N', f.run_at, NULL) AS run_at, f.consumer, f.batch_key, f.lease_until, f.changed_at, f.error
     FROM (
         SELECT m.id, m.type,
             CASE
@@ -72,12 +72,12 @@ BEGIN
             END AS state,
             LEFT(m.body, v_length) AS body, m.headers, m.priority, m.group_key, m.dedup_key,
             COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts, l.attempts, o.attempts) AS attempts, m.created_at, m.source,
-            IF(g.id IS NULL, m.run_at, COALESCE(m.sent_run_at, m.run_at)) AS run_at, COALESCE(a.reader, e.reader) AS reader,
+            IF(g.id IS NULL, m.run_at, COALESCE(m.sent_run_at, m.run_at)) AS run_at, COALESCE(a.consumer, e.consumer) AS consumer,
             a.batch_key, a.lease_until, COALESCE(a.claimed_at, e.died_at) AS changed_at, COALESCE(e.error, d.error) AS error
         FROM JSON_TABLE(v_ids, '$[*]' COLUMNS (id bigint PATH '$')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         LEFT JOIN (
-            SELECT i.id, i.attempt, b.reader, b.batch_key, b.lease_until, b.claimed_at
+            SELECT i.id, i.attempt, b.consumer, b.batch_key, b.lease_until, b.claimed_at
             FROM mq_batch AS b FORCE INDEX (batch_lease)
             STRAIGHT_JOIN JSON_TABLE(b.items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt smallint PATH '$[1]')) AS i
             -- A search for one message parses only the list that contains it; comparing bytes is ten times as fast.
@@ -102,7 +102,7 @@ BEGIN
         SELECT c.id, c.type, 'C', LEFT(c.body, v_length), c.headers, c.priority,
             c.group_key COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
             c.dedup_key COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
-            c.attempts, c.created_at, c.source, NULL, c.reader, NULL, NULL, c.completed_at, NULL
+            c.attempts, c.created_at, c.source, NULL, c.consumer, NULL, NULL, c.completed_at, NULL
         FROM mq_archive AS c FORCE INDEX (PRIMARY)
         WHERE c.id = v_id
     ) AS f

@@ -1,7 +1,7 @@
--- message_state: one row per message with its state, reader, times and error, for queries by hand.
+-- message_state: one row per message with its state, consumer, times and error, for queries by hand.
 -- Arguments:   none; it is a view
 -- Returns:     id, type, state (N new, A active, E dead, C archived; NULL: damaged, the message is in no state), body,
---              headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key,
+--              headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, consumer, batch_key,
 --              lease_until, changed_at, error
 -- Errors:      none
 -- Transaction: reads only
@@ -19,11 +19,11 @@ SELECT
     COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts, f.attempts, o.attempts) AS attempts,
     m.created_at, m.source,
     IF(COALESCE(a.id, e.id, g.id) IS NULL, m.run_at, COALESCE(m.sent_run_at, m.run_at)) AS run_at,
-    COALESCE(a.reader, e.reader) AS reader, a.batch_key, a.lease_until, COALESCE(a.claimed_at, e.died_at) AS changed_at,
+    COALESCE(a.consumer, e.consumer) AS consumer, a.batch_key, a.lease_until, COALESCE(a.claimed_at, e.died_at) AS changed_at,
     COALESCE(e.error, d.error) AS error
 FROM mq_message AS m
 LEFT JOIN (
-    SELECT j.id, j.attempt, b.reader, b.batch_key, b.lease_until, b.claimed_at
+    SELECT j.id, j.attempt, b.consumer, b.batch_key, b.lease_until, b.claimed_at
     FROM mq_batch AS b
     CROSS JOIN JSON_TABLE(b.items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt smallint PATH '$[1]')) AS j
     -- Keeps the optimizer from merging this into the outer query, which would read each list once per message.
@@ -42,5 +42,5 @@ UNION ALL
 SELECT c.id, c.type, 'C', c.body, c.headers, c.priority,
     c.group_key COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
     c.dedup_key COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
-    c.attempts, c.created_at, c.source, NULL, c.reader, NULL, NULL, c.completed_at, NULL
+    c.attempts, c.created_at, c.source, NULL, c.consumer, NULL, NULL, c.completed_at, NULL
 FROM mq_archive AS c;

@@ -14,7 +14,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_count_attempt(
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_type, v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_attempt int;
     DECLARE v_dead bigint;
     DECLARE v_own tinyint;
@@ -32,9 +32,9 @@ BEGIN
         CALL imq_raise_error('invalid_argument', 'dead: give either dead or retry_after_seconds');
     END IF;
     CALL imq_begin_call(1, v_own);
-    CALL imq_remove_ready(p_id, v_type, v_attempt, v_reader);
+    CALL imq_remove_ready(p_id, v_type, v_attempt, v_consumer);
     IF v_type IS NOT NULL THEN
-        CALL imq_fail_messages(v_type, v_reader, CONCAT('[[', p_id, ',', v_attempt, ',',
+        CALL imq_fail_messages(v_type, v_consumer, CONCAT('[[', p_id, ',', v_attempt, ',',
             COALESCE(IF(p_dead = 1, -1, p_retry_after_seconds), 'null'), ',',
             COALESCE(JSON_QUOTE(LEFT(p_error, 4000)), 'null'), ']]'), v_dead);
     END IF;

@@ -15,7 +15,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_fail(
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_type, v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_attempt int;
     DECLARE v_dead bigint;
     DECLARE v_own tinyint;
@@ -30,8 +30,8 @@ BEGIN
     CALL imq_require_key(p_batch_key);
     CALL imq_require_range('retry_after_seconds', p_retry_after_seconds, 0, 315360000);
     CALL imq_begin_call(1, v_own);
-    CALL imq_leave_batch(p_id, p_batch_key, v_type, v_attempt, v_reader);
-    CALL imq_fail_messages(v_type, v_reader, CONCAT('[[', p_id, ',', v_attempt, ',',
+    CALL imq_leave_batch(p_id, p_batch_key, v_type, v_attempt, v_consumer);
+    CALL imq_fail_messages(v_type, v_consumer, CONCAT('[[', p_id, ',', v_attempt, ',',
         COALESCE(p_retry_after_seconds, 'null'), ',', COALESCE(JSON_QUOTE(LEFT(p_error, 4000)), 'null'), ']]'), v_dead);
     CALL imq_end_call(v_own);
     SELECT IF(v_dead > 0, 'E', 'N') AS state;

@@ -15,7 +15,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_finish_batch(
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_type, v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items, v_failed longtext CHARACTER SET utf8mb4;
     DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
     DECLARE v_grouped tinyint;
@@ -32,7 +32,7 @@ BEGIN
     END IF;
     CALL imq_begin_call(1, v_own);
     -- As in drop_batch.
-    SELECT type, reader, lease_seconds, items INTO v_type, v_reader, v_seconds, v_items
+    SELECT type, consumer, lease_seconds, items INTO v_type, v_consumer, v_seconds, v_items
     FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     IF v_items IS NULL THEN
         -- Check the format only now: the key of an existing batch is valid.
@@ -45,14 +45,14 @@ BEGIN
     IF p_outcomes <> '' THEN
         CALL imq_read_outcomes(p_outcomes, v_items, v_failed, v_items);
         IF v_failed IS NOT NULL THEN
-            CALL imq_fail_messages(v_type, v_reader, v_failed, v_dead);
+            CALL imq_fail_messages(v_type, v_consumer, v_failed, v_dead);
         END IF;
     END IF;
     IF v_items IS NOT NULL THEN
-        CALL imq_complete_messages(v_type, v_on_complete, v_grouped, v_items, v_reader);
+        CALL imq_complete_messages(v_type, v_on_complete, v_grouped, v_items, v_consumer);
     END IF;
     IF p_next_size > 0 THEN
-        CALL imq_claim(v_type, p_next_size, v_reader, v_seconds);
+        CALL imq_claim(v_type, p_next_size, v_consumer, v_seconds);
     ELSE
         CALL imq_no_messages();
     END IF;

@@ -8,7 +8,7 @@
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_release_batch(IN p_batch_key longtext CHARACTER SET utf8mb4)
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_type, v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_type, v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items, v_released longtext CHARACTER SET utf8mb4;
     DECLARE v_seconds int;
     DECLARE v_own tinyint;
@@ -19,7 +19,7 @@ BEGIN
     END;
     CALL imq_require_key(p_batch_key);
     CALL imq_begin_call(1, v_own);
-    CALL imq_drop_batch(p_batch_key, v_type, v_reader, v_seconds, v_items);
+    CALL imq_drop_batch(p_batch_key, v_type, v_consumer, v_seconds, v_items);
     IF v_items IS NOT NULL THEN
         SELECT CONCAT('[', GROUP_CONCAT('[', j.id, ',', j.attempt - 1, ']' ORDER BY j.id), ']') INTO v_released
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j;

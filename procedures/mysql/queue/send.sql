@@ -27,7 +27,7 @@ BEGIN
     END IF;
     CALL imq_begin_call(0, v_own);
     SELECT grouped, ring, fair INTO v_grouped, v_ring, v_fair FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    CALL imq_reader_name(NULL, v_source);
+    CALL imq_consumer_name(NULL, v_source);
     INSERT INTO mq_message (run_at, created_at, priority, type, body, source)
     VALUES (v_now, v_now, 0, p_type, p_body, v_source);
     SET v_id = LAST_INSERT_ID();

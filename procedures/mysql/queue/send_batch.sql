@@ -64,7 +64,7 @@ BEGIN
     END IF;
 
     SELECT grouped, ring, fair INTO v_grouped, v_ring, v_fair FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    CALL imq_reader_name(NULL, v_source);
+    CALL imq_consumer_name(NULL, v_source);
     INSERT INTO mq_message (run_at, created_at, priority, type, body, source)
     WITH RECURSIVE line (n, a, z) AS (
         SELECT 1, CAST(1 AS signed), CAST(LOCATE(0x0A, v_list) AS signed)

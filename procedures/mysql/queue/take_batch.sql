@@ -17,7 +17,7 @@ BEGIN
     DECLARE v_paused, v_grouped, v_fair tinyint;
     DECLARE v_most, v_max_active, v_rate, v_rate_seconds int;
     DECLARE v_size int DEFAULT COALESCE(p_size, 1);
-    DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -47,9 +47,9 @@ BEGIN
         FROM JSON_TABLE(v_items, '$[*]' COLUMNS (n FOR ORDINALITY, id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         ORDER BY j.n;
-        CALL imq_reader_name(NULL, v_reader);
+        CALL imq_consumer_name(NULL, v_consumer);
         -- pick_grouped has already freed their groups.
-        CALL imq_complete_messages(p_type, v_on_complete, 0, v_items, v_reader);
+        CALL imq_complete_messages(p_type, v_on_complete, 0, v_items, v_consumer);
         IF v_max_active + v_rate > 0 THEN
             CALL imq_spend(p_type, JSON_LENGTH(v_items), v_rate, v_rate_seconds);
         END IF;

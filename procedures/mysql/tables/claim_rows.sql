@@ -1,5 +1,5 @@
 -- claim_rows: claim up to p_size rows of a polling table under one new batch key.
--- Arguments:   p_name (1 to 200 characters), p_size (1 to 10,000; NULL: 1), p_reader (1 to 200 characters; NULL: the
+-- Arguments:   p_name (1 to 200 characters), p_size (1 to 10,000; NULL: 1), p_consumer (1 to 200 characters; NULL: the
 --              application name), p_lease_seconds (1 to 86,400; NULL: 60)
 -- Returns:     id, key and row (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
 --              order; no rows when none is ready
@@ -16,13 +16,13 @@
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_claim_rows(
     IN p_name longtext CHARACTER SET utf8mb4,
     IN p_size bigint,
-    IN p_reader longtext CHARACTER SET utf8mb4,
+    IN p_consumer longtext CHARACTER SET utf8mb4,
     IN p_lease_seconds bigint
 )
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_key varchar(36) CHARACTER SET utf8mb4;
-    DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_table, v_shape, v_due, v_rows, v_more, v_items, v_written, v_refused, v_ready,
         v_active longtext CHARACTER SET utf8mb4;
     DECLARE v_left int DEFAULT COALESCE(p_size, 1);
@@ -41,11 +41,11 @@ BEGIN
 
     CALL imq_require_name('name', p_name, 0);
     CALL imq_require_range('size', p_size, 1, 10000);
-    CALL imq_require_name('reader', p_reader, 1);
+    CALL imq_require_name('consumer', p_consumer, 1);
     CALL imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     CALL imq_begin_call(1, v_own);
-    CALL imq_reader_name(p_reader, v_reader);
-    CALL imq_open_claim(p_name, v_left, v_reader, COALESCE(p_lease_seconds, 60), v_key, v_table, v_due);
+    CALL imq_consumer_name(p_consumer, v_consumer);
+    CALL imq_open_claim(p_name, v_left, v_consumer, COALESCE(p_lease_seconds, 60), v_key, v_table, v_due);
     CALL imq_polled_shape(v_table, v_shape);
     SELECT s.ready, s.active, t.taken, t.count_, t.from_place AND s.shape = 'e'
     INTO v_ready, v_active, v_taken, v_look_for_lost, v_from_place

@@ -6,11 +6,11 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled_batch TO 'mq_owner'@'localhost
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled_row TO 'mq_owner'@'localhost';
 GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled_mark TO 'mq_owner'@'localhost';
 
-CALL imq_grant_to('mq_consumer', 'claim_rows finish_rows extend_rows release_rows peek_rows list_tables', '');
+CALL imq_grant_to('mq_consumer', 'claim_rows finish_rows extend_rows release_rows peek_rows list_polling_tables', '');
 CALL imq_grant_to('mq_operator',
-    'adopt_table release_table extend_rows release_rows retry_rows peek_rows list_tables',
+    'adopt_table unadopt_table extend_rows release_rows redrive_rows peek_rows list_polling_tables',
     'polled_batch polled_row');
-CALL imq_grant_to('mq_viewer', 'list_tables', '');
+CALL imq_grant_to('mq_viewer', 'list_polling_tables', '');
 
 -- Procedures that run with the caller's rights call these. They check the account's rights themselves.
 CALL imq_grant_to('mq_consumer mq_operator',

@@ -1,5 +1,5 @@
 -- report_consumer: report that a consumer is running, and what it did since its last report.
--- Arguments:   p_reader, p_type (1 to 200 characters each), p_report (a flat JSON object) with the counts since the last
+-- Arguments:   p_consumer, p_type (1 to 200 characters each), p_report (a flat JSON object) with the counts since the last
 --              report (0 to 1,000,000,000; default 0) completed, failed, dead (default: the dead letters are counted here)
 --              and sent (messages sent in the minute of sent_at whose first attempt this consumer began), the milliseconds
 --              busy_ms (in handlers, to 10,000,000,000) and waited_ms (from sending to the first attempt, to
@@ -11,7 +11,7 @@
 --              that reports under the same name, and then fails with lock_not_available
 -- Example:     SELECT mq.report_consumer('worker-1', 'email', '{"completed": 120, "failed": 3, "next_seconds": 10}');
 CREATE OR REPLACE FUNCTION mq.report_consumer(
-    p_reader text,
+    p_consumer text,
     p_type text,
     p_report text DEFAULT NULL,
     OUT reported_at timestamptz
@@ -33,15 +33,15 @@ DECLARE
     v_sent bigint := coalesce(v_report ->> 'sent', '0');
     v_sent_at timestamptz := least(coalesce((v_report ->> 'sent_at')::timestamptz, v_now), v_now);
 BEGIN
-    PERFORM mq_internal.require_name('reader', p_reader, false);
+    PERFORM mq_internal.require_name('consumer', p_consumer, false);
     PERFORM mq_internal.require_name('type', p_type, false);
-    v_dead := mq_internal.save_report(p_type, p_reader, v_now, v_completed, v_failed, (v_report ->> 'dead')::bigint, v_busy_ms,
+    v_dead := mq_internal.save_report(p_type, p_consumer, v_now, v_completed, v_failed, (v_report ->> 'dead')::bigint, v_busy_ms,
         v_waited_ms, coalesce((v_report ->> 'next_seconds')::bigint, 60));
     IF v_completed > 0 OR v_failed > 0 OR v_dead > 0 OR v_busy_ms > 0 OR v_waited_ms > 0 THEN
-        PERFORM mq_internal.add_throughput(p_type, p_reader, v_now, 0, v_completed, v_failed, v_dead, v_waited_ms, v_busy_ms);
+        PERFORM mq_internal.add_throughput(p_type, p_consumer, v_now, 0, v_completed, v_failed, v_dead, v_waited_ms, v_busy_ms);
     END IF;
     IF v_sent > 0 AND v_sent_at > v_now - c_day THEN
-        PERFORM mq_internal.add_throughput(p_type, p_reader, v_sent_at, v_sent, 0, 0, 0, 0, 0);
+        PERFORM mq_internal.add_throughput(p_type, p_consumer, v_sent_at, v_sent, 0, 0, 0, 0, 0);
     END IF;
     reported_at := v_now;
 END

@@ -3,9 +3,9 @@
 DO $$
 BEGIN
     PERFORM mq_internal.grant_to('mq_producer', 'advance_sequence');
-    PERFORM mq_internal.grant_to('mq_consumer', 'publish_feed fetch_feed advance_feed feed_stats');
-    PERFORM mq_internal.grant_to('mq_operator', 'create_feed drop_feed rewind_feed feed_stats');
-    PERFORM mq_internal.grant_to('mq_viewer', 'feed_stats');
+    PERFORM mq_internal.grant_to('mq_consumer', 'publish_feed fetch_feed advance_feed list_feeds');
+    PERFORM mq_internal.grant_to('mq_operator', 'create_feed drop_feed rewind_feed list_feeds');
+    PERFORM mq_internal.grant_to('mq_viewer', 'list_feeds');
     -- Functions that run with the caller's rights call these. They do nothing with a table on which the caller has no right.
     PERFORM mq_internal.grant_to('mq_consumer mq_operator',
         'find_feed feed_settings feed_positions show_feeds sync_column move_consumer');

@@ -15,7 +15,7 @@ CREATE OR REPLACE FUNCTION mq.find_messages(
     p_body_length bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint, type text, state text, body text, headers text, priority integer, group_key text, dedup_key text,
-    attempts integer, created_at timestamptz, source text, run_at timestamptz, reader text, batch_key uuid,
+    attempts integer, created_at timestamptz, source text, run_at timestamptz, consumer text, batch_key uuid,
     lease_until timestamptz, changed_at timestamptz, error text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET enable_seqscan = off SET jit = off AS $$
@@ -47,7 +47,7 @@ BEGIN
     RETURN QUERY
         SELECT s.id, s.type, s.state, left(s.body, coalesce(p_body_length, 16777216)::integer), s.headers, s.priority::integer,
             s.group_key, s.dedup_key, s.attempts::integer, s.created_at, s.source, CASE WHEN s.state = 'N' THEN s.run_at END,
-            s.reader, s.batch_key, s.lease_until, s.changed_at, s.error
+            s.consumer, s.batch_key, s.lease_until, s.changed_at, s.error
         FROM mq.message_state AS s
         WHERE s.id = ANY (v_ids) AND (p_type IS NULL OR s.type = p_type)
             AND (v_dedup_key IS NULL OR s.dedup_key = v_dedup_key) AND (v_group_key IS NULL OR s.group_key = v_group_key)

@@ -1,7 +1,7 @@
--- message_state: one row per message with its state, reader, times and error, for queries by hand.
+-- message_state: one row per message with its state, consumer, times and error, for queries by hand.
 -- Arguments:   none; it is a view
 -- Returns:     id, type, state (N new, A active, E dead, C archived; NULL: damaged, the message is in no state), body,
---              headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key,
+--              headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, consumer, batch_key,
 --              lease_until, changed_at, error
 -- Errors:      none
 -- Transaction: reads only
@@ -24,14 +24,14 @@ SELECT
     m.created_at,
     m.source,
     coalesce(d.run_at, CASE WHEN g.id IS NULL THEN r.run_at END, m.run_at) AS run_at,
-    coalesce(a.reader, e.reader) AS reader,
+    coalesce(a.consumer, e.consumer) AS consumer,
     a.batch_key,
     a.lease_until,
     coalesce(a.claimed_at, e.died_at) AS changed_at,
     coalesce(e.error, d.error) AS error
 FROM mq.message AS m
 LEFT JOIN (
-    SELECT u.id, u.attempt, b.reader, b.batch_key, b.lease_until, b.claimed_at
+    SELECT u.id, u.attempt, b.consumer, b.batch_key, b.lease_until, b.claimed_at
     FROM mq.batch AS b
     CROSS JOIN LATERAL unnest(b.ids, b.attempts) AS u (id, attempt)
 ) AS a ON a.id = m.id
@@ -57,5 +57,5 @@ LEFT JOIN LATERAL (
 ) AS r ON true
 UNION ALL
 SELECT c.id, c.type, 'C', c.body, c.headers, c.priority, c.group_key, c.dedup_key, c.attempts, c.created_at, c.source,
-    NULL, c.reader, NULL, NULL, c.completed_at, NULL
+    NULL, c.consumer, NULL, NULL, c.completed_at, NULL
 FROM mq.archive AS c;

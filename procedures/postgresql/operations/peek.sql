@@ -2,7 +2,7 @@
 -- Arguments:   p_type (1 to 200 characters), p_state (N: in claim order, ready before delayed; A; E and C: the newest
 --              first; NULL: N), p_size (1 to 10,000; NULL: 20), p_body_length (characters of each body, 0 to 16,777,216;
 --              NULL: all)
--- Returns:     up to p_size messages with their state, reader, times and error
+-- Returns:     up to p_size messages with their state, consumer, times and error
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT id, attempts, error FROM mq.peek('email', 'E', 20);
@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION mq.peek(
     p_body_length bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint, type text, state text, body text, headers text, priority integer, group_key text, dedup_key text,
-    attempts integer, created_at timestamptz, source text, run_at timestamptz, reader text, batch_key uuid,
+    attempts integer, created_at timestamptz, source text, run_at timestamptz, consumer text, batch_key uuid,
     lease_until timestamptz, changed_at timestamptz, error text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
@@ -36,7 +36,7 @@ BEGIN
     IF v_state = 'C' THEN
         RETURN QUERY
             SELECT c.id, c.type, 'C', left(c.body, v_length), c.headers, c.priority::integer, c.group_key, c.dedup_key,
-                c.attempts::integer, c.created_at, c.source, NULL::timestamptz, c.reader, NULL::uuid, NULL::timestamptz,
+                c.attempts::integer, c.created_at, c.source, NULL::timestamptz, c.consumer, NULL::uuid, NULL::timestamptz,
                 c.completed_at, NULL::text
             FROM mq.archive AS c
             WHERE c.type = p_type
@@ -46,12 +46,12 @@ BEGIN
     END IF;
     RETURN QUERY
         SELECT m.id, m.type, v_state, left(m.body, v_length), m.headers, m.priority::integer, m.group_key, m.dedup_key,
-            x.attempts::integer, m.created_at, m.source, CASE WHEN v_state = 'N' THEN coalesce(x.run_at, m.run_at) END, x.reader,
+            x.attempts::integer, m.created_at, m.source, CASE WHEN v_state = 'N' THEN coalesce(x.run_at, m.run_at) END, x.consumer,
             x.batch_key, x.lease_until, x.changed_at, x.error
         FROM (
             -- Only the parts of the state are read, one after the other, each in the order of its index.
             (
-                SELECT g.id, g.attempts, NULL::timestamptz AS run_at, NULL::text AS reader, NULL::uuid AS batch_key,
+                SELECT g.id, g.attempts, NULL::timestamptz AS run_at, NULL::text AS consumer, NULL::uuid AS batch_key,
                     NULL::timestamptz AS lease_until, NULL::timestamptz AS changed_at, NULL::text AS error
                 FROM mq.grouped AS g
                 WHERE v_state = 'N' AND v_grouped AND g.type = p_type
@@ -73,7 +73,7 @@ BEGIN
             )
             UNION ALL
             (
-                SELECT u.id, u.attempt, NULL, b.reader, b.batch_key, b.lease_until, b.claimed_at, NULL
+                SELECT u.id, u.attempt, NULL, b.consumer, b.batch_key, b.lease_until, b.claimed_at, NULL
                 FROM mq.batch AS b
                 CROSS JOIN LATERAL unnest(b.ids, b.attempts) AS u (id, attempt)
                 WHERE v_state = 'A' AND b.type = p_type
@@ -81,7 +81,7 @@ BEGIN
             )
             UNION ALL
             (
-                SELECT e.id, e.attempts, NULL, e.reader, NULL, NULL, e.died_at, e.error
+                SELECT e.id, e.attempts, NULL, e.consumer, NULL, NULL, e.died_at, e.error
                 FROM mq.dead AS e
                 WHERE v_state = 'E' AND e.type = p_type
                 ORDER BY e.type DESC, e.died_at DESC, e.id DESC LIMIT v_size

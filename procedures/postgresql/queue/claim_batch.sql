@@ -1,5 +1,5 @@
 -- claim_batch: claim up to p_size ready messages of one type under one new batch key.
--- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: the
+-- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_consumer (NULL: the application name), p_lease_seconds (NULL: the
 --              queue's)
 -- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
 --              queue is paused
@@ -9,7 +9,7 @@
 CREATE OR REPLACE FUNCTION mq.claim_batch(
     p_type text,
     p_size bigint DEFAULT NULL,
-    p_reader text DEFAULT NULL,
+    p_consumer text DEFAULT NULL,
     p_lease_seconds bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint, type text, body text, headers text, priority integer, group_key text, dedup_key text, attempt integer,
@@ -27,15 +27,15 @@ DECLARE
 BEGIN
     -- The detailed checks run only if this test fails: each call costs as much as an index search.
     IF (char_length(p_type) BETWEEN 1 AND 200 AND coalesce(p_size, 1) BETWEEN 1 AND 10000
-            AND coalesce(char_length(p_reader), 1) BETWEEN 1 AND 200
+            AND coalesce(char_length(p_consumer), 1) BETWEEN 1 AND 200
             AND coalesce(p_lease_seconds, 1) BETWEEN 1 AND 86400) IS NOT TRUE THEN
         PERFORM mq_internal.require_name('type', p_type, false);
         PERFORM mq_internal.require_range('size', p_size, 1, 10000);
-        PERFORM mq_internal.require_name('reader', p_reader, true);
+        PERFORM mq_internal.require_name('consumer', p_consumer, true);
         PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 1, 86400);
     END IF;
     v_queue := mq_internal.policy(p_type);
-    v_batch := mq_internal.claim(v_queue, coalesce(p_size, 1), mq_internal.reader_name(p_reader), p_lease_seconds);
+    v_batch := mq_internal.claim(v_queue, coalesce(p_size, 1), mq_internal.consumer_name(p_consumer), p_lease_seconds);
     IF v_batch.batch_key IS NOT NULL THEN
         v_run := cardinality(v_batch.ids) > 1 AND mq_internal.is_run(v_batch.ids);
         RETURN QUERY

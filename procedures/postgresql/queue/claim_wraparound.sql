@@ -1,6 +1,6 @@
 -- claim_wraparound: claim the next messages in order of id, round-robin: after the highest id, continue at the lowest.
--- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_reader (NULL: the application name), p_lease_seconds (NULL: the
---              queue's), p_after_id (NULL: the position where this reader stopped)
+-- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_consumer (NULL: the application name), p_lease_seconds (NULL: the
+--              queue's), p_after_id (NULL: the position where this consumer stopped)
 -- Returns:     the messages after p_after_id in order of id, then those from the lowest id on; no message twice; no rows
 --              when nothing is ready, no limit allows it, or the queue is paused
 -- Errors:      50001 wrong_isolation (queues with limits), 50002 invalid_argument, 50003 queue_is_ordered (the queue is not a
@@ -16,7 +16,7 @@
 CREATE OR REPLACE FUNCTION mq.claim_wraparound(
     p_type text,
     p_size bigint DEFAULT NULL,
-    p_reader text DEFAULT NULL,
+    p_consumer text DEFAULT NULL,
     p_lease_seconds bigint DEFAULT NULL,
     p_after_id bigint DEFAULT NULL
 ) RETURNS TABLE (
@@ -36,7 +36,7 @@ DECLARE
     v_now timestamptz := clock_timestamp();
     v_queue mq.queue;
     v_size integer := coalesce(p_size, 1);
-    v_reader text := coalesce(p_reader, mq_internal.reader_name(NULL));
+    v_consumer text := coalesce(p_consumer, mq_internal.consumer_name(NULL));
     v_mark record;
     v_full_scan boolean;
     v_promoted_to timestamptz;
@@ -52,7 +52,7 @@ DECLARE
 BEGIN
     PERFORM mq_internal.require_name('type', p_type, false);
     PERFORM mq_internal.require_range('size', p_size, 1, 10000);
-    PERFORM mq_internal.require_name('reader', p_reader, true);
+    PERFORM mq_internal.require_name('consumer', p_consumer, true);
     PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 1, 86400);
     v_queue := mq_internal.policy(p_type);
     IF NOT v_queue.ring THEN
@@ -64,8 +64,8 @@ BEGIN
     END IF;
     SELECT * INTO v_position
     FROM mq.ring
-    WHERE type = p_type AND reader = v_reader
-    ORDER BY type, reader, n DESC, lane DESC, after_id DESC
+    WHERE type = p_type AND consumer = v_consumer
+    ORDER BY type, consumer, n DESC, lane DESC, after_id DESC
     LIMIT 1;
     v_after := coalesce(p_after_id, v_position.after_id, 0);
     v_round := coalesce(v_position.n, 0) + (p_after_id IS NOT NULL)::integer;
@@ -120,8 +120,8 @@ BEGIN
             PERFORM mq_internal.spend(v_queue, cardinality(v_taken.ids));
         END IF;
         PERFORM mq_internal.save_position(
-            ROW(v_round, v_taken.ids[cardinality(v_taken.ids)], p_type, v_reader, '')::mq.ring, v_position);
-        v_batch := mq_internal.hold(v_queue, v_taken.ids, v_taken.attempts, v_reader, p_lease_seconds);
+            ROW(v_round, v_taken.ids[cardinality(v_taken.ids)], p_type, v_consumer, '')::mq.ring, v_position);
+        v_batch := mq_internal.hold(v_queue, v_taken.ids, v_taken.attempts, v_consumer, p_lease_seconds);
         RETURN QUERY
             -- The rows keep the order of unnest: see claim_batch.
             SELECT m.id, m.type, m.body, m.headers, m.priority::integer, m.group_key, m.dedup_key, u.attempt::integer,

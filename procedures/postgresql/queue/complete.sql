@@ -21,7 +21,7 @@ BEGIN
             || ': must not be NULL');
     END IF;
     SELECT * INTO v_held FROM mq_internal.leave_batch(p_id, p_batch_key);
-    PERFORM mq_internal.complete_messages(mq_internal.policy(v_held.type), ARRAY[p_id], ARRAY[v_held.attempt], v_held.reader);
+    PERFORM mq_internal.complete_messages(mq_internal.policy(v_held.type), ARRAY[p_id], ARRAY[v_held.attempt], v_held.consumer);
     count := 1;
 END
 $$;

@@ -23,7 +23,7 @@ BEGIN
         PERFORM mq_internal.raise_error('lease_lost',
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     END IF;
-    PERFORM mq_internal.complete_messages(mq_internal.policy(v_batch.type), v_batch.ids, v_batch.attempts, v_batch.reader);
+    PERFORM mq_internal.complete_messages(mq_internal.policy(v_batch.type), v_batch.ids, v_batch.attempts, v_batch.consumer);
     count := cardinality(v_batch.ids);
 END
 $$;

@@ -39,7 +39,7 @@ BEGIN
         SELECT id, type, coalesce(group_key, '') FROM mq.message WHERE id = p_id
         ON CONFLICT DO NOTHING;
     END IF;
-    state := CASE WHEN mq_internal.fail_messages(v_queue, v_held.reader, ARRAY[p_id], ARRAY[v_held.attempt],
+    state := CASE WHEN mq_internal.fail_messages(v_queue, v_held.consumer, ARRAY[p_id], ARRAY[v_held.attempt],
         ARRAY[CASE WHEN p_dead = 1 THEN -1 ELSE p_retry_after_seconds END], ARRAY[p_error]) IS NULL THEN 'N' ELSE 'E' END;
 END
 $$;

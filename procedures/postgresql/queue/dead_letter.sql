@@ -22,7 +22,7 @@ BEGIN
             || ': must not be NULL');
     END IF;
     SELECT * INTO v_held FROM mq_internal.leave_batch(p_id, p_batch_key);
-    PERFORM mq_internal.fail_messages(mq_internal.policy(v_held.type), v_held.reader, ARRAY[p_id], ARRAY[v_held.attempt],
+    PERFORM mq_internal.fail_messages(mq_internal.policy(v_held.type), v_held.consumer, ARRAY[p_id], ARRAY[v_held.attempt],
         ARRAY[-1::bigint], ARRAY[p_error]);
     state := 'E';
 END

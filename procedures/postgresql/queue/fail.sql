@@ -25,7 +25,7 @@ BEGIN
     END IF;
     PERFORM mq_internal.require_range('retry_after_seconds', p_retry_after_seconds, 0, 315360000);
     SELECT * INTO v_held FROM mq_internal.leave_batch(p_id, p_batch_key);
-    state := CASE WHEN mq_internal.fail_messages(mq_internal.policy(v_held.type), v_held.reader, ARRAY[p_id], ARRAY[v_held.attempt],
+    state := CASE WHEN mq_internal.fail_messages(mq_internal.policy(v_held.type), v_held.consumer, ARRAY[p_id], ARRAY[v_held.attempt],
         ARRAY[p_retry_after_seconds], ARRAY[p_error]) IS NULL THEN 'N' ELSE 'E' END;
 END
 $$;

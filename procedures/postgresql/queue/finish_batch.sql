@@ -45,7 +45,7 @@ BEGIN
         FROM mq_internal.read_outcomes(p_outcomes) AS f
         JOIN unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt) ON u.id = f.id;
         IF v_failed.ids IS NOT NULL THEN
-            PERFORM mq_internal.fail_messages(v_queue, v_batch.reader, v_failed.ids, v_failed.attempts, v_failed.retries,
+            PERFORM mq_internal.fail_messages(v_queue, v_batch.consumer, v_failed.ids, v_failed.attempts, v_failed.retries,
                 v_failed.errors);
             SELECT array_agg(u.id), array_agg(u.attempt) INTO v_batch.ids, v_batch.attempts
             FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)
@@ -53,10 +53,10 @@ BEGIN
         END IF;
     END IF;
     IF v_batch.ids IS NOT NULL THEN
-        PERFORM mq_internal.complete_messages(v_queue, v_batch.ids, v_batch.attempts, v_batch.reader);
+        PERFORM mq_internal.complete_messages(v_queue, v_batch.ids, v_batch.attempts, v_batch.consumer);
     END IF;
     IF p_next_size > 0 THEN
-        v_batch := mq_internal.claim(v_queue, p_next_size, v_batch.reader, v_batch.lease_seconds);
+        v_batch := mq_internal.claim(v_queue, p_next_size, v_batch.consumer, v_batch.lease_seconds);
     ELSE
         RETURN;
     END IF;

@@ -21,7 +21,7 @@ BEGIN
         PERFORM mq_internal.raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
     END IF;
     INSERT INTO mq.message AS m (run_at, created_at, priority, type, body, source)
-    VALUES (v_now, v_now, 0, p_type, p_body, mq_internal.reader_name(NULL))
+    VALUES (v_now, v_now, 0, p_type, p_body, mq_internal.consumer_name(NULL))
     RETURNING m.id INTO id;
     -- The settings are read only after the transaction has its ID: see convert_rows. In statements of their own, these
     -- questions would take 14 µs more.

@@ -17,7 +17,7 @@ DECLARE
     v_me xid8 := pg_current_xact_id();
     v_queue mq.queue;
     v_by_id boolean;
-    v_source text := mq_internal.reader_name(NULL);
+    v_source text := mq_internal.consumer_name(NULL);
     v_bodies text[];
     v_bad bigint;
 BEGIN

@@ -35,7 +35,7 @@ BEGIN
         INSERT INTO mq.message AS m (run_at, created_at, priority, max_attempts, type, body, headers, group_key,
             dedup_key, source)
         VALUES (v_run_at, v_now, v_priority, p_max_attempts, p_type, p_body, p_headers, p_group_key, p_dedup_key,
-            mq_internal.reader_name(p_source))
+            mq_internal.consumer_name(p_source))
         ON CONFLICT (type, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
         RETURNING m.id INTO id;
         EXIT WHEN FOUND;

@@ -54,7 +54,7 @@ BEGIN
             FROM unnest(v_picked.picked, v_picked.attempts) WITH ORDINALITY AS u (id, attempt, n)
             CROSS JOIN LATERAL (SELECT * FROM mq.message WHERE id = u.id OFFSET 0) AS m
             ORDER BY u.n;
-        PERFORM mq_internal.complete_messages(v_queue, v_picked.picked, v_picked.attempts, mq_internal.reader_name(NULL));
+        PERFORM mq_internal.complete_messages(v_queue, v_picked.picked, v_picked.attempts, mq_internal.consumer_name(NULL));
     ELSE
         v_run := cardinality(v_picked.picked) > 1 AND mq_internal.is_run(v_picked.picked);
         RETURN QUERY

@@ -1,5 +1,5 @@
 -- claim_rows: claim up to p_size rows of a polling table under one new batch key.
--- Arguments:   p_name (1 to 200 characters), p_size (1 to 10,000; NULL: 1), p_reader (1 to 200 characters; NULL: the
+-- Arguments:   p_name (1 to 200 characters), p_size (1 to 10,000; NULL: 1), p_consumer (1 to 200 characters; NULL: the
 --              application name), p_lease_seconds (1 to 86,400; NULL: 60)
 -- Returns:     id, key and row (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
 --              order; no rows when none is ready
@@ -15,7 +15,7 @@
 CREATE OR REPLACE FUNCTION mq.claim_rows(
     p_name text,
     p_size bigint DEFAULT NULL,
-    p_reader text DEFAULT NULL,
+    p_consumer text DEFAULT NULL,
     p_lease_seconds bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint,
@@ -42,7 +42,7 @@ DECLARE
 BEGIN
     PERFORM mq_internal.require_name('name', p_name, false);
     PERFORM mq_internal.require_range('size', p_size, 1, 10000);
-    PERFORM mq_internal.require_name('reader', p_reader, true);
+    PERFORM mq_internal.require_name('consumer', p_consumer, true);
     PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 1, 86400);
     SELECT o.shape INTO v_shape FROM mq_internal.open_polled(p_name, NULL) AS o;
     v_pass := v_shape->>'pass';
@@ -64,7 +64,7 @@ BEGIN
         RETURN;
     END IF;
     SELECT * INTO v_held
-    FROM mq_internal.hold_rows(p_name, v_pass, mq_internal.reader_name(p_reader), coalesce(p_lease_seconds, 60), v_again.ids, v_new.hashes,
+    FROM mq_internal.hold_rows(p_name, v_pass, mq_internal.consumer_name(p_consumer), coalesce(p_lease_seconds, 60), v_again.ids, v_new.hashes,
         v_new.idents, v_new.keys, ARRAY(
             SELECT v_polled.active_value IS NOT NULL AND e.error IS NULL FROM unnest(v_errors) WITH ORDINALITY AS e (error, n)
             ORDER BY e.n

@@ -8,12 +8,12 @@ WHERE queue_id <> 'mq.polled'::regclass;
 DO $$
 BEGIN
     PERFORM mq_internal.grant_to('mq_consumer',
-        'claim_rows finish_rows extend_rows release_rows peek_rows list_tables',
+        'claim_rows finish_rows extend_rows release_rows peek_rows list_polling_tables',
         'my_polled_row');
     PERFORM mq_internal.grant_to('mq_operator',
-        'adopt_table release_table extend_rows release_rows retry_rows peek_rows list_tables',
+        'adopt_table unadopt_table extend_rows release_rows redrive_rows peek_rows list_polling_tables',
         'my_polled_row polled_batch polled_row');
-    PERFORM mq_internal.grant_to('mq_viewer', 'list_tables');
+    PERFORM mq_internal.grant_to('mq_viewer', 'list_polling_tables');
     -- Functions that run with the caller's rights call these. They do nothing with a table on which the caller has no right.
     PERFORM mq_internal.grant_to('mq_consumer mq_operator',
         'operator_of polled_need require_index polled_settings open_polled polled_shape lock_polled drop_polled_batch

@@ -1,7 +1,7 @@
 -- peek_rows: list the rows of a polling table that are claimed, wait for a retry or are dead.
 -- Arguments:   p_name (1 to 200 characters), p_state (A claimed, N waiting, E dead; NULL: all three), p_size (1 to 10,000;
 --              NULL: 20)
--- Returns:     id, key (a JSON object), state, attempts, reader, run_at (A: end of the lease; N: next attempt; E: time of
+-- Returns:     id, key (a JSON object), state, attempts, consumer, run_at (A: end of the lease; N: next attempt; E: time of
 --              death), error; by state, run_at and id
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: reads only, without locks
@@ -15,7 +15,7 @@ CREATE OR REPLACE FUNCTION mq.peek_rows(
     key text,
     state text,
     attempts integer,
-    reader text,
+    consumer text,
     run_at timestamptz,
     error text
 )
@@ -38,13 +38,13 @@ BEGIN
     IF v_table IS NULL THEN
         PERFORM mq_internal.raise_error('not_found', format('table: there is no %I.%I any more', v_polled.table_schema, v_polled.table_name));
     ELSIF v_table <> v_polled.table_id AND v_polled.queue_id = 'mq.polled'::regclass THEN
-        PERFORM mq_internal.raise_error('unsuitable_table', format('%I.%I is not the table that was adopted: release_table, '
+        PERFORM mq_internal.raise_error('unsuitable_table', format('%I.%I is not the table that was adopted: unadopt_table, '
             'then adopt_table again', v_polled.table_schema, v_polled.table_name));
     END IF;
     -- Keys and errors are data of the table: only those who may read the table see them.
     PERFORM mq_internal.require_rights(v_table, 'read', '');
     RETURN QUERY
-    SELECT e.id, e.key_json, e.state::text, e.attempts::integer, e.reader, e.run_at, e.error
+    SELECT e.id, e.key_json, e.state::text, e.attempts::integer, e.consumer, e.run_at, e.error
     FROM mq.my_polled_row AS e
     WHERE e.name = p_name AND (p_state IS NULL OR e.state = p_state::"char")
     ORDER BY e.state, e.run_at, e.id

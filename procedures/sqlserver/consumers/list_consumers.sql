@@ -1,7 +1,7 @@
 -- list_consumers: list the consumers with their start, their speed, and whether they still report.
 -- Arguments:   @type (1 to 200 characters; NULL: all), @size (1 to 10,000; NULL: 20)
 -- Returns:     up to @size rows, one per consumer and type, the silent ones first, then the working and the stopped
---              ones, by type and reader: reader, type, status (working; silent: its report is overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
+--              ones, by type and consumer: consumer, type, status (working; silent: its report is overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
 --              of the last full minute: rate_per_minute and load (the average number of running handlers)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted reports
@@ -21,7 +21,7 @@ BEGIN
     ELSE
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     SELECT @name = @type, @size = COALESCE(@size, 20), @minute = DATEADD(MINUTE, DATEDIFF(MINUTE, @base, @now) - 1, @base);
-    SELECT c.reader, c.type, CHOOSE(c.place, 'silent', 'working', 'stopped') AS status, c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
+    SELECT c.consumer, c.type, CHOOSE(c.place, 'silent', 'working', 'stopped') AS status, c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
         COALESCE(CAST(t.completed AS float) + t.failed, 0) AS rate_per_minute,
         CAST(COALESCE(t.busy_ms, 0) AS float) / 60000 AS [load]
     FROM (
@@ -29,8 +29,8 @@ BEGIN
         FROM mq.consumer AS k
         CROSS APPLY (SELECT CASE WHEN k.due_at < @now THEN 1 WHEN k.due_at IS NOT NULL THEN 2 ELSE 3 END AS place) AS p
         WHERE @name IS NULL OR k.type = @name
-        ORDER BY p.place, k.type, k.reader
+        ORDER BY p.place, k.type, k.consumer
     ) AS c
-    LEFT JOIN mq.report AS t ON t.minute = @minute AND t.type = c.type AND t.reader = c.reader
-    ORDER BY c.place, c.type, c.reader;
+    LEFT JOIN mq.report AS t ON t.minute = @minute AND t.type = c.type AND t.consumer = c.consumer
+    ORDER BY c.place, c.type, c.consumer;
 END;

@@ -1,5 +1,5 @@
 -- report_consumer: report that a consumer is running, and what it did since its last report.
--- Arguments:   @reader, @type (1 to 200 characters each), @report (a flat JSON object) with the counts since the last
+-- Arguments:   @consumer, @type (1 to 200 characters each), @report (a flat JSON object) with the counts since the last
 --              report (0 to 1,000,000,000; default 0) completed, failed, dead (default: the dead letters are counted here)
 --              and sent (messages sent in the minute of sent_at whose first attempt this consumer began), the milliseconds
 --              busy_ms (in handlers, to 10,000,000,000) and waited_ms (from sending to the first attempt, to
@@ -11,7 +11,7 @@
 --              that reports under the same name, and then fails with error 1222
 -- Example:     EXEC mq.report_consumer N'worker-1', N'email', N'{"completed": 120, "failed": 3, "next_seconds": 10}';
 CREATE OR ALTER PROCEDURE mq.report_consumer
-    @reader nvarchar(max),
+    @consumer nvarchar(max),
     @type nvarchar(max),
     @report nvarchar(max) = NULL
 AS
@@ -29,11 +29,11 @@ BEGIN
         "dead": [0, 1000000000], "busy_ms": [0, 10000000000], "waited_ms": [0, 10000000000000], "sent": [0, 1000000000],
         "sent_at": "time", "next_seconds": [0, 3600]}';
     BEGIN TRY
-        EXEC mq_internal.require_name 'reader', @reader, 0;
+        EXEC mq_internal.require_name 'consumer', @consumer, 0;
         EXEC mq_internal.require_name 'type', @type, 0;
         EXEC mq_internal.require_options @report, N'report', @known;
         INSERT INTO @read (name, value) SELECT name, value FROM mq_internal.read_options(@report, @known);
-        SELECT @name = @type, @who = @reader,
+        SELECT @name = @type, @who = @consumer,
             @completed = COALESCE(CAST((SELECT value FROM @read WHERE name = N'completed') AS bigint), 0),
             @failed = COALESCE(CAST((SELECT value FROM @read WHERE name = N'failed') AS bigint), 0),
             @dead = CAST((SELECT value FROM @read WHERE name = N'dead') AS bigint),

@@ -7,4 +7,4 @@ GRANT EXECUTE ON OBJECT::mq.publish_feed TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.fetch_feed TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.advance_feed TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.rewind_feed TO mq_operator;
-GRANT EXECUTE ON OBJECT::mq.feed_stats TO mq_operator, mq_consumer, mq_viewer;
+GRANT EXECUTE ON OBJECT::mq.list_feeds TO mq_operator, mq_consumer, mq_viewer;

@@ -27,7 +27,7 @@ BEGIN
     DECLARE @known nvarchar(max) = N'{"id": [-9223372036854775808, 9223372036854775807], "dedup_key": "text", "group_key": "text"}';
     DECLARE @ids TABLE (id bigint NOT NULL PRIMARY KEY);
     DECLARE @found TABLE (
-        id bigint NOT NULL PRIMARY KEY, state char(1), attempts smallint, place datetime2(7), run_at datetime2(7), reader nvarchar(400),
+        id bigint NOT NULL PRIMARY KEY, state char(1), attempts smallint, place datetime2(7), run_at datetime2(7), consumer nvarchar(400),
         batch_key uniqueidentifier, lease_until datetime2(7), moment datetime2(7)
     );
     EXEC mq_internal.require_name 'type', @type, 1;
@@ -56,7 +56,7 @@ BEGIN
         INSERT INTO @ids (id) SELECT id FROM mq.dedup WHERE type = @name AND dedup_key = @dedup;
     ELSE
         INSERT INTO @ids (id) SELECT id FROM mq_internal.ids_of_group(@name, @group, @top);
-    INSERT INTO @found (id, state, attempts, place, run_at, reader, batch_key, lease_until, moment)
+    INSERT INTO @found (id, state, attempts, place, run_at, consumer, batch_key, lease_until, moment)
     SELECT TOP (@top) m.id,
         CASE
             WHEN a.batch_key IS NOT NULL THEN 'A'
@@ -64,7 +64,7 @@ BEGIN
             WHEN COALESCE(d.id, g.id, r.id) IS NOT NULL THEN 'N'
         END,
         COALESCE(a.attempt, e.attempts, d.attempts, g.attempts, r.attempts), m.run_at,
-        CASE WHEN g.id IS NULL THEN m.run_at ELSE COALESCE(m.sent_run_at, m.run_at) END, a.reader, a.batch_key, a.lease_until,
+        CASE WHEN g.id IS NULL THEN m.run_at ELSE COALESCE(m.sent_run_at, m.run_at) END, a.consumer, a.batch_key, a.lease_until,
         COALESCE(a.claimed_at, e.died_at)
     FROM @ids AS i
     INNER JOIN mq.message AS m ON m.id = i.id
@@ -73,7 +73,7 @@ BEGIN
     LEFT JOIN mq.grouped AS g ON g.id = m.id
     -- Claims are searched only for messages not found elsewhere, because each batch of the type costs a seek.
     OUTER APPLY (
-        SELECT TOP (1) c.attempt, b.reader, b.batch_key, b.lease_until, b.claimed_at
+        SELECT TOP (1) c.attempt, b.consumer, b.batch_key, b.lease_until, b.claimed_at
         FROM mq.batch AS b
         INNER JOIN mq.claimed AS c ON c.batch_key = b.batch_key AND c.id = m.id
         WHERE b.type = m.type AND COALESCE(e.id, d.id, g.id) IS NULL
@@ -93,14 +93,14 @@ BEGIN
     IF EXISTS (SELECT * FROM @found WHERE state = 'C')
         SELECT c.id, c.type, f.state, LEFT(c.body COLLATE Latin1_General_100_CI_AS_SC, @length) AS body, c.headers,
             CAST(c.priority AS int) AS priority, c.group_key, c.dedup_key, CAST(c.attempts AS int) AS attempts, c.created_at, c.source,
-            f.run_at, c.reader, f.batch_key, f.lease_until, c.completed_at AS changed_at, CAST(NULL AS nvarchar(max)) AS error
+            f.run_at, c.consumer, f.batch_key, f.lease_until, c.completed_at AS changed_at, CAST(NULL AS nvarchar(max)) AS error
         FROM @found AS f
         INNER JOIN mq.archive AS c WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON c.completed_at = f.moment AND c.id = f.id
         OPTION (FORCE ORDER, LOOP JOIN);
     ELSE
         SELECT m.id, m.type, f.state, LEFT(m.body COLLATE Latin1_General_100_CI_AS_SC, @length) AS body, m.headers,
             CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key, CAST(f.attempts AS int) AS attempts, m.created_at, m.source,
-            CASE f.state WHEN 'N' THEN f.run_at END AS run_at, COALESCE(f.reader, e.reader) AS reader, f.batch_key, f.lease_until,
+            CASE f.state WHEN 'N' THEN f.run_at END AS run_at, COALESCE(f.consumer, e.consumer) AS consumer, f.batch_key, f.lease_until,
             f.moment AS changed_at, COALESCE(e.error, d.error) AS error
         FROM @found AS f
         INNER JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = f.id

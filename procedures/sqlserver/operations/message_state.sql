@@ -1,7 +1,7 @@
--- message_state: one row per message with its state, reader, times and error, for queries by hand.
+-- message_state: one row per message with its state, consumer, times and error, for queries by hand.
 -- Arguments:   none; it is a view
 -- Returns:     id, type, state (N new, A active, E dead, C archived; NULL: damaged, the message is in no state), body,
---              headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, reader, batch_key,
+--              headers, priority, group_key, dedup_key, attempts, created_at, source, run_at, consumer, batch_key,
 --              lease_until, changed_at, error
 -- Errors:      none
 -- Transaction: reads only, at the caller's level
@@ -25,14 +25,14 @@ SELECT
     m.created_at,
     m.source,
     CASE WHEN COALESCE(a.id, e.id, g.id) IS NULL THEN m.run_at ELSE COALESCE(m.sent_run_at, m.run_at) END AS run_at,
-    COALESCE(a.reader, e.reader) AS reader,
+    COALESCE(a.consumer, e.consumer) AS consumer,
     a.batch_key,
     a.lease_until,
     COALESCE(a.claimed_at, e.died_at) AS changed_at,
     COALESCE(e.error, d.error) AS error
 FROM mq.message AS m
 LEFT JOIN (
-    SELECT c.id, c.attempt, b.type, b.reader, b.batch_key, b.lease_until, b.claimed_at
+    SELECT c.id, c.attempt, b.type, b.consumer, b.batch_key, b.lease_until, b.claimed_at
     FROM mq.batch AS b
     INNER JOIN mq.claimed AS c ON c.batch_key = b.batch_key
 ) AS a ON a.type = m.type AND a.id = m.id
@@ -42,5 +42,5 @@ LEFT JOIN mq.grouped AS g ON g.id = m.id
 OUTER APPLY mq_internal.ready_row(m.type, m.id, m.priority, m.group_key, m.run_at) AS r
 UNION ALL
 SELECT c.id, c.type, 'C', c.body, c.headers, c.priority, c.group_key, c.dedup_key, c.attempts, c.created_at, c.source, NULL,
-    c.reader, NULL, NULL, c.completed_at, NULL
+    c.consumer, NULL, NULL, c.completed_at, NULL
 FROM mq.archive AS c;

@@ -2,7 +2,7 @@
 -- Arguments:   @type (1 to 200 characters), @state (N: in claim order, ready before delayed; A; E and C: the newest
 --              first; NULL: N), @size (1 to 10,000; NULL: 20), @body_length (characters of each body, 0 to 16,777,216;
 --              NULL: all)
--- Returns:     up to @size messages with their state, reader, times and error
+-- Returns:     up to @size messages with their state, consumer, times and error
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted states
 -- Example:     EXEC mq.peek N'email', N'E', 20;
@@ -18,7 +18,7 @@ BEGIN
     -- The longest body.
     DECLARE @name nvarchar(400), @grouped bit, @n int = 0, @length int = 16777216;
     DECLARE @found TABLE (
-        n int NOT NULL PRIMARY KEY, id bigint NOT NULL, attempts smallint NOT NULL, moment datetime2(7), reader nvarchar(400),
+        n int NOT NULL PRIMARY KEY, id bigint NOT NULL, attempts smallint NOT NULL, moment datetime2(7), consumer nvarchar(400),
         batch_key uniqueidentifier, lease_until datetime2(7)
     );
     EXEC mq_internal.require_name 'type', @type, 0;
@@ -37,11 +37,11 @@ BEGIN
     ELSE
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     IF @state = N'A'
-        INSERT INTO @found (n, id, attempts, moment, reader, batch_key, lease_until)
-        SELECT TOP (@size) ROW_NUMBER() OVER (ORDER BY b.lease_until, b.batch_key, c.id), c.id, c.attempt, b.claimed_at, b.reader,
+        INSERT INTO @found (n, id, attempts, moment, consumer, batch_key, lease_until)
+        SELECT TOP (@size) ROW_NUMBER() OVER (ORDER BY b.lease_until, b.batch_key, c.id), c.id, c.attempt, b.claimed_at, b.consumer,
             b.batch_key, b.lease_until
         FROM (
-            SELECT TOP (@size) batch_key, claimed_at, lease_until, reader
+            SELECT TOP (@size) batch_key, claimed_at, lease_until, consumer
             FROM mq.batch
             WHERE type = @name
             ORDER BY lease_until, batch_key
@@ -91,7 +91,7 @@ BEGIN
     IF @state = N'C'
         SELECT c.id, c.type, 'C' AS state, LEFT(c.body COLLATE Latin1_General_100_CI_AS_SC, @length) AS body, c.headers,
             CAST(c.priority AS int) AS priority, c.group_key, c.dedup_key,
-            CAST(c.attempts AS int) AS attempts, c.created_at, c.source, CAST(NULL AS datetime2(7)) AS run_at, c.reader,
+            CAST(c.attempts AS int) AS attempts, c.created_at, c.source, CAST(NULL AS datetime2(7)) AS run_at, c.consumer,
             CAST(NULL AS uniqueidentifier) AS batch_key, CAST(NULL AS datetime2(7)) AS lease_until, c.completed_at AS changed_at,
             CAST(NULL AS nvarchar(max)) AS error
         FROM @found AS f
@@ -102,7 +102,7 @@ BEGIN
         SELECT m.id, m.type, CAST(@state AS char(1)) AS state, LEFT(m.body COLLATE Latin1_General_100_CI_AS_SC, @length) AS body, m.headers,
             CAST(m.priority AS int) AS priority, m.group_key, m.dedup_key,
             CAST(COALESCE(e.attempts, f.attempts) AS int) AS attempts, m.created_at, m.source,
-            CASE @state WHEN N'N' THEN m.run_at END AS run_at, COALESCE(e.reader, f.reader) AS reader, f.batch_key, f.lease_until,
+            CASE @state WHEN N'N' THEN m.run_at END AS run_at, COALESCE(e.consumer, f.consumer) AS consumer, f.batch_key, f.lease_until,
             CASE @state WHEN N'A' THEN f.moment ELSE e.died_at END AS changed_at, COALESCE(e.error, d.error) AS error
         FROM @found AS f
         INNER JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = f.id

@@ -179,8 +179,8 @@ BEGIN
     END
     UNION ALL
     SELECT 8, 'read_committed_snapshot', 'ok', COALESCE(@versions, 0), 'flag', CASE
-        WHEN @versions = 1 THEN N'on: readers see committed rows and do not wait'
-        ELSE N'off: readers see uncommitted rows, or wait for locks; claims do not depend on it'
+        WHEN @versions = 1 THEN N'on: consumers see committed rows and do not wait'
+        ELSE N'off: consumers see uncommitted rows, or wait for locks; claims do not depend on it'
     END
     UNION ALL
     SELECT 9, 'snapshot_isolation', 'ok', COALESCE(@snapshots, 0), 'flag', CASE

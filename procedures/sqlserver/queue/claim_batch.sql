@@ -1,5 +1,5 @@
 -- claim_batch: claim up to @size ready messages of one type under one new batch key.
--- Arguments:   @type, @size (1 to 10,000; NULL: 1), @reader (NULL: the application name), @lease_seconds (NULL: the queue's)
+-- Arguments:   @type, @size (1 to 10,000; NULL: 1), @consumer (NULL: the application name), @lease_seconds (NULL: the queue's)
 -- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
 --              queue is paused
 -- Errors:      50002 invalid_argument
@@ -8,7 +8,7 @@
 CREATE OR ALTER PROCEDURE mq.claim_batch
     @type nvarchar(max),
     @size bigint = NULL,
-    @reader nvarchar(max) = NULL,
+    @consumer nvarchar(max) = NULL,
     @lease_seconds bigint = NULL
 AS
 BEGIN
@@ -19,13 +19,13 @@ BEGIN
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
         EXEC mq_internal.require_range 'size', @size, 1, 10000;
-        EXEC mq_internal.require_name 'reader', @reader, 1;
+        EXEC mq_internal.require_name 'consumer', @consumer, 1;
         EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 1, 86400;
         SET @size = COALESCE(@size, 1);
-        SET @reader = mq_internal.reader_name(@reader);
+        SET @consumer = mq_internal.consumer_name(@consumer);
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq_internal.claim @type, @size, @reader, @lease_seconds;
+        EXEC mq_internal.claim @type, @size, @consumer, @lease_seconds;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -1,6 +1,6 @@
 -- claim_wraparound: claim the next messages in order of id, round-robin: after the highest id, continue at the lowest.
--- Arguments:   @type, @size (1 to 10,000; NULL: 1), @reader (NULL: the application name), @lease_seconds (NULL: the
---              queue's), @after_id (NULL: the position where this reader stopped)
+-- Arguments:   @type, @size (1 to 10,000; NULL: 1), @consumer (NULL: the application name), @lease_seconds (NULL: the
+--              queue's), @after_id (NULL: the position where this consumer stopped)
 -- Returns:     the messages after @after_id in order of id, then those from the lowest id on; no message twice; no rows
 --              when nothing is ready, no limit allows it, or the queue is paused
 -- Errors:      50002 invalid_argument, 50003 queue_is_ordered (the queue is not declared a ring)
@@ -8,15 +8,15 @@
 -- Example:     EXEC mq.claim_wraparound N'crawl', 10, N'worker-1';
 --
 -- All messages of a ring have one priority and one run_at in mq.ready, so the primary key orders them by id, also for
--- claim_batch. The position of a reader (round and id) is inserted, not updated, like the marks in mq.mark: no claim waits
--- for it. When two claims of one reader start at the same position, the position further ahead counts.
+-- claim_batch. The position of a consumer (round and id) is inserted, not updated, like the marks in mq.mark: no claim waits
+-- for it. When two claims of one consumer start at the same position, the position further ahead counts.
 --
 -- A claim that finds too few messages continues at the lowest id, or at the mark: the lowest id that earlier claims found
 -- there. See pick for the rules of marks.
 CREATE OR ALTER PROCEDURE mq.claim_wraparound
     @type nvarchar(max),
     @size bigint = NULL,
-    @reader nvarchar(max) = NULL,
+    @consumer nvarchar(max) = NULL,
     @lease_seconds bigint = NULL,
     @after_id bigint = NULL
 AS
@@ -35,9 +35,9 @@ BEGIN
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
         EXEC mq_internal.require_range 'size', @size, 1, 10000;
-        EXEC mq_internal.require_name 'reader', @reader, 1;
+        EXEC mq_internal.require_name 'consumer', @consumer, 1;
         EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 1, 86400;
-        SELECT @name = @type, @who = mq_internal.reader_name(@reader), @wanted = COALESCE(@size, 1);
+        SELECT @name = @type, @who = mq_internal.consumer_name(@consumer), @wanted = COALESCE(@size, 1);
         IF @own = 1
             BEGIN TRANSACTION;
         SELECT @ring = ring, @paused = paused, @most = max_attempts, @seconds = COALESCE(@lease_seconds, lease_seconds),
@@ -59,7 +59,7 @@ BEGIN
                 SET @from = @mark - 1;
             SELECT TOP (1) @n = n, @position = after_id
             FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
-            WHERE type = @name AND reader = @who
+            WHERE type = @name AND consumer = @who
             ORDER BY n DESC, after_id DESC;
             SET @after = COALESCE(@after_id, @position, 0);
             SET @high = CASE WHEN @after > @from THEN @after ELSE @from END;

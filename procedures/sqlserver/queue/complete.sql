@@ -14,15 +14,15 @@ BEGIN
     -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @key uniqueidentifier, @type nvarchar(400), @attempt smallint, @reader nvarchar(400), @count bigint = 0;
+    DECLARE @key uniqueidentifier, @type nvarchar(400), @attempt smallint, @consumer nvarchar(400), @count bigint = 0;
     BEGIN TRY
         IF @id IS NULL
             EXEC mq_internal.raise_error 'invalid_argument', N'id: must not be NULL';
         EXEC mq_internal.require_key @batch_key, @key OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq_internal.leave_batch @id, @key, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
-        EXEC mq_internal.complete_messages @key, @id, @type, @reader, @count OUTPUT;
+        EXEC mq_internal.leave_batch @id, @key, @type OUTPUT, @attempt OUTPUT, @consumer OUTPUT;
+        EXEC mq_internal.complete_messages @key, @id, @type, @consumer, @count OUTPUT;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

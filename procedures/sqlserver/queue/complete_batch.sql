@@ -13,16 +13,16 @@ BEGIN
     -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @key uniqueidentifier, @type nvarchar(400), @reader nvarchar(400), @seconds int, @count bigint = 0;
+    DECLARE @key uniqueidentifier, @type nvarchar(400), @consumer nvarchar(400), @seconds int, @count bigint = 0;
     BEGIN TRY
         EXEC mq_internal.require_key @batch_key, @key OUTPUT;
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq_internal.drop_batch @key, @type OUTPUT, @reader OUTPUT, @seconds OUTPUT;
+        EXEC mq_internal.drop_batch @key, @type OUTPUT, @consumer OUTPUT, @seconds OUTPUT;
         IF @type IS NULL
             EXEC mq_internal.raise_error 'lease_lost',
                 N'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim';
-        EXEC mq_internal.complete_messages @key, NULL, @type, @reader, @count OUTPUT;
+        EXEC mq_internal.complete_messages @key, NULL, @type, @consumer, @count OUTPUT;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

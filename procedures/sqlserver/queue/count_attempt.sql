@@ -17,7 +17,7 @@ BEGIN
     -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @type nvarchar(400), @attempt smallint, @reader nvarchar(400), @died bigint;
+    DECLARE @type nvarchar(400), @attempt smallint, @consumer nvarchar(400), @died bigint;
     DECLARE @failed mq.failures;
     BEGIN TRY
         IF @id IS NULL
@@ -28,12 +28,12 @@ BEGIN
             EXEC mq_internal.raise_error 'invalid_argument', N'dead: give either dead or retry_after_seconds';
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq_internal.remove_ready @id, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
+        EXEC mq_internal.remove_ready @id, @type OUTPUT, @attempt OUTPUT, @consumer OUTPUT;
         IF @type IS NOT NULL
         BEGIN
             INSERT INTO @failed (id, attempts, retry, error)
             VALUES (@id, @attempt, CASE WHEN @dead = 1 THEN -1 ELSE @retry_after_seconds END, @error);
-            EXEC mq_internal.fail_messages @type, @reader, @failed, @died OUTPUT;
+            EXEC mq_internal.fail_messages @type, @consumer, @failed, @died OUTPUT;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

@@ -17,7 +17,7 @@ BEGIN
     -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @key uniqueidentifier, @type nvarchar(400), @attempt smallint, @reader nvarchar(400), @dead bigint;
+    DECLARE @key uniqueidentifier, @type nvarchar(400), @attempt smallint, @consumer nvarchar(400), @dead bigint;
     DECLARE @failed mq.failures;
     BEGIN TRY
         IF @id IS NULL
@@ -26,10 +26,10 @@ BEGIN
         EXEC mq_internal.require_range 'retry_after_seconds', @retry_after_seconds, 0, 315360000;
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq_internal.leave_batch @id, @key, @type OUTPUT, @attempt OUTPUT, @reader OUTPUT;
+        EXEC mq_internal.leave_batch @id, @key, @type OUTPUT, @attempt OUTPUT, @consumer OUTPUT;
         DELETE FROM mq.claimed WHERE batch_key = @key AND id = @id;
         INSERT INTO @failed (id, attempts, retry, error) VALUES (@id, @attempt, @retry_after_seconds, @error);
-        EXEC mq_internal.fail_messages @type, @reader, @failed, @dead OUTPUT;
+        EXEC mq_internal.fail_messages @type, @consumer, @failed, @dead OUTPUT;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -18,7 +18,7 @@ BEGIN
     -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @key uniqueidentifier, @type nvarchar(400), @reader nvarchar(400), @seconds int, @count bigint, @dead bigint;
+    DECLARE @key uniqueidentifier, @type nvarchar(400), @consumer nvarchar(400), @seconds int, @count bigint, @dead bigint;
     DECLARE @step int = 1000, @took int = 1, @detail nvarchar(2000);
     DECLARE @lines TABLE (n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), problem nvarchar(2000));
     DECLARE @listed mq.failures, @failed mq.failures;
@@ -35,7 +35,7 @@ BEGIN
         END;
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq_internal.drop_batch @key, @type OUTPUT, @reader OUTPUT, @seconds OUTPUT;
+        EXEC mq_internal.drop_batch @key, @type OUTPUT, @consumer OUTPUT, @seconds OUTPUT;
         IF @type IS NULL
             EXEC mq_internal.raise_error 'lease_lost',
                 N'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim';
@@ -59,13 +59,13 @@ BEGIN
                     FROM @failed AS f
                     INNER JOIN mq.claimed AS c WITH (ROWLOCK) ON c.batch_key = @key AND c.id = f.id
                     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-                    EXEC mq_internal.fail_messages @type, @reader, @failed, @dead OUTPUT;
+                    EXEC mq_internal.fail_messages @type, @consumer, @failed, @dead OUTPUT;
                 END;
             END;
         END;
-        EXEC mq_internal.complete_messages @key, NULL, @type, @reader, @count OUTPUT;
+        EXEC mq_internal.complete_messages @key, NULL, @type, @consumer, @count OUTPUT;
         IF @next_size > 0
-            EXEC mq_internal.claim @type, @next_size, @reader, @seconds;
+            EXEC mq_internal.claim @type, @next_size, @consumer, @seconds;
         ELSE
             EXEC mq_internal.return_batch NULL, NULL, NULL;
         IF @own = 1

@@ -21,7 +21,7 @@ BEGIN
             BEGIN TRANSACTION;
         SELECT @grouped = grouped, @ring = ring, @fair = fair FROM mq_internal.policy(@name);
         INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
-        VALUES (@now, @now, 0, @name, @body, mq_internal.reader_name(NULL));
+        VALUES (@now, @now, 0, @name, @body, mq_internal.consumer_name(NULL));
         SET @id = SCOPE_IDENTITY();
         IF @grouped = 1
             INSERT INTO mq.grouped (type, group_key, id, attempts) VALUES (@name, N'', @id, 0);

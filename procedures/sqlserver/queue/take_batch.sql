@@ -14,7 +14,7 @@ BEGIN
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @key uniqueidentifier = NEWID(), @count int = 0, @settled bigint, @reader nvarchar(400) = mq_internal.reader_name(NULL);
+    DECLARE @key uniqueidentifier = NEWID(), @count int = 0, @settled bigint, @consumer nvarchar(400) = mq_internal.consumer_name(NULL);
     DECLARE @paused bit, @limited bit, @wanted int, @most int;
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
@@ -33,7 +33,7 @@ BEGIN
         IF @count > 0
         BEGIN
             EXEC mq_internal.return_batch @key, NULL, @most;
-            EXEC mq_internal.complete_messages @key, NULL, @name, @reader, @settled OUTPUT;
+            EXEC mq_internal.complete_messages @key, NULL, @name, @consumer, @settled OUTPUT;
         END
         ELSE
             EXEC mq_internal.return_batch NULL, NULL, NULL;

@@ -1,5 +1,5 @@
 -- claim_rows: claim up to @size rows of a polling table under one new batch key.
--- Arguments:   @name (1 to 200 characters), @size (1 to 10,000; NULL: 1), @reader (1 to 200 characters; NULL: the
+-- Arguments:   @name (1 to 200 characters), @size (1 to 10,000; NULL: 1), @consumer (1 to 200 characters; NULL: the
 --              application name), @lease_seconds (1 to 86,400; NULL: 60)
 -- Returns:     id, key and row (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
 --              order; no rows when none is ready
@@ -11,7 +11,7 @@
 CREATE OR ALTER PROCEDURE mq.claim_rows
     @name nvarchar(max),
     @size bigint = NULL,
-    @reader nvarchar(max) = NULL,
+    @consumer nvarchar(max) = NULL,
     @lease_seconds bigint = NULL
 AS
 BEGIN
@@ -26,10 +26,10 @@ BEGIN
     BEGIN TRY
         EXEC mq_internal.require_name 'name', @name, 0;
         EXEC mq_internal.require_range 'size', @size, 1, 10000;
-        EXEC mq_internal.require_name 'reader', @reader, 1;
+        EXEC mq_internal.require_name 'consumer', @consumer, 1;
         EXEC mq_internal.require_range 'lease_seconds', @lease_seconds, 1, 86400;
-        SELECT @table = @name, @left = COALESCE(@size, 1), @seconds = COALESCE(@lease_seconds, 60), @who = @reader;
-        SET @who = mq_internal.reader_name(@who);
+        SELECT @table = @name, @left = COALESCE(@size, 1), @seconds = COALESCE(@lease_seconds, 60), @who = @consumer;
+        SET @who = mq_internal.consumer_name(@who);
         IF @own = 1
             BEGIN TRANSACTION;
         EXEC mq_internal.lock_polled @table;
@@ -111,7 +111,7 @@ BEGIN
         END;
 
         IF EXISTS (SELECT * FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch)) WHERE batch_key = @key)
-            INSERT INTO mq.polled_batch (batch_key, lease_until, lease_seconds, name, reader)
+            INSERT INTO mq.polled_batch (batch_key, lease_until, lease_seconds, name, consumer)
             VALUES (@key, @until, @seconds, @table, @who);
         SELECT id, key_json AS [key], row_json AS [row], attempts AS attempt, batch_key, @until AS lease_until
         FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))

@@ -1,7 +1,7 @@
 -- peek_rows: list the rows of a polling table that are claimed, wait for a retry or are dead.
 -- Arguments:   @name (1 to 200 characters), @state (A claimed, N waiting, E dead; NULL: all three), @size (1 to 10,000;
 --              NULL: 20)
--- Returns:     id, key (a JSON object), state, attempts, reader, run_at (A: end of the lease; N: next attempt; E: time of
+-- Returns:     id, key (a JSON object), state, attempts, consumer, run_at (A: end of the lease; N: next attempt; E: time of
 --              death), error; by state, run_at and id
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table (the caller may not read the table)
 -- Transaction: reads only; skips entries that another call is changing
@@ -25,7 +25,7 @@ BEGIN
         EXEC mq_internal.raise_error 'not_found', N'name: no table is adopted as {}', @id;
     -- Keys and errors are data of the table: only those who may read the table see them.
     EXEC mq_internal.require_rights @id, 0;
-    SELECT TOP (@top) e.id, e.key_json AS [key], e.state, e.attempts, e.reader, COALESCE(b.lease_until, e.run_at) AS run_at, e.error
+    SELECT TOP (@top) e.id, e.key_json AS [key], e.state, e.attempts, e.consumer, COALESCE(b.lease_until, e.run_at) AS run_at, e.error
     FROM mq.polled_row AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (polled_row_due))
     LEFT JOIN mq.polled_batch AS b WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON b.batch_key = e.batch_key
     WHERE e.name = @id AND e.state = COALESCE(@which, e.state)

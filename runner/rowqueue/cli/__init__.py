@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import config
-from ..errors import Expected
+from ..errors import Error
 from .commands import COMPLETION, Commands
 
 app = typer.Typer(
@@ -70,7 +70,7 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
-    except (typer.TyperException, typer.Abort, Expected, OSError) as error:
+    except (typer.TyperException, typer.Abort, Error, OSError) as error:
         code = int(getattr(error, "exit_code", 1))  # Typer's errors have one too
         print(f"runner: {_line(error)}", file=sys.stderr)
     sys.exit(code)

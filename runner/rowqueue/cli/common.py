@@ -22,7 +22,7 @@ from ..databases import (
     open_database,
     open_embedded,
 )
-from ..errors import Expected
+from ..errors import Error
 from .commands import Group
 
 COMPLETION_SECONDS = 1.0  # the longest wait after the Tab key
@@ -68,7 +68,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, written as in SQL, such as shop.orders.")]
 
 
-class Failed(Expected):
+class Failed(Error):
     """A command failed; the message says why."""
 
 

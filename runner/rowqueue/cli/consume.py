@@ -29,7 +29,7 @@ def consume(
     batch: Annotated[int | None, typer.Option(**consuming.limits("batch"), help=consuming.BATCH)] = None,
     concurrency: consuming.Concurrency = 1,
     lease: consuming.Lease = None,
-    reader: Annotated[
+    consumer: Annotated[
         str | None, typer.Option(help="This consumer's name. [host and process number; with --ring: host]")
     ] = None,
     once: consuming.Once = False,
@@ -71,7 +71,7 @@ def consume(
         options = Options.of_queues(
             type,
             batch,
-            reader,
+            consumer,
             concurrency=concurrency,
             lease=lease,
             once=once,

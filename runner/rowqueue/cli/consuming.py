@@ -79,7 +79,7 @@ Lease = Annotated[
     int | None,
     typer.Option(**limits("lease"), help="How long a claim holds; extended while handlers run. [the queue's]"),
 ]
-Reader = Annotated[str | None, typer.Option(help="This consumer's name. [host and process number]")]
+Consumer = Annotated[str | None, typer.Option(help="This consumer's name. [host and process number]")]
 Once = Annotated[bool, typer.Option("--once", help="End after one batch per queue.")]
 Drain = Annotated[bool, typer.Option("--drain", help="End when nothing is ready.")]
 MaxMessages = Annotated[int | None, typer.Option(**limits("max_messages"), help="End after this many messages.")]

@@ -77,7 +77,7 @@ def feed_list(
 ) -> None:
     """Show feeds, their consumers, and the position of each."""
     with connected(database) as session:
-        output.rows(listed(session, "feed_stats", feed), _FEED_STATS, json)
+        output.rows(listed(session, "list_feeds", feed), _FEED_STATS, json)
 
 
 @app.command("create")

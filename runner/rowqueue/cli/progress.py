@@ -8,13 +8,13 @@ from os import environ
 from typing import TYPE_CHECKING, Any
 
 from ..databases import Row
-from ..errors import Expected
+from ..errors import Error
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-class Stopped(Expected):
+class Stopped(Error):
     """Ctrl-C stopped the work. The message says how many were done; they stay done."""
 
     exit_code = 128 + signal.SIGINT

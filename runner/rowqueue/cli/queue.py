@@ -23,7 +23,7 @@ _LIMIT = 1_000_000
 _DAY = 86_400
 
 _STATS = ("type", "ready", "delayed", "active", "expired", "dead", "oldest_ready_seconds", "drain_seconds", "paused")
-_MESSAGE = ("id", "state", "attempts", "priority", "created_at", "run_at", "reader", "error", "body")
+_MESSAGE = ("id", "state", "attempts", "priority", "created_at", "run_at", "consumer", "error", "body")
 _POLICY = (
     "type",
     "lease_seconds",

@@ -36,7 +36,7 @@ def consume(
     batch: Annotated[int | None, typer.Option(**consuming.limits("batch"), help=consuming.BATCH)] = None,
     concurrency: consuming.Concurrency = 1,
     lease: consuming.Lease = None,
-    reader: consuming.Reader = None,
+    consumer: consuming.Consumer = None,
     once: consuming.Once = False,
     drain: consuming.Drain = False,
     max_messages: consuming.MaxMessages = None,
@@ -51,7 +51,7 @@ def consume(
     consuming.log_to_stderr(log_level)
     options = Options(
         types=(name,),
-        reader=process_name() if reader is None else reader,
+        consumer=process_name() if consumer is None else consumer,
         batch=batch or 0,
         concurrency=concurrency,
         lease=lease,
@@ -117,7 +117,7 @@ def table_adopt(
 def table_release(name: Adopted, database: Url = None, json: Json = False) -> None:
     """Stop using a table as a queue. Claimed rows are released."""
     with connected(database) as session:
-        count = session.call("release_table", name)[0]["count"]
+        count = session.call("unadopt_table", name)[0]["count"]
     if not count:
         raise Failed(f"no table is adopted as {name!r}")
     say("released", json, count=count)
@@ -132,7 +132,7 @@ def table_retry(
 ) -> None:
     """Retry dead rows. Their attempts start again at 0."""
     with connected(database) as session:
-        count = until_none(lambda: session.call("retry_rows", name, id), "retrying", "to be retried")
+        count = until_none(lambda: session.call("redrive_rows", name, id), "retrying", "to be retried")
     say(f"{count} to be retried", json, count=count)
 
 
@@ -145,7 +145,7 @@ def table_list(
     """Show the polling tables, with the numbers of rows claimed, waiting for a retry, or dead."""
     with connected(database) as session:
         columns = ("name", "table", "key_columns", "status_column", "on_complete", "active", "waiting", "dead")
-        output.rows(listed(session, "list_tables", name), columns, json)
+        output.rows(listed(session, "list_polling_tables", name), columns, json)
 
 
 @app.command("peek")
@@ -159,4 +159,4 @@ def table_peek(
     """Show rows that are claimed, waiting for a retry, or dead."""
     with connected(database) as session:
         found = session.call("peek_rows", name, state.value if state else None, size)
-        output.rows(found, ["id", "state", "attempts", "run_at", "reader", "key", "error"], json)
+        output.rows(found, ["id", "state", "attempts", "run_at", "consumer", "key", "error"], json)

@@ -51,7 +51,7 @@ class Consumer:
         self._error: BaseException | None = None
         # Polling tables are not queues: their consumers are not listed.
         every = options.report if source.reports else 0
-        self._reports = Reports(options.types, options.reader, every, counts_dead=options.transaction)
+        self._reports = Reports(options.types, options.consumer, every, counts_dead=options.transaction)
         self._tally = Tally(metrics, self._reports)
         awaits_writer = not (options.drain or options.once)
         self._outage = Outage(options.connect_timeout, awaits_writer, self._tally.reconnected)
@@ -82,7 +82,7 @@ class Consumer:
         """
         if signals:
             self._shutdown.listen()
-        log.info("consuming %s as %s", ", ".join(self._options.types), self._options.reader)
+        log.info("consuming %s as %s", ", ".join(self._options.types), self._options.consumer)
         heartbeat = self._start(self._beat, "heartbeat")
         reports = self._start(self._report, "reports", daemon=True)
         workers = [self._start(partial(self._work, inbox), "worker") for inbox in self._pool.inboxes]
@@ -148,8 +148,8 @@ class Consumer:
             link.close()
 
     def _poll(self) -> None:
-        reader = self._options.reader
-        link = Link(self._database, reader, self._outage, self._listen_to, self._poller.is_idle_too_long)
+        consumer = self._options.consumer
+        link = Link(self._database, consumer, self._outage, self._listen_to, self._poller.is_idle_too_long)
         try:
             self._poller.poll(link)
         finally:
@@ -171,7 +171,7 @@ class Consumer:
         link.close()
 
     def _link(self) -> Link:
-        return Link(self._database, self._options.reader, self._outage)
+        return Link(self._database, self._options.consumer, self._outage)
 
     # ---- the end -------------------------------------------------------------------------------------
 

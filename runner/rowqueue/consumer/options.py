@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import Expected
+from ..errors import Error
 from ..handlers import Handler
 
 # The smallest and the largest value of an option, on the command line and in code.
@@ -26,7 +26,7 @@ LIMITS: dict[str, tuple[int, int | None]] = {
 LIST, MOST = 10, 100
 
 
-class BadOption(Expected, ValueError):
+class BadOption(Error, ValueError):
     """An option with a value that is not allowed; `option` is its name, with underscores."""
 
     exit_code = 2
@@ -46,7 +46,7 @@ class Options:
     """
 
     types: tuple[str, ...]
-    reader: str
+    consumer: str
     batch: int = 0
     concurrency: int = 1
     lease: int | None = None
@@ -67,7 +67,7 @@ class Options:
         return self.drain or self.max_messages is not None or self.idle_timeout is not None
 
     @classmethod
-    def of_queues(cls, types: Iterable[str], batch: int | None, reader: str | None, **others: Any) -> "Options":
+    def of_queues(cls, types: Iterable[str], batch: int | None, consumer: str | None, **others: Any) -> "Options":
         """The options of a consumer of queues, with the defaults that depend on other options. Raises BadOption."""
         options = cls(tuple(dict.fromkeys(types)), "", **others)
         if not options.types:
@@ -76,9 +76,9 @@ class Options:
             raise BadOption("ring", "cannot be combined with transaction")
         if options.keep_results and options.transaction:
             raise BadOption("keep_results", "cannot be combined with transaction")
-        if reader is None:
-            reader = socket.gethostname() if options.ring else process_name()
-        options = replace(options, batch=cls.batch if batch is None else batch, reader=reader)
+        if consumer is None:
+            consumer = socket.gethostname() if options.ring else process_name()
+        options = replace(options, batch=cls.batch if batch is None else batch, consumer=consumer)
         for name, (least, greatest) in LIMITS.items():
             value = batch if name == "batch" else getattr(options, name)
             if value is not None and not (least <= value and (greatest is None or value <= greatest)):

@@ -73,8 +73,8 @@ class Reports:
     `counts_dead`: the caller counts the messages that became dead letters; otherwise the database does.
     """
 
-    def __init__(self, types: Sequence[str], reader: str, every: int, counts_dead: bool) -> None:
-        self._types, self._reader, self._every, self._counts_dead = types, reader, every, counts_dead
+    def __init__(self, types: Sequence[str], consumer: str, every: int, counts_dead: bool) -> None:
+        self._types, self._consumer, self._every, self._counts_dead = types, consumer, every, counts_dead
         self._lock = threading.Lock()
         self._figures: dict[str, Figures] = {}
         self._busy: set[_Busy] = set()
@@ -179,7 +179,7 @@ class Reports:
         )
 
     def _call(self, session: Session, type: str, **figures: object) -> datetime:
-        at: datetime = session.call("report_consumer", self._reader, type, options(**figures))[0]["reported_at"]
+        at: datetime = session.call("report_consumer", self._consumer, type, options(**figures))[0]["reported_at"]
         return at
 
 

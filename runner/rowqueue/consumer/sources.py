@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import ClassVar, TypeVar
 
-from ..databases import LEASE_LOST, DatabaseError, QueueError, Rows, Session, Values
+from ..databases import DatabaseError, LeaseLost, QueueError, Rows, Session, Values
 from ..handlers import Handled
 from ..link import Link
 from ..messages import Failure, Held, Item, Message, clean
@@ -96,7 +96,7 @@ class QueueSource(Source):
 
     def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> Rows:
         procedure = "claim_wraparound" if self._options.ring else "claim_batch"
-        return link.fetch(stop, procedure, type, size, self._options.reader, self._options.lease)
+        return link.fetch(stop, procedure, type, size, self._options.consumer, self._options.lease)
 
     def items(self, rows: Iterable[Values]) -> Sequence[Held]:
         return [Message(*row) for row in rows]
@@ -194,4 +194,4 @@ def _or_refused(finish: Callable[[], T]) -> T:
         # The classes below DatabaseError are about the connection, the server or the installation.
         if not isinstance(error, QueueError) and type(error) is not DatabaseError:
             raise
-        raise Refused(str(error), isinstance(error, QueueError) and error.number == LEASE_LOST) from error
+        raise Refused(str(error), isinstance(error, LeaseLost)) from error

@@ -1,7 +1,6 @@
 """The database engines: a package for each, behind the interface in `base`."""
 
 from .base import (
-    LEASE_LOST,
     AreaMissing,
     Cluster,
     Conflict,
@@ -10,6 +9,7 @@ from .base import (
     Disconnected,
     Forbidden,
     Installed,
+    LeaseLost,
     QueueError,
     ReadOnly,
     Row,
@@ -24,7 +24,6 @@ from .base import (
 from .registry import open_database, open_embedded
 
 __all__ = [
-    "LEASE_LOST",
     "AreaMissing",
     "Cluster",
     "Conflict",
@@ -33,6 +32,7 @@ __all__ = [
     "Disconnected",
     "Forbidden",
     "Installed",
+    "LeaseLost",
     "QueueError",
     "ReadOnly",
     "Row",

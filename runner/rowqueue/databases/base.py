@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from .. import contract
-from ..errors import Expected
+from ..errors import Error
 from .indexes import indexes
 
 Row = dict[str, Any]
@@ -24,8 +24,14 @@ Rows = Callable[[], Sequence[Values]]
 ROLES = ("mq_producer", "mq_consumer", "mq_operator", "mq_viewer")
 
 
-class QueueError(Expected):
+LEASE_LOST = 50008
+
+
+class QueueError(Error):
     """A numbered error of a procedure: `number` and `name`, such as 50002 and invalid_argument."""
+
+    def __new__(cls, number: int, message: str) -> "QueueError":
+        return super().__new__(LeaseLost if number == LEASE_LOST else cls, number, message)
 
     def __init__(self, number: int, message: str) -> None:
         super().__init__(message)
@@ -33,10 +39,11 @@ class QueueError(Expected):
         self.name = message.partition(":")[0]
 
 
-LEASE_LOST = 50008
+class LeaseLost(QueueError):
+    """Error 50008, lease_lost: another consumer handles the message. Roll back, and continue with the next claim."""
 
 
-class DatabaseError(Expected):
+class DatabaseError(Error):
     """The database refused a statement. Repeating it will not help."""
 
 

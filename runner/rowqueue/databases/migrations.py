@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from .. import contract
-from ..errors import Expected
+from ..errors import Error
 from .base import AREA, Database, DatabaseError, Disconnected, Installed
 
 LOCK_SECONDS = 10
 YOYO_TABLES = ("_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock")
 
 
-class InstallError(Expected):
+class InstallError(Error):
     """The installation was refused; the refused step changed nothing."""
 
 

@@ -2,7 +2,7 @@
 
 A handler is a function that takes one `Message`. It takes a list of messages if its first parameter is annotated
 `list[Message]` or `Sequence[Message]`, or if the function has a true attribute `batch`. It may be `async`. A message is
-done when the handler returns. `Retry`, `Discard` or any other exception fails the message, or all messages of the list.
+done when the handler returns. `Retry`, `DeadLetter` or any other exception fails the message, or all of the list.
 A handler of a list may instead return `{message.id: exception}` for the messages that failed. Under `--keep-results`,
 the return value of a handler of one message is stored as the result.
 
@@ -12,8 +12,8 @@ the return value of a handler of one message is stored as the result.
     processes                   how processes end, and what they write to standard error
 """
 
-from ..messages import Discard, Message, Retry
+from ..messages import DeadLetter, Message, Retry
 from .base import Handled, Handler, HandlerError
 from .loading import load, of
 
-__all__ = ["Discard", "Handled", "Handler", "HandlerError", "Message", "Retry", "load", "of"]
+__all__ = ["DeadLetter", "Handled", "Handler", "HandlerError", "Message", "Retry", "load", "of"]

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
-from ..errors import Expected
-from ..messages import Discard, Failure, Item, Retry
+from ..errors import Error
+from ..messages import DeadLetter, Failure, Item, Retry
 
 LONGEST_RESULT = 16 << 20
 
 
-class HandlerError(Expected):
+class HandlerError(Error):
     """A handler that cannot be loaded or used."""
 
 
@@ -23,7 +23,7 @@ class HandlerError(Expected):
 class Handled:
     """The outcome of a batch: failures, messages not started, the error that must end the process, and results.
 
-    `cause`: the first exception other than Retry and Discard. `crash`: the command cannot be started, which is no
+    `cause`: the first exception other than Retry and DeadLetter. `crash`: the command cannot be started, which is no
     message's fault. `began`: when the handler began, on the monotonic clock. `seconds`: how long it ran.
     """
 
@@ -60,7 +60,7 @@ class Handled:
     def add(self, message: Item, error: BaseException | None) -> None:
         """Note the end of an attempt. Any exception is a failure of the message, SystemExit too. Never raises."""
         if error is not None:
-            if self.cause is None and not isinstance(error, Retry | Discard):
+            if self.cause is None and not isinstance(error, Retry | DeadLetter):
                 self.cause = error
             self.failures.append(Failure.of(message, error))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from .. import tracing
-from ..messages import Discard, Item, Retry
+from ..messages import DeadLetter, Item, Retry
 from .base import Handled, Handler, HandlerError
 from .guard import Guard
 from .processes import CANNOT_START, TERM_SECONDS, Tail, environment, how_ended, kill_group
@@ -118,7 +118,7 @@ class Command(Handler):
 def _judge(status: int, last: str) -> None:
     """Raise the exception that an exit status and the last line of standard error mean."""
     if status == EX_DATAERR:
-        raise Discard(last or how_ended(status))
+        raise DeadLetter(last or how_ended(status))
     if status in CANNOT_START:
         raise HandlerError(f"the command cannot be run: {how_ended(status)}{last and ': '}{last}")
     if status != 0:

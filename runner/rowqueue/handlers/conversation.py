@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ..messages import Discard, Item, Retry, worker_line
+from ..messages import DeadLetter, Item, Retry, worker_line
 from .processes import CANNOT_START, TERM_SECONDS, Tail, end_group, environment, how_ended, kill_group
 
 PROTOCOL = "1"
@@ -61,7 +61,7 @@ class Answer:
         if not isinstance(error, str | None) or dead not in (None, 0, 1):
             raise _Rubbish("has an error that is not a text, or a dead that is not 0 or 1")
         if dead:
-            return cls(id, Discard(error or "dead"), None)
+            return cls(id, DeadLetter(error or "dead"), None)
         if after is not None and (error is None or type(after) not in (int, float) or not after >= 0):
             raise _Rubbish("has a retry_after_seconds without an error, or one that is not a number from 0")
         failure = None if error is None else Retry(error or "failed", after)

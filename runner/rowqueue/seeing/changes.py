@@ -66,13 +66,13 @@ def rewind_feed(feed: str, consumer: str, position: int) -> Change:
     return Change("rewind_feed", (feed, consumer, position), question, "The position is {count} now.")
 
 
-def retry_rows(name: str, id: int | None = None) -> Change:
+def redrive_rows(name: str, id: int | None = None) -> Change:
     """Retry all dead rows of a polling table, or one."""
     which = "all dead rows" if id is None else f"row {id}"
     question = (
         f"Retry {which} of {name}? The triggers of its table run with the rights of the account that this page uses."
     )
-    return Change("retry_rows", (name, id), question, "{count} retried.", id is None)
+    return Change("redrive_rows", (name, id), question, "{count} retried.", id is None)
 
 
 def call(looking: Looking, change: Change) -> list[Row]:
@@ -84,8 +84,8 @@ def call(looking: Looking, change: Change) -> list[Row]:
 def counted(looking: Looking, change: Change) -> str:
     """How many messages or rows a repeated change will change, as a sentence; "" if they are not counted."""
     name, *more = change.arguments
-    if change.procedure == "retry_rows":
-        numbers = [row["dead"] for row in looking.rows("tables", "list_tables") if row["name"] == name]
+    if change.procedure == "redrive_rows":
+        numbers = [row["dead"] for row in looking.rows("tables", "list_polling_tables") if row["name"] == name]
     elif change.procedure == "redrive_all" and more[0] is not None:
         numbers = [row["count"] for row in looking.errors(name, -1) if row["error"] == more[0]]
     elif "C" in more:

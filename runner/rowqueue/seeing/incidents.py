@@ -90,7 +90,7 @@ def _silent(consumers: list[Row]) -> Iterator[Incident]:
         if row["status"] == "silent":
             silent.setdefault(row["type"], []).append(row)
     for type, rows in sorted(silent.items()):
-        names = ", ".join(row["reader"] for row in rows[:_NAMES]) + (", …" if len(rows) > _NAMES else "")
+        names = ", ".join(row["consumer"] for row in rows[:_NAMES]) + (", …" if len(rows) > _NAMES else "")
         since = max(row["reported_at"] for row in rows)
         yield Incident("silent_consumers", "bad", type, since, f"no longer reported, and not stopped: {names}")
 

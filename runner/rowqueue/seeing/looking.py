@@ -275,9 +275,9 @@ LISTS: dict[str, tuple[Any, ...]] = {
     "consumers": ("list_consumers", None, MOST_ROWS + 1),
     "schedules": ("list_schedules", None, BODY_LENGTH),
     "bindings": ("list_bindings",),
-    "feeds": ("feed_stats",),
+    "feeds": ("list_feeds",),
     "subscriptions": ("list_subscriptions",),
-    "tables": ("list_tables",),
+    "tables": ("list_polling_tables",),
     "limits": ("list_queues",),
     "health": ("queue_health",),
 }

@@ -7,7 +7,7 @@ from contextlib import closing
 
 from ..databases import Database
 from ..databases.url import shown
-from ..errors import Expected
+from ..errors import Error
 from ..seeing import Watched
 from .frame import Top
 from .queues import QueuesScreen
@@ -15,7 +15,7 @@ from .queues import QueuesScreen
 PROGRAM = "runner top"
 
 
-class NoTerminal(Expected):
+class NoTerminal(Error):
     """Standard input or output is not a terminal."""
 
 

@@ -103,7 +103,7 @@ def _facts(row: Row, detail: MessageDetail) -> Text:
         "attempts": str(row["attempts"]),
         "due": due,
         _CHANGED.get(state, "changed"): changed,
-        "consumer": row["reader"],
+        "consumer": row["consumer"],
         "batch key": row["batch_key"],
         "lease until": moment(row["lease_until"], now),
         "error": row["error"],

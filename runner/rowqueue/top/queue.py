@@ -60,7 +60,7 @@ PAGES = {
             _TRIES,
             ("CLAIMED", 12, _ago("changed_at")),
             ("LEASE", 12, _ago("lease_until")),
-            ("CONSUMER", 16, _of("reader")),
+            ("CONSUMER", 16, _of("consumer")),
             ("BODY", 0, _of("body")),
         ),
     ),
@@ -73,7 +73,13 @@ PAGES = {
     "C": Page(
         "4 Archive",
         "C",
-        (_ID, _TRIES, ("COMPLETED", 12, _ago("changed_at")), ("CONSUMER", 16, _of("reader")), ("BODY", 0, _of("body"))),
+        (
+            _ID,
+            _TRIES,
+            ("COMPLETED", 12, _ago("changed_at")),
+            ("CONSUMER", 16, _of("consumer")),
+            ("BODY", 0, _of("body")),
+        ),
         "archived messages",
     ),
     "errors": Page(

@@ -156,7 +156,7 @@ class QueuesScreen(Live):
 
     def _summary(self, found: Overview) -> Text:
         silent = sum(row["status"] == "silent" for row in found.consumers)
-        working = len({row["reader"] for row in found.consumers if row["status"] == "working"})
+        working = len({row["consumer"] for row in found.consumers if row["status"] == "working"})
         parts = [
             f"{len(found.queues)} of {found.total:,} queues"
             if len(found.queues) < found.total
@@ -229,14 +229,14 @@ class QueuesScreen(Live):
         heads = [Text(label, justify="left" if i < 3 else "right") for i, label in enumerate(labels)]
         order = {"silent": 0, "working": 1, "stopped": 2}
         consumers = [row for row in found.consumers if self._lets_through(row["type"])]
-        rows = sorted(consumers, key=lambda row: (order.get(row["status"], 3), row["type"], row["reader"]))
+        rows = sorted(consumers, key=lambda row: (order.get(row["status"], 3), row["type"], row["consumer"]))
         # Set here, because the layout gives it no height next to a second table of automatic height.
         table.styles.height = min(len(rows) + 1, max(3, self.size.height * 3 // 10))
         table.show(
             list(zip(heads, widths, strict=True)),
             {
-                f"{row['reader']}\0{row['type']}": [
-                    _cut(row["reader"], widths[0] - 1),
+                f"{row['consumer']}\0{row['type']}": [
+                    _cut(row["consumer"], widths[0] - 1),
                     _cut(row["type"], widths[1] - 1),
                     cell(row["status"], _STATUS.get(row["status"], "")),
                     cell(number(row["rate_per_minute"]), right=True),

@@ -37,7 +37,7 @@ _CHANGES: dict[str, Callable[[Form], Change]] = {
     "purge": lambda form: changes.purge(_type(form), one_of(form, "state", _PURGEABLE, "")),
     "run_schedule": lambda form: changes.run_schedule(named(form, "name")),
     "rewind_feed": lambda form: changes.rewind_feed(named(form, "feed"), named(form, "consumer"), _position(form)),
-    "retry_rows": lambda form: changes.retry_rows(named(form, "name"), _optional_id(form)),
+    "redrive_rows": lambda form: changes.redrive_rows(named(form, "name"), _optional_id(form)),
 }
 
 

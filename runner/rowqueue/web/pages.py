@@ -41,7 +41,7 @@ LISTINGS = {
     "consumers": Listing(
         "Consumers",
         (
-            Column("reader", "Consumer"),
+            Column("consumer", "Consumer"),
             Column("type", "Queue", "queue"),
             Column("status", "Status", "status"),
             Column("rate_per_minute", "Per minute", "number"),

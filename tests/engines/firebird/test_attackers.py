@@ -92,7 +92,7 @@ def secrets(session: Session, sql: Sql, queue: str) -> Iterator[None]:
     [row] = call(session, "claim_rows", queue)
     call(session, "finish_rows", row["batch_key"], dead_letter(row["id"], SECRET))
     yield
-    call(session, "release_table", queue)
+    call(session, "unadopt_table", queue)
     call(session, "drop_feed", queue)
     sql("DELETE FROM payroll")  # objects of other tests depend on the table
 
@@ -145,11 +145,11 @@ def attack(session: Session, client: Client, table: str) -> Iterator[str]:
     yield tried(lambda: call(session, "peek_rows", table))
     if rows:
         yield tried(lambda: call(session, "finish_rows", rows[0]["batch_key"], dead_letter(rows[0]["id"], "x")))
-        yield tried(lambda: call(session, "retry_rows", table))
+        yield tried(lambda: call(session, "redrive_rows", table))
     yield tried(lambda: call(session, "create_feed", table, table, "id", "sync"))
     yield tried(lambda: call(session, "publish_feed", table))
-    yield tried(lambda: call(session, "fetch_feed", table, "reader"))
-    yield tried(lambda: call(session, "feed_stats", table))
+    yield tried(lambda: call(session, "fetch_feed", table, "consumer"))
+    yield tried(lambda: call(session, "list_feeds", table))
     yield tried(lambda: call(session, "watch_table", table))
     yield tried(lambda: client.execute(f"INSERT INTO {table} (id, status) VALUES (99, 'N')").fetchall())
     yield tried(lambda: client.execute(f"SELECT * FROM {table}").fetchall())
@@ -194,7 +194,7 @@ def test_nothing_that_a_table_s_owner_defines_reads_what_its_owner_may_not(
             harmless = open_database(url).connect("mallory")
             seen.extend(attack(harmless, client, table))
             harmless.close()
-            for procedure in ("release_table", "drop_feed"):
+            for procedure in ("unadopt_table", "drop_feed"):
                 call(session, procedure, table)
             client.execute(f"UPDATE {table} SET status = 'N', sync = NULL")
     with server.client(url) as client:
@@ -205,7 +205,7 @@ def test_nothing_that_a_table_s_owner_defines_reads_what_its_owner_may_not(
         mine.close()
     assert SECRET not in str(seen), [text for text in seen if SECRET in text]
     # Nor by the queue's owner, when the owner uses the table: rights are those of the caller.
-    for procedure in ("release_table", "drop_feed"):
+    for procedure in ("unadopt_table", "drop_feed"):
         with suppress(QueueError, DatabaseError):
             call(session, procedure, table)
 
@@ -219,10 +219,10 @@ def test_every_call_on_another_users_table_is_refused_and_reveals_nothing(
     calls: dict[str, tuple[Any, ...]] = {
         "claim_rows": (queue, 5),
         "peek_rows": (queue,),
-        "retry_rows": (queue,),
+        "redrive_rows": (queue,),
         "adopt_table": (f"{queue}x", "payroll", ADOPTED),
         "create_feed": (f"{queue}x", "payroll", "id", "sync"),
-        "fetch_feed": (queue, "reader"),
+        "fetch_feed": (queue, "consumer"),
         "publish_feed": (queue,),
         "watch_table": ("payroll",),
     }
@@ -230,7 +230,7 @@ def test_every_call_on_another_users_table_is_refused_and_reveals_nothing(
         told = tried(lambda p=procedure, a=arguments: call(session, p, *a))  # type: ignore[misc]
         assert SECRET not in told
         assert ("GRANT SELECT" in told and f"TO USER {name}" in told) or procedure == "watch_table", (procedure, told)
-    [stats] = call(session, "feed_stats", queue)
+    [stats] = call(session, "list_feeds", queue)
     assert stats["unpublished"] is None
     session.close()
     assert sql("SELECT * FROM payroll") == before

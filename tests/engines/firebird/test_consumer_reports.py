@@ -47,10 +47,10 @@ def raws(server: Server, installed_database: Database) -> Iterator[Any]:
         raw.close()
 
 
-def report(raw: Raw, reader: str, completed: int = 1, dead: int | None = 0) -> None:
+def report(raw: Raw, consumer: str, completed: int = 1, dead: int | None = 0) -> None:
     raw.call(
         "report_consumer",
-        reader,
+        consumer,
         "q",
         json.dumps(
             {
@@ -66,17 +66,17 @@ def report(raw: Raw, reader: str, completed: int = 1, dead: int | None = 0) -> N
     )
 
 
-def old_reports(raw: Raw, *readers: str) -> None:
+def old_reports(raw: Raw, *consumers: str) -> None:
     """Reports of two days ago, and consumers that have been silent since then."""
-    for reader in readers:
-        report(raw, reader)
+    for consumer in consumers:
+        report(raw, consumer)
     raw.run('UPDATE mq_report SET "MINUTE" = DATEADD(-2 DAY TO "MINUTE")')
     raw.run("UPDATE mq_consumer SET reported_at = DATEADD(-2 DAY TO reported_at), due_at = DATEADD(-2 DAY TO due_at)")
     raw.commit()
 
 
-def readers(raw: Raw, table: str) -> set[str]:
-    found = {row["reader"] for row in raw.run(f"SELECT reader FROM {table}")}
+def consumers(raw: Raw, table: str) -> set[str]:
+    found = {row["consumer"] for row in raw.run(f"SELECT consumer FROM {table}")}
     raw.commit()
     return found
 
@@ -97,15 +97,15 @@ def test_a_consumer_reports_during_anothers_open_report_in_any_kind_of_transacti
     mine.commit()
     assert time.monotonic() - began < 3
     other.commit()
-    assert {row["reader"] for row in other.done("list_consumers", "q")} == {"mine", "other"}
+    assert {row["consumer"] for row in other.done("list_consumers", "q")} == {"mine", "other"}
 
 
 @pytest.mark.parametrize("manner", [name for name in MANNERS if not name.startswith("TABLE")])
 def test_locked_old_reports_are_skipped_at_once(server: Server, raws: Any, manner: str) -> None:
     other, mine = raws(), raws(manner)
     old_reports(other, "locked", "free")
-    other.run("UPDATE mq_report SET sent = sent WHERE reader = 'locked'")
-    other.run("UPDATE mq_consumer SET dead = dead WHERE reader = 'locked'")
+    other.run("UPDATE mq_report SET sent = sent WHERE consumer = 'locked'")
+    other.run("UPDATE mq_consumer SET dead = dead WHERE consumer = 'locked'")
     let_go = threading.Timer(5, other.rollback)  # otherwise a waiting call would wait forever
     let_go.start()
     began = time.monotonic()
@@ -117,7 +117,7 @@ def test_locked_old_reports_are_skipped_at_once(server: Server, raws: Any, manne
     # Before 5.0, a transaction that waits for locks cannot skip them, so it leaves old reports to others.
     forgets = manner not in WAITING or server.version >= "5"  # type: ignore[attr-defined]
     kept = {"mine", "locked"} if forgets else {"mine", "locked", "free"}
-    assert readers(other, "mq_report") == readers(other, "mq_consumer") == kept
+    assert consumers(other, "mq_report") == consumers(other, "mq_consumer") == kept
     report(raws(), "another")
 
 
@@ -126,7 +126,7 @@ def test_a_dead_letter_is_counted_once_by_two_processes_of_one_name(raws: Any) -
     report(first, "twin", dead=None)
     first.run("UPDATE mq_consumer SET counted_at = DATEADD(-1 MINUTE TO counted_at)")
     first.run(
-        "INSERT INTO mq_dead (id, died_at, attempts, type, reader)"
+        "INSERT INTO mq_dead (id, died_at, attempts, type, consumer)"
         " VALUES (1, DATEADD(-30 SECOND TO mq_utc_now()), 1, 'q', 'twin')"
     )
     first.commit()
@@ -147,16 +147,16 @@ def test_reports_at_once_are_all_counted_and_those_of_other_names_never_conflict
     until, mutex = time.monotonic() + SECONDS, threading.Lock()
 
     def live(number: int) -> None:
-        reader = f"own {number}" if number < OWN else "shared"
+        consumer = f"own {number}" if number < OWN else "shared"
         chance, mine = random.Random(number), Counter[str]()
-        with closing(installed_database.connect(reader)) as session:
+        with closing(installed_database.connect(consumer)) as session:
             while time.monotonic() < until:
                 n = chance.randrange(1, 5)
                 try:
                     with session.transaction():
                         session.call(
                             "report_consumer",
-                            reader,
+                            consumer,
                             "q",
                             json.dumps(
                                 {
@@ -172,11 +172,11 @@ def test_reports_at_once_are_all_counted_and_those_of_other_names_never_conflict
                         )
                         if chance.random() < 0.2:
                             raise ZeroDivisionError
-                    mine += Counter({reader: n, "sent": 1})
+                    mine += Counter({consumer: n, "sent": 1})
                 except ZeroDivisionError:
                     pass
                 except Conflict:
-                    mine[f"conflict of {reader}"] += 1
+                    mine[f"conflict of {consumer}"] += 1
         with mutex:
             done.update(mine)
 
@@ -184,10 +184,10 @@ def test_reports_at_once_are_all_counted_and_those_of_other_names_never_conflict
         for future in [pool.submit(live, number) for number in range(OWN + SHARED)]:
             future.result()
     with closing(installed_database.connect("look")) as session:
-        rows = {row["reader"]: row["completed"] for row in session.call("list_consumers", "q")}
+        rows = {row["consumer"]: row["completed"] for row in session.call("list_consumers", "q")}
         sent = sum(row["sent"] for row in session.call("throughput", "q"))
     assert not [name for name in done if name.startswith("conflict of own")]
-    assert rows == {reader: done[reader] for reader in rows}
+    assert rows == {consumer: done[consumer] for consumer in rows}
     assert len(rows) == OWN + 1
     assert sent == done["sent"] > 100
 
@@ -213,12 +213,12 @@ def full(server: Server) -> Iterator[str]:
                     IF (MOD(n, 2) = 0) THEN
                         INSERT INTO mq_ready (type, priority, run_at, id, attempts) VALUES ('q', 0, :v_now, :n, 0);
                     ELSE
-                        INSERT INTO mq_dead (id, died_at, attempts, type, reader, error, error_group, error_hash)
+                        INSERT INTO mq_dead (id, died_at, attempts, type, consumer, error, error_group, error_hash)
                         VALUES (:n, DATEADD(:n - {MESSAGES} SECOND TO :v_now), 3, 'q', 'w',
                             'order ' || :n || ' failed', 'order # failed', HASH('order # failed'));
                     IF (MOD(n, 10) = 0) THEN
                         INSERT INTO mq_report
-                            ("MINUTE", sent, completed, failed, dead, waited_ms, busy_ms, type, reader)
+                            ("MINUTE", sent, completed, failed, dead, waited_ms, busy_ms, type, consumer)
                         VALUES (DATEADD(-:n SECOND TO :v_now), 1, 1, 0, 0, 0, 0, 'q', 'w');
                 END
                 EXECUTE PROCEDURE imq_save_report('q', 'w', :v_now, 1, 0, NULL, 0, 0, 60) RETURNING_VALUES n;

@@ -166,7 +166,7 @@ def all_calls(raw: Raw, type: str) -> Iterator[Cost]:
     assert len(rows) == SIZE
     yield cost("get_message", type)
     yield cost("claim_batch", type, SIZE, "expired", 1)
-    raw.run("UPDATE mq_batch SET lease_until = claimed_at WHERE reader = 'expired'")
+    raw.run("UPDATE mq_batch SET lease_until = claimed_at WHERE consumer = 'expired'")
     raw.commit()
     yield cost("rescue_expired", type)
     assert rows == [{"count": SIZE}]
@@ -182,9 +182,9 @@ def all_calls(raw: Raw, type: str) -> Iterator[Cost]:
     yield cost("wait_for_message", type, 0)
     for ring in (type, f"{type}.ring"):
         raw.done("set_queue", ring, '{"ring": 1}')
-    yield cost("claim_wraparound", f"{type}.ring", SIZE, "reader")
+    yield cost("claim_wraparound", f"{type}.ring", SIZE, "consumer")
     for after_id in (middle["id"], middle["id"] + 10_000_000, None):
-        yield cost("claim_wraparound", type, SIZE, "reader", 600, after_id)
+        yield cost("claim_wraparound", type, SIZE, "consumer", 600, after_id)
         assert len(rows) == SIZE
         yield cost("release_batch", rows[0]["batch_key"])
     raw.done("set_queue", type, '{"ring": 0}')
@@ -221,7 +221,7 @@ def test_a_queue_with_nothing_due_is_polled_past_its_delayed_messages(server: Se
 def test_a_poll_skips_thousands_of_valid_leases(server: Server, backlogs: str) -> None:
     with raw_on(server, backlogs) as raw:
         raw.run(
-            "INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader)"
+            "INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, consumer)"
             " SELECT UUID_TO_CHAR(GEN_UUID()), mq_utc_now(), DATEADD(1 HOUR TO mq_utc_now()), 3600, 'leased', 'x'"
             " FROM mq_message ROWS 5000"
         )

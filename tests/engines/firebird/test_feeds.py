@@ -65,21 +65,21 @@ def test_creating_publishing_and_reading_a_feed_need_the_callers_own_rights(
     with server.login(database.url, name, "mq_consumer") as url:
         with refused("unsuitable_table", f"GRANT SELECT, UPDATE {grant} {name}"):
             by(url, "publish_feed", arguments[0])
-        assert by(url, "feed_stats", arguments[0])[0]["unpublished"] is None
+        assert by(url, "list_feeds", arguments[0])[0]["unpublished"] is None
         sql(f"GRANT SELECT, UPDATE (sync) ON {table} TO USER {name}")
         assert by(url, "publish_feed", arguments[0]) == [{"count": 1}]
         sql(f"REVOKE SELECT ON {table} FROM USER {name}")
         with refused("unsuitable_table", f"GRANT SELECT {grant} {name}"):
-            by(url, "fetch_feed", arguments[0], "reader")
+            by(url, "fetch_feed", arguments[0], "consumer")
         sql(f"GRANT SELECT ON {table} TO USER {name}")
-        [row] = by(url, "fetch_feed", arguments[0], "reader")
+        [row] = by(url, "fetch_feed", arguments[0], "consumer")
         assert json.loads(str(row["row"])) == {"ID": 1, "V": "x", "SYNC": 1}
-        assert by(url, "feed_stats", arguments[0])[0]["unpublished"] is None  # counted for the owner only
+        assert by(url, "list_feeds", arguments[0])[0]["unpublished"] is None  # counted for the owner only
     sql(f"DROP TABLE {table}")
     session = database.connect("test")
     with refused("not_found", table.upper()):
         session.call("publish_feed", arguments[0])
-    assert session.call("feed_stats", arguments[0])[0]["unpublished"] is None
+    assert session.call("list_feeds", arguments[0])[0]["unpublished"] is None
     session.call("drop_feed", arguments[0])
     session.close()
 
@@ -106,7 +106,7 @@ def test_the_types_of_4_0_and_later_are_json_too(server: Server, sql: Sql, sessi
     sql(f"INSERT INTO {table} VALUES (1, {', '.join(literal for literal, _ in NEWER.values())}, NULL)")
     session.call("create_feed", table, table, "id", "sync")
     session.call("publish_feed", table)
-    [row] = session.call("fetch_feed", table, "reader")
+    [row] = session.call("fetch_feed", table, "consumer")
     found = json.loads(row["row"])
     assert [found[f"C{n}"] for n in range(len(NEWER))] == [expected for _, expected in NEWER.values()]
     session.call("drop_feed", table)
@@ -124,7 +124,7 @@ def test_rows_longer_than_a_varchar_are_whole(sql: Sql, session: Session) -> Non
     sql(f"INSERT INTO {table} (id, a, b, d, e) VALUES (1, %s, %s, %s, %s)", *texts.values())
     session.call("create_feed", table, table, "id", "sync")
     session.call("publish_feed", table)
-    [row] = session.call("fetch_feed", table, "reader")
+    [row] = session.call("fetch_feed", table, "consumer")
     assert json.loads(row["row"]) == {"ID": 1, "C": None, "SYNC": 1, **texts}
     session.call("drop_feed", table)
 
@@ -156,8 +156,8 @@ def test_nothing_reads_the_whole_table(sql: Sql, session: Session) -> None:
     assert session.call("publish_feed", table, 5) == [{"count": 5}]
     assert session.call("publish_feed", table) == [{"count": 5}]
     assert session.call("publish_feed", table) == [{"count": 0}]
-    assert session.call("advance_feed", table, "reader", 4990) == [{"position": 4990}]
-    assert len(session.call("fetch_feed", table, "reader")) == 10
-    assert session.call("feed_stats", table)[0]["unpublished"] == 0
+    assert session.call("advance_feed", table, "consumer", 4990) == [{"position": 4990}]
+    assert len(session.call("fetch_feed", table, "consumer")) == 10
+    assert session.call("list_feeds", table)[0]["unpublished"] == 0
     assert sum(row["n"] for row in sql(reads)) - before == 0
     session.call("drop_feed", table)

@@ -350,7 +350,7 @@ def test_a_backup_restored_on_a_server_without_its_users_under_another_name_work
     session.execute("INSERT INTO t (id, status) VALUES (9, 'D')")
     assert [row["type"] for row in call(session, "claim_batch", "told", 9)][-1:] == ["told"]
     assert call(session, "publish_feed", "f") == [{"count": 1}]
-    assert len(call(session, "fetch_feed", "f", "reader")) == 4
+    assert len(call(session, "fetch_feed", "f", "consumer")) == 4
     assert call(session, "complete_batch", rows["new"]["batch_key"])[0]["count"] >= 1
     session.close()
     with closing(restored.connect("test")) as session:

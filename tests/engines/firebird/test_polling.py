@@ -156,16 +156,16 @@ def test_adopting_and_claiming_need_the_callers_own_rights_on_the_table(
         sql(f"GRANT UPDATE ON {table.name} TO USER {names[1]}")
         assert by(url).finish(key, dead_letter(rows[1]["id"], "no")) == (1, 0, 1, 0)
         with pytest.raises(Forbidden):
-            call(by(url).session, "release_table", table.name)
+            call(by(url).session, "unadopt_table", table.name)
     assert table.left() == {"1": "D", "2": "E"}
     sql(f"REVOKE ALL ON {table.name} FROM USER {names[0]}")
     with server.login(database.url, names[0], "mq_operator") as url:
         with refused("unsuitable_table", *lacks(names[0])):
-            call(by(url).session, "retry_rows", table.name)
+            call(by(url).session, "redrive_rows", table.name)
         with refused("unsuitable_table", *lacks(names[0])):
-            call(by(url).session, "release_table", table.name)
+            call(by(url).session, "unadopt_table", table.name)
         sql(f"GRANT SELECT, UPDATE ON {table.name} TO USER {names[0]}")
-        call(by(url).session, "release_table", table.name)
+        call(by(url).session, "unadopt_table", table.name)
         sessions[-1].close()
 
 
@@ -186,10 +186,10 @@ def test_keys_and_errors_are_not_shown_to_the_owner_of_a_new_table_with_the_same
             client.execute(f"CREATE INDEX i{table.name} ON {table.name} (status, id)")
         session = open_database(url).connect("thief")
         for procedure, argument in (("peek_rows", table.name), ("claim_rows", table.name), ("finish_rows", key)):
-            with refused("unsuitable_table", "another of its name", "release_table"):
+            with refused("unsuitable_table", "another of its name", "unadopt_table"):
                 call(session, procedure, argument)
         session.close()
-    assert table.count("release_table", table.name) == 1
+    assert table.count("unadopt_table", table.name) == 1
 
 
 # ---- what the table itself does ------------------------------------------------------------------
@@ -237,16 +237,16 @@ def test_a_column_that_is_dropped_renamed_or_of_another_type_is_an_error_that_sa
     make: Make, sql: Sql, change: str
 ) -> None:
     table = make(SHAPES["f"]).create()
-    table.count("release_table", table.name)
+    table.count("unadopt_table", table.name)
     sql(f"ALTER TABLE {table.name} ADD extra varchar(20)")
     table.adopt()
     table.insert("1", "2")
     [row] = table.claim()
     sql(f"ALTER TABLE {table.name} {change}")
     for procedure, value in (("claim_rows", table.name), ("finish_rows", row["batch_key"])):
-        with refused("unsuitable_table", "release_table", "adopt_table again"):
+        with refused("unsuitable_table", "unadopt_table", "adopt_table again"):
             call(table.session, procedure, value)
-    assert table.count("release_table", table.name) == 1
+    assert table.count("unadopt_table", table.name) == 1
     table.adopt()
     assert len(table.claim(9)) == 2
 
@@ -264,7 +264,7 @@ def test_an_index_that_claims_need_is_named_when_it_is_dropped(make: Make, sql: 
     for procedure, value in (("claim_rows", table.name), ("finish_rows", row["batch_key"])):
         with refused("not_found", table.name):
             call(table.session, procedure, value)
-    assert table.count("release_table", table.name) == 1
+    assert table.count("unadopt_table", table.name) == 1
 
 
 @pytest.mark.parametrize("name", ["a", "a-deleted", "c"])
@@ -407,7 +407,7 @@ def test_rows_are_found_again_by_a_key_of_any_type(session: Session, sql: Sql, q
             again = call(session, "claim_rows", name, 10)
             assert [row["row"] for row in again] == [row["row"] for row in rows], type
             if not equal:
-                call(session, "release_table", name)
+                call(session, "unadopt_table", name)
         [finished] = call(session, "finish_rows", again[0]["batch_key"])
         assert finished == {"done": 2, "failed": 0, "dead": 0, "gone": 0}, type
 

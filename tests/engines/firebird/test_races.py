@@ -263,7 +263,7 @@ def arguments(session: Session, queue: str, sql: Callable[..., list[dict[str, An
     *_, ready = [session.call("send", queue, "b")[0]["id"] for _ in range(3)]
     [row] = session.call("claim_batch", queue, 1)
     session.call("claim_batch", queue, 1, "lost")
-    sql("UPDATE mq_batch SET lease_until = claimed_at WHERE reader = 'lost'")
+    sql("UPDATE mq_batch SET lease_until = claimed_at WHERE consumer = 'lost'")
     [dead] = session.call("send", queue, "b")
     session.call("count_attempt", dead["id"], "no", None, 1)
     id, key = row["id"], row["batch_key"]

@@ -25,7 +25,7 @@ SELECT id FROM mq_send('{queue}', {body});
 SELECT id FROM mq_send_message('{queue}', 'later', DATEADD(1 HOUR TO mq_utc_now()));
 COMMIT;
 """
-CLAIM = "SELECT id, body, batch_key, lease_until FROM mq_claim_batch('{queue}', 5, 'reader', 60);\nCOMMIT;\n"
+CLAIM = "SELECT id, body, batch_key, lease_until FROM mq_claim_batch('{queue}', 5, 'consumer', 60);\nCOMMIT;\n"
 COMPLETE = "SELECT * FROM mq_complete_batch('{key}');\nCOMMIT;\n"
 STATES = """
 SELECT s.state, s.body, DATEDIFF(SECOND FROM mq_utc_now() TO s.run_at) AS due,

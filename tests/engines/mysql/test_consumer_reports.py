@@ -50,12 +50,12 @@ def run(connection: Client, text: str, *parameters: object) -> Rows:
     return rows
 
 
-def report(connection: Client, queue: str, reader: str, completed: int = 1) -> None:
+def report(connection: Client, queue: str, consumer: str, completed: int = 1) -> None:
     run(
         connection,
         "CALL mq_report_consumer(%s, %s, JSON_OBJECT('completed', %s, 'sent', 1,"
         " 'sent_at', CONCAT(UTC_TIMESTAMP(6) - INTERVAL 3 MINUTE, 'Z')))",
-        reader,
+        consumer,
         queue,
         completed,
     )
@@ -67,39 +67,39 @@ def test_an_open_transaction_with_a_report_is_in_no_other_consumers_way(
     client: Callable[[str], Client], session: Session, queue: str, sql: Sql, level: str, known: list[str]
 ) -> None:
     """Not even at REPEATABLE READ, where InnoDB locks gaps: of names before, after and between."""
-    for reader in known:
-        report(client(level), queue, reader)
+    for consumer in known:
+        report(client(level), queue, consumer)
     first, second = client(level), client(level)
     first.begin()
     second.begin()
-    for reader in ("b", "d"):
-        report(first, queue, reader, 10)
-    for reader in ("a", "c", "e"):
-        report(second, queue, reader, 10)
+    for consumer in ("b", "d"):
+        report(first, queue, consumer, 10)
+    for consumer in ("a", "c", "e"):
+        report(second, queue, consumer, 10)
     report(client("READ COMMITTED"), queue, "f", 10)
     first.commit()
     second.commit()
-    rows = {row["reader"]: row["completed"] for row in session.call("list_consumers", queue)}
-    assert rows == {reader: 10 + (reader in known) for reader in "abcdef"}
+    rows = {row["consumer"]: row["completed"] for row in session.call("list_consumers", queue)}
+    assert rows == {consumer: 10 + (consumer in known) for consumer in "abcdef"}
     assert sql("SELECT SUM(completed) AS n FROM mq_report WHERE type = %s", queue)[0]["n"] == sum(rows.values())
 
 
-def make_old(sql: Sql, queue: str, readers: str) -> None:
-    for reader in readers:
-        sql("UPDATE mq_report SET minute = minute - INTERVAL 2 DAY WHERE type = %s AND reader = %s", queue, reader)
+def make_old(sql: Sql, queue: str, consumers: str) -> None:
+    for consumer in consumers:
+        sql("UPDATE mq_report SET minute = minute - INTERVAL 2 DAY WHERE type = %s AND consumer = %s", queue, consumer)
         sql(
-            "UPDATE mq_consumer SET reported_at = reported_at - INTERVAL 2 DAY WHERE type = %s AND reader = %s",
+            "UPDATE mq_consumer SET reported_at = reported_at - INTERVAL 2 DAY WHERE type = %s AND consumer = %s",
             queue,
-            reader,
+            consumer,
         )
 
 
 def left(sql: Sql, queue: str) -> dict[str, str]:
-    """The readers with rows in each of the two tables."""
+    """The consumers with rows in each of the two tables."""
     return {
         table: "".join(
-            row["reader"]
-            for row in sql(f"SELECT DISTINCT reader FROM mq_{table} WHERE type = %s ORDER BY reader", queue)
+            row["consumer"]
+            for row in sql(f"SELECT DISTINCT consumer FROM mq_{table} WHERE type = %s ORDER BY consumer", queue)
         )
         for table in ("consumer", "report")
     }
@@ -107,12 +107,12 @@ def left(sql: Sql, queue: str) -> dict[str, str]:
 
 def test_a_locked_report_is_deleted_by_a_later_one(client: Callable[[str], Client], queue: str, sql: Sql) -> None:
     first, second = client("READ COMMITTED"), client("READ COMMITTED")
-    for reader in "abc":
-        report(first, queue, reader)
+    for consumer in "abc":
+        report(first, queue, consumer)
     make_old(sql, queue, "abc")
     second.begin()
     for table in ("consumer", "report"):
-        run(second, f"SELECT * FROM mq_{table} WHERE type = %s AND reader = 'b' FOR UPDATE", queue)
+        run(second, f"SELECT * FROM mq_{table} WHERE type = %s AND consumer = 'b' FOR UPDATE", queue)
     report(first, queue, "x")
     assert left(sql, queue) == {"consumer": "bx", "report": "bx"}
     second.rollback()
@@ -126,14 +126,14 @@ def test_a_transaction_with_a_new_minute_locks_nothing_of_consumers_that_work(
 ) -> None:
     """It deletes old rows at READ COMMITTED; at levels with gap locks it leaves them to others."""
     first, second, third = client(level), client(level), client("READ COMMITTED")
-    for reader in "abcd":
-        report(first, queue, reader)
+    for consumer in "abcd":
+        report(first, queue, consumer)
     make_old(sql, queue, "ac")
     first.begin()
     report(first, queue, "x")
     for other in (second, third):
-        for reader in "bdewz":
-            report(other, queue, reader)
+        for consumer in "bdewz":
+            report(other, queue, consumer)
     first.commit()
     assert left(sql, queue) == {"consumer": "bdewxz", "report": "bdewxz"}
 
@@ -143,8 +143,8 @@ def test_a_session_at_repeatable_read_forgets_in_a_transaction_of_its_own(
     client: Callable[[str], Client], queue: str, sql: Sql, own: bool
 ) -> None:
     first = client("REPEATABLE READ")
-    for reader in "ab":
-        report(first, queue, reader)
+    for consumer in "ab":
+        report(first, queue, consumer)
     make_old(sql, queue, "ab")
     if not own:
         first.begin()
@@ -154,15 +154,15 @@ def test_a_session_at_repeatable_read_forgets_in_a_transaction_of_its_own(
 
 
 def test_dead_letters_are_those_of_a_name_to_the_last_blank(session: Session, queue: str) -> None:
-    for reader in ("w", "w ", "W"):
-        session.call("report_consumer", reader, queue)
+    for consumer in ("w", "w ", "W"):
+        session.call("report_consumer", consumer, queue)
     session.call("send_batch", queue, "1\n2\n3\n4\n5\n6")
-    for reader, count in (("w", 1), ("w ", 2), ("W", 3)):
-        for row in session.call("claim_batch", queue, count, reader):
+    for consumer, count in (("w", 1), ("w ", 2), ("W", 3)):
+        for row in session.call("claim_batch", queue, count, consumer):
             session.call("dead_letter", row["id"], row["batch_key"], "broken")
-    for reader in ("w", "w ", "W"):
-        session.call("report_consumer", reader, queue, '{"next_seconds": 0}')
-    found = {row["reader"]: row["dead"] for row in session.call("list_consumers", queue)}
+    for consumer in ("w", "w ", "W"):
+        session.call("report_consumer", consumer, queue, '{"next_seconds": 0}')
+    found = {row["consumer"]: row["dead"] for row in session.call("list_consumers", queue)}
     assert found == {"w": 1, "w ": 2, "W": 3}
 
 
@@ -213,7 +213,7 @@ def test_a_session_may_have_set_what_it_likes_to_report_and_to_look(
         [one] = run(connection, "CALL mq_find_messages(%s, %s, NULL, NULL)", queue, '{"dedup_key": "2 "}')
         assert one["id"] == found[2]["id"]
         assert run(connection, "CALL mq_list_queues(%s)", queue)[0]["type"] == queue
-        run(connection, "CALL mq_list_tables(NULL)")
+        run(connection, "CALL mq_list_polling_tables(NULL)")
         assert run(connection, "CALL mq_redrive_all(%s, %s, NULL)", queue, group["error"]) == [{"count": 2}]
 
 
@@ -236,7 +236,7 @@ def backlog(server: Server) -> Iterator[str]:
         run(connection, "DELETE r FROM moved AS o JOIN mq_ready AS r USING (type, priority, lane, run_at, id)")
         run(
             connection,
-            "INSERT INTO mq_dead (id, died_at, attempts, type, reader, error)"
+            "INSERT INTO mq_dead (id, died_at, attempts, type, consumer, error)"
             " SELECT id, UTC_TIMESTAMP(6), 1, 'q', 'w', CONCAT('order ', id, ' failed') FROM moved",
         )
         run(connection, "DROP TABLE moved")
@@ -299,7 +299,7 @@ def test_the_dead_letters_of_a_report_are_found_by_their_time(server: Server, ba
     with server.client(backlog) as connection:
         report = '{"completed": 1, "failed": 1, "next_seconds": %d}'
         run(connection, "CALL mq_report_consumer('w', 'q', %s)", report % 3600)
-        run(connection, "UPDATE mq_consumer SET counted_at = UTC_TIMESTAMP(6) WHERE reader = 'w'")
+        run(connection, "UPDATE mq_consumer SET counted_at = UTC_TIMESTAMP(6) WHERE consumer = 'w'")
         count, _ = rows_read(
             connection, "report_consumer('w', 'q', %s)", '{"completed": 1, "failed": 1, "next_seconds": 0}'
         )

@@ -121,7 +121,7 @@ def all_calls(connection: Client, type: str) -> Iterator[Cost]:
     yield cost("take_batch(%s, %s)", type, SIZE)
     yield cost("get_message(%s)", type)
     yield cost("claim_batch(%s, %s, 'expired', 1)", type, SIZE)
-    run(connection, "UPDATE mq_batch SET lease_until = claimed_at WHERE reader = 'expired'")
+    run(connection, "UPDATE mq_batch SET lease_until = claimed_at WHERE consumer = 'expired'")
     yield cost("rescue_expired(%s)", type)
     yield cost("rescue_expired(NULL)")
     yield cost("peek(%s, 'N', %s, NULL)", type, SIZE)
@@ -174,7 +174,7 @@ def test_a_claim_of_a_ring_reads_what_it_takes(server: Server, backlogs: str, st
         connection.execute("REPLACE INTO mq_queue (type, ring) VALUES ('ready', 1)")
         [middle] = run(connection, "SELECT id FROM mq_ready WHERE type = 'ready' LIMIT 1 OFFSET 100000")
         connection.execute(
-            "INSERT INTO mq_ring (n, after_id, type, reader) VALUES (1, %s, 'ready', 'r')", [middle["id"]]
+            "INSERT INTO mq_ring (n, after_id, type, consumer) VALUES (1, %s, 'ready', 'r')", [middle["id"]]
         )
         for after in ("NULL", "NULL", "100000000"):
             assert_cheap(measured(connection, f"claim_wraparound('ready', %s, 'r', NULL, {after})", SIZE))
@@ -195,7 +195,7 @@ def test_a_poll_skips_thousands_of_valid_leases(server: Server, backlogs: str) -
     with server.client(backlogs) as connection:
         connection.begin()
         connection.execute(
-            "INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader, items)"
+            "INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, consumer, items)"
             " SELECT UUID(), UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 HOUR, 3600, 'leased', 'x', '[[1,1]]'"
             " FROM mq_message LIMIT 5000"
         )

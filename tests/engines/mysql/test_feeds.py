@@ -75,7 +75,7 @@ def test_a_trigger_may_republish_and_one_that_removes_the_numbers_is_named(feed:
     feed.change(1, "newer")
     with refused("unsuitable_table", "trigger", feed.table):
         feed.publish()
-    assert feed.call("feed_stats")[0]["last_position"] == 3
+    assert feed.call("list_feeds")[0]["last_position"] == 3
 
 
 def test_a_session_of_any_kind_publishes_and_fetches_and_is_left_as_it_was(
@@ -119,7 +119,7 @@ def test_a_feed_on_a_table_of_another_database_needs_no_right_of_the_queues_owne
         feed.write(1)
         assert feed.publish() == 1
         assert feed.values() == [(1, 1, "v")]
-        assert feed.call("feed_stats")[0]["table"] == feed.table
+        assert feed.call("list_feeds")[0]["table"] == feed.table
         feed.call("drop_feed")
         for table in ("db", "tables_priv", "columns_priv"):
             assert q.sql(f"SELECT user FROM mysql.{table} WHERE db = %s", schema) == []

@@ -192,5 +192,5 @@ def test_a_name_that_looks_like_a_place_of_a_template_is_a_name(
     assert again["id"] == rows[0]["id"]
     call(session, "finish_rows", again["batch_key"], None)
     assert [row["{where}"] for row in sql(f"SELECT `{{where}}` FROM {table}")] == ["D", "D"]
-    call(session, "release_table", queue)
+    call(session, "unadopt_table", queue)
     sql(f"DROP TABLE {table}")

@@ -28,8 +28,8 @@ ROLES = {"mq_producer", "mq_consumer", "mq_operator", "mq_viewer"}
 OWNER = "mq_owner@localhost"
 # What touches a user's table, and what that calls.
 AS_THE_CALLER = {
-    *("adopt_table", "claim_rows", "finish_rows", "release_rows", "retry_rows", "release_table"),
-    *("create_feed", "publish_feed", "fetch_feed", "feed_stats", "watch_table"),
+    *("adopt_table", "claim_rows", "finish_rows", "release_rows", "redrive_rows", "unadopt_table"),
+    *("create_feed", "publish_feed", "fetch_feed", "list_feeds", "watch_table"),
     *(
         "run",
         "grant_to",
@@ -61,7 +61,7 @@ AS_THE_CALLER = {
     *("fail_rows", "missing_index"),
 }
 CALLED_BY_CALLERS = (AS_THE_CALLER & INTERNAL) | {
-    *("require_name", "require_range", "require_key", "require_read_committed", "raise_error", "reader_name"),
+    *("require_name", "require_range", "require_key", "require_read_committed", "raise_error", "consumer_name"),
     *("begin_call", "end_call", "undo_call", "read_outcomes", "read_options", "split_names"),
     *(
         "open_claim",
@@ -268,7 +268,7 @@ def test_the_procedures_do_the_same_under_any_session_setting(
         for statement in calls("x", kind):
             run(connection, statement.replace("x.mq_", "mq_", 1))
         run(connection, "COMMIT")
-    rows = sql("SELECT state, reader FROM mq_message_state WHERE type = %s ORDER BY id", kind)
+    rows = sql("SELECT state, consumer FROM mq_message_state WHERE type = %s ORDER BY id", kind)
     assert [row["state"] for row in rows] == ["A", "A"]
     [policy] = sql("SELECT * FROM mq_queue WHERE type = %s", kind)
     assert (policy["lease_seconds"], policy["on_complete"], policy["paused"]) == (1, "archive", 0)
@@ -405,7 +405,7 @@ def test_text_stored_by_another_user_is_never_executed_as_the_caller(
             for _ in range(2):
                 rows = session.execute(f"CALL mq_claim_rows('{name}', 10, NULL, 1)").fetchall()
                 assert list(rows) == []
-            session.execute(f"CALL mq_release_table('{name}')").fetchall()
+            session.execute(f"CALL mq_unadopt_table('{name}')").fetchall()
     assert sql(f"SELECT COUNT(*) AS n FROM x{own}") == [{"n": 0}]
 
 

@@ -67,7 +67,7 @@ def mallory(server: servers.Server, database: Database, sql: Sql) -> Iterator[Ma
             )
             yield m
         for table in sql("SELECT name FROM mq.polled WHERE table_schema = %s", name):
-            sql("SELECT mq.release_table(%s)", table["name"])
+            sql("SELECT mq.unadopt_table(%s)", table["name"])
         sql(f"DELETE FROM mq.feed WHERE table_schema = '{name}'")
         sql(f"DELETE FROM mq.watched WHERE label LIKE '{name}.%'")
         sql(f"DROP OWNED BY {name} CASCADE")
@@ -88,11 +88,11 @@ def test_checks_of_domains_triggers_and_expressions_run_as_the_caller(mallory: M
     rows = m.run(f"SELECT id, batch_key FROM mq.claim_rows('{m.name}', 3)")
     outcomes = joined(dead_letter(rows[0][0], "dead"), failure(rows[1][0], "again", 0))
     m.run(f"SELECT mq.finish_rows('{rows[0][1]}', '{outcomes}')")
-    m.run(f"SELECT mq.retry_rows('{m.name}')")
+    m.run(f"SELECT mq.redrive_rows('{m.name}')")
     rows = m.run(f"SELECT id, batch_key FROM mq.claim_rows('{m.name}', 3)")
     m.run(f"SELECT mq.release_rows('{rows[0][1]}')")
     m.run(f"SELECT * FROM mq.peek_rows('{m.name}')")
-    m.run(f"SELECT mq.release_table('{m.name}')")
+    m.run(f"SELECT mq.unadopt_table('{m.name}')")
     assert m.ran_as() == {m.name}
 
 
@@ -131,7 +131,7 @@ def test_casts_and_operators_of_key_types_are_not_called_by_anybody_else(mallory
     m.run("INSERT INTO {m}.t (k) VALUES ('b')")
     assert m.run(f"SELECT mq.publish_feed('{m.name}')") == [(2,)]
     assert len(m.run(f"SELECT * FROM mq.fetch_feed('{m.name}', 'c')")) == 2
-    m.run("SELECT * FROM mq.feed_stats()")
+    m.run("SELECT * FROM mq.list_feeds()")
     assert m.ran_as() <= {m.name}
 
 
@@ -148,7 +148,7 @@ def secret(sql: Sql, mallory: Mallory) -> Iterator[str]:
     [row] = sql(f"SELECT id, batch_key FROM mq.claim_rows('{name}')")
     sql(f"SELECT mq.finish_rows('{row['batch_key']}', '{dead_letter(row['id'], 'hunter2')}')")
     yield name
-    sql(f"SELECT mq.release_table('{name}'), mq.drop_feed('{name}')")
+    sql(f"SELECT mq.unadopt_table('{name}'), mq.drop_feed('{name}')")
     sql(f"DROP TABLE {name}")
 
 
@@ -255,7 +255,7 @@ def test_a_table_that_replaces_an_adopted_one_inherits_nothing(mallory: Mallory,
         sql(f"CREATE TABLE {secret} (id int PRIMARY KEY, status text, v text)")
         sql(f"CREATE INDEX ON {secret} (status, id)")
         sql(f"ALTER TABLE {secret} OWNER TO {mallory.name}")
-        for call in ("peek_rows('{}')", "claim_rows('{}')", "retry_rows('{}')"):
+        for call in ("peek_rows('{}')", "claim_rows('{}')", "redrive_rows('{}')"):
             with pytest.raises(psycopg.Error, match="not the table that was adopted"):
                 mallory.run(f"SELECT * FROM mq.{call.format(secret)}")
         assert mallory.run(f"SELECT * FROM mq.my_polled_row WHERE name = '{secret}'") == []
@@ -270,7 +270,7 @@ def test_row_security_holds(mallory: Mallory, secret: str, sql: Sql) -> None:
     sql(f"ALTER TABLE {secret} ENABLE ROW LEVEL SECURITY")
     sql(f"CREATE POLICY p ON {secret} USING (v = current_user)")
     sql(f"GRANT SELECT, UPDATE ON {secret} TO {m.name}")
-    for call in ("claim_rows('{}')", "peek_rows('{}')", "retry_rows('{}')", "release_table('{}')"):
+    for call in ("claim_rows('{}')", "peek_rows('{}')", "redrive_rows('{}')", "unadopt_table('{}')"):
         with pytest.raises(psycopg.Error, match="row security"):
             m.run(f"SELECT * FROM mq.{call.format(secret)}")
     assert m.run(f"SELECT mq.publish_feed('{secret}')") == [(1,)]

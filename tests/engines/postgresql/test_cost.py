@@ -142,7 +142,7 @@ def all_calls(connection: Connection, type: str) -> Iterator[Cost]:
     yield cost("take_batch(%s, %s)", type, SIZE)
     yield cost("get_message(%s)", type)
     yield cost("claim_batch(%s, %s, 'expired', 1)", type, SIZE)
-    connection.execute("UPDATE mq.batch SET lease_until = claimed_at WHERE reader = 'expired'")
+    connection.execute("UPDATE mq.batch SET lease_until = claimed_at WHERE consumer = 'expired'")
     yield cost("rescue_expired(%s)", type)
     yield cost("rescue_expired()")
     yield cost("peek(%s, 'N', %s)", type, SIZE)
@@ -445,7 +445,7 @@ def test_a_poll_skips_thousands_of_valid_leases(server: Server, backlogs: str) -
     with server.client(backlogs) as connection, connection.transaction(force_rollback=True):
         make_rings(connection, "leased")
         connection.execute(
-            "INSERT INTO mq.batch (claimed_at, lease_until, lease_seconds, type, reader, ids, attempts)"
+            "INSERT INTO mq.batch (claimed_at, lease_until, lease_seconds, type, consumer, ids, attempts)"
             " SELECT now(), now() + interval '1 hour', 3600, 'leased', 'x', '{1}', '{1}' FROM generate_series(1, 5000)"
         )
         for call in ("wait_for_message(%s, 0)", "claim_batch(%s, 20)", "claim_wraparound(%s)", "rescue_expired(%s)"):

@@ -52,7 +52,7 @@ def test_a_call_reads_as_many_rows_as_it_returns_of_a_big_table(q: Queue, sql: S
     for call, values, most in (
         ("fetch_feed", ["c", 100], 100),
         ("publish_feed", [100], 3 * 100),
-        ("feed_stats", [], 10_000),
+        ("list_feeds", [], 10_000),
         ("advance_feed", ["c", 40001], 0),
     ):
         before = fetched(sql, feed.table)
@@ -92,7 +92,7 @@ def test_a_trigger_that_removes_the_numbers_is_named(feed: Feed, sql: Sql) -> No
     feed.write(1)
     with refused("unsuitable_table", "trigger", feed.table):
         feed.publish()
-    assert feed.call("feed_stats")[0]["last_position"] == 0
+    assert feed.call("list_feeds")[0]["last_position"] == 0
 
 
 def test_a_row_that_another_table_is_just_pointing_at_is_published(feed: Feed, connect: Callable[..., Session]) -> None:
@@ -133,7 +133,7 @@ def test_a_table_of_another_schema_is_shown_with_its_schema(q: Queue, sql: Sql) 
     assert feed.call("create_feed", f'{schema.upper()} . "T.1"', "ID", "sync") == [{"created": 1}]
     feed.write(1)
     assert feed.publish() == 1
-    assert [row["table"] for row in feed.call("feed_stats")] == [f"{schema}.T.1"]
+    assert [row["table"] for row in feed.call("list_feeds")] == [f"{schema}.T.1"]
     with refused("not_found", "T.1"):
         feed.call("create_feed", '"T.1"', "id", "sync")
     feed.call("drop_feed")
@@ -175,7 +175,7 @@ def test_a_feed_needs_the_rights_of_its_caller_and_none_of_the_queues_owner(
             admin.execute("INSERT INTO t VALUES (1)")
             assert duty.call("publish_feed", "f") == [{"count": 1}]
             admin.execute(f"REVOKE ALL ON t FROM duty_{name}")
-            assert duty.call("feed_stats")[0]["unpublished"] is None
+            assert duty.call("list_feeds")[0]["unpublished"] is None
             for call, values in (("publish_feed", ["f"]), ("fetch_feed", ["f", "c"])):
                 with refused("unsuitable_table", f"TO duty_{name}"):
                     duty.call(call, *values)

@@ -86,8 +86,8 @@ def works(session: Session, run: Sql) -> None:
     rows = session.call("claim_rows", "orders", 10)
     assert [row["attempt"] for row in rows] == [3, 1, 1, 1]
     assert call(session, "finish_rows", rows[0]["batch_key"])[0]["done"] == 4
-    assert session.call("retry_rows", "orders") == [{"count": 1}]
-    assert session.call("release_table", "orders") == [{"count": 1}]
+    assert session.call("redrive_rows", "orders") == [{"count": 1}]
+    assert session.call("unadopt_table", "orders") == [{"count": 1}]
 
 
 @pytest.mark.parametrize("options", [[], ["--no-owner", "--no-acl"]], ids=["as it is", "no owner, no acl"])
@@ -624,7 +624,7 @@ def test_an_object_dropped_after_adoption_is_named_with_the_statement_to_run(
         session.call("claim_rows", "orders")
     run("CREATE INDEX ON orders (status, id)")
     run("ALTER TABLE orders RENAME id TO number")
-    with refused("unsuitable_table", "release_table, then adopt_table again"):
+    with refused("unsuitable_table", "unadopt_table, then adopt_table again"):
         session.call("claim_rows", "orders")
     with refused(
         "invalid_argument", "ALTER TABLE public.orders ADD COLUMN gone bigint; CREATE INDEX ON public.orders (gone)"

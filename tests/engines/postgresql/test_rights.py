@@ -36,8 +36,8 @@ def test_schema_mq_holds_the_functions_of_the_contract_and_no_other(sql: Sql) ->
 
 # They use a user's table: they run with the caller's rights.
 INVOKERS = {
-    *("adopt_table", "claim_rows", "finish_rows", "release_rows", "retry_rows", "release_table", "peek_rows"),
-    *("create_feed", "drop_feed", "publish_feed", "fetch_feed", "advance_feed", "rewind_feed", "feed_stats"),
+    *("adopt_table", "claim_rows", "finish_rows", "release_rows", "redrive_rows", "unadopt_table", "peek_rows"),
+    *("create_feed", "drop_feed", "publish_feed", "fetch_feed", "advance_feed", "rewind_feed", "list_feeds"),
     *("watch_table", "unwatch_table", "subscribe", "unsubscribe"),
 }
 # These two show a role only what it may see of tables without the queue.
@@ -139,7 +139,7 @@ TRAPS = [
     ("pg_notify", "text, text", "void", "NULL"),
     ("gen_random_uuid", "", "uuid", "pg_catalog.gen_random_uuid()"),
     ("policy", "text", "text", "'x'"),
-    ("reader_name", "text", "text", "'x'"),
+    ("consumer_name", "text", "text", "'x'"),
     ("require_name", "text, text, boolean", "void", "NULL"),
     ("lower_mark", "text", "void", "NULL"),
 ]
@@ -229,21 +229,21 @@ def test_the_owner_of_a_database_installs_without_being_a_superuser(
 def test_a_grant_on_all_tables_shows_no_secret(server: servers.Server, installed_database: Database) -> None:
     """A role that can read it can prove any right on any polling table, feed and watched table."""
     url = installed_database.url
-    with server.login(url, "reader", "mq_operator") as reader:
-        server.query(url, "GRANT SELECT ON ALL TABLES IN SCHEMA mq TO reader")
-        assert server.query(reader, "SELECT count(*) AS n FROM mq.message") == [{"n": 0}]
+    with server.login(url, "consumer", "mq_operator") as consumer:
+        server.query(url, "GRANT SELECT ON ALL TABLES IN SCHEMA mq TO consumer")
+        assert server.query(consumer, "SELECT count(*) AS n FROM mq.message") == [{"n": 0}]
         assert server.query(url, "SELECT to_regclass('mq.secret') AS secret") == [{"secret": None}]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            server.query(reader, "SELECT * FROM mq_internal.secret")
-        server.query(url, "GRANT USAGE ON SCHEMA mq_internal TO reader")
-        server.query(url, "GRANT SELECT ON ALL TABLES IN SCHEMA mq_internal TO reader")
-        problems = ["reader may read mq_internal.secret", "reader may use schema mq_internal"]
+            server.query(consumer, "SELECT * FROM mq_internal.secret")
+        server.query(url, "GRANT USAGE ON SCHEMA mq_internal TO consumer")
+        server.query(url, "GRANT SELECT ON ALL TABLES IN SCHEMA mq_internal TO consumer")
+        problems = ["consumer may read mq_internal.secret", "consumer may use schema mq_internal"]
         assert sorted(installed_database.rights_problems()) == problems
         assert sorted(install.apply(installed_database).repaired) == problems
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            server.query(reader, "SELECT * FROM mq_internal.secret")
-        warned = "reader, a member of pg_read_all_data, may read mq_internal.secret"
+            server.query(consumer, "SELECT * FROM mq_internal.secret")
+        warned = "consumer, a member of pg_read_all_data, may read mq_internal.secret"
         assert not any(warned in line for line in installed_database.warnings_about_installation())
-        server.query(url, "GRANT pg_read_all_data TO reader")
+        server.query(url, "GRANT pg_read_all_data TO consumer")
         assert any(warned in line for line in installed_database.warnings_about_installation())
-        server.query(url, "DROP OWNED BY reader")
+        server.query(url, "DROP OWNED BY consumer")

@@ -25,7 +25,7 @@ _NUMBERS = (
 
 @pytest.fixture(scope="module", params=[True, False], ids=["versions", "no_versions"])
 def versions(server: ExternalSQLServer, request: pytest.FixtureRequest) -> bool:
-    """READ_COMMITTED_SNAPSHOT. Without it, readers wait for writers."""
+    """READ_COMMITTED_SNAPSHOT. Without it, consumers wait for writers."""
     kept: bool = request.param
     if server.stand_in and not kept:
         pytest.skip(f"{server.stand_in} always keeps row versions")
@@ -63,9 +63,9 @@ def locks(server: ExternalSQLServer) -> None:
         pytest.skip(f"{server.stand_in} ignores READPAST")
 
 
-def dead(session: Session, queue: str, reader: str = "worker") -> int:
+def dead(session: Session, queue: str, consumer: str = "worker") -> int:
     id: int = call(session, "send_message", queue, "body", group_key="g")[0]["id"]
-    [row] = call(session, "claim_batch", queue, 1, reader=reader)
+    [row] = call(session, "claim_batch", queue, 1, consumer=consumer)
     call(session, "dead_letter", row["id"], row["batch_key"], "broken 1")
     return id
 
@@ -75,7 +75,7 @@ def make_old(sql: Sql, queue: str, hours: int) -> None:
     sql("UPDATE mq.consumer SET reported_at = DATEADD(HOUR, %s, reported_at) WHERE type = %s", -hours, queue)
 
 
-def test_an_open_report_blocks_neither_other_consumers_nor_readers(
+def test_an_open_report_blocks_neither_other_consumers_nor_consumers(
     session: Session, impatient: Session, queue: str
 ) -> None:
     """In a table with so few rows that a scan would be cheaper."""
@@ -85,7 +85,7 @@ def test_an_open_report_blocks_neither_other_consumers_nor_readers(
         for _ in range(2):
             call(impatient, "report_consumer", "known", queue, completed=1)
             call(impatient, "report_consumer", "new", queue, completed=1)
-        assert {"known", "new"} <= {row["reader"] for row in call(impatient, "list_consumers", queue)}
+        assert {"known", "new"} <= {row["consumer"] for row in call(impatient, "list_consumers", queue)}
         assert call(impatient, "throughput", queue)[0]["completed"] >= 5
 
 
@@ -98,7 +98,7 @@ def test_old_reports_that_another_call_is_deleting_are_passed_over(
     with session.transaction():
         call(session, "report_consumer", "first", queue, completed=1)
         call(impatient, "report_consumer", "second", queue, completed=1)
-    assert {row["reader"] for row in call(session, "list_consumers", queue)} == {"first", "second"}
+    assert {row["consumer"] for row in call(session, "list_consumers", queue)} == {"first", "second"}
 
 
 def test_old_reports_that_another_call_has_locked_are_passed_over(
@@ -141,9 +141,9 @@ def test_names_that_need_brackets_are_listed_in_brackets(session: Session, queue
         " PRIMARY KEY ([a,b], region, [order no]))")  # fmt: skip
     keys = "[a,b], region, [order no]"
     call(session, "adopt_table", name, name, key_columns=keys, order_column="[a,b]", on_complete="delete")
-    [row] = call(session, "list_tables", name)
+    [row] = call(session, "list_polling_tables", name)
     assert (row["key_columns"], row["order_column"]) == (keys, "a,b")
-    call(session, "release_table", name)
+    call(session, "unadopt_table", name)
 
 
 @pytest.fixture

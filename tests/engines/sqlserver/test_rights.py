@@ -227,7 +227,7 @@ DEFAULTS = [
     "EXEC mq.claim_batch N'{}'",
     "EXEC mq.take_batch N'{}'",
     "EXEC mq.purge N'{}', N'N'",
-    "EXEC mq.feed_stats",
+    "EXEC mq.list_feeds",
     "EXEC mq.list_subscriptions",
 ]
 
@@ -283,7 +283,7 @@ def test_null_stays_null_in_a_session_that_turns_it_into_an_empty_text(
     assert claimed is not None and claimed["row"] == fetched["row"]
     bodies = [row["body"] for row in sql("SELECT body FROM mq.message WHERE type = %s ORDER BY id", name)]
     assert bodies[0] == f'{{"table":"{name}","action":"I","key":{{"id":1}}}}'
-    sql(f"EXEC mq.release_table N'{name}'")
+    sql(f"EXEC mq.unadopt_table N'{name}'")
     sql(f"EXEC mq.drop_feed N'{name}'")
     sql(f"EXEC mq.unwatch_table N'{name}'")
 
@@ -357,7 +357,7 @@ def test_a_role_may_call_what_the_contract_gives_it_and_nothing_else(
 def test_a_consumer_of_a_feed_needs_its_own_rights_and_loses_it_with_them(
     server: ExternalSQLServer, database: Database, sql: Sql
 ) -> None:
-    name = f"reader_{uuid.uuid4().hex[:12]}"
+    name = f"consumer_{uuid.uuid4().hex[:12]}"
     sql(f"CREATE TABLE dbo.{name} (id int NOT NULL PRIMARY KEY, v int, sync bigint)")
     sql(f"CREATE INDEX {name}_sync ON dbo.{name} (sync)")
     sql(f"INSERT INTO dbo.{name} (id, v) VALUES (1, 2)")
@@ -367,7 +367,7 @@ def test_a_consumer_of_a_feed_needs_its_own_rights_and_loses_it_with_them(
         for statement in (publish, fetch):
             with pytest.raises(pymssql.Error, match=r"unsuitable_table.*GRANT SELECT"):
                 connection.execute(statement)
-        stats = connection.execute(f"EXEC mq.feed_stats N'{name}'").fetchone()
+        stats = connection.execute(f"EXEC mq.list_feeds N'{name}'").fetchone()
         assert stats is not None and stats["unpublished"] is None
         sql(f"GRANT SELECT ON dbo.{name} TO {name}")
         with pytest.raises(pymssql.Error, match=r"unsuitable_table.*GRANT SELECT, UPDATE"):
@@ -376,7 +376,7 @@ def test_a_consumer_of_a_feed_needs_its_own_rights_and_loses_it_with_them(
         assert connection.execute(publish).fetchone() == {"count": 1}
         row = connection.execute(fetch).fetchone()
         assert row == {"position": 1, "key": '{"id":1}', "row": '{"id":1,"v":2,"sync":1}'}
-        stats = connection.execute(f"EXEC mq.feed_stats N'{name}'").fetchone()
+        stats = connection.execute(f"EXEC mq.list_feeds N'{name}'").fetchone()
         assert stats is not None and stats["unpublished"] is None  # counted for the owner only
         with pytest.raises(pymssql.Error, match="permission"):
             connection.execute(f"EXEC mq_internal.use_feed N'{name}', 1")

@@ -105,7 +105,7 @@ def test_types_that_end_anywhere_in_a_part_are_counted_whole(emptied: Sql, sessi
                 for half, size in ((0, count // 2), (1, count - count // 2)):
                     [batch] = emptied(
                         "DECLARE @key uniqueidentifier = NEWID();"
-                        " INSERT INTO mq.batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader)"
+                        " INSERT INTO mq.batch (batch_key, claimed_at, lease_until, lease_seconds, type, consumer)"
                         f" VALUES (@key, '2026-01-01', {moment}, 60, N'{type}', N'r'); SELECT @key AS id"
                     )
                     if size:

@@ -16,7 +16,7 @@ BEGIN
         FROM mq_report AS t
         WHERE t."MINUTE" < DATEADD(-24 HOUR TO :p_now)
         PLAN (t ORDER mq_report_pk)
-        ORDER BY t."MINUTE", t.type, t.reader
+        ORDER BY t."MINUTE", t.type, t.consumer
         /*!5 WITH LOCK SKIP LOCKED */
         INTO v_at AS CURSOR old
     DO

@@ -1,9 +1,9 @@
 -- save_report: write the row of a consumer; a report after silence or a stop starts its totals again.
--- Arguments:   p_type, p_reader, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
+-- Arguments:   p_type, p_consumer, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
 --              p_next_seconds (0: the consumer stops)
 -- Returns:     dead: the number of dead letters since the last report
 CREATE OR ALTER PROCEDURE imq_save_report (
-    p_type mq_name, p_reader mq_name, p_now timestamp, p_completed bigint, p_failed bigint, p_dead bigint,
+    p_type mq_name, p_consumer mq_name, p_now timestamp, p_completed bigint, p_failed bigint, p_dead bigint,
     p_busy_ms bigint, p_waited_ms bigint, p_next_seconds bigint
 )
 RETURNS (dead bigint)
@@ -32,29 +32,29 @@ BEGIN
         c.dead = COALESCE(:p_dead, 0) + IIF(c.due_at >= :p_now, c.dead, 0),
         c.busy_ms = :p_busy_ms + IIF(c.due_at >= :p_now, c.busy_ms, 0),
         c.waited_ms = :p_waited_ms + IIF(c.due_at >= :p_now, c.waited_ms, 0)
-    WHERE c.type = :p_type AND c.reader = :p_reader
+    WHERE c.type = :p_type AND c.consumer = :p_consumer
     RETURNING OLD.counted_at
     INTO v_counted_at;
     IF (v_counted_at IS NULL) THEN
     BEGIN
         SELECT COUNT(*) FROM (SELECT 1 AS one FROM mq_consumer AS c WHERE c.type = :p_type ROWS :c_most) AS c INTO v_others;
         IF (v_others = c_most) THEN
-            EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'reader: this queue has ' || c_most || ' consumers already');
+            EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'consumer: this queue has ' || c_most || ' consumers already');
         v_counted_at = DATEADD(-c_unseen HOUR TO p_now);
         INSERT INTO mq_consumer (started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type,
-            reader)
+            consumer)
         VALUES (:p_now, :p_now, :v_due, IIF(:p_dead = 0, :v_counted_at, :v_until), :p_completed, :p_failed, COALESCE(:p_dead, 0),
-            :p_busy_ms, :p_waited_ms, :p_type, :p_reader);
+            :p_busy_ms, :p_waited_ms, :p_type, :p_consumer);
     END
     dead = COALESCE(p_dead, 0);
     IF (p_dead IS NULL) THEN
     BEGIN
         SELECT COUNT(*)
         FROM mq_dead AS d
-        WHERE d.type = :p_type AND d.died_at > :v_counted_at AND d.died_at <= :v_until AND d.reader = :p_reader
+        WHERE d.type = :p_type AND d.died_at > :v_counted_at AND d.died_at <= :v_until AND d.consumer = :p_consumer
         PLAN (d INDEX (mq_dead_age))
         INTO dead;
         IF (dead > 0) THEN
-            UPDATE mq_consumer AS c SET c.dead = c.dead + :dead WHERE c.type = :p_type AND c.reader = :p_reader;
+            UPDATE mq_consumer AS c SET c.dead = c.dead + :dead WHERE c.type = :p_type AND c.consumer = :p_consumer;
     END
 END

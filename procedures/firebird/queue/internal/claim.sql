@@ -1,11 +1,11 @@
 -- claim: claim messages of a type, unless it is paused.
--- Arguments:   p_type, p_size, p_reader (NULL: a generated name), p_lease_seconds (NULL: the policy's), p_alone (1, with
+-- Arguments:   p_type, p_size, p_consumer (NULL: a generated name), p_lease_seconds (NULL: the policy's), p_alone (1, with
 --              size 1: store the message in mq_batch itself; 0: store the messages in mq_claimed)
 -- Returns:     batch_key, lease_until and the queue's max_attempts; a NULL batch_key when nothing is ready, no limit allows it, or the queue is paused
 --
 -- The callers read the messages themselves: passing a row through one more procedure costs as much as reading it.
 CREATE OR ALTER PROCEDURE imq_claim (
-    p_type mq_name, p_size integer, p_reader mq_name, p_lease_seconds integer, p_alone smallint
+    p_type mq_name, p_size integer, p_consumer mq_name, p_lease_seconds integer, p_alone smallint
 )
 RETURNS (batch_key mq_key, lease_until timestamp, max_attempts integer)
 AS
@@ -42,7 +42,7 @@ BEGIN
     BEGIN
         IF (v_rate > 0) THEN
             EXECUTE PROCEDURE imq_spend(p_type, v_n, v_rate, v_rate_seconds);
-        EXECUTE PROCEDURE imq_write_batch(v_key, p_type, imq_reader_name(p_reader), v_seconds, v_id, v_attempt)
+        EXECUTE PROCEDURE imq_write_batch(v_key, p_type, imq_consumer_name(p_consumer), v_seconds, v_id, v_attempt)
             RETURNING_VALUES lease_until;
         batch_key = v_key;
     END

@@ -1,12 +1,12 @@
 -- complete_messages: complete a message: delete it, or archive it if the queue's policy is archive.
--- Arguments:   p_id, p_attempt, p_reader, p_on_complete and p_grouped (the policy), p_done_at (one time for the whole
+-- Arguments:   p_id, p_attempt, p_consumer, p_on_complete and p_grouped (the policy), p_done_at (one time for the whole
 --              batch)
 --
 -- The caller has removed the message from mq_ready or from its batch. A transaction that had removed it before may still be
 -- rolling back, and undoes its changes one by one: for a moment the position is free, but the message is still locked and
 -- archived. So nothing is written before the message is locked.
 CREATE OR ALTER PROCEDURE imq_complete_messages (
-    p_id bigint, p_attempt smallint, p_reader mq_name, p_on_complete varchar(7) CHARACTER SET ASCII, p_grouped smallint,
+    p_id bigint, p_attempt smallint, p_consumer mq_name, p_on_complete varchar(7) CHARACTER SET ASCII, p_grouped smallint,
     p_done_at timestamp
 )
 AS
@@ -21,9 +21,9 @@ BEGIN
         BEGIN
             SELECT id FROM mq_message WHERE id = :p_id FOR UPDATE WITH LOCK INTO v_id;
             INSERT INTO mq_archive (id, completed_at, created_at, priority, attempts, type, body, headers, group_key,
-                dedup_key, source, reader, result)
+                dedup_key, source, consumer, result)
             SELECT m.id, :p_done_at, m.created_at, m.priority, :p_attempt, m.type, m.body, m.headers, m.group_key, m.dedup_key,
-                m.source, :p_reader, r.result
+                m.source, :p_consumer, r.result
             FROM mq_message AS m
             LEFT JOIN mq_result AS r ON r.id = m.id
             WHERE m.id = :p_id;

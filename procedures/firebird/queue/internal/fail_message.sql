@@ -1,10 +1,10 @@
 -- fail_message: record a failed attempt: retry the message after a delay, or dead-letter it when its attempts are used up.
 --               The caller wakes consumers after its last call.
--- Arguments:   p_type, p_reader, p_id, p_attempt (the number of this attempt), p_retry (seconds; NULL: the policy's
+-- Arguments:   p_type, p_consumer, p_id, p_attempt (the number of this attempt), p_retry (seconds; NULL: the policy's
 --              backoff; -1: dead-letter it now), p_error (cut to 4,000 characters)
 -- Returns:     state: N or E
 CREATE OR ALTER PROCEDURE imq_fail_message (
-    p_type mq_name, p_reader mq_name, p_id bigint, p_attempt integer, p_retry integer, p_error mq_error
+    p_type mq_name, p_consumer mq_name, p_id bigint, p_attempt integer, p_retry integer, p_error mq_error
 )
 RETURNS (state varchar(1) CHARACTER SET ASCII)
 AS
@@ -27,8 +27,8 @@ BEGIN
         IF (p_retry = -1 OR p_attempt >= v_max_attempts) THEN
         BEGIN
             v_error_group = imq_error_group(p_error);
-            INSERT INTO mq_dead (id, died_at, attempts, type, reader, error, error_group, error_hash, n)
-            VALUES (:p_id, mq_utc_now(), :p_attempt, :p_type, :p_reader, :p_error, :v_error_group, HASH(:v_error_group),
+            INSERT INTO mq_dead (id, died_at, attempts, type, consumer, error, error_group, error_hash, n)
+            VALUES (:p_id, mq_utc_now(), :p_attempt, :p_type, :p_consumer, :p_error, :v_error_group, HASH(:v_error_group),
                 NEXT VALUE FOR mq_dead_n);
             state = 'E';
         END

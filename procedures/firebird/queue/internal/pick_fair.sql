@@ -44,8 +44,8 @@ BEGIN
         v_rest = 0;
         v_old_n = NULL;
         -- Claims that began at the same position have left the same n: the last lane counts.
-        FOR SELECT n, lane, after_id FROM mq_ring WHERE type = :p_type AND reader = :v_priority
-            ORDER BY type DESC, reader DESC, n DESC, after_id DESC
+        FOR SELECT n, lane, after_id FROM mq_ring WHERE type = :p_type AND consumer = :v_priority
+            ORDER BY type DESC, consumer DESC, n DESC, after_id DESC
             INTO v_n, v_lane, v_turn
         DO
         BEGIN

@@ -1,8 +1,8 @@
 -- remove_ready: remove one ready message that is not claimed from mq_ready.
--- Returns:     type, attempt (the number of the next attempt) and reader (the caller); NULL when the message is not ready,
+-- Returns:     type, attempt (the number of the next attempt) and consumer (the caller); NULL when the message is not ready,
 --              is being claimed, or its group is blocked in an ordered queue
 CREATE OR ALTER PROCEDURE imq_remove_ready (p_id bigint)
-RETURNS (type mq_name, attempt smallint, reader mq_name)
+RETURNS (type mq_name, attempt smallint, consumer mq_name)
 AS
 DECLARE v_type mq_name; DECLARE v_group_key mq_name;
 DECLARE v_grouped smallint; DECLARE v_ordered smallint;
@@ -41,6 +41,6 @@ BEGIN
     BEGIN
         type = v_type;
         attempt = v_attempts + 1;
-        reader = imq_reader_name(NULL);
+        consumer = imq_consumer_name(NULL);
     END
 END

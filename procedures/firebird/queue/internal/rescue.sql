@@ -10,19 +10,19 @@ DECLARE v_now timestamp;
 DECLARE v_max_attempts integer; DECLARE v_mine integer; DECLARE v_limit integer;
 DECLARE v_grouped smallint; DECLARE v_attempt smallint;
 DECLARE v_key mq_key;
-DECLARE v_reader mq_name;
+DECLARE v_consumer mq_name;
 DECLARE v_id bigint;
 DECLARE v_state varchar(1) CHARACTER SET ASCII;
 BEGIN
     v_now = mq_utc_now();
     rescued = 0;
     SELECT max_attempts, grouped FROM imq_policy(:p_type) INTO v_max_attempts, v_grouped;
-    FOR SELECT batch_key, reader
+    FOR SELECT batch_key, consumer
         FROM mq_batch
         WHERE type = :p_type AND lease_until <= :v_now
         PLAN (mq_batch ORDER mq_batch_lease)
         ORDER BY type, lease_until
-        INTO v_key, v_reader
+        INTO v_key, v_consumer
     DO
     BEGIN
         BEGIN
@@ -48,7 +48,7 @@ BEGIN
                 IF (v_attempt < v_limit) THEN
                     EXECUTE PROCEDURE imq_put_back(p_type, v_id, v_attempt, v_grouped);
                 ELSE
-                    EXECUTE PROCEDURE imq_fail_message(p_type, v_reader, v_id, v_attempt, -1,
+                    EXECUTE PROCEDURE imq_fail_message(p_type, v_consumer, v_id, v_attempt, -1,
                         'lease expired: the consumer died or was too slow') RETURNING_VALUES v_state;
                 DELETE FROM mq_claimed WHERE CURRENT OF c;
                 rescued = rescued + 1;

@@ -16,7 +16,7 @@ DECLARE v_id bigint;
 DECLARE v_grouped smallint; DECLARE v_fair smallint;
 BEGIN
     v_now = mq_utc_now();
-    v_source = imq_reader_name(NULL);
+    v_source = imq_consumer_name(NULL);
     SELECT w.head FROM mq_watched AS w WHERE w.id = :p_watched INTO v_head;
     -- Keys are compared as texts, without the column's collation: a key in another case is another key.
     IF (MAXVALUE(OCTET_LENGTH(p_key), COALESCE(OCTET_LENGTH(p_old_key), 0)) <= c_short) THEN

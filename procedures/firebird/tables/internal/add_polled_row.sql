@@ -9,8 +9,8 @@ AS
 DECLARE v_id bigint;
 BEGIN
     v_id = NEXT VALUE FOR mq_polled_row_id;
-    INSERT INTO mq_polled_row (id, batch_key, run_at, ident_hash, attempts, active, state, name, ident, key_json, reader)
-    SELECT :v_id, :p_batch_key, mq_utc_now(), :p_hash, 1, :p_active, 'A', :p_name, :p_ident, COALESCE(:p_json, '{}'), reader
+    INSERT INTO mq_polled_row (id, batch_key, run_at, ident_hash, attempts, active, state, name, ident, key_json, consumer)
+    SELECT :v_id, :p_batch_key, mq_utc_now(), :p_hash, 1, :p_active, 'A', :p_name, :p_ident, COALESCE(:p_json, '{}'), consumer
     FROM mq_polled WHERE name = :p_name;
     IF (p_content IS NOT NULL) THEN
         INSERT INTO mq_polled_taken (id, content) VALUES (:v_id, :p_content);

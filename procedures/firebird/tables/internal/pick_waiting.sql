@@ -12,7 +12,7 @@ RETURNS (still_wanted integer)
 AS
 DECLARE v_now timestamp;
 DECLARE v_max integer; DECLARE v_held integer;
-DECLARE v_reader mq_name;
+DECLARE v_consumer mq_name;
 DECLARE v_id bigint; DECLARE v_hash bigint;
 DECLARE v_ident mq_ident;
 DECLARE v_attempts smallint; DECLARE v_active smallint;
@@ -27,7 +27,7 @@ DECLARE v_error mq_error;
 BEGIN
     still_wanted = p_size;
     v_now = mq_utc_now();
-    SELECT max_attempts, reader FROM mq_polled WHERE name = :p_name INTO v_max, v_reader;
+    SELECT max_attempts, consumer FROM mq_polled WHERE name = :p_name INTO v_max, v_consumer;
     FOR SELECT p.id, p.ident, p.ident_hash, p.attempts, p.active
         FROM mq_polled_row AS p
         WHERE p.name = :p_name AND p.state = 'N' AND p.run_at <= :v_now
@@ -80,7 +80,7 @@ BEGIN
         ELSE IF (v_mine > 0) THEN
         BEGIN
             UPDATE mq_polled_row
-            SET state = 'A', batch_key = :p_batch_key, attempts = attempts + 1, reader = :v_reader,
+            SET state = 'A', batch_key = :p_batch_key, attempts = attempts + 1, consumer = :v_consumer,
                 active = IIF(:v_mine = 1 AND :p_active IS NOT NULL, 1, active)
             WHERE id = :v_id;
             IF (v_mine = 1) THEN

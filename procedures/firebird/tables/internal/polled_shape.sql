@@ -84,7 +84,7 @@ BEGIN
     -- Without a key, the identity is the texts of all columns, and they depend on the types.
     IF (v_keys IS NULL AND v_types <> v_types_then) THEN
         EXECUTE PROCEDURE imq_raise_error('unsuitable_table', LEFT(p_name, 100) || ': ' || quoted
-            || ' has a column whose type has changed since it was adopted: call release_table, then adopt_table again');
+            || ' has a column whose type has changed since it was adopted: call unadopt_table, then adopt_table again');
     ident = 'CAST(' || ident || ' AS mq_ident)';
     -- To a collation different texts may be equal: compare the identity too.
     IF (v_keys IS NULL) THEN
@@ -115,5 +115,5 @@ BEGIN
     to_write = COALESCE(status, IIF(kind = 'D', to_write, NULL));
     WHEN EXCEPTION mq_50002 DO
         EXECUTE PROCEDURE imq_raise_error('unsuitable_table', LEFT(p_name, 100) || ': ' || quoted
-            || ' no longer has a column that it was adopted with: call release_table, then adopt_table again');
+            || ' no longer has a column that it was adopted with: call unadopt_table, then adopt_table again');
 END

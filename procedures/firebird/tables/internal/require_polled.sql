@@ -9,6 +9,6 @@ BEGIN
     SELECT quoted FROM imq_find_table('table', '"' || REPLACE(:v_table, '"', '""') || '"') INTO v_quoted;
     IF (NOT EXISTS (SELECT * FROM rdb$relations WHERE rdb$relation_name = :v_table AND rdb$owner_name = :v_owner)) THEN
         EXECUTE PROCEDURE imq_raise_error('unsuitable_table', LEFT(p_name, 100) || ': ' || v_quoted
-            || ' is not the table that was adopted but another of its name: call release_table, then adopt_table again');
+            || ' is not the table that was adopted but another of its name: call unadopt_table, then adopt_table again');
     EXECUTE PROCEDURE imq_require_rights(v_quoted, NULL, 0);
 END

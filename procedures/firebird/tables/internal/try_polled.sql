@@ -27,7 +27,7 @@ BEGIN
     ELSE
     BEGIN
         SELECT 1, place, place_ident, copies FROM mq_polled WHERE name = :p_name INTO number, v_place, v_ident, v_copies;
-        UPDATE mq_polled SET reader = reader
+        UPDATE mq_polled SET consumer = consumer
         WHERE name = :p_name AND place IS NOT DISTINCT FROM :v_place AND place_ident IS NOT DISTINCT FROM :v_ident
             AND copies IS NOT DISTINCT FROM :v_copies;
     END

@@ -9,35 +9,35 @@ BEGIN
     DECLARE v_rows longtext CHARACTER SET utf8mb4;
     -- At other levels gap locks would stay, and other consumers write into these gaps.
     IF NOT @mq_joined OR /*M! @@SESSION.tx_isolation */ /*!80000 @@SESSION.transaction_isolation */ = 'READ-COMMITTED' THEN
-        SELECT CONCAT('[', GROUP_CONCAT('["', x.minute, '",', JSON_QUOTE(x.type), ',', JSON_QUOTE(x.reader), ']'), ']')
+        SELECT CONCAT('[', GROUP_CONCAT('["', x.minute, '",', JSON_QUOTE(x.type), ',', JSON_QUOTE(x.consumer), ']'), ']')
         INTO v_rows
         FROM (
-            SELECT r.minute, r.type, r.reader FROM mq_report AS r FORCE INDEX (PRIMARY)
+            SELECT r.minute, r.type, r.consumer FROM mq_report AS r FORCE INDEX (PRIMARY)
             WHERE r.minute < p_now - INTERVAL 24 HOUR
-            ORDER BY r.minute, r.type, r.reader LIMIT c_rows FOR UPDATE SKIP LOCKED
+            ORDER BY r.minute, r.type, r.consumer LIMIT c_rows FOR UPDATE SKIP LOCKED
         ) AS x;
         IF v_rows IS NOT NULL THEN
             DELETE r FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (minute datetime(6) PATH '$[0]',
                 type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]',
-                reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[2]')) AS j
+                consumer varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[2]')) AS j
             STRAIGHT_JOIN mq_report AS r FORCE INDEX (PRIMARY)
-                ON r.minute = j.minute AND r.type = j.type AND r.reader = j.reader;
+                ON r.minute = j.minute AND r.type = j.type AND r.consumer = j.consumer;
         END IF;
         -- First without locks, because most rows of mq_consumer belong to working consumers.
-        SELECT CONCAT('[', GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', JSON_QUOTE(x.reader), ']'), ']') INTO v_rows
+        SELECT CONCAT('[', GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', JSON_QUOTE(x.consumer), ']'), ']') INTO v_rows
         FROM (
-            SELECT c.type, c.reader FROM mq_consumer AS c
+            SELECT c.type, c.consumer FROM mq_consumer AS c
             WHERE c.reported_at < p_now - INTERVAL IF(c.due_at IS NULL, 1, 24) HOUR
             LIMIT c_rows
         ) AS x;
         IF v_rows IS NOT NULL THEN
-            SELECT CONCAT('[', GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', JSON_QUOTE(x.reader), ']'), ']') INTO v_rows
+            SELECT CONCAT('[', GROUP_CONCAT('[', JSON_QUOTE(x.type), ',', JSON_QUOTE(x.consumer), ']'), ']') INTO v_rows
             FROM (
-                SELECT c.type, c.reader
+                SELECT c.type, c.consumer
                 FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (
                     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[0]',
-                    reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]')) AS j
-                STRAIGHT_JOIN mq_consumer AS c FORCE INDEX (PRIMARY) ON c.type = j.type AND c.reader = j.reader
+                    consumer varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]')) AS j
+                STRAIGHT_JOIN mq_consumer AS c FORCE INDEX (PRIMARY) ON c.type = j.type AND c.consumer = j.consumer
                 WHERE c.reported_at < p_now - INTERVAL IF(c.due_at IS NULL, 1, 24) HOUR
                 FOR UPDATE /*!80000 OF c */ SKIP LOCKED
             ) AS x;
@@ -45,8 +45,8 @@ BEGIN
         IF v_rows IS NOT NULL THEN
             DELETE c FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (
                 type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[0]',
-                reader varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]')) AS j
-            STRAIGHT_JOIN mq_consumer AS c FORCE INDEX (PRIMARY) ON c.type = j.type AND c.reader = j.reader;
+                consumer varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]')) AS j
+            STRAIGHT_JOIN mq_consumer AS c FORCE INDEX (PRIMARY) ON c.type = j.type AND c.consumer = j.consumer;
         END IF;
     END IF;
 END

@@ -1,10 +1,10 @@
 -- save_report: write the row of a consumer; a report after silence or a stop starts its totals again.
--- Arguments:   p_type, p_reader, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
+-- Arguments:   p_type, p_consumer, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
 --              p_next_seconds (0: the consumer stops)
 -- Returns:     p_counted: the number of dead letters since the last report
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_save_report(
-    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_reader varchar(200) CHARACTER SET utf8mb4, IN p_now datetime(6),
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_consumer varchar(200) CHARACTER SET utf8mb4, IN p_now datetime(6),
     IN p_completed bigint, IN p_failed bigint, IN p_dead bigint, IN p_busy_ms bigint, IN p_waited_ms bigint,
     IN p_next_seconds bigint, OUT p_counted bigint
 )
@@ -21,27 +21,27 @@ BEGIN
     DECLARE v_counted_at datetime(6);
     DECLARE v_goes_on tinyint;
     DECLARE v_known int;
-    SELECT COUNT(*) INTO v_known FROM mq_consumer AS c FORCE INDEX (PRIMARY) WHERE c.type = p_type AND c.reader = p_reader;
+    SELECT COUNT(*) INTO v_known FROM mq_consumer AS c FORCE INDEX (PRIMARY) WHERE c.type = p_type AND c.consumer = p_consumer;
     IF v_known = 0 THEN
         SELECT COUNT(*) INTO v_known
         FROM (SELECT 1 FROM mq_consumer AS c FORCE INDEX (PRIMARY) WHERE c.type = p_type LIMIT c_most) AS x;
         IF v_known = c_most THEN
-            CALL imq_raise_error('invalid_argument', CONCAT('reader: this queue has ', c_most, ' consumers already'));
+            CALL imq_raise_error('invalid_argument', CONCAT('consumer: this queue has ', c_most, ' consumers already'));
         END IF;
     END IF;
     -- Insert the row first, as a stopped consumer: at REPEATABLE READ, locking a missing row would lock a gap into which
     -- others insert.
-    INSERT INTO mq_consumer (type, reader, started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms)
-    VALUES (p_type, p_reader, p_now, p_now, NULL, p_now - INTERVAL c_unseen HOUR, 0, 0, 0, 0, 0)
+    INSERT INTO mq_consumer (type, consumer, started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms)
+    VALUES (p_type, p_consumer, p_now, p_now, NULL, p_now - INTERVAL c_unseen HOUR, 0, 0, 0, 0, 0)
     ON DUPLICATE KEY UPDATE mq_consumer.started_at = mq_consumer.started_at;
     SELECT c.counted_at, COALESCE(c.due_at >= p_now, 0) INTO v_counted_at, v_goes_on
-    FROM mq_consumer AS c FORCE INDEX (PRIMARY) WHERE c.type = p_type AND c.reader = p_reader FOR UPDATE;
+    FROM mq_consumer AS c FORCE INDEX (PRIMARY) WHERE c.type = p_type AND c.consumer = p_consumer FOR UPDATE;
     SET p_counted = COALESCE(p_dead, 0);
     IF p_dead IS NULL THEN
         SELECT COUNT(*) INTO p_counted
         FROM mq_dead AS d FORCE INDEX (dead_age)
         WHERE d.type = p_type AND d.died_at > v_counted_at AND d.died_at <= v_until
-            AND d.reader = p_reader COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */;
+            AND d.consumer = p_consumer COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */;
     END IF;
     UPDATE mq_consumer AS c FORCE INDEX (PRIMARY)
     SET c.started_at = IF(v_goes_on, c.started_at, p_now),
@@ -54,5 +54,5 @@ BEGIN
         c.dead = p_counted + IF(v_goes_on, c.dead, 0),
         c.busy_ms = p_busy_ms + IF(v_goes_on, c.busy_ms, 0),
         c.waited_ms = p_waited_ms + IF(v_goes_on, c.waited_ms, 0)
-    WHERE c.type = p_type AND c.reader = p_reader;
+    WHERE c.type = p_type AND c.consumer = p_consumer;
 END

@@ -1,6 +1,6 @@
--- show_feeds: return the rows of feed_stats.
+-- show_feeds: return the rows of list_feeds.
 -- Arguments:   p_feed (NULL: all), p_unpublished (for the column of that name)
--- Returns:     the result set of feed_stats
+-- Returns:     the result set of list_feeds
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_show_feeds(
     IN p_feed longtext CHARACTER SET utf8mb4, IN p_unpublished bigint

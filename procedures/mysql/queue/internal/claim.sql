@@ -2,7 +2,7 @@
 -- Arguments:   p_lease_seconds (NULL: the queue's)
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_claim(
-    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int, IN p_reader varchar(200) CHARACTER SET utf8mb4,
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int, IN p_consumer varchar(200) CHARACTER SET utf8mb4,
     IN p_lease_seconds int
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
@@ -26,7 +26,7 @@ BEGIN
     IF v_items IS NULL THEN
         CALL imq_no_messages();
     ELSE
-        CALL imq_hold(p_type, v_items, p_reader, v_seconds, v_most);
+        CALL imq_hold(p_type, v_items, p_consumer, v_seconds, v_most);
         IF v_max_active + v_rate > 0 THEN
             CALL imq_spend(p_type, JSON_LENGTH(v_items), v_rate, v_rate_seconds);
         END IF;

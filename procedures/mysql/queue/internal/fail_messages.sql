@@ -1,10 +1,10 @@
 -- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it when its attempts are used up.
--- Arguments:   p_type, p_reader, p_failed (a JSON array of [id, number of this attempt, seconds to the retry, error];
+-- Arguments:   p_type, p_consumer, p_failed (a JSON array of [id, number of this attempt, seconds to the retry, error];
 --              seconds null: the policy's backoff, -1: dead-letter it now; error may be null)
 -- Returns:     p_dead: number of new dead letters
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_fail_messages(
-    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_reader varchar(200) CHARACTER SET utf8mb4,
+    IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_consumer varchar(200) CHARACTER SET utf8mb4,
     IN p_failed longtext CHARACTER SET utf8mb4, OUT p_dead bigint
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
@@ -17,8 +17,8 @@ BEGIN
     INTO v_max_attempts, v_backoff, v_backoff_max, v_ordered, v_grouped
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
 
-    INSERT INTO mq_dead (id, died_at, attempts, type, reader, error)
-    SELECT m.id, v_now, j.attempt, p_type, p_reader, LEFT(j.error, 4000)
+    INSERT INTO mq_dead (id, died_at, attempts, type, consumer, error)
+    SELECT m.id, v_now, j.attempt, p_type, p_consumer, LEFT(j.error, 4000)
     FROM JSON_TABLE(p_failed, '$[*]' COLUMNS (
         id bigint PATH '$[0]', attempt int PATH '$[1]', retry bigint PATH '$[2]',
         error longtext CHARACTER SET utf8mb4 PATH '$[3]'

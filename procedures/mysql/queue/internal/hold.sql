@@ -1,10 +1,10 @@
 -- hold: store picked messages as a batch with a new batch key and a lease, and return them.
--- Arguments:   p_type, p_items (a JSON array of [id, attempt]), p_reader, p_lease_seconds, p_max_attempts (of the queue)
+-- Arguments:   p_type, p_items (a JSON array of [id, attempt]), p_consumer, p_lease_seconds, p_max_attempts (of the queue)
 -- Returns:     the messages, in the order of p_items
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_hold(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_items longtext CHARACTER SET utf8mb4,
-    IN p_reader varchar(200) CHARACTER SET utf8mb4, IN p_lease_seconds int, IN p_max_attempts int
+    IN p_consumer varchar(200) CHARACTER SET utf8mb4, IN p_lease_seconds int, IN p_max_attempts int
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -18,8 +18,8 @@ BEGIN
     -- No JSON_TABLE for a single message: see delete_messages.
     DECLARE v_one bigint DEFAULT IF(JSON_LENGTH(p_items) = 1, JSON_EXTRACT(p_items, '$[0][0]'), NULL);
     DECLARE v_attempt int DEFAULT JSON_EXTRACT(p_items, '$[0][1]');
-    INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, reader, items)
-    VALUES (v_key, v_now, v_until, p_lease_seconds, p_type, p_reader, p_items);
+    INSERT INTO mq_batch (batch_key, claimed_at, lease_until, lease_seconds, type, consumer, items)
+    VALUES (v_key, v_now, v_until, p_lease_seconds, p_type, p_consumer, p_items);
     IF v_one IS NULL THEN
         SELECT m.id, m.type, m.body, m.headers, m.priority, m.group_key, m.dedup_key, j.attempt, m.created_at, m.source,
             v_key AS batch_key, v_until AS lease_until, COALESCE(m.max_attempts, p_max_attempts) AS max_attempts,

@@ -1,10 +1,10 @@
 -- leave_batch: remove one message from the batch that holds it.
--- Returns:     p_type, p_attempt and p_reader of the claim; raises lease_lost when the key does not hold the message
+-- Returns:     p_type, p_attempt and p_consumer of the claim; raises lease_lost when the key does not hold the message
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_leave_batch(
     IN p_id bigint, IN p_batch_key longtext CHARACTER SET utf8mb4, OUT p_type varchar(200) CHARACTER SET utf8mb4,
-    OUT p_attempt int, OUT p_reader varchar(200) CHARACTER SET utf8mb4
+    OUT p_attempt int, OUT p_consumer varchar(200) CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -12,7 +12,7 @@ BEGIN
     DECLARE v_n int;
     BEGIN
         DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_items = '[]';
-        SELECT type, reader, items INTO p_type, p_reader, v_items
+        SELECT type, consumer, items INTO p_type, p_consumer, v_items
         FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     END;
     SELECT MAX(j.n), MAX(j.attempt) INTO v_n, p_attempt

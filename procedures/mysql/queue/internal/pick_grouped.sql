@@ -59,7 +59,7 @@ BEGIN
     DECLARE v_run_at datetime(6) DEFAULT '1000-01-01';
     DECLARE v_id, v_n, v_read_n bigint DEFAULT 0;
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    DECLARE v_reader varchar(5) CHARACTER SET utf8mb4;
+    DECLARE v_consumer varchar(5) CHARACTER SET utf8mb4;
     DECLARE v_group varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_tickets, v_first, v_found, v_held, v_items, v_taken, v_marks, v_row, v_list, v_tail longtext CHARACTER SET utf8mb4;
     DECLARE v_starts longtext CHARACTER SET utf8mb4 DEFAULT '[]';
@@ -81,7 +81,7 @@ BEGIN
         v_least = IF(p_full AND NOT v_fair AND JSON_LENGTH(p_marks) > 0, 2, 0), v_starts = IF(p_full OR v_fair, '[]', p_marks),
         v_end = COALESCE(JSON_EXTRACT(v_starts, '$[0][0]'), 32768);
     tickets: LOOP
-        IF v_fair AND v_reader IS NULL THEN
+        IF v_fair AND v_consumer IS NULL THEN
             -- The next priority, after the lane where the last claim stopped: see take_lanes.
             SET v_some = 1, v_in_round = 0, v_n = 0, v_turn = c_most, v_start = '', v_last_lane = NULL;
             SELECT priority INTO v_priority FROM mq_ready FORCE INDEX (PRIMARY)
@@ -91,9 +91,9 @@ BEGIN
             IF NOT v_some THEN
                 LEAVE tickets;
             END IF;
-            SET v_reader = LPAD(v_priority + 32768, 5, '0'), v_end = v_priority + 1;
+            SET v_consumer = LPAD(v_priority + 32768, 5, '0'), v_end = v_priority + 1;
             SELECT n, after_id, lane INTO v_n, v_turn, v_start
-            FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND reader = v_reader ORDER BY n DESC, after_id DESC LIMIT 1;
+            FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND consumer = v_consumer ORDER BY n DESC, after_id DESC LIMIT 1;
             SET v_wrapped = NOT v_some, v_read_n = v_n, v_read_turn = v_turn, v_lane = v_start, v_until = c_last_lane, v_resume = 0;
             IF v_some AND v_weight > v_turn THEN
                 SELECT COALESCE(MAX(weight), 1) - v_turn INTO v_resume FROM mq_queue_group WHERE type = p_type AND group_key = v_start;
@@ -413,10 +413,10 @@ BEGIN
                 SET v_in_round = 0, v_wrapped = 0, v_lane = v_start, v_run_at = '9999-12-31', v_id = 9223372036854775807, v_until = c_last_lane;
             ELSE
                 IF v_last_lane IS NOT NULL AND (p_items IS NOT NULL OR v_stop) THEN
-                    CALL imq_save_position(p_type, v_reader, v_n, v_turn, v_last_lane, IF(RAND() < 0.01, 0, v_read_n - 20 * p_size), v_read_n,
+                    CALL imq_save_position(p_type, v_consumer, v_n, v_turn, v_last_lane, IF(RAND() < 0.01, 0, v_read_n - 20 * p_size), v_read_n,
                         0, IF(v_n > v_read_n, c_most, v_read_turn));
                 END IF;
-                SET v_reader = NULL;
+                SET v_consumer = NULL;
             END IF;
         ELSEIF v_at = v_rows AND v_rows < v_chunk AND v_end < 32768 THEN
             -- The next priority with a mark.

@@ -1,10 +1,10 @@
 -- remove_ready: remove one ready message that is not claimed from mq_ready; in an ordered queue it then blocks its group.
--- Returns:     p_type, p_attempt (the number of the next attempt) and p_reader (the caller); p_type is NULL when the
+-- Returns:     p_type, p_attempt (the number of the next attempt) and p_consumer (the caller); p_type is NULL when the
 --              message is not ready, is being claimed, or its group is blocked in an ordered queue
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_remove_ready(
     IN p_id bigint, OUT p_type varchar(200) CHARACTER SET utf8mb4, OUT p_attempt int,
-    OUT p_reader varchar(200) CHARACTER SET utf8mb4
+    OUT p_consumer varchar(200) CHARACTER SET utf8mb4
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 whole: BEGIN
@@ -74,6 +74,6 @@ whole: BEGIN
             CALL imq_issue_tickets(v_type, JSON_ARRAY(v_group));
         END IF;
         SET p_type = v_type;
-        CALL imq_reader_name(NULL, p_reader);
+        CALL imq_consumer_name(NULL, p_consumer);
     END IF;
 END

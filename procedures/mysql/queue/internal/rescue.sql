@@ -12,14 +12,14 @@ BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_max_attempts int;
     DECLARE v_key varchar(36) CHARACTER SET utf8mb4;
-    DECLARE v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items, v_left, v_spent longtext CHARACTER SET utf8mb4;
     DECLARE v_dead bigint;
     SELECT max_attempts INTO v_max_attempts FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     SET p_count = 0;
     rescue: WHILE p_batches > 0 DO
         SET v_key = NULL;
-        SELECT batch_key, reader, items INTO v_key, v_reader, v_items
+        SELECT batch_key, consumer, items INTO v_key, v_consumer, v_items
         FROM mq_batch FORCE INDEX (batch_lease)
         WHERE type = p_type AND lease_until <= v_now
         ORDER BY lease_until
@@ -45,7 +45,7 @@ BEGIN
             CALL imq_put_back(p_type, v_left);
         END IF;
         IF v_spent IS NOT NULL THEN
-            CALL imq_fail_messages(p_type, v_reader, v_spent, v_dead);
+            CALL imq_fail_messages(p_type, v_consumer, v_spent, v_dead);
         END IF;
         SET p_count = p_count + JSON_LENGTH(v_items);
         SET p_batches = p_batches - 1;

@@ -26,7 +26,7 @@ BEGIN
     DECLARE v_live bigint;
     SET p_created = 1, p_changed = 0;
     SELECT grouped, ring, fair INTO v_grouped, v_ring, v_fair FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
-    CALL imq_reader_name(p_source, v_source);
+    CALL imq_consumer_name(p_source, v_source);
     -- Outside a transaction the locking read waits for a session that is finishing the message. Inside a transaction the
     -- read takes no lock, because the message's consumer would have to wait for the commit.
     IF p_dedup_key IS NOT NULL THEN

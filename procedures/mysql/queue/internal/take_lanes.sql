@@ -16,7 +16,7 @@ BEGIN
     -- Try at most this many lanes in a call: others may have locked all of them.
     DECLARE c_lanes int DEFAULT 2000;
     DECLARE c_single int DEFAULT 8;
-    DECLARE v_reader varchar(5) CHARACTER SET utf8mb4 DEFAULT LPAD(p_priority + 32768, 5, '0');
+    DECLARE v_consumer varchar(5) CHARACTER SET utf8mb4 DEFAULT LPAD(p_priority + 32768, 5, '0');
     DECLARE v_left int DEFAULT p_size;
     DECLARE v_rows int DEFAULT LEAST(GREATEST(p_size, p_weight), c_most);
     DECLARE v_read_n, v_n, v_newest bigint DEFAULT 0;
@@ -29,7 +29,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SET p_items = NULL;
     SELECT n, after_id, lane INTO v_read_n, v_read_taken, v_lane
-    FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND reader = v_reader ORDER BY n DESC, after_id DESC LIMIT 1;
+    FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND consumer = v_consumer ORDER BY n DESC, after_id DESC LIMIT 1;
     SET v_n = v_read_n, v_taken = v_read_taken, v_start = COALESCE(CONCAT(v_lane, CHAR(0)), ''), v_from = v_start;
     IF p_weight > v_taken THEN
         SELECT COALESCE(MAX(weight), 1) - v_taken INTO v_resume FROM mq_queue_group WHERE type = p_type AND group_key = v_lane;
@@ -45,7 +45,7 @@ BEGIN
         END IF;
         IF v_found IS NOT NULL THEN
             SELECT n, after_id, lane INTO v_newest, v_newest_taken, v_further
-            FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND reader = v_reader ORDER BY n DESC, after_id DESC LIMIT 1;
+            FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND consumer = v_consumer ORDER BY n DESC, after_id DESC LIMIT 1;
             IF v_newest > v_n OR v_newest = v_n AND v_newest_taken > v_taken THEN
                 -- Another claim has got further: what was read may be the second messages of lanes that it served. What this
                 -- claim has taken must not be found again.
@@ -121,7 +121,7 @@ BEGIN
     END IF;
     IF p_items IS NOT NULL THEN
         -- One claim in a hundred deletes all older positions: those of long transactions may be further back.
-        CALL imq_save_position(p_type, v_reader, v_n, v_taken, v_lane, IF(RAND() < 0.01, 0, v_read_n - 20 * p_size), v_read_n,
+        CALL imq_save_position(p_type, v_consumer, v_n, v_taken, v_lane, IF(RAND() < 0.01, 0, v_read_n - 20 * p_size), v_read_n,
             0, IF(v_n > v_read_n, c_most, v_read_taken));
     END IF;
 END

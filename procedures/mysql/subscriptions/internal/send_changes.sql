@@ -28,7 +28,7 @@ BEGIN
         WHERE s.label = p_label AND s.action = p_action AND s.type = ''
         ORDER BY 1, 2;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_type = NULL;
-    CALL imq_reader_name(NULL, v_source);
+    CALL imq_consumer_name(NULL, v_source);
     SELECT MIN(s.type), MAX(s.type) INTO v_type, v_last FROM mq_subscription AS s WHERE s.label = p_label AND s.action = p_action;
     -- Compare the length: the collation may treat other texts as empty.
     SET v_topics = LENGTH(v_type) = 0;

@@ -12,20 +12,20 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_add_claims(
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    DECLARE v_name, v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_name, v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_status, v_keyed, v_once tinyint;
     DECLARE v_first bigint;
-    SELECT b.name, b.reader, p.status_column IS NOT NULL, p.key_columns IS NOT NULL,
+    SELECT b.name, b.consumer, p.status_column IS NOT NULL, p.key_columns IS NOT NULL,
         p.status_column IS NULL AND p.on_complete = 'keep'
-    INTO v_name, v_reader, v_status, v_keyed, v_once
+    INTO v_name, v_consumer, v_status, v_keyed, v_once
     FROM mq_polled_batch AS b JOIN mq_polled AS p ON p.name = b.name WHERE b.batch_key = p_batch_key;
     SET p_count = 0, p_added = NULL;
     IF v_name IS NOT NULL AND p_rows IS NOT NULL THEN
         -- With a status, dead rows are at error_value: a dead row that is ready again was set back by hand and is claimed.
         -- Of equal rows, those in excess of the entries are free. Rows claimed by a low-water mark are claimed once.
-        INSERT INTO mq_polled_row (batch_key, run_at, attempts, active, state, name, reader, ident_hash, ident, key_json,
+        INSERT INTO mq_polled_row (batch_key, run_at, attempts, active, state, name, consumer, ident_hash, ident, key_json,
             place, copies)
-        SELECT p_batch_key, v_now, 1, p_active, 'A', v_name, v_reader, x.ident_hash, x.ident, x.key_, x.place, x.copies
+        SELECT p_batch_key, v_now, 1, p_active, 'A', v_name, v_consumer, x.ident_hash, x.ident, x.key_, x.place, x.copies
         FROM (
             -- UNION ALL with a window function: a join would read JSON_TABLE once per row.
             SELECT u.n, u.ident_hash, u.ident, u.key_, u.place, u.copies, MAX(u.held) OVER (PARTITION BY u.ident_hash) AS held

@@ -56,7 +56,7 @@ BEGIN
             AND p.active_value <=> v_active AND p.done_value <=> v_done AND p.error_value <=> v_error AND p.on_complete = IF(v_deletes, 'delete', 'keep')
             AND p.late_seconds <=> v_late AND p.equal_rows = v_equal AND p.max_attempts = v_max;
         IF v_same = 0 THEN
-            CALL imq_raise_error('already_exists', CONCAT('name: ', LEFT(v_name, 60), ' has other settings: release_table first'));
+            CALL imq_raise_error('already_exists', CONCAT('name: ', LEFT(v_name, 60), ' has other settings: unadopt_table first'));
         END IF;
     END IF;
 END

@@ -12,11 +12,11 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_hold_due(
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_name, v_reader varchar(200) CHARACTER SET utf8mb4;
+    DECLARE v_name, v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_ids, v_gone longtext CHARACTER SET utf8mb4;
     DECLARE v_max int;
-    SELECT b.name, b.reader, p.max_attempts INTO v_name, v_reader, v_max
+    SELECT b.name, b.consumer, p.max_attempts INTO v_name, v_consumer, v_max
     FROM mq_polled_batch AS b JOIN mq_polled AS p ON p.name = b.name WHERE b.batch_key = p_batch_key;
     SELECT CONCAT('[', GROUP_CONCAT(f.id ORDER BY f.id), ']'),
         GROUP_CONCAT(IF(f.attempts < v_max, CONCAT('[', f.id, ',', JSON_QUOTE(f.row_), ']'), NULL) ORDER BY f.id),
@@ -34,7 +34,7 @@ BEGIN
     WHERE f.n <= f.copies;
     UPDATE JSON_TABLE(COALESCE(v_ids, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS j
     STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
-    SET e.state = 'A', e.batch_key = p_batch_key, e.reader = v_reader, e.attempts = e.attempts + (e.attempts < v_max);
+    SET e.state = 'A', e.batch_key = p_batch_key, e.consumer = v_consumer, e.attempts = e.attempts + (e.attempts < v_max);
     -- UNION ALL with a window function: a join would read JSON_TABLE once per row.
     SELECT CONCAT('[', GROUP_CONCAT(g.id ORDER BY g.id), ']') INTO v_gone
     FROM (

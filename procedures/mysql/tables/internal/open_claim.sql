@@ -6,7 +6,7 @@
 -- need that key. Therefore batch keys are random and cannot be guessed.
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_open_claim(
-    IN p_name longtext CHARACTER SET utf8mb4, IN p_size int, IN p_reader varchar(200) CHARACTER SET utf8mb4,
+    IN p_name longtext CHARACTER SET utf8mb4, IN p_size int, IN p_consumer varchar(200) CHARACTER SET utf8mb4,
     IN p_lease_seconds int, OUT p_batch_key varchar(36) CHARACTER SET utf8mb4,
     OUT p_table longtext CHARACTER SET utf8mb4, OUT p_due longtext CHARACTER SET utf8mb4
 )
@@ -54,6 +54,6 @@ BEGIN
             OR p.status_column IS NULL AND EXISTS (SELECT * FROM mq_polled_row AS e WHERE e.name = p_name AND e.state = 'E'))))
     INTO p_table
     FROM mq_polled AS p WHERE p.name = p_name;
-    INSERT INTO mq_polled_batch (batch_key, lease_until, lease_seconds, name, reader)
-    VALUES (p_batch_key, v_now + INTERVAL p_lease_seconds SECOND, p_lease_seconds, p_name, p_reader);
+    INSERT INTO mq_polled_batch (batch_key, lease_until, lease_seconds, name, consumer)
+    VALUES (p_batch_key, v_now + INTERVAL p_lease_seconds SECOND, p_lease_seconds, p_name, p_consumer);
 END

@@ -74,7 +74,7 @@ BEGIN
         OR COALESCE(JSON_LENGTH(v_known), 0) < JSON_LENGTH(v_idents)
     THEN
         CALL imq_raise_error('unsuitable_table', CONCAT(LEFT(v_label, 40),
-            ' has other columns than it was adopted with: release_table, adopt_table'));
+            ' has other columns than it was adopted with: unadopt_table, adopt_table'));
     END IF;
 
     SET v_sort = v_list;

@@ -2,7 +2,7 @@
 -- Arguments: p_dead (NULL: count them), p_next_seconds (0: the consumer stops)
 -- Returns: the number of dead letters since the last report
 CREATE OR REPLACE FUNCTION mq_internal.save_report(
-    p_type text, p_reader text, p_now timestamptz, p_completed bigint, p_failed bigint, p_dead bigint, p_busy_ms bigint,
+    p_type text, p_consumer text, p_now timestamptz, p_completed bigint, p_failed bigint, p_dead bigint, p_busy_ms bigint,
     p_waited_ms bigint, p_next_seconds bigint
 ) RETURNS bigint
 LANGUAGE plpgsql AS $$
@@ -19,21 +19,21 @@ DECLARE
     v_goes_on boolean;
     v_dead bigint := p_dead;
 BEGIN
-    SELECT * INTO v_old FROM mq.consumer AS c WHERE c.type = p_type AND c.reader = p_reader FOR UPDATE;
+    SELECT * INTO v_old FROM mq.consumer AS c WHERE c.type = p_type AND c.consumer = p_consumer FOR UPDATE;
     IF NOT FOUND THEN
         IF (SELECT count(*) FROM (SELECT FROM mq.consumer AS c WHERE c.type = p_type LIMIT c_most) AS c) = c_most THEN
-            PERFORM mq_internal.raise_error('invalid_argument', format('reader: this queue has %s consumers already', c_most));
+            PERFORM mq_internal.raise_error('invalid_argument', format('consumer: this queue has %s consumers already', c_most));
         END IF;
         -- Another process may have the same name: the second one continues with the first one's row.
-        INSERT INTO mq.consumer (started_at, reported_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type, reader)
-        VALUES (p_now, p_now, p_now - c_unseen, 0, 0, 0, 0, 0, p_type, p_reader)
+        INSERT INTO mq.consumer (started_at, reported_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type, consumer)
+        VALUES (p_now, p_now, p_now - c_unseen, 0, 0, 0, 0, 0, p_type, p_consumer)
         ON CONFLICT DO NOTHING;
-        SELECT * INTO v_old FROM mq.consumer AS c WHERE c.type = p_type AND c.reader = p_reader FOR UPDATE;
+        SELECT * INTO v_old FROM mq.consumer AS c WHERE c.type = p_type AND c.consumer = p_consumer FOR UPDATE;
     END IF;
     v_goes_on := coalesce(v_old.due_at >= p_now, false);
     IF v_dead IS NULL THEN
         SELECT count(*) INTO v_dead FROM mq.dead AS d
-        WHERE d.type = p_type AND d.died_at > v_old.counted_at AND d.died_at <= v_until AND d.reader = p_reader;
+        WHERE d.type = p_type AND d.died_at > v_old.counted_at AND d.died_at <= v_until AND d.consumer = p_consumer;
     END IF;
     UPDATE mq.consumer AS c
     SET started_at = CASE WHEN v_goes_on THEN c.started_at ELSE p_now END,
@@ -46,7 +46,7 @@ BEGIN
         dead = v_dead + CASE WHEN v_goes_on THEN c.dead ELSE 0 END,
         busy_ms = p_busy_ms + CASE WHEN v_goes_on THEN c.busy_ms ELSE 0 END,
         waited_ms = p_waited_ms + CASE WHEN v_goes_on THEN c.waited_ms ELSE 0 END
-    WHERE c.type = p_type AND c.reader = p_reader;
+    WHERE c.type = p_type AND c.consumer = p_consumer;
     RETURN v_dead;
 END
 $$;

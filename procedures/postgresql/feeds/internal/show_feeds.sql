@@ -1,4 +1,4 @@
--- show_feeds: return the rows of feed_stats, which every caller may read: they hold no data of the tables.
+-- show_feeds: return the rows of list_feeds, which every caller may read: they hold no data of the tables.
 -- Arguments: p_unpublished (for the column of that name)
 CREATE OR REPLACE FUNCTION mq_internal.show_feeds(p_feed text, p_unpublished bigint) RETURNS TABLE (
     feed text, "table" text, last_position bigint, unpublished bigint, consumer text, "position" bigint, behind bigint,

@@ -2,7 +2,7 @@
 -- Returns: the new row of mq.batch, with ids in order of priority, run_at, id; NULL when nothing is ready, no limit
 --     allows it, or the queue is paused
 CREATE OR REPLACE FUNCTION mq_internal.claim(
-    p_queue mq.queue, p_size bigint, p_reader text, p_lease_seconds bigint
+    p_queue mq.queue, p_size bigint, p_consumer text, p_lease_seconds bigint
 ) RETURNS mq.batch
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -25,6 +25,6 @@ BEGIN
     IF p_queue.rate > 0 THEN
         PERFORM mq_internal.spend(p_queue, cardinality(v_picked.picked));
     END IF;
-    RETURN mq_internal.hold(p_queue, v_picked.picked, v_picked.attempts, p_reader, p_lease_seconds);
+    RETURN mq_internal.hold(p_queue, v_picked.picked, v_picked.attempts, p_consumer, p_lease_seconds);
 END
 $$;

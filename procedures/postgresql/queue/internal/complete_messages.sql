@@ -1,6 +1,6 @@
 -- complete_messages: complete messages: delete them, or archive them if the queue's policy is archive.
 CREATE OR REPLACE FUNCTION mq_internal.complete_messages(
-    p_queue mq.queue, p_ids bigint[], p_attempts smallint[], p_reader text
+    p_queue mq.queue, p_ids bigint[], p_attempts smallint[], p_consumer text
 ) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -15,9 +15,9 @@ BEGIN
             DELETE FROM mq.message WHERE id = ANY (p_ids) RETURNING *
         )
         INSERT INTO mq.archive (id, completed_at, created_at, priority, attempts, month, type, body, headers, group_key,
-            dedup_key, source, reader, result)
+            dedup_key, source, consumer, result)
         SELECT d.id, v_now, d.created_at, d.priority, u.attempts, extract(month FROM v_now AT TIME ZONE 'UTC'), d.type,
-            d.body, d.headers, d.group_key, d.dedup_key, d.source, p_reader,
+            d.body, d.headers, d.group_key, d.dedup_key, d.source, p_consumer,
             CASE WHEN v_results THEN (SELECT r.result FROM mq.result AS r WHERE r.id = d.id) END
         FROM done AS d
         JOIN unnest(p_ids, p_attempts) AS u (id, attempts) ON u.id = d.id;

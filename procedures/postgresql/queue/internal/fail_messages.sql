@@ -3,7 +3,7 @@
 -- Arguments: p_attempts (the number of this attempt), p_retries (seconds; NULL: the policy's backoff; -1: dead-letter
 --     it now), p_errors (cut to 4,000 characters)
 CREATE OR REPLACE FUNCTION mq_internal.fail_messages(
-    p_queue mq.queue, p_reader text, p_ids bigint[], p_attempts smallint[], p_retries bigint[], p_errors text[]
+    p_queue mq.queue, p_consumer text, p_ids bigint[], p_attempts smallint[], p_retries bigint[], p_errors text[]
 ) RETURNS bigint[]
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -22,8 +22,8 @@ BEGIN
         INSERT INTO mq.delayed (id, run_at, priority, attempts, type, error)
         SELECT id, v_now + make_interval(secs => delay), priority, attempt, type, error FROM failed WHERE NOT dies
     ), died AS (
-        INSERT INTO mq.dead (id, died_at, attempts, type, reader, error, error_group)
-        SELECT id, v_now, attempt, type, p_reader, error, mq_internal.error_group(error) FROM failed WHERE dies
+        INSERT INTO mq.dead (id, died_at, attempts, type, consumer, error, error_group)
+        SELECT id, v_now, attempt, type, p_consumer, error, mq_internal.error_group(error) FROM failed WHERE dies
         RETURNING id
     )
     SELECT array_agg(id) INTO v_dead FROM died;

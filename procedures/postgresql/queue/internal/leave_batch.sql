@@ -1,8 +1,8 @@
 -- leave_batch: remove one message from the batch that holds it.
--- Returns: type, attempt and reader of the claim; raises lease_lost when the key does not hold the message
+-- Returns: type, attempt and consumer of the claim; raises lease_lost when the key does not hold the message
 -- Transaction: calls for the same batch wait for each other
 CREATE OR REPLACE FUNCTION mq_internal.leave_batch(
-    p_id bigint, p_batch_key uuid, OUT type text, OUT attempt smallint, OUT reader text
+    p_id bigint, p_batch_key uuid, OUT type text, OUT attempt smallint, OUT consumer text
 )
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -25,6 +25,6 @@ BEGIN
     END IF;
     type := v_batch.type;
     attempt := v_batch.attempts[i];
-    reader := v_batch.reader;
+    consumer := v_batch.consumer;
 END
 $$;

@@ -29,8 +29,8 @@ BEGIN
     WITH RECURSIVE position AS MATERIALIZED (
         (
             SELECT n, lane, after_id AS served FROM mq.ring
-            WHERE type = v_type AND reader = p_priority AND (n, lane, after_id) > (v_n, v_lane, v_served)
-            ORDER BY type, reader, n DESC, lane DESC, after_id DESC
+            WHERE type = v_type AND consumer = p_priority AND (n, lane, after_id) > (v_n, v_lane, v_served)
+            ORDER BY type, consumer, n DESC, lane DESC, after_id DESC
             LIMIT 1
         )
         UNION ALL

@@ -1,8 +1,8 @@
 -- remove_ready: remove one ready message that is not claimed from mq.ready.
--- Returns: type, attempt (the number of the next attempt) and reader (the caller); type is NULL when the message is not
+-- Returns: type, attempt (the number of the next attempt) and consumer (the caller); type is NULL when the message is not
 --     ready, is being claimed, or its group is blocked in an ordered queue
 -- Transaction: never waits
-CREATE OR REPLACE FUNCTION mq_internal.remove_ready(p_id bigint, OUT type text, OUT attempt smallint, OUT reader text)
+CREATE OR REPLACE FUNCTION mq_internal.remove_ready(p_id bigint, OUT type text, OUT attempt smallint, OUT consumer text)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_message record;
@@ -57,7 +57,7 @@ BEGIN
     IF FOUND THEN
         type := v_message.type;
         attempt := v_attempts + 1;
-        reader := mq_internal.reader_name(NULL);
+        consumer := mq_internal.consumer_name(NULL);
     END IF;
 END
 $$;

@@ -18,7 +18,7 @@ BEGIN
             LIMIT p_batches
             FOR UPDATE SKIP LOCKED
         ))
-        RETURNING reader, ids, attempts
+        RETURNING consumer, ids, attempts
     LOOP
         -- A message with attempts left becomes ready at once, at the position where it was sent. The others are
         -- dead-lettered.
@@ -33,7 +33,7 @@ BEGIN
             SELECT array_agg(u.id), array_agg(u.attempt) INTO v_ids, v_attempts
             FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)
             WHERE v_ids IS NULL OR u.id <> ALL (v_ids);
-            PERFORM mq_internal.fail_messages(p_queue, v_batch.reader, v_ids, v_attempts,
+            PERFORM mq_internal.fail_messages(p_queue, v_batch.consumer, v_ids, v_attempts,
                 array_fill(-1, ARRAY[cardinality(v_ids)]),
                 array_fill('lease expired: the consumer died or was too slow'::text, ARRAY[cardinality(v_ids)]));
         END IF;

@@ -1,4 +1,4 @@
--- save_position: save a new position in mq.ring, of a round-robin reader or of a priority of a fair queue.
+-- save_position: save a new position in mq.ring, of a round-robin consumer or of a priority of a fair queue.
 -- Arguments: p_start (the one that the claim read; its n is NULL: there was none)
 --
 -- A position is inserted, not updated: no session waits for it. When two claims start at the same position, the one further
@@ -13,7 +13,7 @@ BEGIN
     DELETE FROM mq.ring
     WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM mq.ring
-        WHERE type = p_place.type AND reader = p_place.reader
+        WHERE type = p_place.type AND consumer = p_place.consumer
             AND (n, lane, after_id) < (p_place.n, p_place.lane, p_place.after_id)
             AND (n, lane, after_id) >= (
                 CASE WHEN v_same_round THEN p_start.n ELSE p_start.n - 1 END,

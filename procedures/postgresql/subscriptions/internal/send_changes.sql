@@ -8,7 +8,7 @@ LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_head text := format('{"table":%s,"action":"%s","key":', to_json(p_label), p_action);
-    v_source text := mq_internal.reader_name(NULL);
+    v_source text := mq_internal.consumer_name(NULL);
     v_types text[];
     v_headers text[];
     v_topics boolean;

@@ -35,7 +35,7 @@ BEGIN
     v_old.scanned_at := NULL;
     v_old.queue_id := p_new.queue_id;
     IF v_old IS DISTINCT FROM p_new THEN
-        PERFORM mq_internal.raise_error('already_exists', format('name: %s is adopted with other settings: release_table first', p_new.name));
+        PERFORM mq_internal.raise_error('already_exists', format('name: %s is adopted with other settings: unadopt_table first', p_new.name));
     END IF;
     RETURN 0;
 END

@@ -1,10 +1,10 @@
 -- hold_rows: put rows of a polling table under a new batch key and a lease.
--- Arguments: p_name, p_pass (see my_pass), p_reader, p_seconds, p_again (ids of entries to retry); parallel arrays of
+-- Arguments: p_name, p_pass (see my_pass), p_consumer, p_seconds, p_again (ids of entries to retry); parallel arrays of
 --     rows claimed for the first time: p_hashes, p_idents, p_keys; p_active (true: the row is at active_value; for the
 --     entries to retry, then for the new rows)
 -- Returns: batch_key, lease_until; parallel arrays ids and attempts, entries to retry first
 CREATE OR REPLACE FUNCTION mq_internal.hold_rows(
-    p_name text, p_pass text, p_reader text, p_seconds bigint, p_again bigint[], p_hashes bigint[], p_idents jsonb[],
+    p_name text, p_pass text, p_consumer text, p_seconds bigint, p_again bigint[], p_hashes bigint[], p_idents jsonb[],
     p_keys text[], p_active boolean[], OUT batch_key uuid, OUT lease_until timestamptz, OUT ids bigint[],
     OUT attempts integer[]
 )
@@ -24,7 +24,7 @@ BEGIN
     END IF;
     WITH again AS (
         UPDATE mq.polled_row AS e
-        SET state = 'A', batch_key = v_batch, attempts = e.attempts + 1, reader = p_reader, active = u.active
+        SET state = 'A', batch_key = v_batch, attempts = e.attempts + 1, consumer = p_consumer, active = u.active
         FROM unnest(p_again, p_active[:cardinality(p_again)]) AS u (id, active)
         WHERE e.id = u.id AND e.name = p_name AND e.state = 'N'
         RETURNING e.id, e.attempts
@@ -33,8 +33,8 @@ BEGIN
     INTO ids, attempts
     FROM again AS a;
     WITH claimed AS (
-        INSERT INTO mq.polled_row (batch_key, run_at, ident_hash, attempts, active, state, name, ident, key_json, reader)
-        SELECT v_batch, v_now, u.hash, 1, u.active, 'A', p_name, u.ident, u.key_json, p_reader
+        INSERT INTO mq.polled_row (batch_key, run_at, ident_hash, attempts, active, state, name, ident, key_json, consumer)
+        SELECT v_batch, v_now, u.hash, 1, u.active, 'A', p_name, u.ident, u.key_json, p_consumer
         FROM unnest(p_hashes, p_idents, p_keys, p_active[cardinality(p_again) + 1:]) WITH ORDINALITY AS u (hash, ident, key_json,
             active, n)
         ORDER BY u.n
@@ -44,7 +44,7 @@ BEGIN
     FROM claimed AS c;
     batch_key := v_batch;
     lease_until := v_now + make_interval(secs => p_seconds);
-    INSERT INTO mq.polled_batch (batch_key, lease_until, lease_seconds, name, reader)
-    VALUES (v_batch, hold_rows.lease_until, p_seconds, p_name, p_reader);
+    INSERT INTO mq.polled_batch (batch_key, lease_until, lease_seconds, name, consumer)
+    VALUES (v_batch, hold_rows.lease_until, p_seconds, p_name, p_consumer);
 END
 $$;

@@ -23,7 +23,7 @@ BEGIN
     IF v_table IS NULL THEN
         PERFORM mq_internal.raise_error('not_found', format('table: there is no %s any more', v_label));
     ELSIF v_table <> p_polled.table_id AND p_polled.queue_id = 'mq.polled'::regclass THEN
-        PERFORM mq_internal.raise_error('unsuitable_table', format('%s is not the table that was adopted: release_table, then adopt_table '
+        PERFORM mq_internal.raise_error('unsuitable_table', format('%s is not the table that was adopted: unadopt_table, then adopt_table '
             'again', v_label));
     END IF;
     PERFORM mq_internal.require_rights(v_table, v_need, coalesce(p_polled.status_column, ''));
@@ -38,7 +38,7 @@ BEGIN
     LIMIT 1;
     IF v_bad IS NOT NULL THEN
         PERFORM mq_internal.raise_error('unsuitable_table', format('%s has no column %s any more, or it has another type: '
-            'release_table, then adopt_table again', v_label, quote_ident(v_bad)));
+            'unadopt_table, then adopt_table again', v_label, quote_ident(v_bad)));
     END IF;
     SELECT string_agg(CASE WHEN a.attnotnull THEN format('t.%1$I %2$s r.%1$I', a.attname, o.equal)
             ELSE format('coalesce(t.%1$I %2$s r.%1$I, t.%1$I IS NULL AND r.%1$I IS NULL)', a.attname, o.equal) END, ' AND ') AS match,

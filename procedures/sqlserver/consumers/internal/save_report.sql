@@ -1,12 +1,12 @@
 -- save_report: write the row of a consumer; a report after silence or a stop starts its totals again.
--- Arguments: @type, @reader, @now, @completed, @failed, @dead (NULL: count them), @busy_ms, @waited_ms, @next_seconds
+-- Arguments: @type, @consumer, @now, @completed, @failed, @dead (NULL: count them), @busy_ms, @waited_ms, @next_seconds
 --     (0: the consumer stops)
 -- Returns: @dead: the number of dead letters since the last report
 -- Transaction: the row is locked until its end
 --
 -- Hints name the index: the server would scan a small table, and the scan would wait for the rows of other consumers.
 CREATE OR ALTER PROCEDURE mq_internal.save_report
-    @type nvarchar(400), @reader nvarchar(400), @now datetime2(7), @completed bigint, @failed bigint,
+    @type nvarchar(400), @consumer nvarchar(400), @now datetime2(7), @completed bigint, @failed bigint,
     @dead bigint OUTPUT, @busy_ms bigint, @waited_ms bigint, @next_seconds bigint
 AS
 BEGIN
@@ -21,22 +21,22 @@ BEGIN
         SET @due = DATEADD(SECOND, 2 * CAST(@next_seconds AS int), @now);
     SELECT @goes_on = CASE WHEN due_at >= @now THEN 1 ELSE 0 END, @counted_at = counted_at
     FROM mq.consumer WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (consumer_pk))
-    WHERE type = @type AND reader = @reader;
+    WHERE type = @type AND consumer = @consumer;
     IF @goes_on IS NULL
     BEGIN
         IF (SELECT COUNT(*) FROM (
-            SELECT TOP (@most) reader
+            SELECT TOP (@most) consumer
             FROM mq.consumer WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (consumer_pk))
             WHERE type = @type
         ) AS c) = @most
-            EXEC mq_internal.raise_error 'invalid_argument', N'reader: this queue has {} consumers already', @most;
+            EXEC mq_internal.raise_error 'invalid_argument', N'consumer: this queue has {} consumers already', @most;
         SET @counted_at = DATEADD(HOUR, -@unseen, @now);
         -- Of two processes with the same name, the second waits here and then finds the row. No range lock: other
         -- consumers are not blocked.
-        EXEC mq_internal.wait_for_lock 'consumer', @type, @reader;
+        EXEC mq_internal.wait_for_lock 'consumer', @type, @consumer;
         SELECT @goes_on = CASE WHEN due_at >= @now THEN 1 ELSE 0 END, @counted_at = counted_at
         FROM mq.consumer WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (consumer_pk))
-        WHERE type = @type AND reader = @reader;
+        WHERE type = @type AND consumer = @consumer;
     END;
     IF @dead IS NULL
         SELECT @dead = COUNT(*)
@@ -46,12 +46,12 @@ BEGIN
             WHERE type = @type AND died_at > @counted_at AND died_at <= @until
         ) AS d
         INNER JOIN mq.dead AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = d.id
-        WHERE e.reader = @reader COLLATE Latin1_General_100_BIN2
+        WHERE e.consumer = @consumer COLLATE Latin1_General_100_BIN2
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     SET @dead = COALESCE(@dead, 0);
     IF @goes_on IS NULL
-        INSERT INTO mq.consumer (started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type, reader)
-        VALUES (@now, @now, @due, CASE @counts WHEN 1 THEN @until ELSE @counted_at END, @completed, @failed, @dead, @busy_ms, @waited_ms, @type, @reader);
+        INSERT INTO mq.consumer (started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type, consumer)
+        VALUES (@now, @now, @due, CASE @counts WHEN 1 THEN @until ELSE @counted_at END, @completed, @failed, @dead, @busy_ms, @waited_ms, @type, @consumer);
     ELSE
         UPDATE c
         SET started_at = CASE @goes_on WHEN 1 THEN c.started_at ELSE @now END,
@@ -65,5 +65,5 @@ BEGIN
             busy_ms = @busy_ms + CASE @goes_on WHEN 1 THEN c.busy_ms ELSE 0 END,
             waited_ms = @waited_ms + CASE @goes_on WHEN 1 THEN c.waited_ms ELSE 0 END
         FROM mq.consumer AS c WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (consumer_pk))
-        WHERE c.type = @type AND c.reader = @reader;
+        WHERE c.type = @type AND c.consumer = @consumer;
 END;

@@ -1,9 +1,9 @@
 -- claim: claim messages of a type, unless it is paused, and return them.
--- Arguments: @type, @size, @reader, @lease_seconds (NULL: the policy's)
+-- Arguments: @type, @size, @consumer, @lease_seconds (NULL: the policy's)
 -- Returns: the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
 --     queue is paused
 CREATE OR ALTER PROCEDURE mq_internal.claim
-    @type nvarchar(400), @size int, @reader nvarchar(400), @lease_seconds int
+    @type nvarchar(400), @size int, @consumer nvarchar(400), @lease_seconds int
 AS
 BEGIN
     DECLARE @paused bit, @limited bit, @counted bit, @in_groups bit, @count int = 0, @most int, @batch_key uniqueidentifier = NEWID();
@@ -18,7 +18,7 @@ BEGIN
     IF @count > 0 AND @limited = 1
         EXEC mq_internal.spend @type, @count, @counted;
     IF @count > 0
-        EXEC mq_internal.hold @batch_key, @type, @reader, @lease_seconds, @counted, @in_groups, @most;
+        EXEC mq_internal.hold @batch_key, @type, @consumer, @lease_seconds, @counted, @in_groups, @most;
     ELSE
         EXEC mq_internal.return_batch NULL, NULL, NULL;
 END;

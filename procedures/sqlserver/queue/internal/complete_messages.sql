@@ -1,8 +1,8 @@
 -- complete_messages: complete messages: delete them, or archive them if the queue's policy is archive.
--- Arguments: @key (the batch, whose messages are in mq.claimed), @id (one message; NULL: all), @type, @reader
+-- Arguments: @key (the batch, whose messages are in mq.claimed), @id (one message; NULL: all), @type, @consumer
 -- Returns: @count: how many messages
 CREATE OR ALTER PROCEDURE mq_internal.complete_messages
-    @key uniqueidentifier, @id bigint, @type nvarchar(400), @reader nvarchar(400), @count bigint OUTPUT
+    @key uniqueidentifier, @id bigint, @type nvarchar(400), @consumer nvarchar(400), @count bigint OUTPUT
 AS
 BEGIN
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @step int = 1000, @took int = 1000;
@@ -28,9 +28,9 @@ BEGIN
             IF @on_complete = 'archive'
             BEGIN
                 INSERT INTO mq.archive (id, completed_at, created_at, priority, attempts, type, body, headers, group_key,
-                    dedup_key, source, reader, result)
+                    dedup_key, source, consumer, result)
                 SELECT m.id, @now, m.created_at, m.priority, d.attempts, m.type, m.body, m.headers, m.group_key, m.dedup_key,
-                    m.source, @reader, k.result
+                    m.source, @consumer, k.result
                 FROM @done AS d
                 INNER JOIN mq.message AS m ON m.id = d.id
                 LEFT JOIN mq.result AS k ON k.id = d.id

@@ -1,13 +1,13 @@
 -- drop_batch: end a claim: delete the row of its batch; its messages stay in mq.claimed for the caller.
--- Returns: @type, @reader and @lease_seconds of the claim; NULL when the lease was lost
+-- Returns: @type, @consumer and @lease_seconds of the claim; NULL when the lease was lost
 -- Transaction: calls for the same batch wait for each other
 CREATE OR ALTER PROCEDURE mq_internal.drop_batch
-    @key uniqueidentifier, @type nvarchar(400) OUTPUT, @reader nvarchar(400) OUTPUT, @lease_seconds int OUTPUT
+    @key uniqueidentifier, @type nvarchar(400) OUTPUT, @consumer nvarchar(400) OUTPUT, @lease_seconds int OUTPUT
 AS
 BEGIN
     DECLARE @counted bit, @in_groups bit;
     SET @type = NULL;
-    SELECT @type = type, @reader = reader, @lease_seconds = lease_seconds, @counted = counted, @in_groups = in_groups
+    SELECT @type = type, @consumer = consumer, @lease_seconds = lease_seconds, @counted = counted, @in_groups = in_groups
     FROM mq.batch WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
     WHERE batch_key = @key;
     IF @type IS NULL

@@ -1,10 +1,10 @@
 -- fail_messages: record failed attempts: retry each message after a delay, or dead-letter it when its attempts are used
 --     up.
--- Arguments: @type, @reader, @failed (at most 1,000 rows: attempts is the number of this attempt; retry in seconds,
+-- Arguments: @type, @consumer, @failed (at most 1,000 rows: attempts is the number of this attempt; retry in seconds,
 --     NULL: the policy's backoff, -1: dead-letter it now; error, cut to 4,000 characters)
 -- Returns: @dead: number of new dead letters
 CREATE OR ALTER PROCEDURE mq_internal.fail_messages
-    @type nvarchar(400), @reader nvarchar(400), @failed mq.failures READONLY, @dead bigint OUTPUT
+    @type nvarchar(400), @consumer nvarchar(400), @failed mq.failures READONLY, @dead bigint OUTPUT
 AS
 BEGIN
     DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @backoff int, @backoff_max int, @ordered bit, @grouped bit;
@@ -13,9 +13,9 @@ BEGIN
     SELECT @max_attempts = max_attempts, @backoff = backoff_seconds, @backoff_max = backoff_max_seconds,
         @ordered = ordered, @grouped = grouped
     FROM mq_internal.policy(@type);
-    INSERT INTO mq.dead (id, died_at, attempts, type, reader, error, error_group)
+    INSERT INTO mq.dead (id, died_at, attempts, type, consumer, error, error_group)
     OUTPUT inserted.id, inserted.attempts INTO @gone (id, attempts)
-    SELECT m.id, @now, f.attempts, @type, @reader, LEFT(f.error, 4000), mq_internal.error_group(f.error)
+    SELECT m.id, @now, f.attempts, @type, @consumer, LEFT(f.error, 4000), mq_internal.error_group(f.error)
     FROM @failed AS f
     INNER JOIN mq.message AS m ON m.id = f.id
     WHERE COALESCE(f.retry, 0) = -1 OR f.attempts >= COALESCE(m.max_attempts, @max_attempts)

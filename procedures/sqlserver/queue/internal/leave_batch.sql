@@ -1,14 +1,14 @@
 -- leave_batch: lock the batch that holds one message.
--- Returns: @type, @attempt, @reader; raises lease_lost when the key does not hold the message
+-- Returns: @type, @attempt, @consumer; raises lease_lost when the key does not hold the message
 -- Transaction: calls for the same batch wait for each other
 CREATE OR ALTER PROCEDURE mq_internal.leave_batch
     @id bigint, @key uniqueidentifier, @type nvarchar(400) OUTPUT, @attempt smallint OUTPUT,
-    @reader nvarchar(400) OUTPUT
+    @consumer nvarchar(400) OUTPUT
 AS
 BEGIN
     DECLARE @counted bit, @in_groups bit;
     SELECT @type = NULL, @attempt = NULL;
-    SELECT @type = type, @reader = reader, @counted = counted, @in_groups = in_groups
+    SELECT @type = type, @consumer = consumer, @counted = counted, @in_groups = in_groups
     FROM mq.batch WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
     WHERE batch_key = @key;
     IF @type IS NOT NULL

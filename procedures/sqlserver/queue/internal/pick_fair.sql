@@ -19,7 +19,7 @@ BEGIN
     DECLARE @step int = 1000;
     -- The most lanes of others to pass over.
     DECLARE @most int = 1000;
-    DECLARE @start datetime2(7) = '1900-01-01', @priority int = -32768, @next int, @reader nvarchar(400), @left int, @wanted int, @passed int;
+    DECLARE @start datetime2(7) = '1900-01-01', @priority int = -32768, @next int, @consumer nvarchar(400), @left int, @wanted int, @passed int;
     DECLARE @n bigint, @after nvarchar(37), @taken int, @new_n bigint, @new_after nvarchar(37), @new_taken int, @took int, @each bigint, @i int, @want int, @weight int;
     DECLARE @from nvarchar(37), @lane nvarchar(37), @next_lane nvarchar(37), @round bigint, @again bit, @wrapped bit, @whole bit, @first bit, @resource nvarchar(255), @got int;
     -- All turns of this call, to order the batch, and those of this part.
@@ -42,11 +42,11 @@ BEGIN
         ORDER BY priority;
         IF @next IS NULL
             BREAK;
-        SELECT @priority = @next, @reader = CONCAT(N'', @next), @left = CASE WHEN @size - @count < @step THEN @size - @count ELSE @step END,
+        SELECT @priority = @next, @consumer = CONCAT(N'', @next), @left = CASE WHEN @size - @count < @step THEN @size - @count ELSE @step END,
             @n = NULL, @after = NULL, @taken = 0;
         SELECT TOP (1) @n = n, @after = lane, @taken = taken
         FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
-        WHERE type = @type AND reader = @reader
+        WHERE type = @type AND consumer = @consumer
         ORDER BY n DESC, after_id DESC, lane DESC, taken DESC;
         DELETE FROM @turn;
         -- A turn that the last claim did not finish continues in its lane.
@@ -101,7 +101,7 @@ BEGIN
             SELECT @new_n = NULL, @i = 0;
             SELECT TOP (1) @new_n = n, @new_after = lane, @new_taken = taken
             FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
-            WHERE type = @type AND reader = @reader
+            WHERE type = @type AND consumer = @consumer
             ORDER BY n DESC, after_id DESC, lane DESC, taken DESC;
             IF @new_n > COALESCE(@n, -1) OR (@new_n = @n AND @new_after > @after COLLATE Latin1_General_100_BIN2)
             BEGIN
@@ -180,7 +180,7 @@ BEGIN
             SELECT @extra = @extra + CASE WHEN @each > 0 THEN @each ELSE 1 END;
         END;
         IF @lane IS NOT NULL
-            EXEC mq_internal.save_position @type, @reader, @new_n, 0, @lane, @new_taken, @n, 0, @after;
+            EXEC mq_internal.save_position @type, @consumer, @new_n, 0, @lane, @new_taken, @n, 0, @after;
         IF @lane IS NULL OR (@left > 0 AND @whole = 1)
             SET @priority = @priority + 1;
     END;

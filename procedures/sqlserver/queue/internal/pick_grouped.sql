@@ -39,7 +39,7 @@ BEGIN
     DECLARE @weight int, @places int, @rate int, @seconds int, @tokens int, @full_at datetime2(6), @now datetime2(6);
     DECLARE @first bigint, @before bigint, @last bigint, @head bigint, @attempts smallint, @run_at datetime2(7);
     -- In a fair queue: the position of the priority, what is left of the turn there, and the last lane that was served.
-    DECLARE @until nvarchar(37), @wrapped bit, @reader nvarchar(400), @n_old bigint, @lane_old nvarchar(37), @taken_old int, @round bigint;
+    DECLARE @until nvarchar(37), @wrapped bit, @consumer nvarchar(400), @n_old bigint, @lane_old nvarchar(37), @taken_old int, @round bigint;
     DECLARE @lane nvarchar(37), @rest int = 0, @turn int, @continued bit, @start datetime2(7) = '1900-01-01', @moment datetime2(7);
     DECLARE @served nvarchar(37), @served_round bigint, @served_taken int, @in_round int = 0;
     DECLARE @ticket TABLE (
@@ -76,10 +76,10 @@ BEGIN
             ORDER BY priority;
             IF @n IS NULL
                 BREAK;
-            SELECT @last_priority = @n, @reader = CONCAT(N'', @n);
+            SELECT @last_priority = @n, @consumer = CONCAT(N'', @n);
             SELECT TOP (1) @n_old = n, @lane_old = lane, @taken_old = taken
             FROM mq.ring WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (ring_newest))
-            WHERE type = @type AND reader = @reader
+            WHERE type = @type AND consumer = @consumer
             ORDER BY n DESC, after_id DESC, lane DESC, taken DESC;
             SELECT @until = COALESCE(@lane_old, N'-'), @round = COALESCE(@n_old, 0), @wrapped = 0, @served = NULL, @in_round = 0;
             SET @last_lane = @until;
@@ -403,7 +403,7 @@ BEGIN
         IF @fair = 1 AND (@left = 0 OR @groups = 0 OR @scanned >= @tickets OR @read < @chunk)
         BEGIN
             IF @served IS NOT NULL
-                EXEC mq_internal.save_position @type, @reader, @served_round, 0, @served, @served_taken, @n_old, 0, @lane_old;
+                EXEC mq_internal.save_position @type, @consumer, @served_round, 0, @served, @served_taken, @n_old, 0, @lane_old;
             -- The round is complete. Groups that have a place left get another turn, else the next priority comes.
             DELETE FROM @used;
             IF @ordered = 1 OR @in_round = 0

@@ -1,14 +1,14 @@
 -- remove_ready: remove one ready message that is not claimed from mq.ready; in an ordered queue it then blocks its
 --     group.
--- Returns: @type, @attempt (the number of the next attempt) and @reader (the caller); @type is NULL when the message is
+-- Returns: @type, @attempt (the number of the next attempt) and @consumer (the caller); @type is NULL when the message is
 --     not ready, is being claimed, or its group is blocked in an ordered queue
 CREATE OR ALTER PROCEDURE mq_internal.remove_ready
-    @id bigint, @type nvarchar(400) OUTPUT, @attempt smallint OUTPUT, @reader nvarchar(400) OUTPUT
+    @id bigint, @type nvarchar(400) OUTPUT, @attempt smallint OUTPUT, @consumer nvarchar(400) OUTPUT
 AS
 BEGIN
     DECLARE @named nvarchar(400), @group_key nvarchar(400), @priority smallint, @run_at datetime2(7), @grouped bit;
     DECLARE @resource nvarchar(255), @got int, @head bigint, @ordered bit;
-    SELECT @type = NULL, @attempt = NULL, @reader = NULL;
+    SELECT @type = NULL, @attempt = NULL, @consumer = NULL;
     SELECT @named = type, @group_key = COALESCE(group_key, N''), @priority = priority, @run_at = run_at
     FROM mq.message WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
     WHERE id = @id;
@@ -63,7 +63,7 @@ BEGIN
         -- As after a claim: the message blocks its group.
         IF @ordered = 1 AND @head IS NULL
             INSERT INTO mq.group_lock (type, group_key, id) VALUES (@named, @group_key, @id);
-        SELECT @type = @named, @reader = mq_internal.reader_name(NULL);
+        SELECT @type = @named, @consumer = mq_internal.consumer_name(NULL);
     END
     ELSE IF @ordered = 1
         EXEC sp_releaseapplock @Resource = @resource, @LockOwner = 'Transaction';

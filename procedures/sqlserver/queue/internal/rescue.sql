@@ -6,7 +6,7 @@ CREATE OR ALTER PROCEDURE mq_internal.rescue
     @type nvarchar(400), @batches int, @count bigint OUTPUT
 AS
 BEGIN
-    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @key uniqueidentifier, @reader nvarchar(400), @counted bit, @in_groups bit;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @key uniqueidentifier, @consumer nvarchar(400), @counted bit, @in_groups bit;
     DECLARE @step int = 1000, @took int, @dead bigint, @back bigint, @n int = 0, @last int;
     DECLARE @spent mq.failures;
     DECLARE @expired TABLE (n int NOT NULL PRIMARY KEY, batch_key uniqueidentifier NOT NULL);
@@ -27,7 +27,7 @@ BEGIN
     BEGIN
         SET @n = @n + 1;
         SET @key = NULL;
-        SELECT @key = b.batch_key, @reader = b.reader, @counted = b.counted, @in_groups = b.in_groups
+        SELECT @key = b.batch_key, @consumer = b.consumer, @counted = b.counted, @in_groups = b.in_groups
         FROM @expired AS e
         INNER JOIN mq.batch AS b WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON b.batch_key = e.batch_key
         WHERE e.n = @n AND b.lease_until <= @now
@@ -51,7 +51,7 @@ BEGIN
             SET @took = @@ROWCOUNT;
             IF @took > 0
             BEGIN
-                EXEC mq_internal.fail_messages @type, @reader, @spent, @dead OUTPUT;
+                EXEC mq_internal.fail_messages @type, @consumer, @spent, @dead OUTPUT;
                 SET @count = @count + @took;
             END;
         END;

@@ -29,7 +29,7 @@ BEGIN
     END;
     SELECT @grouped = grouped, @ring = ring, @fair = fair FROM mq_internal.policy(@type);
     INSERT INTO mq.message (run_at, created_at, priority, max_attempts, type, body, headers, group_key, dedup_key, source)
-    VALUES (@run_at, @now, @priority, @max_attempts, @type, @body, @headers, @group_key, @dedup_key, mq_internal.reader_name(@source));
+    VALUES (@run_at, @now, @priority, @max_attempts, @type, @body, @headers, @group_key, @dedup_key, mq_internal.consumer_name(@source));
     SET @id = SCOPE_IDENTITY();
     IF @dedup_key IS NOT NULL
         INSERT INTO mq.dedup (type, dedup_key, id) VALUES (@type, @dedup_key, @id);

@@ -11,7 +11,7 @@ AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
-    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @source nvarchar(400) = mq_internal.reader_name(NULL), @step int = 1000;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @source nvarchar(400) = mq_internal.consumer_name(NULL), @step int = 1000;
     DECLARE @label nvarchar(800), @head nvarchar(1000), @type nvarchar(400), @headers nvarchar(max), @grouped bit, @ring bit, @fair bit;
     DECLARE @way int = 0, @ways int, @n int, @took int;
     DECLARE @target TABLE (

@@ -36,7 +36,7 @@ BEGIN
     FROM mq.polled AS p WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE p.name = @name;
     IF @same = 0
-        EXEC mq_internal.raise_error 'already_exists', N'name: {} is adopted with other settings: release_table first', @name;
+        EXEC mq_internal.raise_error 'already_exists', N'name: {} is adopted with other settings: unadopt_table first', @name;
     IF @same = 1
         SET @created = 0;
     ELSE

@@ -10,7 +10,7 @@
 -- becomes ready again, rows are read before entries. An old reading only makes the claim smaller.
 CREATE OR ALTER PROCEDURE mq_internal.pick_equal
     @pieces mq.pieces READONLY, @name nvarchar(400), @key uniqueidentifier, @top int, @now datetime2(7),
-    @reader nvarchar(400), @took int OUTPUT
+    @consumer nvarchar(400), @took int OUTPUT
 AS
 BEGIN
     DECLARE @status nvarchar(300), @ready nvarchar(max), @active nvarchar(max), @many int, @statement nvarchar(max), @step int = 0;
@@ -41,9 +41,9 @@ OPTION (KEEPFIXED PLAN);', @pieces);
             EXEC sp_executesql @statement, N'@many int, @ready nvarchar(max)', @many = @many, @ready = @ready;
     END;
     INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, hit, refused, copies, ident_hash, name, ident,
-        key_json, row_json, place, reader)
+        key_json, row_json, place, consumer)
     SELECT TOP (@top) @key, @now, 1, 'A', 0, 'P', 1, 0, 0, HASHBYTES('SHA2_256', x.ident), @name, x.ident, x.key_json, x.row_json,
-        NULL, @reader
+        NULL, @consumer
     FROM (
         SELECT n, hash, ident, key_json, row_json, ROW_NUMBER() OVER (PARTITION BY hash ORDER BY n) AS copy FROM #mq_row
     ) AS x

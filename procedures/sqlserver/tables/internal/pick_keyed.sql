@@ -6,7 +6,7 @@
 -- first, and are compared with the entries there.
 CREATE OR ALTER PROCEDURE mq_internal.pick_keyed
     @pieces mq.pieces READONLY, @name nvarchar(400), @key uniqueidentifier, @top int, @from_place bit,
-    @now datetime2(7), @reader nvarchar(400), @took int OUTPUT
+    @now datetime2(7), @consumer nvarchar(400), @took int OUTPUT
 AS
 BEGIN
     DECLARE @status nvarchar(300), @ready nvarchar(max), @place nvarchar(max), @many int = @top * 2 + 50, @read int;
@@ -57,9 +57,9 @@ OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);', @pieces);
         SET @many = @many * 4;
     END;
     INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, hit, refused, copies, ident_hash, name, ident,
-        key_json, row_json, place, reader)
+        key_json, row_json, place, consumer)
     SELECT TOP (@top) @key, @now, 1, 'A', 0, 'P', 1, 0, 0, HASHBYTES('SHA2_256', c.ident), @name, c.ident, g.key_json, g.row_json,
-        g.place, @reader
+        g.place, @consumer
     FROM #mq_got AS g
     INNER JOIN #mq_row AS c ON c.n = g.n
     ORDER BY g.n;

@@ -1,13 +1,13 @@
 -- pick_lost: claim rows at active_value that have no entry.
 -- Arguments: @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @top (1 to
---     1,000), @now, @reader
+--     1,000), @now, @consumer
 -- Returns: @took: the number of rows claimed
 --
 -- The key or content of such a row changed while it was claimed, or its entry was lost. A claim takes only as many rows
 -- as there are rows in excess of entries: while the old entry exists, a handler may still be working on the row.
 -- Entries are counted before rows: rows finished in between make the difference smaller.
 CREATE OR ALTER PROCEDURE mq_internal.pick_lost
-    @name nvarchar(400), @key uniqueidentifier, @top int, @now datetime2(7), @reader nvarchar(400), @took int OUTPUT
+    @name nvarchar(400), @key uniqueidentifier, @top int, @now datetime2(7), @consumer nvarchar(400), @took int OUTPUT
 AS
 BEGIN
     DECLARE @shape char(1), @object_id int, @quoted nvarchar(600), @status nvarchar(300), @value nvarchar(400);
@@ -73,8 +73,8 @@ OPTION (FORCE ORDER, LOOP JOIN);', @pieces);
         INSERT INTO #mq_found (n, ident, key_json, row_json)
         SELECT TOP (@standing) n, ident, key_json, row_json FROM #mq_orphan ORDER BY n;
     INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, hit, refused, copies, ident_hash, name, ident, key_json,
-        row_json, reader)
-    SELECT TOP (@standing) @key, @now, 1, 'A', 1, 0, 0, 0, HASHBYTES('SHA2_256', ident), @name, ident, key_json, row_json, @reader
+        row_json, consumer)
+    SELECT TOP (@standing) @key, @now, 1, 'A', 1, 0, 0, 0, HASHBYTES('SHA2_256', ident), @name, ident, key_json, row_json, @consumer
     FROM #mq_found
     ORDER BY n;
     SET @took = @@ROWCOUNT;

@@ -4,7 +4,7 @@
 -- Transaction: waits for transactions that have locked these rows
 CREATE OR ALTER PROCEDURE mq_internal.pick_placed
     @pieces mq.pieces READONLY, @name nvarchar(400), @key uniqueidentifier, @top int, @now datetime2(7),
-    @reader nvarchar(400), @took int OUTPUT
+    @consumer nvarchar(400), @took int OUTPUT
 AS
 BEGIN
     DECLARE @place nvarchar(max), @hash varbinary(32), @copies bigint, @settled nvarchar(4000), @statement nvarchar(max);
@@ -71,9 +71,9 @@ OPTION (KEEPFIXED PLAN);'), @pieces);
     EXEC sp_executesql @statement, N'@top int, @place nvarchar(max), @hash varbinary(32), @copies bigint, @settled nvarchar(4000)',
         @top = @top, @place = @place, @hash = @hash, @copies = @copies, @settled = @settled;
     INSERT INTO mq.polled_row (batch_key, run_at, attempts, state, active, todo, hit, refused, copies, ident_hash, name, ident,
-        key_json, row_json, place, reader)
+        key_json, row_json, place, consumer)
     SELECT TOP (@top) @key, @now, 1, 'A', 0, 'P', 1, 0, copies, HASHBYTES('SHA2_256', ident), @name, ident, key_json, row_json,
-        place, @reader
+        place, @consumer
     FROM #mq_row
     ORDER BY n;
     SET @took = @@ROWCOUNT;

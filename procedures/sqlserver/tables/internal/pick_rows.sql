@@ -1,10 +1,10 @@
 -- pick_rows: add entries for rows of a polling table that have none, in claim order.
 -- Arguments: @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @top (1 to
---     1,000), @from_place (1: start at the low-water mark), @now, @reader
+--     1,000), @from_place (1: start at the low-water mark), @now, @consumer
 -- Returns: @took: the number of new entries. They have todo P; place and copies are their order value and their number
 --     among equal rows
 CREATE OR ALTER PROCEDURE mq_internal.pick_rows
-    @name nvarchar(400), @key uniqueidentifier, @top int, @from_place bit, @now datetime2(7), @reader nvarchar(400),
+    @name nvarchar(400), @key uniqueidentifier, @top int, @from_place bit, @now datetime2(7), @consumer nvarchar(400),
     @took int OUTPUT
 AS
 BEGIN
@@ -54,11 +54,11 @@ BEGIN
     ) AS p (name, piece);
 
     IF @shape IN ('a', 'e')
-        EXEC mq_internal.pick_keyed @pieces, @name, @key, @top, @from_place, @now, @reader, @took OUTPUT;
+        EXEC mq_internal.pick_keyed @pieces, @name, @key, @top, @from_place, @now, @consumer, @took OUTPUT;
     ELSE IF @shape IN ('c', 'f')
-        EXEC mq_internal.pick_equal @pieces, @name, @key, @top, @now, @reader, @took OUTPUT;
+        EXEC mq_internal.pick_equal @pieces, @name, @key, @top, @now, @consumer, @took OUTPUT;
     ELSE
-        EXEC mq_internal.pick_placed @pieces, @name, @key, @top, @now, @reader, @took OUTPUT;
+        EXEC mq_internal.pick_placed @pieces, @name, @key, @top, @now, @consumer, @took OUTPUT;
     -- Delete old entries of dead rows that somebody has set back to ready.
     IF @shape = 'a' AND @took > 0
         DELETE e

@@ -30,7 +30,7 @@ BEGIN
         ORDER BY l.n;
         SELECT @problem = 'unsuitable_table',
             @detail = CONCAT(@quoted, COALESCE(N' has no column ' + @changed + N' any more',
-                N' has a column of another type than when it was adopted'), N': release_table, then adopt_table again');
+                N' has a column of another type than when it was adopted'), N': unadopt_table, then adopt_table again');
     END;
     SET @shape = CASE
         WHEN @status IS NOT NULL THEN CASE WHEN @keys IS NULL THEN 'c' ELSE 'a' END

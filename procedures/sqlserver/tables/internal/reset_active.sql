@@ -26,7 +26,7 @@ WHERE t.{status} = {active};', @pieces);
 SET @took = @@ROWCOUNT;', @pieces);
     WHILE @rounds > 0 AND @took > 0
     BEGIN
-        -- A row that a constraint refuses keeps its status; it must not stop release_table.
+        -- A row that a constraint refuses keeps its status; it must not stop unadopt_table.
         SET XACT_ABORT OFF;
         BEGIN TRY
             EXEC sp_executesql @statement, N'@active nvarchar(max), @ready nvarchar(max), @took int OUTPUT', @active = @active,

@@ -1,9 +1,9 @@
 -- take_due: claim the rows whose retry is due, if they exist and nobody has locked them.
 -- Arguments: @name (of the polling table; the caller has locked its low-water mark), @key (of the batch), @size, @now,
---     @reader
+--     @consumer
 -- Returns: @count: rows claimed. Entries whose rows are gone are deleted; rows without attempts left become dead
 CREATE OR ALTER PROCEDURE mq_internal.take_due
-    @name nvarchar(400), @key uniqueidentifier, @size int, @now datetime2(7), @reader nvarchar(400), @count int OUTPUT
+    @name nvarchar(400), @key uniqueidentifier, @size int, @now datetime2(7), @consumer nvarchar(400), @count int OUTPUT
 AS
 BEGIN
     DECLARE @ready nvarchar(max), @most int, @top int, @found int, @took int, @problem varchar(200), @detail nvarchar(2000);
@@ -36,7 +36,7 @@ BEGIN
         WHERE e.batch_key = @key AND e.state = 'N' AND e.hit <> 1;
         EXEC mq_internal.fail_rows @name, @key, 1, @failed OUTPUT, @dead OUTPUT, @gone OUTPUT;
         UPDATE e
-        SET state = 'A', attempts = e.attempts + 1, reader = @reader, todo = 'P'
+        SET state = 'A', attempts = e.attempts + 1, consumer = @consumer, todo = 'P'
         FROM mq.polled_row AS e WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
         WHERE e.batch_key = @key AND e.state = 'N';
         EXEC mq_internal.take_new @name, @key, @took OUTPUT;

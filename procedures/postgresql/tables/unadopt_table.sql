@@ -1,11 +1,11 @@
--- release_table: forget a polling table: claimed rows get their ready_value back, and no more rows are claimed.
+-- unadopt_table: forget a polling table: claimed rows get their ready_value back, and no more rows are claimed.
 -- Arguments:   p_name (1 to 200 characters)
 -- Returns:     count: 1; 0 when there is no such polling table
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
 --              have locked claimed rows
--- Example:     SELECT mq.release_table('orders');
-CREATE OR REPLACE FUNCTION mq.release_table(
+-- Example:     SELECT mq.unadopt_table('orders');
+CREATE OR REPLACE FUNCTION mq.unadopt_table(
     p_name text,
     OUT count bigint
 )

@@ -1,10 +1,10 @@
--- list_tables: list the polling tables, their settings, and how many rows are claimed, wait for a retry or are dead.
+-- list_polling_tables: list the polling tables, their settings, and how many rows are claimed, wait for a retry or are dead.
 -- Arguments:   @name (1 to 200 characters; NULL: all)
 -- Returns:     one row per polling table, by name; active, waiting and dead are counted up to 10,000
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; skips entries that another call is changing; does not read the polling tables themselves
--- Example:     EXEC mq.list_tables;
-CREATE OR ALTER PROCEDURE mq.list_tables
+-- Example:     EXEC mq.list_polling_tables;
+CREATE OR ALTER PROCEDURE mq.list_polling_tables
     @name nvarchar(max) = NULL
 AS
 BEGIN

@@ -1,12 +1,12 @@
--- retry_rows: retry dead rows of a polling table, with their attempts set back to 0.
+-- redrive_rows: retry dead rows of a polling table, with their attempts set back to 0.
 -- Arguments:   p_name (1 to 200 characters), p_id (of one row, as peek_rows lists it; NULL: all, those that died first),
 --              p_size (1 to 10,000; NULL: 1,000)
 -- Returns:     count: rows that will be retried
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, preferably READ COMMITTED NO WAIT; claims of the table wait for its end
--- Example:     SELECT * FROM mq_retry_rows('orders');
+-- Example:     SELECT * FROM mq_redrive_rows('orders');
 
-CREATE OR ALTER PROCEDURE mq_retry_rows (
+CREATE OR ALTER PROCEDURE mq_redrive_rows (
     p_name mq_argument,
     p_id bigint = NULL,
     p_size bigint = NULL

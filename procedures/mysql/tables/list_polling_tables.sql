@@ -1,11 +1,11 @@
--- list_tables: list the polling tables, their settings, and how many rows are claimed, wait for a retry or are dead.
+-- list_polling_tables: list the polling tables, their settings, and how many rows are claimed, wait for a retry or are dead.
 -- Arguments:   p_name (1 to 200 characters; NULL: all)
 -- Returns:     one row per polling table, by name; active, waiting and dead are counted up to 10,000
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks; does not read the polling tables themselves
--- Example:     CALL mq_list_tables(NULL);
+-- Example:     CALL mq_list_polling_tables(NULL);
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_tables(IN p_name longtext CHARACTER SET utf8mb4)
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_polling_tables(IN p_name longtext CHARACTER SET utf8mb4)
 SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_name varchar(200) CHARACTER SET utf8mb4;

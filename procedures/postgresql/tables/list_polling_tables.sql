@@ -1,10 +1,10 @@
--- list_tables: list the polling tables, their settings, and how many rows are claimed, wait for a retry or are dead.
+-- list_polling_tables: list the polling tables, their settings, and how many rows are claimed, wait for a retry or are dead.
 -- Arguments:   p_name (1 to 200 characters; NULL: all)
 -- Returns:     one row per polling table, by name; active, waiting and dead are counted up to 10,000
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks; does not read the polling tables themselves
--- Example:     SELECT name, "table", active, dead FROM mq.list_tables();
-CREATE OR REPLACE FUNCTION mq.list_tables(p_name text DEFAULT NULL) RETURNS TABLE (
+-- Example:     SELECT name, "table", active, dead FROM mq.list_polling_tables();
+CREATE OR REPLACE FUNCTION mq.list_polling_tables(p_name text DEFAULT NULL) RETURNS TABLE (
     name text, "table" text, key_columns text, order_column text, status_column text, ready_value text,
     active_value text, done_value text, error_value text, on_complete text, late_seconds integer, equal_rows smallint,
     max_attempts integer, active bigint, waiting bigint, dead bigint

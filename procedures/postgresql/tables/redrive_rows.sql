@@ -1,12 +1,12 @@
--- retry_rows: retry dead rows of a polling table, with their attempts set back to 0.
+-- redrive_rows: retry dead rows of a polling table, with their attempts set back to 0.
 -- Arguments:   p_name (1 to 200 characters), p_id (of one row, as peek_rows lists it; NULL: all, those that died first), p_size
 --              (1 to 10,000; NULL: 1,000)
 -- Returns:     count: rows that will be retried
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
 --              have locked these rows
--- Example:     SELECT mq.retry_rows('orders');
-CREATE OR REPLACE FUNCTION mq.retry_rows(
+-- Example:     SELECT mq.redrive_rows('orders');
+CREATE OR REPLACE FUNCTION mq.redrive_rows(
     p_name text,
     p_id bigint DEFAULT NULL,
     p_size bigint DEFAULT NULL,

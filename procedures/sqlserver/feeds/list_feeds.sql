@@ -1,14 +1,14 @@
--- feed_stats: list each feed with its consumers and their positions.
+-- list_feeds: list each feed with its consumers and their positions.
 -- Arguments:   @feed (1 to 200 characters; NULL: all feeds)
 -- Returns:     feed, table, last_position, unpublished (counted up to 10,000, only if @feed is given and its table belongs
 --              to the caller; otherwise NULL), consumer, position, behind (last_position minus position), moved_at: one row
 --              per consumer; a feed without consumers has one row
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks; without READ_COMMITTED_SNAPSHOT it also counts uncommitted rows
--- Example:     EXEC mq.feed_stats N'orders';
+-- Example:     EXEC mq.list_feeds N'orders';
 --
 -- A count of another user's table could run that user's code with the rights of the caller, such as a security policy.
-CREATE OR ALTER PROCEDURE mq.feed_stats
+CREATE OR ALTER PROCEDURE mq.list_feeds
     @feed nvarchar(max) = NULL
 AS
 BEGIN

@@ -1,7 +1,7 @@
--- reader_name: a name for a process that passed none: its application, or else its user, and its connection number.
+-- consumer_name: a name for a process that passed none: its application, or else its user, and its connection number.
 -- Arguments:   p_name (NULL: make one)
 -- Returns:     a name of at most 200 characters
-CREATE OR ALTER FUNCTION imq_reader_name (p_name mq_argument)
+CREATE OR ALTER FUNCTION imq_consumer_name (p_name mq_argument)
 RETURNS mq_name
 AS
 DECLARE v_application varchar(8191) CHARACTER SET UTF8;

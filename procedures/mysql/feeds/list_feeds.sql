@@ -1,16 +1,16 @@
--- feed_stats: list each feed with its consumers and their positions.
+-- list_feeds: list each feed with its consumers and their positions.
 -- Arguments:   p_feed (1 to 200 characters; NULL: all feeds)
 -- Returns:     feed, table, last_position, unpublished (counted up to 10,000, only if p_feed is given and the caller can
 --              read its table; otherwise NULL), consumer, position, behind (last_position minus position), moved_at: one row
 --              per consumer; a feed without consumers has one row
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
--- Example:     CALL mq_feed_stats('orders');
+-- Example:     CALL mq_list_feeds('orders');
 --
 -- A view could run its owner's functions with the rights of the caller. It has no index: if a view has replaced the table,
 -- the hint fails before the server evaluates anything.
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_feed_stats(IN p_feed longtext CHARACTER SET utf8mb4)
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_list_feeds(IN p_feed longtext CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_columns, v_keys, v_places longtext CHARACTER SET utf8mb4;

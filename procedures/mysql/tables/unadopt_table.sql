@@ -1,12 +1,12 @@
--- release_table: forget a polling table: claimed rows get their ready_value back, and no more rows are claimed.
+-- unadopt_table: forget a polling table: claimed rows get their ready_value back, and no more rows are claimed.
 -- Arguments:   p_name (1 to 200 characters)
 -- Returns:     count: 1; 0 when there is no such polling table
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
 --              have locked claimed rows
--- Example:     CALL mq_release_table('orders');
+-- Example:     CALL mq_unadopt_table('orders');
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_release_table(IN p_name longtext CHARACTER SET utf8mb4)
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_unadopt_table(IN p_name longtext CHARACTER SET utf8mb4)
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     DECLARE v_table, v_shape, v_items, v_written, v_refused, v_ready, v_active longtext CHARACTER SET utf8mb4;

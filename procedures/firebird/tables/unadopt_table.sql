@@ -1,13 +1,13 @@
--- release_table: forget a polling table: claimed rows get their ready_value back, and no more rows are claimed.
+-- unadopt_table: forget a polling table: claimed rows get their ready_value back, and no more rows are claimed.
 -- Arguments:   p_name (1 to 200 characters)
 -- Returns:     count: 1; 0 when there is no such polling table
 -- Errors:      50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's, preferably READ COMMITTED NO WAIT
--- Example:     SELECT * FROM mq_release_table('orders');
+-- Example:     SELECT * FROM mq_unadopt_table('orders');
 --
 -- To release a table that was dropped, the role is enough.
 
-CREATE OR ALTER PROCEDURE mq_release_table (
+CREATE OR ALTER PROCEDURE mq_unadopt_table (
     p_name mq_argument
 )
 RETURNS ("COUNT" bigint)

@@ -1,15 +1,15 @@
--- feed_stats: list each feed with its consumers and their positions.
+-- list_feeds: list each feed with its consumers and their positions.
 -- Arguments:   p_feed (1 to 200 characters; NULL: all feeds)
 -- Returns:     feed, table, last_position, unpublished (counted up to 10,000, only if p_feed is given and its table belongs
 --              to the caller; otherwise NULL), consumer, position, behind (last_position minus position), moved_at: one row
 --              per consumer; a feed without consumers has one row
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
--- Example:     SELECT * FROM mq_feed_stats('orders');
+-- Example:     SELECT * FROM mq_list_feeds('orders');
 --
 -- A count of another user's table could run that user's code with the rights of the caller, such as a computed column.
 
-CREATE OR ALTER PROCEDURE mq_feed_stats (
+CREATE OR ALTER PROCEDURE mq_list_feeds (
     p_feed mq_argument = NULL
 )
 RETURNS (

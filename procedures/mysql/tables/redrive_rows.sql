@@ -1,13 +1,13 @@
--- retry_rows: retry dead rows of a polling table, with their attempts set back to 0.
+-- redrive_rows: retry dead rows of a polling table, with their attempts set back to 0.
 -- Arguments:   p_name (1 to 200 characters), p_id (of one row, as peek_rows lists it; NULL: all, those that died first), p_size
 --              (1 to 10,000; NULL: 1,000)
 -- Returns:     count: rows that will be retried
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
 --              have locked these rows
--- Example:     CALL mq_retry_rows('orders', NULL, NULL);
+-- Example:     CALL mq_redrive_rows('orders', NULL, NULL);
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_retry_rows(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_redrive_rows(
     IN p_name longtext CHARACTER SET utf8mb4,
     IN p_id bigint,
     IN p_size bigint
