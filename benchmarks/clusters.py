@@ -28,12 +28,12 @@ def send(session: Session, type: str) -> int:
 
 
 def send_list(session: Session, type: str) -> int:
-    return int(session.call("send_batch", type, "\n".join(["x" * 100] * 100))[0]["count"])
+    return int(session.call("send_batch", type, "\n".join(["x" * 100] * 100))[0]["affected"])
 
 
 def claim_and_complete(session: Session, type: str) -> int:
     rows = session.call("claim_batch", type, 20)
-    return int(session.call("complete_batch", rows[0]["batch_key"])[0]["count"]) if rows else 0
+    return int(session.call("complete_batch", rows[0]["batch_key"])[0]["affected"]) if rows else 0
 
 
 def take(session: Session, type: str) -> int:
@@ -85,7 +85,7 @@ def measure(urls: list[str], name: str, type: str) -> tuple[float, int]:
     for process in processes:
         process.join()
     for state in ("N", "A"):
-        while state == "N" and session.call("purge", type, state, None, 10_000)[0]["count"]:
+        while state == "N" and session.call("purge", type, state, None, 10_000)[0]["affected"]:
             pass
     session.close()
     return sum(count for count, _ in found) / SECONDS, sum(conflicts for _, conflicts in found)

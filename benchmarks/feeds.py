@@ -52,7 +52,7 @@ def publish(member: Member, feed: str) -> int:
     total = 0
     while not member.stopped():
         try:
-            count = member.session.call("publish_feed", feed, 500)[0]["count"]
+            count = member.session.call("publish_feed", feed, 500)[0]["affected"]
         except Conflict:
             continue
         total += count

@@ -44,8 +44,6 @@ EXPRESSIONS = {
     "created_at": TIME("created_at"),
     "lease_until": TIME("lease_until"),
     "run_at": TIME("run_at"),
-    "count": '"COUNT"',
-    "value": '"VALUE"',
 }
 
 

@@ -238,8 +238,8 @@ def keep_house(soak: Soak, session: Session) -> None:
             soak.call(session, "peek", type, "E", 10)
             redriven = soak.call(session, "redrive_all", type) if random.random() < 0.5 else []
             purged = soak.call(session, "purge", type, "E", None, 10_000) if not redriven else []
-            soak.meter.add("redriven", sum(row["count"] for row in redriven))
-            soak.meter.add("purged", sum(row["count"] for row in purged))
+            soak.meter.add("redriven", sum(row["affected"] for row in redriven))
+            soak.meter.add("purged", sum(row["affected"] for row in purged))
         soak.call(session, "purge", "archived", "C", datetime.now(UTC) - timedelta(seconds=KEEP), 10_000)
         soak.call(session, "queue_health")
         soak.call(session, "rescue_expired")

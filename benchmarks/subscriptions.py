@@ -152,7 +152,7 @@ _COLUMNS = "(id INTEGER NOT NULL PRIMARY KEY, name VARCHAR(100) NOT NULL, quanti
 def _empty(connection: Any, session: Session) -> None:
     connection.execute("DELETE FROM log")
     for n in range(max(SUBSCRIPTIONS.values())):
-        while session.call("purge", TYPE(n), "N", None, 10_000)[0]["count"]:
+        while session.call("purge", TYPE(n), "N", None, 10_000)[0]["affected"]:
             pass
 
 

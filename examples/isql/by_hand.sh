@@ -19,7 +19,7 @@ SET LIST ON;
 
 SHELL echo 'Send one message, then a list of two.';
 SELECT id FROM mq_send('$type', 'one');
-SELECT "COUNT" FROM mq_send_batch('$type', 'two
+SELECT affected FROM mq_send_batch('$type', 'two
 "thr\\u0065e"');
 COMMIT;
 
@@ -28,7 +28,7 @@ SELECT id, CAST(body AS VARCHAR(200)) AS body, attempt, batch_key, lease_until F
 COMMIT;
 
 SHELL echo 'The first is done. The second can never succeed.';
-SELECT c."COUNT" FROM mq_peek('$type', 'A', 1) AS m LEFT JOIN mq_complete(m.id, m.batch_key) AS c ON 1 = 1;
+SELECT c.affected FROM mq_peek('$type', 'A', 1) AS m LEFT JOIN mq_complete(m.id, m.batch_key) AS c ON 1 = 1;
 SELECT f.state FROM mq_peek('$type', 'A', 1) AS m LEFT JOIN mq_dead_letter(m.id, m.batch_key, 'no such customer') AS f ON 1 = 1;
 COMMIT;
 

@@ -49,7 +49,7 @@ INSERT INTO @m EXEC mq.finish_batch @key, NULL, 10;
 SELECT N'2 the next of the group' AS [check], N'b' AS expected, (SELECT MIN(body) FROM @m) AS found, COUNT(*) AS [rows] FROM @m;
 GO
 -- 3. The error of a call in INSERT ... EXEC: 50002, not 3915 or 3916.
-DECLARE @n TABLE (count bigint);
+DECLARE @n TABLE (affected bigint);
 BEGIN TRY
     INSERT INTO @n EXEC mq.complete_batch N'no key';
 END TRY

@@ -60,7 +60,7 @@ def _send(session: Session, type: str, messages: int, batch: int) -> Iterator[in
     while messages:
         size = min(batch, messages)
         messages -= size
-        yield int(session.call("send_batch", type, "\n".join([BODY] * size))[0]["count"])
+        yield int(session.call("send_batch", type, "\n".join([BODY] * size))[0]["affected"])
 
 
 def _finish(session: Session, type: str, batch: int) -> Iterator[int]:
@@ -87,5 +87,5 @@ def _clean_up(session: Session, type: str) -> None:
     """Remove everything, even after an interruption between a claim and its finish."""
     for row in session.call("peek", type, "A", 10_000):
         session.call("release_batch", row["batch_key"])
-    while session.call("purge", type, "N", None, 10_000)[0]["count"]:
+    while session.call("purge", type, "N", None, 10_000)[0]["affected"]:
         pass

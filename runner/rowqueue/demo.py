@@ -130,7 +130,7 @@ def _clear(session: Session) -> None:
         for key in {row["batch_key"] for row in session.call("peek", type, "A", 10_000)}:
             session.call("release_batch", key)
         for state in "NEC":
-            while count := session.call("purge", type, state, None, 10_000)[0]["count"]:
+            while count := session.call("purge", type, state, None, 10_000)[0]["affected"]:
                 deleted += count
     if deleted:
         _say(f"deleted {deleted:,} messages of an earlier demo from the queues {', '.join(QUEUES)}")

@@ -110,7 +110,7 @@ class Publisher(_Loop):
         """Publish until stopped; with `once`, one batch; with `drain`, until nothing is left."""
         with self._running():
             while not self._stop.is_set():
-                count = self._call("publish_feed", self._feed, self._size)[0]["count"]
+                count = self._call("publish_feed", self._feed, self._size)[0]["affected"]
                 self.published += count
                 if self._once or (self._drain and not count):
                     return
@@ -198,9 +198,9 @@ class Consumer(_Loop):
 
     def _record(self, row: Row) -> Record:
         position, tries = self._failing
-        attempt = tries + 1 if row["position"] == position else 1
-        key, text = row["key"], row["row"]
-        return Record(self._options.feed, row["position"], json.loads(key), json.loads(text), key, text, attempt)
+        attempt = tries + 1 if row["feed_position"] == position else 1
+        key, text = row["row_key"], row["row_data"]
+        return Record(self._options.feed, row["feed_position"], json.loads(key), json.loads(text), key, text, attempt)
 
     @staticmethod
     def _fails(handled: Handled) -> bool:

@@ -151,15 +151,15 @@ class Totals:
         now = time.monotonic()
         minutes: dict[tuple[str, datetime], list[int]] = {}
         for row in rows:
-            type, key = row["type"], (row["type"], row["minute"])
+            type, key = row["type"], (row["type"], row["minute_at"])
             minutes[key] = figures = [int(row[name] or 0) for name in _FIGURES]
             before = self._minutes.get(key, [0] * len(figures)) if self._has_looked else figures
             gained = [max(0, figure - old) for figure, old in zip(figures, before, strict=True)]
             self._sums[type] = [a + b for a, b in zip(self._sums.get(type, [0] * len(figures)), gained, strict=True)]
             if any(gained) or type not in self._moved:
                 self._moved[type] = now
-            if self.since is None or row["minute"] - WINDOW > self.since:
-                self.since = row["minute"] - WINDOW
+            if self.since is None or row["minute_at"] - WINDOW > self.since:
+                self.since = row["minute_at"] - WINDOW
         self._minutes, self._has_looked = minutes, True
         for type in [type for type, moved in self._moved.items() if now - moved > FORGET_SECONDS]:
             del self._sums[type], self._moved[type]
@@ -189,8 +189,8 @@ def _queues(session: Session, limits: Limits, totals: Totals) -> Iterator[Sample
 def _health(session: Session, _: Limits, __: Totals) -> Iterator[Sample]:
     for row in session.call("queue_health"):
         yield Sample("rowqueue_health_verdict", (row["name"],), _VERDICTS.get(row["verdict"], 2.0))
-        if row["value"] is not None:
-            yield Sample("rowqueue_health_value", (row["name"], row["unit"] or ""), float(row["value"]))
+        if row["measured"] is not None:
+            yield Sample("rowqueue_health_value", (row["name"], row["unit"] or ""), float(row["measured"]))
 
 
 def _feeds(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:

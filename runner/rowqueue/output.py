@@ -15,13 +15,12 @@ CELL = 300  # the most characters of a text that a table shows
 _GAP = 2  # spaces between two columns
 
 # The least width of a column on a narrow terminal. Columns that are not listed are shown whole.
-_TEXTS = {"body": 16, "error": 16, "headers": 12, "key": 12, "row": 12, "result": 12, "detail": 24, "value": 24}
+_TEXTS = {"body": 16, "error": 16, "headers": 12, "row_key": 12, "row_data": 12, "result": 12, "detail": 24}
 _NAMES = (
     "type",
     "name",
     "consumer",
-    "consumer",
-    "table",
+    "table_name",
     "feed",
     "topic",
     "pattern",

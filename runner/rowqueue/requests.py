@@ -242,7 +242,7 @@ def _state(rows: list[Row]) -> Any:
 
 
 def _count(rows: list[Row]) -> int:
-    count: int = rows[0]["count"]
+    count: int = rows[0]["affected"]
     return count
 
 

@@ -98,7 +98,7 @@ class Crew:
 
                 def finish(inner: Session, rows: list[dict[str, Any]] = rows) -> None:
                     with inner.transaction() as connection:
-                        if inner.call("complete_batch", rows[0]["batch_key"])[0]["count"]:
+                        if inner.call("complete_batch", rows[0]["batch_key"])[0]["affected"]:
                             values = ", ".join(f"({row['id']}, '{row['body']}')" for row in rows)
                             connection.cursor().execute(f"INSERT INTO done (id, body) VALUES {values}")
 

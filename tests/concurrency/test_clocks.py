@@ -122,7 +122,7 @@ def test_the_guide_releases_messages_that_a_clock_set_back_holds(clock: Clock, s
     assert until_claimed(session, "failing") < 4 + LATE_SECONDS
     assert until_claimed(session, "expiring") < 4 + LATE_SECONDS
     assert not session.call("claim_batch", "kept", 1, "consumer", 60)
-    assert session.call("complete_batch", kept["batch_key"])[0]["count"] == 1
+    assert session.call("complete_batch", kept["batch_key"])[0]["affected"] == 1
 
 
 @pytest.mark.heavy
@@ -178,10 +178,10 @@ def test_after_a_jump_a_lease_that_is_extended_is_kept(clock: Clock, sessions: C
         [row] = mine.call("claim_batch", type, 1, "mine", 2)
         begun = time.monotonic()
         while time.monotonic() - begun < 3.5:
-            assert mine.call("extend_lease", row["batch_key"], 2)[0]["count"] == 1
+            assert mine.call("extend_lease", row["batch_key"], 2)[0]["affected"] == 1
             assert not others.call("claim_batch", type, 1, "others", 2)
             time.sleep(0.3)
-        assert mine.call("complete_batch", row["batch_key"])[0]["count"] == 1
+        assert mine.call("complete_batch", row["batch_key"])[0]["affected"] == 1
 
 
 @pytest.mark.long

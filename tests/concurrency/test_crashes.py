@@ -82,7 +82,7 @@ def claim(member: Member, type: str) -> Acknowledged:
             assert not bodies & said.finished, "a finished message came back"
             key, rows = rows[0]["batch_key"], None
             if member.number % 2:
-                finished = member.session.call("complete_batch", key)[0]["count"] == len(bodies)
+                finished = member.session.call("complete_batch", key)[0]["affected"] == len(bodies)
             else:
                 rows = member.finish(key, None, BATCH)
                 finished = rows is not None

@@ -36,9 +36,9 @@ def redrive_errors(member: Member, type: str) -> Counter[str]:
     made: Counter[str] = Counter()
     while not member.stopped():
         letter = "abc"[(member.number + sum(made.values())) % ERRORS]
-        made[letter] += member.session.call("redrive_all", type, f"broken # at {letter}")[0]["count"]
+        made[letter] += member.session.call("redrive_all", type, f"broken # at {letter}")[0]["affected"]
         listed = member.session.call("list_errors", type)
-        assert all(0 < row["count"] <= MESSAGES for row in listed)
+        assert all(0 < row["affected"] <= MESSAGES for row in listed)
         assert {row["error"] for row in listed} <= {f"broken # at {letter}" for letter in "abc"}
     return made
 
@@ -50,13 +50,13 @@ def test_every_death_is_counted_and_redriven_once(crowd: Crowd, session: Session
     died: Counter[str] = sum(crowd.results(consumers), Counter())
     crowd.stop(operators)
     redriven: Counter[str] = sum(crowd.results(operators), Counter())
-    left = {row["error"][-1]: row["count"] for row in session.call("list_errors", queue)}
+    left = {row["error"][-1]: row["messages"] for row in session.call("list_errors", queue)}
     assert +Counter(left) == died - redriven
     assert sum(redriven.values()) > 0
     stats = session.call("queue_stats", queue)[0]
     assert stats["ready"] + stats["dead"] == MESSAGES
     for letter, count in left.items():
-        calls = [session.call("redrive_all", queue, f"broken # at {letter}")[0]["count"] for _ in range(2)]
+        calls = [session.call("redrive_all", queue, f"broken # at {letter}")[0]["affected"] for _ in range(2)]
         assert calls == [count, 0]
     assert session.call("list_errors", queue) == []
-    assert session.call("purge", queue, "N")[0]["count"] == MESSAGES
+    assert session.call("purge", queue, "N")[0]["affected"] == MESSAGES

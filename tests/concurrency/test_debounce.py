@@ -61,7 +61,7 @@ def work_off(member: Member, type: str) -> list[tuple[int, str]]:
             continue
         time.sleep(chance.random() * 0.01)
         done += [(row["id"], row["body"]) for row in rows]
-        assert again(member, "complete_batch", rows[0]["batch_key"])[0]["count"] == len(rows)
+        assert again(member, "complete_batch", rows[0]["batch_key"])[0]["affected"] == len(rows)
     return done
 
 
@@ -164,7 +164,7 @@ def test_a_message_keeps_the_result_of_the_consumer_that_finished_it(
 
 def publish(member: Member, topic: str) -> int:
     """Returns how many messages it sent."""
-    return sum(int(member.session.call("publish", topic, f"{member.number}")[0]["count"]) for _ in range(PUBLISHED))
+    return sum(int(member.session.call("publish", topic, f"{member.number}")[0]["affected"]) for _ in range(PUBLISHED))
 
 
 def rebind(member: Member, pattern: str, type: str) -> None:

@@ -61,7 +61,7 @@ def serve(member: Member, type: str, path: str, size: int, trouble: float) -> No
         log.write("claim", begun, served(rows))
         begun = time.monotonic_ns()
         if chance.random() < trouble / 4:
-            if member.session.call("release_batch", rows[0]["batch_key"])[0]["count"]:
+            if member.session.call("release_batch", rows[0]["batch_key"])[0]["affected"]:
                 log.write("back", begun, [(row["id"], row["attempt"]) for row in rows])
             continue
         failed = {row["id"]: chance.choice([0, -1]) for row in rows if chance.random() < trouble}
@@ -107,7 +107,7 @@ def redrive(member: Member, type: str) -> int:
     """Redrive dead letters until stopped: they may come back at any time, as far as the log knows."""
     count = 0
     while not member.stopped():
-        count += member.session.call("redrive_all", type)[0]["count"]
+        count += member.session.call("redrive_all", type)[0]["affected"]
         time.sleep(0.1)
     return count
 
@@ -298,7 +298,7 @@ def consume(member: Member, type: str) -> list[int]:
             time.sleep(0.01)
             continue
         time.sleep(0.002)
-        if member.session.call("complete_batch", rows[0]["batch_key"])[0]["count"] == len(rows):
+        if member.session.call("complete_batch", rows[0]["batch_key"])[0]["affected"] == len(rows):
             done += [row["id"] for row in rows]
     return done
 

@@ -72,8 +72,8 @@ def publish(member: Member, feed: str, sizes: Sequence[int] = (1, 7, 500)) -> in
                 [row] = member.session.call("publish_feed", feed, chance.choice(sizes))
                 if not last and chance.random() < 0.2:
                     raise Undo
-            given += row["count"]
-            if last and not row["count"]:
+            given += row["affected"]
+            if last and not row["affected"]:
                 return given
         except Undo:
             pass
@@ -156,8 +156,8 @@ def come_and_go(member: Member, table: str, type: str) -> int:
     rounds = 0
     while not member.stopped():
         guest = f"{type}.{member.number}"
-        assert call(member.session, "subscribe", table, "IUD", guest) == [{"count": 3}]
-        assert call(member.session, "unsubscribe", table, None, guest) == [{"count": 3}]
+        assert call(member.session, "subscribe", table, "IUD", guest) == [{"affected": 3}]
+        assert call(member.session, "unsubscribe", table, None, guest) == [{"affected": 3}]
         rounds += 1
     return rounds
 

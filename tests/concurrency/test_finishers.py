@@ -50,19 +50,19 @@ def finish(member: Member, ledger: Ledger, batches: Any) -> dict[str, int]:
     turn = member.number
     while batch := batches.get():
         key, call = batch[0][1], member.session.call
-        assert call("extend_lease", key, 600)[0]["count"] == len(batch)
+        assert call("extend_lease", key, 600)[0]["affected"] == len(batch)
         with member.session.transaction() as connection:
             rows = [{"id": id, "body": body, "attempt": attempt} for id, _, body, attempt in batch]
             ledger.note(connection, rows, member.number)
         turn += 1
         way = ways[turn % len(ways)]
         if way == "complete_batch":
-            assert call("complete_batch", key)[0]["count"] == len(batch)
+            assert call("complete_batch", key)[0]["affected"] == len(batch)
         elif way == "finish_batch":
             assert call("finish_batch", key, dead_letter(batch[0][0], "no")) == []
         elif way == "complete":
             for id, *_ in batch[:3]:
-                assert call("complete", id, key)[0]["count"] == 1
+                assert call("complete", id, key)[0]["affected"] == 1
             call("complete_batch", key)
         else:
             assert call("dead_letter", batch[0][0], key, "no")[0]["state"] == "E"
@@ -74,7 +74,7 @@ def finish(member: Member, ledger: Ledger, batches: Any) -> dict[str, int]:
 def keep(member: Member, type: str) -> None:
     """The calls that an operator's tools make all the time."""
     while not member.stopped():
-        assert member.session.call("rescue_expired", type)[0]["count"] == 0
+        assert member.session.call("rescue_expired", type)[0]["affected"] == 0
         member.session.call("queue_stats", type)
         time.sleep(0.02)
 

@@ -92,7 +92,7 @@ def consume(member: Member, type: str, ledger: Ledger, batches: str) -> dict[str
 def rescue(member: Member, type: str) -> int:
     count = 0
     while not member.stopped():
-        count += member.session.call("rescue_expired", type)[0]["count"]
+        count += member.session.call("rescue_expired", type)[0]["affected"]
         time.sleep(0.002)
     return count
 

@@ -49,7 +49,7 @@ def claim_ring(member: Member, type: str, ledger: Ledger) -> None:
         if rows := member.session.call("claim_wraparound", type, BATCH, None, 600):
             with member.session.transaction() as connection:
                 ledger.note(connection, rows, member.number)
-            assert member.session.call("complete_batch", rows[0]["batch_key"])[0]["count"] == len(rows)
+            assert member.session.call("complete_batch", rows[0]["batch_key"])[0]["affected"] == len(rows)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def produce(member: Member, types: list[str], count: int) -> int:
     while sent < count:
         if chance.random() < 0.1:
             unordered = chance.choice([types[0], types[2]])
-            sent += member.session.call("send_batch", unordered, numbers(0, chance.choice([50, 500])))[0]["count"]
+            sent += member.session.call("send_batch", unordered, numbers(0, chance.choice([50, 500])))[0]["affected"]
             continue
         key = f"k{chance.randrange(20)}" if chance.random() < 0.3 else None
         type = chance.choice([types[1], *types])
@@ -195,11 +195,11 @@ def meddle(member: Member, types: list[str]) -> int:
             member.settle(*chance.choice(meddling))
         call("rescue_expired", chance.choice([type, None]))
         if chance.random() < 0.1:
-            removed += call("purge", type, chance.choice("EEEN"))[0]["count"]
+            removed += call("purge", type, chance.choice("EEEN"))[0]["affected"]
         call("redrive_all", type)
         for row in call("peek", type, "N", 5):
             if chance.random() < 0.2:
-                removed += call("cancel", row["id"])[0]["count"]
+                removed += call("cancel", row["id"])[0]["affected"]
             elif chance.random() < 0.2:
                 call("count_attempt", row["id"], "as after a take", 0)
         call("queue_stats", type)

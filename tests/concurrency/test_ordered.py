@@ -103,7 +103,7 @@ def cancel_heads(member: Member, type: str) -> list[int]:
     while not member.stopped():
         waiting = [row for row in member.session.call("peek", type, "N", 10_000) if row["attempts"] and row["error"]]
         for row in waiting[:1]:
-            if member.session.call("cancel", row["id"])[0]["count"]:
+            if member.session.call("cancel", row["id"])[0]["affected"]:
                 cancelled.append(row["id"])
         time.sleep(0.05)
     return cancelled

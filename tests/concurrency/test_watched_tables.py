@@ -55,8 +55,8 @@ def come_and_go(member: Member, table: str, type: str) -> int:
     """Subscribe and unsubscribe another queue until stopped."""
     rounds = 0
     while not member.stopped():
-        assert call(member.session, "subscribe", table, "IUD", type) == [{"count": 3}]
-        assert call(member.session, "unsubscribe", table, None, type) == [{"count": 3}]
+        assert call(member.session, "subscribe", table, "IUD", type) == [{"affected": 3}]
+        assert call(member.session, "unsubscribe", table, None, type) == [{"affected": 3}]
         rounds += 1
     return rounds
 

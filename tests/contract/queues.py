@@ -81,7 +81,7 @@ class Queue:
     def count(self, procedure: str, *values: Any, **named: Any) -> int:
         """`count` of a procedure whose first argument is the type."""
         [row] = self.call(procedure, *values, **named)
-        count: int = row["count"]
+        count: int = row["affected"]
         return count
 
     def send(self, body: str = "body", **options: Any) -> int:
@@ -228,7 +228,7 @@ class Feed:
 
     def publish(self, size: int | None = None) -> int:
         [row] = self.call("publish_feed", size)
-        count: int = row["count"]
+        count: int = row["affected"]
         return count
 
     def fetch(self, consumer: str = "consumer", size: int | None = None) -> list[Row]:

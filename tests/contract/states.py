@@ -64,10 +64,10 @@ def content(session: Session) -> dict[str, list[dict[str, Any]]]:
 
 def go_on(session: Session, key: Any, in_group: Any) -> None:
     """Claims made before are finished, and every message can be claimed once, in order."""
-    assert call(session, "complete_batch", key) == [{"count": 2}]
+    assert call(session, "complete_batch", key) == [{"affected": 2}]
     [again] = call(session, "send_message", "plain", "other", dedup_key="d")
     assert again["created"] == 0
-    assert call(session, "redrive_all", "plain") == [{"count": 1}]
+    assert call(session, "redrive_all", "plain") == [{"affected": 1}]
     assert call(session, "take_batch", "paused", 10) == []
     call(session, "resume", "paused")
     assert call(session, "take_batch", "ordered", 10) == [], "the group's first message is still claimed"

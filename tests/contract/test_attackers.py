@@ -282,7 +282,7 @@ def test_only_users_with_rights_on_the_table_move_consumers_or_drop_a_feed(
                 call(session, "drop_feed", feed.name)
     assert feed.call("list_feeds") == [{**before[0], "moved_at": feed.call("list_feeds")[0]["moved_at"]}]
     with stranger.given("SELECT, UPDATE", feed.table), closing(stranger.again("mq_operator")) as session:
-        assert call(session, "drop_feed", feed.name) == [{"count": 1}]
+        assert call(session, "drop_feed", feed.name) == [{"affected": 1}]
 
 
 def test_an_operator_drops_the_feed_of_a_table_that_is_gone(private_feed: Feed, stranger: Stranger) -> None:
@@ -299,7 +299,7 @@ def test_an_operator_drops_the_feed_of_a_table_that_is_gone(private_feed: Feed, 
             with denied():
                 stranger.call(procedure, feed.name, *consumer)
         feed.sql("DROP VIEW {t}")
-        assert call(session, "drop_feed", feed.name) == [{"count": 1}]
+        assert call(session, "drop_feed", feed.name) == [{"affected": 1}]
 
 
 def test_nothing_stays_granted_after_drop_feed(private_feed: Feed, server: servers.Server, database: Database) -> None:
@@ -340,8 +340,8 @@ def test_only_a_user_who_may_read_a_table_hears_of_its_changes(
                 stranger.call(procedure, name, *values)
     assert call(q.session, "list_subscriptions", table) == before
     with stranger.given("SELECT", table), closing(stranger.again("mq_operator")) as session:
-        assert call(session, "subscribe", table, "UD", queue) == [{"count": 2}]
-        assert call(session, "unsubscribe", table, None, queue) == [{"count": 2}]
+        assert call(session, "subscribe", table, "UD", queue) == [{"affected": 2}]
+        assert call(session, "unsubscribe", table, None, queue) == [{"affected": 2}]
         with denied():
             call(session, "unwatch_table", table)
     assert call(q.session, "list_subscriptions", table) == before
@@ -349,7 +349,7 @@ def test_only_a_user_who_may_read_a_table_hears_of_its_changes(
     name = q.can.fold(table)
     with denied():
         stranger.call("subscribe", name, "I", queue)
-    assert stranger.call("unsubscribe", name, "I") == [{"count": 1}]
+    assert stranger.call("unsubscribe", name, "I") == [{"affected": 1}]
     assert stranger.call("unwatch_table", name) == []
     assert [row for row in call(q.session, "list_subscriptions") if row["table"] == name] == []
 
@@ -382,7 +382,7 @@ def test_only_users_with_rights_clean_up_after_a_watched_table_while_a_view_has_
     for statement in q.can.before_watching(name):
         q.sql(statement.replace(", mq_operator", ""))  # the strangers get no right
     watch(session, q.sql, name)
-    assert call(session, "subscribe", name, "IUD", q.name) == [{"count": 3}]
+    assert call(session, "subscribe", name, "IUD", q.name) == [{"affected": 3}]
     q.sql(f"DROP TABLE {name}")
     q.sql(f"CREATE VIEW {name} AS SELECT 1 AS id FROM {q.can.view}")
     for procedure, *values in (("unsubscribe", "IUD"), ("unwatch_table",)):
@@ -390,7 +390,7 @@ def test_only_users_with_rights_clean_up_after_a_watched_table_while_a_view_has_
             stranger.call(procedure, name, *values)
     assert len(call(session, "list_subscriptions", name)) == 3
     q.sql(f"DROP VIEW {name}")
-    assert stranger.call("unsubscribe", name, "IUD") == [{"count": 3}]
+    assert stranger.call("unsubscribe", name, "IUD") == [{"affected": 3}]
     assert stranger.call("unwatch_table", name) == []
     with refused("not_found", name):
         call(session, "list_subscriptions", name)

@@ -58,7 +58,7 @@ def test_cancel_skips_a_message_that_is_being_claimed(q: Queue, other: Queue) ->
     id = q.send()
     with q.session.transaction():
         q.claim()
-        assert other.on("cancel", id) == [{"count": 0, "state": "N"}]
+        assert other.on("cancel", id) == [{"affected": 0, "state": "N"}]
     assert q.states() == {id: "A"}
 
 
@@ -116,16 +116,16 @@ def test_cancel_returns_the_state_that_the_message_had(q: Queue, kind: str) -> N
     q.archived()
     claim = "claim_wraparound" if kind == "ring" else "claim_batch"
     ready, delayed = q.send(group_key="a"), q.send(group_key="b", run_at=in_an_hour())
-    assert q.on("cancel", ready) == q.on("cancel", delayed) == [{"count": 1, "state": "N"}]
+    assert q.on("cancel", ready) == q.on("cancel", delayed) == [{"affected": 1, "state": "N"}]
     id = q.send(group_key="c")
     [row] = q.call(claim)
-    assert q.on("cancel", id) == [{"count": 0, "state": "A"}]
+    assert q.on("cancel", id) == [{"affected": 0, "state": "A"}]
     q.on("dead_letter", id, row["batch_key"], "no")
-    assert q.on("cancel", id) == [{"count": 1, "state": "E"}]
-    assert q.on("cancel", id) == [{"count": 0, "state": None}]
+    assert q.on("cancel", id) == [{"affected": 1, "state": "E"}]
+    assert q.on("cancel", id) == [{"affected": 0, "state": None}]
     id = q.send(group_key="d")
     q.on("complete_batch", q.call(claim)[0]["batch_key"])
-    assert q.on("cancel", id) == [{"count": 0, "state": "C"}]
+    assert q.on("cancel", id) == [{"affected": 0, "state": "C"}]
     assert q.states() == {id: "C"}
 
 
@@ -135,7 +135,7 @@ def test_cancel_returns_the_state_that_the_message_had(q: Queue, kind: str) -> N
 def test_cancel_key_deletes_the_live_message_with_the_key_and_frees_it(q: Queue) -> None:
     kept, id = q.send(dedup_key="other"), q.send(dedup_key="d")
     q.named(q.name + ".other").send(dedup_key="d")
-    assert q.call("cancel_key", "d") == [{"count": 1, "state": "N", "id": id}]
+    assert q.call("cancel_key", "d") == [{"affected": 1, "state": "N", "id": id}]
     assert q.states() == {kept: "N"}
     assert len(q.named(q.name + ".other").rows()) == 1
     assert q.call("send_message", "b", dedup_key="d")[0]["created"] == 1
@@ -145,9 +145,9 @@ def test_cancel_key_deletes_a_dead_letter_and_no_active_message(q: Queue) -> Non
     id = q.send(dedup_key="d")
     key = q.claim_key()
     with q.unchanged():
-        assert q.call("cancel_key", "d") == [{"count": 0, "state": "A", "id": id}]
+        assert q.call("cancel_key", "d") == [{"affected": 0, "state": "A", "id": id}]
     q.on("dead_letter", id, key, "no")
-    assert q.call("cancel_key", "d") == [{"count": 1, "state": "E", "id": id}]
+    assert q.call("cancel_key", "d") == [{"affected": 1, "state": "E", "id": id}]
     assert q.rows() == []
 
 
@@ -156,7 +156,7 @@ def test_cancel_key_finds_nothing_for_a_key_that_no_live_message_has(q: Queue) -
     q.on("complete_batch", q.claim_key())
     with q.unchanged():
         for key in ("d", "D", "none"):
-            assert q.call("cancel_key", key) == [{"count": 0, "state": None, "id": None}]
+            assert q.call("cancel_key", key) == [{"affected": 0, "state": None, "id": None}]
 
 
 @pytest.mark.parametrize("key", [None, "", "x" * 201])

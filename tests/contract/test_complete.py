@@ -51,7 +51,7 @@ def test_complete_after_the_batch_was_lost_changes_nothing(q: Queue) -> None:
 def test_complete_after_the_lease_but_before_the_rescue_still_counts(q: Queue) -> None:
     id = q.send()
     assert q.one("complete", id, q.expired_key()) == 1
-    assert q.call("rescue_expired") == [{"count": 0}]
+    assert q.call("rescue_expired") == [{"affected": 0}]
     assert q.rows() == []
 
 

@@ -60,7 +60,7 @@ def test_count_attempt_makes_the_group_of_an_ordered_queue_wait(q: Queue) -> Non
     head, second = q.send(group_key="a"), q.send(group_key="a")
     assert q.one("count_attempt", head, "busy", 3_600) == "N"
     assert q.claim(10) == []
-    assert q.on("cancel", head)[0]["count"] == 1
+    assert q.on("cancel", head)[0]["affected"] == 1
     assert ids(q.claim(10)) == [second]
 
 

@@ -118,7 +118,7 @@ def test_a_new_group_gets_its_turn_in_the_running_round(q: Queue) -> None:
 def test_the_group_at_the_position_may_be_gone(q: Queue) -> None:
     send(q.fair(), "abcabc")
     assert turns(q, 2) == ["a1 b1"]
-    assert sum(q.on("cancel", row["id"])[0]["count"] for row in q.call("peek") if row["group_key"] == "b") == 1
+    assert sum(q.on("cancel", row["id"])[0]["affected"] for row in q.call("peek") if row["group_key"] == "b") == 1
     assert turns(q, 5) == ["c1 a2 c2"]
 
 

@@ -160,7 +160,7 @@ def test_hostile_names_and_texts_are_stored_unchanged(feed: Feed, text: str) -> 
     hostile.advance(1, text)
     [row] = hostile.call("list_feeds")
     assert (row["feed"], row["consumer"], row["position"]) == (hostile.name, text, 1)
-    assert hostile.call("drop_feed") == [{"count": 1}]
+    assert hostile.call("drop_feed") == [{"affected": 1}]
 
 
 # ---- tables ------------------------------------------------------------------------------------------
@@ -311,8 +311,8 @@ def test_a_recreated_feed_continues_above_its_old_numbers_without_its_old_consum
     feed.write(1, 2)
     feed.publish()
     feed.advance(2)
-    assert feed.call("drop_feed") == [{"count": 1}]
-    assert feed.call("drop_feed") == [{"count": 0}]
+    assert feed.call("drop_feed") == [{"affected": 1}]
+    assert feed.call("drop_feed") == [{"affected": 0}]
     for procedure in ("publish_feed", "fetch_feed", "advance_feed", "rewind_feed"):
         named = {argument.name for argument in CONTRACT.procedures[procedure].arguments}
         values = {"consumer": "consumer", "position": 0}
@@ -333,7 +333,7 @@ def test_a_sync_column_that_the_server_computes_is_refused_at_first_and_later(q:
         with refused("unsuitable_table", "computed"):
             feed.call(procedure, **more)
     assert feed.call("list_feeds")[0]["unpublished"] is None
-    assert feed.call("drop_feed") == [{"count": 1}]
+    assert feed.call("drop_feed") == [{"affected": 1}]
     with refused("unsuitable_table", "sync_column"):
         feed.call("create_feed", feed.table, "id", "sync")
 
@@ -350,7 +350,7 @@ def test_the_error_names_a_table_that_was_dropped(q: Queue) -> None:
     [stats] = feed.call("list_feeds")
     assert stats["table"].lower() == feed.table
     assert stats["unpublished"] is None
-    assert feed.call("drop_feed") == [{"count": 1}]
+    assert feed.call("drop_feed") == [{"affected": 1}]
 
 
 # ---- what the row holds ------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def test_the_roles_together_can_do_a_messages_whole_life(q: Queue, logins: Calla
     rows = consumer.on("finish_batch", rows[0]["batch_key"], dead_letter(sent[0], "broken"), 1)
     assert [row["id"] for row in rows] == [sent[1]]
     assert operator.count("redrive_all") == 1
-    assert operator.on("cancel", sent[0])[0]["count"] == 1
+    assert operator.on("cancel", sent[0])[0]["affected"] == 1
     assert consumer.one("complete_batch", rows[0]["batch_key"]) == 1
     assert [row["id"] for row in consumer.call("take_batch")] == [sent[2]]
     with refused("lease_lost", "batch_key"):
@@ -178,5 +178,5 @@ def test_an_operator_repairs_with_the_batch_key_that_the_view_shows(
             [released] = operator.call("release_batch", key)
         finally:
             operator.close()
-    assert (failed["state"], released["count"]) == ("E", 1)
+    assert (failed["state"], released["affected"]) == ("E", 1)
     assert sorted(q.states().values()) == ["E", "N", "N"]

@@ -103,8 +103,8 @@ def test_every_procedure_takes_a_hostile_type(q: Queue, text: str) -> None:
     assert each.call("queue_stats")[0]["active"] == 1
     assert each.name in {row["type"] for row in call(q.session, "queue_stats")}
     assert call(q.session, "bind_topic", topic := "x" + q.name.rpartition(".")[2], each.name) == [{"created": 1}]
-    assert call(q.session, "publish", topic, text) == [{"count": 1}]
-    assert call(q.session, "unbind_topic", None, each.name) == [{"count": 1}]
+    assert call(q.session, "publish", topic, text) == [{"affected": 1}]
+    assert call(q.session, "unbind_topic", None, each.name) == [{"affected": 1}]
     assert q.one("cancel", each.rows()[-1]["id"]) == 1
     assert each.count("redrive_all") == each.count("purge", "N") == each.count("purge", "C") == 0
     assert each.states() == {id: "A"}

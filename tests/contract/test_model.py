@@ -274,7 +274,7 @@ class PlainQueue(RuleBasedStateMachine):
     def publish(self, dedup: str | None, group: str | None, topic: str) -> None:
         live = [m for m in self.within("N", "A", "E") if dedup and m.dedup == dedup]
         [row] = call(self.q.session, "publish_with", self.topic + topic, "b", dedup_key=dedup, group_key=group)
-        assert row["count"] == int(not live)
+        assert row["affected"] == int(not live)
         if not live:
             new = [row["id"] for row in self.q.rows() if row["id"] not in self.messages]
             assert len(new) == 1
@@ -508,7 +508,7 @@ class PlainQueue(RuleBasedStateMachine):
             assert row["id"] == message.id
         else:
             [row] = self.q.on("cancel", message.id)
-        assert (row["count"], row["state"]) == (int(free), message.state)
+        assert (row["affected"], row["state"]) == (int(free), message.state)
         if free:
             del self.messages[message.id]
 
@@ -539,8 +539,8 @@ class PlainQueue(RuleBasedStateMachine):
     @invariant()
     def dead_letters_are_listed_by_error(self) -> None:
         found = self.q.call("list_errors")
-        assert {row["error"]: row["count"] for row in found} == Counter(m.error for m in self.within("E"))
-        assert [row["count"] for row in found] == sorted((row["count"] for row in found), reverse=True)
+        assert {row["error"]: row["affected"] for row in found} == Counter(m.error for m in self.within("E"))
+        assert [row["affected"] for row in found] == sorted((row["affected"] for row in found), reverse=True)
         for row in found:
             died = sorted((self.q.row(m.id)["changed_at"], m.id) for m in self.within("E") if m.error == row["error"])
             assert (row["first_at"], (row["last_at"], row["last_id"])) == (died[0][0], died[-1])

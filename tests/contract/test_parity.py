@@ -424,4 +424,4 @@ def test_times_are_utc_in_any_zone_of_the_server(q: Queue) -> None:
 def test_a_name_is_measured_in_characters_not_bytes(q: Queue) -> None:
     name = "😀" * 200
     assert call(q.session, "send", name, "b")
-    assert call(q.session, "purge", name, "N")[0]["count"] == 1
+    assert call(q.session, "purge", name, "N")[0]["affected"] == 1

@@ -119,7 +119,7 @@ def test_an_estimate_is_near_the_number(q: Queue, state: str) -> None:
         assert 0.8 * held < stats[state] < 1.2 * held
     for each in (q, another):
         for purged in "NE":
-            while each.call("purge", purged)[0]["count"]:
+            while each.call("purge", purged)[0]["affected"]:
                 pass
 
 

@@ -67,7 +67,7 @@ def test_rescue_expired_does_one_type_or_all(q: Queue) -> None:
         each.claim_expired()
     assert q.count("rescue_expired") == 1
     assert set(other.states().values()) == {"A"}
-    assert call(q.session, "rescue_expired")[0]["count"] >= 1
+    assert call(q.session, "rescue_expired")[0]["affected"] >= 1
     assert set(other.states().values()) == {"N"}
 
 

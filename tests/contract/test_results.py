@@ -50,7 +50,7 @@ def result(q: Queue, id: int) -> tuple[object, ...]:
 
 def test_a_result_stays_with_the_archived_message(q: Queue, kept: Callable[[], int]) -> None:
     id, key = sent_and_claimed(q)
-    assert q.on("set_result", id, key, '{"pages":3}') == [{"count": 1}]
+    assert q.on("set_result", id, key, '{"pages":3}') == [{"affected": 1}]
     assert (result(q, id), kept()) == (("A", '{"pages":3}', None), 1)
     assert q.one("complete", id, key) == 1
     assert (result(q, id), kept()) == (("C", '{"pages":3}', None), 0)

@@ -320,7 +320,7 @@ class Schedule:
 
     def drop(self) -> int:
         [row] = call(self.q.session, "drop_schedule", self.name)
-        count: int = row["count"]
+        count: int = row["affected"]
         return count
 
 

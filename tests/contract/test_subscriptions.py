@@ -50,11 +50,11 @@ class Table:
             self.sql(row["statement"])
 
     def subscribe(self, q: Queue, action: str = "IUD") -> int:
-        count: int = call(self.session, "subscribe", self.argument, action, q.name)[0]["count"]
+        count: int = call(self.session, "subscribe", self.argument, action, q.name)[0]["affected"]
         return count
 
     def unsubscribe(self, action: str | None = None, q: Queue | None = None) -> int:
-        count: int = call(self.session, "unsubscribe", self.argument, action, q and q.name)[0]["count"]
+        count: int = call(self.session, "unsubscribe", self.argument, action, q and q.name)[0]["affected"]
         return count
 
     def subscriptions(self) -> list[tuple[Any, ...]]:
@@ -400,7 +400,7 @@ def test_a_watched_table_that_was_dropped_is_unwatched_by_its_name(q: Queue, mak
             call(table.session, "watch_table", table.argument)
         rows = call(table.session, "list_subscriptions")
         assert (table.name, "I", q.name, None) in [tuple(row.values()) for row in rows]
-        assert call(table.session, "unsubscribe", table.name, "I")[0]["count"] == 1
+        assert call(table.session, "unsubscribe", table.name, "I")[0]["affected"] == 1
         assert call(table.session, "unwatch_table", table.name) == []
         with refused("not_found", table.name):
             call(table.session, "list_subscriptions", table.name)
@@ -434,8 +434,8 @@ def test_list_subscriptions_names_each_action_and_type(q: Queue, table: Table) -
 def test_a_name_is_read_as_sql_reads_it(q: Queue, table: Table) -> None:
     """Without quotes in any case, where the database folds it; blanks around it do not count."""
     plain = table.name
-    assert call(table.session, "subscribe", f" {plain} ", "I", q.name)[0]["count"] == 1
-    assert call(table.session, "subscribe", plain, "IU", q.name)[0]["count"] == 1
+    assert call(table.session, "subscribe", f" {plain} ", "I", q.name)[0]["affected"] == 1
+    assert call(table.session, "subscribe", plain, "IU", q.name)[0]["affected"] == 1
     for wrong in ("", " ", '"', '"a', "a b", "a;", "a'", "a.b.c.d", ".", "a.", "x" * 201, '""'):
         with refused("invalid_argument", "table: "):
             call(table.session, "watch_table", wrong)

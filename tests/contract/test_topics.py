@@ -45,7 +45,7 @@ def bind(q: Queue, *patterns: str) -> None:
 
 def publish(q: Queue, topic: str, body: str = "body", **options: Any) -> int:
     [row] = call(q.session, "publish_with" if options else "publish", topic, body, **options)
-    count: int = row["count"]
+    count: int = row["affected"]
     return count
 
 
@@ -226,17 +226,17 @@ def test_a_binding_is_created_once_and_removed(q: Queue, types: Callable[[str], 
     mine = [tuple(row.values()) for row in call(q.session, "list_bindings") if row["pattern"].startswith(top)]
     assert mine == [(f"{top}.#", q.name), (f"{top}.#", other.name), (f"{top}.a", q.name)]
     assert [row["type"] for row in call(q.session, "list_bindings", f"{top}.b")] == [q.name, other.name]
-    assert call(q.session, "unbind_topic", f"{top}.*") == [{"count": 0}]
-    assert call(q.session, "unbind_topic", f"{top}.a", other.name) == [{"count": 0}]
-    assert call(q.session, "unbind_topic", f"{top}.#", other.name) == [{"count": 1}]
-    assert call(q.session, "unbind_topic", None, q.name) == [{"count": 2}]
+    assert call(q.session, "unbind_topic", f"{top}.*") == [{"affected": 0}]
+    assert call(q.session, "unbind_topic", f"{top}.a", other.name) == [{"affected": 0}]
+    assert call(q.session, "unbind_topic", f"{top}.#", other.name) == [{"affected": 1}]
+    assert call(q.session, "unbind_topic", None, q.name) == [{"affected": 2}]
     assert call(q.session, "list_bindings", f"{top}.a") == []
 
 
 def test_unbinding_a_pattern_takes_it_from_all_types(q: Queue, types: Callable[[str], Queue], top: str) -> None:
     for each in (q, types("a"), types("b")):
         bind(each, f"{top}.#")
-    assert call(q.session, "unbind_topic", f"{top}.#") == [{"count": 3}]
+    assert call(q.session, "unbind_topic", f"{top}.#") == [{"affected": 3}]
     assert publish(q, top) == 0
 
 
@@ -435,12 +435,12 @@ def subscriptions(q: Queue, table: str) -> list[tuple[Any, ...]]:
 
 def test_a_watched_table_publishes_its_changes_to_a_topic(q: Queue, types: Callable[[str], Queue], top: str) -> None:
     table, direct, twice = make_watched(q), types("direct"), types("twice")
-    assert call(q.session, "subscribe", table, "IU", topic=f"{top}.stock") == [{"count": 2}]
-    assert call(q.session, "subscribe", table, "I", direct.name) == [{"count": 1}]
+    assert call(q.session, "subscribe", table, "IU", topic=f"{top}.stock") == [{"affected": 2}]
+    assert call(q.session, "subscribe", table, "I", direct.name) == [{"affected": 1}]
     q.sql(f"INSERT INTO {table} (id, v) VALUES (1, 'nobody is bound')")
     bind(q, f"{top}.#", "*.stock")
     bind(twice, f"{top}.stock")
-    assert call(q.session, "subscribe", table, "I", twice.name) == [{"count": 1}]
+    assert call(q.session, "subscribe", table, "I", twice.name) == [{"affected": 1}]
     q.sql(f"INSERT INTO {table} (id, v) SELECT id + 1, v FROM {table}")
     q.sql(f"UPDATE {table} SET v = 'new'")
     q.sql(f"DELETE FROM {table}")
@@ -475,17 +475,17 @@ def test_subscriptions_to_types_and_to_topics_are_distinguished(
     table, word = make_watched(q), f"t{uuid.uuid4().hex[:8]}"
     for topic in (None, word):
         call(q.session, "subscribe", table, "ID", word if topic is None else None, topic)
-        assert call(q.session, "subscribe", table, "I", word if topic is None else None, topic) == [{"count": 0}]
+        assert call(q.session, "subscribe", table, "I", word if topic is None else None, topic) == [{"affected": 0}]
     call(q.session, "subscribe", table, "I", None, "a.b")
     assert sorted(subscriptions(q, table), key=str) == sorted(
         [("I", word, None), ("I", None, word), ("I", None, "a.b"), ("D", word, None), ("D", None, word)], key=str
     )
     assert [action for action, _, _ in subscriptions(q, table)] == ["I", "I", "I", "D", "D"]
-    assert call(q.session, "unsubscribe", table, "I", word) == [{"count": 1}]
-    assert call(q.session, "unsubscribe", table, None, None, word) == [{"count": 2}]
+    assert call(q.session, "unsubscribe", table, "I", word) == [{"affected": 1}]
+    assert call(q.session, "unsubscribe", table, None, None, word) == [{"affected": 2}]
     assert sorted(subscriptions(q, table), key=str) == sorted([("I", None, "a.b"), ("D", word, None)], key=str)
-    assert call(q.session, "unsubscribe", table, "I") == [{"count": 1}]
-    assert call(q.session, "unsubscribe", table, "IUD") == [{"count": 1}]
+    assert call(q.session, "unsubscribe", table, "I") == [{"affected": 1}]
+    assert call(q.session, "unsubscribe", table, "IUD") == [{"affected": 1}]
     assert subscriptions(q, table) == [(None, None, None)]
 
 

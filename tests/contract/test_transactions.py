@@ -257,7 +257,7 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
         "sent_at": in_time(minutes=-5),
     },
     "resume": paused,
-    "advance_sequence": lambda q: {"count": 3},
+    "advance_sequence": lambda q: {"size": 3},
     "create_feed": registered,
     "drop_feed": followed,
     "publish_feed": unpublished,

@@ -116,7 +116,7 @@ def test_users_of_the_guide_may_do_what_their_roles_may(shop: FirebirdShop) -> N
     for session, procedure in ((web, "pause"), (on_duty, "send_batch")):
         with pytest.raises(Forbidden):
             session.call(procedure, "email", *(["x"] if procedure == "send_batch" else []))
-    assert on_duty.call("pause", "email")[0]["count"] == 1
+    assert on_duty.call("pause", "email")[0]["affected"] == 1
     checks = {row["name"]: row for row in on_duty.call("queue_health")}
     assert "cannot be seen" in checks["oldest_transaction"]["detail"] or checks["oldest_transaction"]["value"] is None
     seen = shop.server.query(shop.login("on_duty", "mq_operator"), "SELECT COUNT(*) AS n FROM mq_message_state")
@@ -158,7 +158,7 @@ def test_a_forgotten_snapshot_is_shown_where_it_keeps_deleted_rows(shop: Firebir
         forgotten.connection.cursor().execute("SELECT COUNT(*) FROM mq_message").fetchall()
         [check] = [row for row in shop.call("queue_health") if row["name"] == "oldest_transaction"]
         before = shop(removed)[0]["n"]
-        assert shop.call("purge", "email", "N")[0]["count"] == 20
+        assert shop.call("purge", "email", "N")[0]["affected"] == 20
         shop("SELECT COUNT(*) FROM mq_message")
         keeps = shop(removed)[0]["n"] - before < 20
         assert keeps == check["detail"].startswith("attachment ")
@@ -210,7 +210,7 @@ def test_a_table_is_watched_and_no_longer(shop: FirebirdShop) -> None:
     shop("UPDATE stock SET quantity = 2")
     assert len(shop.call("claim_batch", "reorder", 20)) == 1
     assert shop.call("watch_table", "stock") == []
-    assert shop.call("subscribe", "stock", "U", "reorder") == [{"count": 1}]
+    assert shop.call("subscribe", "stock", "U", "reorder") == [{"affected": 1}]
     shop("UPDATE stock SET quantity = 3")
     assert len(shop.call("claim_batch", "reorder", 20)) == 1
 

@@ -77,7 +77,7 @@ def test_accounts_of_the_guide_may_do_what_their_roles_may(shop: MySQLShop) -> N
     assert len(web.call("claim_batch", "email", 30)) == 21
     with pytest.raises(Forbidden):
         web.call("pause", "email")
-    assert on_duty.call("pause", "email")[0]["count"] == 1
+    assert on_duty.call("pause", "email")[0]["affected"] == 1
     with pytest.raises(Forbidden):
         on_duty.call("send", "email", "x")
     with on_duty.transaction() as connection, connection.cursor() as cursor:

@@ -119,9 +119,11 @@ def test_claims_work_under_a_publication_of_all_tables(shop: PostgreSQLShop) -> 
     for procedure in ("claim_batch", "claim_wraparound"):
         shop(f"SELECT mq.set_option('email', 'ring', '{int(procedure == 'claim_wraparound')}')")
         for _ in range(3):
-            assert shop(f"SELECT mq.complete_batch(batch_key) AS count FROM mq.{procedure}('email')") == [{"count": 1}]
+            assert shop(f"SELECT mq.complete_batch(batch_key) AS affected FROM mq.{procedure}('email')") == [
+                {"affected": 1}
+            ]
             shop("SELECT mq_internal.lower_mark('email')")
-    assert shop("SELECT count FROM mq.purge('email', 'C')") == [{"count": 6}]
+    assert shop("SELECT affected FROM mq.purge('email', 'C')") == [{"affected": 6}]
 
 
 def test_the_first_minute_of_the_readme_prints_what_it_shows(private_server: LocalPostgreSQL) -> None:

@@ -43,7 +43,7 @@ def may_do_what_their_roles_may(shop: SQLServerShop) -> None:
         assert len(web.call("claim_batch", "web", 30)) == 1
         with pytest.raises(Forbidden):
             web.call("pause", "email")
-        assert on_duty.call("resume", "email")[0]["count"] == 0
+        assert on_duty.call("resume", "email")[0]["affected"] == 0
         with pytest.raises(Forbidden):
             on_duty.call("send", "email", "x")
     finally:

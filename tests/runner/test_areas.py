@@ -41,7 +41,7 @@ def test_the_core_alone_works_and_has_nothing_of_an_area(core: Database, server:
     session = core.connect("test")
     try:
         key, in_group = fill(session, core_only=True)
-        assert call(session, "complete_batch", in_group) == [{"count": 1}]
+        assert call(session, "complete_batch", in_group) == [{"affected": 1}]
         assert [row["body"] for row in call(session, "finish_batch", key, "", 3)] == ["new"]
         rows = call(session, "queue_health")
         assert [row for row in rows if row["verdict"] == "bad"] == []
@@ -82,8 +82,8 @@ def test_areas_that_are_added_later_change_no_message_and_make_the_database_a_wh
         call(session, "publish", "a.b", "told")
         assert [row["body"] for row in call(session, "claim_batch", "topical", 5)] == ["told"]
         assert call(session, "advance_sequence", "n", 3) == [{"first": 1, "last": 3}]
-        assert call(session, "complete_batch", in_group) == [{"count": 1}]
-        assert call(session, "complete_batch", key) == [{"count": 2}]
+        assert call(session, "complete_batch", in_group) == [{"affected": 1}]
+        assert call(session, "complete_batch", key) == [{"affected": 2}]
     finally:
         session.close()
     assert install.apply(core) == install.Applied()

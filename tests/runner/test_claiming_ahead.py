@@ -177,7 +177,7 @@ def test_groups_of_an_ordered_queue_keep_their_order(database: Database, session
 def test_rows_as_tuples_are_the_rows_of_a_call(session: Session, queue: str) -> None:
     session.call("send_message", queue, "ä", None, -3, "group", "key", None, '{"a": 1}')
     [values] = session.fetch("claim_batch", queue, 10, "one", 60)()
-    assert session.call("release_batch", values[10]) == [{"count": 1}]
+    assert session.call("release_batch", values[10]) == [{"affected": 1}]
     [row] = session.call("claim_batch", queue, 10, "one", 60)
     held = {"batch_key", "lease_until"}
     names = [name for name in row if name not in held]

@@ -315,7 +315,7 @@ def test_send_reads_a_list_in_chunks(runner: Runner, queue: str, messages: Messa
     file.write_text("\n".join(bodies))
     done = runner("send", "--type", queue, "--file", file, "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"count": 25_001}
+    assert json.loads(done.stdout) == {"affected": 25_001}
     assert [row["body"] for row in messages()] == bodies
 
 
@@ -489,7 +489,7 @@ def test_dead_redrive_repeats_until_none_is_left(
 def test_dead_redrive_of_one_message(runner: Runner, session: Session, queue: str, messages: Messages) -> None:
     kill_messages(session, queue, "a", "b")
     id = messages()[1]["id"]
-    assert runner("dead", "redrive", "--id", id, "--json").stdout == '{"count": 1}\n'
+    assert runner("dead", "redrive", "--id", id, "--json").stdout == '{"affected": 1}\n'
     assert [row["state"] for row in messages()] == ["E", "N"]
     one_line(runner("dead", "redrive", "--id", id), 1, str(id), "not a dead letter")
 

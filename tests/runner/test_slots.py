@@ -75,7 +75,7 @@ def test_messages_that_were_done_are_not_repeated_after_a_kill(
     until(lambda: "sleep 600" in joblog.read())
     running.process.send_signal(signal.SIGKILL)
     running.process.wait()
-    until(lambda: session.call("rescue_expired", queue)[0]["count"] == 1)
+    until(lambda: session.call("rescue_expired", queue)[0]["affected"] == 1)
     running = start("consume", *options)
     until(lambda: joblog.read().count("sleep 600") == 2)
     running.process.send_signal(signal.SIGKILL)

@@ -21,17 +21,12 @@ MANNERS = {
 NO_WAIT = "READ COMMITTED NO WAIT"
 # From 4.0 on the same as RECORD_VERSION, unless ReadConsistency is 0.
 NO_RECORD_VERSION = "NO RECORD_VERSION NO WAIT"
-# Words of SQL: these columns have quoted names.
-_RESERVED = {"count", "minute", "table", "value"}
 
 
 def columns(procedure: str) -> str:
     """What a call returns, as a list for SELECT; bodies as short texts."""
     names = [column.name for column in contract.load().procedures[procedure].columns]
-    return ", ".join(
-        f'"{name.upper()}"' if name in _RESERVED else f"CAST({name} AS VARCHAR(200))" if name == "body" else name
-        for name in names
-    )
+    return ", ".join(f"CAST({name} AS VARCHAR(200))" if name == "body" else name for name in names)
 
 
 class Raw:

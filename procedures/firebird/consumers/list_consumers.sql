@@ -2,7 +2,7 @@
 -- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 20)
 -- Returns:     up to p_size rows, one per consumer and type, the silent ones first, then the working and the stopped
 --              ones, by type and consumer: consumer, type, status (working; silent: its report is overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
---              of the last full minute: rate_per_minute and load (the average number of running handlers)
+--              of the last full minute: rate_per_minute and busy (the average number of running handlers)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
 -- Example:     SELECT consumer, status, rate_per_minute FROM mq_list_consumers('email');
@@ -14,7 +14,7 @@ CREATE OR ALTER PROCEDURE mq_list_consumers (
 RETURNS (
     consumer mq_name, type mq_name, status varchar(7) CHARACTER SET UTF8, started_at timestamp, reported_at timestamp,
     completed bigint, failed bigint, dead bigint, busy_ms bigint, waited_ms bigint, rate_per_minute double precision,
-    load double precision
+    busy double precision
 )
 AS
 DECLARE c_base timestamp = TIMESTAMP '2000-01-01 00:00:00';
@@ -41,7 +41,7 @@ BEGIN
         ) AS c
         LEFT JOIN mq_report AS t ON t."MINUTE" = :v_minute AND t.type = c.type AND t.consumer = c.consumer
         ORDER BY c.place, c.type, c.consumer
-        INTO consumer, type, status, started_at, reported_at, completed, failed, dead, busy_ms, waited_ms, rate_per_minute, load
+        INTO consumer, type, status, started_at, reported_at, completed, failed, dead, busy_ms, waited_ms, rate_per_minute, busy
     DO
         SUSPEND;
 END

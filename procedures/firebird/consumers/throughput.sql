@@ -1,19 +1,19 @@
 -- throughput: what consumers report per minute and type: messages sent, completed, failed and dead.
 -- Arguments:   p_type (1 to 200 characters; NULL: all), p_since (UTC, a time in the first minute; NULL: an hour ago;
 --              reports are kept for 24 hours)
--- Returns:     type, minute, sent (messages sent in this minute that have been claimed), completed, failed (attempts,
+-- Returns:     type, minute_at, sent (messages sent in this minute that have been claimed), completed, failed (attempts,
 --              including those that made a dead letter), dead, waited_ms (from sending to the first attempt), busy_ms (in
 --              handlers); no row for a minute without figures; a sum ends at 10^18
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
--- Example:     SELECT "MINUTE", completed, busy_ms / MAXVALUE(completed, 1) FROM mq_throughput('email');
+-- Example:     SELECT minute_at, completed, busy_ms / MAXVALUE(completed, 1) FROM mq_throughput('email');
 
 CREATE OR ALTER PROCEDURE mq_throughput (
     p_type mq_argument = NULL,
     p_since timestamp = NULL
 )
 RETURNS (
-    type mq_name, "MINUTE" timestamp, sent bigint, completed bigint, failed bigint, dead bigint, waited_ms bigint,
+    type mq_name, minute_at timestamp, sent bigint, completed bigint, failed bigint, dead bigint, waited_ms bigint,
     busy_ms bigint
 )
 AS
@@ -37,7 +37,7 @@ BEGIN
         WHERE t."MINUTE" >= :v_since AND (:p_type IS NULL OR t.type = :p_type)
         GROUP BY t.type, t."MINUTE"
         ORDER BY t.type, t."MINUTE"
-        INTO type, "MINUTE", sent, completed, failed, dead, waited_ms, busy_ms
+        INTO type, minute_at, sent, completed, failed, dead, waited_ms, busy_ms
     DO
         SUSPEND;
 END

@@ -12,7 +12,7 @@ CREATE OR ALTER PROCEDURE mq_advance_feed (
     p_consumer mq_argument,
     p_position bigint
 )
-RETURNS ("POSITION" bigint)
+RETURNS (feed_position bigint)
 AS
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_last bigint;
@@ -25,12 +25,12 @@ BEGIN
     IF (p_position IS NULL OR p_position NOT BETWEEN 0 AND v_last) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'position: must be 0 to ' || v_last || ', the feed''s last number' || COALESCE(', not ' || p_position, ''));
-    EXECUTE PROCEDURE imq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES "POSITION";
-    IF ("POSITION" IS NULL) THEN
+    EXECUTE PROCEDURE imq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES feed_position;
+    IF (feed_position IS NULL) THEN
         EXECUTE PROCEDURE imq_add_number('feed_consumer', p_feed, p_consumer, p_position);
-    ELSE IF (p_position > "POSITION") THEN
+    ELSE IF (p_position > feed_position) THEN
         UPDATE mq_feed_consumer SET "POSITION" = :p_position, moved_at = mq_utc_now()
         WHERE feed = :p_feed AND consumer = :p_consumer;
-    "POSITION" = MAXVALUE(p_position, COALESCE("POSITION", 0));
+    feed_position = MAXVALUE(p_position, COALESCE(feed_position, 0));
     SUSPEND;
 END

@@ -1,6 +1,6 @@
 -- drop_feed: forget a feed and its consumers; the table and its numbers stay unchanged.
 -- Arguments:   p_feed (1 to 200 characters)
--- Returns:     count: 1; 0 when there is no such feed
+-- Returns:     affected: 1; 0 when there is no such feed
 -- Errors:      50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for open transactions that have published this feed; a NO WAIT transaction waits
 --              two seconds, then fails with a lock conflict
@@ -11,7 +11,7 @@
 CREATE OR ALTER PROCEDURE mq_drop_feed (
     p_feed mq_argument
 )
-RETURNS ("COUNT" bigint)
+RETURNS (affected bigint)
 AS
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8; DECLARE v_sync varchar(130) CHARACTER SET UTF8;
 DECLARE v_last bigint;
@@ -28,7 +28,7 @@ BEGIN
     IF (v_quoted IS NOT NULL) THEN
         EXECUTE PROCEDURE imq_require_rights(v_quoted, v_sync, 0);
     DELETE FROM mq_feed WHERE name = :p_feed;
-    "COUNT" = ROW_COUNT;
+    affected = ROW_COUNT;
     DELETE FROM mq_feed_consumer WHERE feed = :p_feed;
     SUSPEND;
 END

@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq_fetch_feed (
     p_consumer mq_argument,
     p_size bigint = NULL
 )
-RETURNS ("POSITION" bigint, "KEY" mq_text, "ROW" mq_text)
+RETURNS (feed_position bigint, row_key mq_text, row_data mq_text)
 AS
 DECLARE v_name varchar(63) CHARACTER SET UTF8;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8; DECLARE v_sync varchar(130) CHARACTER SET UTF8;
@@ -35,7 +35,7 @@ BEGIN
     v_statement = REPLACE(v_statement, '{"key"}', imq_row_json(v_name, v_keys, 't'));
     v_statement = REPLACE(v_statement, '{"row"}', imq_row_json(v_name, NULL, 't'));
     FOR EXECUTE STATEMENT (v_statement) (v_position, v_last, COALESCE(p_size, 100))
-        INTO "POSITION", "KEY", "ROW"
+        INTO feed_position, row_key, row_data
     DO
         SUSPEND;
     WHEN GDSCODE no_priv DO

@@ -13,8 +13,8 @@ CREATE OR ALTER PROCEDURE mq_list_feeds (
     p_feed mq_argument = NULL
 )
 RETURNS (
-    feed mq_name, "TABLE" varchar(63) CHARACTER SET UTF8, last_position bigint, unpublished bigint, consumer mq_name,
-    "POSITION" bigint, behind bigint, moved_at timestamp
+    feed mq_name, table_name varchar(63) CHARACTER SET UTF8, last_position bigint, unpublished bigint, consumer mq_name,
+    feed_position bigint, behind bigint, moved_at timestamp
 )
 AS
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8; DECLARE v_sync varchar(130) CHARACTER SET UTF8;
@@ -37,14 +37,14 @@ BEGIN
             unpublished = NULL;
     END
     FOR SELECT name, table_name, last_number FROM mq_feed WHERE :p_feed IS NULL OR name = :p_feed ORDER BY name
-        INTO feed, "TABLE", last_position
+        INTO feed, table_name, last_position
     DO
     BEGIN
         FOR SELECT c.consumer, c."POSITION", :last_position - c."POSITION", c.moved_at
             FROM rdb$database
             LEFT JOIN mq_feed_consumer AS c ON c.feed = :feed
             ORDER BY c.consumer
-            INTO consumer, "POSITION", behind, moved_at
+            INTO consumer, feed_position, behind, moved_at
         DO
             SUSPEND;
     END

@@ -1,6 +1,6 @@
 -- publish_feed: number up to p_size rows whose sync column is NULL.
 -- Arguments:   p_feed (1 to 200 characters), p_size (1 to 10,000; NULL: 1,000)
--- Returns:     count: rows numbered
+-- Returns:     affected: rows numbered
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT, and locks the feed's counter until it ends;
 --              publishers of one feed wait two seconds for each other; skips rows that writers have locked
@@ -13,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq_publish_feed (
     p_feed mq_argument,
     p_size bigint = NULL
 )
-RETURNS ("COUNT" bigint)
+RETURNS (affected bigint)
 AS
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8; DECLARE v_sync varchar(130) CHARACTER SET UTF8;
 DECLARE v_label varchar(63) CHARACTER SET UTF8;
@@ -24,7 +24,7 @@ BEGIN
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE imq_require_read_committed;
     SELECT quoted, label, sync, key_columns FROM imq_find_feed(:p_feed) INTO v_quoted, v_label, v_sync, v_keys;
-    "COUNT" = 0;
+    affected = 0;
     EXECUTE STATEMENT REPLACE(REPLACE('SELECT 1 FROM {"table"} AS t WHERE t.{"sync"} IS NULL ORDER BY t.{"sync"} ROWS 1',
         '{"table"}', v_quoted), '{"sync"}', v_sync)
         INTO v_any;
@@ -91,7 +91,7 @@ END]';
         IF (v_number = -1) THEN
             EXECUTE PROCEDURE imq_raise_error('unsuitable_table',
                 'a trigger of ' || v_label || ' prevents numbering: it must not set the sync column');
-        "COUNT" = v_number - v_last;
+        affected = v_number - v_last;
         UPDATE mq_feed SET last_number = :v_number WHERE name = :p_feed;
     END
     SUSPEND;

@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq_rewind_feed (
     p_consumer mq_argument,
     p_position bigint = NULL
 )
-RETURNS ("POSITION" bigint)
+RETURNS (feed_position bigint)
 AS
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
 DECLARE v_stands bigint;
@@ -21,11 +21,11 @@ BEGIN
     SELECT quoted FROM imq_find_feed(:p_feed) INTO v_quoted;
     EXECUTE PROCEDURE imq_require_rights(v_quoted, NULL, 0);
     EXECUTE PROCEDURE imq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES v_stands;
-    "POSITION" = COALESCE(p_position, 0);
-    IF ("POSITION" NOT BETWEEN 0 AND COALESCE(v_stands, 0)) THEN
+    feed_position = COALESCE(p_position, 0);
+    IF (feed_position NOT BETWEEN 0 AND COALESCE(v_stands, 0)) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'position: must be 0 to ' || COALESCE(v_stands, 0) || ', the consumer''s position, not ' || p_position);
-    UPDATE mq_feed_consumer SET "POSITION" = :"POSITION", moved_at = mq_utc_now()
-    WHERE feed = :p_feed AND consumer = :p_consumer AND "POSITION" > :"POSITION";
+    UPDATE mq_feed_consumer SET "POSITION" = :feed_position, moved_at = mq_utc_now()
+    WHERE feed = :p_feed AND consumer = :p_consumer AND "POSITION" > :feed_position;
     SUSPEND;
 END

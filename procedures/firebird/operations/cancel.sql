@@ -1,6 +1,6 @@
 -- cancel: delete one new or dead message.
 -- Arguments:   p_id (the message)
--- Returns:     count (1; 0 when it was not deleted), state (before the call, if it was deleted: N or E; otherwise A: active, C:
+-- Returns:     affected (1; 0 when it was not deleted), state (before the call, if it was deleted: N or E; otherwise A: active, C:
 --              archived, N or E: another transaction is claiming or changing it; NULL: there is no such message)
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; never waits for a claim
@@ -9,12 +9,12 @@
 CREATE OR ALTER PROCEDURE mq_cancel (
     p_id bigint
 )
-RETURNS ("COUNT" bigint, state varchar(1) CHARACTER SET ASCII)
+RETURNS (affected bigint, state varchar(1) CHARACTER SET ASCII)
 AS
 BEGIN
     IF (p_id IS NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL');
     EXECUTE PROCEDURE imq_require_read_committed;
-    EXECUTE PROCEDURE imq_cancel_one(p_id) RETURNING_VALUES "COUNT", state;
+    EXECUTE PROCEDURE imq_cancel_one(p_id) RETURNING_VALUES affected, state;
     SUSPEND;
 END

@@ -4,13 +4,13 @@
 --              last_at, last_id; the most frequent error first
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks: each dead letter of the queue
--- Example:     SELECT "COUNT", error FROM mq_list_errors('email');
+-- Example:     SELECT messages, error FROM mq_list_errors('email');
 
 CREATE OR ALTER PROCEDURE mq_list_errors (
     p_type mq_argument,
     p_size bigint = NULL
 )
-RETURNS (error mq_name, "COUNT" bigint, first_at timestamp, last_at timestamp, last_id bigint)
+RETURNS (error mq_name, messages bigint, first_at timestamp, last_at timestamp, last_id bigint)
 AS
 DECLARE v_hash bigint;
 BEGIN
@@ -19,11 +19,11 @@ BEGIN
     EXECUTE PROCEDURE imq_require_record_version;
     p_size = COALESCE(p_size, 20);
     FOR
-        SELECT g.error, g."COUNT", g.first_at, g.last_at, g.error_hash
+        SELECT g.error, g.messages, g.first_at, g.last_at, g.error_hash
         FROM imq_count_errors(:p_type) AS g
-        ORDER BY g."COUNT" DESC, g.error
+        ORDER BY g.messages DESC, g.error
         ROWS :p_size
-        INTO error, "COUNT", first_at, last_at, v_hash
+        INTO error, messages, first_at, last_at, v_hash
     DO
     BEGIN
         SELECT MAX(d.id) FROM mq_dead AS d

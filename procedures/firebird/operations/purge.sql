@@ -1,7 +1,7 @@
 -- purge: delete the messages of one queue and state, the oldest of dead and archived ones first.
 -- Arguments:   p_type (1 to 200 characters), p_state (N: ready and delayed; E: dead; C: archived), p_before (UTC; only
 --              those that died or were completed earlier, not with N; NULL: all), p_size (1 to 10,000; NULL: 1,000)
--- Returns:     count (messages deleted; repeat until it is 0), known (0: nothing has this name)
+-- Returns:     affected (messages deleted; repeat until it is 0), known (0: nothing has this name)
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; skips messages that a claim is taking at this
 --              moment
@@ -13,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq_purge (
     p_before timestamp = NULL,
     p_size bigint = NULL
 )
-RETURNS ("COUNT" bigint, known smallint)
+RETURNS (affected bigint, known smallint)
 AS
 DECLARE v_grouped smallint;
 DECLARE v_id bigint;
@@ -32,9 +32,9 @@ BEGIN
     EXECUTE PROCEDURE imq_require_read_committed;
     known = imq_is_known(p_type);
     SELECT grouped FROM imq_policy(:p_type) INTO v_grouped;
-    "COUNT" = 0;
+    affected = 0;
     IF (p_state LIKE 'C') THEN
-        EXECUTE PROCEDURE imq_erase_archived(p_type, v_before, v_size) RETURNING_VALUES "COUNT";
+        EXECUTE PROCEDURE imq_erase_archived(p_type, v_before, v_size) RETURNING_VALUES affected;
     ELSE IF (p_state LIKE 'E') THEN
         FOR
             SELECT id FROM mq_dead WHERE type = :p_type AND died_at < :v_before
@@ -44,8 +44,8 @@ BEGIN
         DO
         BEGIN
             EXECUTE PROCEDURE imq_erase(p_type, v_id, 'E', v_grouped) RETURNING_VALUES v_gone;
-            "COUNT" = "COUNT" + v_gone;
-            IF ("COUNT" = v_size) THEN
+            affected = affected + v_gone;
+            IF (affected = v_size) THEN
                 LEAVE;
         END
     ELSE
@@ -59,8 +59,8 @@ BEGIN
             DO
             BEGIN
                 EXECUTE PROCEDURE imq_erase(p_type, v_id, 'N', v_grouped) RETURNING_VALUES v_gone;
-                "COUNT" = "COUNT" + v_gone;
-                IF ("COUNT" = v_size) THEN
+                affected = affected + v_gone;
+                IF (affected = v_size) THEN
                     LEAVE;
             END
         ELSE
@@ -72,11 +72,11 @@ BEGIN
             DO
             BEGIN
                 EXECUTE PROCEDURE imq_erase(p_type, v_id, 'N', v_grouped) RETURNING_VALUES v_gone;
-                "COUNT" = "COUNT" + v_gone;
-                IF ("COUNT" = v_size) THEN
+                affected = affected + v_gone;
+                IF (affected = v_size) THEN
                     LEAVE;
             END
-        IF ("COUNT" < v_size) THEN
+        IF (affected < v_size) THEN
             FOR
                 SELECT id FROM mq_delayed WHERE type = :p_type
                 PLAN (mq_delayed ORDER mq_delayed_due)
@@ -85,8 +85,8 @@ BEGIN
             DO
             BEGIN
                 EXECUTE PROCEDURE imq_erase(p_type, v_id, 'N', v_grouped) RETURNING_VALUES v_gone;
-                "COUNT" = "COUNT" + v_gone;
-                IF ("COUNT" = v_size) THEN
+                affected = affected + v_gone;
+                IF (affected = v_size) THEN
                     LEAVE;
             END
     END

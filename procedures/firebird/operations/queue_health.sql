@@ -1,6 +1,6 @@
 -- queue_health: check the database for problems that slow queues down or endanger messages.
 -- Arguments:   none
--- Returns:     one row per check: name, verdict (ok, warn or bad), value (what was measured; NULL: the caller may not see
+-- Returns:     one row per check: name, verdict (ok, warn or bad), measured (what was measured; NULL: the caller may not see
 --              it), unit, detail (what is wrong, and what to do)
 -- Errors:      none
 -- Transaction: reads only; only SYSDBA, the owner of the database and RDB$ADMIN see connections of other users, and on
@@ -9,7 +9,7 @@
 
 CREATE OR ALTER PROCEDURE mq_queue_health
 RETURNS (
-    name varchar(60) CHARACTER SET UTF8, verdict varchar(4) CHARACTER SET UTF8, "VALUE" double precision,
+    name varchar(60) CHARACTER SET UTF8, verdict varchar(4) CHARACTER SET UTF8, measured double precision,
     unit varchar(20) CHARACTER SET UTF8, detail mq_text
 )
 AS
@@ -55,11 +55,11 @@ BEGIN
                 ORDER BY t.mon$timestamp, t.mon$transaction_id
                 ROWS 1
                 INTO v_attachment, v_user, v_process, v_address, v_oldest;
-                "VALUE" = CASE
+                measured = CASE
                     WHEN v_attachment IS NOT NULL THEN MAXVALUE(DATEDIFF(MILLISECOND FROM v_oldest TO CAST('NOW' AS timestamp)), 0) / 1e3
                     WHEN v_sees = 1 THEN 0
                 END;
-                verdict = TRIM(CASE WHEN "VALUE" > 3600 THEN 'bad' WHEN "VALUE" > 300 OR "VALUE" IS NULL THEN 'warn' ELSE 'ok' END);
+                verdict = TRIM(CASE WHEN measured > 3600 THEN 'bad' WHEN measured > 300 OR measured IS NULL THEN 'warn' ELSE 'ok' END);
                 detail = CASE
                     WHEN v_attachment IS NOT NULL THEN 'attachment ' || v_attachment || ', user ' || v_user || ', process ' || v_process
                         || ', address ' || v_address || '; while it is open, deleted rows stay; to end it: '
@@ -74,8 +74,8 @@ BEGIN
             BEGIN
                 unit = 'transactions';
                 v_oldest_id = IIF(name = 'oldest_active_gap', v_active, v_snapshot);
-                "VALUE" = v_next - v_oldest_id;
-                verdict = TRIM(CASE WHEN "VALUE" > 1000000 THEN 'bad' WHEN "VALUE" > 100000 THEN 'warn' ELSE 'ok' END);
+                measured = v_next - v_oldest_id;
+                verdict = TRIM(CASE WHEN measured > 1000000 THEN 'bad' WHEN measured > 100000 THEN 'warn' ELSE 'ok' END);
                 detail = 'transactions since the oldest ' || IIF(name = 'oldest_active_gap', 'open one: ', 'snapshot of an open one: ')
                     || v_oldest_id || ' to ' || v_next
                     || TRIM(IIF(verdict = 'ok', '', '; rows deleted since are not cleaned up: end old transactions'));
@@ -83,15 +83,15 @@ BEGIN
             ELSE IF (name = 'oldest_interesting_gap') THEN
             BEGIN
                 unit = 'transactions';
-                "VALUE" = v_snapshot - v_interesting;
-                verdict = TRIM(CASE WHEN "VALUE" > 10000000 THEN 'bad' WHEN "VALUE" > 1000000 THEN 'warn' ELSE 'ok' END);
+                measured = v_snapshot - v_interesting;
+                verdict = TRIM(CASE WHEN measured > 10000000 THEN 'bad' WHEN measured > 1000000 THEN 'warn' ELSE 'ok' END);
                 detail = 'transactions from the oldest interesting one to the oldest snapshot: ' || v_interesting || ' to ' || v_snapshot
                     || TRIM(IIF(verdict = 'ok', '', '; rolled-back transactions are not cleaned up: run gfix -sweep'));
             END
             ELSE IF (name = 'sweep_interval') THEN
             BEGIN
                 unit = 'transactions';
-                "VALUE" = v_sweep;
+                measured = v_sweep;
                 verdict = TRIM(IIF(v_sweep = 0, 'warn', 'ok'));
                 detail = TRIM(IIF(v_sweep = 0, 'automatic sweep is off: run gfix -sweep every night, and set gfix -housekeeping 20000',
                     'automatic sweep starts when the gap reaches this number'));
@@ -99,14 +99,14 @@ BEGIN
             ELSE IF (name = 'forced_writes') THEN
             BEGIN
                 unit = 'flag';
-                "VALUE" = v_forced;
+                measured = v_forced;
                 verdict = TRIM(IIF(v_forced = 1, 'ok', 'bad'));
                 detail = TRIM(IIF(v_forced = 1, 'on', 'off: a crash of the machine can corrupt the database; run gfix -write sync'));
             END
             ELSE IF (name = 'page_size') THEN
             BEGIN
                 unit = 'bytes';
-                "VALUE" = v_page;
+                measured = v_page;
                 verdict = TRIM(IIF(v_page < 8192, 'bad', 'ok'));
                 detail = TRIM(IIF(v_page < 8192, 'too small for index keys of the longest names: back up the database and restore it with gbak -page_size 8192',
                     'large enough for index keys of the longest names'));
@@ -114,7 +114,7 @@ BEGIN
             ELSE IF (name = 'time_zone' AND RDB$GET_CONTEXT('SYSTEM', 'ENGINE_VERSION') STARTING WITH '3.') THEN
             BEGIN
                 unit = 'flag';
-                "VALUE" = NULL;
+                measured = NULL;
                 verdict = 'ok';
                 detail = 'Firebird 3.0 does not report its time zone; its time is '
                     || SUBSTRING(CAST(mq_utc_now() AS varchar(24)) FROM 1 FOR 16) || '; if that is not UTC, run the server with TZ=UTC';
@@ -125,13 +125,13 @@ BEGIN
                 v_now = mq_utc_now();
                 SELECT COUNT(*), MIN(b.lease_until)
                 FROM (SELECT lease_until FROM mq_batch WHERE lease_until <= :v_now ROWS 10000) AS b
-                INTO "VALUE", v_oldest;
+                INTO measured, v_oldest;
                 verdict = TRIM(CASE
                     WHEN DATEDIFF(SECOND FROM v_oldest TO v_now) > 3600 THEN 'bad'
                     WHEN DATEDIFF(SECOND FROM v_oldest TO v_now) > 60 THEN 'warn'
                     ELSE 'ok'
                 END);
-                detail = IIF("VALUE" = 0, 'none', 'the oldest expired ' || DATEDIFF(SECOND FROM v_oldest TO v_now)
+                detail = IIF(measured = 0, 'none', 'the oldest expired ' || DATEDIFF(SECOND FROM v_oldest TO v_now)
                     || ' s ago; claims of the type rescue them, or run EXECUTE PROCEDURE mq_rescue_expired');
             END
             ELSE IF (name = 'stuck_groups') THEN
@@ -145,8 +145,8 @@ BEGIN
                     WHERE g.group_key IS NOT NULL
                     ROWS 1000
                 ) AS s
-                INTO "VALUE", v_type;
-                verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
+                INTO measured, v_type;
+                verdict = TRIM(IIF(measured > 0, 'bad', 'ok'));
                 detail = COALESCE('groups of ' || v_type || ' have ready messages that no claim finds; to repair them: '
                     || 'EXECUTE PROCEDURE mq_rescue_expired('''
                     || REPLACE(v_type, '''', '''''') || ''')', 'none');
@@ -158,8 +158,8 @@ BEGIN
                 FROM (SELECT e.id FROM mq_dead AS e PLAN (e ORDER mq_dead_pk) ORDER BY e.id ROWS 10000) AS k
                 LEFT JOIN mq_message AS m ON m.id = k.id
                 WHERE m.dedup_key IS NOT NULL
-                INTO "VALUE", v_id;
-                verdict = TRIM(IIF("VALUE" > 0, 'warn', 'ok'));
+                INTO measured, v_id;
+                verdict = TRIM(IIF(measured > 0, 'warn', 'ok'));
                 detail = COALESCE((
                     SELECT 'dead letter ' || m.id || ' of ' || m.type || ' holds the dedup_key ''' || REPLACE(m.dedup_key, '''', '''''')
                         || ''': mq_send_message with this key sends nothing; EXECUTE PROCEDURE mq_redrive('
@@ -169,7 +169,7 @@ BEGIN
                 ), 'none');
             END
             ELSE IF (name = 'areas') THEN
-                FOR SELECT name, verdict, "VALUE", unit, detail FROM imq_area_health INTO name, verdict, "VALUE", unit, detail DO
+                FOR SELECT name, verdict, measured, unit, detail FROM imq_area_health INTO name, verdict, measured, unit, detail DO
                 BEGIN
                     SUSPEND;
                     verdict = NULL;
@@ -177,8 +177,8 @@ BEGIN
             ELSE IF (name = 'changed_objects') THEN
             BEGIN
                 unit = 'objects';
-                SELECT COUNT(*), LIST(i.name, ', ') FROM mq_installed_files AS i WHERE i.changed = 1 INTO "VALUE", detail;
-                verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
+                SELECT COUNT(*), LIST(i.name, ', ') FROM mq_installed_files AS i WHERE i.changed = 1 INTO measured, detail;
+                verdict = TRIM(IIF(measured > 0, 'bad', 'ok'));
                 detail = COALESCE('missing or changed by hand: ' || detail || '; run the installation again',
                     'none');
             END
@@ -191,8 +191,8 @@ BEGIN
                     SELECT 1 FROM rdb$indices AS x
                     WHERE x.rdb$index_name = SUBSTRING(i.name FROM POSITION('.', i.name) + 1) AND COALESCE(x.rdb$index_inactive, 0) = 0
                 )
-                INTO "VALUE", detail;
-                verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
+                INTO measured, detail;
+                verdict = TRIM(IIF(measured > 0, 'bad', 'ok'));
                 detail = COALESCE('missing or inactive: ' || detail || '; create it as in the migrations, or ALTER INDEX ... ACTIVE', 'none');
             END
             IF (verdict IS NOT NULL) THEN
@@ -201,7 +201,7 @@ BEGIN
         WHEN ANY DO
         BEGIN
             verdict = 'bad';
-            "VALUE" = NULL;
+            measured = NULL;
             unit = '';
             detail = 'this check failed: SQLSTATE ' || SQLSTATE || ', GDSCODE ' || GDSCODE;
             SUSPEND;

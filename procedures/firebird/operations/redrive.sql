@@ -1,6 +1,6 @@
 -- redrive: retry one dead letter, with its attempts reset to 0.
 -- Arguments:   p_id (the message)
--- Returns:     count: 1; 0 when the message is not a dead letter, or another call is changing it
+-- Returns:     affected: 1; 0 when the message is not a dead letter, or another call is changing it
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT
 -- Example:     SELECT * FROM mq_redrive(17);
@@ -8,7 +8,7 @@
 CREATE OR ALTER PROCEDURE mq_redrive (
     p_id bigint
 )
-RETURNS ("COUNT" bigint)
+RETURNS (affected bigint)
 AS
 DECLARE v_type mq_name;
 DECLARE v_grouped smallint;
@@ -16,7 +16,7 @@ BEGIN
     IF (p_id IS NULL) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL; redrive_all redrives all of a queue');
     EXECUTE PROCEDURE imq_require_read_committed;
-    "COUNT" = 0;
+    affected = 0;
     BEGIN
         DELETE FROM mq_dead WHERE id = :p_id RETURNING type INTO v_type;
     WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
@@ -28,7 +28,7 @@ BEGIN
         EXECUTE PROCEDURE imq_put_back(v_type, p_id, 0, v_grouped);
         EXECUTE PROCEDURE imq_lower_mark(v_type);
         EXECUTE PROCEDURE imq_wake(v_type);
-        "COUNT" = 1;
+        affected = 1;
     END
     SUSPEND;
 END

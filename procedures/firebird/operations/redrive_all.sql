@@ -1,7 +1,7 @@
 -- redrive_all: retry the dead letters of a queue, or those with one error; their attempts are reset to 0.
 -- Arguments:   p_type (1 to 200 characters), p_error (an error as list_errors returns it; only dead letters with it are
 --              retried; NULL: any), p_size (1 to 10,000; NULL: 1,000)
--- Returns:     count: messages that will be retried, those that died first; repeat until it is 0
+-- Returns:     affected: messages that will be retried, those that died first; repeat until it is 0
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; skips dead letters that another call is changing
 -- Example:     SELECT * FROM mq_redrive_all('email', 'connection timed out after # s');
@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq_redrive_all (
     p_error mq_text = NULL,
     p_size bigint = NULL
 )
-RETURNS ("COUNT" bigint)
+RETURNS (affected bigint)
 AS
 DECLARE v_id bigint;
 DECLARE v_ok integer;
@@ -23,7 +23,7 @@ BEGIN
     EXECUTE PROCEDURE imq_require_read_committed;
     SELECT grouped FROM imq_policy(:p_type) INTO v_grouped;
     v_error = TRIM(TRAILING FROM LEFT(p_error, 201));
-    "COUNT" = 0;
+    affected = 0;
     FOR
         SELECT a.id
         FROM (
@@ -52,12 +52,12 @@ BEGIN
         IF (v_ok = 1) THEN
         BEGIN
             EXECUTE PROCEDURE imq_put_back(p_type, v_id, 0, v_grouped);
-            "COUNT" = "COUNT" + 1;
+            affected = affected + 1;
         END
-        IF ("COUNT" = COALESCE(p_size, 1000)) THEN
+        IF (affected = COALESCE(p_size, 1000)) THEN
             LEAVE;
     END
-    IF ("COUNT" > 0) THEN
+    IF (affected > 0) THEN
     BEGIN
         EXECUTE PROCEDURE imq_lower_mark(p_type);
         EXECUTE PROCEDURE imq_wake(p_type);

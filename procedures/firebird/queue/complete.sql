@@ -1,6 +1,6 @@
 -- complete: complete one claimed message: delete it, or archive it if the queue's policy is archive.
 -- Arguments:   p_id, p_batch_key (the key that its claim returned)
--- Returns:     count: 1
+-- Returns:     affected: 1
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost (the batch key does not hold the message:
 --              roll back)
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq_complete (
     p_id bigint,
     p_batch_key mq_argument
 )
-RETURNS ("COUNT" bigint)
+RETURNS (affected bigint)
 AS
 DECLARE v_type mq_name; DECLARE v_consumer mq_name;
 DECLARE v_attempt smallint; DECLARE v_grouped smallint;
@@ -26,6 +26,6 @@ BEGIN
     EXECUTE PROCEDURE imq_complete_messages(p_id, v_attempt, v_consumer, v_on_complete, v_grouped, mq_utc_now());
     IF (v_max_active > 0) THEN
         EXECUTE PROCEDURE imq_wake(v_type);
-    "COUNT" = 1;
+    affected = 1;
     SUSPEND;
 END

@@ -1,6 +1,6 @@
 -- extend_lease: heartbeat: extend the lease of a batch to p_seconds from now.
 -- Arguments:   p_batch_key, p_seconds (1 to 86,400; NULL: the lease_seconds of the claim)
--- Returns:     count: messages that the batch still holds; 0 when the lease was lost
+-- Returns:     affected: messages that the batch still holds; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; waits for a call that is finishing the batch
 -- Example:     EXECUTE PROCEDURE mq_extend_lease('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);
@@ -9,21 +9,21 @@ CREATE OR ALTER PROCEDURE mq_extend_lease (
     p_batch_key mq_argument,
     p_seconds bigint = NULL
 )
-RETURNS ("COUNT" bigint)
+RETURNS (affected bigint)
 AS
 DECLARE v_found integer;
 BEGIN
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
     EXECUTE PROCEDURE imq_require_range('seconds', p_seconds, 1, 86400);
     EXECUTE PROCEDURE imq_lock_row('batch', p_batch_key, NULL) RETURNING_VALUES v_found;
-    "COUNT" = 0;
+    affected = 0;
     IF (v_found = 1) THEN
     BEGIN
         UPDATE mq_batch SET lease_until = DATEADD(COALESCE(:p_seconds, lease_seconds) SECOND TO mq_utc_now())
         WHERE batch_key = :p_batch_key
-        RETURNING IIF(id IS NULL, 0, 1) INTO "COUNT";
-        IF ("COUNT" = 0) THEN
-            SELECT COUNT(*) FROM mq_claimed WHERE batch_key = :p_batch_key INTO "COUNT";
+        RETURNING IIF(id IS NULL, 0, 1) INTO affected;
+        IF (affected = 0) THEN
+            SELECT COUNT(*) FROM mq_claimed WHERE batch_key = :p_batch_key INTO affected;
     END
     SUSPEND;
 END

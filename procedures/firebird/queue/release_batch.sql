@@ -1,6 +1,6 @@
 -- release_batch: release all messages that the batch key still holds: they are ready again, and the attempt does not count.
 -- Arguments:   p_batch_key (the key that the claim returned)
--- Returns:     count: messages released; 0 when the lease was lost
+-- Returns:     affected: messages released; 0 when the lease was lost
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT
 -- Example:     EXECUTE PROCEDURE mq_release_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
@@ -8,7 +8,7 @@
 CREATE OR ALTER PROCEDURE mq_release_batch (
     p_batch_key mq_argument
 )
-RETURNS ("COUNT" bigint)
+RETURNS (affected bigint)
 AS
 DECLARE v_type mq_name; DECLARE v_consumer mq_name;
 DECLARE v_seconds integer;
@@ -18,7 +18,7 @@ BEGIN
     EXECUTE PROCEDURE imq_require_key(p_batch_key);
     EXECUTE PROCEDURE imq_require_read_committed;
     EXECUTE PROCEDURE imq_drop_batch(p_batch_key) RETURNING_VALUES v_type, v_consumer, v_seconds;
-    "COUNT" = 0;
+    affected = 0;
     IF (v_type IS NOT NULL) THEN
     BEGIN
         SELECT grouped FROM imq_policy(:v_type) INTO v_grouped;
@@ -28,7 +28,7 @@ BEGIN
         BEGIN
             EXECUTE PROCEDURE imq_put_back(v_type, v_id, v_attempt - 1, v_grouped);
             DELETE FROM mq_claimed WHERE CURRENT OF held;
-            "COUNT" = "COUNT" + 1;
+            affected = affected + 1;
         END
         EXECUTE PROCEDURE imq_lower_mark(v_type);
         EXECUTE PROCEDURE imq_wake(v_type);

@@ -1,7 +1,7 @@
 -- rescue_expired: make the messages of expired claims ready again, or dead-letter them when their attempts are used up;
 --                 also unblock the stuck groups that queue_health reports.
 -- Arguments:   p_type (NULL: all types)
--- Returns:     count: messages made ready or dead-lettered; a call rescues at most 1,000 claims per type
+-- Returns:     affected: messages made ready or dead-lettered; a call rescues at most 1,000 claims per type
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; skips claims that another call is finishing or
 --              extending
@@ -10,7 +10,7 @@
 CREATE OR ALTER PROCEDURE mq_rescue_expired (
     p_type mq_argument = NULL
 )
-RETURNS ("COUNT" bigint)
+RETURNS (affected bigint)
 AS
 DECLARE v_type mq_name; DECLARE v_next mq_name;
 DECLARE v_rescued bigint;
@@ -18,14 +18,14 @@ DECLARE v_repaired integer;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 1);
     EXECUTE PROCEDURE imq_require_read_committed;
-    "COUNT" = 0;
+    affected = 0;
     v_type = p_type;
     IF (p_type IS NULL) THEN
         SELECT b.type FROM mq_batch AS b PLAN (b ORDER mq_batch_lease) ORDER BY b.type, b.lease_until ROWS 1 INTO v_type;
     WHILE (v_type IS NOT NULL) DO
     BEGIN
         EXECUTE PROCEDURE imq_rescue(v_type, 1000) RETURNING_VALUES v_rescued;
-        "COUNT" = "COUNT" + v_rescued;
+        affected = affected + v_rescued;
         IF (p_type IS NULL) THEN
         BEGIN
             -- Start at the smallest possible next name: '>' would read all claims of this type. See count_types.

@@ -1,7 +1,7 @@
 -- send_batch: send many messages in one call: all of them or none.
 -- Arguments:   p_type (1 to 200 characters), p_bodies (1 to 10,000 bodies of up to 16 MiB, one per line; a body that is
 --              empty, contains a line feed or begins with a double quote is written as a JSON string)
--- Returns:     count: messages sent
+-- Returns:     affected: messages sent
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the messages can be claimed when it commits
 -- Example:     SELECT * FROM mq_send_batch('email', '{"to":"ada@example.org"}' || ASCII_CHAR(10) || '{"to":"alan@example.org"}');
@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq_send_batch (
     p_type mq_argument,
     p_bodies mq_text
 )
-RETURNS ("COUNT" bigint)
+RETURNS (affected bigint)
 AS
 DECLARE v_now timestamp;
 DECLARE v_grouped smallint; DECLARE v_fair smallint;
@@ -23,14 +23,14 @@ BEGIN
     v_now = mq_utc_now();
     v_source = imq_consumer_name(NULL);
     SELECT grouped, fair FROM imq_policy(:p_type) INTO v_grouped, v_fair;
-    "COUNT" = 0;
+    affected = 0;
     FOR SELECT n, item FROM imq_split_list('bodies', :p_bodies) INTO v_n, v_body DO
     BEGIN
         IF (OCTET_LENGTH(v_body) > 16777216) THEN
             EXECUTE PROCEDURE imq_raise_error('invalid_argument',
                 'bodies: line ' || v_n || ': must be a text of up to 16 MiB (16,777,216 bytes)');
-        "COUNT" = "COUNT" + 1;
-        IF ("COUNT" > 10000) THEN
+        affected = affected + 1;
+        IF (affected > 10000) THEN
             EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'bodies: must be 1 to 10,000 lines, not more');
         v_id = NEXT VALUE FOR mq_message_id;
         INSERT INTO mq_message (id, run_at, created_at, priority, type, body, source)
@@ -40,7 +40,7 @@ BEGIN
         INSERT INTO mq_ready (type, priority, run_at, id, attempts, lane)
         VALUES (:p_type, 0, :v_now, :v_id, 0, IIF(:v_fair = 1, '32768', NULL));
     END
-    IF ("COUNT" = 0) THEN
+    IF (affected = 0) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'bodies: must be 1 to 10,000 lines, not 0');
     EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;

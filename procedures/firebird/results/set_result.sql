@@ -1,6 +1,6 @@
 -- set_result: store a result with a claimed message; it is kept with the archived message.
 -- Arguments:   p_id (the message), p_batch_key (the batch key that holds it), p_result (up to 16 MiB)
--- Returns:     count: 1
+-- Returns:     affected: 1
 -- Errors:      50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     SELECT * FROM mq_set_result(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"pages":3}');
@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq_set_result (
     p_batch_key mq_argument,
     p_result mq_text
 )
-RETURNS ("COUNT" bigint)
+RETURNS (affected bigint)
 AS
 DECLARE v_found integer;
 DECLARE v_type mq_name;
@@ -35,6 +35,6 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'id: the queue keeps no results; call set_queue with on_complete archive');
     UPDATE OR INSERT INTO mq_result (id, result) VALUES (:p_id, :p_result) MATCHING (id);
-    "COUNT" = 1;
+    affected = 1;
     SUSPEND;
 END

@@ -4,12 +4,12 @@
 --              with NULLs
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only
--- Example:     SELECT "TABLE", action, type, topic FROM mq_list_subscriptions;
+-- Example:     SELECT table_name, action, type, topic FROM mq_list_subscriptions;
 
 CREATE OR ALTER PROCEDURE mq_list_subscriptions (
     p_table mq_text = NULL
 )
-RETURNS ("TABLE" mq_name, action varchar(1) CHARACTER SET UTF8, type mq_name, topic mq_name)
+RETURNS (table_name mq_name, action varchar(1) CHARACTER SET UTF8, type mq_name, topic mq_name)
 AS
 DECLARE v_watched integer;
 BEGIN
@@ -21,7 +21,7 @@ BEGIN
         LEFT JOIN mq_subscription AS s ON s.watched = w.id
         WHERE :v_watched IS NULL OR w.id = :v_watched
         ORDER BY w.label, POSITION(s.action IN 'IUD'), s.type, s.topic
-        INTO "TABLE", action, type, topic
+        INTO table_name, action, type, topic
     DO
         SUSPEND;
 END

@@ -1,7 +1,7 @@
 -- subscribe: from now on, send a message to a type or topic for each changed row of a table.
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), and either p_type (1 to 200 characters)
 --              or p_topic (each type bound to it at the time of the change gets one message)
--- Returns:     count: new subscriptions
+-- Returns:     affected: new subscriptions
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; changes of transactions that see its commit are sent; a SNAPSHOT that started before it
 --              sends nothing
@@ -13,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq_subscribe (
     p_type mq_argument = NULL,
     p_topic mq_argument = NULL
 )
-RETURNS ("COUNT" bigint)
+RETURNS (affected bigint)
 AS
 DECLARE v_watched integer;
 DECLARE v_label mq_name;
@@ -33,7 +33,7 @@ BEGIN
     -- The messages contain keys of the rows that change.
     EXECUTE PROCEDURE imq_require_rights(v_quoted, NULL, 0);
     v_actions = p_action;
-    "COUNT" = 0;
+    affected = 0;
     WHILE (v_actions <> '') DO
     BEGIN
         v_action = LEFT(v_actions, 1);
@@ -41,7 +41,7 @@ BEGIN
         BEGIN
             INSERT INTO mq_subscription (watched, action, type, topic)
             VALUES (:v_watched, :v_action, COALESCE(:p_type, ''), COALESCE(:p_topic, ''));
-            "COUNT" = "COUNT" + 1;
+            affected = affected + 1;
             WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
                 -- The subscription exists already. If it is not visible, another transaction has not committed it and may
                 -- roll back: raise the error.

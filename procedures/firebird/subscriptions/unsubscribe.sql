@@ -1,7 +1,7 @@
 -- unsubscribe: delete subscriptions of a table.
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type or p_topic (both NULL:
 --              all); the last three are not all NULL
--- Returns:     count: subscriptions deleted
+-- Returns:     affected: subscriptions deleted
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; messages that were sent stay
 -- Example:     SELECT * FROM mq_unsubscribe('stock', NULL, 'stock.changed');
@@ -12,7 +12,7 @@ CREATE OR ALTER PROCEDURE mq_unsubscribe (
     p_type mq_argument = NULL,
     p_topic mq_argument = NULL
 )
-RETURNS ("COUNT" bigint)
+RETURNS (affected bigint)
 AS
 DECLARE v_watched integer;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8;
@@ -32,6 +32,6 @@ BEGIN
     DELETE FROM mq_subscription AS s
     WHERE s.watched = :v_watched AND POSITION(s.action IN :v_actions) > 0 AND (:p_type IS NULL OR s.type = :p_type)
         AND (:p_topic IS NULL OR s.topic = :p_topic);
-    "COUNT" = ROW_COUNT;
+    affected = ROW_COUNT;
     SUSPEND;
 END

@@ -16,7 +16,7 @@ CREATE OR ALTER PROCEDURE mq_claim_rows (
     p_consumer mq_argument = NULL,
     p_lease_seconds bigint = NULL
 )
-RETURNS (id bigint, "KEY" mq_text, "ROW" mq_text, attempt integer, batch_key mq_key, lease_until timestamp)
+RETURNS (id bigint, row_key mq_text, row_data mq_text, attempt integer, batch_key mq_key, lease_until timestamp)
 AS
 -- How long to wait for another claim, in milliseconds.
 DECLARE c_patience integer = 200;
@@ -51,7 +51,7 @@ BEGIN
         FOR SELECT p.id, p.key_json, t.content, p.attempts
             FROM (SELECT id, key_json, attempts FROM mq_polled_row WHERE batch_key = :v_key ORDER BY id) AS p
             LEFT JOIN mq_polled_taken AS t ON t.id = p.id
-            INTO id, "KEY", "ROW", attempt
+            INTO id, row_key, row_data, attempt
         DO
             SUSPEND;
     END

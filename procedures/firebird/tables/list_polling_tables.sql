@@ -3,13 +3,13 @@
 -- Returns:     one row per polling table, by name; active, waiting and dead are counted up to 10,000
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks; does not read the polling tables themselves
--- Example:     SELECT name, "TABLE", active, dead FROM mq_list_polling_tables;
+-- Example:     SELECT name, table_name, active, dead FROM mq_list_polling_tables;
 
 CREATE OR ALTER PROCEDURE mq_list_polling_tables (
     p_name mq_argument = NULL
 )
 RETURNS (
-    name mq_name, "TABLE" mq_name, key_columns mq_text, order_column mq_name, status_column mq_name,
+    name mq_name, table_name mq_name, key_columns mq_text, order_column mq_name, status_column mq_name,
     ready_value mq_text, active_value mq_text, done_value mq_text, error_value mq_text,
     on_complete varchar(6) CHARACTER SET UTF8, late_seconds integer, equal_rows smallint, max_attempts integer,
     active bigint, waiting bigint, dead bigint
@@ -25,7 +25,7 @@ BEGIN
         FROM mq_polled AS p
         WHERE :p_name IS NULL OR p.name = :p_name
         ORDER BY p.name
-        INTO name, "TABLE", v_columns, order_column, status_column, ready_value, active_value, done_value, error_value, on_complete,
+        INTO name, table_name, v_columns, order_column, status_column, ready_value, active_value, done_value, error_value, on_complete,
             late_seconds, equal_rows, max_attempts
     DO
     BEGIN

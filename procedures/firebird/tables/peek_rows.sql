@@ -13,7 +13,7 @@ CREATE OR ALTER PROCEDURE mq_peek_rows (
     p_size bigint = NULL
 )
 RETURNS (
-    id bigint, "KEY" mq_text, state varchar(1) CHARACTER SET UTF8, attempts integer, consumer mq_name, run_at timestamp,
+    id bigint, row_key mq_text, state varchar(1) CHARACTER SET UTF8, attempts integer, consumer mq_name, run_at timestamp,
     error mq_error
 )
 AS
@@ -35,7 +35,7 @@ BEGIN
         WHERE p.name = :p_name
         PLAN JOIN (p ORDER mq_polled_row_due, b INDEX (mq_polled_batch_pk))
         ORDER BY p.name, p.state, p.run_at, p.id
-        INTO id, "KEY", state, attempts, consumer, run_at, error
+        INTO id, row_key, state, attempts, consumer, run_at, error
     DO
         IF (p_size > 0 AND (p_state IS NULL OR state = CAST(p_state AS varchar(1)))) THEN
         BEGIN

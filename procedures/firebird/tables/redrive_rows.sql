@@ -1,7 +1,7 @@
 -- redrive_rows: retry dead rows of a polling table, with their attempts set back to 0.
 -- Arguments:   p_name (1 to 200 characters), p_id (of one row, as peek_rows lists it; NULL: all, those that died first),
 --              p_size (1 to 10,000; NULL: 1,000)
--- Returns:     count: rows that will be retried
+-- Returns:     affected: rows that will be retried
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, preferably READ COMMITTED NO WAIT; claims of the table wait for its end
 -- Example:     SELECT * FROM mq_redrive_rows('orders');
@@ -11,7 +11,7 @@ CREATE OR ALTER PROCEDURE mq_redrive_rows (
     p_id bigint = NULL,
     p_size bigint = NULL
 )
-RETURNS ("COUNT" bigint)
+RETURNS (affected bigint)
 AS
 DECLARE v_n bigint;
 BEGIN
@@ -28,6 +28,6 @@ BEGIN
         PLAN (p ORDER mq_polled_row_due)
         ORDER BY p.name, p.state, p.run_at, p.id
         ROWS COALESCE(:p_size, 1000);
-    EXECUTE PROCEDURE imq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, "COUNT";
+    EXECUTE PROCEDURE imq_settle_rows(p_name) RETURNING_VALUES v_n, v_n, v_n, v_n, affected;
     SUSPEND;
 END

@@ -1,6 +1,6 @@
 -- unadopt_table: forget a polling table: claimed rows get their ready_value back, and no more rows are claimed.
 -- Arguments:   p_name (1 to 200 characters)
--- Returns:     count: 1; 0 when there is no such polling table
+-- Returns:     affected: 1; 0 when there is no such polling table
 -- Errors:      50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's, preferably READ COMMITTED NO WAIT
 -- Example:     SELECT * FROM mq_unadopt_table('orders');
@@ -10,14 +10,14 @@
 CREATE OR ALTER PROCEDURE mq_unadopt_table (
     p_name mq_argument
 )
-RETURNS ("COUNT" bigint)
+RETURNS (affected bigint)
 AS
 DECLARE v_n bigint;
 DECLARE v_quoted varchar(130) CHARACTER SET UTF8; DECLARE v_status varchar(130) CHARACTER SET UTF8;
 DECLARE v_delete smallint;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
-    "COUNT" = 0;
+    affected = 0;
     IF (EXISTS (SELECT * FROM mq_polled WHERE name = :p_name)) THEN
     BEGIN
         EXECUTE PROCEDURE imq_lock_polled(p_name, NULL, 2000) RETURNING_VALUES v_n;
@@ -44,7 +44,7 @@ BEGIN
         DELETE FROM mq_polled_row WHERE name = :p_name;
         DELETE FROM mq_polled_mark WHERE name = :p_name;
         DELETE FROM mq_polled WHERE name = :p_name;
-        "COUNT" = ROW_COUNT;
+        affected = ROW_COUNT;
     END
     SUSPEND;
 END

@@ -1,7 +1,7 @@
 -- publish_with: send one message with options to each type that is bound to the topic.
 -- Arguments:   p_topic (words separated by dots, 1 to 200 characters), p_body (up to 16 MiB), p_options (as for send_with;
 --              headers are a JSON object, up to 64 KiB with the topic in it)
--- Returns:     count: messages sent; a type with a live message of this dedup_key is not counted
+-- Returns:     affected: messages sent; a type with a live message of this dedup_key is not counted
 -- Errors:      50001 wrong_isolation (with on_conflict replace or postpone), 50002 invalid_argument
 -- Transaction: joins the caller's; waits like send_message
 -- Example:     SELECT * FROM mq_publish_with('orders.eu.paid', '{"order":17}', '{"delay_seconds": 60}');
@@ -10,7 +10,7 @@ CREATE OR ALTER PROCEDURE mq_publish_with (
     p_body mq_text,
     p_options mq_text = NULL
 )
-RETURNS ("COUNT" bigint)
+RETURNS (affected bigint)
 AS
 DECLARE v_object mq_text; DECLARE v_all mq_text;
 DECLARE v_run_at timestamp; DECLARE v_priority bigint; DECLARE v_group_key mq_argument; DECLARE v_dedup_key mq_argument;
@@ -36,13 +36,13 @@ BEGIN
     -- Checked even if no type is bound.
     EXECUTE PROCEDURE imq_require_message(p_body, v_run_at, v_priority, v_group_key, v_dedup_key, v_max_attempts, v_all, v_source,
         v_delay_seconds, v_on_conflict);
-    "COUNT" = 0;
+    affected = 0;
     -- In the order of their names: two publishers with the same dedup_key lock in the same order and do not deadlock.
     FOR SELECT type FROM imq_topic_types(:p_topic) INTO v_type DO
     BEGIN
         EXECUTE PROCEDURE mq_send_message(v_type, p_body, v_run_at, v_priority, v_group_key, v_dedup_key, v_max_attempts, v_all,
             v_source, v_delay_seconds, v_on_conflict) RETURNING_VALUES v_id, v_created, v_changed, v_state;
-        "COUNT" = "COUNT" + v_created;
+        affected = affected + v_created;
     END
     SUSPEND;
 END

@@ -35,5 +35,5 @@ BEGIN
         position = GREATEST(position, p_position);
     SELECT position INTO v_position FROM mq_feed_consumer WHERE feed = p_feed AND consumer = p_consumer FOR UPDATE;
     CALL imq_end_call(v_own);
-    SELECT v_position AS `position`;
+    SELECT v_position AS feed_position;
 END

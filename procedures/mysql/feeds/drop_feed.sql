@@ -1,6 +1,6 @@
 -- drop_feed: forget a feed and its consumers; the table and its numbers stay unchanged.
 -- Arguments:   p_feed (1 to 200 characters)
--- Returns:     count: 1; 0 when there is no such feed
+-- Returns:     affected: 1; 0 when there is no such feed
 -- Errors:      50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for open transactions that have published this feed
 -- Example:     CALL mq_drop_feed('orders');
@@ -28,5 +28,5 @@ BEGIN
         DELETE FROM mq_feed_consumer WHERE feed = p_feed;
     END IF;
     CALL imq_end_call(v_own);
-    SELECT v_count AS count;
+    SELECT v_count AS affected;
 END

@@ -31,7 +31,7 @@ BEGIN
     CALL imq_row_json(v_columns, NULL, 't', v_row);
     CALL imq_run_template(JSON_SET(v_places, '$.key', v_key, '$.row', v_row, '$.position', v_position, '$.last', v_last, '$.size',
             COALESCE(p_size, 100)),
-        'SELECT t.{sync} AS `position`, {key} AS `key`, {row} AS `row`
+        'SELECT t.{sync} AS feed_position, {key} AS row_key, {row} AS row_data
         FROM {table} AS t {index} WHERE t.{sync} > {position} AND t.{sync} <= {last} ORDER BY t.{sync} LIMIT {size}', v_nothing);
     CALL imq_end_call(v_own);
 END

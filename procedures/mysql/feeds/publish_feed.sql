@@ -1,6 +1,6 @@
 -- publish_feed: number up to p_size rows whose sync column is NULL.
 -- Arguments:   p_feed (1 to 200 characters), p_size (1 to 10,000; NULL: 1,000)
--- Returns:     count: rows numbered
+-- Returns:     affected: rows numbered
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED, and locks the feed's counter until it ends; publishers of
 --              one feed wait for each other; skips rows that writers have locked
@@ -59,5 +59,5 @@ BEGIN
     END IF;
     SET @mq_n = NULL, @mq_list = NULL;
     CALL imq_end_call(v_own);
-    SELECT v_count AS count;
+    SELECT v_count AS affected;
 END

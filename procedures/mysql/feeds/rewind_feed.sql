@@ -32,5 +32,5 @@ BEGIN
     UPDATE mq_feed_consumer SET position = v_new, moved_at = UTC_TIMESTAMP(6)
     WHERE feed = p_feed AND consumer = p_consumer AND position > v_new;
     CALL imq_end_call(v_own);
-    SELECT v_new AS `position`;
+    SELECT v_new AS feed_position;
 END

@@ -1,6 +1,6 @@
 -- cancel: delete one new or dead message.
 -- Arguments:   p_id (the message)
--- Returns:     count (1; 0 when it was not deleted), state (before the call, if it was deleted: N or E; otherwise A: active, C:
+-- Returns:     affected (1; 0 when it was not deleted), state (before the call, if it was deleted: N or E; otherwise A: active, C:
 --              archived, N or E: another transaction is claiming or changing it; NULL: there is no such message)
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for a claim
@@ -23,5 +23,5 @@ BEGIN
     CALL imq_begin_call(1, v_own);
     CALL imq_cancel_one(p_id, v_count, v_state);
     CALL imq_end_call(v_own);
-    SELECT v_count AS count, v_state AS state;
+    SELECT v_count AS affected, v_state AS state;
 END

@@ -1,6 +1,6 @@
 -- cancel_key: delete the live message that has a dedup_key, if it is new or dead.
 -- Arguments:   p_type, p_dedup_key (1 to 200 characters each)
--- Returns:     count, state (as from cancel; NULL: no live message has the key), id (the message that has the key, or had it)
+-- Returns:     affected, state (as from cancel; NULL: no live message has the key), id (the message that has the key, or had it)
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for a claim
 -- Example:     CALL mq_cancel_key('reminder', 'order-17');
@@ -28,5 +28,5 @@ BEGIN
         CALL imq_cancel_one(v_id, v_count, v_state);
     END IF;
     CALL imq_end_call(v_own);
-    SELECT v_count AS count, v_state AS state, v_id AS id;
+    SELECT v_count AS affected, v_state AS state, v_id AS id;
 END

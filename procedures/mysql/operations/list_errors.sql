@@ -15,15 +15,15 @@ BEGIN
     DECLARE v_size int DEFAULT COALESCE(p_size, 20);
     CALL imq_require_name('type', p_type, 0);
     CALL imq_require_range('size', p_size, 1, 10000);
-    SELECT g.error_group AS error, g.count, g.first_at, g.last_at,
+    SELECT g.error_group AS error, g.messages, g.first_at, g.last_at,
         (SELECT d.id FROM mq_dead AS d FORCE INDEX (dead_error) WHERE d.type = p_type AND d.error_group = g.error_group
             ORDER BY d.died_at DESC, d.id DESC LIMIT 1) AS last_id
     FROM (
-        SELECT d.error_group, COUNT(*) AS count, MIN(d.died_at) AS first_at, MAX(d.died_at) AS last_at
+        SELECT d.error_group, COUNT(*) AS messages, MIN(d.died_at) AS first_at, MAX(d.died_at) AS last_at
         FROM mq_dead AS d FORCE INDEX (dead_error)
         WHERE d.type = p_type
         GROUP BY d.error_group
-        ORDER BY count DESC, d.error_group LIMIT v_size
+        ORDER BY messages DESC, d.error_group LIMIT v_size
     ) AS g
-    ORDER BY g.count DESC, g.error_group;
+    ORDER BY g.messages DESC, g.error_group;
 END

@@ -1,6 +1,6 @@
 -- pause: stop the claims of a queue; claimed messages can still be finished, and sending continues.
 -- Arguments:   p_type (1 to 200 characters)
--- Returns:     count (1; 0 when the queue was already paused), known (0: nothing had this name)
+-- Returns:     affected (1; 0 when the queue was already paused), known (0: nothing had this name)
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; calls for one type wait for each other
 -- Example:     CALL mq_pause('email');
@@ -22,5 +22,5 @@ BEGIN
     UPDATE mq_queue SET paused = 1 WHERE type = p_type AND paused = 0;
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
-    SELECT v_count AS count, v_known AS known;
+    SELECT v_count AS affected, v_known AS known;
 END

@@ -1,7 +1,7 @@
 -- purge: delete the messages of one queue and state, the oldest of dead and archived ones first.
 -- Arguments:   p_type (1 to 200 characters), p_state (N: ready and delayed; E: dead; C: archived), p_before (UTC; only
 --              those that died or were completed earlier, not with N; NULL: all), p_size (1 to 10,000; NULL: 1,000)
--- Returns:     count (messages deleted; repeat until it is 0), known (0: nothing has this name)
+-- Returns:     affected (messages deleted; repeat until it is 0), known (0: nothing has this name)
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips messages that a claim is taking at this moment
 -- Example:     CALL mq_purge('email', 'C', UTC_TIMESTAMP() - INTERVAL 90 DAY, 10000);
@@ -76,5 +76,5 @@ BEGIN
         CALL imq_erase(p_type, CONCAT('[', v_ids, ']'), p_state, v_count);
     END IF;
     CALL imq_end_call(v_own);
-    SELECT v_count AS count, v_known AS known;
+    SELECT v_count AS affected, v_known AS known;
 END

@@ -1,6 +1,6 @@
 -- queue_health: check the server for problems that slow queues down or endanger messages.
 -- Arguments:   none
--- Returns:     one row per check: name, verdict (ok, warn or bad), value (what was measured; NULL: mq_owner may not see
+-- Returns:     one row per check: name, verdict (ok, warn or bad), measured (what was measured; NULL: mq_owner may not see
 --              it), unit, detail (what is wrong, and what to do)
 -- Errors:      none
 -- Transaction: reads only; sees other sessions after GRANT PROCESS ON *.* TO 'mq_owner'@'localhost'
@@ -111,7 +111,7 @@ BEGIN
         END IF;
     END WHILE;
 
-    SELECT j.name, j.verdict, j.value, j.unit, j.detail
+    SELECT j.name, j.verdict, j.value AS measured, j.unit, j.detail
     FROM JSON_TABLE(v_checks, '$[*]' COLUMNS (n FOR ORDINALITY, name varchar(200) CHARACTER SET utf8mb4 PATH '$[0]',
         verdict varchar(10) CHARACTER SET utf8mb4 PATH '$[1]', value double PATH '$[2]',
         unit varchar(200) CHARACTER SET utf8mb4 PATH '$[3]', detail longtext CHARACTER SET utf8mb4 PATH '$[4]')) AS j

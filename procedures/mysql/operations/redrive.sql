@@ -1,6 +1,6 @@
 -- redrive: retry one dead letter, with its attempts reset to 0.
 -- Arguments:   p_id (the message)
--- Returns:     count: 1; 0 when the message is not a dead letter, or another call is changing it
+-- Returns:     affected: 1; 0 when the message is not a dead letter, or another call is changing it
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     CALL mq_redrive(17);
@@ -28,5 +28,5 @@ BEGIN
         CALL imq_put_back(v_type, CONCAT('[[', p_id, ',0]]'));
     END IF;
     CALL imq_end_call(v_own);
-    SELECT CAST(v_type IS NOT NULL AS signed) AS count;
+    SELECT CAST(v_type IS NOT NULL AS signed) AS affected;
 END

@@ -1,7 +1,7 @@
 -- redrive_all: retry the dead letters of a queue, or those with one error; their attempts are reset to 0.
 -- Arguments:   p_type (1 to 200 characters), p_error (an error as list_errors returns it; only dead letters with it are
 --              retried; NULL: any), p_size (1 to 10,000; NULL: 1,000)
--- Returns:     count: messages that will be retried, those that died first; repeat until it is 0
+-- Returns:     affected: messages that will be retried, those that died first; repeat until it is 0
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips dead letters that another call is changing
 -- Example:     CALL mq_redrive_all('email', 'connection timed out after # s', NULL);
@@ -48,5 +48,5 @@ BEGIN
         CALL imq_put_back(p_type, v_items);
     END IF;
     CALL imq_end_call(v_own);
-    SELECT v_count AS count;
+    SELECT v_count AS affected;
 END

@@ -1,6 +1,6 @@
 -- resume: allow the claims of a paused queue again.
 -- Arguments:   p_type (1 to 200 characters)
--- Returns:     count (1; 0 when the queue was not paused), known (0: nothing had this name)
+-- Returns:     affected (1; 0 when the queue was not paused), known (0: nothing had this name)
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; calls for one type wait for each other
 -- Example:     CALL mq_resume('email');
@@ -26,5 +26,5 @@ BEGIN
     UPDATE mq_queue SET paused = 0 WHERE type = p_type AND paused = 1;
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
-    SELECT v_count AS count, v_known AS known;
+    SELECT v_count AS affected, v_known AS known;
 END

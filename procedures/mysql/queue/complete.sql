@@ -1,6 +1,6 @@
 -- complete: complete one claimed message: delete it, or archive it if the queue's policy is archive.
 -- Arguments:   p_id, p_batch_key (the key that its claim returned)
--- Returns:     count: 1
+-- Returns:     affected: 1
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost (the batch key does not hold the message:
 --              roll back)
 -- Transaction: joins the caller's, which must be READ COMMITTED
@@ -31,5 +31,5 @@ BEGIN
     FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
     CALL imq_complete_messages(v_type, v_on_complete, v_grouped, CONCAT('[[', p_id, ',', v_attempt, ']]'), v_consumer);
     CALL imq_end_call(v_own);
-    SELECT 1 AS count;
+    SELECT 1 AS affected;
 END

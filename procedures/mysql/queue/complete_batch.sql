@@ -1,6 +1,6 @@
 -- complete_batch: complete all messages that the batch key still holds.
 -- Arguments:   p_batch_key (the key that the claim returned)
--- Returns:     count: messages completed
+-- Returns:     affected: messages completed
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost (the batch key holds nothing: roll back)
 -- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     CALL mq_complete_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
@@ -29,5 +29,5 @@ BEGIN
     FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
     CALL imq_complete_messages(v_type, v_on_complete, v_grouped, v_items, v_consumer);
     CALL imq_end_call(v_own);
-    SELECT JSON_LENGTH(v_items) AS count;
+    SELECT JSON_LENGTH(v_items) AS affected;
 END

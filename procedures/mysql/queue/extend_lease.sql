@@ -1,6 +1,6 @@
 -- extend_lease: heartbeat: extend the lease of a batch to p_seconds from now.
 -- Arguments:   p_batch_key, p_seconds (1 to 86,400; NULL: the lease_seconds of the claim)
--- Returns:     count: messages that the batch still holds; 0 when the lease was lost
+-- Returns:     affected: messages that the batch still holds; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     CALL mq_extend_lease('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);
@@ -27,5 +27,5 @@ BEGIN
     SET lease_until = UTC_TIMESTAMP(6) + INTERVAL COALESCE(p_seconds, lease_seconds) SECOND
     WHERE batch_key = p_batch_key;
     CALL imq_end_call(v_own);
-    SELECT COALESCE(v_count, 0) AS count;
+    SELECT COALESCE(v_count, 0) AS affected;
 END

@@ -1,6 +1,6 @@
 -- release_batch: release all messages that the batch key still holds: they are ready again, and the attempt does not count.
 -- Arguments:   p_batch_key (the key that the claim returned)
--- Returns:     count: messages released; 0 when the lease was lost
+-- Returns:     affected: messages released; 0 when the lease was lost
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED
 -- Example:     CALL mq_release_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
@@ -26,5 +26,5 @@ BEGIN
         CALL imq_put_back(v_type, v_released);
     END IF;
     CALL imq_end_call(v_own);
-    SELECT COALESCE(JSON_LENGTH(v_items), 0) AS count;
+    SELECT COALESCE(JSON_LENGTH(v_items), 0) AS affected;
 END

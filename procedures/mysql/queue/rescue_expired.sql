@@ -1,7 +1,7 @@
 -- rescue_expired: make the messages of expired claims ready again, or dead-letter them when their attempts are used up;
 --                 also unblock the stuck groups that queue_health reports.
 -- Arguments:   p_type (NULL: all types)
--- Returns:     count: messages made ready or dead-lettered; a call rescues at most 1,000 claims per type
+-- Returns:     affected: messages made ready or dead-lettered; a call rescues at most 1,000 claims per type
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED; skips claims that another call is finishing or extending
 -- Example:     CALL mq_rescue_expired('email');
@@ -39,5 +39,5 @@ BEGIN
         END IF;
     END IF;
     CALL imq_end_call(v_own);
-    SELECT v_count AS count;
+    SELECT v_count AS affected;
 END

@@ -1,7 +1,7 @@
 -- send_batch: send many messages in one call: all of them or none.
 -- Arguments:   p_type (1 to 200 characters), p_bodies (1 to 10,000 bodies of up to 16 MiB, one per line; a body that is
 --              empty, contains a line feed or begins with a double quote is written as a JSON string)
--- Returns:     count: messages sent
+-- Returns:     affected: messages sent
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the messages can be claimed when it commits
 -- Example:     CALL mq_send_batch('email', '{"to":"ada@example.org"}\n{"to":"alan@example.org"}');
@@ -100,5 +100,5 @@ BEGIN
     SELECT p_type, IF(v_ring, -32768, 0), IF(v_ring OR v_fair AND NOT v_grouped, '1000-01-01', v_now), j.id, 0
     FROM JSON_TABLE(v_ids, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
     CALL imq_end_call(v_own);
-    SELECT v_count AS count;
+    SELECT v_count AS affected;
 END

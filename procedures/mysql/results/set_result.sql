@@ -1,6 +1,6 @@
 -- set_result: store a result with a claimed message; it is kept with the archived message.
 -- Arguments:   p_id (the message), p_batch_key (the batch key that holds it), p_result (up to 16 MiB)
--- Returns:     count: 1
+-- Returns:     affected: 1
 -- Errors:      50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; calls for the same batch wait for each other
 -- Example:     CALL mq_set_result(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"pages":3}');
@@ -42,5 +42,5 @@ BEGIN
     END IF;
     INSERT INTO mq_result (id, result) VALUES (p_id, p_result) ON DUPLICATE KEY UPDATE mq_result.result = p_result;
     CALL imq_end_call(v_own);
-    SELECT 1 AS count;
+    SELECT 1 AS affected;
 END

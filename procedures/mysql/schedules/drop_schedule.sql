@@ -1,6 +1,6 @@
 -- drop_schedule: delete a schedule; messages that it has sent stay.
 -- Arguments:   p_name (1 to 200 characters)
--- Returns:     count: 1; 0 when there was none
+-- Returns:     affected: 1; 0 when there was none
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     CALL mq_drop_schedule('nightly');
@@ -20,5 +20,5 @@ BEGIN
     DELETE FROM mq_schedule WHERE name = p_name;
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
-    SELECT v_count AS count;
+    SELECT v_count AS affected;
 END

@@ -13,7 +13,7 @@ BEGIN
     IF p_table IS NOT NULL THEN
         CALL imq_find_watched(p_table, NULL, v_label, v_quoted);
     END IF;
-    SELECT w.label AS `table`, s.action, NULLIF(s.type, '') AS type, NULLIF(s.topic, '') AS topic
+    SELECT w.label AS table_name, s.action, NULLIF(s.type, '') AS type, NULLIF(s.topic, '') AS topic
     FROM mq_watched AS w
     LEFT JOIN mq_subscription AS s ON s.label = w.label
     WHERE v_label IS NULL OR w.label = v_label

@@ -1,7 +1,7 @@
 -- subscribe: from now on, send a message to a type or topic for each changed row of a table.
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), and either p_type (1 to 200 characters)
 --              or p_topic (each type bound to it at the time of the change gets one message)
--- Returns:     count: new subscriptions
+-- Returns:     affected: new subscriptions
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; changes written after its commit are sent
 -- Example:     CALL mq_subscribe('stock', 'IU', 'stock.changed', NULL);
@@ -51,5 +51,5 @@ BEGIN
     WHERE LOCATE(a.action, p_action) > 0;
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
-    SELECT v_count AS count;
+    SELECT v_count AS affected;
 END

@@ -1,7 +1,7 @@
 -- unsubscribe: delete subscriptions of a table.
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type or p_topic (both NULL:
 --              all); the last three are not all NULL
--- Returns:     count: subscriptions deleted
+-- Returns:     affected: subscriptions deleted
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; messages that were sent stay
 -- Example:     CALL mq_unsubscribe('stock', NULL, 'stock.changed', NULL);
@@ -42,5 +42,5 @@ BEGIN
         AND (p_topic IS NULL OR topic = p_topic);
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
-    SELECT v_count AS count;
+    SELECT v_count AS affected;
 END

@@ -1,6 +1,6 @@
 -- extend_rows: extend the lease of claimed rows: it ends p_seconds from now.
 -- Arguments:   p_batch_key, p_seconds (1 to 86,400; NULL: the lease_seconds of the claim)
--- Returns:     count: rows still held; 0 when the lease was lost
+-- Returns:     affected: rows still held; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     CALL mq_extend_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60);
@@ -31,6 +31,6 @@ BEGIN
         WHERE batch_key = p_batch_key;
         SELECT COUNT(*) INTO v_count FROM mq_polled_row WHERE batch_key = p_batch_key;
     END IF;
-    SELECT v_count AS count;
+    SELECT v_count AS affected;
     CALL imq_end_call(v_own);
 END

@@ -25,7 +25,7 @@ BEGIN
         FETCH c_tables INTO v_name;
     END WHILE;
     CLOSE c_tables;
-    SELECT p.name, CONCAT(p.table_schema, IF(p.table_schema = '', '', '.'), p.table_name) AS `table`, k.list AS key_columns,
+    SELECT p.name, CONCAT(p.table_schema, IF(p.table_schema = '', '', '.'), p.table_name) AS table_name, k.list AS key_columns,
         p.order_column, p.status_column, p.ready_value, p.active_value, p.done_value, p.error_value, p.on_complete, p.late_seconds,
         p.equal_rows, p.max_attempts, n.active, n.waiting, n.dead
     FROM JSON_TABLE(CONCAT('[', SUBSTRING(v_counts, 2), ']'), '$[*]' COLUMNS (

@@ -23,7 +23,7 @@ BEGIN
     -- Keys and errors are data of the table: only those who may read the table see them.
     CALL imq_use_polled(p_name, 'read');
     SET v_count = COALESCE(p_size, 20);
-    SELECT e.id, e.key_json AS `key`, CONVERT(e.state USING utf8mb4) AS state, e.attempts, e.consumer,
+    SELECT e.id, e.key_json AS row_key, CONVERT(e.state USING utf8mb4) AS state, e.attempts, e.consumer,
         COALESCE(b.lease_until, e.run_at) AS run_at, e.error
     FROM mq_polled_row AS e
     LEFT JOIN mq_polled_batch AS b ON b.batch_key = e.batch_key

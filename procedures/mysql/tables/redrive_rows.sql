@@ -1,7 +1,7 @@
 -- redrive_rows: retry dead rows of a polling table, with their attempts set back to 0.
 -- Arguments:   p_name (1 to 200 characters), p_id (of one row, as peek_rows lists it; NULL: all, those that died first), p_size
 --              (1 to 10,000; NULL: 1,000)
--- Returns:     count: rows that will be retried
+-- Returns:     affected: rows that will be retried
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
 --              have locked these rows
@@ -60,6 +60,6 @@ BEGIN
         CALL imq_revive_rows(p_name, v_written, v_gone);
         SET v_count = COALESCE(JSON_LENGTH(v_written), 0);
     END IF;
-    SELECT v_count AS count;
+    SELECT v_count AS affected;
     CALL imq_end_call(v_own);
 END

@@ -1,6 +1,6 @@
 -- release_rows: give claimed rows back without counting an attempt.
 -- Arguments:   p_batch_key
--- Returns:     count: rows given back; 0 when the lease was lost
+-- Returns:     affected: rows given back; 0 when the lease was lost
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
 -- Example:     CALL mq_release_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
@@ -33,6 +33,6 @@ BEGIN
             active tinyint PATH '$[2]', attempts int PATH '$[3]')) AS j;
         CALL imq_fail_rows(v_shape, p_batch_key, v_items, 1, v_count, v_dead, v_gone);
     END IF;
-    SELECT v_count AS count;
+    SELECT v_count AS affected;
     CALL imq_end_call(v_own);
 END

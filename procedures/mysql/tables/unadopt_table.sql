@@ -1,6 +1,6 @@
 -- unadopt_table: forget a polling table: claimed rows get their ready_value back, and no more rows are claimed.
 -- Arguments:   p_name (1 to 200 characters)
--- Returns:     count: 1; 0 when there is no such polling table
+-- Returns:     affected: 1; 0 when there is no such polling table
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
 --              have locked claimed rows
@@ -34,6 +34,6 @@ BEGIN
     IF v_table IS NOT NULL THEN
         CALL imq_drop_polled(p_name);
     END IF;
-    SELECT v_table IS NOT NULL AS count;
+    SELECT v_table IS NOT NULL AS affected;
     CALL imq_end_call(v_own);
 END

@@ -1,6 +1,6 @@
 -- publish: send one message to each type that is bound to the topic.
 -- Arguments:   p_topic (words separated by dots, 1 to 200 characters), p_body (up to 16 MiB)
--- Returns:     count: messages sent
+-- Returns:     affected: messages sent
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     CALL mq_publish('orders.eu.paid', '{"order":17}');

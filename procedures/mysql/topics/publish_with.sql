@@ -1,7 +1,7 @@
 -- publish_with: send one message with options to each type that is bound to the topic.
 -- Arguments:   p_topic (words separated by dots, 1 to 200 characters), p_body (up to 16 MiB), p_options (as for send_with;
 --              headers are a JSON object, up to 64 KiB with the topic in it)
--- Returns:     count: messages sent; a type with a live message of this dedup_key is not counted
+-- Returns:     affected: messages sent; a type with a live message of this dedup_key is not counted
 -- Errors:      50001 wrong_isolation (replace or postpone in an ordered queue or one with limits per group),
 --              50002 invalid_argument
 -- Transaction: joins the caller's; waits for an open transaction that has sent or changed the same dedup_key
@@ -64,5 +64,5 @@ BEGIN
     END LOOP;
     CLOSE bound;
     CALL imq_end_call(v_own);
-    SELECT v_count AS count;
+    SELECT v_count AS affected;
 END

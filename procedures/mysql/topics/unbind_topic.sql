@@ -1,7 +1,7 @@
 -- unbind_topic: remove the bindings of a pattern, of a queue, or one.
 -- Arguments:   p_pattern (as it was bound; NULL: all of the queue), p_type (NULL: all of the pattern); 1 to 200 characters, and
 --              not both NULL
--- Returns:     count: bindings removed
+-- Returns:     affected: bindings removed
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; calls that change bindings wait for each other; messages that were sent stay
 -- Example:     CALL mq_unbind_topic('orders.*.paid', 'invoice');
@@ -30,5 +30,5 @@ BEGIN
     DELETE FROM mq_binding WHERE (p_pattern IS NULL OR pattern = p_pattern) AND (p_type IS NULL OR type = p_type);
     SET v_count = ROW_COUNT();
     CALL imq_end_call(v_own);
-    SELECT v_count AS count;
+    SELECT v_count AS affected;
 END

@@ -2,7 +2,7 @@
 -- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 20)
 -- Returns:     up to p_size rows, one per consumer and type, the silent ones first, then the working and the stopped
 --              ones, by type and consumer: consumer, type, status (working; silent: its report is overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
---              of the last full minute: rate_per_minute and load (the average number of running handlers)
+--              of the last full minute: rate_per_minute and busy (the average number of running handlers)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
 -- Example:     SELECT consumer, status, rate_per_minute FROM mq.list_consumers('email');
@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION mq.list_consumers(
 ) RETURNS TABLE (
     consumer text, type text, status text, started_at timestamptz, reported_at timestamptz, completed bigint,
     failed bigint, dead bigint, busy_ms bigint, waited_ms bigint, rate_per_minute double precision,
-    load double precision
+    busy double precision
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET jit = off AS $$
 #variable_conflict use_column

@@ -1,18 +1,18 @@
 -- throughput: what consumers report per minute and type: messages sent, completed, failed and dead.
 -- Arguments:   p_type (1 to 200 characters; NULL: all), p_since (a time in the first minute; NULL: an hour ago; reports
 --              are kept for 24 hours)
--- Returns:     type, minute, sent (messages sent in this minute that have been claimed), completed, failed (attempts,
+-- Returns:     type, minute_at, sent (messages sent in this minute that have been claimed), completed, failed (attempts,
 --              including those that made a dead letter), dead, waited_ms (from sending to the first attempt), busy_ms (in
 --              handlers); no row for a minute without figures; a sum ends at 10^18
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only
--- Example:     SELECT minute, completed, busy_ms / greatest(completed, 1) FROM mq.throughput('email');
+-- Example:     SELECT minute_at, completed, busy_ms / greatest(completed, 1) FROM mq.throughput('email');
 CREATE OR REPLACE FUNCTION mq.throughput(
     p_type text DEFAULT NULL,
     p_since timestamptz DEFAULT NULL
 ) RETURNS TABLE (
     type text,
-    minute timestamptz,
+    minute_at timestamptz,
     sent bigint,
     completed bigint,
     failed bigint,

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION mq.advance_feed(
     p_feed text,
     p_consumer text,
     p_position bigint,
-    OUT "position" bigint
+    OUT feed_position bigint
 )
 LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 DECLARE
@@ -18,6 +18,6 @@ BEGIN
     PERFORM mq_internal.require_name('feed', p_feed, false);
     PERFORM mq_internal.require_name('consumer', p_consumer, false);
     SELECT f.pass INTO v_pass FROM mq_internal.find_feed(p_feed, 'show') AS f;
-    "position" := mq_internal.move_consumer(p_feed, p_consumer, p_position, false, v_pass);
+    feed_position := mq_internal.move_consumer(p_feed, p_consumer, p_position, false, v_pass);
 END
 $$;

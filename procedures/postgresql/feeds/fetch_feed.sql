@@ -10,9 +10,9 @@ CREATE OR REPLACE FUNCTION mq.fetch_feed(
     p_consumer text,
     p_size bigint DEFAULT NULL
 ) RETURNS TABLE (
-    "position" bigint,
-    key text,
-    "row" text
+    feed_position bigint,
+    row_key text,
+    row_data text
 )
 LANGUAGE plpgsql SET search_path = mq, pg_temp SET timezone = 'UTC' SET extra_float_digits = 1
 SET intervalstyle = 'postgres' SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off

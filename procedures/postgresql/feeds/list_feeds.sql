@@ -11,11 +11,11 @@
 -- an index.
 CREATE OR REPLACE FUNCTION mq.list_feeds(p_feed text DEFAULT NULL) RETURNS TABLE (
     feed text,
-    "table" text,
+    table_name text,
     last_position bigint,
     unpublished bigint,
     consumer text,
-    "position" bigint,
+    feed_position bigint,
     behind bigint,
     moved_at timestamptz
 )

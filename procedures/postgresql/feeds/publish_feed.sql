@@ -1,6 +1,6 @@
 -- publish_feed: number up to p_size rows whose sync column is NULL.
 -- Arguments:   p_feed (1 to 200 characters), p_size (1 to 10,000; NULL: 1,000)
--- Returns:     count: rows numbered
+-- Returns:     affected: rows numbered
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's and locks the feed's counter until it ends; publishers of one feed wait for each other;
 --              skips rows that writers have locked
@@ -8,7 +8,7 @@
 CREATE OR REPLACE FUNCTION mq.publish_feed(
     p_feed text,
     p_size bigint DEFAULT NULL,
-    OUT count bigint
+    OUT affected bigint
 )
 LANGUAGE plpgsql SET search_path = mq, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $$
 DECLARE
@@ -21,7 +21,7 @@ BEGIN
     PERFORM mq_internal.require_name('feed', p_feed, false);
     PERFORM mq_internal.require_range('size', p_size, 1, 10000);
     SELECT * INTO v_feed FROM mq_internal.find_feed(p_feed, 'publish');
-    count := 0;
+    affected := 0;
     EXECUTE format('SELECT EXISTS (SELECT FROM %s AS t WHERE t.%s IS NULL)', v_feed.source, v_feed.sync) INTO v_any;
     IF NOT v_any THEN
         RETURN;
@@ -41,13 +41,13 @@ BEGIN
     EXECUTE format('WITH numbered AS (UPDATE %s AS t SET %s = $1 + n.number FROM ROWS FROM (pg_catalog.unnest($2), '
         'pg_catalog.unnest($3)) WITH ORDINALITY AS n (row_id, part, number) WHERE t.ctid = n.row_id AND t.tableoid = n.part '
         'RETURNING t.%2$s = $1 + n.number AS done) SELECT pg_catalog.count(*) FROM numbered WHERE done',
-        v_feed.source, v_feed.sync) INTO count
+        v_feed.source, v_feed.sync) INTO affected
     USING v_last, v_rows, v_parts;
     PERFORM set_config('search_path', 'mq, pg_temp', true);
-    IF count < cardinality(v_rows) THEN
+    IF affected < cardinality(v_rows) THEN
         PERFORM mq_internal.raise_error('unsuitable_table', format('a trigger of %s prevents numbering: it must not set the sync column',
             v_feed.label));
     END IF;
-    PERFORM mq_internal.move_feed(p_feed, v_feed.pass, v_last, count);
+    PERFORM mq_internal.move_feed(p_feed, v_feed.pass, v_last, affected);
 END
 $$;

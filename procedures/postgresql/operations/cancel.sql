@@ -1,13 +1,13 @@
 -- cancel: delete one new or dead message.
 -- Arguments:   p_id (the message)
--- Returns:     count (1; 0 when it was not deleted), state (before the call, if it was deleted: N or E; otherwise A: active, C:
+-- Returns:     affected (1; 0 when it was not deleted), state (before the call, if it was deleted: N or E; otherwise A: active, C:
 --              archived, N or E: another transaction is claiming or changing it; NULL: there is no such message)
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's; never waits for a claim
 -- Example:     SELECT * FROM mq.cancel(17);
 CREATE OR REPLACE FUNCTION mq.cancel(
     p_id bigint,
-    OUT count bigint,
+    OUT affected bigint,
     OUT state text
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
@@ -17,6 +17,6 @@ BEGIN
     IF p_id IS NULL THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
-    SELECT c.count, c.state INTO count, state FROM mq_internal.cancel_one(p_id) AS c;
+    SELECT c.affected, c.state INTO affected, state FROM mq_internal.cancel_one(p_id) AS c;
 END
 $$;

@@ -1,13 +1,13 @@
 -- cancel_key: delete the live message that has a dedup_key, if it is new or dead.
 -- Arguments:   p_type, p_dedup_key (1 to 200 characters each)
--- Returns:     count, state (as from cancel; NULL: no live message has the key), id (the message that has the key, or had it)
+-- Returns:     affected, state (as from cancel; NULL: no live message has the key), id (the message that has the key, or had it)
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's; never waits for a claim
 -- Example:     SELECT * FROM mq.cancel_key('reminder', 'order-17');
 CREATE OR REPLACE FUNCTION mq.cancel_key(
     p_type text,
     p_dedup_key text,
-    OUT count bigint,
+    OUT affected bigint,
     OUT state text,
     OUT id bigint
 )
@@ -18,9 +18,9 @@ BEGIN
     PERFORM mq_internal.require_name('type', p_type, false);
     PERFORM mq_internal.require_name('dedup_key', p_dedup_key, false);
     SELECT m.id INTO id FROM mq.message AS m WHERE m.type = p_type AND m.dedup_key = p_dedup_key;
-    count := 0;
+    affected := 0;
     IF FOUND THEN
-        SELECT c.count, c.state INTO count, state FROM mq_internal.cancel_one(id) AS c;
+        SELECT c.affected, c.state INTO affected, state FROM mq_internal.cancel_one(id) AS c;
     END IF;
 END
 $$;

@@ -4,13 +4,13 @@
 --              last_at, last_id; the most frequent error first
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only: an index entry for each dead letter of the queue
--- Example:     SELECT count, error FROM mq.list_errors('email');
+-- Example:     SELECT messages, error FROM mq.list_errors('email');
 CREATE OR REPLACE FUNCTION mq.list_errors(
     p_type text,
     p_size bigint DEFAULT NULL
 ) RETURNS TABLE (
     error text,
-    count bigint,
+    messages bigint,
     first_at timestamptz,
     last_at timestamptz,
     last_id bigint
@@ -22,9 +22,9 @@ BEGIN
     PERFORM mq_internal.require_name('type', p_type, false);
     PERFORM mq_internal.require_range('size', p_size, 1, 10000);
     RETURN QUERY
-        SELECT g.error_group, g.count, g.first_at, g.last_at, l.id
+        SELECT g.error_group, g.messages, g.first_at, g.last_at, l.id
         FROM (
-            SELECT d.error_group, count(*) AS count, min(d.died_at) AS first_at, max(d.died_at) AS last_at
+            SELECT d.error_group, count(*) AS messages, min(d.died_at) AS first_at, max(d.died_at) AS last_at
             FROM mq.dead AS d
             WHERE d.type = p_type
             GROUP BY d.type, d.error_group
@@ -37,6 +37,6 @@ BEGIN
             ORDER BY d.type DESC, d.error_group DESC, d.died_at DESC, d.id DESC
             LIMIT 1
         ) AS l
-        ORDER BY g.count DESC, g.error_group;
+        ORDER BY g.messages DESC, g.error_group;
 END
 $$;

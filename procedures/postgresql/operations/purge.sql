@@ -1,7 +1,7 @@
 -- purge: delete the messages of one queue and state, the oldest of dead and archived ones first.
 -- Arguments:   p_type (1 to 200 characters), p_state (N: ready and delayed; E: dead; C: archived), p_before (only
 --              those that died or were completed earlier, not with N; NULL: all), p_size (1 to 10,000; NULL: 1,000)
--- Returns:     count (messages deleted; repeat until it is 0), known (0: nothing has this name)
+-- Returns:     affected (messages deleted; repeat until it is 0), known (0: nothing has this name)
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's; skips messages that a claim is taking at this moment; a monthly partition of the archive
 --              in which all messages are of this queue and older is emptied with TRUNCATE if it is not in use
@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION mq.purge(
     p_state text,
     p_before timestamptz DEFAULT NULL,
     p_size bigint DEFAULT NULL,
-    OUT count bigint,
+    OUT affected bigint,
     OUT known smallint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
@@ -33,7 +33,7 @@ BEGIN
     known := mq_internal.is_known(p_type)::integer;
     v_queue := mq_internal.policy(p_type);
     IF p_state = 'C' THEN
-        count := mq_internal.erase_archived(p_type, p_before, v_size);
+        affected := mq_internal.erase_archived(p_type, p_before, v_size);
         RETURN;
     END IF;
     IF p_state = 'E' THEN
@@ -49,6 +49,6 @@ BEGIN
         v_ids := v_ids || ARRAY(SELECT id FROM mq.delayed WHERE type = p_type ORDER BY type, run_at, id
             LIMIT v_size - cardinality(v_ids) FOR UPDATE SKIP LOCKED);
     END IF;
-    count := mq_internal.erase(v_queue, v_ids, p_state);
+    affected := mq_internal.erase(v_queue, v_ids, p_state);
 END
 $$;

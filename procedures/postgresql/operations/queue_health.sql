@@ -1,6 +1,6 @@
 -- queue_health: check the database for problems that slow queues down or endanger messages.
 -- Arguments:   none
--- Returns:     one row per check: name, verdict (ok, warn or bad), value (what was measured), unit, detail (what is
+-- Returns:     one row per check: name, verdict (ok, warn or bad), measured (what was measured), unit, detail (what is
 --              wrong, and what to do)
 -- Errors:      none
 -- Transaction: reads only; sees other users' sessions when the owner of the functions is a member of pg_read_all_stats
@@ -10,7 +10,7 @@
 CREATE OR REPLACE FUNCTION mq.queue_health() RETURNS TABLE (
     name text,
     verdict text,
-    value double precision,
+    measured double precision,
     unit text,
     detail text
 )
@@ -36,9 +36,9 @@ BEGIN
                     AND a.xact_start IS NOT NULL
                 ORDER BY a.xact_start
                 LIMIT 1;
-                value := coalesce(v_row.seconds, 0);
+                measured := coalesce(v_row.seconds, 0);
                 unit := 'seconds';
-                verdict := CASE WHEN value > 3600 THEN 'bad' WHEN value > 300 THEN 'warn' ELSE 'ok' END;
+                verdict := CASE WHEN measured > 3600 THEN 'bad' WHEN measured > 300 THEN 'warn' ELSE 'ok' END;
                 detail := CASE WHEN v_row.pid IS NULL THEN 'no other transaction is open'
                     -- Not its statement, which may contain a body: it is for members of pg_read_all_stats, not for all operators.
                     ELSE format('process %s, user %s, application %s, %s; while it is open, dead rows cannot be removed; '
@@ -52,9 +52,9 @@ BEGIN
                 WHERE p.database = current_database()
                 ORDER BY p.prepared
                 LIMIT 1;
-                value := coalesce(v_row.seconds, 0);
+                measured := coalesce(v_row.seconds, 0);
                 unit := 'seconds';
-                verdict := CASE WHEN value > 3600 THEN 'bad' WHEN value > 300 THEN 'warn' ELSE 'ok' END;
+                verdict := CASE WHEN measured > 3600 THEN 'bad' WHEN measured > 300 THEN 'warn' ELSE 'ok' END;
                 detail := CASE WHEN v_row.gid IS NULL THEN 'none'
                     ELSE format('%s of %s keeps dead rows from being removed; run COMMIT PREPARED or ROLLBACK PREPARED', v_row.gid,
                         v_row.owner) END;
@@ -66,9 +66,9 @@ BEGIN
                 WHERE s.xmin IS NOT NULL OR s.catalog_xmin IS NOT NULL
                 ORDER BY 2 DESC
                 LIMIT 1;
-                value := coalesce(v_row.transactions, 0);
+                measured := coalesce(v_row.transactions, 0);
                 unit := 'transactions';
-                verdict := CASE WHEN value > 10000000 THEN 'bad' WHEN value > 1000000 THEN 'warn' ELSE 'ok' END;
+                verdict := CASE WHEN measured > 10000000 THEN 'bad' WHEN measured > 1000000 THEN 'warn' ELSE 'ok' END;
                 detail := CASE WHEN v_row.slot_name IS NULL THEN 'no slot keeps dead rows'
                     ELSE format('slot %s keeps dead rows from being removed; let its consumer catch up, or drop the slot', v_row.slot_name) END;
                 RETURN NEXT;
@@ -81,11 +81,11 @@ BEGIN
                     ORDER BY t.relname
                 LOOP
                     name := 'dead_rows_' || v_row.relname;
-                    value := v_row.n_dead_tup;
+                    measured := v_row.n_dead_tup;
                     unit := 'rows';
                     verdict := CASE
-                        WHEN value > 1000000 + 2 * v_row.n_live_tup THEN 'bad'
-                        WHEN value > 100000 + v_row.n_live_tup / 2 THEN 'warn'
+                        WHEN measured > 1000000 + 2 * v_row.n_live_tup THEN 'bad'
+                        WHEN measured > 100000 + v_row.n_live_tup / 2 THEN 'warn'
                         ELSE 'ok'
                     END;
                     detail := format('%s live rows; last autovacuum %s', v_row.n_live_tup,
@@ -98,10 +98,10 @@ BEGIN
                 SELECT count(*) AS batches, coalesce(extract(epoch FROM clock_timestamp() - min(b.lease_until)), 0) AS seconds
                 INTO v_row
                 FROM (SELECT lease_until FROM mq.batch WHERE lease_until <= clock_timestamp() LIMIT 10000) AS b;
-                value := v_row.batches;
+                measured := v_row.batches;
                 unit := 'claims';
                 verdict := CASE WHEN v_row.seconds > 3600 THEN 'bad' WHEN v_row.seconds > 60 THEN 'warn' ELSE 'ok' END;
-                detail := CASE WHEN value = 0 THEN 'none'
+                detail := CASE WHEN measured = 0 THEN 'none'
                     ELSE format('the oldest expired %s s ago; claims of the type rescue them, or run SELECT mq.rescue_expired()',
                         round(v_row.seconds))
                     END;
@@ -115,10 +115,10 @@ BEGIN
                     CROSS JOIN LATERAL mq_internal.stuck_groups(q.type, 1000) AS g
                     LIMIT 1000
                 ) AS s;
-                value := v_row.groups;
+                measured := v_row.groups;
                 unit := 'groups';
-                verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
-                detail := CASE WHEN value = 0 THEN 'none'
+                verdict := CASE WHEN measured > 0 THEN 'bad' ELSE 'ok' END;
+                detail := CASE WHEN measured = 0 THEN 'none'
                     ELSE format('groups of %s have ready messages that no claim finds; to repair them: SELECT mq.rescue_expired(%L)',
                         v_row.type, v_row.type)
                     END;
@@ -128,10 +128,10 @@ BEGIN
                 SELECT count(*) AS keys, (array_agg(m ORDER BY m.id))[1] AS first INTO v_row
                 FROM (SELECT e.id FROM mq.dead AS e ORDER BY e.id LIMIT 10000) AS k
                 JOIN mq.message AS m ON m.id = k.id AND m.dedup_key IS NOT NULL;
-                value := v_row.keys;
+                measured := v_row.keys;
                 unit := 'keys';
-                verdict := CASE WHEN value > 0 THEN 'warn' ELSE 'ok' END;
-                detail := CASE WHEN value = 0 THEN 'none'
+                verdict := CASE WHEN measured > 0 THEN 'warn' ELSE 'ok' END;
+                detail := CASE WHEN measured = 0 THEN 'none'
                     ELSE format('dead letter %s of %s holds the dedup_key %L: send_message with this key sends nothing; '
                         'SELECT mq.redrive(%s) retries it, SELECT mq.cancel(%s) deletes it', (v_row.first).id, (v_row.first).type,
                         (v_row.first).dedup_key, (v_row.first).id, (v_row.first).id)
@@ -145,9 +145,9 @@ BEGIN
                 SELECT count(*) AS objects, string_agg(i.name, ', ' ORDER BY i.name) AS names INTO v_row
                 FROM mq.installed_files() AS i
                 WHERE i.changed = 1;
-                value := v_row.objects;
+                measured := v_row.objects;
                 unit := 'objects';
-                verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
+                verdict := CASE WHEN measured > 0 THEN 'bad' ELSE 'ok' END;
                 detail := coalesce('missing or changed by hand: ' || v_row.names || '; run the installation again',
                     'none');
                 RETURN NEXT;
@@ -162,23 +162,23 @@ BEGIN
                     WHERE c.relnamespace IN ('mq'::regnamespace, 'mq_internal'::regnamespace)
                         AND concat(t.relname, '.', c.relname) = i.name AND x.indisvalid
                 );
-                value := v_row.indexes;
+                measured := v_row.indexes;
                 unit := 'indexes';
-                verdict := CASE WHEN value > 0 THEN 'bad' ELSE 'ok' END;
+                verdict := CASE WHEN measured > 0 THEN 'bad' ELSE 'ok' END;
                 detail := coalesce('missing or invalid: ' || v_row.names || '; REINDEX it, or create it as in the migrations', 'none');
                 RETURN NEXT;
 
             WHEN 'autovacuum' THEN
-                value := current_setting('autovacuum')::boolean::integer;
+                measured := current_setting('autovacuum')::boolean::integer;
                 unit := 'flag';
-                verdict := CASE WHEN value = 1 THEN 'ok' ELSE 'bad' END;
-                detail := CASE WHEN value = 1 THEN 'on' ELSE 'off: dead rows are never removed; set autovacuum = on' END;
+                verdict := CASE WHEN measured = 1 THEN 'ok' ELSE 'bad' END;
+                detail := CASE WHEN measured = 1 THEN 'on' ELSE 'off: dead rows are never removed; set autovacuum = on' END;
                 RETURN NEXT;
 
             WHEN 'durability' THEN
-                value := (current_setting('fsync')::boolean AND current_setting('full_page_writes')::boolean)::integer;
+                measured := (current_setting('fsync')::boolean AND current_setting('full_page_writes')::boolean)::integer;
                 unit := 'flag';
-                verdict := CASE WHEN value = 0 THEN 'bad' WHEN current_setting('synchronous_commit') = 'off' THEN 'warn' ELSE 'ok' END;
+                verdict := CASE WHEN measured = 0 THEN 'bad' WHEN current_setting('synchronous_commit') = 'off' THEN 'warn' ELSE 'ok' END;
                 detail := format('fsync %s, full_page_writes %s, synchronous_commit %s; if one is off, a crash can lose messages',
                     current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'));
                 RETURN NEXT;
@@ -187,7 +187,7 @@ BEGIN
         EXCEPTION WHEN OTHERS THEN
             name := v_check;
             verdict := 'bad';
-            value := NULL;
+            measured := NULL;
             unit := '';
             detail := 'this check failed: ' || regexp_replace(SQLERRM, '[[:space:]]+', ' ', 'g');
             RETURN NEXT;

@@ -1,12 +1,12 @@
 -- redrive: retry one dead letter, with its attempts reset to 0.
 -- Arguments:   p_id (the message)
--- Returns:     count: 1; 0 when the message is not a dead letter
+-- Returns:     affected: 1; 0 when the message is not a dead letter
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.redrive(17);
 CREATE OR REPLACE FUNCTION mq.redrive(
     p_id bigint,
-    OUT count bigint
+    OUT affected bigint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -20,10 +20,10 @@ BEGIN
     -- ORDER BY selects the primary key: see erase.
     DELETE FROM mq.dead WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.dead WHERE id = ANY (ARRAY[p_id]) ORDER BY id))
     RETURNING type INTO v_type;
-    count := 0;
+    affected := 0;
     IF FOUND THEN
         PERFORM mq_internal.put_back(mq_internal.policy(v_type), ARRAY[p_id], ARRAY[0::smallint]);
-        count := 1;
+        affected := 1;
     END IF;
 END
 $$;

@@ -1,7 +1,7 @@
 -- redrive_all: retry the dead letters of a queue, or those with one error; their attempts are reset to 0.
 -- Arguments:   p_type (1 to 200 characters), p_error (an error as list_errors returns it; only dead letters with it are
 --              retried; NULL: any), p_size (1 to 10,000; NULL: 1,000)
--- Returns:     count: messages that will be retried, those that died first; repeat until it is 0
+-- Returns:     affected: messages that will be retried, those that died first; repeat until it is 0
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's; skips dead letters that another call is changing
 -- Example:     SELECT mq.redrive_all('email', 'connection timed out after # s');
@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION mq.redrive_all(
     p_type text,
     p_error text DEFAULT NULL,
     p_size bigint DEFAULT NULL,
-    OUT count bigint
+    OUT affected bigint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -49,9 +49,9 @@ BEGIN
         )
         SELECT array_agg(id ORDER BY id) INTO v_ids FROM gone;
     END IF;
-    count := coalesce(cardinality(v_ids), 0);
-    IF count > 0 THEN
-        PERFORM mq_internal.put_back(mq_internal.policy(p_type), v_ids, array_fill(0::smallint, ARRAY[count::integer]));
+    affected := coalesce(cardinality(v_ids), 0);
+    IF affected > 0 THEN
+        PERFORM mq_internal.put_back(mq_internal.policy(p_type), v_ids, array_fill(0::smallint, ARRAY[affected::integer]));
     END IF;
 END
 $$;

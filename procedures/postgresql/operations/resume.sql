@@ -1,12 +1,12 @@
 -- resume: allow the claims of a paused queue again.
 -- Arguments:   p_type (1 to 200 characters)
--- Returns:     count (1; 0 when the queue was not paused), known (0: nothing had this name)
+-- Returns:     affected (1; 0 when the queue was not paused), known (0: nothing had this name)
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.resume('email');
 CREATE OR REPLACE FUNCTION mq.resume(
     p_type text,
-    OUT count bigint,
+    OUT affected bigint,
     OUT known smallint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
@@ -17,7 +17,7 @@ BEGIN
         PERFORM mq.set_queue(p_type);  -- after pause_all the queue may have no row of its own
     END IF;
     UPDATE mq.queue SET paused = false WHERE type = p_type AND paused;
-    GET DIAGNOSTICS count = ROW_COUNT;
+    GET DIAGNOSTICS affected = ROW_COUNT;
     PERFORM mq_internal.wake(p_type);
 END
 $$;

@@ -1,13 +1,13 @@
 -- complete_batch: complete all messages that the batch key still holds.
 -- Arguments:   p_batch_key (the key that the claim returned)
--- Returns:     count: messages completed
+-- Returns:     affected: messages completed
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument,
 --              50008 lease_lost (the batch key holds nothing: roll back)
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.complete_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 CREATE OR REPLACE FUNCTION mq.complete_batch(
     p_batch_key uuid,
-    OUT count bigint
+    OUT affected bigint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -24,6 +24,6 @@ BEGIN
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     END IF;
     PERFORM mq_internal.complete_messages(mq_internal.policy(v_batch.type), v_batch.ids, v_batch.attempts, v_batch.consumer);
-    count := cardinality(v_batch.ids);
+    affected := cardinality(v_batch.ids);
 END
 $$;

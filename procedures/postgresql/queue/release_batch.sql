@@ -1,12 +1,12 @@
 -- release_batch: release all messages that the batch key still holds: they are ready again, and the attempt does not count.
 -- Arguments:   p_batch_key (the key that the claim returned)
--- Returns:     count: messages released; 0 when the lease was lost
+-- Returns:     affected: messages released; 0 when the lease was lost
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     SELECT mq.release_batch('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2');
 CREATE OR REPLACE FUNCTION mq.release_batch(
     p_batch_key uuid,
-    OUT count bigint
+    OUT affected bigint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -22,6 +22,6 @@ BEGIN
         PERFORM mq_internal.put_back(mq_internal.policy(v_batch.type), v_batch.ids,
             ARRAY(SELECT (unnest(v_batch.attempts) - 1)::smallint));
     END IF;
-    count := coalesce(cardinality(v_batch.ids), 0);
+    affected := coalesce(cardinality(v_batch.ids), 0);
 END
 $$;

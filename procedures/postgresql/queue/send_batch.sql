@@ -1,14 +1,14 @@
 -- send_batch: send many messages in one call: all of them or none.
 -- Arguments:   p_type (1 to 200 characters), p_bodies (1 to 10,000 bodies of up to 16 MiB, one per line; a body that is
 --              empty, contains a line feed or begins with a double quote is written as a JSON string)
--- Returns:     count: messages sent
+-- Returns:     affected: messages sent
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the messages can be claimed when it commits
 -- Example:     SELECT mq.send_batch('email', E'{"to":"ada@example.org"}\n{"to":"alan@example.org"}');
 CREATE OR REPLACE FUNCTION mq.send_batch(
     p_type text,
     p_bodies text,
-    OUT count bigint
+    OUT affected bigint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
@@ -51,8 +51,8 @@ BEGIN
     )
     INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
     SELECT v_now, id, 0, 0, p_type, v_by_id, mq_internal.lane(v_queue.fair OR v_queue.grouped, 0, NULL) FROM sent;
-    GET DIAGNOSTICS count = ROW_COUNT;
-    IF count NOT BETWEEN 1 AND 10000 THEN
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    IF affected NOT BETWEEN 1 AND 10000 THEN
         PERFORM mq_internal.raise_error('invalid_argument', format('bodies: must be 1 to 10,000 lines, not %s',
             (SELECT count(*) FROM mq_internal.split_list('bodies', p_bodies))));
     END IF;

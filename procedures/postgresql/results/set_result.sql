@@ -1,6 +1,6 @@
 -- set_result: store a result with a claimed message; it is kept with the archived message.
 -- Arguments:   p_id (the message), p_batch_key (the batch key that holds it), p_result (up to 16 MiB)
--- Returns:     count: 1
+-- Returns:     affected: 1
 -- Errors:      50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; a call that finishes the message waits for it
 -- Example:     SELECT mq.set_result(17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"pages":3}');
@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION mq.set_result(
     p_id bigint,
     p_batch_key uuid,
     p_result text,
-    OUT count bigint
+    OUT affected bigint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
@@ -32,6 +32,6 @@ BEGIN
     END IF;
     INSERT INTO mq.result AS r (id, result) VALUES (p_id, p_result)
     ON CONFLICT (id) DO UPDATE SET result = excluded.result;
-    count := 1;
+    affected := 1;
 END
 $$;

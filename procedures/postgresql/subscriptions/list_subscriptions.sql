@@ -6,7 +6,7 @@
 -- Transaction: reads only
 -- Example:     SELECT * FROM mq.list_subscriptions();
 CREATE OR REPLACE FUNCTION mq.list_subscriptions(p_table text DEFAULT NULL) RETURNS TABLE (
-    "table" text,
+    table_name text,
     action text,
     type text,
     topic text

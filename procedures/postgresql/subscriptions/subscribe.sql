@@ -1,7 +1,7 @@
 -- subscribe: from now on, send a message to a type or topic for each changed row of a table.
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them), and either p_type (1 to 200 characters)
 --              or p_topic (each type bound to it at the time of the change gets one message)
--- Returns:     count: new subscriptions
+-- Returns:     affected: new subscriptions
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; changes written after its commit are sent
 -- Example:     SELECT mq.subscribe('stock', 'IU', 'stock.changed');
@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION mq.subscribe(
     p_action text,
     p_type text DEFAULT NULL,
     p_topic text DEFAULT NULL,
-    OUT count bigint
+    OUT affected bigint
 )
 LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 DECLARE
@@ -30,7 +30,7 @@ BEGIN
     END IF;
     -- The messages contain keys of the rows that change.
     PERFORM mq_internal.require_rights(v_watched.relation, 'show', '');
-    count := mq_internal.add_subscriptions(v_watched.label, p_action, coalesce(p_type, ''), coalesce(p_topic, ''), (
+    affected := mq_internal.add_subscriptions(v_watched.label, p_action, coalesce(p_type, ''), coalesce(p_topic, ''), (
         SELECT m.pass FROM mq.my_pass AS m WHERE m.id = v_watched.relation AND m.need = 'show'
     ));
 END

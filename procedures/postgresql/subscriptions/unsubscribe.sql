@@ -1,7 +1,7 @@
 -- unsubscribe: delete subscriptions of a table.
 -- Arguments:   p_table (a watched table), p_action (I, U or D, or several of them; NULL: all), p_type or p_topic (both NULL:
 --              all); the last three are not all NULL
--- Returns:     count: subscriptions deleted
+-- Returns:     affected: subscriptions deleted
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; messages that were sent stay
 -- Example:     SELECT mq.unsubscribe('stock', NULL, 'stock.changed');
@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION mq.unsubscribe(
     p_action text DEFAULT NULL,
     p_type text DEFAULT NULL,
     p_topic text DEFAULT NULL,
-    OUT count bigint
+    OUT affected bigint
 )
 LANGUAGE plpgsql SET search_path = mq, pg_temp SET jit = off AS $$
 DECLARE
@@ -29,7 +29,7 @@ BEGIN
     IF v_watched.relation IS NOT NULL THEN
         PERFORM mq_internal.require_rights(v_watched.relation, 'show', '');
     END IF;
-    count := mq_internal.drop_subscriptions(v_watched.label, p_action, p_type, p_topic, (
+    affected := mq_internal.drop_subscriptions(v_watched.label, p_action, p_type, p_topic, (
         SELECT m.pass FROM mq.my_pass AS m WHERE m.id = v_watched.relation AND m.need = 'show'
     ));
 END

@@ -19,8 +19,8 @@ CREATE OR REPLACE FUNCTION mq.claim_rows(
     p_lease_seconds bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint,
-    key text,
-    "row" text,
+    row_key text,
+    row_data text,
     attempt integer,
     batch_key uuid,
     lease_until timestamptz

@@ -5,7 +5,7 @@
 -- Transaction: reads only, without locks; does not read the polling tables themselves
 -- Example:     SELECT name, "table", active, dead FROM mq.list_polling_tables();
 CREATE OR REPLACE FUNCTION mq.list_polling_tables(p_name text DEFAULT NULL) RETURNS TABLE (
-    name text, "table" text, key_columns text, order_column text, status_column text, ready_value text,
+    name text, table_name text, key_columns text, order_column text, status_column text, ready_value text,
     active_value text, done_value text, error_value text, on_complete text, late_seconds integer, equal_rows smallint,
     max_attempts integer, active bigint, waiting bigint, dead bigint
 )

@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION mq.peek_rows(
     p_size bigint DEFAULT NULL
 ) RETURNS TABLE (
     id bigint,
-    key text,
+    row_key text,
     state text,
     attempts integer,
     consumer text,

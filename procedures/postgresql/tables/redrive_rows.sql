@@ -1,7 +1,7 @@
 -- redrive_rows: retry dead rows of a polling table, with their attempts set back to 0.
 -- Arguments:   p_name (1 to 200 characters), p_id (of one row, as peek_rows lists it; NULL: all, those that died first), p_size
 --              (1 to 10,000; NULL: 1,000)
--- Returns:     count: rows that will be retried
+-- Returns:     affected: rows that will be retried
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
 --              have locked these rows
@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION mq.redrive_rows(
     p_name text,
     p_id bigint DEFAULT NULL,
     p_size bigint DEFAULT NULL,
-    OUT count bigint
+    OUT affected bigint
 )
 LANGUAGE plpgsql SET search_path = mq, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off SET jit = off AS $$
@@ -33,7 +33,7 @@ BEGIN
         WHERE e.name = p_name AND e.state = 'E' AND (p_id IS NULL OR e.id = p_id)
         ORDER BY e.run_at, e.id LIMIT coalesce(p_size, 1000)
     ) AS d;
-    count := 0;
+    affected := 0;
     IF v_polled.status_column IS NOT NULL AND v_ids IS NOT NULL THEN
         -- Dead rows are at error_value or, if the table refused that, still at their previous status.
         v_as_dead := v_polled;
@@ -44,6 +44,6 @@ BEGIN
         PERFORM mq_internal.forget_rows(p_name, v_shape->>'pass', ARRAY(SELECT unnest(v_ids) EXCEPT SELECT unnest(v_found.ids)));
         SELECT array_agg(u.id) INTO v_ids FROM unnest(v_found.ids, v_errors) AS u (id, error) WHERE u.error IS NULL;
     END IF;
-    count := mq_internal.revive_rows(p_name, v_shape->>'pass', v_ids);
+    affected := mq_internal.revive_rows(p_name, v_shape->>'pass', v_ids);
 END
 $$;

@@ -1,13 +1,13 @@
 -- unadopt_table: forget a polling table: claimed rows get their ready_value back, and no more rows are claimed.
 -- Arguments:   p_name (1 to 200 characters)
--- Returns:     count: 1; 0 when there is no such polling table
+-- Returns:     affected: 1; 0 when there is no such polling table
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
 --              have locked claimed rows
 -- Example:     SELECT mq.unadopt_table('orders');
 CREATE OR REPLACE FUNCTION mq.unadopt_table(
     p_name text,
-    OUT count bigint
+    OUT affected bigint
 )
 LANGUAGE plpgsql SET search_path = mq, pg_temp SET enable_seqscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off SET jit = off AS $$
@@ -21,7 +21,7 @@ DECLARE
     v_found record;
 BEGIN
     PERFORM mq_internal.require_name('name', p_name, false);
-    count := 0;
+    affected := 0;
     v_polled := mq_internal.polled_settings(p_name, NULL);
     IF v_polled.name IS NULL THEN
         RETURN;
@@ -47,7 +47,7 @@ BEGIN
     EXCEPTION WHEN SQLSTATE '50005' OR SQLSTATE '50006' THEN
         NULL;  -- the table was dropped or changed: there is nothing to give back
     END;
-    count := mq_internal.drop_polled(p_name, (
+    affected := mq_internal.drop_polled(p_name, (
         SELECT m.pass FROM mq.my_pass AS m
         WHERE m.id = v_table AND m.need = v_need
             AND m.written = CASE v_need WHEN 'read' THEN '' WHEN 'delete' THEN '' ELSE v_polled.status_column END

@@ -1,7 +1,7 @@
 -- publish_with: send one message with options to each type that is bound to the topic.
 -- Arguments:   p_topic (words separated by dots, 1 to 200 characters), p_body (up to 16 MiB), p_options (as for send_with;
 --              headers are a JSON object, up to 64 KiB with the topic in it)
--- Returns:     count: messages sent; a type with a live message of this dedup_key is not counted
+-- Returns:     affected: messages sent; a type with a live message of this dedup_key is not counted
 -- Errors:      50001 wrong_isolation (replace or postpone in an ordered queue or one with limits per group),
 --              50002 invalid_argument
 -- Transaction: joins the caller's; waits for an open transaction that has sent or changed the same dedup_key
@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION mq.publish_with(
     p_topic text,
     p_body text,
     p_options text DEFAULT NULL,
-    OUT count bigint
+    OUT affected bigint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
@@ -30,10 +30,10 @@ BEGIN
     -- Checked even if no type is bound.
     PERFORM mq_internal.require_message(p_body, v_set.run_at, v_set.priority, v_set.group_key, v_set.dedup_key, v_set.max_attempts, v_headers, v_set.source,
         v_set.delay_seconds, v_set.on_conflict);
-    count := 0;
+    affected := 0;
     -- In the order of their names: two publishers with the same dedup_key lock in the same order and do not deadlock.
     FOR v_type IN SELECT * FROM mq_internal.topic_types(p_topic) LOOP
-        count := count + (mq.send_message(v_type, p_body, v_set.run_at, v_set.priority, v_set.group_key, v_set.dedup_key, v_set.max_attempts,
+        affected := affected + (mq.send_message(v_type, p_body, v_set.run_at, v_set.priority, v_set.group_key, v_set.dedup_key, v_set.max_attempts,
             v_headers, v_set.source, v_set.delay_seconds, v_set.on_conflict)).created;
     END LOOP;
 END

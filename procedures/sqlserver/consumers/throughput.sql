@@ -1,7 +1,7 @@
 -- throughput: what consumers report per minute and type: messages sent, completed, failed and dead.
 -- Arguments:   @type (1 to 200 characters; NULL: all), @since (UTC, a time in the first minute; NULL: an hour ago;
 --              reports are kept for 24 hours)
--- Returns:     type, minute, sent (messages sent in this minute that have been claimed), completed, failed (attempts,
+-- Returns:     type, minute_at, sent (messages sent in this minute that have been claimed), completed, failed (attempts,
 --              including those that made a dead letter), dead, waited_ms (from sending to the first attempt), busy_ms (in
 --              handlers); no row for a minute without figures; a sum ends at 10^18
 -- Errors:      50002 invalid_argument
@@ -25,7 +25,7 @@ BEGIN
     IF @since > '1900-01-01'
         SET @since = DATEADD(MINUTE, -1, @since);
     -- The reports of many consumers may add up to more than a bigint.
-    SELECT t.type, t.minute, CAST(IIF(t.sent > @most, @most, t.sent) AS bigint) AS sent,
+    SELECT t.type, t.minute AS minute_at, CAST(IIF(t.sent > @most, @most, t.sent) AS bigint) AS sent,
         CAST(IIF(t.completed > @most, @most, t.completed) AS bigint) AS completed,
         CAST(IIF(t.failed > @most, @most, t.failed) AS bigint) AS failed,
         CAST(IIF(t.dead > @most, @most, t.dead) AS bigint) AS dead,

@@ -52,7 +52,7 @@ BEGIN
         END;
         IF @own = 1
             COMMIT TRANSACTION;
-        SELECT @stands AS position;
+        SELECT @stands AS feed_position;
     END TRY
     BEGIN CATCH
         IF @own = 1 AND XACT_STATE() <> 0

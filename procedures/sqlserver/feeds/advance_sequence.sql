@@ -1,12 +1,12 @@
 -- advance_sequence: reserve numbers of a named counter, without gaps.
--- Arguments:   @name (1 to 200 characters), @count (1 to 1,000,000,000; NULL: 1)
+-- Arguments:   @name (1 to 200 characters), @size (1 to 1,000,000,000; NULL: 1)
 -- Returns:     first, last: the first and the last reserved number
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's and locks the counter until it ends; other calls wait; a rollback gives the numbers back
 -- Example:     EXEC mq.advance_sequence N'invoice', 10;
 CREATE OR ALTER PROCEDURE mq.advance_sequence
     @name nvarchar(max),
-    @count bigint = NULL
+    @size bigint = NULL
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
@@ -16,8 +16,8 @@ BEGIN
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
     BEGIN TRY
         EXEC mq_internal.require_name 'name', @name, 0;
-        EXEC mq_internal.require_range 'count', @count, 1, 1000000000;
-        SELECT @counter = @name, @count = COALESCE(@count, 1);
+        EXEC mq_internal.require_range 'size', @size, 1, 1000000000;
+        SELECT @counter = @name, @size = COALESCE(@size, 1);
         IF @own = 1
             BEGIN TRANSACTION;
         SELECT @value = last_number FROM mq.counter WITH (UPDLOCK, ROWLOCK) WHERE name = @counter;
@@ -31,10 +31,10 @@ BEGIN
                 INSERT INTO mq.counter (name, last_number) VALUES (@counter, 0);
         END;
         SET @value = COALESCE(@value, 0);
-        UPDATE mq.counter SET last_number = @value + @count WHERE name = @counter;
+        UPDATE mq.counter SET last_number = @value + @size WHERE name = @counter;
         IF @own = 1
             COMMIT TRANSACTION;
-        SELECT @value + 1 AS first, @value + @count AS last;
+        SELECT @value + 1 AS first_number, @value + @size AS last_number;
     END TRY
     BEGIN CATCH
         IF @own = 1 AND XACT_STATE() <> 0

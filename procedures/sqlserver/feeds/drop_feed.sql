@@ -1,6 +1,6 @@
 -- drop_feed: forget a feed and its consumers; the table and its numbers stay unchanged.
 -- Arguments:   @feed (1 to 200 characters)
--- Returns:     count: 1; 0 when there is no such feed
+-- Returns:     affected: 1; 0 when there is no such feed
 -- Errors:      50002 invalid_argument, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for open transactions that have published this feed
 -- Example:     EXEC mq.drop_feed N'orders';
@@ -32,7 +32,7 @@ BEGIN
         DELETE c FROM mq.feed_consumer AS c WITH (ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk)) WHERE c.feed = @id;
         IF @own = 1
             COMMIT TRANSACTION;
-        SELECT @count AS count;
+        SELECT @count AS affected;
     END TRY
     BEGIN CATCH
         IF @own = 1 AND XACT_STATE() <> 0

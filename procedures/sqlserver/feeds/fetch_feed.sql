@@ -35,7 +35,7 @@ BEGIN
     INSERT INTO @pieces (name, piece)
     VALUES ('table', @quoted), ('sync', @sync), ('hint', @hint), ('key', mq_internal.row_json(@object_id, @keys, N't')),
         ('row', mq_internal.row_json(@object_id, NULL, N't'));
-    SET @statement = mq_internal.fill(N'SELECT TOP (@top) t.{sync} AS position, {key} AS [key], {row} AS [row]
+    SET @statement = mq_internal.fill(N'SELECT TOP (@top) t.{sync} AS feed_position, {key} AS row_key, {row} AS row_data
 FROM {table} AS t WITH (ROWLOCK{hint})
 WHERE t.{sync} > @from AND t.{sync} <= @to
 ORDER BY t.{sync}

@@ -39,8 +39,8 @@ BEGIN
 FROM (SELECT TOP (10000) 1 AS one FROM {table} WITH (ROWLOCK{hint}) WHERE {sync} IS NULL) AS w;', @pieces);
         EXEC sp_executesql @statement, N'@unpublished bigint OUTPUT', @unpublished = @unpublished OUTPUT;
     END;
-    SELECT f.name AS feed, CONCAT(CASE WHEN f.table_schema <> N'dbo' THEN f.table_schema + N'.' END, f.table_name) AS [table],
-        n.last_number AS last_position, @unpublished AS unpublished, c.consumer, c.position, n.last_number - c.position AS behind,
+    SELECT f.name AS feed, CONCAT(CASE WHEN f.table_schema <> N'dbo' THEN f.table_schema + N'.' END, f.table_name) AS table_name,
+        n.last_number AS last_position, @unpublished AS unpublished, c.consumer, c.position AS feed_position, n.last_number - c.position AS behind,
         c.moved_at
     FROM mq.feed AS f
     LEFT JOIN mq.feed_counter AS n ON n.feed = f.name

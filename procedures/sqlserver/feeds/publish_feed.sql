@@ -1,6 +1,6 @@
 -- publish_feed: number up to @size rows whose sync column is NULL.
 -- Arguments:   @feed (1 to 200 characters), @size (1 to 10,000; NULL: 1,000)
--- Returns:     count: rows numbered
+-- Returns:     affected: rows numbered
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's and locks the feed's counter until it ends; publishers of one feed, and writers of the
 --              numbered rows, wait for its end; skips rows that writers have locked
@@ -92,7 +92,7 @@ WHERE {sync} > @last AND {sync} <= @last + @took;', @pieces);
             IF @own = 1
                 COMMIT TRANSACTION;
         END;
-        SELECT @count AS count;
+        SELECT @count AS affected;
     END TRY
     BEGIN CATCH
         IF @own = 1 AND XACT_STATE() <> 0

@@ -34,7 +34,7 @@ BEGIN
         WHERE c.feed = @id AND c.consumer = @who AND c.position <> @position;
         IF @own = 1
             COMMIT TRANSACTION;
-        SELECT @position AS position;
+        SELECT @position AS feed_position;
     END TRY
     BEGIN CATCH
         IF @own = 1 AND XACT_STATE() <> 0

@@ -1,6 +1,6 @@
 -- cancel: delete one new or dead message.
 -- Arguments:   @id (the message)
--- Returns:     count (1; 0 when it was not deleted), state (before the call, if it was deleted: N or E; otherwise A: active, C:
+-- Returns:     affected (1; 0 when it was not deleted), state (before the call, if it was deleted: N or E; otherwise A: active, C:
 --              archived, N or E: another transaction is claiming or changing it; NULL: there is no such message)
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; never waits for a claim
@@ -28,5 +28,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count, @state AS state;
+    SELECT @count AS affected, @state AS state;
 END;

@@ -1,6 +1,6 @@
 -- cancel_key: delete the live message that has a dedup_key, if it is new or dead.
 -- Arguments:   @type, @dedup_key (1 to 200 characters each)
--- Returns:     count, state (as from cancel; NULL: no live message has the key), id (the message that has the key, or had it)
+-- Returns:     affected, state (as from cancel; NULL: no live message has the key), id (the message that has the key, or had it)
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; never waits for a claim
 -- Example:     EXEC mq.cancel_key N'reminder', N'order-17';
@@ -34,5 +34,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count, @state AS state, @id AS id;
+    SELECT @count AS affected, @state AS state, @id AS id;
 END;

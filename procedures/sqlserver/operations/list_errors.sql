@@ -17,9 +17,9 @@ BEGIN
     EXEC mq_internal.require_name 'type', @type, 0;
     EXEC mq_internal.require_range 'size', @size, 1, 10000;
     SELECT @name = @type, @top = COALESCE(@size, @top);
-    SELECT g.error_group AS error, g.count, g.first_at, g.last_at, l.id AS last_id
+    SELECT g.error_group AS error, g.messages, g.first_at, g.last_at, l.id AS last_id
     FROM (
-        SELECT TOP (@top) error_group, COUNT_BIG(*) AS count, MIN(died_at) AS first_at, MAX(died_at) AS last_at
+        SELECT TOP (@top) error_group, COUNT_BIG(*) AS messages, MIN(died_at) AS first_at, MAX(died_at) AS last_at
         FROM mq.dead WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (dead_error))
         WHERE type = @name
         GROUP BY error_group
@@ -31,6 +31,6 @@ BEGIN
         WHERE type = @name AND error_group = g.error_group
         ORDER BY died_at DESC, id DESC
     ) AS l
-    ORDER BY g.count DESC, g.error_group
+    ORDER BY g.messages DESC, g.error_group
     OPTION (KEEPFIXED PLAN);
 END;

@@ -1,6 +1,6 @@
 -- pause: stop the claims of a queue; claimed messages can still be finished, and sending continues.
 -- Arguments:   @type (1 to 200 characters)
--- Returns:     count (1; 0 when the queue was already paused), known (0: nothing had this name)
+-- Returns:     affected (1; 0 when the queue was already paused), known (0: nothing had this name)
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; calls for one type wait for each other; without READ_COMMITTED_SNAPSHOT claims of the
 --              type wait until the transaction ends
@@ -32,5 +32,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count, @known AS known;
+    SELECT @count AS affected, @known AS known;
 END;

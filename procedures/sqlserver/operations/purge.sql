@@ -1,7 +1,7 @@
 -- purge: delete the messages of one queue and state, the oldest of dead and archived ones first.
 -- Arguments:   @type (1 to 200 characters), @state (N: ready and delayed; E: dead; C: archived), @before (UTC; only
 --              those that died or were completed earlier, not with N; NULL: all), @size (1 to 10,000; NULL: 1,000)
--- Returns:     count (messages deleted; repeat until it is 0), known (0: nothing has this name)
+-- Returns:     affected (messages deleted; repeat until it is 0), known (0: nothing has this name)
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; skips messages that a claim is taking at this moment
 -- Example:     DECLARE @before datetime2(7) = DATEADD(DAY, -90, SYSUTCDATETIME()); EXEC mq.purge N'email', N'C', @before, 10000;
@@ -89,5 +89,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count, @known AS known;
+    SELECT @count AS affected, @known AS known;
 END;

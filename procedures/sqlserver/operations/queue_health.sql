@@ -1,6 +1,6 @@
 -- queue_health: check the database for problems that slow queues down or endanger messages.
 -- Arguments:   none
--- Returns:     one row per check: name, verdict (ok, warn or bad), value (what was measured; NULL: the caller may not see
+-- Returns:     one row per check: name, verdict (ok, warn or bad), measured (what was measured; NULL: the caller may not see
 --              it), unit, detail (what is wrong, and what to do)
 -- Errors:      none
 -- Transaction: reads only; sees other sessions when the caller's login has VIEW SERVER STATE (on Azure SQL: the caller VIEW
@@ -246,7 +246,7 @@ BEGIN
     END CATCH;
     INSERT INTO @checks VALUES (12, 'dead_dedup_keys', @verdict, @value, 'keys', @detail);
 
-    SELECT name, verdict, value, unit, REPLACE(REPLACE(detail, NCHAR(13), N' '), NCHAR(10), N' ') AS detail
+    SELECT name, verdict, value AS measured, unit, REPLACE(REPLACE(detail, NCHAR(13), N' '), NCHAR(10), N' ') AS detail
     FROM @checks
     ORDER BY n;
 END;

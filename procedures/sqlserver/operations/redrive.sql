@@ -1,6 +1,6 @@
 -- redrive: retry one dead letter, with its attempts reset to 0.
 -- Arguments:   @id (the message)
--- Returns:     count: 1; 0 when the message is not a dead letter, or another call is changing it
+-- Returns:     affected: 1; 0 when the message is not a dead letter, or another call is changing it
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.redrive 17;
@@ -42,5 +42,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count;
+    SELECT @count AS affected;
 END;

@@ -1,7 +1,7 @@
 -- redrive_all: retry the dead letters of a queue, or those with one error; their attempts are reset to 0.
 -- Arguments:   @type (1 to 200 characters), @error (an error as list_errors returns it; only dead letters with it are
 --              retried; NULL: any), @size (1 to 10,000; NULL: 1,000)
--- Returns:     count: messages that will be retried, those that died first; repeat until it is 0
+-- Returns:     affected: messages that will be retried, those that died first; repeat until it is 0
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; skips dead letters that another call is changing
 -- Example:     EXEC mq.redrive_all N'email', N'connection timed out after # s';
@@ -69,5 +69,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count;
+    SELECT @count AS affected;
 END;

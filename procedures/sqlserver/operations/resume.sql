@@ -1,6 +1,6 @@
 -- resume: allow the claims of a paused queue again.
 -- Arguments:   @type (1 to 200 characters)
--- Returns:     count (1; 0 when the queue was not paused), known (0: nothing had this name)
+-- Returns:     affected (1; 0 when the queue was not paused), known (0: nothing had this name)
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; calls for one type wait for each other; without READ_COMMITTED_SNAPSHOT claims of the
 --              type wait until the transaction ends
@@ -37,5 +37,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count, @known AS known;
+    SELECT @count AS affected, @known AS known;
 END;

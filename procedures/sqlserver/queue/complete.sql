@@ -1,6 +1,6 @@
 -- complete: complete one claimed message: delete it, or archive it if the queue's policy is archive.
 -- Arguments:   @id, @batch_key (the key that its claim returned)
--- Returns:     count: 1
+-- Returns:     affected: 1
 -- Errors:      50002 invalid_argument, 50008 lease_lost (the batch key does not hold the message: roll back)
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.complete 17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
@@ -31,5 +31,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count;
+    SELECT @count AS affected;
 END;

@@ -1,6 +1,6 @@
 -- complete_batch: complete all messages that the batch key still holds.
 -- Arguments:   @batch_key (the key that the claim returned)
--- Returns:     count: messages completed
+-- Returns:     affected: messages completed
 -- Errors:      50002 invalid_argument, 50008 lease_lost (the batch key holds nothing: roll back)
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.complete_batch '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
@@ -31,5 +31,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count;
+    SELECT @count AS affected;
 END;

@@ -1,6 +1,6 @@
 -- release_batch: release all messages that the batch key still holds: they are ready again, and the attempt does not count.
 -- Arguments:   @batch_key (the key that the claim returned)
--- Returns:     count: messages released; 0 when the lease was lost
+-- Returns:     affected: messages released; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.release_batch '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
@@ -28,5 +28,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count;
+    SELECT @count AS affected;
 END;

@@ -1,7 +1,7 @@
 -- rescue_expired: make the messages of expired claims ready again, or dead-letter them when their attempts are used up;
 --                 with @type, also unblock the stuck groups that queue_health reports.
 -- Arguments:   @type (NULL: all types)
--- Returns:     count: messages made ready or dead-lettered; a call rescues at most 1,000 claims per type
+-- Returns:     affected: messages made ready or dead-lettered; a call rescues at most 1,000 claims per type
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; skips claims that another call is finishing or extending
 -- Example:     EXEC mq.rescue_expired N'email';
@@ -49,5 +49,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count;
+    SELECT @count AS affected;
 END;

@@ -1,7 +1,7 @@
 -- send_batch: send many messages in one call: all of them or none.
 -- Arguments:   @type (1 to 200 characters), @bodies (1 to 10,000 bodies of up to 16 MiB, one per line; a body that is
 --              empty, contains a line feed or begins with a double quote is written as a JSON string)
--- Returns:     count: messages sent
+-- Returns:     affected: messages sent
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the messages can be claimed when it commits
 -- Example:     EXEC mq.send_batch N'email', N'{"to":"ada@example.org"}';
@@ -72,5 +72,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT CAST(@count AS bigint) AS count;
+    SELECT CAST(@count AS bigint) AS affected;
 END;

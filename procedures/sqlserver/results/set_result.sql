@@ -1,6 +1,6 @@
 -- set_result: store a result with a claimed message; it is kept with the archived message.
 -- Arguments:   @id (the message), @batch_key (the batch key that holds it), @result (up to 16 MiB)
--- Returns:     count: 1
+-- Returns:     affected: 1
 -- Errors:      50002 invalid_argument (also when the queue does not archive), 50008 lease_lost
 -- Transaction: joins the caller's; waits for another call on the same batch
 -- Example:     EXEC mq.set_result 17, '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'{"pages":3}';
@@ -44,5 +44,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT CAST(1 AS bigint) AS count;
+    SELECT CAST(1 AS bigint) AS affected;
 END;

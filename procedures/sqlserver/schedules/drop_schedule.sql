@@ -1,6 +1,6 @@
 -- drop_schedule: delete a schedule; messages that it has sent stay.
 -- Arguments:   @name (1 to 200 characters)
--- Returns:     count: 1; 0 when there was none
+-- Returns:     affected: 1; 0 when there was none
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.drop_schedule N'nightly';
@@ -16,5 +16,5 @@ BEGIN
     SET @schedule = @name;
     DELETE FROM mq.schedule WITH (ROWLOCK) WHERE name = @schedule;
     SET @count = @@ROWCOUNT;
-    SELECT @count AS count;
+    SELECT @count AS affected;
 END;

@@ -15,7 +15,7 @@ BEGIN
     DECLARE @id int, @object_id int, @schema nvarchar(128), @label nvarchar(300);
     IF @table IS NOT NULL
         EXEC mq_internal.find_watched @table, NULL, @id OUTPUT, @object_id OUTPUT, @schema OUTPUT, @label OUTPUT;
-    SELECT CONCAT(CASE WHEN w.table_schema <> N'dbo' THEN w.table_schema + N'.' END, w.table_name) AS [table], s.action, NULLIF(s.type, N'') AS type,
+    SELECT CONCAT(CASE WHEN w.table_schema <> N'dbo' THEN w.table_schema + N'.' END, w.table_name) AS table_name, s.action, NULLIF(s.type, N'') AS type,
         NULLIF(s.topic, N'') AS topic
     FROM mq.watched AS w
     LEFT JOIN mq.subscription AS s ON s.watched_id = w.id

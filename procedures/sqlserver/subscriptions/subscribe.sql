@@ -1,7 +1,7 @@
 -- subscribe: from now on, send a message to a type or topic for each changed row of a table.
 -- Arguments:   @table (a watched table), @action (I, U or D, or several of them), and either @type (1 to 200 characters) or
 --              @topic (each type bound to it at the time of the change gets one message)
--- Returns:     count: new subscriptions
+-- Returns:     affected: new subscriptions
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; changes written after its commit are sent; without READ_COMMITTED_SNAPSHOT writers of the
 --              table wait for its end
@@ -46,7 +46,7 @@ BEGIN
         SET @count = @@ROWCOUNT;
         IF @own = 1
             COMMIT TRANSACTION;
-        SELECT @count AS count;
+        SELECT @count AS affected;
     END TRY
     BEGIN CATCH
         IF @own = 1 AND XACT_STATE() <> 0

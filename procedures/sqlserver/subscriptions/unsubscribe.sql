@@ -1,7 +1,7 @@
 -- unsubscribe: delete subscriptions of a table.
 -- Arguments:   @table (a watched table), @action (I, U or D, or several of them; NULL: all), @type or @topic (both NULL:
 --              all); the last three are not all NULL
--- Returns:     count: subscriptions deleted
+-- Returns:     affected: subscriptions deleted
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; messages that were sent stay; without READ_COMMITTED_SNAPSHOT writers of the table wait
 --              for its end
@@ -37,7 +37,7 @@ BEGIN
         SET @count = @@ROWCOUNT;
         IF @own = 1
             COMMIT TRANSACTION;
-        SELECT @count AS count;
+        SELECT @count AS affected;
     END TRY
     BEGIN CATCH
         IF @own = 1 AND XACT_STATE() <> 0

@@ -113,7 +113,7 @@ BEGIN
         IF EXISTS (SELECT * FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch)) WHERE batch_key = @key)
             INSERT INTO mq.polled_batch (batch_key, lease_until, lease_seconds, name, consumer)
             VALUES (@key, @until, @seconds, @table, @who);
-        SELECT id, key_json AS [key], row_json AS [row], attempts AS attempt, batch_key, @until AS lease_until
+        SELECT id, key_json AS row_key, row_json AS row_data, attempts AS attempt, batch_key, @until AS lease_until
         FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch))
         WHERE batch_key = @key
         ORDER BY id;

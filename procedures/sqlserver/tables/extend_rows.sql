@@ -1,6 +1,6 @@
 -- extend_rows: extend the lease of claimed rows: it ends @seconds from now.
 -- Arguments:   @batch_key, @seconds (1 to 86,400; NULL: the lease_seconds of the claim)
--- Returns:     count: rows still held; 0 when the lease was lost
+-- Returns:     affected: rows still held; 0 when the lease was lost
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.extend_rows '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', 60;
@@ -36,5 +36,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count;
+    SELECT @count AS affected;
 END;

@@ -14,7 +14,7 @@ BEGIN
     DECLARE @id nvarchar(400);
     EXEC mq_internal.require_name 'name', @name, 1;
     SET @id = @name;
-    SELECT p.name, CONCAT(CASE WHEN p.table_schema <> N'dbo' THEN p.table_schema + N'.' END, p.table_name) AS [table],
+    SELECT p.name, CONCAT(CASE WHEN p.table_schema <> N'dbo' THEN p.table_schema + N'.' END, p.table_name) AS table_name,
         mq_internal.name_list(p.key_columns) AS key_columns, (SELECT name FROM mq_internal.split_names(p.order_column, N',') WHERE n = 1) AS order_column,
         (SELECT name FROM mq_internal.split_names(p.status_column, N',') WHERE n = 1) AS status_column, p.ready_value, p.active_value, p.done_value,
         p.error_value, p.on_complete, p.late_seconds, CAST(p.equal_rows AS smallint) AS equal_rows, p.max_attempts,

@@ -25,7 +25,7 @@ BEGIN
         EXEC mq_internal.raise_error 'not_found', N'name: no table is adopted as {}', @id;
     -- Keys and errors are data of the table: only those who may read the table see them.
     EXEC mq_internal.require_rights @id, 0;
-    SELECT TOP (@top) e.id, e.key_json AS [key], e.state, e.attempts, e.consumer, COALESCE(b.lease_until, e.run_at) AS run_at, e.error
+    SELECT TOP (@top) e.id, e.key_json AS row_key, e.state, e.attempts, e.consumer, COALESCE(b.lease_until, e.run_at) AS run_at, e.error
     FROM mq.polled_row AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK, INDEX (polled_row_due))
     LEFT JOIN mq.polled_batch AS b WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON b.batch_key = e.batch_key
     WHERE e.name = @id AND e.state = COALESCE(@which, e.state)

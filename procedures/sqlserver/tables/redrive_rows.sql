@@ -1,7 +1,7 @@
 -- redrive_rows: retry dead rows of a polling table, with their attempts set back to 0.
 -- Arguments:   @name (1 to 200 characters), @id (of one row, as peek_rows lists it; NULL: all, those that died first), @size (1
 --              to 10,000; NULL: 1,000)
--- Returns:     count: rows that will be retried
+-- Returns:     affected: rows that will be retried
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for claims of the table and for transactions that have locked these rows
 -- Example:     EXEC mq.redrive_rows N'orders';
@@ -77,5 +77,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count;
+    SELECT @count AS affected;
 END;

@@ -1,6 +1,6 @@
 -- release_rows: give claimed rows back without counting an attempt.
 -- Arguments:   @batch_key
--- Returns:     count: rows given back; 0 when the lease was lost
+-- Returns:     affected: rows given back; 0 when the lease was lost
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for transactions that have locked these rows
 -- Example:     EXEC mq.release_rows '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2';
@@ -38,5 +38,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count;
+    SELECT @count AS affected;
 END;

@@ -1,6 +1,6 @@
 -- unadopt_table: forget a polling table: claimed rows get their ready_value back, and no more rows are claimed.
 -- Arguments:   @name (1 to 200 characters)
--- Returns:     count: 1; 0 when there is no such polling table
+-- Returns:     affected: 1; 0 when there is no such polling table
 -- Errors:      50002 invalid_argument, 50006 unsuitable_table (the caller may not change the table)
 -- Transaction: joins the caller's; waits for claims of the table and for transactions that have locked claimed rows
 -- Example:     EXEC mq.unadopt_table N'orders';
@@ -63,5 +63,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count;
+    SELECT @count AS affected;
 END;

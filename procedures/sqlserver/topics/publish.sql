@@ -1,6 +1,6 @@
 -- publish: send one message to each type that is bound to the topic.
 -- Arguments:   @topic (words separated by dots, 1 to 200 characters), @body (up to 16 MiB)
--- Returns:     count: messages sent
+-- Returns:     affected: messages sent
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's
 -- Example:     EXEC mq.publish N'orders.eu.paid', N'{"id":17}';

@@ -1,7 +1,7 @@
 -- publish_with: send one message with options to each type that is bound to the topic.
 -- Arguments:   @topic (words separated by dots, 1 to 200 characters), @body (up to 16 MiB), @options (as for send_with;
 --              headers are a JSON object, up to 64 KiB with the topic in it)
--- Returns:     count: messages sent; a type with a live message of this dedup_key is not counted
+-- Returns:     affected: messages sent; a type with a live message of this dedup_key is not counted
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; waits for open transactions that have sent or are finishing the same dedup_key
 -- Example:     EXEC mq.publish_with N'orders.eu.paid', N'{"id":17}', N'{"delay_seconds": 60}';
@@ -50,5 +50,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count;
+    SELECT @count AS affected;
 END;

@@ -1,7 +1,7 @@
 -- unbind_topic: remove the bindings of a pattern, of a queue, or one.
 -- Arguments:   @pattern (as it was bound; NULL: all of the queue), @type (NULL: all of the pattern); 1 to 200 characters, and
 --              not both NULL
--- Returns:     count: bindings removed
+-- Returns:     affected: bindings removed
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; messages that were sent stay. without READ_COMMITTED_SNAPSHOT publishers to a matching
 --              topic wait until the transaction ends
@@ -34,5 +34,5 @@ BEGIN
             ROLLBACK TRANSACTION;
         THROW;
     END CATCH;
-    SELECT @count AS count;
+    SELECT @count AS affected;
 END;

@@ -11,7 +11,7 @@ from .known import mention_unknown
 
 top = group()
 
-_CONSUMERS = ("type", "consumer", "status", "reported_at", "rate_per_minute", "load", "completed", "failed", "dead")
+_CONSUMERS = ("type", "consumer", "status", "reported_at", "rate_per_minute", "busy", "completed", "failed", "dead")
 _THROUGHPUT = ("type", "minute", "sent", "completed", "failed", "dead", "waited_ms", "busy_ms")
 
 

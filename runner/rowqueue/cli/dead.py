@@ -27,7 +27,9 @@ def dead_list(type: OptionalType = None, size: Size = 20, database: Url = None, 
 def dead_errors(type: Type, size: Size = 20, database: Url = None, json: Json = False) -> None:
     """Count the dead letters of a queue by error. Errors that differ only in numbers count as one."""
     with connected(database) as session:
-        output.rows(session.call("list_errors", type, size), ["count", "first_at", "last_at", "last_id", "error"], json)
+        output.rows(
+            session.call("list_errors", type, size), ["messages", "first_at", "last_at", "last_id", "error"], json
+        )
         mention_unknown(session, type)
 
 
@@ -44,11 +46,11 @@ def dead_redrive(
         raise typer.BadParameter("give either a TYPE, with or without --error, or --id", param_hint="TYPE")
     with connected(database) as session:
         if id is not None:
-            count = session.call("redrive", id)[0]["count"]
+            count = session.call("redrive", id)[0]["affected"]
         else:
             count = until_none(lambda: session.call("redrive_all", type, error, 10_000), "redriving", "redriven")
         if not count:
             mention_unknown(session, type)
     if id is not None and not count:
         raise Failed(f"message {id} is not a dead letter")
-    say(f"{count} redriven", json, count=count)
+    say(f"{count} redriven", json, affected=count)

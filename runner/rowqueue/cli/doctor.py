@@ -23,7 +23,7 @@ def doctor(database: Url = None, json: Json = False) -> int:
     with opened(database) as target:
         wrong: list[Row] = []
         checks = _part("installation", lambda: _installation(target, wrong))
-        is_missing = checks[0]["verdict"] == "bad" and not checks[0]["value"]
+        is_missing = checks[0]["verdict"] == "bad" and not checks[0]["measured"]
         rights = [] if is_missing else _part("rights", lambda: _rights(target))
         health: list[Row] = _part("cluster", lambda: _cluster(target))
         happening: list[incidents.Incident] = []
@@ -42,7 +42,7 @@ def doctor(database: Url = None, json: Json = False) -> int:
     if json:
         output.rows([*found, *wrong, *listed], [], True)
     else:
-        output.rows(found, ["name", "verdict", "value", "unit", "detail"], False)
+        output.rows(found, ["name", "verdict", "measured", "unit", "detail"], False)
         if wrong and not is_missing:  # if nothing is installed, a list of all files does not help
             print()
             output.rows(wrong, ["kind", "name", "state"], False)
@@ -114,7 +114,7 @@ def _cluster(database: Database) -> list[Row]:
 
 
 def _check(name: str, verdict: str, value: int | None, unit: str, detail: str) -> Row:
-    return {"name": name, "verdict": verdict, "value": value, "unit": unit, "detail": detail}
+    return {"name": name, "verdict": verdict, "measured": value, "unit": unit, "detail": detail}
 
 
 def _row(incident: incidents.Incident) -> Row:

@@ -14,7 +14,7 @@ Feed = Annotated[str, typer.Argument(metavar="FEED", help="The feed.")]
 Consumer = Annotated[
     str, typer.Option("--consumer", metavar="NAME", help="The consumer. Each has its own position in the feed.")
 ]
-_FEED_STATS = ("feed", "table", "last_position", "unpublished", "consumer", "position", "behind", "moved_at")
+_FEED_STATS = ("feed", "table_name", "last_position", "unpublished", "consumer", "feed_position", "behind", "moved_at")
 
 
 @app.command()
@@ -34,7 +34,7 @@ def publish(
         consuming.check_installed(target, connect_timeout, "feeds")
         publisher = feeds.Publisher(target, feed, size, once, drain, connect_timeout)
         publisher.run()
-    say(f"{publisher.published} published", json, count=publisher.published)
+    say(f"{publisher.published} published", json, affected=publisher.published)
 
 
 @app.command()
@@ -103,10 +103,10 @@ def feed_create(
 def feed_drop(feed: Feed, database: Url = None, json: Json = False) -> None:
     """Drop a feed and the positions of its consumers. The table is not changed."""
     with connected(database) as session:
-        count = session.call("drop_feed", feed)[0]["count"]
+        count = session.call("drop_feed", feed)[0]["affected"]
     if not count:
         raise Failed(f"there is no feed {feed!r}")
-    say("1 dropped", json, count=count)
+    say("1 dropped", json, affected=count)
 
 
 @app.command("rewind")
@@ -122,4 +122,4 @@ def feed_rewind(
     """Move a consumer back, to fetch rows again."""
     with connected(database) as session:
         row = session.call("rewind_feed", feed, consumer, position)[0]
-    say(f"at {row['position']}", json, **row)
+    say(f"at {row['feed_position']}", json, **row)

@@ -38,7 +38,7 @@ class Work:
         before = self.count
         self._is_calling = True
         try:
-            self.count += int(call()[0]["count"])
+            self.count += int(call()[0]["affected"])
             self._hint = hint
         except KeyboardInterrupt:
             raise Stopped(f"stopped: {before} {self._done}, and perhaps those of the interrupted call") from None

@@ -279,7 +279,7 @@ def pause(
         if type is not None and not new:
             require_known(session, type)
         [row] = session.call("pause_all") if type is None else session.call("pause", type)
-    say("paused" if row.get("count", row.get("changed")) else "already paused", json, **row)
+    say("paused" if row.get("affected", row.get("changed")) else "already paused", json, **row)
 
 
 @app.command()
@@ -294,7 +294,7 @@ def resume(
     with connected(database) as session:
         [row] = session.call("resume_all") if type is None else session.call("resume", type)
         mention_unknown(session, type)
-    say("resumed" if row.get("count", row.get("changed")) else "already running", json, **row)
+    say("resumed" if row.get("affected", row.get("changed")) else "already running", json, **row)
 
 
 def _one_or_all(type: str | None, all: bool) -> None:
@@ -311,7 +311,7 @@ def cancel(
     """Delete one message that no consumer holds: new or dead."""
     with connected(database) as session:
         [row] = session.call("cancel", id)
-    if not row["count"]:
+    if not row["affected"]:
         raise Failed(f"message {id} {_NOT_CANCELLED.get(row['state'], 'is being claimed or changed at this moment')}")
     say("1 cancelled", json, **row)
 
@@ -335,4 +335,4 @@ def purge(
         count = until_none(lambda: session.call("purge", type, state.value, moment, PURGE_SIZE), "purging", "purged")
         if not count:
             mention_unknown(session, type)
-    say(f"{count} purged", json, count=count)
+    say(f"{count} purged", json, affected=count)

@@ -62,10 +62,10 @@ def schedule_list(type: OptionalType = None, database: Url = None, json: Json = 
 def schedule_drop(name: Name, database: Url = None, json: Json = False) -> None:
     """Drop a schedule. Messages that it sent stay."""
     with connected(database) as session:
-        count = session.call("drop_schedule", name)[0]["count"]
+        count = session.call("drop_schedule", name)[0]["affected"]
     if not count:
         raise Failed(f"there is no schedule {name!r}")
-    say("1 dropped", json, count=count)
+    say("1 dropped", json, affected=count)
 
 
 @app.command("run")

@@ -90,7 +90,7 @@ def send(
             raise typer.BadParameter("a list takes no options; send one body at a time", param_hint="--file")
         with _binary(file) as stream, connected(database) as session:
             count = _send_list(session, type, stream)
-        say(f"{count} sent", json, count=count)
+        say(f"{count} sent", json, affected=count)
         return
     due = time_of(run_at, "--run-at")
     with connected(database) as session:

@@ -41,7 +41,7 @@ def subscription_list(
 ) -> None:
     """Show watched tables and their subscriptions."""
     with connected(database) as session:
-        output.rows(listed(session, "list_subscriptions", table), ["table", "action", "type", "topic"], json)
+        output.rows(listed(session, "list_subscriptions", table), ["table_name", "action", "type", "topic"], json)
 
 
 @app.command("add")
@@ -69,8 +69,8 @@ def subscription_add(
     if (type is None) == (topic is None):
         raise typer.BadParameter("give either --type or --topic", param_hint="--type")
     with connected(database) as session:
-        count = session.call("subscribe", table, action, type, topic)[0]["count"]
-    say(f"{count} added" if count else "already exists", json, count=count)
+        count = session.call("subscribe", table, action, type, topic)[0]["affected"]
+    say(f"{count} added" if count else "already exists", json, affected=count)
 
 
 @app.command("remove")
@@ -93,7 +93,7 @@ def subscription_remove(
     if type is not None and topic is not None:
         raise typer.BadParameter("give either --type or --topic", param_hint="--type")
     with connected(database) as session:
-        count = session.call("unsubscribe", table, action, type, topic)[0]["count"]
+        count = session.call("unsubscribe", table, action, type, topic)[0]["affected"]
     if not count:
         raise Failed(f"there is no such subscription on {table}")
-    say(f"{count} removed", json, count=count)
+    say(f"{count} removed", json, affected=count)

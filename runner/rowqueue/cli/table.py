@@ -117,10 +117,10 @@ def table_adopt(
 def table_release(name: Adopted, database: Url = None, json: Json = False) -> None:
     """Stop using a table as a queue. Claimed rows are released."""
     with connected(database) as session:
-        count = session.call("unadopt_table", name)[0]["count"]
+        count = session.call("unadopt_table", name)[0]["affected"]
     if not count:
         raise Failed(f"no table is adopted as {name!r}")
-    say("released", json, count=count)
+    say("released", json, affected=count)
 
 
 @app.command("retry")
@@ -133,7 +133,7 @@ def table_retry(
     """Retry dead rows. Their attempts start again at 0."""
     with connected(database) as session:
         count = until_none(lambda: session.call("redrive_rows", name, id), "retrying", "to be retried")
-    say(f"{count} to be retried", json, count=count)
+    say(f"{count} to be retried", json, affected=count)
 
 
 @app.command("list")
@@ -144,7 +144,7 @@ def table_list(
 ) -> None:
     """Show the polling tables, with the numbers of rows claimed, waiting for a retry, or dead."""
     with connected(database) as session:
-        columns = ("name", "table", "key_columns", "status_column", "on_complete", "active", "waiting", "dead")
+        columns = ("name", "table_name", "key_columns", "status_column", "on_complete", "active", "waiting", "dead")
         output.rows(listed(session, "list_polling_tables", name), columns, json)
 
 
@@ -159,4 +159,4 @@ def table_peek(
     """Show rows that are claimed, waiting for a retry, or dead."""
     with connected(database) as session:
         found = session.call("peek_rows", name, state.value if state else None, size)
-        output.rows(found, ["id", "state", "attempts", "run_at", "consumer", "key", "error"], json)
+        output.rows(found, ["id", "state", "attempts", "run_at", "consumer", "row_key", "error"], json)

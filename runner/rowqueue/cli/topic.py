@@ -43,10 +43,10 @@ def unbind(
     if pattern is None and type is None:
         raise typer.BadParameter("give a PATTERN, a --type or both", param_hint="PATTERN")
     with connected(database) as session:
-        count = session.call("unbind_topic", pattern, type)[0]["count"]
+        count = session.call("unbind_topic", pattern, type)[0]["affected"]
     if not count:
         raise Failed("there is no such binding")
-    say(f"{count} removed", json, count=count)
+    say(f"{count} removed", json, affected=count)
 
 
 @app.command("list")
@@ -95,5 +95,5 @@ def publish(
             headers=tracing.injected(headers),
             source=source,
         )
-        count = session.call("publish_with", topic, body, chosen)[0]["count"]
-    say(f"{count} sent", json, count=count)
+        count = session.call("publish_with", topic, body, chosen)[0]["affected"]
+    say(f"{count} sent", json, affected=count)

@@ -103,7 +103,7 @@ class Leases:
 
     def _extend(self, link: Link, ended: threading.Event, batch: Batch) -> None:
         asked_at = time.monotonic()
-        held = link.call(ended, self._procedure, batch.key, self._lease)[0]["count"]
+        held = link.call(ended, self._procedure, batch.key, self._lease)[0]["affected"]
         with self._lock:
             if held:
                 batch.beat_at = asked_at + batch.beat_every

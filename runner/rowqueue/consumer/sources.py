@@ -150,7 +150,7 @@ class QueueSource(Source):
         try:
             return _or_refused(lambda: link.run(settle, self._never))
         except Refused as error:
-            if error.is_lost and not link.call(self._never, "extend_lease", batch.key, None)[0]["count"]:
+            if error.is_lost and not link.call(self._never, "extend_lease", batch.key, None)[0]["affected"]:
                 return []  # the whole batch is lost
             if len(some) > 1:
                 half = len(some) // 2

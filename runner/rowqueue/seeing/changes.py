@@ -87,7 +87,7 @@ def counted(looking: Looking, change: Change) -> str:
     if change.procedure == "redrive_rows":
         numbers = [row["dead"] for row in looking.rows("tables", "list_polling_tables") if row["name"] == name]
     elif change.procedure == "redrive_all" and more[0] is not None:
-        numbers = [row["count"] for row in looking.errors(name, -1) if row["error"] == more[0]]
+        numbers = [row["messages"] for row in looking.errors(name, -1) if row["error"] == more[0]]
     elif "C" in more:
         return ""
     else:

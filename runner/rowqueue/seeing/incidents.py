@@ -107,7 +107,7 @@ def _dead(looking: Looking, stats: list[Row]) -> Iterator[Incident]:
     for place, row in enumerate(dead):
         errors = looking.errors(row["type"], row["dead"])[:_ERRORS] if place < _WORST else []
         for error in errors:
-            text = f"{error['count']:,} dead letters"
+            text = f"{error['messages']:,} dead letters"
             yield Incident("dead_letters", "warn", row["type"], error["first_at"], text, error["error"] or "(no error)")
         if not errors:
             yield Incident("dead_letters", "warn", row["type"], None, f"{count_of(row, 'dead')} dead letters")
@@ -128,8 +128,8 @@ def _growing(looking: Looking, stats: list[Row], now: datetime) -> Iterator[Inci
     this = now.replace(second=0, microsecond=0)
     for row in waiting[:_WORST]:
         minutes = looking.rows("throughput", "throughput", row["type"], this - timedelta(minutes=10))
-        late = [minute for minute in minutes if this - timedelta(minutes=5) <= minute["minute"] < this]
-        early = [minute for minute in minutes if minute["minute"] < this - timedelta(minutes=5)]
+        late = [minute for minute in minutes if this - timedelta(minutes=5) <= minute["minute_at"] < this]
+        early = [minute for minute in minutes if minute["minute_at"] < this - timedelta(minutes=5)]
         done = sum(minute["completed"] for minute in late)
         if done and _wait(late) > _wait(early):
             text = f"{count_of(row, 'ready')} ready, {done // 5:,} completed per minute, and the wait grows"

@@ -323,8 +323,8 @@ def by_minute(rows: Iterable[Row], now: datetime, count: int) -> dict[str, list[
     """As `minutes`, from rows of `throughput` since that time or earlier."""
     found: dict[str, dict[datetime, Minute]] = {}
     for row in rows:
-        values = {name: value or 0 for name, value in row.items() if name not in ("type", "minute")}
-        found.setdefault(row["type"], {})[row["minute"]] = Minute(row["minute"], **values)
+        values = {name: value or 0 for name, value in row.items() if name not in ("type", "minute_at")}
+        found.setdefault(row["type"], {})[row["minute_at"]] = Minute(row["minute_at"], **values)
     times = [_first(now, count) + timedelta(minutes=number) for number in range(count)]
     return {name: [known.get(at, Minute(at)) for at in times] for name, known in found.items()}
 

@@ -148,7 +148,7 @@ class Live(Screen[None]):
             ) from None
         except Away as error:
             raise Away(f"The connection was lost: check whether it was done ({error}).") from None
-        return cast(int, row["count"])
+        return cast(int, row["affected"])
 
     def tell(self, text: str, severity: Any = "information") -> None:
         """Show a notification for some seconds."""

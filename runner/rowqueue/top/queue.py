@@ -85,7 +85,11 @@ PAGES = {
     "errors": Page(
         "5 Errors",
         "",
-        (("COUNT", 8, lambda row, _: f"{row['count']:,}"), ("LAST", 12, _ago("last_at")), ("ERROR", 0, _of("error"))),
+        (
+            ("COUNT", 8, lambda row, _: f"{row['messages']:,}"),
+            ("LAST", 12, _ago("last_at")),
+            ("ERROR", 0, _of("error")),
+        ),
     ),
 }
 
@@ -271,7 +275,7 @@ class QueueScreen(Live):
     def _redrive_group(self, group: Row) -> None:
         type, error = self._type, group["error"]
         self.change(
-            f"Redrive {group['count']:,} dead letters?",
+            f"Redrive {group['messages']:,} dead letters?",
             f"The dead letters of {escaped(type)} with this error are retried with their attempts reset to 0:"
             f"\n\n{escaped(error)}",
             changes.redrive_all(type, error),

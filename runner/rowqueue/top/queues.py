@@ -240,7 +240,7 @@ class QueuesScreen(Live):
                     _cut(row["type"], widths[1] - 1),
                     cell(row["status"], _STATUS.get(row["status"], "")),
                     cell(number(row["rate_per_minute"]), right=True),
-                    cell(f"{row['load']:.1f}", right=True),
+                    cell(f"{row['busy']:.1f}", right=True),
                     cell(number(row["failed"]), right=True),
                     cell(number(row["dead"]), right=True),
                     cell(ago(row["reported_at"], found.now), right=True),
@@ -346,9 +346,9 @@ def _hurts(found: Overview, incidents: list[Incident], absent: list[str]) -> dic
     for name, reason in found.failed.items():
         lines[f"failed\0{name}"] = Hurt("bad", name, f"cannot be read: {reason}", reason)
     for row in found.hurts:
-        detail = row["detail"] or f"{row['value']} {row['unit']}"
+        detail = row["detail"] or f"{row['measured']} {row['unit']}"
         lines[f"health\0{row['name']}"] = Hurt(
-            row["verdict"], row["name"], detail, f"{row['verdict']}: {row['value']} {row['unit']}\n\n{detail}"
+            row["verdict"], row["name"], detail, f"{row['verdict']}: {row['measured']} {row['unit']}\n\n{detail}"
         )
     for one in incidents:
         text = f"{one.text}: {one.error}" if one.error else one.text

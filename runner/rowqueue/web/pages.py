@@ -45,7 +45,7 @@ LISTINGS = {
             Column("type", "Queue", "queue"),
             Column("status", "Status", "status"),
             Column("rate_per_minute", "Per minute", "number"),
-            Column("load", "Load", "number"),
+            Column("busy", "Load", "number"),
             Column("completed", "Completed", "number"),
             Column("failed", "Failed", "number"),
             Column("dead", "Dead", "number"),
@@ -81,10 +81,10 @@ LISTINGS = {
         "Feeds",
         (
             Column("feed", "Feed"),
-            Column("table", "Table"),
+            Column("table_name", "Table"),
             Column("consumer", "Consumer"),
             Column("last_position", "Last position", "number"),
-            Column("position", "Position", "number"),
+            Column("feed_position", "Position", "number"),
             Column("behind", "Behind", "number"),
             Column("moved_at", "Moved", "time"),
         ),
@@ -94,7 +94,7 @@ LISTINGS = {
     "subscriptions": Listing(
         "Subscriptions",
         (
-            Column("table", "Table"),
+            Column("table_name", "Table"),
             Column("action", "Action"),
             Column("type", "Queue", "queue"),
             Column("topic", "Topic"),
@@ -106,7 +106,7 @@ LISTINGS = {
         "Polling tables",
         (
             Column("name", "Name", "table"),
-            Column("table", "Table"),
+            Column("table_name", "Table"),
             Column("active", "Claimed", "number"),
             Column("waiting", "Waiting", "number"),
             Column("dead", "Dead", "number"),
@@ -139,7 +139,7 @@ LISTINGS = {
         (
             Column("verdict", "Verdict", "verdict"),
             Column("name", "Check"),
-            Column("value", "Value", "number"),
+            Column("measured", "Value", "number"),
             Column("unit", "Unit"),
             Column("detail", "Detail"),
         ),

@@ -169,7 +169,7 @@ def all_calls(raw: Raw, type: str) -> Iterator[Cost]:
     raw.run("UPDATE mq_batch SET lease_until = claimed_at WHERE consumer = 'expired'")
     raw.commit()
     yield cost("rescue_expired", type)
-    assert rows == [{"count": SIZE}]
+    assert rows == [{"affected": SIZE}]
     yield cost("rescue_expired", None)
     yield cost("peek", type, "N", SIZE)
     yield cost("peek", type, "E", SIZE)
@@ -255,7 +255,7 @@ def test_every_queue_is_found_after_the_others(server: Server) -> None:
     assert len(rows) == len(types)
     assert {(row["ready"], row["delayed"], row["active"] + row["expired"]) for row in rows} == {(1, 1, 1)}
     time.sleep(1.1)  # until the leases end
-    assert session.call("rescue_expired", None) == [{"count": len(types)}]
+    assert session.call("rescue_expired", None) == [{"affected": len(types)}]
     session.close()
     server.drop_database(url)
 

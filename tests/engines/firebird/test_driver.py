@@ -443,14 +443,14 @@ def test_a_session_uses_a_new_procedure_soon_after_an_upgrade(
     )
     monkeypatch.setattr("rowqueue.databases.firebird.session._STATEMENT_SECONDS", 0.5)
     session = open_database(url).connect("test")
-    assert session.call("cancel", 1)[0]["count"] == 1
+    assert session.call("cancel", 1)[0]["affected"] == 1
     changed = (
         'ALTER PROCEDURE mq_cancel (p_id bigint) RETURNS ("COUNT" bigint, state char(1)) AS'
         ' BEGIN "COUNT" = 2; SUSPEND; END'
     )
     server.query(url, changed)
     deadline = time.monotonic() + 10
-    while session.call("cancel", 1)[0]["count"] == 1:
+    while session.call("cancel", 1)[0]["affected"] == 1:
         assert time.monotonic() < deadline
         time.sleep(0.1)
     session.close()

@@ -67,7 +67,7 @@ def test_creating_publishing_and_reading_a_feed_need_the_callers_own_rights(
             by(url, "publish_feed", arguments[0])
         assert by(url, "list_feeds", arguments[0])[0]["unpublished"] is None
         sql(f"GRANT SELECT, UPDATE (sync) ON {table} TO USER {name}")
-        assert by(url, "publish_feed", arguments[0]) == [{"count": 1}]
+        assert by(url, "publish_feed", arguments[0]) == [{"affected": 1}]
         sql(f"REVOKE SELECT ON {table} FROM USER {name}")
         with refused("unsuitable_table", f"GRANT SELECT {grant} {name}"):
             by(url, "fetch_feed", arguments[0], "consumer")
@@ -153,9 +153,9 @@ def test_nothing_reads_the_whole_table(sql: Sql, session: Session) -> None:
     )
     before = sum(row["n"] for row in sql(reads))
     session.call("create_feed", table, table, "id", "sync")
-    assert session.call("publish_feed", table, 5) == [{"count": 5}]
-    assert session.call("publish_feed", table) == [{"count": 5}]
-    assert session.call("publish_feed", table) == [{"count": 0}]
+    assert session.call("publish_feed", table, 5) == [{"affected": 5}]
+    assert session.call("publish_feed", table) == [{"affected": 5}]
+    assert session.call("publish_feed", table) == [{"affected": 0}]
     assert session.call("advance_feed", table, "consumer", 4990) == [{"position": 4990}]
     assert len(session.call("fetch_feed", table, "consumer")) == 10
     assert session.call("list_feeds", table)[0]["unpublished"] == 0

@@ -349,9 +349,9 @@ def test_a_backup_restored_on_a_server_without_its_users_under_another_name_work
     assert len(call(session, "claim_rows", "p", 9)) == 1
     session.execute("INSERT INTO t (id, status) VALUES (9, 'D')")
     assert [row["type"] for row in call(session, "claim_batch", "told", 9)][-1:] == ["told"]
-    assert call(session, "publish_feed", "f") == [{"count": 1}]
+    assert call(session, "publish_feed", "f") == [{"affected": 1}]
     assert len(call(session, "fetch_feed", "f", "consumer")) == 4
-    assert call(session, "complete_batch", rows["new"]["batch_key"])[0]["count"] >= 1
+    assert call(session, "complete_batch", rows["new"]["batch_key"])[0]["affected"] >= 1
     session.close()
     with closing(restored.connect("test")) as session:
         assert [row for row in session.call("queue_health") if row["verdict"] == "bad"] == []
@@ -411,6 +411,6 @@ def test_a_restored_core_is_a_core_and_can_be_extended(server: Server, tmp_path:
     assert install.apply(restored) == install.Applied()
     install.apply(restored, areas=["schedules"])
     session = restored.connect("after")
-    assert call(session, "complete_batch", row["batch_key"]) == [{"count": 1}]
+    assert call(session, "complete_batch", row["batch_key"]) == [{"affected": 1}]
     assert [row["body"] for row in call(session, "claim_batch", "q", 9)] == ["b"]
     session.close()

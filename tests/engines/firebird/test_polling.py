@@ -442,7 +442,7 @@ def test_names_that_look_like_places_of_a_template_are_names(session: Session, s
         sql(f"INSERT INTO {quoted(name)} ({given}, {status}) VALUES ({', '.join(values)}, 7)")
     if kind == "feed":
         call(session, "create_feed", queue, quoted(name), key, sync)
-        assert call(session, "publish_feed", queue)[0]["count"] == 2
+        assert call(session, "publish_feed", queue)[0]["affected"] == 2
         keys_now = [json.loads(row["key"]) for row in call(session, "fetch_feed", queue, "c")]
     else:
         manner = {

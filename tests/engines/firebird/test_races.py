@@ -453,19 +453,19 @@ def test_a_finish_waits_for_a_heartbeat_and_a_heartbeat_for_a_finish(
     first, second = raw(), raw()
     for finish in ("complete_batch", "finish_batch", "release_batch"):
         key = first.done("claim_batch", queue, 10)[0]["batch_key"]
-        assert first.call("extend_lease", key, 60) == [{"count": 10}]
+        assert first.call("extend_lease", key, 60) == [{"affected": 10}]
         ending = beside(second.done, finish, key)
         time.sleep(SOON)
         first.commit()
-        assert ending.result() == ([] if finish == "finish_batch" else [{"count": 10}])
+        assert ending.result() == ([] if finish == "finish_batch" else [{"affected": 10}])
         assert count(sql, "batch", queue) == 0
     # In the other order: the batch is finished when the heartbeat has waited.
     key = first.done("claim_batch", queue, 10)[0]["batch_key"]
-    assert first.call("complete_batch", key) == [{"count": 10}]
+    assert first.call("complete_batch", key) == [{"affected": 10}]
     beat = beside(second.done, "extend_lease", key, 60)
     time.sleep(SOON)
     first.commit()
-    assert beat.result() == [{"count": 0}]
+    assert beat.result() == [{"affected": 0}]
     assert states(sql, queue).keys() == {"N"} and count(sql, "message", queue) == 10
 
 
@@ -475,11 +475,11 @@ def test_calls_for_a_message_that_is_claimed_alone_wait_for_each_other(
     """It stands in the row of its batch, which others have locked."""
     send_many(session, queue, 2)
     first, second = raw(), raw()
-    for end, more, said in (("complete", (), {"count": 1}), ("dead_letter", ("no",), {"state": "E"})):
+    for end, more, said in (("complete", (), {"affected": 1}), ("dead_letter", ("no",), {"state": "E"})):
         [row] = first.done("get_message", queue)
         id, key = row["id"], row["batch_key"]
         for name, values, finish, then, arguments, answer in (
-            (end, (id, key, *more), first.rollback, "extend_lease", (key, 60), {"count": 1}),
+            (end, (id, key, *more), first.rollback, "extend_lease", (key, 60), {"affected": 1}),
             ("extend_lease", (key, 60), first.commit, end, (id, key, *more), said),
         ):
             first.call(name, *values)
@@ -501,7 +501,7 @@ def test_two_members_of_one_batch_are_finished_at_the_same_time(
 
     def finish(n: int) -> int:
         own = [row["id"] for row in rows[n::2]]
-        return sum(callers[n].done("complete", id, rows[0]["batch_key"])[0]["count"] for id in own)
+        return sum(callers[n].done("complete", id, rows[0]["batch_key"])[0]["affected"] for id in own)
 
     assert [done.result() for done in [beside(finish, n) for n in range(2)]] == [50] * 2
     assert content(sql, queue)[:4] == [[], [], [], []]
@@ -523,7 +523,7 @@ def test_a_lock_that_stays_ends_the_call_with_the_engines_conflict_and_changes_n
         caller.rollback()
     holder.rollback()
     assert content(sql, queue) == before
-    assert caller.done("complete_batch", key) == [{"count": 3}]
+    assert caller.done("complete_batch", key) == [{"affected": 3}]
 
 
 ARCHIVED_BY_ME = """
@@ -565,7 +565,7 @@ def test_finishing_during_a_rollback_writes_nothing_that_would_be_refused(
     caller.rollback()
     holder.rollback()
     assert content(sql, queue) == before
-    assert caller.done("complete", row["id"], row["batch_key"]) == [{"count": 1}]
+    assert caller.done("complete", row["id"], row["batch_key"]) == [{"affected": 1}]
     assert count(sql, "archive", queue) == 1
 
 
@@ -911,9 +911,9 @@ def test_eight_callers_of_one_batch_half_of_which_roll_back_finish_each_message_
                 raw.rollback()
                 if not lost:
                     continue
-                answer = {"count": 0}
+                answer = {"affected": 0}
             with lock:
-                if number % 2 and answer["count"]:
+                if number % 2 and answer["affected"]:
                     finished[id] += 1
                     tasks.remove((id, key))
                     latest[0] = time.monotonic()
@@ -999,7 +999,7 @@ def one_day(raw: Raw, queue: str, how: str) -> list[list[Any]]:
         raw.commit()
         found = dict(zip(names, row, strict=True)) if row else {}
         said.append(
-            [procedure, *(found.get(name) for name in ("body", "attempt", "count", "created", "state", "ready"))]
+            [procedure, *(found.get(name) for name in ("body", "attempt", "affected", "created", "state", "ready"))]
         )
         return found
 
@@ -1083,9 +1083,9 @@ def test_a_session_with_a_time_zone_of_its_own_stores_and_claims_utc(
     assert batch["lease_until"] - batch["claimed_at"] == timedelta(seconds=60)
     assert rows[0]["lease_until"].replace(tzinfo=UTC) == batch["lease_until"]
     # Other sessions do not treat the lease as expired, nor does this session treat theirs so.
-    assert session.call("rescue_expired", queue) == caller.done("rescue_expired", queue) == [{"count": 0}]
+    assert session.call("rescue_expired", queue) == caller.done("rescue_expired", queue) == [{"affected": 0}]
     sql("UPDATE mq_batch SET lease_until = claimed_at WHERE type = %s", queue)
-    assert session.call("rescue_expired", queue) == [{"count": 2}]
+    assert session.call("rescue_expired", queue) == [{"affected": 2}]
 
 
 def test_a_message_that_becomes_due_in_the_millisecond_of_the_last_claim_is_claimed_at_once(

@@ -171,9 +171,9 @@ def test_two_errors_are_redriven_at_one_time(database: Database, session: Sessio
     for row, error in zip(session.call("claim_batch", queue, 3), ("busy 1", "gone", "busy 2"), strict=True):
         session.call("dead_letter", row["id"], row["batch_key"], error)
     with closing(database.connect("other")) as other, session.transaction():
-        assert session.call("redrive_all", queue, "busy #")[0]["count"] == 2
-        assert other.call("redrive_all", queue, "busy #")[0]["count"] == 0
-        assert other.call("redrive_all", queue, "gone")[0]["count"] == 1
+        assert session.call("redrive_all", queue, "busy #")[0]["affected"] == 2
+        assert other.call("redrive_all", queue, "busy #")[0]["affected"] == 0
+        assert other.call("redrive_all", queue, "gone")[0]["affected"] == 1
 
 
 @pytest.mark.one_version
@@ -207,14 +207,14 @@ def test_a_session_may_have_set_what_it_likes_to_report_and_to_look(
         assert (consumer["status"], consumer["completed"]) == ("working", 2)
         assert run(connection, "CALL mq_throughput(%s, NULL)", queue)[-1]["completed"] in (2, 4, 6)
         [group] = run(connection, "CALL mq_list_errors(%s, NULL)", queue)
-        assert group["count"] == 2 and "#\\#" in group["error"]
+        assert group["affected"] == 2 and "#\\#" in group["error"]
         found = run(connection, "CALL mq_find_messages(%s, %s, NULL, 1)", queue, json.dumps({"group_key": "g" * 200}))
         assert [(row["state"], row["body"]) for row in found] == [("E", "b"), ("E", "b"), ("N", "b")]
         [one] = run(connection, "CALL mq_find_messages(%s, %s, NULL, NULL)", queue, '{"dedup_key": "2 "}')
         assert one["id"] == found[2]["id"]
         assert run(connection, "CALL mq_list_queues(%s)", queue)[0]["type"] == queue
         run(connection, "CALL mq_list_polling_tables(NULL)")
-        assert run(connection, "CALL mq_redrive_all(%s, %s, NULL)", queue, group["error"]) == [{"count": 2}]
+        assert run(connection, "CALL mq_redrive_all(%s, %s, NULL)", queue, group["error"]) == [{"affected": 2}]
 
 
 # ---- what is read ---------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def test_all_dead_letters_are_counted_by_error_from_the_index(server: Server, ba
     with server.client(backlog) as connection:
         count, [found] = rows_read(connection, "list_errors('q', NULL)")
         [held] = run(connection, "SELECT COUNT(*) AS n FROM mq_dead WHERE type = 'q'")
-        assert (found["error"], found["count"]) == ("order # failed", held["n"])
+        assert (found["error"], found["affected"]) == ("order # failed", held["n"])
         assert count < 2 * held["n"] + 100
         [newest] = run(connection, "SELECT MAX(id) AS id FROM mq_dead")
         assert found["last_id"] == newest["id"]

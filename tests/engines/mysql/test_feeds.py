@@ -88,7 +88,7 @@ def test_a_session_of_any_kind_publishes_and_fetches_and_is_left_as_it_was(
             "SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES,PIPES_AS_CONCAT', time_zone = '-07:00',"
             " sql_safe_updates = 1, group_concat_max_len = 4, character_set_client = latin1, completion_type = 0"
         )
-        assert connection.execute("CALL mq_publish_feed(%s, NULL)", [feed.name]).fetchall() == [{"count": 1}]
+        assert connection.execute("CALL mq_publish_feed(%s, NULL)", [feed.name]).fetchall() == [{"affected": 1}]
         [row] = connection.execute("CALL mq_fetch_feed(%s, 'c', NULL)", [feed.name]).fetchall()
         [left] = connection.execute(
             "SELECT @mq_statement AS a, @mq_n AS b, @@time_zone AS c, @@sql_safe_updates AS d"
@@ -105,7 +105,7 @@ def test_publish_feed_in_a_transaction_needs_read_committed(feed: Feed, server: 
         with pytest.raises(Exception, match="wrong_isolation"):
             connection.execute("CALL mq_publish_feed(%s, NULL)", [feed.name])
         connection.rollback()
-        assert connection.execute("CALL mq_publish_feed(%s, NULL)", [feed.name]).fetchall() == [{"count": 1}]
+        assert connection.execute("CALL mq_publish_feed(%s, NULL)", [feed.name]).fetchall() == [{"affected": 1}]
 
 
 def test_a_feed_on_a_table_of_another_database_needs_no_right_of_the_queues_owner(q: Queue) -> None:

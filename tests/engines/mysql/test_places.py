@@ -99,7 +99,7 @@ def test_groups_have_so_many_places(session: Session, queue: str, sql: Sql) -> N
     assert len(held) == 6
     assert active_by_group(sql, queue) == {"a": 2, "b": 2, "": 2}
     assert session.call("claim_batch", queue, 100) == []
-    assert session.call("complete", held[0]["id"], held[0]["batch_key"])[0]["count"] == 1
+    assert session.call("complete", held[0]["id"], held[0]["batch_key"])[0]["affected"] == 1
     assert len(session.call("claim_batch", queue, 100)) == 1
     session.call("fail", held[2]["id"], held[2]["batch_key"], "x", 600)
     assert len(session.call("claim_batch", queue, 100)) == 1

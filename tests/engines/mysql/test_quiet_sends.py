@@ -124,7 +124,7 @@ def test_a_trigger_decides_by_the_message_that_has_the_key_now(
     writing.start()
     time.sleep(0.3)  # the first row has been inserted
     [row] = session.call("claim_batch", queue, 1)
-    assert session.call("complete", row["id"], row["batch_key"]) == [{"count": 1}]
+    assert session.call("complete", row["id"], row["batch_key"]) == [{"affected": 1}]
     writing.join()
     assert [row["dedup_key"] for row in sql("SELECT dedup_key FROM mq_message WHERE type = %s ORDER BY id", queue)] == [
         None,

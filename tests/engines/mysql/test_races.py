@@ -63,7 +63,7 @@ def drain(session: Session, queue: str, size: int = 1) -> list[str]:
     bodies = []
     while rows := session.call("claim_batch", queue, size):
         bodies.append(rows[0]["body"])
-        assert session.call("complete", rows[0]["id"], rows[0]["batch_key"])[0]["count"] == 1
+        assert session.call("complete", rows[0]["id"], rows[0]["batch_key"])[0]["affected"] == 1
     return bodies
 
 
@@ -83,7 +83,7 @@ def test_a_head_is_finished_while_a_claim_drops_tickets_of_its_group(
     slow = connect("slow")
     with contextlib.suppress(Undo), slow.transaction():
         assert slow.call("claim_batch", queue, 10) == []
-        assert ordered.call("complete", head["id"], head["batch_key"])[0]["count"] == 1
+        assert ordered.call("complete", head["id"], head["batch_key"])[0]["affected"] == 1
         if ending == "rollback":
             raise Undo
     assert drain(ordered, queue) == MANY
@@ -107,9 +107,9 @@ def test_a_group_continues_while_its_next_message_is_being_cancelled(
     ids = [send(ordered, queue, body, "a") for body in ("2", "3")]
     operator = connect("operator")
     with contextlib.suppress(Undo), operator.transaction():
-        assert operator.call("cancel", ids[0])[0]["count"] == 1
+        assert operator.call("cancel", ids[0])[0]["affected"] == 1
         assert ordered.call("claim_batch", queue, 10) == []
-        assert ordered.call("complete", head["id"], head["batch_key"])[0]["count"] == 1
+        assert ordered.call("complete", head["id"], head["batch_key"])[0]["affected"] == 1
         if ending == "rollback":
             raise Undo
     assert drain(ordered, queue) == {"commit": ["3"], "rollback": ["2", "3"]}[ending]
@@ -124,9 +124,9 @@ def test_tickets_are_not_dropped_for_the_sake_of_one_that_is_being_cancelled(
     next_one = send(ordered, queue, "next", "a")
     operator, finisher, sender = connect("operator"), connect("finisher"), connect("sender")
     with operator.transaction():
-        assert operator.call("cancel", next_one)[0]["count"] == 1
+        assert operator.call("cancel", next_one)[0]["affected"] == 1
         with finisher.transaction():
-            assert finisher.call("complete", head["id"], head["batch_key"])[0]["count"] == 1
+            assert finisher.call("complete", head["id"], head["batch_key"])[0]["affected"] == 1
             send_many(sender, queue, "a")
             assert ordered.call("claim_batch", queue, 10) == []
     assert drain(ordered, queue) == MANY
@@ -140,7 +140,7 @@ def test_messages_sent_while_their_group_is_being_finished_are_not_left_behind(
     head = claim_one(ordered, queue)
     finisher = connect("finisher")
     with finisher.transaction():
-        assert finisher.call("complete", head["id"], head["batch_key"])[0]["count"] == 1
+        assert finisher.call("complete", head["id"], head["batch_key"])[0]["affected"] == 1
         send_many(ordered, queue, "a")
         assert ordered.call("claim_batch", queue, 10) == []
     assert drain(ordered, queue) == MANY
@@ -155,7 +155,7 @@ def test_a_message_that_is_redriven_while_a_claim_drops_its_old_ticket_gets_a_ne
     slow = connect("slow")
     with slow.transaction():
         assert slow.call("claim_batch", queue, 10) == []
-        assert ordered.call("redrive", dead)[0]["count"] == 1
+        assert ordered.call("redrive", dead)[0]["affected"] == 1
     assert drain(ordered, queue) == ["poison"]
     assert tickets(sql, queue) == 0
 
@@ -196,7 +196,7 @@ def test_a_group_that_is_being_taken_is_let_alone_by_a_failed_take_of_another_se
         assert [row["id"] for row in taker.call("take_batch", queue, 10)] == [first]
         for id in (first, second):
             assert ordered.call("count_attempt", id, "no", 3_600) == [{"state": None}]
-            assert ordered.call("cancel", id)[0]["count"] == 0
+            assert ordered.call("cancel", id)[0]["affected"] == 0
         raise Undo
     assert ordered.call("count_attempt", first, "no", 3_600) == [{"state": "N"}]
     assert sql("SELECT id FROM mq_group_lock WHERE type = %s", queue) == [{"id": first}]
@@ -241,9 +241,9 @@ def test_a_message_of_a_ring_is_found_at_every_position(
     if call == "fail":
         assert session.call("count_attempt", id, "no", 3_600) == [{"state": "N"}]
     elif call == "cancel":
-        assert session.call("cancel", id)[0]["count"] == 1
+        assert session.call("cancel", id)[0]["affected"] == 1
     else:
-        assert session.call("purge", queue, "N")[0]["count"] == 1
+        assert session.call("purge", queue, "N")[0]["affected"] == 1
     assert tickets(sql, queue) == 0
     left = [row["id"] for row in sql("SELECT id FROM mq_message WHERE type = %s", queue)]
     assert left == ([id] if call == "fail" else [])

@@ -70,13 +70,13 @@ def works(server: Server, database: Database) -> None:
     with closing(database.connect("test")) as session:
         states = sorted(row["state"] for row in server.query(database.url, "SELECT state FROM mq_message_state"))
         assert states == ["A", "E", "N", "N", "N"]
-        assert session.call("redrive_all", "q") == [{"count": 1}]
+        assert session.call("redrive_all", "q") == [{"affected": 1}]
         assert len(session.call("claim_batch", "q", 10)) == 4
         rows = session.call("claim_rows", "work", 10)
         assert [row["attempt"] for row in rows] == [2, 1, 1]
         [finished] = session.call("finish_rows", rows[0]["batch_key"], None)
         assert finished["done"] == 3
-        assert session.call("publish_feed", "fed", 10) == [{"count": 1}]
+        assert session.call("publish_feed", "fed", 10) == [{"affected": 1}]
         assert [row["position"] for row in session.call("fetch_feed", "fed", "c", 10)] == [1, 2]
         server.query(database.url, "INSERT INTO seen VALUES (7)")
         [told] = session.call("claim_batch", "seen", 10)

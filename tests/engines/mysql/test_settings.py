@@ -125,7 +125,7 @@ def work(server: Server, database: Database, session: Any, name: str) -> None:
             while len(done) < 4:
                 rows = session.call("claim_batch", type, 10)
                 done += [row["body"] for row in rows]
-                assert rows and session.call("complete_batch", rows[0]["batch_key"])[0]["count"] == len(rows)
+                assert rows and session.call("complete_batch", rows[0]["batch_key"])[0]["affected"] == len(rows)
             assert sorted(done) == [TEXT, "x", "y", "z"]
             assert session.call("peek", type) == []
         session.call("set_queue", "ring", '{"ring": 1}')

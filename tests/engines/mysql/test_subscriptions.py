@@ -102,8 +102,8 @@ def test_an_open_writer_does_not_block_subscriptions(
         writer.execute("BEGIN")
         writer.execute(f"INSERT INTO {table} (n) VALUES (1)")
         connection.cursor().execute("SET SESSION innodb_lock_wait_timeout = 1")
-        assert session.call("subscribe", table, "I", f"{queue}.new") == [{"count": 1}]
-        assert session.call("unsubscribe", table, "IUD") == [{"count": 4}]
+        assert session.call("subscribe", table, "I", f"{queue}.new") == [{"affected": 1}]
+        assert session.call("unsubscribe", table, "IUD") == [{"affected": 4}]
         writer.execute("COMMIT")
 
 

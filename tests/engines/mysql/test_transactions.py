@@ -319,15 +319,15 @@ def test_the_callers_settings_make_no_difference(client: Client, queue: str, sql
     if "NO_BACKSLASH" in settings:
         client.server_status |= SERVER_STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES
     call(client, "set_queue", queue, '{"on_complete": "archive"}')
-    assert call(client, "send_batch", queue, "\n".join(bodies)) == [{"count": len(bodies)}]
+    assert call(client, "send_batch", queue, "\n".join(bodies)) == [{"affected": len(bodies)}]
     rows = call(client, "claim_batch", queue, 2_100, "r", 60)
     assert [row["body"] for row in rows] == bodies[:2_100]
     key = rows[0]["batch_key"]
     failures = "\n".join(dead_letter(row["id"], "it's \\n") for row in rows[:1_200])
     assert len(call(client, "finish_batch", key, failures, 10_000)) == len(bodies) - 2_100
-    assert call(client, "redrive_all", queue, None, 10_000) == [{"count": 1_200}]
+    assert call(client, "redrive_all", queue, None, 10_000) == [{"affected": 1_200}]
     assert len(call(client, "take_batch", queue, 600)) == 600
-    assert call(client, "purge", queue, "N")[0]["count"] == 600
+    assert call(client, "purge", queue, "N")[0]["affected"] == 600
     with pytest.raises(pymysql.Error, match="invalid_argument"):
         call(client, "send_batch", queue, "x\n" * 10_001)
     if "sql_safe_updates" in settings:
@@ -363,7 +363,7 @@ def test_names_that_collations_take_for_equal_are_two_queues(session: Session, q
     for name in (first, second):
         rows = session.call("claim_batch", name, 10)
         assert [row["body"] for row in rows] == [name, name]
-        assert session.call("complete_batch", rows[0]["batch_key"])[0]["count"] == 2
+        assert session.call("complete_batch", rows[0]["batch_key"])[0]["affected"] == 2
 
 
 @pytest.mark.parametrize(
@@ -375,5 +375,5 @@ def test_a_type_named_like_sql_is_a_name(session: Session, queue: str, name: str
     session.call("set_queue", name, '{"ring": 1}')
     [row] = session.call("claim_wraparound", name, 10, name)
     assert (row["type"], row["body"]) == (name, name)
-    assert session.call("complete", row["id"], row["batch_key"]) == [{"count": 1}]
+    assert session.call("complete", row["id"], row["batch_key"]) == [{"affected": 1}]
     assert session.call("claim_batch", name, 10) == []

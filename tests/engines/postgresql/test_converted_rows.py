@@ -142,5 +142,5 @@ def test_cancel_finds_a_message_in_every_table(session: Session, queue: str, sql
     for id in ids:
         [state] = sql("SELECT state FROM mq.message_state WHERE id = %s", id)
         assert state == {"state": "N"}
-        assert session.call("cancel", id)[0]["count"] == 1
+        assert session.call("cancel", id)[0]["affected"] == 1
     assert sql("SELECT count(*) AS n FROM mq.message WHERE type = %s", queue) == [{"n": 0}]

@@ -251,7 +251,7 @@ def test_calls_work_through_a_pooler_in_transaction_mode(pooler: PgBouncer, data
         while rows := session.call("claim_batch", queue, 7, None, 60):
             assert all(row["created_at"].utcoffset().total_seconds() == 0 for row in rows)
             bodies += [row["body"] for row in rows]
-            assert session.call("complete_batch", rows[0]["batch_key"]) == [{"count": len(rows)}]
+            assert session.call("complete_batch", rows[0]["batch_key"]) == [{"affected": len(rows)}]
     assert sorted(bodies) == sorted(f"{round_}/{number}" for round_ in range(10) for number in range(8))
     for session in sessions:
         session.close()
@@ -356,7 +356,7 @@ def test_numbers_of_any_width_are_taken(sql: Query, queue: str, type: str) -> No
     sql(f"SELECT * FROM mq.send_message(%s::varchar, 'x'::varchar, p_priority => 3::{type})", queue)
     [row] = sql(f"SELECT * FROM mq.claim_batch(%s::varchar, 5::{type}, 'me'::varchar, 60::{type})", queue)
     assert row["priority"] == 3
-    count = sql(f"SELECT count FROM mq.extend_lease(%s::uuid, 60::{type})", row["batch_key"])
-    assert count == [{"count": 1}]
+    count = sql(f"SELECT affected FROM mq.extend_lease(%s::uuid, 60::{type})", row["batch_key"])
+    assert count == [{"affected": 1}]
     with pytest.raises(psycopg.Error, match="size: must be 1 to 10,000"):
         sql("SELECT * FROM mq.claim_batch(%s, 99999999999)", queue)

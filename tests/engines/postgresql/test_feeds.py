@@ -173,7 +173,7 @@ def test_a_feed_needs_the_rights_of_its_caller_and_none_of_the_queues_owner(
             admin.execute(f"GRANT SELECT, UPDATE ON public.t TO duty_{name}")
             assert duty.call("create_feed", "f", "t", "id", "sync") == [{"created": 1}]
             admin.execute("INSERT INTO t VALUES (1)")
-            assert duty.call("publish_feed", "f") == [{"count": 1}]
+            assert duty.call("publish_feed", "f") == [{"affected": 1}]
             admin.execute(f"REVOKE ALL ON t FROM duty_{name}")
             assert duty.call("list_feeds")[0]["unpublished"] is None
             for call, values in (("publish_feed", ["f"]), ("fetch_feed", ["f", "c"])):

@@ -80,14 +80,14 @@ def works(session: Session, run: Sql) -> None:
     ]
     assert len(session.call("claim_batch", "q", 9)) == 1
     assert [row["position"] for row in session.call("fetch_feed", "f", "c")] == [2]
-    assert session.call("publish_feed", "f") == [{"count": 3}]
+    assert session.call("publish_feed", "f") == [{"affected": 3}]
     run("INSERT INTO orders VALUES (6, 'N')")
     assert len(session.call("take_batch", "told", 10)) == 6
     rows = session.call("claim_rows", "orders", 10)
     assert [row["attempt"] for row in rows] == [3, 1, 1, 1]
     assert call(session, "finish_rows", rows[0]["batch_key"])[0]["done"] == 4
-    assert session.call("redrive_rows", "orders") == [{"count": 1}]
-    assert session.call("unadopt_table", "orders") == [{"count": 1}]
+    assert session.call("redrive_rows", "orders") == [{"affected": 1}]
+    assert session.call("unadopt_table", "orders") == [{"affected": 1}]
 
 
 @pytest.mark.parametrize("options", [[], ["--no-owner", "--no-acl"]], ids=["as it is", "no owner, no acl"])
@@ -429,7 +429,7 @@ def test_a_setting_that_a_dba_may_change_changes_nothing(
         run(f"CREATE INDEX ON {table} (sync)")
         run(f"INSERT INTO {table} VALUES (1)")
     call(session, "create_feed", "stock", " stock ", "id", "sync")
-    assert session.call("publish_feed", "stock") == [{"count": 1}]
+    assert session.call("publish_feed", "stock") == [{"affected": 1}]
     assert run("SELECT sync FROM stock") == [{"sync": 1}] and run("SELECT sync FROM tock") == [{"sync": None}]
     works(session, run)
     run("SELECT mq.send('late', %s)", "na\u00efve")  # in the database's encoding for clients
@@ -693,5 +693,5 @@ def test_a_restored_core_is_a_core_and_can_be_extended(server: servers.Server, e
         assert install.apply(restored) == install.Applied()
         install.apply(restored, areas=["schedules"])
         with closing(restored.connect("after")) as session:
-            assert session.call("complete_batch", row["batch_key"]) == [{"count": 1}]
+            assert session.call("complete_batch", row["batch_key"]) == [{"affected": 1}]
             assert [row["body"] for row in session.call("claim_batch", "q", 9)] == ["b"]

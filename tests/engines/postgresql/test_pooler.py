@@ -29,8 +29,8 @@ def work(url: str, type: str, first: int) -> list[str]:
         rows = session.call("finish_batch", rows[0]["batch_key"], None, BATCH)
         done += [row["body"] for row in rows]
         if rows:
-            assert session.call("extend_lease", rows[0]["batch_key"], 60) == [{"count": len(rows)}]
-            assert session.call("complete_batch", rows[0]["batch_key"]) == [{"count": len(rows)}]
+            assert session.call("extend_lease", rows[0]["batch_key"], 60) == [{"affected": len(rows)}]
+            assert session.call("complete_batch", rows[0]["batch_key"]) == [{"affected": len(rows)}]
     session.close()
     return done
 

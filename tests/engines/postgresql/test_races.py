@@ -75,7 +75,7 @@ def test_a_slow_claim_does_not_claim_a_message_that_was_finished_meanwhile(
     with slow_claim(2) as claimed:
         for _ in range(2):
             row = claim_one(ordered, queue, "b")
-            assert ordered.call("complete", row["id"], row["batch_key"])[0]["count"] == 1
+            assert ordered.call("complete", row["id"], row["batch_key"])[0]["affected"] == 1
     assert [row["id"] for row in claimed] == [first]
     assert sql("SELECT ids FROM mq.batch WHERE type = %s", queue) == [{"ids": [first]}]
     assert sql("SELECT group_key FROM mq.group_lock WHERE type = %s", queue) == [{"group_key": "a"}]
@@ -94,7 +94,7 @@ def test_a_message_that_is_redriven_while_a_claim_drops_its_old_ticket_gets_a_ne
     row = claim_one(ordered, queue, "b")
     ordered.call("complete", row["id"], row["batch_key"])
     with slow_claim() as claimed:
-        assert ordered.call("redrive", head)[0]["count"] == 1
+        assert ordered.call("redrive", head)[0]["affected"] == 1
     assert [row["group_key"] for row in claimed] == ["a"]
     assert claim_one(ordered, queue, "b")["id"] == head
 
@@ -113,7 +113,7 @@ def test_a_group_continues_when_its_last_place_is_taken_while_another_message_of
         with slow_claim() as claimed:
             finishing = pool.submit(connect("finisher").call, "complete_batch", first["batch_key"])
             time.sleep(0.3)
-        assert finishing.result(30) == [{"count": 1}]
+        assert finishing.result(30) == [{"affected": 1}]
     assert [row["body"] for row in claimed] == ["b2", "a1"]
     assert [row["body"] for row in session.call("claim_batch", queue, 10)] == ["b3"]
 
@@ -144,7 +144,7 @@ def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue:
     with ordered.transaction() as tx:
         tx.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         ordered.call("send_message", queue, "third", None, None, "a")
-    assert ordered.call("complete_batch", row["batch_key"])[0]["count"] == 1
+    assert ordered.call("complete_batch", row["batch_key"])[0]["affected"] == 1
     assert claim_one(ordered, queue, "a")["body"] == "second"
 
 
@@ -187,11 +187,11 @@ def test_a_group_continues_while_its_next_message_is_being_cancelled(
     head = claim_one(ordered, queue, "a")
     operator = connect("operator")
     with contextlib.suppress(KeyError), operator.transaction():
-        assert operator.call("cancel", ids[1])[0]["count"] == 1
+        assert operator.call("cancel", ids[1])[0]["affected"] == 1
         assert ordered.call("claim_batch", queue, 10) == [], "the group is at work; its other tickets are dropped"
         with ordered.transaction() as tx:
             tx.execute("SET LOCAL lock_timeout = '5s'")
-            assert ordered.call("complete", head["id"], head["batch_key"])[0]["count"] == 1
+            assert ordered.call("complete", head["id"], head["batch_key"])[0]["affected"] == 1
         if ending == "rollback":
             raise KeyError
     assert claim_one(ordered, queue, "a")["body"] == {"commit": "3", "rollback": "2"}[ending]

@@ -118,7 +118,7 @@ def claim_one(session: Session, queue: str) -> dict[str, Any]:
 
 
 def complete(session: Session, row: dict[str, Any]) -> int:
-    count: int = session.call("complete", row["id"], row["batch_key"])[0]["count"]
+    count: int = session.call("complete", row["id"], row["batch_key"])[0]["affected"]
     return count
 
 
@@ -157,7 +157,7 @@ def test_senders_and_finishers_do_not_wait_for_a_claim_of_thousands(
     session: Session, connect: Callable[..., Session], queue: str
 ) -> None:
     """The claim holds 5,000 row locks, at which a single statement would have locked the whole table instead."""
-    assert session.call("send_batch", queue, "\n".join(map(str, range(6_000))))[0]["count"] == 6_000
+    assert session.call("send_batch", queue, "\n".join(map(str, range(6_000))))[0]["affected"] == 6_000
     first = claim_one(session, queue)
     slow, other = connect("slow"), connect("other")
     with slow.transaction() as connection:
@@ -173,7 +173,7 @@ def test_senders_and_finishers_do_not_wait_for_a_claim_of_thousands(
 
 
 def test_a_batch_of_thousands_is_finished_as_its_failures_say(session: Session, queue: str) -> None:
-    assert session.call("send_batch", queue, "\n".join(map(str, range(3_500))))[0]["count"] == 3_500
+    assert session.call("send_batch", queue, "\n".join(map(str, range(3_500))))[0]["affected"] == 3_500
     rows = session.call("claim_batch", queue, 2_500, "r", 600)
     assert [row["body"] for row in rows] == [str(n) for n in range(2_500)]
     failures = "\n".join(dead_letter(row["id"], "no") for row in rows[::2])
@@ -294,7 +294,7 @@ def test_a_group_continues_while_its_only_other_message_is_being_cancelled(
     second = send(ordered, queue, "2", "a")
     operator = connect("operator")
     with contextlib.suppress(Undo), operator.transaction():
-        assert operator.call("cancel", second)[0]["count"] == 1
+        assert operator.call("cancel", second)[0]["affected"] == 1
         completing = elsewhere(complete, patient, head)
         if versions:
             assert completing.result(SECONDS) == 1
@@ -321,7 +321,7 @@ def test_a_claim_skips_a_head_that_an_open_transaction_cancels(
     send(ordered, queue, "2", "a")
     operator = connect("operator")
     with contextlib.suppress(Undo), operator.transaction():
-        assert operator.call("cancel", first)[0]["count"] == 1
+        assert operator.call("cancel", first)[0]["affected"] == 1
         claiming = elsewhere(patient.call, "claim_batch", queue, 10)
         if versions:
             assert claiming.result(SECONDS) == []
@@ -483,7 +483,7 @@ def test_the_victim_of_a_deadlock_gets_a_retryable_error_and_can_call_again(
     holding: Future[None] = Future()
     meeting: Future[None] = Future()
     with other.transaction() as connection:
-        assert other.call("pause", queue)[0]["count"] == 1
+        assert other.call("pause", queue)[0]["affected"] == 1
         working = elsewhere(work)
         holding.result(SECONDS)
         meeting.set_result(None)
@@ -492,7 +492,7 @@ def test_the_victim_of_a_deadlock_gets_a_retryable_error_and_can_call_again(
         with pytest.raises(Conflict):
             working.result(SECONDS)
     assert sql(f"SELECT n FROM {table}") == [{"n": 3}]
-    assert victim.call("resume", queue)[0]["count"] == 1
+    assert victim.call("resume", queue)[0]["affected"] == 1
     sql(f"DROP TABLE {table}")
 
 
@@ -537,7 +537,7 @@ def test_claims_continue_during_an_uncommitted_pause(
     session.call("set_queue", queue)
     operator = connect("operator")
     with contextlib.suppress(Undo), operator.transaction():
-        assert operator.call("pause", queue)[0]["count"] == 1
+        assert operator.call("pause", queue)[0]["affected"] == 1
         claiming = elsewhere(claim, patient, queue)
         if versions:
             assert claiming.result(SECONDS) == ["1"]

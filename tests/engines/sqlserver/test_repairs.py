@@ -64,5 +64,5 @@ def test_a_changed_column_type_is_reported_and_the_table_can_be_released(sql: Sq
     sql(f"CREATE INDEX {letters}_claim ON dbo.{letters} (status, id)")
     with pytest.raises(pymssql.Error, match=r"unsuitable_table.*another type.*unadopt_table"):
         sql(f"EXEC mq.claim_rows N'{letters}'")
-    assert sql(f"EXEC mq.unadopt_table N'{letters}'") == [{"count": 1}]
+    assert sql(f"EXEC mq.unadopt_table N'{letters}'") == [{"affected": 1}]
     assert {row["status"].strip() for row in sql(f"SELECT status FROM dbo.{letters}")} == {"N"}

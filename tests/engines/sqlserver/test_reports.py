@@ -121,12 +121,12 @@ def test_dead_letters_that_are_being_redriven_do_not_hold_up_reports_and_searche
     call(impatient, "report_consumer", "worker", queue)
     first, second = dead(session, queue), dead(session, queue)
     with session.transaction():
-        assert call(session, "redrive", first)[0]["count"] == 1
+        assert call(session, "redrive", first)[0]["affected"] == 1
         call(impatient, "report_consumer", "worker", queue, next_seconds=0)
         call(impatient, "find_messages", queue, id=first)
         call(impatient, "find_messages", queue, group_key="g")
-        assert call(impatient, "list_errors", queue)[0]["count"] == 1
-        assert call(impatient, "redrive_all", queue, "broken #")[0]["count"] == 1
+        assert call(impatient, "list_errors", queue)[0]["messages"] == 1
+        assert call(impatient, "redrive_all", queue, "broken #")[0]["affected"] == 1
     assert [row["id"] for row in call(session, "find_messages", queue, group_key="g")] == [first, second]
 
 

@@ -373,7 +373,7 @@ def test_a_consumer_of_a_feed_needs_its_own_rights_and_loses_it_with_them(
         with pytest.raises(pymssql.Error, match=r"unsuitable_table.*GRANT SELECT, UPDATE"):
             connection.execute(publish)
         sql(f"GRANT UPDATE ON dbo.{name} TO {name}")
-        assert connection.execute(publish).fetchone() == {"count": 1}
+        assert connection.execute(publish).fetchone() == {"affected": 1}
         row = connection.execute(fetch).fetchone()
         assert row == {"position": 1, "key": '{"id":1}', "row": '{"id":1,"v":2,"sync":1}'}
         stats = connection.execute(f"EXEC mq.list_feeds N'{name}'").fetchone()
@@ -410,7 +410,7 @@ def test_a_table_with_a_security_policy_is_no_polling_table_and_a_feed_of_what_i
         ):
             with pytest.raises(pymssql.Error, match=r"unsuitable_table.*security policy"):
                 connection.execute(statement)
-        assert connection.execute(f"EXEC mq.publish_feed N'{name}'").fetchone() == {"count": 1}
+        assert connection.execute(f"EXEC mq.publish_feed N'{name}'").fetchone() == {"affected": 1}
         rows = connection.execute(f"EXEC mq.fetch_feed N'{name}', N'c'").fetchall()
         assert [row["key"] for row in rows] == ['{"id":1}']
     sql(f"DROP SECURITY POLICY dbo.{name}_own")

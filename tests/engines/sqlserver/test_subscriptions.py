@@ -100,7 +100,7 @@ def test_a_serializable_writer_does_not_block_a_subscription(
         connection.execute("BEGIN TRANSACTION")
         connection.execute(f"INSERT INTO dbo.{table} (id) VALUES (4)")
         sql("SET LOCK_TIMEOUT 3000")
-        assert sql(f"EXEC mq.subscribe N'{table}', N'I', N'{table}2'") == [{"count": 1}]
+        assert sql(f"EXEC mq.subscribe N'{table}', N'I', N'{table}2'") == [{"affected": 1}]
         sql("SET LOCK_TIMEOUT -1")
         connection.execute("ROLLBACK TRANSACTION")
     assert told(sql, table) == []

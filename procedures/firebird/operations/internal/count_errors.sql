@@ -4,7 +4,7 @@
 --
 -- Sorting or grouping by the text would need its full length for each row.
 CREATE OR ALTER PROCEDURE imq_count_errors (p_type mq_name)
-RETURNS (error mq_name, "COUNT" bigint, first_at timestamp, last_at timestamp, error_hash bigint)
+RETURNS (error mq_name, messages bigint, first_at timestamp, last_at timestamp, error_hash bigint)
 AS
 DECLARE v_last mq_name;
 BEGIN
@@ -14,7 +14,7 @@ BEGIN
         WHERE d.type = :p_type
         GROUP BY d.type, d.error_hash
         PLAN (d ORDER mq_dead_error)
-        INTO error_hash, error, v_last, "COUNT", first_at, last_at
+        INTO error_hash, error, v_last, messages, first_at, last_at
     DO
         IF (error = v_last) THEN
             SUSPEND;
@@ -25,7 +25,7 @@ BEGIN
                 FROM mq_dead AS d
                 WHERE d.type = :p_type AND d.error_hash = :error_hash
                 GROUP BY d.error_group
-                INTO error, "COUNT", first_at, last_at
+                INTO error, messages, first_at, last_at
             DO
                 SUSPEND;
 END

@@ -3,7 +3,7 @@
 -- Replaces the file of the same name in operations/internal.
 CREATE OR ALTER PROCEDURE imq_area_health
 RETURNS (
-    name varchar(60) CHARACTER SET UTF8, verdict varchar(4) CHARACTER SET UTF8, "VALUE" double precision,
+    name varchar(60) CHARACTER SET UTF8, verdict varchar(4) CHARACTER SET UTF8, measured double precision,
     unit varchar(20) CHARACTER SET UTF8, detail mq_text
 )
 AS
@@ -12,8 +12,8 @@ BEGIN
     unit = 'schedules';
     SELECT COUNT(*), LIST(s.name, ', ')
     FROM (SELECT c.name FROM mq_schedule AS c WHERE c.next_at IS NULL ORDER BY c.name ROWS 10) AS s
-    INTO "VALUE", detail;
-    verdict = TRIM(IIF("VALUE" > 0, 'bad', 'ok'));
+    INTO measured, detail;
+    verdict = TRIM(IIF(measured > 0, 'bad', 'ok'));
     detail = COALESCE('the server does not know the time zone of ' || detail || '; call set_schedule again with one that it knows',
         'none');
     SUSPEND;

@@ -1,7 +1,7 @@
 -- show_feeds: return the rows of list_feeds, which every caller may read: they hold no data of the tables.
 -- Arguments: p_unpublished (for the column of that name)
 CREATE OR REPLACE FUNCTION mq_internal.show_feeds(p_feed text, p_unpublished bigint) RETURNS TABLE (
-    feed text, "table" text, last_position bigint, unpublished bigint, consumer text, "position" bigint, behind bigint,
+    feed text, table_name text, last_position bigint, unpublished bigint, consumer text, feed_position bigint, behind bigint,
     moved_at timestamptz
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET jit = off AS $$
