@@ -38,7 +38,7 @@ def write(member: Member, table: str, seconds: float, way: str) -> int:
             with member.session.transaction() as connection:
                 number = "NULL"
                 if way == COUNTED:
-                    number = str(member.session.call("advance_sequence", table)[0]["last"])
+                    number = str(member.session.call("advance_sequence", table)[0]["last_number"])
                 connection.cursor().execute(f"UPDATE {table} SET v = 'v{count}', sync = {number} WHERE id = {id}")
             count += 1
         except Exception as error:  # the row is being published, or the counter is locked: repeat
@@ -77,7 +77,7 @@ def read_rate(feed: Feed) -> float:
     """Rows per second through fetch_feed and advance_feed, 500 per call."""
     count, begun = 0, time.monotonic()
     while rows := feed.fetch("bench", 500):
-        feed.advance(rows[-1]["position"], "bench")
+        feed.advance(rows[-1]["feed_position"], "bench")
         count += len(rows)
     return count / (time.monotonic() - begun)
 

@@ -53,7 +53,7 @@ def test_doctor_shows_the_cluster_and_its_requirements(cluster: Any, urls: list[
     def said() -> list[tuple[str, int | None, str]]:
         output = CliRunner().invoke(app, ["doctor", "--json", "--database", urls[1]]).stdout
         rows = [row for row in map(json.loads, output.splitlines()) if row.get("name") == "cluster"]
-        return [(row["verdict"], row["value"], row["detail"]) for row in rows]
+        return [(row["verdict"], row["measured"], row["detail"]) for row in rows]
 
     [(verdict, size, detail)] = said()
     assert (verdict, size) == ("ok", len(cluster.nodes)) and "docs/operate/clusters.md" in detail
@@ -202,7 +202,7 @@ def _claim_rows(crew: Crew, url: str, name: str, done: Done) -> None:
             if not rows:
                 time.sleep(0.02)
                 continue
-            done.saw([json.loads(row["row"])["v"] for row in rows])
+            done.saw([json.loads(row["row_data"])["v"] for row in rows])
             session.call("finish_rows", rows[0]["batch_key"])
 
 
@@ -241,9 +241,9 @@ def _follow(crew: Crew, url: str, consumer: str, seen: list[tuple[int, str]]) ->
     with crew.session(url) as session:
         while not crew.stopped():
             rows = session.call("fetch_feed", "stock", consumer, 50)
-            seen += [(row["position"], json.loads(row["row"])["v"]) for row in rows]
+            seen += [(row["feed_position"], json.loads(row["row_data"])["v"]) for row in rows]
             if rows:
-                session.call("advance_feed", "stock", consumer, rows[-1]["position"])
+                session.call("advance_feed", "stock", consumer, rows[-1]["feed_position"])
             time.sleep(0.01)
 
 

@@ -202,7 +202,7 @@ def test_after_a_jump_late_rows_of_a_polling_table_are_claimed_in_their_order(
         def look() -> list[Row]:
             rows = session.call("claim_rows", table.name, 10, "consumer", 60)
             if rows:
-                seen.extend(row["key"] for row in rows)
+                seen.extend(row["row_key"] for row in rows)
                 session.call("finish_rows", rows[0]["batch_key"])
             return rows if len(seen) >= count else []
 

@@ -93,21 +93,21 @@ def consume(member: Member, feed: str) -> dict[int, int]:
             rows = member.session.call("fetch_feed", feed, name, chance.choice([1, 10, 100]))
         except Conflict:
             continue
-        positions = [row["position"] for row in rows]
+        positions = [row["feed_position"] for row in rows]
         assert positions == sorted(set(positions)) and all(n > position for n in positions)
         if not rows and last:
             return seen
         if chance.random() < 0.2 and not last:
             continue  # as if it had died before moving its position
         for row in rows:
-            found = read(row["row"])
-            assert found["sync"] == row["position"]
+            found = read(row["row_data"])
+            assert found["sync"] == row["feed_position"]
             assert int(found["v"]) >= seen.get(found["id"], 0), "an older version after a newer one"
             seen[found["id"]] = int(found["v"])
-            position = row["position"]
+            position = row["feed_position"]
         if rows:
             try:
-                assert member.session.call("advance_feed", feed, name, position) == [{"position": position}]
+                assert member.session.call("advance_feed", feed, name, position) == [{"feed_position": position}]
             except Conflict:
                 position = 0  # use the position in the database
 

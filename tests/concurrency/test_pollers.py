@@ -87,7 +87,7 @@ def poll(member: Member, names: Names, folded: str) -> list[tuple[str, str]]:
             if (counts := finish(member, rows[0]["batch_key"], lines)) is None:
                 continue  # lost: another poller has them
             assert (counts["done"], counts["gone"]) == (len(rows) - len(failed), 0), counts
-            done += [(shape, json.loads(row["row"])[folded]) for row in rows if row["id"] not in failed]
+            done += [(shape, json.loads(row["row_data"])[folded]) for row in rows if row["id"] not in failed]
     return done
 
 

@@ -106,5 +106,5 @@ def test_forgetting_old_reports_is_in_nobodys_way(
         members += crowd.start(forget, queue)
     crowd.stop()
     assert sum(crowd.results()) > 100
-    minutes = [row["minute"] for row in session.call("throughput", queue, LONG_AGO)]
+    minutes = [row["minute_at"] for row in session.call("throughput", queue, LONG_AGO)]
     assert min(minutes) > session.now() - timedelta(hours=1)

@@ -162,7 +162,7 @@ class Polled:
 
     def v(self, row: Row) -> str:
         """The v of a claimed row; for a peeked row, only if the key is the whole row."""
-        value = json.loads(row.get("row") or row["key"]).get(self.can.fold("v"))
+        value = json.loads(row.get("row_data") or row["row_key"]).get(self.can.fold("v"))
         return str(value)
 
     def values(self, rows: list[Row]) -> list[str]:

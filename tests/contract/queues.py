@@ -236,12 +236,12 @@ class Feed:
 
     def values(self, consumer: str = "consumer", size: int | None = None) -> list[tuple[int, int, str]]:
         """What a fetch finds: (position, id, v)."""
-        found = [(row["position"], read(row["row"])) for row in self.fetch(consumer, size)]
+        found = [(row["feed_position"], read(row["row_data"])) for row in self.fetch(consumer, size)]
         return [(position, row["id"], row["v"]) for position, row in found]
 
     def advance(self, position: int, consumer: str = "consumer") -> int:
         [row] = self.call("advance_feed", consumer, position)
-        moved: int = row["position"]
+        moved: int = row["feed_position"]
         return moved
 
     def numbers(self) -> dict[int, int | None]:

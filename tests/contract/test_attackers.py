@@ -275,9 +275,9 @@ def test_only_users_with_rights_on_the_table_move_consumers_or_drop_a_feed(
     assert (row["last_position"], row["behind"], row["unpublished"]) == (2, 1, None)
     with stranger.given("SELECT", feed.table):
         with closing(stranger.again("mq_consumer")) as session:
-            assert call(session, "advance_feed", feed.name, "consumer", 2) == [{"position": 2}]
+            assert call(session, "advance_feed", feed.name, "consumer", 2) == [{"feed_position": 2}]
         with closing(stranger.again("mq_operator")) as session:
-            assert call(session, "rewind_feed", feed.name, "consumer", 1) == [{"position": 1}]
+            assert call(session, "rewind_feed", feed.name, "consumer", 1) == [{"feed_position": 1}]
             with denied():
                 call(session, "drop_feed", feed.name)
     assert feed.call("list_feeds") == [{**before[0], "moved_at": feed.call("list_feeds")[0]["moved_at"]}]
@@ -351,7 +351,7 @@ def test_only_a_user_who_may_read_a_table_hears_of_its_changes(
         stranger.call("subscribe", name, "I", queue)
     assert stranger.call("unsubscribe", name, "I") == [{"affected": 1}]
     assert stranger.call("unwatch_table", name) == []
-    assert [row for row in call(q.session, "list_subscriptions") if row["table"] == name] == []
+    assert [row for row in call(q.session, "list_subscriptions") if row["table_name"] == name] == []
 
 
 # ---- the queue's own tables ------------------------------------------------------------------------------------------

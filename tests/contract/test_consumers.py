@@ -242,9 +242,9 @@ def test_a_sent_message_counts_in_the_minute_of_sending(q: Queue) -> None:
         report(q, sent=sent, sent_at=now - timedelta(minutes=minutes))
     rows = [row for row in q.call("throughput", LONG_AGO) if row["sent"]]
     assert [row["sent"] for row in rows] == [4, 2, 1]
-    assert [(row["minute"].second, row["minute"].microsecond) for row in rows] == [(0, 0)] * 3
-    assert timedelta(0) <= now - rows[-1]["minute"] < timedelta(minutes=2)
-    assert rows[-1]["minute"] - rows[0]["minute"] == timedelta(minutes=90)
+    assert [(row["minute_at"].second, row["minute_at"].microsecond) for row in rows] == [(0, 0)] * 3
+    assert timedelta(0) <= now - rows[-1]["minute_at"] < timedelta(minutes=2)
+    assert rows[-1]["minute_at"] - rows[0]["minute_at"] == timedelta(minutes=90)
     # The default is the last hour.
     assert [row["sent"] for row in q.call("throughput") if row["sent"]] == [2, 1]
 
@@ -272,9 +272,9 @@ def test_the_rate_is_that_of_the_last_whole_minute(q: Queue, sql: Callable[..., 
     if q.session.now().second > 55:
         time.sleep(5)  # the minute must not end during the test
     report(q, completed=90, failed=30, busy_ms=150_000)
-    assert [(row["rate_per_minute"], row["load"]) for row in consumers(q)] == [(0.0, 0.0)]
+    assert [(row["rate_per_minute"], row["busy"]) for row in consumers(q)] == [(0.0, 0.0)]
     age(q, sql, server, timedelta(minutes=1))
-    assert [(row["rate_per_minute"], row["load"]) for row in consumers(q)] == [(120.0, 2.5)]
+    assert [(row["rate_per_minute"], row["busy"]) for row in consumers(q)] == [(120.0, 2.5)]
 
 
 def age(q: Queue, sql: Callable[..., list[Row]], server: Server, by: timedelta) -> None:

@@ -30,10 +30,10 @@ def test_publish_feed_numbers_rows_in_key_order_and_fetch_feed_returns_them(feed
     assert feed.publish() == 3
     assert feed.numbers() == {1: 1, 2: 2, 3: 3}
     rows = feed.fetch()
-    assert [row["position"] for row in rows] == [1, 2, 3]
-    assert [read(row["key"]) for row in rows] == [{"id": 1}, {"id": 2}, {"id": 3}]
-    assert [read(row["row"]) for row in rows] == [{"id": n, "v": "a", "sync": n} for n in (1, 2, 3)]
-    assert [list(read(row["row"])) for row in rows] == [["id", "v", "sync"]] * 3
+    assert [row["feed_position"] for row in rows] == [1, 2, 3]
+    assert [read(row["row_key"]) for row in rows] == [{"id": 1}, {"id": 2}, {"id": 3}]
+    assert [read(row["row_data"]) for row in rows] == [{"id": n, "v": "a", "sync": n} for n in (1, 2, 3)]
+    assert [list(read(row["row_data"])) for row in rows] == [["id", "v", "sync"]] * 3
     assert feed.fetch() == rows, "a fetch changes nothing"
 
 
@@ -135,14 +135,14 @@ def test_advance_feed_refuses_a_position_that_the_feed_has_not_reached(feed: Fee
 def test_rewind_feed_goes_back_and_never_forward(feed: Feed) -> None:
     feed.write(1, 2, 3)
     feed.publish()
-    assert feed.call("rewind_feed", "consumer") == [{"position": 0}]
+    assert feed.call("rewind_feed", "consumer") == [{"feed_position": 0}]
     feed.advance(3)
-    assert feed.call("rewind_feed", "consumer", 1) == [{"position": 1}]
+    assert feed.call("rewind_feed", "consumer", 1) == [{"feed_position": 1}]
     assert len(feed.fetch()) == 2
     for position in (2, -1):
         with refused("invalid_argument", "position", "1"):
             feed.call("rewind_feed", "consumer", position)
-    assert feed.call("rewind_feed", "consumer") == [{"position": 0}]
+    assert feed.call("rewind_feed", "consumer") == [{"feed_position": 0}]
     assert len(feed.fetch()) == 3
     with refused("invalid_argument", "position", "0"):
         feed.call("rewind_feed", "nobody", 1)
@@ -159,7 +159,7 @@ def test_hostile_names_and_texts_are_stored_unchanged(feed: Feed, text: str) -> 
     assert hostile.values(text) == [(1, 1, text)]
     hostile.advance(1, text)
     [row] = hostile.call("list_feeds")
-    assert (row["feed"], row["consumer"], row["position"]) == (hostile.name, text, 1)
+    assert (row["feed"], row["consumer"], row["feed_position"]) == (hostile.name, text, 1)
     assert hostile.call("drop_feed") == [{"affected": 1}]
 
 
@@ -175,7 +175,7 @@ def test_a_key_may_have_several_columns_of_text_and_number(q: Queue) -> None:
     for region, n in (("west", "2.50"), ("east", "10.00"), ("east", "2.50")):
         feed.sql(f"INSERT INTO {{t}} (region, n) VALUES ('{region}', {n})")
     assert feed.publish() == 3
-    keys = [json.loads(row["key"], parse_float=str) for row in feed.fetch()]
+    keys = [json.loads(row["row_key"], parse_float=str) for row in feed.fetch()]
     assert [[(name.lower(), value) for name, value in key.items()] for key in keys] == [
         [("region", "east"), ("n", "2.50")],
         [("region", "east"), ("n", "10.00")],
@@ -213,10 +213,10 @@ def test_names_that_need_quotes_are_taken_exactly(q: Queue, names: tuple[str, st
     q.sql(f"INSERT INTO {table} ({key}) VALUES (7)")
     assert feed.publish() == 1
     [row] = feed.fetch()
-    assert json.loads(row["key"]) == {plain[1]: 7}
-    assert json.loads(row["row"]) == {plain[1]: 7, plain[2]: 1}
+    assert json.loads(row["row_key"]) == {plain[1]: 7}
+    assert json.loads(row["row_data"]) == {plain[1]: 7, plain[2]: 1}
     [stats] = feed.call("list_feeds")
-    assert (stats["table"], stats["unpublished"]) == (plain[0], 0)
+    assert (stats["table_name"], stats["unpublished"]) == (plain[0], 0)
     feed.call("drop_feed")
 
 
@@ -348,7 +348,7 @@ def test_the_error_names_a_table_that_was_dropped(q: Queue) -> None:
         with refused("not_found", feed.table):
             feed.call(procedure, **more)
     [stats] = feed.call("list_feeds")
-    assert stats["table"].lower() == feed.table
+    assert stats["table_name"].lower() == feed.table
     assert stats["unpublished"] is None
     assert feed.call("drop_feed") == [{"affected": 1}]
 
@@ -366,7 +366,7 @@ def test_a_row_is_json_with_every_common_type(q: Queue) -> None:
     feed.sql("INSERT INTO {t} (id) VALUES (2)")
     feed.call("create_feed", table, "id", "sync")
     feed.publish()
-    full, empty = (row["row"] for row in feed.fetch())
+    full, empty = (row["row_data"] for row in feed.fetch())
     found = read(full)
     exact = {name.lower(): value for name, value in json.loads(full, parse_float=str, parse_int=str).items()}
     for name, (kind, _, expected) in zip(names, q.can.values, strict=True):
@@ -384,26 +384,26 @@ def test_a_row_is_json_with_every_common_type(q: Queue) -> None:
 def test_a_column_that_is_added_is_in_the_row_and_one_that_is_dropped_is_not(feed: Feed) -> None:
     feed.write(1)
     feed.publish()
-    assert list(read(feed.fetch()[0]["row"])) == ["id", "v", "sync"]
+    assert list(read(feed.fetch()[0]["row_data"])) == ["id", "v", "sync"]
     feed.sql("ALTER TABLE {t} ADD w integer")
-    assert read(feed.fetch()[0]["row"]) == {"id": 1, "v": "v", "sync": 1, "w": None}
+    assert read(feed.fetch()[0]["row_data"]) == {"id": 1, "v": "v", "sync": 1, "w": None}
 
 
 # ---- what can be seen --------------------------------------------------------------------------------
 
 
 def test_list_feeds_shows_the_position_of_each_consumer(feed: Feed) -> None:
-    empty = {"consumer": None, "position": None, "behind": None, "moved_at": None}
+    empty = {"consumer": None, "feed_position": None, "behind": None, "moved_at": None}
     feed.write(1, 2, 3, 4)
     [row] = feed.call("list_feeds")
-    assert row["table"].lower() == feed.table
-    assert row == {"feed": feed.name, "table": row["table"], "last_position": 0, "unpublished": 4, **empty}
+    assert row["table_name"].lower() == feed.table
+    assert row == {"feed": feed.name, "table_name": row["table_name"], "last_position": 0, "unpublished": 4, **empty}
     feed.publish(3)
     before = datetime.now(UTC) - timedelta(seconds=5)
     feed.advance(2, "b")
     feed.advance(3, "a")
     rows = feed.call("list_feeds")
-    assert [(row["consumer"], row["position"], row["behind"]) for row in rows] == [("a", 3, 0), ("b", 2, 1)]
+    assert [(row["consumer"], row["feed_position"], row["behind"]) for row in rows] == [("a", 3, 0), ("b", 2, 1)]
     assert [(row["last_position"], row["unpublished"]) for row in rows] == [(3, 1)] * 2
     moved = [row["moved_at"] for row in rows]
     assert all(before < at < before + timedelta(seconds=60) for at in moved)
@@ -419,13 +419,13 @@ def test_list_feeds_shows_the_position_of_each_consumer(feed: Feed) -> None:
 
 
 def test_advance_sequence_counts_without_gaps(q: Queue) -> None:
-    assert q.call("advance_sequence") == [{"first": 1, "last": 1}]
-    assert q.call("advance_sequence", 10) == [{"first": 2, "last": 11}]
+    assert q.call("advance_sequence") == [{"first_number": 1, "last_number": 1}]
+    assert q.call("advance_sequence", 10) == [{"first_number": 2, "last_number": 11}]
     with pytest.raises(ZeroDivisionError), q.session.transaction():
-        assert q.call("advance_sequence", 5) == [{"first": 12, "last": 16}]
+        assert q.call("advance_sequence", 5) == [{"first_number": 12, "last_number": 16}]
         raise ZeroDivisionError
-    assert q.call("advance_sequence", 1_000_000_000) == [{"first": 12, "last": 1_000_000_011}]
-    assert q.named(q.name + "x").call("advance_sequence") == [{"first": 1, "last": 1}]
+    assert q.call("advance_sequence", 1_000_000_000) == [{"first_number": 12, "last_number": 1_000_000_011}]
+    assert q.named(q.name + "x").call("advance_sequence") == [{"first_number": 1, "last_number": 1}]
 
 
 def test_counters_do_not_wait_for_each_other(q: Queue, other: Queue) -> None:
@@ -433,5 +433,5 @@ def test_counters_do_not_wait_for_each_other(q: Queue, other: Queue) -> None:
     second = other.named(q.name + "x")
     second.call("advance_sequence")
     with q.session.transaction():
-        assert q.call("advance_sequence") == [{"first": 2, "last": 2}]
-        assert second.call("advance_sequence") == [{"first": 2, "last": 2}]
+        assert q.call("advance_sequence") == [{"first_number": 2, "last_number": 2}]
+        assert second.call("advance_sequence") == [{"first_number": 2, "last_number": 2}]

@@ -768,7 +768,7 @@ def test_group_rate_can_change_at_any_time(q: Queue) -> None:
 
 def stuck(q: Queue) -> float:
     """The groups of all queues that queue_health reports as stuck."""
-    [value] = [row["value"] for row in call(q.session, "queue_health") if row["name"] == "stuck_groups"]
+    [value] = [row["measured"] for row in call(q.session, "queue_health") if row["name"] == "stuck_groups"]
     return float(value)
 
 

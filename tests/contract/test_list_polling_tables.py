@@ -29,7 +29,7 @@ def test_a_table_is_listed_as_it_was_adopted(make: Callable[[Shape], Polled], ca
         expected[column] = can.fold(expected[column]) if expected[column] else None
     assert {name: row[name] for name in expected} == expected
     assert (row["name"], row["max_attempts"]) == (table.name, 7)
-    assert row["table"].rpartition(".")[2] == can.fold(table.name)
+    assert row["table_name"].rpartition(".")[2] == can.fold(table.name)
     assert row in call(table.session, "list_polling_tables")
     call(table.session, "unadopt_table", table.name)
     assert call(table.session, "list_polling_tables", table.name) == []

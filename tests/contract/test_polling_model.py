@@ -106,7 +106,7 @@ class Consumers:
     def nobody_holds_a_row_twice(self) -> None:
         """By the entries, which name each row that is held."""
         if self.table.shape.has_key:
-            keys = Counter(row["key"] for row in self.table.session.call("peek_rows", self.table.name, "A", 10_000))
+            keys = Counter(row["row_key"] for row in self.table.session.call("peek_rows", self.table.name, "A", 10_000))
             assert not keys or max(keys.values()) == 1, keys
 
     def drain(self) -> None:

@@ -81,7 +81,7 @@ def test_a_failed_row_is_retried_until_its_attempts_are_used_up_and_a_dead_row_c
 
     [again] = table.claim(10)
     assert (table.v(again), again["id"], again["attempt"]) == ("1", ids["1"], 2)
-    assert again["key"] == rows["1"]["key"] and again["row"] == rows["1"]["row"]
+    assert again["row_key"] == rows["1"]["row_key"] and again["row_data"] == rows["1"]["row_data"]
     assert table.left()["1"] == table.active
     assert table.finish(again["batch_key"], failure(ids["1"], "second", 0)) == (0, 0, 1, 0)
     assert table.left()["1"] == table.expected("E")
@@ -191,7 +191,7 @@ def test_a_null_in_a_row_without_a_key_is_a_value_like_any(make: Make) -> None:
     table.sql(f"INSERT INTO {table.name} (v) VALUES (NULL)")
     table.sql(f"INSERT INTO {table.name} (v) VALUES ('')")
     rows = table.claim(10)
-    assert sorted(str(json.loads(row["row"])[table.can.fold("v")]) for row in rows) == ["", "None"]
+    assert sorted(str(json.loads(row["row_data"])[table.can.fold("v")]) for row in rows) == ["", "None"]
     assert table.finish(rows[0]["batch_key"]) == (2, 0, 0, 0)
     assert table.many() == 0
 
@@ -413,14 +413,14 @@ def test_keys_of_several_columns_and_types_find_their_rows_again(make: Make, sql
         )
         sql(f"INSERT INTO {table.name} ({keys}, v) VALUES (%s, %s, %s, %s, %s)", *values)
     rows = table.claim(100)
-    assert [json.loads(row["key"])[table.can.fold("txt")] for row in rows] == texts
-    assert [json.loads(row["key"])[table.can.fold("big")] for row in rows] == [
+    assert [json.loads(row["row_key"])[table.can.fold("txt")] for row in rows] == texts
+    assert [json.loads(row["row_key"])[table.can.fold("big")] for row in rows] == [
         9_007_199_254_740_993 + number for number in range(len(texts))
     ]
-    assert list(json.loads(rows[0]["key"])) == [table.can.fold(name) for name in keys.split(", ")]
+    assert list(json.loads(rows[0]["row_key"])) == [table.can.fold(name) for name in keys.split(", ")]
     assert table.finish(rows[0]["batch_key"], failure(rows[3]["id"], "again", 0)) == (len(texts) - 1, 1, 0, 0)
     [again] = table.claim(100)
-    assert again["key"] == rows[3]["key"] and again["row"] == rows[3]["row"]
+    assert again["row_key"] == rows[3]["row_key"] and again["row_data"] == rows[3]["row_data"]
     assert table.finish(again["batch_key"]) == (1, 0, 0, 0)
     assert table.many() == 0
 
@@ -439,8 +439,8 @@ def test_names_that_need_quotes_are_taken_as_they_are(make: Make, sql: Sql) -> N
     adopted = call(table.session, "adopt_table", table.name, quoted(name), **arguments, done_value="D", error_value="E")
     assert adopted == [{"created": 1}]
     [row] = table.claim(10)
-    assert json.loads(row["key"]) == {key: 1}
-    assert json.loads(row["row"]) == {key: 1, status: "N", table.can.fold("v"): "x"}
+    assert json.loads(row["row_key"]) == {key: 1}
+    assert json.loads(row["row_data"]) == {key: 1, status: "N", table.can.fold("v"): "x"}
     assert table.finish(row["batch_key"]) == (1, 0, 0, 0)
     assert [next(iter(r.values())) for r in sql(f"SELECT {quoted(status)} FROM {quoted(name)}")] == ["D"]
 

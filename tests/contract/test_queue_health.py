@@ -33,7 +33,7 @@ def test_queue_health_has_the_checks_that_every_database_has(q: Queue) -> None:
 def test_queue_health_finds_nothing_bad_in_a_fresh_installation(q: Queue) -> None:
     checks = health(q.session)
     assert {name: row["detail"] for name, row in checks.items() if row["verdict"] == "bad"} == {}
-    assert checks["changed_objects"]["value"] == checks["missing_indexes"]["value"] == 0
+    assert checks["changed_objects"]["measured"] == checks["missing_indexes"]["measured"] == 0
 
 
 def test_queue_health_shows_an_open_transaction_and_who_holds_it(
@@ -45,7 +45,7 @@ def test_queue_health_shows_an_open_transaction_and_who_holds_it(
         call(culprit, "queue_stats", q.name)
         time.sleep(0.2)
         row = health(q.session)["oldest_transaction"]
-        assert row["value"] >= 0.2 and row["unit"] == "seconds"
+        assert row["measured"] >= 0.2 and row["unit"] == "seconds"
         assert name in row["detail"]
     # MySQL and MariaDB show transactions as they were up to 0.1 s ago.
     time.sleep(0.3)
@@ -59,9 +59,9 @@ def test_queue_health_counts_expired_claims(installed_database: Database, queue:
         session.call("send", queue, "x")
         key = session.call("claim_batch", queue, 1, None, 1)[0]["batch_key"]
         time.sleep(1.1)  # until the lease ends
-        assert health(session)["expired_leases"]["value"] == 1
+        assert health(session)["expired_leases"]["measured"] == 1
         session.call("complete_batch", key)
-        assert health(session)["expired_leases"]["value"] == 0
+        assert health(session)["expired_leases"]["measured"] == 0
     finally:
         session.close()
 
@@ -73,16 +73,16 @@ def test_queue_health_names_a_dead_letter_that_holds_a_dedup_key(q: Queue, insta
         here.send()
         here.on("dead_letter", here.claim()[0]["id"], here.call("peek", "A")[0]["batch_key"], "no")
         row = health(session)["dead_dedup_keys"]
-        assert (row["verdict"], row["value"], row["unit"], row["detail"]) == ("ok", 0, "keys", "none")
+        assert (row["verdict"], row["measured"], row["unit"], row["detail"]) == ("ok", 0, "keys", "none")
         id = here.send(dedup_key="it's due")
         here.on("dead_letter", id, here.claim_key(), "no")
         here.send(dedup_key="live")
         row = health(session)["dead_dedup_keys"]
-        assert (row["verdict"], row["value"]) == ("warn", 1)
+        assert (row["verdict"], row["measured"]) == ("warn", 1)
         assert f"dead letter {id} of o'nightly" in row["detail"] and "due" in row["detail"]
         assert re.search(rf"mq[._]cancel[( ]{id}\b", row["detail"])
         here.on("cancel", id)
-        assert health(session)["dead_dedup_keys"]["value"] == 0
+        assert health(session)["dead_dedup_keys"]["measured"] == 0
 
 
 def test_queue_health_shows_no_statement_of_another_session(
@@ -129,7 +129,7 @@ def test_queue_health_names_a_missing_object(server: servers.Server, installed_d
         row = health(session)["changed_objects"]
     finally:
         session.close()
-    assert (row["verdict"], row["value"]) == ("bad", 1) and "cancel" in row["detail"]
+    assert (row["verdict"], row["measured"]) == ("bad", 1) and "cancel" in row["detail"]
 
 
 # Every index of the queue's tables, and the statement that drops it. A primary key of MySQL becomes another index,
@@ -168,7 +168,7 @@ def test_every_index_that_is_missing_is_named(installed_database: Database, serv
     statements = {row["name"]: row["statement"] for row in server.query(url, _INDEXES[installed_database.name])}
     assert len(statements) > 20
     with closing(installed_database.connect("test")) as session:
-        assert health(session)["missing_indexes"]["value"] == 0
+        assert health(session)["missing_indexes"]["measured"] == 0
         if installed_database.name == "mysql":  # DDL commits
             for statement in ["SET GLOBAL group_concat_max_len = 100000", *statements.values()]:
                 server.query(url, statement)
@@ -181,6 +181,6 @@ def test_every_index_that_is_missing_is_named(installed_database: Database, serv
                     connection.cursor().execute(statement)
                 row = health(session)["missing_indexes"]
                 raise ZeroDivisionError
-            assert health(session)["missing_indexes"]["value"] == 0
+            assert health(session)["missing_indexes"]["measured"] == 0
     assert {name for name in statements if re.search(rf"\b{name}\b", row["detail"])} == set(statements)
-    assert (row["verdict"], row["value"]) == ("bad", len(statements))
+    assert (row["verdict"], row["measured"]) == ("bad", len(statements))

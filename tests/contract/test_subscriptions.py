@@ -61,7 +61,7 @@ class Table:
         """(table, action, type); those to topics are in test_topics.py."""
         rows = call(self.session, "list_subscriptions", self.argument)
         assert {row["topic"] for row in rows} == {None}
-        return [(row["table"], row["action"], row["type"]) for row in rows]
+        return [(row["table_name"], row["action"], row["type"]) for row in rows]
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ def missing(run: Callable[[str], list[dict[str, Any]]], engine: str) -> tuple[in
         "firebird": "SELECT * FROM mq_queue_health",
     }[engine]
     [row] = [row for row in run(statement) if row["name"] == "missing_indexes"]
-    return int(row["value"]), row["detail"]
+    return int(row["measured"]), row["detail"]
 
 
 def dropped(server: Server, run: Callable[[str], list[dict[str, Any]]], engine: str, name: str, is_key: bool) -> bool:

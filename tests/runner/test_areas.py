@@ -81,7 +81,7 @@ def test_areas_that_are_added_later_change_no_message_and_make_the_database_a_wh
         call(session, "bind_topic", "a.*", "topical")
         call(session, "publish", "a.b", "told")
         assert [row["body"] for row in call(session, "claim_batch", "topical", 5)] == ["told"]
-        assert call(session, "advance_sequence", "n", 3) == [{"first": 1, "last": 3}]
+        assert call(session, "advance_sequence", "n", 3) == [{"first_number": 1, "last_number": 3}]
         assert call(session, "complete_batch", in_group) == [{"affected": 1}]
         assert call(session, "complete_batch", key) == [{"affected": 2}]
     finally:

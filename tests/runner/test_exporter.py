@@ -109,7 +109,7 @@ def test_figures_are_those_of_the_procedures(
     assert verdicts.keys() == health.keys()
     assert verdicts["changed_objects"] == 0
     units = {key[2:] for key in found if key[0] == "rowqueue_health_value"}
-    assert units == {(name, row["unit"]) for name, row in health.items() if row["value"] is not None}
+    assert units == {(name, row["unit"]) for name, row in health.items() if row["measured"] is not None}
 
 
 def test_a_queue_without_ready_messages_has_no_age(

@@ -49,7 +49,7 @@ def test_once_is_one_batch_and_drain_is_every_row_in_order(feed: Feed, runner: R
     assert runner(*consume, "--drain").returncode == 0
     assert [(position, row["v"]) for position, _, row, _ in joblog.read()[3:]] == [(4, "new")]
     assert "position moves" not in done.stdout
-    assert feed.call("list_feeds")[0]["position"] == 4
+    assert feed.call("list_feeds")[0]["feed_position"] == 4
 
 
 def test_a_failed_row_is_retried_before_later_rows(feed: Feed, runner: Runner, joblog: Log) -> None:
@@ -62,7 +62,7 @@ def test_a_failed_row_is_retried_before_later_rows(feed: Feed, runner: Runner, j
     assert "row 2 failed (attempt 1): not now" in done.stderr
     assert "row 4 is skipped: not this one" in done.stderr
     assert "4 handled" in done.stderr and "1 skipped" in done.stderr
-    assert feed.call("list_feeds")[0]["position"] == 5
+    assert feed.call("list_feeds")[0]["feed_position"] == 5
 
 
 def test_a_batch_handler_is_called_again_from_the_row_that_failed(feed: Feed, runner: Runner, joblog: Log) -> None:
@@ -71,7 +71,7 @@ def test_a_batch_handler_is_called_again_from_the_row_that_failed(feed: Feed, ru
     done = runner("feed", "consume", feed.name, "--consumer", "c", "--handler", "jobs:record_rows", "--drain")
     assert done.returncode == 0, done.stderr
     assert joblog.read()[:2] == [[1, 2, 3], [2, 3]]
-    assert feed.call("list_feeds")[0]["position"] == 3
+    assert feed.call("list_feeds")[0]["feed_position"] == 3
 
 
 def test_a_command_reads_the_row_as_json_and_its_exit_status_decides(
@@ -115,7 +115,7 @@ def test_a_worker_gets_one_row_after_the_other(feed: Feed, runner: Runner, tmp_p
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in seen.read_text().splitlines()]
     assert rows == [[id, id, attempt, False] for id, attempt in ((1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (4, 1))]
-    assert feed.call("list_feeds")[0]["position"] == 4
+    assert feed.call("list_feeds")[0]["feed_position"] == 4
     assert "busy" in done.stderr and "exit status 9" in done.stderr
 
 
@@ -141,9 +141,9 @@ def test_feed_create_list_rewind_and_drop(q: Queue, runner: Runner) -> None:
     feed.publish(1)
     feed.advance(1, "c")
     [shown] = map(json.loads, runner("feed", "list", feed.name, "--json").stdout.splitlines())
-    assert shown | {"moved_at": None, "table": None} == {
-        **{"feed": feed.name, "table": None, "last_position": 1, "unpublished": 1},
-        **{"consumer": "c", "position": 1, "behind": 0, "moved_at": None},
+    assert shown | {"moved_at": None, "table_name": None} == {
+        **{"feed": feed.name, "table_name": None, "last_position": 1, "unpublished": 1},
+        **{"consumer": "c", "feed_position": 1, "behind": 0, "moved_at": None},
     }
     done = runner("feed", "rewind", feed.name, "--consumer", "c", "--position", 2)
     assert (done.returncode, done.stdout) == (1, "")

@@ -124,7 +124,7 @@ def test_a_row_of_a_feed_is_retried_after_an_odd_end(
         feed.change(number, word)
     feed.publish()
     running = start("feed", "consume", feed.name, "--consumer", "c", "--handler", "odd:row")
-    await_end(running, lambda: words[feed.call("list_feeds")[0]["position"] :])
+    await_end(running, lambda: words[feed.call("list_feeds")[0]["feed_position"] :])
     assert running.stop(signal.SIGTERM) == 0, running.stderr
     once = ("mute discard", "quotes")  # DeadLetter passes over its row; every other one is retried
     assert joblog.read() == [[word, n] for word in words for n in (1, 2)[: 1 if word in once else 2]]

@@ -303,7 +303,7 @@ def test_a_feed_is_rewound_by_its_button(serve: Serve, browse: Browse, session: 
     row.get_by_role("button").click()
     page.get_by_role("button", name="Yes, do it").click()
     assert "The position is 2 now" in page.locator(".note").inner_text()
-    assert [line["position"] for line in session.call("list_feeds", queue)] == [2]
+    assert [line["feed_position"] for line in session.call("list_feeds", queue)] == [2]
 
 
 # ---- live ----------------------------------------------------------------------------------------

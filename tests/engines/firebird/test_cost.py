@@ -309,13 +309,13 @@ def test_an_open_snapshot_does_not_make_claims_dearer_and_queue_health_names_it(
         time.sleep(0.1)
         rows = {row["name"]: row for row in raw.done("queue_health")}
         assert rows["oldest_transaction"]["detail"].startswith(f"attachment {other.connection.info.id},")
-        assert rows["oldest_transaction"]["value"] > 0
-        gap = rows["oldest_snapshot_gap"]["value"]
+        assert rows["oldest_transaction"]["measured"] > 0
+        gap = rows["oldest_snapshot_gap"]["measured"]
         assert gap >= 2 * DONE_UNDER_SNAPSHOT // BATCH
         other.rollback()
         rows = {row["name"]: row for row in raw.done("queue_health")}
-        assert rows["oldest_transaction"]["value"] == 0
-        assert rows["oldest_snapshot_gap"]["value"] < gap
+        assert rows["oldest_transaction"]["measured"] == 0
+        assert rows["oldest_snapshot_gap"]["measured"] < gap
     server.drop_database(url)
 
 

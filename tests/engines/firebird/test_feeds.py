@@ -73,7 +73,7 @@ def test_creating_publishing_and_reading_a_feed_need_the_callers_own_rights(
             by(url, "fetch_feed", arguments[0], "consumer")
         sql(f"GRANT SELECT ON {table} TO USER {name}")
         [row] = by(url, "fetch_feed", arguments[0], "consumer")
-        assert json.loads(str(row["row"])) == {"ID": 1, "V": "x", "SYNC": 1}
+        assert json.loads(str(row["row_data"])) == {"ID": 1, "V": "x", "SYNC": 1}
         assert by(url, "list_feeds", arguments[0])[0]["unpublished"] is None  # counted for the owner only
     sql(f"DROP TABLE {table}")
     session = database.connect("test")
@@ -107,7 +107,7 @@ def test_the_types_of_4_0_and_later_are_json_too(server: Server, sql: Sql, sessi
     session.call("create_feed", table, table, "id", "sync")
     session.call("publish_feed", table)
     [row] = session.call("fetch_feed", table, "consumer")
-    found = json.loads(row["row"])
+    found = json.loads(row["row_data"])
     assert [found[f"C{n}"] for n in range(len(NEWER))] == [expected for _, expected in NEWER.values()]
     session.call("drop_feed", table)
 
@@ -125,7 +125,7 @@ def test_rows_longer_than_a_varchar_are_whole(sql: Sql, session: Session) -> Non
     session.call("create_feed", table, table, "id", "sync")
     session.call("publish_feed", table)
     [row] = session.call("fetch_feed", table, "consumer")
-    assert json.loads(row["row"]) == {"ID": 1, "C": None, "SYNC": 1, **texts}
+    assert json.loads(row["row_data"]) == {"ID": 1, "C": None, "SYNC": 1, **texts}
     session.call("drop_feed", table)
 
 
@@ -156,7 +156,7 @@ def test_nothing_reads_the_whole_table(sql: Sql, session: Session) -> None:
     assert session.call("publish_feed", table, 5) == [{"affected": 5}]
     assert session.call("publish_feed", table) == [{"affected": 5}]
     assert session.call("publish_feed", table) == [{"affected": 0}]
-    assert session.call("advance_feed", table, "consumer", 4990) == [{"position": 4990}]
+    assert session.call("advance_feed", table, "consumer", 4990) == [{"feed_position": 4990}]
     assert len(session.call("fetch_feed", table, "consumer")) == 10
     assert session.call("list_feeds", table)[0]["unpublished"] == 0
     assert sum(row["n"] for row in sql(reads)) - before == 0

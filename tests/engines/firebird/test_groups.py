@@ -32,7 +32,7 @@ def test_a_stuck_group_is_named_and_repaired(session: Session, sql: Sql, queue: 
     else:
         sql("INSERT INTO mq_group_lock (type, group_key, id) VALUES (%s, 'stuck', %s)", queue, stuck["id"] - 1)
     found = health(session)
-    assert (found["verdict"], found["value"]) == ("bad", 1)
+    assert (found["verdict"], found["measured"]) == ("bad", 1)
     assert "mq_rescue_expired('" in found["detail"]
     call(session, "rescue_expired", queue)
     assert health(session)["verdict"] == "ok"

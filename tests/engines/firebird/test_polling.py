@@ -400,12 +400,12 @@ def test_rows_are_found_again_by_a_key_of_any_type(session: Session, sql: Sql, q
             columns = {"equal_rows": 1} if equal else {"key_columns": "k"}
             call(session, "adopt_table", name, name, **columns, on_complete="delete")
             rows = call(session, "claim_rows", name, 10)
-            assert sorted(json.loads(row["row"])["N"] for row in rows) == [0, 1], type
+            assert sorted(json.loads(row["row_data"])["N"] for row in rows) == [0, 1], type
             assert call(session, "claim_rows", name, 10) == []
             failures = "\n".join(failure(row["id"], "no", 0) for row in rows)
             assert call(session, "finish_rows", rows[0]["batch_key"], failures)[0]["failed"] == 2
             again = call(session, "claim_rows", name, 10)
-            assert [row["row"] for row in again] == [row["row"] for row in rows], type
+            assert [row["row_data"] for row in again] == [row["row_data"] for row in rows], type
             if not equal:
                 call(session, "unadopt_table", name)
         [finished] = call(session, "finish_rows", again[0]["batch_key"])
@@ -443,7 +443,7 @@ def test_names_that_look_like_places_of_a_template_are_names(session: Session, s
     if kind == "feed":
         call(session, "create_feed", queue, quoted(name), key, sync)
         assert call(session, "publish_feed", queue)[0]["affected"] == 2
-        keys_now = [json.loads(row["key"]) for row in call(session, "fetch_feed", queue, "c")]
+        keys_now = [json.loads(row["row_key"]) for row in call(session, "fetch_feed", queue, "c")]
     else:
         manner = {
             "status": {
@@ -458,8 +458,8 @@ def test_names_that_look_like_places_of_a_template_are_names(session: Session, s
         }[kind]
         call(session, "adopt_table", queue, quoted(name), key_columns=key, order_column=order, **manner)
         rows = call(session, "claim_rows", queue, 10)
-        assert set(json.loads(rows[0]["row"])) == set(columns)
-        keys_now = [json.loads(row["key"]) for row in rows]
+        assert set(json.loads(rows[0]["row_data"])) == set(columns)
+        keys_now = [json.loads(row["row_key"]) for row in rows]
         [failed] = call(session, "finish_rows", rows[0]["batch_key"], failure(rows[1]["id"], "no", 0))
         assert (failed["done"], failed["failed"]) == (1, 1)
         [again] = call(session, "claim_rows", queue, 10)
@@ -479,7 +479,7 @@ def test_an_order_column_of_floating_point_numbers_works_where_no_position_is_ke
     with refused("unsuitable_table", "order_column: F must be", "exact"):
         call(session, "adopt_table", name, name, key_columns="id", order_column="f", late_seconds=0)
     call(session, "adopt_table", name, name, key_columns="id", order_column="f", on_complete="delete")
-    claimed = [json.loads(row["key"])["ID"] for _ in range(10) for row in call(session, "claim_rows", name)]
+    claimed = [json.loads(row["row_key"])["ID"] for _ in range(10) for row in call(session, "claim_rows", name)]
     assert sorted(claimed) == list(range(9))
 
 
@@ -491,7 +491,7 @@ def test_texts_that_compare_as_equal_are_counted_apart(session: Session, sql: Sq
         sql(f"INSERT INTO {name} VALUES (%s)", value)
     call(session, "adopt_table", name, name, equal_rows=1, on_complete="delete")
     rows = [row for _ in range(5) for row in call(session, "claim_rows", name)]
-    keys = {len(json.loads(row["row"])["V"]): row["batch_key"] for row in rows}
+    keys = {len(json.loads(row["row_data"])["V"]): row["batch_key"] for row in rows}
     assert len(rows) == 4 and len(keys) == 3
 
     def left() -> list[int]:

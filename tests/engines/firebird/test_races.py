@@ -802,7 +802,7 @@ def test_eight_callers_of_a_sequence_half_of_which_roll_back_leave_no_gap(
                 raw.rollback()
             else:
                 raw.commit()
-                kept[number].append(row["first"])
+                kept[number].append(row["first_number"])
 
     crowd(server, database.url, work)
     numbers = sorted(chain(*kept))

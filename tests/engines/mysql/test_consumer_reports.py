@@ -326,5 +326,5 @@ def test_a_piece_of_a_body_is_all_that_is_sent(server: Server, backlog: str) -> 
 def test_the_clock_of_a_minute_is_the_servers(session: Session, queue: str) -> None:
     at = session.call("report_consumer", "w", queue, '{"completed": 1}')[0]["reported_at"]
     [row] = session.call("throughput", queue, at)
-    assert row["minute"] == at.replace(second=0, microsecond=0)
+    assert row["minute_at"] == at.replace(second=0, microsecond=0)
     assert session.call("throughput", queue, at + timedelta(minutes=1)) == []

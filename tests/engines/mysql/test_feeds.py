@@ -93,7 +93,7 @@ def test_a_session_of_any_kind_publishes_and_fetches_and_is_left_as_it_was(
         [left] = connection.execute(
             "SELECT @mq_statement AS a, @mq_n AS b, @@time_zone AS c, @@sql_safe_updates AS d"
         ).fetchall()
-    assert row["row"] == r'{"id":1,"v":null,"sync":1,"at":"2026-11-22T07:04:56+00:00","j":"\\\""}'
+    assert row["row_data"] == r'{"id":1,"v":null,"sync":1,"at":"2026-11-22T07:04:56+00:00","j":"\\\""}'
     assert left == {"a": None, "b": None, "c": "-07:00", "d": 1}
 
 
@@ -119,7 +119,7 @@ def test_a_feed_on_a_table_of_another_database_needs_no_right_of_the_queues_owne
         feed.write(1)
         assert feed.publish() == 1
         assert feed.values() == [(1, 1, "v")]
-        assert feed.call("list_feeds")[0]["table"] == feed.table
+        assert feed.call("list_feeds")[0]["table_name"] == feed.table
         feed.call("drop_feed")
         for table in ("db", "tables_priv", "columns_priv"):
             assert q.sql(f"SELECT user FROM mysql.{table} WHERE db = %s", schema) == []

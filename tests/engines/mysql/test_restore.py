@@ -77,7 +77,7 @@ def works(server: Server, database: Database) -> None:
         [finished] = session.call("finish_rows", rows[0]["batch_key"], None)
         assert finished["done"] == 3
         assert session.call("publish_feed", "fed", 10) == [{"affected": 1}]
-        assert [row["position"] for row in session.call("fetch_feed", "fed", "c", 10)] == [1, 2]
+        assert [row["feed_position"] for row in session.call("fetch_feed", "fed", "c", 10)] == [1, 2]
         server.query(database.url, "INSERT INTO seen VALUES (7)")
         [told] = session.call("claim_batch", "seen", 10)
         assert told["body"] == '{"table":"seen","action":"I","key":{"id":7}}'

@@ -320,10 +320,10 @@ def test_queue_health_names_the_right_that_the_owner_lacks_and_does_without(
         session.close()
         if granted:
             server.query(installed_database.url, f"GRANT PROCESS ON *.* TO {QUOTED}")
-    assert without["oldest_transaction"]["verdict"] == "warn" and without["oldest_transaction"]["value"] is None
+    assert without["oldest_transaction"]["verdict"] == "warn" and without["oldest_transaction"]["measured"] is None
     assert "GRANT PROCESS ON *.* TO 'mq_owner'@'localhost'" in without["oldest_transaction"]["detail"]
-    assert given["oldest_transaction"]["verdict"] == "ok" and given["oldest_transaction"]["value"] >= 0
-    assert given["history_length"]["value"] >= 0
+    assert given["oldest_transaction"]["verdict"] == "ok" and given["oldest_transaction"]["measured"] >= 0
+    assert given["history_length"]["measured"] >= 0
 
 
 # ---- tables of users -------------------------------------------------------------------------------------------------

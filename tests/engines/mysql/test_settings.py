@@ -135,7 +135,7 @@ def work(server: Server, database: Database, session: Any, name: str) -> None:
         for letter in ("a", "e"):
             table = Polled(f"T_i{letter}{name}", session, sql, can, SHAPES[letter]).create().insert("1", "2", "3")
             rows = table.claim(2)
-            assert [json.loads(row["row"])["v"] for row in rows] == ["1", "2"]
+            assert [json.loads(row["row_data"])["v"] for row in rows] == ["1", "2"]
             assert table.finish(rows[0]["batch_key"], failure(rows[0]["id"], "no", 0)) == (1, 1, 0, 0)
             rows = table.claim(5)
             assert table.finish(rows[0]["batch_key"]) == (2, 0, 0, 0) and table.states() == []

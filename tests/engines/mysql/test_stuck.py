@@ -28,18 +28,18 @@ def _lose_and_mend(session: Session, sql: Callable[..., Any], queue: str) -> Non
     for group in ("a", "b", None):
         for _ in range(3):
             session.call("send_message", queue, "b", None, None, group)
-    assert check(session)["value"] == 0
+    assert check(session)["measured"] == 0
     [held] = session.call("claim_batch", queue, 1, None, 600)
     session.call("send", "other." + queue, "x")
-    assert check(session)["value"] == 0
+    assert check(session)["measured"] == 0
     sql("DELETE FROM mq_ready WHERE type = %s", queue)
     row = check(session)
-    assert (row["verdict"], row["value"]) == ("bad", 2)
+    assert (row["verdict"], row["measured"]) == ("bad", 2)
     assert f"CALL mq_rescue_expired('{queue}')" in row["detail"]
     assert session.call("claim_batch", queue, 10) == []
     session.call("rescue_expired", queue)
-    assert check(session)["value"] == 0
+    assert check(session)["measured"] == 0
     assert len(session.call("claim_batch", queue, 10)) == 2
     session.call("complete_batch", held["batch_key"])
-    assert check(session)["value"] == 0
+    assert check(session)["measured"] == 0
     assert len(session.call("claim_batch", queue, 10)) == 1

@@ -133,7 +133,7 @@ def test_a_table_of_another_schema_is_shown_with_its_schema(q: Queue, sql: Sql) 
     assert feed.call("create_feed", f'{schema.upper()} . "T.1"', "ID", "sync") == [{"created": 1}]
     feed.write(1)
     assert feed.publish() == 1
-    assert [row["table"] for row in feed.call("list_feeds")] == [f"{schema}.T.1"]
+    assert [row["table_name"] for row in feed.call("list_feeds")] == [f"{schema}.T.1"]
     with refused("not_found", "T.1"):
         feed.call("create_feed", '"T.1"', "id", "sync")
     feed.call("drop_feed")

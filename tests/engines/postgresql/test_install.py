@@ -79,7 +79,7 @@ def works(session: Session, run: Sql) -> None:
         {"state": "N", "n": 2},
     ]
     assert len(session.call("claim_batch", "q", 9)) == 1
-    assert [row["position"] for row in session.call("fetch_feed", "f", "c")] == [2]
+    assert [row["feed_position"] for row in session.call("fetch_feed", "f", "c")] == [2]
     assert session.call("publish_feed", "f") == [{"affected": 3}]
     run("INSERT INTO orders VALUES (6, 'N')")
     assert len(session.call("take_batch", "told", 10)) == 6
@@ -421,7 +421,7 @@ def test_a_setting_that_a_dba_may_change_changes_nothing(
     assert install.apply(empty_database) == install.Applied()
     session = open_database(url).connect("test")
     fill(session, run)
-    assert not [row for row in call(session, "queue_health") if row["name"] == "changed_objects" and row["value"]]
+    assert not [row for row in call(session, "queue_health") if row["name"] == "changed_objects" and row["measured"]]
     # A name that a lost backslash would shorten, and the name that it would then equal.
     run("CREATE TABLE stock (id int PRIMARY KEY, sync bigint)")
     run("CREATE TABLE tock (id int PRIMARY KEY, sync bigint)")
@@ -643,7 +643,7 @@ def test_stuck_groups_are_found_and_rescue_expired_repairs_them(installed_databa
 
     def stuck() -> Any:
         [row] = [row for row in call(session, "queue_health") if row["name"] == "stuck_groups"]
-        return row["verdict"], row["value"]
+        return row["verdict"], row["measured"]
 
     assert stuck() == ("ok", 0)
     run("DELETE FROM mq.ready WHERE type = 'o'")

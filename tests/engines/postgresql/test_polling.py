@@ -66,7 +66,7 @@ def test_a_row_without_a_key_is_the_same_for_sessions_in_other_zones_and_styles(
         "gone": 0,
     }
     [again] = call(sessions[1], "claim_rows", name, 10)
-    assert again["row"] == rows[0]["row"]
+    assert again["row_data"] == rows[0]["row_data"]
     assert call(sessions[0], "finish_rows", again["batch_key"])[0]["done"] == 1
     assert sql(f"SELECT * FROM {name}") == []
 

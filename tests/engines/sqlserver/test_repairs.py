@@ -32,7 +32,7 @@ def test_a_group_without_a_ticket_is_found_and_continues(sql: Sql) -> None:
     sql("DELETE FROM mq.ready WHERE type = %s", kind)
     assert sql("EXEC mq.claim_batch %s", kind) == []
     found = stuck(sql)
-    assert (found["verdict"], found["value"]) == ("bad", 1)
+    assert (found["verdict"], found["measured"]) == ("bad", 1)
     assert f"EXEC mq.rescue_expired N'{kind}'" in found["detail"]
     sql("EXEC mq.rescue_expired %s", kind)
     assert stuck(sql)["verdict"] == "ok"

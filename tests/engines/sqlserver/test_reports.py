@@ -109,7 +109,7 @@ def test_old_reports_that_another_call_has_locked_are_passed_over(
     make_old(sql, queue, 23)
     sql("UPDATE mq.report SET minute = DATEADD(MINUTE, -60, minute) WHERE type = %s", queue)
     [row] = sql("SELECT minute FROM mq.report WHERE type = %s", queue)
-    at = row["minute"] + timedelta(seconds=59, milliseconds=900)
+    at = row["minute_at"] + timedelta(seconds=59, milliseconds=900)
     with session.transaction():
         call(session, "report_consumer", "late", queue, sent=1, sent_at=at)
         call(impatient, "report_consumer", "second", queue, completed=1)

@@ -172,7 +172,7 @@ def test_temporary_tables_of_the_caller_get_nothing_and_give_nothing(
             rows = connection.execute(f"EXEC mq.claim_rows N'{name}', 2").fetchall()
         except pymssql.Error:
             rows = []
-    assert {row["key"] for row in rows} <= {'{"id":1}', '{"id":2}'}
+    assert {row["row_key"] for row in rows} <= {'{"id":1}', '{"id":2}'}
     assert [row["body"] for row in sql("SELECT body FROM mq.message WHERE id = %s", message["id"])] == ["b"]
     entries = sql("SELECT key_json, hit FROM mq.polled_row WHERE name = %s", name)
     assert len(entries) == len(rows)
@@ -279,8 +279,8 @@ def test_null_stays_null_in_a_session_that_turns_it_into_an_empty_text(
         connection.execute(f"EXEC mq.adopt_table N'{name}', N'{name}', N'{ADOPTED}'")
         claimed = connection.execute(f"EXEC mq.claim_rows N'{name}'").fetchone()
         connection.execute(f"EXEC mq.peek_rows N'{name}'")
-    assert fetched is not None and fetched["row"] == '{"id":1,"v":null,"status":"N","sync":1}'
-    assert claimed is not None and claimed["row"] == fetched["row"]
+    assert fetched is not None and fetched["row_data"] == '{"id":1,"v":null,"status":"N","sync":1}'
+    assert claimed is not None and claimed["row_data"] == fetched["row_data"]
     bodies = [row["body"] for row in sql("SELECT body FROM mq.message WHERE type = %s ORDER BY id", name)]
     assert bodies[0] == f'{{"table":"{name}","action":"I","key":{{"id":1}}}}'
     sql(f"EXEC mq.unadopt_table N'{name}'")
@@ -375,7 +375,7 @@ def test_a_consumer_of_a_feed_needs_its_own_rights_and_loses_it_with_them(
         sql(f"GRANT UPDATE ON dbo.{name} TO {name}")
         assert connection.execute(publish).fetchone() == {"affected": 1}
         row = connection.execute(fetch).fetchone()
-        assert row == {"position": 1, "key": '{"id":1}', "row": '{"id":1,"v":2,"sync":1}'}
+        assert row == {"feed_position": 1, "row_key": '{"id":1}', "row_data": '{"id":1,"v":2,"sync":1}'}
         stats = connection.execute(f"EXEC mq.list_feeds N'{name}'").fetchone()
         assert stats is not None and stats["unpublished"] is None  # counted for the owner only
         with pytest.raises(pymssql.Error, match="permission"):
@@ -412,7 +412,7 @@ def test_a_table_with_a_security_policy_is_no_polling_table_and_a_feed_of_what_i
                 connection.execute(statement)
         assert connection.execute(f"EXEC mq.publish_feed N'{name}'").fetchone() == {"affected": 1}
         rows = connection.execute(f"EXEC mq.fetch_feed N'{name}', N'c'").fetchall()
-        assert [row["key"] for row in rows] == ['{"id":1}']
+        assert [row["row_key"] for row in rows] == ['{"id":1}']
     sql(f"DROP SECURITY POLICY dbo.{name}_own")
 
 
