@@ -30,7 +30,7 @@ def test_a_queue_without_dead_letters_has_no_errors(q: Queue) -> None:
 def test_errors_are_counted_and_the_most_frequent_comes_first(q: Queue) -> None:
     first, _, last, _ = die(q, "refused", "timeout", "refused", "broken")
     rows = q.call("list_errors")
-    assert [(row["error"], row["affected"]) for row in rows] == [("refused", 2), ("broken", 1), ("timeout", 1)]
+    assert [(row["error"], row["messages"]) for row in rows] == [("refused", 2), ("broken", 1), ("timeout", 1)]
     assert rows[0]["last_id"] == last
     dead = {row["id"]: row["changed_at"] for row in q.call("peek", "E")}
     assert (rows[0]["first_at"], rows[0]["last_at"]) == (dead[first], dead[last])
@@ -133,7 +133,7 @@ def test_all_dead_letters_of_an_error_are_counted_and_redriven(q: Queue) -> None
     q.on("finish_batch", key, "\n".join(dead_letter(row["id"], f"new {row['id']}") for row in rows), 0)
     [last] = die(q, "new 1")
     found = {row["error"]: row for row in q.call("list_errors")}
-    assert {error: row["affected"] for error, row in found.items()} == {"new #": 10_001, "old": 1}
+    assert {error: row["messages"] for error, row in found.items()} == {"new #": 10_001, "old": 1}
     assert (found["old"]["last_id"], found["new #"]["last_id"]) == (old, last)
     assert [q.count("redrive_all", "old", 10_000) for _ in range(2)] == [1, 0]
     assert [q.count("redrive_all", "new #", 10_000) for _ in range(3)] == [10_000, 1, 0]

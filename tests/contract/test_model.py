@@ -539,8 +539,8 @@ class PlainQueue(RuleBasedStateMachine):
     @invariant()
     def dead_letters_are_listed_by_error(self) -> None:
         found = self.q.call("list_errors")
-        assert {row["error"]: row["affected"] for row in found} == Counter(m.error for m in self.within("E"))
-        assert [row["affected"] for row in found] == sorted((row["affected"] for row in found), reverse=True)
+        assert {row["error"]: row["messages"] for row in found} == Counter(m.error for m in self.within("E"))
+        assert [row["messages"] for row in found] == sorted((row["messages"] for row in found), reverse=True)
         for row in found:
             died = sorted((self.q.row(m.id)["changed_at"], m.id) for m in self.within("E") if m.error == row["error"])
             assert (row["first_at"], (row["last_at"], row["last_id"])) == (died[0][0], died[-1])

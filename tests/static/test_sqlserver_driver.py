@@ -167,7 +167,7 @@ def test_each_file_of_the_script_is_one_transaction() -> None:
 def test_the_migration_records_are_in_one_schema_for_every_installer() -> None:
     text = "".join(install.script("sqlserver"))
     assert not re.search(r"(?:TABLE|INTO|FROM) _?yoyo", text)
-    assert "SCHEMA_NAME()" not in yoyo.Backend.list_polling_tables_sql
+    assert "SCHEMA_NAME()" not in yoyo.Backend.list_tables_sql
 
 
 # ---- rights ----------------------------------------------------------------------------------------------------------

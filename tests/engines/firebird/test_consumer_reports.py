@@ -256,7 +256,7 @@ def test_all_dead_letters_of_an_error_are_counted_and_redriven_in_parts(server: 
     with raw_on(server, full) as raw:
         [held] = raw.run("SELECT COUNT(*) AS n FROM mq_dead WHERE type = 'q'")
         [row] = raw.done("list_errors", "q")
-        assert (row["error"], row["affected"], row["last_id"]) == ("order # failed", held["n"], MESSAGES - 1)
+        assert (row["error"], row["messages"], row["last_id"]) == ("order # failed", held["n"], MESSAGES - 1)
         [redriven] = raw.call("redrive_all", "q", "order # failed", 10_000)
         assert redriven["affected"] == 10_000
         raw.rollback()

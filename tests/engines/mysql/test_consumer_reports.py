@@ -207,7 +207,7 @@ def test_a_session_may_have_set_what_it_likes_to_report_and_to_look(
         assert (consumer["status"], consumer["completed"]) == ("working", 2)
         assert run(connection, "CALL mq_throughput(%s, NULL)", queue)[-1]["completed"] in (2, 4, 6)
         [group] = run(connection, "CALL mq_list_errors(%s, NULL)", queue)
-        assert group["affected"] == 2 and "#\\#" in group["error"]
+        assert group["messages"] == 2 and "#\\#" in group["error"]
         found = run(connection, "CALL mq_find_messages(%s, %s, NULL, 1)", queue, json.dumps({"group_key": "g" * 200}))
         assert [(row["state"], row["body"]) for row in found] == [("E", "b"), ("E", "b"), ("N", "b")]
         [one] = run(connection, "CALL mq_find_messages(%s, %s, NULL, NULL)", queue, '{"dedup_key": "2 "}')
@@ -289,7 +289,7 @@ def test_all_dead_letters_are_counted_by_error_from_the_index(server: Server, ba
     with server.client(backlog) as connection:
         count, [found] = rows_read(connection, "list_errors('q', NULL)")
         [held] = run(connection, "SELECT COUNT(*) AS n FROM mq_dead WHERE type = 'q'")
-        assert (found["error"], found["affected"]) == ("order # failed", held["n"])
+        assert (found["error"], found["messages"]) == ("order # failed", held["n"])
         assert count < 2 * held["n"] + 100
         [newest] = run(connection, "SELECT MAX(id) AS id FROM mq_dead")
         assert found["last_id"] == newest["id"]

@@ -146,7 +146,7 @@ def test_the_callers_settings_change_nothing_in_a_row(feed: Feed, server: Server
     with server.client(database.url) as connection:
         connection.execute("SET timezone = 'Asia/Kolkata'; SET extra_float_digits = -9; SET intervalstyle = iso_8601")
         connection.execute("SET search_path = pg_temp; SET datestyle = german")
-        row = connection.execute("SELECT * FROM mq.fetch_feed(%s, 'c')", [feed.name]).fetchone()["row"]
+        row = connection.execute("SELECT * FROM mq.fetch_feed(%s, 'c')", [feed.name]).fetchone()["row_data"]
     assert read(row) == {
         **{"id": 1, "v": "v", "sync": 1, "f": 1 / 3, "at": "2026-11-22T12:00:00+00:00", "i": "1 day 02:00:00"},
         "b": ["\\x6162"],

@@ -48,7 +48,7 @@ class Backend(NoSavepoints, OwnLock, DatabaseBackend):  # type: ignore[misc]
     _in_transaction: bool
     _url: str
     _lock: Connection | None = None
-    list_polling_tables_sql = "SELECT TRIM(rdb$relation_name) FROM rdb$relations WHERE rdb$system_flag = 0"
+    list_tables_sql = "SELECT TRIM(rdb$relation_name) FROM rdb$relations WHERE rdb$system_flag = 0"
 
     def connect(self, dburi: Any) -> Any:
         self._url = url(dburi, "firebird")
@@ -72,8 +72,8 @@ class Backend(NoSavepoints, OwnLock, DatabaseBackend):  # type: ignore[misc]
                     raise LockTimeout(f"Process {rows[0][0] if rows else '?'} has locked this database") from None
             time.sleep(poll_interval)
 
-    def list_polling_tables(self, **_: Any) -> list[str]:
-        return [name for (name,) in self.execute(self.list_polling_tables_sql).fetchall()]
+    def list_tables(self, **_: Any) -> list[str]:
+        return [name for (name,) in self.execute(self.list_tables_sql).fetchall()]
 
     def cursor(self) -> Any:
         manager = self.connection.main_transaction

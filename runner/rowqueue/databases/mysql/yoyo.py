@@ -15,7 +15,7 @@ from .script import make_yoyo_tables
 class Backend(NoSavepoints, MySQLBackend):  # type: ignore[misc]
     """Registered with yoyo under the scheme of `MySQL.yoyo_url`."""
 
-    list_polling_tables_sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
+    list_tables_sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
 
     def connect(self, dburi: Any) -> Any:
         return MySQL(dburi.args["url"]).open_own("rowqueue yoyo")

@@ -29,7 +29,7 @@ class Backend(OwnLock, DatabaseBackend):  # type: ignore[misc]
     _url: str
     _lock: Connection | None = None
     # In upper case, as a database with a case-sensitive collation needs it.
-    list_polling_tables_sql = "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = N'dbo'"
+    list_tables_sql = "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA = N'dbo'"
 
     def connect(self, dburi: Any) -> Any:
         self._url = url(dburi, "sqlserver")
