@@ -101,10 +101,11 @@ class View:
 
 @dataclass(frozen=True)
 class Error:
-    """A numbered error, the same on every database."""
+    """A numbered error, the same on every database. `retry`: whether the same call may succeed later."""
 
     number: int
     name: str
+    retry: str
     meaning: str
 
 

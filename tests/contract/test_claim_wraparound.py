@@ -146,7 +146,7 @@ def test_claim_wraparound_of_a_queue_that_is_no_ring_says_how_to_declare_it(q: Q
     q = q.named(f"{q.name}.other")
     q.call("set_queue", **settings)
     q.send(group_key="g")
-    with q.refused("queue_is_ordered", q.name, "set_option", "ring"):
+    with q.refused("wrong_kind", q.name, "set_option", "ring"):
         q.call("claim_wraparound")
 
 

@@ -135,14 +135,14 @@ def test_advance_feed_refuses_a_position_that_the_feed_has_not_reached(feed: Fee
 def test_rewind_feed_goes_back_and_never_forward(feed: Feed) -> None:
     feed.write(1, 2, 3)
     feed.publish()
-    assert feed.call("rewind_feed", "consumer") == [{"feed_position": 0}]
+    assert feed.call("rewind_feed", "consumer", 0) == [{"feed_position": 0}]
     feed.advance(3)
     assert feed.call("rewind_feed", "consumer", 1) == [{"feed_position": 1}]
     assert len(feed.fetch()) == 2
-    for position in (2, -1):
+    for position in (2, -1, None):
         with refused("invalid_argument", "position", "1"):
             feed.call("rewind_feed", "consumer", position)
-    assert feed.call("rewind_feed", "consumer") == [{"feed_position": 0}]
+    assert feed.call("rewind_feed", "consumer", 0) == [{"feed_position": 0}]
     assert len(feed.fetch()) == 3
     with refused("invalid_argument", "position", "0"):
         feed.call("rewind_feed", "nobody", 1)
@@ -343,7 +343,7 @@ def test_the_error_names_a_table_that_was_dropped(q: Queue) -> None:
     feed.sql("DROP TABLE {t}")
     calls: dict[str, dict[str, Any]] = {"publish_feed": {}, "fetch_feed": {"consumer": "consumer"}}
     if q.can.sees_drops:
-        calls |= {"advance_feed": {"consumer": "consumer", "position": 0}, "rewind_feed": {"consumer": "consumer"}}
+        calls |= {"advance_feed": {"consumer": "consumer", "position": 0}, "rewind_feed": {"consumer": "consumer", "position": 0}}
     for procedure, more in calls.items():
         with refused("not_found", feed.table):
             feed.call(procedure, **more)

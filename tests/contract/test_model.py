@@ -304,7 +304,7 @@ class PlainQueue(RuleBasedStateMachine):
     @rule(size=st.integers(1, 6), consumer=st.sampled_from("ab"), index=st.none() | INDEX)
     def claim_wraparound(self, size: int, consumer: str, index: int | None) -> None:
         if self.way != "ring":
-            with refused("queue_is_ordered", self.q.name, "set_option", "ring"):
+            with refused("wrong_kind", self.q.name, "set_option", "ring"):
                 self.q.call("claim_wraparound", size, consumer)
             return
         after = None if index is None or not self.messages else self.pick(self.messages, index)
@@ -661,7 +661,7 @@ class OrderedQueue(PlainQueue):
 
     @rule()
     def claim_wraparound(self) -> None:
-        with refused("queue_is_ordered", self.q.name):
+        with refused("wrong_kind", self.q.name):
             self.q.call("claim_wraparound")
 
     @invariant()
@@ -710,7 +710,7 @@ class LimitedQueue(PlainQueue):
 
     @rule()
     def claim_wraparound(self) -> None:
-        with refused("queue_is_ordered", self.q.name):
+        with refused("wrong_kind", self.q.name):
             self.q.call("claim_wraparound")
 
     @rule(group=st.sampled_from("ghi"), max_active=st.sampled_from([None, 0, 1, 3]), weight=st.sampled_from([None, 2]))

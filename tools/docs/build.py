@@ -73,12 +73,12 @@ def _area(area: str, procedures: Sequence[Procedure]) -> str:
 
 def _numbers() -> str:
     known = contract.load()
-    errors = ([str(e.number), f"`{e.name}`", e.meaning] for e in known.errors.values())
+    errors = ([str(e.number), f"`{e.name}`", e.retry, e.meaning] for e in known.errors.values())
     return _join(
         (
             _head(REFERENCE / "errors.md"),
             "## Errors",
-            _table(("number", "name", "meaning"), errors),
+            _table(("number", "name", "retry helps", "meaning"), errors),
             "## Limits",
             "Limits that more than one procedure has:",
             _table(("limit", "values"), ([name, text] for name, text in known.limits.items())),

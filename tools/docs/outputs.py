@@ -104,7 +104,7 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("fetch_feed", ["articles", "search", 100]),
     ("advance_feed", ["articles", "search", 1]),
     ("list_feeds", ["articles"]),
-    ("rewind_feed", ["articles", "search"]),
+    ("rewind_feed", ["articles", "search", 0]),
     ("drop_feed", ["articles"]),
     "CREATE TABLE orders (id integer NOT NULL PRIMARY KEY, status char(1) DEFAULT 'N' NOT NULL)",
     "CREATE INDEX orders_status ON orders (status, id)",

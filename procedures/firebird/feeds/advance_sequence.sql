@@ -1,6 +1,6 @@
 -- advance_sequence: reserve numbers of a named counter, without gaps.
 -- Arguments:   p_name (1 to 200 characters), p_size (1 to 1,000,000,000; NULL: 1)
--- Returns:     first, last_number: the first and the last_number reserved number
+-- Returns:     first_number, last_number: the first and the last reserved number
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's and locks the counter until it ends; other calls wait, those in NO WAIT for two seconds,
 --              and then fail with a lock conflict; a rollback gives the numbers back

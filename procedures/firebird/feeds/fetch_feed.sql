@@ -1,7 +1,7 @@
 -- fetch_feed: return the rows after a consumer's position, in the order of their numbers.
 -- Arguments:   p_feed, p_consumer (1 to 200 characters each; a new consumer starts at the first row), p_size (1 to 10,000;
 --              NULL: 100)
--- Returns:     position (the row's number), key (a JSON object of the key columns), row (a JSON object of all columns)
+-- Returns:     feed_position (the row's number), row_key and row_data (JSON objects of the key columns, and of all)
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: reads only, without locks; returns the same rows again until advance_feed moves the position
 -- Example:     SELECT * FROM mq_fetch_feed('orders', 'search', 100);

@@ -1,15 +1,15 @@
 -- rewind_feed: move a consumer's position back: the consumer fetches earlier rows again.
--- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0 to the consumer's position; NULL: 0, all rows)
--- Returns:     position: the consumer's position now
+-- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (0, all rows, to the consumer's position)
+-- Returns:     feed_position: the consumer's position now
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for other calls that move the same consumer; a NO WAIT transaction waits two
 --              seconds, then fails with a lock conflict
--- Example:     SELECT * FROM mq_rewind_feed('orders', 'search');
+-- Example:     SELECT * FROM mq_rewind_feed('orders', 'search', 0);
 
 CREATE OR ALTER PROCEDURE mq_rewind_feed (
     p_feed mq_argument,
     p_consumer mq_argument,
-    p_position bigint = NULL
+    p_position bigint
 )
 RETURNS (feed_position bigint)
 AS
@@ -21,10 +21,10 @@ BEGIN
     SELECT quoted FROM imq_find_feed(:p_feed) INTO v_quoted;
     EXECUTE PROCEDURE imq_require_rights(v_quoted, NULL, 0);
     EXECUTE PROCEDURE imq_lock_row('feed_consumer', p_feed, p_consumer) RETURNING_VALUES v_stands;
-    feed_position = COALESCE(p_position, 0);
-    IF (feed_position NOT BETWEEN 0 AND COALESCE(v_stands, 0)) THEN
+    feed_position = p_position;
+    IF (p_position IS NULL OR p_position NOT BETWEEN 0 AND COALESCE(v_stands, 0)) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument',
-            'position: must be 0 to ' || COALESCE(v_stands, 0) || ', the consumer''s position, not ' || p_position);
+            'position: must be 0 to ' || COALESCE(v_stands, 0) || ', the consumer''s position' || COALESCE(', not ' || p_position, ''));
     UPDATE mq_feed_consumer SET "POSITION" = :feed_position, moved_at = mq_utc_now()
     WHERE feed = :p_feed AND consumer = :p_consumer AND "POSITION" > :feed_position;
     SUSPEND;

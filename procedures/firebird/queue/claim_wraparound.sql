@@ -3,7 +3,7 @@
 --              queue's), p_after_id (NULL: the position where this consumer stopped)
 -- Returns:     the messages after p_after_id in order of id, then those from the lowest id on; no message twice; no rows
 --              when nothing is ready, no limit allows it, or the queue is paused
--- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50003 queue_is_ordered (or not a ring, see set_queue)
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50003 wrong_kind (or not a ring, see set_queue)
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
 -- Example:     SELECT * FROM mq_claim_wraparound('crawl', 10, 'worker-1');
 --
@@ -54,7 +54,7 @@ BEGIN
     SELECT paused, ring, COALESCE(:p_lease_seconds, lease_seconds), max_active, rate, rate_seconds, max_attempts
     FROM imq_policy(:p_type) INTO v_paused, v_ring, v_seconds, v_max_active, v_rate, v_rate_seconds, v_most;
     IF (v_ring = 0) THEN
-        EXECUTE PROCEDURE imq_raise_error('queue_is_ordered', 'type: ' || p_type || ' is not a ring; use mq_set_option('''
+        EXECUTE PROCEDURE imq_raise_error('wrong_kind', 'type: ' || p_type || ' is not a ring; use mq_set_option('''
             || p_type || ''', ''ring'', ''1'')');
     IF (v_paused = 1) THEN
         EXIT;

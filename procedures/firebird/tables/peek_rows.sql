@@ -1,7 +1,7 @@
 -- peek_rows: list the rows of a polling table that are claimed, wait for a retry or are dead.
 -- Arguments:   p_name (1 to 200 characters), p_state (A claimed, N waiting, E dead; NULL: all three), p_size (1 to 10,000;
 --              NULL: 20)
--- Returns:     id, key (a JSON object), state, attempts, consumer, run_at (A: end of the lease; N: next attempt; E: time of
+-- Returns:     id, row_key (a JSON object), state, attempts, consumer, run_at (A: end of the lease; N: next attempt; E: time of
 --              death), error; by state, run_at and id
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: reads only, without locks

@@ -1,7 +1,7 @@
 -- advance_feed: move a consumer's position forward, past the rows that it has handled.
 -- Arguments:   p_feed, p_consumer (1 to 200 characters each), p_position (the last number handled: 0 to the feed's last
 --              number)
--- Returns:     position: the consumer's position now; a lower p_position changes nothing
+-- Returns:     feed_position: the consumer's position now; a lower p_position changes nothing
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     CALL mq_advance_feed('orders', 'search', 17);

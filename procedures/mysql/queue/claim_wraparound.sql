@@ -3,7 +3,7 @@
 --              queue's), p_after_id (NULL: the position where this consumer stopped)
 -- Returns:     the messages after p_after_id in order of id, then those from the lowest id on; no message twice; no rows
 --              when nothing is ready, no limit allows it, or the queue is paused
--- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50003 queue_is_ordered (set_queue has not declared it a ring)
+-- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50003 wrong_kind (set_queue has not declared it a ring)
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
 -- Example:     CALL mq_claim_wraparound('crawl', 10, 'worker-1', NULL, NULL);
 --
@@ -42,7 +42,7 @@ BEGIN
     INTO v_ring, v_paused, v_seconds, v_max_active, v_rate, v_rate_seconds, v_most
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF NOT v_ring THEN
-        CALL imq_raise_error('queue_is_ordered', CONCAT('type: ', p_type,
+        CALL imq_raise_error('wrong_kind', CONCAT('type: ', p_type,
             ' is not a ring; use mq_set_option with ring 1, or claim_batch'));
     END IF;
 

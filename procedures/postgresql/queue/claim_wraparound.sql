@@ -3,7 +3,7 @@
 --              queue's), p_after_id (NULL: the position where this consumer stopped)
 -- Returns:     the messages after p_after_id in order of id, then those from the lowest id on; no message twice; no rows
 --              when nothing is ready, no limit allows it, or the queue is paused
--- Errors:      50001 wrong_isolation (queues with limits), 50002 invalid_argument, 50003 queue_is_ordered (the queue is not a
+-- Errors:      50001 wrong_isolation (queues with limits), 50002 invalid_argument, 50003 wrong_kind (the queue is not a
 --              ring)
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     SELECT * FROM mq.claim_wraparound('crawl', 10, 'worker-1');
@@ -56,7 +56,7 @@ BEGIN
     PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 1, 86400);
     v_queue := mq_internal.policy(p_type);
     IF NOT v_queue.ring THEN
-        PERFORM mq_internal.raise_error('queue_is_ordered', format('type: %s is not a ring; use set_option(%L, ''ring'', ''1''), or claim_batch',
+        PERFORM mq_internal.raise_error('wrong_kind', format('type: %s is not a ring; use set_option(%L, ''ring'', ''1''), or claim_batch',
             p_type, p_type));
     END IF;
     IF v_queue.paused THEN

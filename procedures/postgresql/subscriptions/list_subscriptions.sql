@@ -1,6 +1,6 @@
 -- list_subscriptions: list the watched tables, and the types or topics that their changes are sent to.
 -- Arguments:   p_table (a watched table; NULL: all)
--- Returns:     table, action, type, topic (type or topic is NULL): one row per subscription; a table without any has one row
+-- Returns:     table_name, action, type, topic (type or topic: NULL): one row per subscription; a table without any has one row
 --              with NULLs
 -- Errors:      50002 invalid_argument, 50005 not_found
 -- Transaction: reads only

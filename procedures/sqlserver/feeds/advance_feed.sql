@@ -1,6 +1,6 @@
 -- advance_feed: move a consumer's position forward, past the rows that it has handled.
 -- Arguments:   @feed, @consumer (1 to 200 characters each), @position (the last number handled: 0 to the feed's last number)
--- Returns:     position: the consumer's position now; a lower @position changes nothing
+-- Returns:     feed_position: the consumer's position now; a lower @position changes nothing
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     EXEC mq.advance_feed N'orders', N'search', 100;

@@ -1,7 +1,7 @@
 -- list_feeds: list each feed with its consumers and their positions.
 -- Arguments:   @feed (1 to 200 characters; NULL: all feeds)
--- Returns:     feed, table, last_position, unpublished (counted up to 10,000, only if @feed is given and its table belongs
---              to the caller; otherwise NULL), consumer, position, behind (last_position minus position), moved_at: one row
+-- Returns:     feed, table_name, last_position, unpublished (counted up to 10,000, only if @feed is given and its table belongs
+--              to the caller; otherwise NULL), consumer, feed_position, behind (by how much), moved_at: one row
 --              per consumer; a feed without consumers has one row
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks; without READ_COMMITTED_SNAPSHOT it also counts uncommitted rows

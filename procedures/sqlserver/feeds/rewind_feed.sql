@@ -1,13 +1,13 @@
 -- rewind_feed: move a consumer's position back: the consumer fetches earlier rows again.
--- Arguments:   @feed, @consumer (1 to 200 characters each), @position (0 to the consumer's position; NULL: 0, all rows)
--- Returns:     position: the consumer's position now
+-- Arguments:   @feed, @consumer (1 to 200 characters each), @position (0, all rows, to the consumer's position)
+-- Returns:     feed_position: the consumer's position now
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; waits for other calls that move the same consumer
 -- Example:     EXEC mq.rewind_feed N'orders', N'search', 0;
 CREATE OR ALTER PROCEDURE mq.rewind_feed
     @feed nvarchar(max),
     @consumer nvarchar(max),
-    @position bigint = NULL
+    @position bigint
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
@@ -18,7 +18,7 @@ BEGIN
     BEGIN TRY
         EXEC mq_internal.require_name 'feed', @feed, 0;
         EXEC mq_internal.require_name 'consumer', @consumer, 0;
-        SELECT @id = @feed, @who = @consumer, @position = COALESCE(@position, 0);
+        SELECT @id = @feed, @who = @consumer;
         IF @own = 1
             BEGIN TRANSACTION;
         EXEC mq_internal.use_feed @id, 0;
@@ -26,7 +26,7 @@ BEGIN
         FROM mq.feed_consumer WITH (UPDLOCK, ROWLOCK, FORCESEEK, INDEX (feed_consumer_pk))
         WHERE feed = @id AND consumer = @who;
         SET @stands = COALESCE(@stands, 0);
-        IF @position NOT BETWEEN 0 AND @stands
+        IF @position IS NULL OR @position NOT BETWEEN 0 AND @stands
             EXEC mq_internal.raise_error 'invalid_argument', N'position: must be 0 to {}, the consumer''s position', @stands;
         UPDATE c
         SET position = @position, moved_at = SYSUTCDATETIME()

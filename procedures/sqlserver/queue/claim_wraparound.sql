@@ -3,7 +3,7 @@
 --              queue's), @after_id (NULL: the position where this consumer stopped)
 -- Returns:     the messages after @after_id in order of id, then those from the lowest id on; no message twice; no rows
 --              when nothing is ready, no limit allows it, or the queue is paused
--- Errors:      50002 invalid_argument, 50003 queue_is_ordered (the queue is not declared a ring)
+-- Errors:      50002 invalid_argument, 50003 wrong_kind (the queue is not declared a ring)
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     EXEC mq.claim_wraparound N'crawl', 10, N'worker-1';
 --
@@ -44,7 +44,7 @@ BEGIN
             @limited = CASE WHEN max_active > 0 OR rate > 0 THEN 1 ELSE 0 END, @counted = CASE WHEN max_active > 0 THEN 1 ELSE 0 END
         FROM mq_internal.policy(@name);
         IF @ring = 0
-            EXEC mq_internal.raise_error 'queue_is_ordered',
+            EXEC mq_internal.raise_error 'wrong_kind',
                 N'type: {} is not a ring; declare it with EXEC mq.set_option @type, ''ring'', 1, or use claim_batch', @name;
         IF @paused = 0 AND @limited = 1
             EXEC mq_internal.allowance @name, @wanted, @wanted OUTPUT;

@@ -1,7 +1,7 @@
 -- claim_rows: claim up to @size rows of a polling table under one new batch key.
 -- Arguments:   @name (1 to 200 characters), @size (1 to 10,000; NULL: 1), @consumer (1 to 200 characters; NULL: the
 --              application name), @lease_seconds (1 to 86,400; NULL: 60)
--- Returns:     id, key and row (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
+-- Returns:     id, row_key, row_data (JSON objects), attempt, batch_key, lease_until: rows to retry first, then new rows in their
 --              order; no rows when none is ready
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's; claims of one table wait for each other until it ends; skips rows that others have locked

@@ -5,7 +5,7 @@
 
 CREATE OR ALTER EXCEPTION mq_50001 'wrong_isolation';
 CREATE OR ALTER EXCEPTION mq_50002 'invalid_argument';
-CREATE OR ALTER EXCEPTION mq_50003 'queue_is_ordered';
+CREATE OR ALTER EXCEPTION mq_50003 'wrong_kind';
 CREATE OR ALTER EXCEPTION mq_50004 'queue_not_empty';
 CREATE OR ALTER EXCEPTION mq_50005 'not_found';
 CREATE OR ALTER EXCEPTION mq_50006 'unsuitable_table';
@@ -24,7 +24,7 @@ BEGIN
         EXCEPTION mq_50001 v_text;
     ELSE IF (p_name = 'invalid_argument') THEN
         EXCEPTION mq_50002 v_text;
-    ELSE IF (p_name = 'queue_is_ordered') THEN
+    ELSE IF (p_name = 'wrong_kind') THEN
         EXCEPTION mq_50003 v_text;
     ELSE IF (p_name = 'queue_not_empty') THEN
         EXCEPTION mq_50004 v_text;

@@ -15,7 +15,7 @@ BEGIN
     IF p_back THEN
         SELECT c.position INTO v_position
         FROM mq.feed_consumer AS c WHERE c.feed = p_feed AND c.consumer = p_consumer FOR NO KEY UPDATE;
-        IF p_position NOT BETWEEN 0 AND coalesce(v_position, 0) THEN
+        IF (p_position BETWEEN 0 AND coalesce(v_position, 0)) IS NOT TRUE THEN
             PERFORM mq_internal.raise_error('invalid_argument', format('position: must be 0 to %s, the consumer''s position',
                 coalesce(v_position, 0)));
         END IF;

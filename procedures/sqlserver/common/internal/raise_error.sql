@@ -8,7 +8,7 @@ BEGIN
     DECLARE @number int = CASE @name
         WHEN 'wrong_isolation' THEN 50001
         WHEN 'invalid_argument' THEN 50002
-        WHEN 'queue_is_ordered' THEN 50003
+        WHEN 'wrong_kind' THEN 50003
         WHEN 'queue_not_empty' THEN 50004
         WHEN 'not_found' THEN 50005
         WHEN 'unsuitable_table' THEN 50006
