@@ -1,5 +1,6 @@
 """What the database's own catalog shows of the queue: its indexes, which queue_health looks for, and its comments."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -186,6 +187,30 @@ def test_every_public_object_has_a_comment_and_the_catalog_shows_no_internal_one
     assert found.keys() & known.internals(database.name).keys() == set()
     assert [name for name, text in found.items() if not text] == []
     assert found["send"] == "Send one message that is ready now."
+
+
+# Firebird 3.0 and 4.0 have no such list. On MySQL and MariaDB nobody names a column of a CALL's result in SQL.
+RESERVED = {
+    "postgresql": "SELECT word FROM pg_get_keywords() WHERE catcode IN ('R', 'T')",
+    "firebird": "SELECT LOWER(TRIM(rdb$keyword_name)) AS word FROM rdb$keywords WHERE rdb$keyword_reserved",
+}
+# The words of this list that could be names of results; T-SQL has no catalog of them.
+TSQL = re.findall(
+    r"\w+",
+    "all as between by case check column current end exec file from group in index is key kill like load of on open "
+    "option or order over percent plan print proc public read rule save schema select set table then to top tran "
+    "trigger user values view when where while with",
+)
+
+
+def test_no_column_of_a_result_is_a_reserved_word(database: Database, sql: Sql, server: Server) -> None:
+    columns = {column.name for procedure in contract.load().every.values() for column in procedure.columns}
+    if database.name == "sqlserver":
+        assert columns.isdisjoint(TSQL)
+    elif database.name in RESERVED and server.name not in ("firebird-3.0", "firebird-4.0"):
+        words = {row["word"] for row in sql(RESERVED[database.name])}
+        assert len(words) > 50
+        assert columns.isdisjoint(words)
 
 
 def test_a_comment_is_no_change_of_an_object_and_follows_its_file(installed_database: Database) -> None:
