@@ -14,7 +14,7 @@ import time
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-from rowqueue.databases import LEASE_LOST, QueueError, Session, open_database
+from rowqueue.databases import LeaseLost, Session, open_database
 
 TIMEOUT = 5  # seconds for an answer
 PAUSE = 1  # seconds, when other workers have all addresses
@@ -42,9 +42,7 @@ def work(session: Session, type: str, name: str, size: int) -> bool:
         try:
             if status == 410:
                 session.call("complete", row["id"], row["batch_key"])
-        except QueueError as error:
-            if error.number != LEASE_LOST:
-                raise
+        except LeaseLost:
             return True  # other workers have the batch
     if rows:
         session.call("release_batch", rows[0]["batch_key"])

@@ -50,11 +50,13 @@ odd = "a letter"
 [[errors]]
 number = 50002
 name = "invalid_argument"
+retry = "no"
 meaning = ""
 
 [[errors]]
 number = 50005
 name = "not_found"
+retry = "no"
 meaning = ""
 
 [[internal]]
@@ -165,7 +167,7 @@ BREAKS = {
     "an error no longer raised": ((', "not_found"]', "]"), "send: error not_found was removed", NEW_NAME),
     "a role without the right": ((', "mq_operator"]', "]"), "send: role mq_operator was removed", NEW_NAME),
     "an error removed": (
-        ('[[errors]]\nnumber = 50005\nname = "not_found"\nmeaning = ""\n', ""),
+        ('[[errors]]\nnumber = 50005\nname = "not_found"\nretry = "no"\nmeaning = ""\n', ""),
         "error 50005 not_found was removed",
         MAJOR,
     ),

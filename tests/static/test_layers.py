@@ -82,7 +82,7 @@ def test_the_package_itself_loads_only_what_handlers_need() -> None:
         "import sys, rowqueue; print(*sorted(m for m in sys.modules if m.startswith('rowqueue') or m == 'asyncio'))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["rowqueue", "rowqueue.messages"]
+    assert done.stdout.split() == ["rowqueue", "rowqueue.errors", "rowqueue.messages"]
 
 
 def test_no_module_is_long() -> None:
