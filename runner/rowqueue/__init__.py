@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from . import aio, testing
     from .calling import (
         cancel,
+        claim_any,
         claim_batch,
         complete,
         complete_batch,
@@ -61,6 +62,7 @@ __all__ = [
     "Sent",
     "aio",
     "cancel",
+    "claim_any",
     "claim_batch",
     "complete",
     "complete_batch",
@@ -82,17 +84,9 @@ __all__ = [
 # Imported on first use: a handler's module needs none of these, and no driver is loaded before the first call.
 _MODULES = {
     "calling": (
-        *(
-            "cancel",
-            "claim_batch",
-            "complete",
-            "complete_batch",
-            "count_attempt",
-            "dead_letter",
-            "extend_lease",
-            "fail",
-        ),
-        *("finish_batch", "get_result", "get_state", "publish", "release_batch", "send", "send_batch", "take_batch"),
+        *("cancel", "claim_any", "claim_batch", "complete", "complete_batch", "count_attempt", "dead_letter"),
+        *("extend_lease", "fail", "finish_batch", "get_result", "get_state", "publish", "release_batch"),
+        *("send", "send_batch", "take_batch"),
     ),
     "databases": (
         *("Conflict", "DatabaseError", "Disconnected", "Forbidden", "LeaseLost", "QueueError", "ReadOnly"),

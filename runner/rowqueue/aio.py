@@ -16,6 +16,7 @@ from .requests import Request
 
 __all__ = [
     "cancel",
+    "claim_any",
     "claim_batch",
     "complete",
     "complete_batch",
@@ -56,6 +57,7 @@ send = _calling(requests.send)
 send_batch = _calling(requests.send_batch)
 publish = _calling(requests.publish)
 claim_batch = _calling(requests.claim_batch)
+claim_any = _calling(requests.claim_any)
 finish_batch = _calling(requests.finish_batch)
 complete = _calling(requests.complete)
 complete_batch = _calling(requests.complete_batch)

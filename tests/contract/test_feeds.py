@@ -343,7 +343,10 @@ def test_the_error_names_a_table_that_was_dropped(q: Queue) -> None:
     feed.sql("DROP TABLE {t}")
     calls: dict[str, dict[str, Any]] = {"publish_feed": {}, "fetch_feed": {"consumer": "consumer"}}
     if q.can.sees_drops:
-        calls |= {"advance_feed": {"consumer": "consumer", "position": 0}, "rewind_feed": {"consumer": "consumer", "position": 0}}
+        calls |= {
+            "advance_feed": {"consumer": "consumer", "position": 0},
+            "rewind_feed": {"consumer": "consumer", "position": 0},
+        }
     for procedure, more in calls.items():
         with refused("not_found", feed.table):
             feed.call(procedure, **more)

@@ -198,7 +198,7 @@ KEEPS = {
     "a wider limit in bytes": ("up to 64 KiB (65,536 bytes)", "up to 128 KiB (131,072 bytes)"),
     "another error": (
         "number = 50005",
-        'number = 50009\nname = "too_late"\nmeaning = ""\n\n[[errors]]\nnumber = 50005',
+        'number = 50009\nname = "too_late"\nretry = "no"\nmeaning = ""\n\n[[errors]]\nnumber = 50005',
     ),
     "another role": ('roles = ["mq_producer"', 'roles = ["mq_consumer", "mq_producer"'),
     "an internal that is gone": ('name = "helper"', 'name = "other"'),
