@@ -26,7 +26,7 @@ BEGIN
     CALL imq_require_name('consumer', p_consumer, 0);
     CALL imq_begin_call(1, v_own);
     -- Read without locks, and lock each claim by its key, as rescue does.
-    SELECT CONCAT('[', GROUP_CONCAT('"', batch_key, '"' ORDER BY type, claimed_at), ']') INTO v_keys
+    SELECT CONCAT('[', GROUP_CONCAT('"', batch_key, '"' ORDER BY claimed_at), ']') INTO v_keys
     FROM mq_batch WHERE CAST(reader AS binary) = CAST(p_consumer AS binary);
     WHILE i < JSON_LENGTH(v_keys) DO
         SET v_key = JSON_UNQUOTE(JSON_EXTRACT(v_keys, CONCAT('$[', i, ']'))), v_items = NULL, i = i + 1;

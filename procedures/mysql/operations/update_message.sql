@@ -1,16 +1,16 @@
 -- update_message: change a message before it is claimed.
 -- Arguments:   p_id (the message), p_options (a flat JSON object; at least one of them): body (up to 16 MiB), run_at (a time
---              with its zone, from 1970 to ten years ahead; null: now), delay_seconds (0 to 315,360,000, instead of run_at),
---              priority (-32,768 to 32,767; null: 0), max_attempts (1 to 1,000; null: the queue's), headers (a text of up
---              to 64 KiB; null: none)
+--              with its zone, from 1970 to ten years ahead; null: now), delay_seconds (0 to 315,360,000, instead of run_at;
+--              null: now), priority (-32,768 to 32,767; null: 0), max_attempts (1 to 1,000; null: the queue's), headers (a
+--              text of up to 64 KiB; null: none)
 -- Returns:     affected (1; 0 when it was not changed), state (N if it was changed; otherwise A: active, E: dead, C:
 --              archived, N: another transaction is claiming or changing it; NULL: there is no such message)
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for a claim
 -- Example:     CALL mq_update_message(17, '{"priority": -1, "run_at": null}');
 --
--- The message keeps its attempts and its last error. A new time is its time of sending too. A message that waits for its
--- retry and gets no new time goes on waiting, and blocks its group in an ordered queue as before.
+-- The message keeps its attempts and its last error. A message that waits for its retry continues to wait if it gets no new
+-- time, and still blocks its group in an ordered queue.
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_update_message(
     IN p_id bigint,

@@ -2,7 +2,8 @@
 -- Arguments:   p_types (1 to 1,000 types, one per line; a type that contains a line feed or begins with a double quote is
 --              written as a JSON string; a type that occurs twice counts once), p_size (1 to 10,000; NULL: 1), p_consumer
 --              (NULL: the application name), p_lease_seconds (NULL: the queue's)
--- Returns:     as claim_batch; type tells where the messages come from; no rows when no type has any
+-- Returns:     the messages, all of one type, as claim_batch returns them; no rows when claim_batch would return none of any
+--              type
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
 -- Example:     CALL mq_claim_any('email\nsms', 10, 'worker-1', 60);
