@@ -324,7 +324,7 @@ class PlainQueue(RuleBasedStateMachine):
         """The first queue of the list is empty."""
         types = f"{self.q.name}.empty\n{self.q.name}"
         [waiting] = self.q.on("wait_for_any", types)
-        if self.paused or not self.claimable():
+        if self.paused:
             assert waiting["ready"] == 0
         rows = self.q.on("claim_any", types, size, self.q.name + consumer)
         if rows:
