@@ -16,7 +16,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_claim_batch(
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_consumer varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_own tinyint;
+    DECLARE v_claimed, v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);
@@ -28,6 +28,9 @@ BEGIN
     CALL imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     CALL imq_begin_call(1, v_own);
     CALL imq_consumer_name(p_consumer, v_consumer);
-    CALL imq_claim(p_type, COALESCE(p_size, 1), v_consumer, p_lease_seconds);
+    CALL imq_claim(p_type, COALESCE(p_size, 1), v_consumer, p_lease_seconds, v_claimed);
+    IF NOT v_claimed THEN
+        CALL imq_no_messages();
+    END IF;
     CALL imq_end_call(v_own);
 END

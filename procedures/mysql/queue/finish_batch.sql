@@ -21,6 +21,7 @@ BEGIN
     DECLARE v_grouped tinyint;
     DECLARE v_seconds int;
     DECLARE v_dead bigint;
+    DECLARE v_claimed tinyint DEFAULT 0;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -52,8 +53,9 @@ BEGIN
         CALL imq_complete_messages(v_type, v_on_complete, v_grouped, v_items, v_consumer);
     END IF;
     IF p_next_size > 0 THEN
-        CALL imq_claim(v_type, p_next_size, v_consumer, v_seconds);
-    ELSE
+        CALL imq_claim(v_type, p_next_size, v_consumer, v_seconds, v_claimed);
+    END IF;
+    IF NOT v_claimed THEN
         CALL imq_no_messages();
     END IF;
     CALL imq_end_call(v_own);

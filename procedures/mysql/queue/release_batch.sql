@@ -9,7 +9,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_release_batch(IN p_batch_ke
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_consumer varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_items, v_released longtext CHARACTER SET utf8mb4;
+    DECLARE v_items longtext CHARACTER SET utf8mb4;
     DECLARE v_seconds int;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -21,9 +21,7 @@ BEGIN
     CALL imq_begin_call(1, v_own);
     CALL imq_drop_batch(p_batch_key, v_type, v_consumer, v_seconds, v_items);
     IF v_items IS NOT NULL THEN
-        SELECT CONCAT('[', GROUP_CONCAT('[', j.id, ',', j.attempt - 1, ']' ORDER BY j.id), ']') INTO v_released
-        FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]', attempt int PATH '$[1]')) AS j;
-        CALL imq_put_back(v_type, v_released);
+        CALL imq_release_items(v_type, v_items);
     END IF;
     CALL imq_end_call(v_own);
     SELECT COALESCE(JSON_LENGTH(v_items), 0) AS affected;

@@ -30,7 +30,7 @@ BEGIN
         RESIGNAL;
     END;
     CALL imq_require_name('type', p_type, 0);
-    CALL imq_send_options(p_options, v_run_at, v_priority, v_group_key, v_dedup_key, v_max_attempts, v_headers, v_source,
+    CALL imq_send_options(p_options, 0, v_run_at, v_priority, v_group_key, v_dedup_key, v_max_attempts, v_headers, v_source,
         v_delay_seconds, v_on_conflict);
     CALL imq_require_message(p_body, v_run_at, v_priority, v_group_key, v_dedup_key, v_max_attempts, v_headers, v_source,
         v_delay_seconds, v_on_conflict);

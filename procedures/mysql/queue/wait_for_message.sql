@@ -22,41 +22,15 @@ BEGIN
     DECLARE v_left double DEFAULT COALESCE(p_seconds, 0);
     DECLARE v_slept, v_took double;
     DECLARE v_polls int;
-    DECLARE v_ready, v_limited tinyint DEFAULT 0;
+    DECLARE v_ready tinyint DEFAULT 0;
     DECLARE v_room_at, v_next_at datetime(6);
     DECLARE v_pause double DEFAULT 0.005;
-    DECLARE v_known tinyint;
-    DECLARE v_reason varchar(7) CHARACTER SET ascii DEFAULT 'ready';
+    DECLARE v_reason varchar(7) CHARACTER SET ascii;
     CALL imq_require_name('type', p_type, 0);
     CALL imq_require_range('seconds', p_seconds, 0, 3600);
     SET v_now = UTC_TIMESTAMP(6);
     polls: LOOP
-        -- A claim rescues expired claims and sends due schedules only in a full scan: see pick and claim_wraparound. They are
-        -- not ready before the next one.
-        SELECT COALESCE(MAX(t.scan_at), '1000-01-01') INTO v_scan_at
-        FROM (
-            SELECT scanned_at + INTERVAL 1 SECOND AS scan_at FROM mq_mark FORCE INDEX (mark_newest)
-            WHERE type = p_type ORDER BY n DESC LIMIT 1
-        ) AS t
-        WHERE t.scan_at BETWEEN v_now AND v_now + INTERVAL 6 SECOND;
-        CALL imq_next_due(p_type, v_next_at);
-        -- SELECT ... INTO reads without locks; a subquery in SET or IF locks.
-        SELECT q.paused = 0 AND (
-            EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
-            OR EXISTS (SELECT 1 FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type AND d.run_at <= v_now
-                AND d.attempts >= 0)
-            OR v_scan_at <= v_now AND (
-                EXISTS (SELECT 1 FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = p_type
-                    AND b.lease_until <= v_now AND b.lease_seconds >= 0)
-                OR COALESCE(v_next_at <= v_now, 0)
-            )
-        ), q.max_active + q.rate > 0
-        INTO v_ready, v_limited
-        FROM mq_queue AS q WHERE q.type IN (p_type, '') ORDER BY q.type DESC LIMIT 1;
-        SET v_room_at = NULL;
-        IF v_ready AND v_limited THEN
-            CALL imq_has_room(p_type, v_now, v_ready, v_room_at);
-        END IF;
+        CALL imq_check_ready(p_type, v_now, v_ready, v_room_at, v_scan_at, v_next_at);
         IF v_ready OR v_left <= 0 THEN
             LEAVE polls;
         END IF;
@@ -81,29 +55,6 @@ BEGIN
         SET v_took = TIMESTAMPDIFF(MICROSECOND, v_before, v_now) / 1e6;
         SET v_left = v_left - IF(v_took BETWEEN v_slept AND v_slept + 1, v_took, v_slept), v_pause = c_pause;
     END LOOP;
-    IF NOT v_ready THEN
-        SELECT CASE
-            WHEN q.paused THEN 'paused'
-            WHEN q.max_active + q.rate > 0 AND (
-                EXISTS (SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = p_type)
-                OR EXISTS (SELECT 1 FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type AND d.run_at <= v_now)
-            ) THEN 'limited'
-            WHEN q.grouped AND EXISTS (SELECT 1 FROM mq_grouped AS g FORCE INDEX (PRIMARY) WHERE g.type = p_type)
-                THEN IF(q.ordered, 'blocked', 'limited')
-            WHEN v_next_at IS NOT NULL OR EXISTS (SELECT 1 FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = p_type) THEN 'delayed'
-        END INTO v_reason
-        FROM mq_queue AS q WHERE q.type IN (p_type, '') ORDER BY q.type DESC LIMIT 1;
-        IF v_reason IS NULL THEN
-            CALL imq_is_known(p_type, v_known);
-            SET v_reason = IF(v_known, 'empty', 'unknown');
-        END IF;
-    END IF;
-    SELECT v_ready AS ready, COALESCE(v_room_at, MIN(t.due)) AS next_run_at, v_reason AS reason
-    FROM (
-        (SELECT run_at AS due FROM mq_delayed FORCE INDEX (PRIMARY) WHERE type = p_type ORDER BY run_at, id LIMIT 1)
-        UNION ALL
-        (SELECT GREATEST(lease_until, v_scan_at) FROM mq_batch FORCE INDEX (batch_lease) WHERE type = p_type ORDER BY lease_until LIMIT 1)
-        UNION ALL
-        (SELECT GREATEST(v_next_at, v_scan_at))
-    ) AS t;
+    CALL imq_wait_result(p_type, v_now, v_ready, v_room_at, v_scan_at, v_next_at, v_reason);
+    SELECT v_ready AS ready, v_next_at AS next_run_at, v_reason AS reason;
 END

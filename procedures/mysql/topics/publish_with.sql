@@ -38,7 +38,7 @@ BEGIN
     END;
     SET v_own = NULL;
     CALL imq_require_topic('topic', p_topic, 0);
-    CALL imq_send_options(p_options, v_run_at, v_priority, v_group_key, v_dedup_key, v_max_attempts, v_headers, v_source,
+    CALL imq_send_options(p_options, 0, v_run_at, v_priority, v_group_key, v_dedup_key, v_max_attempts, v_headers, v_source,
         v_delay_seconds, v_on_conflict);
     IF LEFT(v_headers, 1) <> '{' OR RIGHT(v_headers, 1) <> '}' OR CHAR_LENGTH(v_headers) < 2 THEN
         CALL imq_raise_error('invalid_argument', 'headers: must be a JSON object with unique names');

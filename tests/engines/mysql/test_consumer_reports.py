@@ -227,7 +227,7 @@ def backlog(server: Server) -> Iterator[str]:
     install.apply(open_database(url))
     with server.client(url) as connection:
         for _ in range(BACKLOG // 10_000):
-            run(connection, "CALL mq_send_batch('q', %s)", "x\n" * 9_999 + "x" * 1_000)
+            run(connection, "CALL mq_send_batch('q', %s, NULL)", "x\n" * 9_999 + "x" * 1_000)
         run(connection, "UPDATE mq_message SET dedup_key = CONCAT('d', id), group_key = IF(id MOD 100, 'other', 'g')")
         run(connection, "INSERT INTO mq_dedup (type, dedup_key, id) SELECT type, dedup_key, id FROM mq_message")
         for _ in range(ACTIVE // 1_000):

@@ -74,8 +74,8 @@ def backlogs(server: Server) -> Iterator[str]:
     install.apply(open_database(url))
     with server.client(url) as connection:
         for _ in range(BACKLOG // 10_000):
-            connection.execute("CALL mq_send_batch('ready', %s)", ["x\n" * 9_999 + "x"]).close()
-        connection.execute("CALL mq_send_batch('delayed', %s)", ["x\n" * (READY_BEHIND_DELAYED - 1) + "x"]).close()
+            connection.execute("CALL mq_send_batch('ready', %s, NULL)", ["x\n" * 9_999 + "x"]).close()
+        connection.execute("CALL mq_send_batch('delayed', %s, NULL)", ["x\n" * (READY_BEHIND_DELAYED - 1) + "x"]).close()
         # Their messages are not read before they are due, so they need none.
         connection.execute(
             "INSERT INTO mq_delayed (id, run_at, priority, attempts, type)"
@@ -106,7 +106,7 @@ def all_calls(connection: Client, type: str) -> Iterator[Cost]:
     tomorrow = "UTC_TIMESTAMP() + INTERVAL 1 DAY"
     yield cost("send(%s, 'x')", type)
     yield cost(f"send_message(%s, 'x', {tomorrow}, 3, 'g', %s, NULL, NULL, NULL, NULL, NULL)", type, uuid.uuid4().hex)
-    yield cost("send_batch(%s, %s)", type, "x\n" * (SIZE - 1) + "x")
+    yield cost("send_batch(%s, %s, NULL)", type, "x\n" * (SIZE - 1) + "x")
     yield cost("claim_batch(%s, %s, NULL, NULL)", type, SIZE)
     key = held(connection, type)
     ids = claimed(connection, key)
@@ -210,7 +210,7 @@ def test_an_open_snapshot_does_not_make_claims_dearer(private_server: Server) ->
     install.apply(open_database(url))
     with private_server.client(url) as connection, private_server.client(url) as other:
         for _ in range(DONE_UNDER_SNAPSHOT // 10_000 + 1):
-            run(connection, "CALL mq_send_batch('q', %s)", "x\n" * 9_999 + "x")
+            run(connection, "CALL mq_send_batch('q', %s, NULL)", "x\n" * 9_999 + "x")
         other.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         other.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
         [row, *_] = run(connection, "CALL mq_claim_batch('q', %s, NULL, 3600)", BATCH)

@@ -103,7 +103,7 @@ def test_the_level_of_one_transaction_counts(shown: Callable[[], Client]) -> Non
 def test_go_rails_and_sequel_claim_and_finish_in_such_a_transaction(shown: Callable[[], Client]) -> None:
     """The statements that their drivers send; several calls in one transaction, and savepoints of the caller's own."""
     client = shown()
-    rows(client, "CALL mq_send_batch('q', 'a\nb\nc')")
+    rows(client, "CALL mq_send_batch('q', 'a\nb\nc', NULL)")
     rows(client, "CREATE TABLE done (id bigint PRIMARY KEY)")
     client.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
     client.execute("START TRANSACTION")
@@ -126,7 +126,7 @@ def test_many_sessions_at_once_are_all_let_in_or_refused_as_their_transactions_a
     shown: Callable[[], Client],
 ) -> None:
     """Half of them are READ COMMITTED for one transaction, in turn; sessions must not be confused."""
-    rows(shown(), "CALL mq_send_batch('q', 'a')")
+    rows(shown(), "CALL mq_send_batch('q', 'a', NULL)")
     wrong: list[str] = []
 
     def work(client: Client, number: int) -> None:

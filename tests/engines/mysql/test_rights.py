@@ -190,7 +190,7 @@ def calls(schema: str, type: str) -> list[str]:
     return [
         f"CALL {schema}.mq_send('{type}', 'b')",
         f"CALL {schema}.mq_send_message('{type}', 'b', NULL, 1, 'g', 'd', 2, '{{}}', 's', NULL, NULL)",
-        f"CALL {schema}.mq_send_batch('{type}', 'a\nb\nc')",
+        f"CALL {schema}.mq_send_batch('{type}', 'a\nb\nc', NULL)",
         f"CALL {schema}.mq_claim_batch('{type}', 1, 'r', 60)",
         f"CALL {schema}.mq_set_option('{type}.ring', 'ring', '1')",
         f"CALL {schema}.mq_claim_wraparound('{type}.ring', 1, NULL, NULL, NULL)",

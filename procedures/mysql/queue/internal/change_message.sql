@@ -7,7 +7,7 @@
 -- Transaction: joins the caller's, which has locked the key; never waits for a claim
 --
 -- The message is removed from its position as cancel does it. Then it is inserted where a new message with this run_at
--- goes. In a grouped queue it no longer blocks its group.
+-- goes (enter_place). In a grouped queue it no longer blocks its group.
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_change_message(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_grouped tinyint, IN p_ring tinyint, IN p_fair tinyint,
@@ -21,7 +21,6 @@ whole: BEGIN
     DECLARE v_group varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_priority, v_attempts smallint;
     DECLARE v_run_at datetime(6);
-    DECLARE v_groups longtext CHARACTER SET utf8mb4;
     DECLARE v_error text CHARACTER SET utf8mb4;
     SET p_changed = 0;
     IF p_fresh THEN
@@ -48,22 +47,6 @@ whole: BEGIN
     ELSE
         UPDATE mq_message SET run_at = p_run_at, sent_run_at = NULL WHERE id = p_id;
     END IF;
-    IF p_run_at > p_now THEN
-        INSERT INTO mq_delayed (type, run_at, id, priority, attempts, error)
-        VALUES (p_type, p_run_at, p_id, v_priority, v_attempts, v_error);
-    ELSEIF p_grouped THEN
-        INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (p_type, v_group, p_id, v_attempts);
-    ELSE
-        INSERT INTO mq_ready (type, priority, lane, run_at, id, attempts)
-        VALUES (p_type, IF(p_ring, -32768, v_priority), IF(p_fair, v_group, ''), IF(p_ring OR p_fair, '1000-01-01', p_run_at), p_id,
-            v_attempts);
-    END IF;
-    IF p_run_at < p_now OR p_ring THEN
-        CALL imq_lower_mark(p_type);
-    END IF;
-    IF p_grouped THEN
-        CALL imq_drop_locks(p_type, CONCAT('[[', p_id, ']]'), v_groups);
-        CALL imq_issue_tickets(p_type, JSON_ARRAY(v_group));
-    END IF;
+    CALL imq_enter_place(p_type, p_grouped, p_ring, p_fair, p_id, v_group, v_priority, p_now, p_run_at, v_attempts, v_error, 1);
     SET p_changed = 1;
 END

@@ -1,9 +1,10 @@
 -- claim: claim messages of a type, unless it is paused, and return them.
 -- Arguments:   p_lease_seconds (NULL: the queue's)
+-- Returns:     the messages; p_claimed: 1, or 0 when there are none, and then it returns no result set
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_claim(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int, IN p_consumer varchar(200) CHARACTER SET utf8mb4,
-    IN p_lease_seconds int
+    IN p_lease_seconds int, OUT p_claimed tinyint
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -23,9 +24,8 @@ BEGIN
     IF v_size > 0 AND NOT v_paused THEN
         CALL imq_pick(p_type, v_grouped, v_fair, v_size, 0, NULL, v_items);
     END IF;
-    IF v_items IS NULL THEN
-        CALL imq_no_messages();
-    ELSE
+    SET p_claimed = v_items IS NOT NULL;
+    IF p_claimed THEN
         CALL imq_hold(p_type, v_items, p_consumer, v_seconds, v_most);
         IF v_max_active + v_rate > 0 THEN
             CALL imq_spend(p_type, JSON_LENGTH(v_items), v_rate, v_rate_seconds);
