@@ -321,7 +321,8 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
     if procedure == "set_result":
         queue.archived()
     names = [a.name for a in CONTRACT.procedures[procedure].arguments if not a.optional]
-    values: dict[str, Any] = {"type": queue.name, "body": "b", "bodies": "b", "state": "N"}
+    values: dict[str, Any] = {"type": queue.name, "body": "b", "bodies": "b", "state": "N", "types": queue.name}
+    values |= {"options": '{"priority":1}'} if procedure == "update_message" else {}
     values |= {"name": queue.name, "key_columns": "id", "sync_column": "sync", "consumer": "reader", "position": 0}
     values |= {"group_key": "g", "dedup_key": "d"}
     values |= {"option": "max_attempts", "reader": "me", "topic": "a.b", "pattern": f"a.{queue.name}.#", "result": "r"}
@@ -329,6 +330,10 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
         queue.ring()
     if procedure == "cancel_key":
         queue.send(dedup_key="d")
+    if procedure == "release_consumer":
+        queue.send()
+        queue.claim(reader=queue.name)
+        return {"consumer": queue.name}
     if procedure == "subscribe":
         names.append("type")  # or a topic
     values["cron"] = "@yearly"

@@ -50,6 +50,7 @@ OPTIONAL = [
         *(("find_messages", name) for name in ("filter", "id", "dedup_key", "group_key")),
         ("unsubscribe", "action"),
         ("unbind_topic", "pattern"),
+        ("update_message", "body"),  # has no default
     }
 ]
 REQUIRED = [
@@ -112,7 +113,7 @@ FLAG = Limit((0, 1), (-1, 2), "0 to 1")
 def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
     """A call that returns at least one row, with as few NULLs as the procedure can do."""
     options = {"headers": "{}", "group_key": "g", "source": "me"}
-    if procedure in {"get_message", "claim_batch", "claim_wraparound", "take_batch"}:
+    if procedure in {"get_message", "claim_batch", "claim_wraparound", "take_batch", "claim_any"}:
         q.call("set_queue", ring=int(procedure == "claim_wraparound"))
         q.send(dedup_key="d", **options)
         return q.call(procedure)
@@ -120,7 +121,7 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
         q.send()
         q.send(dedup_key="d", **options)
         return q.on(procedure, q.claim_key(), next_size=1)
-    if procedure == "wait_for_message":
+    if procedure in {"wait_for_message", "wait_for_any"}:
         q.send(run_at=in_an_hour())
     if procedure == "fail":
         values = required(q, procedure)
@@ -217,7 +218,7 @@ def python_type(column: Column, can: Capabilities) -> type:
 
 
 # What a result may leave without any value, because it is said to be NULL.
-CLAIMS = ("get_message", "claim_batch", "claim_wraparound", "finish_batch")
+CLAIMS = ("get_message", "claim_batch", "claim_any", "claim_wraparound", "finish_batch")
 EMPTY: dict[str, set[str]] = {name: {"extra"} for name in CLAIMS}
 EMPTY |= {"take_batch": {"batch_key", "lease_until", "extra"}, "list_tables": {"order_column"}}
 
@@ -301,7 +302,7 @@ def test_a_value_on_the_edge_of_its_limit_is_taken(q: Queue, procedure: str, arg
     if procedure in POLLING and argument.name in {"name", "late_seconds"}:
         pytest.skip("needs a table that is adopted so, see test_polling_tables.py")
     for value in limit_of(procedure, argument).inside:
-        if (procedure, argument.name, value) == ("wait_for_message", "seconds", 3_600):
+        if procedure in {"wait_for_message", "wait_for_any"} and value == 3_600:
             q.send()  # else it would wait
         values = values_beside(q, procedure, argument)
         if (procedure, argument.name) == ("run_schedule", "name"):
@@ -366,7 +367,7 @@ CHANGING = [
         "purge",
         "pause",
     ),
-    *("send_with", "publish", "publish_with"),
+    *("send_with", "publish", "publish_with", "claim_any", "update_message", "release_consumer"),
 ]  # feeds: see test_feeds.py and test_transactions.py
 
 

@@ -1,9 +1,10 @@
 """send_batch: many messages in one call, from a list with one body a line."""
 
 import json
+import time
 
 import pytest
-from queues import Queue, ids
+from queues import LONG_AGO, Queue, ids, in_time
 
 BIG = 16_777_216
 
@@ -133,3 +134,140 @@ def test_send_batch_to_an_ordered_queue_keeps_the_order(q: Queue) -> None:
         assert len(rows) == 1
         q.on("complete_batch", rows[0]["batch_key"])
     assert claimed == sent
+
+
+# ---- options -------------------------------------------------------------------------------------
+
+
+def test_send_batch_gives_its_options_to_every_message(q: Queue) -> None:
+    options = {"priority": -3, "group_key": "g", "headers": '{"a":"b"}', "source": "shop"}
+    assert q.count("send_batch", "one\n" + json.dumps("two\nlines"), max_attempts=2, **options) == 2
+    rows = q.claim(10)
+    assert [row["body"] for row in rows] == ["one", "two\nlines"]
+    for row in rows:
+        assert {name: row[name] for name in options} == options
+        assert (row["max_attempts"], row["dedup_key"], row["attempt"]) == (2, None, 1)
+        assert row["run_at"] == row["created_at"]
+
+
+@pytest.mark.parametrize("options", [None, "{}", '{"priority":null,"run_at":null,"delay_seconds":null,"source":null}'])
+def test_send_batch_without_options_uses_the_defaults(q: Queue, options: str | None) -> None:
+    assert q.count("send_batch", "a\nb", options) == 2
+    for row in q.claim(10):
+        assert (row["priority"], row["group_key"], row["headers"], row["max_attempts"]) == (0, None, None, 25)
+        assert row["source"].startswith("test/") and row["run_at"] == row["created_at"]
+
+
+@pytest.mark.parametrize("kind", ["plain", "ordered", "fair", "ring", "limited"])
+def test_send_batch_sends_delayed_messages(q: Queue, kind: str) -> None:
+    of_kind(q, kind)
+    due = in_time(hours=1)
+    assert q.count("send_batch", "a\nb", run_at=due, group_key="g") == 2
+    assert q.count("send_batch", "c", delay_seconds=3_600, group_key="g") == 1
+    assert q.stats()["delayed"] == 3 and q.claim(10) == []
+    assert [row["run_at"] for row in q.rows()[:2]] == [due, due]
+    q.call("send_batch", "soon\nsoon too", run_at=in_time(seconds=1), group_key="h")
+    assert claimed_within_seconds(q, 2) == ["soon", "soon too"]
+
+
+def of_kind(q: Queue, kind: str) -> Queue:
+    settings = {"plain": {}, "limited": {"group_max_active": 1}}.get(kind, {kind: 1})
+    q.call("set_queue", **settings)
+    return q
+
+
+def claimed_within_seconds(q: Queue, count: int) -> list[str]:
+    found: list[str] = []
+    deadline = time.monotonic() + 30
+    while len(found) < count and time.monotonic() < deadline:
+        rows = q.claim(10)
+        found += [row["body"] for row in rows]
+        if rows:
+            q.on("complete_batch", rows[0]["batch_key"])
+        time.sleep(0.05)
+    return found
+
+
+def test_send_batch_sends_to_the_past(q: Queue) -> None:
+    """Below the mark of claims that went before."""
+    q.send_many(3)
+    q.on("complete_batch", q.claim_key(2))
+    assert q.count("send_batch", "early", run_at=LONG_AGO) == 1
+    [row] = q.claim()
+    assert (row["body"], row["run_at"]) == ("early", LONG_AGO)
+
+
+def test_send_batch_with_a_group_keeps_its_order(q: Queue) -> None:
+    q.ordered().call("send_batch", "a1\na2", group_key="a")
+    q.call("send_batch", "b1\nb2", group_key="b")
+    q.send("a3", group_key="a")
+    found = []
+    while rows := q.claim(10):
+        found.append([row["body"] for row in rows])
+        q.on("complete_batch", rows[0]["batch_key"])
+    assert found == [["a1", "b1"], ["a2", "b2"], ["a3"]]
+
+
+def test_send_batch_with_a_group_obeys_limits_per_group(q: Queue) -> None:
+    q.call("set_queue", group_max_active=2)
+    q.call("send_batch", "1\n2\n3", group_key="a")
+    q.call("send_batch", "4", group_key="b")
+    assert [row["body"] for row in q.claim(10)] == ["1", "2", "4"]
+
+
+def test_send_batch_with_groups_of_a_fair_queue_takes_turns(q: Queue) -> None:
+    q.fair().call("send_batch", "a1\na2\na3", group_key="a")
+    q.call("send_batch", "b1", group_key="b")
+    q.call("send_batch", "now", priority=-1, group_key="a")
+    assert [row["body"] for row in q.claim(3)] == ["now", "a1", "b1"]
+
+
+def test_send_batch_with_priorities_is_claimed_in_their_order(q: Queue) -> None:
+    for priority in (5, -5, 0):
+        q.call("send_batch", f"{priority}\n{priority}", priority=priority)
+    assert bodies(q) == ["-5", "-5", "0", "0", "5", "5"]
+
+
+def test_send_batch_to_a_ring_with_options_keeps_the_order_of_ids(q: Queue) -> None:
+    q.ring().call("send_batch", "a\nb", priority=9, group_key="g")
+    q.call("send_batch", "c", priority=-9)
+    assert [row["body"] for row in q.call("claim_wraparound", 10)] == ["a", "b", "c"]
+
+
+def test_send_batch_with_options_in_a_paused_queue_and_with_an_archive(q: Queue) -> None:
+    q.archived().call("pause")
+    assert q.count("send_batch", "a", priority=2, headers="{}", source="me") == 1
+    assert q.claim() == []
+    q.call("resume")
+    q.on("complete_batch", q.claim_key())
+    [row] = q.call("peek", "C")
+    assert (row["priority"], row["headers"], row["source"]) == (2, "{}", "me")
+
+
+def test_send_batch_with_options_rolled_back_leaves_nothing(q: Queue) -> None:
+    q.ordered()
+    with q.unchanged(), pytest.raises(ZeroDivisionError), q.session.transaction():
+        q.call("send_batch", "a\nb", group_key="g")
+        q.call("send_batch", "a\nb", group_key="g", delay_seconds=60)
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("options", [{"dedup_key": "d"}, {"on_conflict": "keep"}, {"dedup_key": None}])
+def test_send_batch_has_no_dedup_key(q: Queue, options: dict[str, str | None]) -> None:
+    [name] = options
+    known = "delay_seconds, group_key, headers, max_attempts, priority, run_at, source"
+    with q.refused("invalid_argument", "options: ", name, "is not known; known are", known):
+        q.call("send_batch", "a", json.dumps(options))
+
+
+def test_send_batch_takes_either_a_time_or_a_delay(q: Queue) -> None:
+    with q.refused("invalid_argument", "delay_seconds"):
+        q.call("send_batch", "a", run_at=in_time(hours=1), delay_seconds=1)
+
+
+def test_send_batch_with_a_delay_counts_its_lines_too(q: Queue) -> None:
+    for text in ("", "\n", "x\n" * 10_001):
+        with q.refused("invalid_argument", "bodies: ", "1 to 10,000"):
+            q.call("send_batch", text, delay_seconds=60, group_key="g")
+    q.is_big = True
+    assert q.count("send_batch", "x\n" * 10_000, group_key="g", priority=1) == 10_000
