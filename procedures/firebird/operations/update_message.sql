@@ -30,8 +30,8 @@ BEGIN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL');
     FOR
         SELECT o.name, o.number, o.moment, o.text
-        FROM imq_read_options(:p_options, 'options', ';body:text;run_at:time;delay_seconds:0:315360000;'
-            || 'priority:-32768:32767;max_attempts:1:1000;headers:text;') AS o
+        FROM imq_read_options(:p_options, 'options', ';body:text;delay_seconds:0:315360000;headers:text;'
+            || 'max_attempts:1:1000;priority:-32768:32767;run_at:time;') AS o
         INTO v_option, v_number, v_moment, v_text
     DO
     BEGIN
@@ -51,7 +51,7 @@ BEGIN
     END
     IF (v_any = 0) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument',
-            'options: must name at least one of body, run_at, delay_seconds, priority, max_attempts, headers');
+            'options: must name at least one of body, delay_seconds, headers, max_attempts, priority, run_at');
     EXECUTE PROCEDURE imq_require_message(COALESCE(v_body, ''), v_run_at, v_priority, NULL, NULL, v_max_attempts, v_headers, NULL,
         v_delay_seconds, NULL);
     EXECUTE PROCEDURE imq_require_read_committed;
