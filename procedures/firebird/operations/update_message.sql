@@ -20,7 +20,8 @@ DECLARE v_option varchar(40) CHARACTER SET ASCII; DECLARE v_number bigint; DECLA
 DECLARE v_body mq_text; DECLARE v_headers mq_text;
 DECLARE v_run_at timestamp; DECLARE v_delay_seconds bigint; DECLARE v_priority bigint; DECLARE v_max_attempts bigint;
 -- 1: the options name it.
-DECLARE v_any smallint = 0; DECLARE v_timed smallint = 0; DECLARE v_limited smallint = 0; DECLARE v_headed smallint = 0;
+DECLARE v_any smallint = 0; DECLARE v_bodied smallint = 0; DECLARE v_timed smallint = 0; DECLARE v_limited smallint = 0;
+DECLARE v_headed smallint = 0;
 DECLARE v_now timestamp; DECLARE v_first_run_at timestamp; DECLARE v_due_at timestamp;
 DECLARE v_type mq_name; DECLARE v_group_key mq_name;
 DECLARE v_grouped smallint; DECLARE v_attempts smallint;
@@ -36,10 +37,8 @@ BEGIN
     DO
     BEGIN
         v_any = 1;
-        IF (v_option = 'body') THEN
-            v_body = COALESCE(v_text, '');
-        IF (v_option = 'body' AND v_text IS NULL) THEN
-            EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'body: must be a text of up to 16 MiB (16,777,216 bytes)');
+        v_bodied = IIF(v_option = 'body', 1, v_bodied);
+        v_body = IIF(v_option = 'body', v_text, v_body);
         v_timed = IIF(v_option IN ('run_at', 'delay_seconds'), 1, v_timed);
         v_run_at = IIF(v_option = 'run_at', v_moment, v_run_at);
         v_delay_seconds = IIF(v_option = 'delay_seconds', v_number, v_delay_seconds);
@@ -52,8 +51,8 @@ BEGIN
     IF (v_any = 0) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'options: must name at least one of body, delay_seconds, headers, max_attempts, priority, run_at');
-    EXECUTE PROCEDURE imq_require_message(COALESCE(v_body, ''), v_run_at, v_priority, NULL, NULL, v_max_attempts, v_headers, NULL,
-        v_delay_seconds, NULL);
+    EXECUTE PROCEDURE imq_require_message(IIF(v_bodied = 1, v_body, ''), v_run_at, v_priority, NULL, NULL, v_max_attempts, v_headers,
+        NULL, v_delay_seconds, NULL);
     EXECUTE PROCEDURE imq_require_read_committed;
     v_now = mq_utc_now();
     affected = 0;
@@ -78,12 +77,12 @@ BEGIN
         m.max_attempts = IIF(:v_limited = 1, :v_max_attempts, m.max_attempts)
     WHERE m.id = :p_id
     RETURNING m.run_at, m.priority INTO v_first_run_at, v_priority;
-    IF (v_body IS NOT NULL) THEN
+    IF (v_bodied = 1) THEN
         UPDATE mq_message AS m SET m.body = :v_body WHERE m.id = :p_id;
     IF (v_headed = 1) THEN
         UPDATE mq_message AS m SET m.headers = :v_headers WHERE m.id = :p_id;
     v_due_at = COALESCE(v_run_at, v_due_at, v_first_run_at);
-    -- A retry that keeps its time goes on to block its group.
+    -- A retry that keeps its time still blocks its group.
     EXECUTE PROCEDURE imq_place_message(v_type, v_grouped, p_id, v_group_key, v_priority, v_due_at, v_now, v_attempts, v_error,
         IIF(v_timed = 1 OR v_due_at <= v_now, 1, 0));
     affected = 1;
