@@ -70,6 +70,15 @@ def held(q: Queue) -> dict[str, Any]:
     return {"id": rows[0]["id"], "batch_key": rows[0]["batch_key"]}
 
 
+def holder(q: Queue) -> str:
+    """A consumer with two claims."""
+    for n in range(4):
+        q.send(group_key=f"g{n % 3}", dedup_key=str(n))
+    for size in (2, 1):
+        q.claim(size, reader=q.name)
+    return q.name
+
+
 def held_key(q: Queue) -> dict[str, Any]:
     return {"batch_key": held(q)["batch_key"]}
 
@@ -228,6 +237,7 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "send_batch": lambda q: {"bodies": "a\nb\nc"},
     "get_message": first_only,
     "claim_batch": backlog,
+    "claim_any": lambda q: backlog(q) | {"types": f"{q.name}.none\n{q.name}"},
     "claim_wraparound": ring,
     "take_batch": backlog,
     "complete": held,
@@ -240,6 +250,8 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "extend_lease": lambda q: held_key(q) | {"seconds": 60},
     "rescue_expired": expired,
     "cancel": cancelled,
+    "update_message": lambda q: cancelled(q) | {"options": '{"body":"b","headers":"{}","priority":1,"run_at":null}'},
+    "release_consumer": lambda q: {"consumer": holder(q)},
     "cancel_key": lambda q: {"dedup_key": "d"} if cancelled(q) else {},
     "redrive": one_dead,
     "redrive_all": dead,

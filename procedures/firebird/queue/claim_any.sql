@@ -6,7 +6,9 @@
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
 -- Example:     SELECT * FROM mq_claim_any('email' || ASCII_CHAR(10) || 'invoice', 10, 'worker-1', 60);
 --
--- The types are tried in the order of the list: callers rotate it.
+-- The types are tried in the order of the list: callers rotate it. A claim of a limited queue takes locks, so a limited queue
+-- that has nothing ready is skipped, unless a claim has set a mark within the last second: a search without the mark may
+-- read many dead rows.
 CREATE OR ALTER PROCEDURE mq_claim_any (
     p_types mq_text,
     p_size bigint = NULL,
@@ -21,6 +23,10 @@ RETURNS (
 AS
 DECLARE v_most integer;
 DECLARE v_type mq_name;
+DECLARE v_limits integer;
+DECLARE v_claims smallint;
+DECLARE v_scanned_at timestamp; DECLARE v_next_run_at timestamp;
+DECLARE v_reason varchar(7) CHARACTER SET ASCII;
 BEGIN
     EXECUTE PROCEDURE imq_require_range('size', p_size, 1, 10000);
     EXECUTE PROCEDURE imq_require_name('consumer', p_consumer, 1);
@@ -28,8 +34,18 @@ BEGIN
     EXECUTE PROCEDURE imq_require_read_committed;
     FOR SELECT t.type FROM imq_read_types(:p_types) AS t INTO v_type DO
     BEGIN
-        EXECUTE PROCEDURE imq_claim(v_type, COALESCE(p_size, 1), p_consumer, p_lease_seconds, IIF(COALESCE(p_size, 1) = 1, 1, 0))
-            RETURNING_VALUES batch_key, lease_until, v_most;
+        v_claims = 1;
+        SELECT max_active + rate FROM imq_policy(:v_type) INTO v_limits;
+        IF (v_limits > 0) THEN
+        BEGIN
+            v_scanned_at = NULL;
+            SELECT scanned_at FROM mq_mark WHERE type = :v_type ORDER BY type DESC, n DESC ROWS 1 INTO v_scanned_at;
+            IF (v_scanned_at IS NULL OR DATEADD(1 SECOND TO v_scanned_at) < mq_utc_now()) THEN
+                EXECUTE PROCEDURE mq_wait_for_message(v_type) RETURNING_VALUES v_claims, v_next_run_at, v_reason;
+        END
+        IF (v_claims = 1) THEN
+            EXECUTE PROCEDURE imq_claim(v_type, COALESCE(p_size, 1), p_consumer, p_lease_seconds, IIF(COALESCE(p_size, 1) = 1, 1, 0))
+                RETURNING_VALUES batch_key, lease_until, v_most;
         IF (batch_key IS NOT NULL) THEN
             LEAVE;
     END
