@@ -27,7 +27,7 @@ BEGIN
     PERFORM mq_internal.require_name('consumer', p_consumer, true);
     PERFORM mq_internal.require_range('lease_seconds', p_lease_seconds, 1, 86400);
     FOREACH v_type IN ARRAY mq_internal.read_types(p_types) LOOP
-        IF (mq_internal.glance(mq_internal.policy(v_type))).busy THEN
+        IF (mq_internal.glance(v_type)).busy THEN
             RETURN QUERY SELECT * FROM mq.claim_batch(v_type, p_size, p_consumer, p_lease_seconds);
             EXIT WHEN FOUND;
         END IF;

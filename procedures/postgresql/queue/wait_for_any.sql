@@ -25,6 +25,7 @@ DECLARE
     v_look record;
     v_row record;
     v_next_at timestamptz;
+    v_next_type text;
     v_asked_at timestamptz;
     v_spent double precision;
     v_left double precision := coalesce(p_seconds, 0);
@@ -41,12 +42,13 @@ BEGIN
     LOOP
         v_asked_at := clock_timestamp();
         FOREACH v_type IN ARRAY v_types LOOP
+            v_look := mq_internal.glance(v_type);
+            CONTINUE WHEN NOT v_look.busy AND (v_left > 0 OR v_look.next_at IS NULL);
             v_queue := mq_internal.policy(v_type);
-            v_look := mq_internal.glance(v_queue);
+            CONTINUE WHEN v_queue.paused;
             -- A limit may allow the next message later than it is due.
-            IF v_look.busy OR v_look.next_at IS NOT NULL AND (v_queue.max_active > 0 OR v_queue.rate > 0) THEN
+            IF v_look.busy OR v_queue.max_active > 0 OR v_queue.rate > 0 THEN
                 v_row := mq_internal.readiness(v_type, v_left <= 0);
-                v_look.next_at := v_row.next_run_at;
                 IF v_row.ready = 1 THEN
                     type := v_type;
                     ready := 1;
@@ -54,10 +56,11 @@ BEGIN
                     reason := v_row.reason;
                     RETURN;
                 END IF;
+                v_look.next_at := v_row.next_run_at;
             END IF;
-            IF v_left <= 0 AND (v_look.next_at < v_next_at OR v_next_at IS NULL AND v_look.next_at IS NOT NULL) THEN
+            IF v_look.next_at < v_next_at OR v_next_at IS NULL AND v_look.next_at IS NOT NULL THEN
                 v_next_at := v_look.next_at;
-                type := v_type;
+                v_next_type := v_type;
             END IF;
         END LOOP;
         EXIT WHEN v_left <= 0;
@@ -69,7 +72,11 @@ BEGIN
         -- Most of the time is spent asleep, however long the list is.
         v_pause := least(2 * v_pause, greatest(c_pause, 4 * v_spent));
     END LOOP;
-    SELECT r.ready, r.reason, CASE WHEN type IS NOT NULL THEN r.next_run_at END INTO ready, reason, next_run_at
-    FROM mq_internal.readiness(coalesce(type, v_types[1]), true) AS r;
+    v_row := mq_internal.readiness(coalesce(v_next_type, v_types[1]), true);
+    -- The first type may have become ready since.
+    type := coalesce(v_next_type, CASE v_row.ready WHEN 1 THEN v_types[1] END);
+    ready := v_row.ready;
+    next_run_at := CASE WHEN type IS NOT NULL THEN v_row.next_run_at END;
+    reason := v_row.reason;
 END
 $$;
