@@ -5,8 +5,7 @@
 -- Returns:     count: messages sent
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the messages can be claimed when it commits
--- Example:     SELECT * FROM mq_send_batch('email', '{"to":"ada@example.org"}' || ASCII_CHAR(10) || '{"to":"alan@example.org"}',
---              '{"priority": 5, "delay_seconds": 60}');
+-- Example:     SELECT * FROM mq_send_batch('email', '{"to":"ada@example.org"}', '{"delay_seconds": 60}');
 
 CREATE OR ALTER PROCEDURE mq_send_batch (
     p_type mq_argument,
