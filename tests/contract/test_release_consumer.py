@@ -118,7 +118,7 @@ def test_release_consumer_in_other_kinds_of_queues(q: Queue, kind: str) -> None:
     assert ids(q.call(procedure, 1, me(q))) == [first]
     assert release(q, me(q)) == 1
     assert q.states() == {first: "N", second: "N"}
-    # A ring goes on after the place where this consumer stopped.
+    # A ring continues after the place where this consumer stopped.
     assert ids(q.call(procedure, 1, me(q))) == ([second] if kind == "ring" else [first])
 
 

@@ -93,7 +93,7 @@ def test_update_message_of_the_priority_of_a_delayed_message_keeps_its_time(q: Q
     assert q.claim()[0]["priority"] == -7
 
 
-def test_update_message_changes_a_message_that_waits_for_its_retry(q: Queue) -> None:
+def test_update_message_of_a_message_that_waits_for_its_retry(q: Queue) -> None:
     id = q.send()
     q.one("fail", id, q.claim_key(), "busy", 3_600)
     before = q.row(id)
