@@ -7,8 +7,8 @@ COMMIT;
 EXECUTE PROCEDURE imq_grant_to('mq_producer', 'cancel_key get_state queue_stats installed_files version');
 EXECUTE PROCEDURE imq_grant_to('mq_consumer', 'get_state queue_stats installed_files version');
 EXECUTE PROCEDURE imq_grant_to('mq_operator',
-    'cancel cancel_key redrive redrive_all purge set_queue set_option drop_queue set_group pause resume pause_all resume_all get_state
-     queue_stats queue_health installed_files version peek list_queues list_errors find_messages',
+    'cancel cancel_key update_message redrive redrive_all release_consumer purge set_queue set_option drop_queue set_group
+     pause resume pause_all resume_all get_state queue_stats queue_health installed_files version peek list_queues list_errors find_messages',
     'message_state message_overview');
 EXECUTE PROCEDURE imq_grant_to('mq_viewer',
     'get_state queue_stats queue_health installed_files version list_queues list_errors',

@@ -32,6 +32,9 @@ STATS_READS = 45_000
 UNINDEXED = 300
 BIG = {"MQ_MESSAGE", "MQ_READY", "MQ_DELAYED", "MQ_DEDUP", "MQ_CLAIMED", "MQ_STRIPE", "MQ_GROUPED"}
 
+IDLE = 300  # queues
+IDLE_READS = 12  # records per queue; measured: at most 6
+
 DONE_UNDER_SNAPSHOT = 20_000  # a claim without a mark reads 40,000 pages
 DRAINED = 500
 BATCH = 100
@@ -149,6 +152,7 @@ def all_calls(raw: Raw, type: str) -> Iterator[Cost]:
     yield cost("send", type, "x")
     yield cost("send_message", type, "x", tomorrow, 3, "g", uuid.uuid4().hex)
     yield cost("send_batch", type, "x\n" * (SIZE - 1) + "x")
+    yield cost("send_batch", type, "x\n" * (SIZE - 1) + "x", '{"priority": 2, "group_key": "g", "headers": "{}"}')
     yield cost("claim_batch", type, SIZE)
     assert len(rows) == SIZE
     key, ids = rows[0]["batch_key"], [row["id"] for row in rows]
@@ -173,11 +177,18 @@ def all_calls(raw: Raw, type: str) -> Iterator[Cost]:
     yield cost("rescue_expired", None)
     yield cost("peek", type, "N", SIZE)
     yield cost("peek", type, "E", SIZE)
-    [middle] = raw.run("SELECT id FROM mq_ready WHERE type = ? ORDER BY type, id ROWS 500 TO 500", type)
+    [middle, after] = raw.run("SELECT id FROM mq_ready WHERE type = ? ORDER BY type, id ROWS 500 TO 501", type)
     raw.commit()
     yield cost("count_attempt", middle["id"], "no", 0)
     assert rows == [{"state": "N"}]
     yield cost("cancel", middle["id"] - 2)
+    yield cost("update_message", after["id"], '{"body": "new", "priority": 1, "delay_seconds": 60}')
+    assert rows == [{"affected": 1, "state": "N"}]
+    yield cost("claim_any", f"nothing\n{type}", SIZE, "any")
+    assert len(rows) == SIZE
+    yield cost("release_consumer", "any")
+    assert rows == [{"affected": SIZE}]
+    yield cost("wait_for_any", f"nothing\n{type}", 0)
     yield cost("redrive_all", type)
     yield cost("wait_for_message", type, 0)
     for ring in (type, f"{type}.ring"):
@@ -234,6 +245,32 @@ def test_a_poll_skips_thousands_of_valid_leases(server: Server, backlogs: str) -
         ):
             cost, _ = measured(raw, call, *values)
             assert_cheap(cost)
+
+
+def test_many_idle_queues_are_polled_with_few_reads_and_without_locks(server: Server) -> None:
+    """Half of them are limited: a claim of these takes locks."""
+    url = server.create_database()
+    install.apply(open_database(url))
+    types = [f"idle {n}" for n in range(IDLE)]
+    with raw_on(server, url) as raw, raw_on(server, url) as other:
+        for n, type in enumerate(types):
+            if n % 2:
+                raw.done("set_queue", type, '{"max_active": 1, "rate": 1000}')
+            raw.done("send", type, "x")
+            raw.done("complete_batch", raw.done("claim_batch", type)[0]["batch_key"])
+        time.sleep(1.1)  # until the marks are older than a second
+        for call in ("claim_any", "wait_for_any"):
+            cost, _ = measured(raw, call, "\n".join(types))
+            spent = sum(cost.unindexed.values()) + sum(cost.found.values())
+            assert spent <= IDLE_READS * IDLE, cost
+            begun = time.monotonic()
+            raw.done(call, "\n".join(types))
+            print(f"{call}: {IDLE} idle queues, {spent} records, {(time.monotonic() - begun) * 1000:.1f} ms")
+        assert raw.call("claim_any", "\n".join(types)) == []
+        other.done("send", types[1], "y")
+        assert len(other.done("claim_batch", types[1])) == 1
+        raw.rollback()
+    server.drop_database(url)
 
 
 def test_every_queue_is_found_after_the_others(server: Server) -> None:

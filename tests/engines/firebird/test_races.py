@@ -99,7 +99,7 @@ def content(sql: Sql, queue: str) -> list[list[str]]:
 # ---- cursors ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("procedure", ["claim_batch", "take_batch", "finish_batch"])
+@pytest.mark.parametrize("procedure", ["claim_batch", "claim_any", "take_batch", "finish_batch"])
 def test_a_caller_that_fetches_a_few_rows_and_commits_has_the_whole_batch(
     raw: Open, session: Session, queue: str, sql: Sql, procedure: str
 ) -> None:
@@ -126,7 +126,7 @@ def test_a_caller_that_fetches_a_few_rows_and_commits_has_the_whole_batch(
     assert not set(fetched) & set(states(sql, queue).get("N", []))
 
 
-@pytest.mark.parametrize("procedure", ["claim_batch", "take_batch", "finish_batch"])
+@pytest.mark.parametrize("procedure", ["claim_batch", "claim_any", "take_batch", "finish_batch"])
 def test_a_caller_that_fetches_a_few_rows_and_rolls_back_has_nothing(
     raw: Open, session: Session, queue: str, sql: Sql, procedure: str
 ) -> None:
@@ -254,6 +254,54 @@ def test_a_claim_passes_at_once_over_rows_that_an_open_transaction_holds(
     assert sorted(again) == held
 
 
+@pytest.mark.parametrize("ending", ["commit", "rollback"])
+def test_release_consumer_waits_for_a_call_that_is_finishing_a_batch(
+    raw: Open, session: Session, queue: str, sql: Sql, beside: Callable[..., "Future[Any]"], ending: str
+) -> None:
+    send_many(session, queue, 3)
+    key = session.call("claim_batch", queue, 2, queue)[0]["batch_key"]
+    session.call("claim_batch", queue, 1, queue)
+    holder = raw()
+    holder.call("complete_batch", key)
+    released = beside(raw().done, "release_consumer", queue)
+    time.sleep(SOON)
+    assert not released.done()
+    getattr(holder, ending)()
+    assert released.result(AT_ONCE) == [{"affected": 1 if ending == "commit" else 3}]
+    assert len(states(sql, queue)["N"]) == (1 if ending == "commit" else 3)
+
+
+def test_release_consumer_passes_over_batches_that_others_hold_for_long(
+    raw: Open, session: Session, queue: str, sql: Sql
+) -> None:
+    send_many(session, queue, 4)
+    keys = [session.call("claim_batch", queue, 1, queue)[0]["batch_key"] for _ in range(4)]
+    holder = raw()
+    for key in keys[:3]:
+        holder.call("complete_batch", key)
+    began = time.monotonic()
+    assert raw().done("release_consumer", queue) == [{"affected": 1}]
+    assert time.monotonic() - began < AT_ONCE
+    holder.commit()
+    assert len(states(sql, queue)["N"]) == 1
+
+
+@pytest.mark.parametrize("ending", ["commit", "rollback"])
+def test_of_two_updates_of_a_message_the_second_changes_nothing_while_the_first_is_open(
+    raw: Open, session: Session, queue: str, sql: Sql, ending: str
+) -> None:
+    [row] = session.call("send", queue, "old")
+    first, second = raw(), raw()
+    assert first.call("update_message", row["id"], '{"body": "first"}') == [{"affected": 1, "state": "N"}]
+    began = time.monotonic()
+    assert second.done("update_message", row["id"], '{"body": "second"}') == [{"affected": 0, "state": "N"}]
+    assert time.monotonic() - began < AT_ONCE
+    getattr(first, ending)()
+    assert second.done("update_message", row["id"], '{"priority": 3}') == [{"affected": 1, "state": "N"}]
+    [found] = session.call("claim_batch", queue, 1)
+    assert (found["body"], found["priority"]) == ("first" if ending == "commit" else "old", 3)
+
+
 @pytest.fixture
 def arguments(session: Session, queue: str, sql: Callable[..., list[dict[str, Any]]]) -> dict[str, tuple[Any, ...]]:
     """Valid arguments for procedures that need READ COMMITTED NO WAIT, in a queue where each call has work to do."""
@@ -278,6 +326,9 @@ def arguments(session: Session, queue: str, sql: Callable[..., list[dict[str, An
         "cancel": (dead["id"],),
         "cancel_key": (queue, "d"),
         "drop_queue": (queue,),
+        "claim_any": (queue,),
+        "update_message": (ready, '{"priority":1}'),
+        "release_consumer": ("lost",),
     }
     return {
         **by_type,
@@ -397,7 +448,7 @@ def test_a_transaction_without_record_versions_is_refused_where_the_server_has_i
     """From 4.0 on statements have snapshots of their own, unless the server is set to work as before."""
     known: dict[str, Any] = dict.fromkeys(("cancel", "redrive", "count_attempt"), 1)
     known |= dict.fromkeys(("complete", "fail", "dead_letter"), (1, NO_KEY))
-    known |= {"purge": (queue, "N"), "cancel_key": (queue, "d")}
+    known |= {"purge": (queue, "N"), "cancel_key": (queue, "d"), "update_message": (1, '{"priority":1}')}
     arguments = known.get(procedure)
     if arguments is None:
         takes_key = contract.load().procedures[procedure].arguments[0].name == "batch_key"

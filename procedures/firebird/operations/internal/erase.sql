@@ -9,13 +9,15 @@ AS
 DECLARE v_group_key mq_name; DECLARE v_dedup_key mq_name;
 DECLARE v_attempts smallint;
 DECLARE v_error mq_error;
+DECLARE v_due_at timestamp;
 BEGIN
     gone = 0;
     SELECT COALESCE(group_key, ''), dedup_key FROM mq_message WHERE id = :p_id INTO v_group_key, v_dedup_key;
     IF (v_group_key IS NULL) THEN
         EXIT;
     IF (p_states CONTAINING 'N') THEN
-        EXECUTE PROCEDURE imq_leave_place(p_type, p_grouped, p_id, v_group_key, NULL, NULL) RETURNING_VALUES v_attempts, v_error;
+        EXECUTE PROCEDURE imq_leave_place(p_type, p_grouped, p_id, v_group_key, NULL, NULL)
+            RETURNING_VALUES v_attempts, v_error, v_due_at;
     gone = IIF(v_attempts IS NULL, 0, 1);
     IF (gone = 0 AND p_states CONTAINING 'E') THEN
     BEGIN

@@ -4,8 +4,8 @@
 -- Returns:     changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is due
 --              later already
 --
--- The caller prevents other changes of the message. Then the message is inserted where a new message with this run_at goes. If its group was blocked by this message, the group
--- is unblocked.
+-- The caller prevents other changes of the message. Then the message is inserted where a new message with this run_at goes.
+-- If its group was blocked by this message, the group is unblocked.
 CREATE OR ALTER PROCEDURE imq_change_message (
     p_type mq_name, p_id bigint, p_on_conflict mq_text, p_now timestamp, p_run_at timestamp, p_priority smallint,
     p_body mq_text, p_headers mq_text
@@ -23,7 +23,7 @@ BEGIN
     SELECT m.run_at, m.priority, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id
     INTO v_run_at, v_priority, v_group_key;
     EXECUTE PROCEDURE imq_leave_place(p_type, v_grouped, p_id, v_group_key,
-        IIF(v_replace = 1, NULL, p_run_at), v_run_at) RETURNING_VALUES v_attempts, v_error;
+        IIF(v_replace = 1, NULL, p_run_at), v_run_at) RETURNING_VALUES v_attempts, v_error, v_run_at;
     IF (v_attempts IS NULL) THEN
         EXIT;
 
@@ -37,18 +37,5 @@ BEGIN
     END
     ELSE
         UPDATE mq_message SET run_at = :p_run_at WHERE id = :p_id;
-    IF (p_run_at > p_now) THEN
-        INSERT INTO mq_delayed (id, type, run_at, priority, attempts, error)
-        VALUES (:p_id, :p_type, :p_run_at, :v_priority, :v_attempts, :v_error);
-    ELSE
-    BEGIN
-        IF (v_grouped = 1) THEN
-            INSERT INTO mq_grouped (type, group_key, id, attempts) VALUES (:p_type, :v_group_key, :p_id, :v_attempts);
-        EXECUTE PROCEDURE imq_place_ready(p_type, v_priority, p_run_at, p_id, v_attempts) RETURNING_VALUES v_run_at;
-        -- The low-water mark of a ring may be above this id, that of another queue above this run_at.
-        EXECUTE PROCEDURE imq_lower_mark(p_type);
-    END
-    IF (v_grouped = 1) THEN
-        EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
-    EXECUTE PROCEDURE imq_wake(p_type);
+    EXECUTE PROCEDURE imq_place_message(p_type, v_grouped, p_id, v_group_key, v_priority, p_run_at, p_now, v_attempts, v_error, 1);
 END

@@ -10,6 +10,7 @@ DECLARE v_head bigint;
 DECLARE v_locked integer = 1;
 DECLARE v_attempts smallint;
 DECLARE v_error mq_error;
+DECLARE v_due_at timestamp;
 BEGIN
     SELECT m.type, COALESCE(m.group_key, '') FROM mq_message AS m WHERE m.id = :p_id INTO v_type, v_group_key;
     IF (v_type IS NULL) THEN
@@ -28,7 +29,8 @@ BEGIN
     IF (EXISTS (SELECT * FROM mq_delayed WHERE id = :p_id AND run_at > mq_utc_now())) THEN
         EXIT;
     BEGIN
-        EXECUTE PROCEDURE imq_leave_place(v_type, v_grouped, p_id, v_group_key, NULL, NULL) RETURNING_VALUES v_attempts, v_error;
+        EXECUTE PROCEDURE imq_leave_place(v_type, v_grouped, p_id, v_group_key, NULL, NULL)
+            RETURNING_VALUES v_attempts, v_error, v_due_at;
         IF (v_attempts IS NOT NULL AND v_grouped = 1 AND v_head IS NULL) THEN
             -- As after a claim: free_groups deletes the row and issues a ticket.
             INSERT INTO mq_group_lock (type, group_key, id) VALUES (:v_type, :v_group_key, :p_id);

@@ -1,5 +1,6 @@
 -- send_options: the options of a message that is sent, checked as far as JSON goes; see require_message.
-CREATE OR ALTER PROCEDURE imq_send_options (p_options mq_text)
+-- Arguments:   p_options, p_batch (1: of send_batch, where dedup_key and on_conflict are not known)
+CREATE OR ALTER PROCEDURE imq_send_options (p_options mq_text, p_batch smallint = 0)
 RETURNS (
     run_at timestamp, priority bigint, group_key mq_argument, dedup_key mq_argument, max_attempts bigint, headers mq_text,
     source mq_argument, delay_seconds bigint, on_conflict mq_text
@@ -9,8 +10,9 @@ DECLARE v_option varchar(40) CHARACTER SET ASCII; DECLARE v_number bigint; DECLA
 BEGIN
     FOR
         SELECT o.name, o.number, o.moment, o.text
-        FROM imq_read_options(:p_options, 'options', ';run_at:time;priority:-32768:32767;group_key:key;dedup_key:key;'
-            || 'max_attempts:1:1000;headers:text;source:key;delay_seconds:0:315360000;on_conflict:text;') AS o
+        FROM imq_read_options(:p_options, 'options', ';delay_seconds:0:315360000;' || TRIM(IIF(:p_batch = 1, '', 'dedup_key:key;'))
+            || 'group_key:key;headers:text;max_attempts:1:1000;' || TRIM(IIF(:p_batch = 1, '', 'on_conflict:text;'))
+            || 'priority:-32768:32767;run_at:time;source:key;') AS o
         INTO v_option, v_number, v_moment, v_text
     DO
     BEGIN
