@@ -16,7 +16,7 @@ BEGIN
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     -- For this call only: a snapshot does not see messages sent later, and READPAST skips locked rows.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    DECLARE @end datetime2(7) = '9999-12-31';
+    DECLARE @ever datetime2(7) = '9999-12-31';
     DECLARE @ready smallint = 0, @now datetime2(7) = SYSUTCDATETIME(), @until datetime2(7), @left bigint;
     DECLARE @n int, @found int, @type nvarchar(400), @at datetime2(7), @why varchar(7);
     DECLARE @name nvarchar(400), @next datetime2(7), @reason varchar(7);
@@ -57,7 +57,7 @@ BEGIN
             SET @found = NULL;
             SELECT TOP (1) @found = l.n, @type = l.type
             FROM @list AS l
-            CROSS APPLY mq_internal.has_work(l.type, @now, @end) AS w
+            CROSS APPLY mq_internal.has_work(l.type, @now, @ever) AS w
             WHERE l.n > @n
             ORDER BY l.n
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
