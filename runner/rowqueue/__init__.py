@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from . import aio, testing
     from .calling import (
         claim,
+        claim_any,
         complete,
         count_attempt,
         dead_letter,
@@ -45,6 +46,7 @@ __all__ = [
     "Sent",
     "aio",
     "claim",
+    "claim_any",
     "complete",
     "count_attempt",
     "dead_letter",
@@ -62,8 +64,8 @@ __all__ = [
 # Imported on first use: a handler's module needs none of these, and no driver is loaded before the first call.
 _MODULES = {
     "calling": (
-        *("claim", "complete", "count_attempt", "dead_letter", "extend_lease", "fail", "finish", "get_result"),
-        *("publish", "send", "send_batch", "take"),
+        *("claim", "claim_any", "complete", "count_attempt", "dead_letter", "extend_lease", "fail", "finish"),
+        *("get_result", "publish", "send", "send_batch", "take"),
     ),
     "databases": (
         *("Conflict", "DatabaseError", "Disconnected", "Forbidden", "QueueError", "ReadOnly", "SchemaMissing"),

@@ -16,6 +16,7 @@ from .requests import Request
 
 __all__ = [
     "claim",
+    "claim_any",
     "complete",
     "count_attempt",
     "dead_letter",
@@ -52,6 +53,7 @@ send = _calling(requests.send)
 send_batch = _calling(requests.send_batch)
 publish = _calling(requests.publish)
 claim = _calling(requests.claim)
+claim_any = _calling(requests.claim_any)
 finish = _calling(requests.finish)
 complete = _calling(requests.complete)
 fail = _calling(requests.fail)

@@ -82,13 +82,34 @@ def send(
     return Request("send_message", arguments, read)
 
 
-def send_batch(type: str, bodies: Iterable[str]) -> Request[int]:
+def send_batch(
+    type: str,
+    bodies: Iterable[str],
+    *,
+    run_at: datetime | None = None,
+    delay_seconds: int | None = None,
+    priority: int | None = None,
+    group_key: str | None = None,
+    max_attempts: int | None = None,
+    headers: Mapping[str, Any] | None = None,
+    source: str | None = None,
+) -> Request[int]:
     """Send up to 10,000 messages in one call; returns how many. Either all are sent or none. Calls `send_batch`.
 
-    `type`: the queue. `bodies`: one text per message. Raises QueueError for a body that is not allowed.
+    `type`: the queue. `bodies`: one text per message. The other arguments are those of `send`, for every message.
+    `headers` are sent as they are, without the current span. Raises QueueError for an argument that is not allowed.
     """
     lines = "\n".join(line_of(_text("bodies", body)) for body in bodies)
-    return Request("send_batch", (type, lines), _count)
+    chosen = options(
+        run_at=_aware(run_at),
+        delay_seconds=delay_seconds,
+        priority=priority,
+        group_key=group_key,
+        max_attempts=max_attempts,
+        headers=None if headers is None else json.dumps(dict(headers), ensure_ascii=False),
+        source=source,
+    )
+    return Request("send_batch", (type, lines, None if chosen == "{}" else chosen), _count)
 
 
 def publish(
@@ -132,6 +153,18 @@ def claim(
     `lease_seconds`: how long you hold them; None for the queue's lease.
     """
     return Request("claim_batch", (type, size, reader, lease_seconds), _messages)
+
+
+def claim_any(
+    types: Iterable[str], size: int = 1, *, consumer: str | None = None, lease_seconds: int | None = None
+) -> Request[list[Message]]:
+    """Claim up to `size` messages of the first of several queues that has any; returns them. Calls `claim_any`.
+
+    All are of one queue and have the same batch key. `types`: 1 to 1,000 queues. For fairness, rotate them
+    between calls. The other arguments are those of `claim`; `consumer` is the consumer's name.
+    """
+    lines = "\n".join(line_of(_text("types", type)) for type in types)
+    return Request("claim_any", (lines, size, consumer, lease_seconds), _messages)
 
 
 def finish(batch_key: Any, failures: Iterable[Failed] = (), next_size: int = 0) -> Request[list[Message]]:

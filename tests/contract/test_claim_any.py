@@ -123,7 +123,7 @@ def test_claim_any_skips_paused_limited_and_blocked_queues(q: Queue) -> None:
     assert len(claim(queues, 10)) == 2
 
 
-def test_claim_any_of_ordered_queues_takes_one_message_a_group(some: list[Queue]) -> None:
+def test_claim_any_of_ordered_queues_takes_one_message_per_group(some: list[Queue]) -> None:
     b = some[1].ordered()
     a1, a2, b1 = (b.send(group_key=group) for group in "aab")
     rows = claim(some, 10)
@@ -178,7 +178,7 @@ def test_claim_any_finds_what_is_put_back_and_what_commits_late(some: list[Queue
     assert set(sent[:5]) <= {*found, *ids(claim(some, 20))} and late in found
 
 
-def test_claim_any_goes_on_to_the_next_queue_when_others_are_claiming(some: list[Queue], other: Queue) -> None:
+def test_claim_any_continues_with_the_next_queue_when_others_are_claiming(some: list[Queue], other: Queue) -> None:
     a, b, _ = some
     first, second = a.send(), b.send()
     with a.session.transaction():
@@ -302,7 +302,7 @@ def test_wait_for_any_of_one_queue_is_like_wait_for_message(q: Queue) -> None:
     assert same() == "limited"
 
 
-def test_wait_for_any_tells_blocked_queues(some: list[Queue]) -> None:
+def test_wait_for_any_reports_blocked_queues(some: list[Queue]) -> None:
     some[0].ordered()
     for _ in "12":
         some[0].send(group_key="g")

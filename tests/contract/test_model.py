@@ -31,6 +31,9 @@ INDEX = st.integers(0, 1_000)
 WAYS = {"plain": (0, 0), "ring": (1, 0), "fair": (0, 1)}
 
 
+TIMES = {"now": lambda: None, "past": lambda: LONG_AGO, "future": in_an_hour}
+
+
 @dataclass
 class Message:
     """What the model knows of one message. `run_at` orders new ones; what is not due by now is not due in this run."""
@@ -47,6 +50,7 @@ class Message:
     dedup: str | None
     body: str = "b"
     key: Any = None
+    consumer: str | None = None  # only of claim_any
     failed: bool = False
     result: str | None = None
     error: str = ""  # of a dead letter, as list_errors names it
@@ -135,7 +139,7 @@ class PlainQueue(RuleBasedStateMachine):
             options = {"priority": 0, "due": True, "max_attempts": MAX_ATTEMPTS, "group": None, "dedup": None}
             self.messages[id] = Message(id, "N", 0, sent_run_at=run_at, run_at=run_at, **(options | known))
 
-    def note_claimed(self, rows: list[Row], size: int) -> None:
+    def note_claimed(self, rows: list[Row], size: int, consumer: str | None = None) -> None:
         if self.paused:
             assert rows == []
             return
@@ -145,7 +149,7 @@ class PlainQueue(RuleBasedStateMachine):
         self.turns |= self.next_turns
         for row in rows:
             message = self.messages[row["id"]]
-            message.state, message.key = "A", row["batch_key"]
+            message.state, message.key, message.consumer = "A", row["batch_key"], consumer
             message.attempts += 1
             message.failed = False
             assert row["attempt"] == message.attempts
@@ -280,12 +284,30 @@ class PlainQueue(RuleBasedStateMachine):
             assert len(new) == 1
             self.note_sent(new, group=group, dedup=dedup)
 
-    @rule(count=st.integers(1, 5))
-    def send_batch(self, count: int) -> None:
-        assert self.q.count("send_batch", "\n".join(["b"] * count)) == count
+    @rule(
+        count=st.integers(1, 5),
+        priority=st.sampled_from([None, None, -1, 1]),
+        when=st.sampled_from([None, None, "now", "past", "future"]),
+        group=st.sampled_from([None, "g", "h"]),
+        max_attempts=st.sampled_from([None, 2]),
+    )
+    def send_batch(
+        self, count: int, priority: int | None, when: str | None, group: str | None, max_attempts: int | None
+    ) -> None:
+        options: dict[str, Any] = {"priority": priority, "group_key": group, "max_attempts": max_attempts}
+        options = {name: value for name, value in options.items() if value is not None}
+        if when:
+            options["run_at"] = TIMES[when]()
+        assert self.q.count("send_batch", "\n".join(["b"] * count), **options) == count
         new = [row["id"] for row in self.q.rows() if row["id"] not in self.messages]
         assert len(new) == count
-        self.note_sent(new)
+        self.note_sent(
+            new,
+            priority=priority or 0,
+            due=when != "future",
+            max_attempts=max_attempts or MAX_ATTEMPTS,
+            group=group,
+        )
 
     @rule()
     def send(self) -> None:
@@ -296,6 +318,18 @@ class PlainQueue(RuleBasedStateMachine):
     @rule(size=st.integers(1, 6))
     def claim_batch(self, size: int) -> None:
         self.note_claimed(self.q.claim(size), size)
+
+    @rule(size=st.integers(1, 6), consumer=st.sampled_from("ab"))
+    def claim_any(self, size: int, consumer: str) -> None:
+        """The first queue of the list is empty."""
+        types = f"{self.q.name}.empty\n{self.q.name}"
+        [waiting] = self.q.on("wait_for_any", types)
+        if self.paused:
+            assert waiting["ready"] == 0
+        rows = self.q.on("claim_any", types, size, self.q.name + consumer)
+        if rows:
+            assert (waiting["ready"], waiting["type"], waiting["reason"]) == (1, self.q.name, "ready")
+        self.note_claimed(rows, size, consumer)
 
     @rule()
     def get_message(self) -> None:
@@ -441,6 +475,14 @@ class PlainQueue(RuleBasedStateMachine):
             self.note_back(message, message.attempts - 1)
         self.lost.append(key)
 
+    @rule(consumer=st.sampled_from("ab"))
+    def release_consumer(self, consumer: str) -> None:
+        held = [m for m in self.within("A") if m.consumer == consumer]
+        assert self.q.on("release_consumer", self.q.name + consumer) == [{"affected": len(held)}]
+        for message in held:
+            self.note_back(message, message.attempts - 1)
+            self.lost.append(message.key)
+
     @precondition(lambda self: self.within("A"))
     @rule(index=INDEX, seconds=st.sampled_from([None, 60, 3_600]))
     def extend_lease(self, index: int, seconds: int | None) -> None:
@@ -511,6 +553,32 @@ class PlainQueue(RuleBasedStateMachine):
         assert (row["count"], row["state"]) == (int(free), message.state)
         if free:
             del self.messages[message.id]
+
+    @precondition(lambda self: self.messages)
+    @rule(
+        index=INDEX,
+        when=st.sampled_from([None, None, "now", "past", "future"]),
+        priority=st.sampled_from([None, None, -1, 1]),
+        max_attempts=st.sampled_from([None, 2, 4]),
+    )
+    def update_message(self, index: int, when: str | None, priority: int | None, max_attempts: int | None) -> None:
+        message = self.pick([*self.within("N"), *self.messages.values()], index)
+        options: dict[str, Any] = {"priority": priority, "max_attempts": max_attempts}
+        options = {name: value for name, value in options.items() if value is not None}
+        if when:
+            options["run_at"] = TIMES[when]()
+        if index % 2 or not options:
+            options["body"] = f"u{index}"
+        free = message.state == "N"
+        [row] = self.q.on("update_message", message.id, **options)
+        assert row == {"affected": int(free), "state": message.state}
+        if not free:
+            return
+        message.body = options.get("body", message.body)
+        message.priority = options.get("priority", message.priority)
+        message.max_attempts = options.get("max_attempts", message.max_attempts)
+        if when:
+            self.note_changed(message, False, "", 0, when != "future")
 
     @rule(index=st.none() | INDEX)
     def redrive(self, index: int | None) -> None:

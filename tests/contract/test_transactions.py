@@ -21,7 +21,16 @@ from servers import Server
 
 pytestmark = pytest.mark.one_engine
 
-READING = {"queue_stats", "queue_health", "installed_files", "peek", "wait_for_message", "fetch_feed", "feed_stats"}
+READING = {
+    "queue_stats",
+    "queue_health",
+    "installed_files",
+    "peek",
+    "wait_for_message",
+    "wait_for_any",
+    "fetch_feed",
+    "feed_stats",
+}
 READING |= {"get_state", "list_subscriptions", "list_bindings", "get_result", "list_schedules", "next_occurrence"}
 READING |= {"list_queues", "list_errors", "find_messages", "list_consumers", "throughput", "version"}
 # Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
@@ -92,6 +101,19 @@ def expired(q: Queue) -> dict[str, Any]:
 def cancelled(q: Queue) -> dict[str, Any]:
     q.send(group_key="g")
     return {"id": q.send(group_key="g", dedup_key="d")}
+
+
+def moved(q: Queue) -> dict[str, Any]:
+    return {"id": cancelled(q)["id"], "options": '{"body":"c","priority":-3,"run_at":null}'}
+
+
+def abandoned(q: Queue) -> dict[str, Any]:
+    """Two claims of one consumer, with more messages after them."""
+    for n in range(5):
+        q.send(group_key=f"g{n}")
+    for size in (1, 2):
+        q.claim(size, reader=q.name)
+    return {"consumer": q.name}
 
 
 def dead(q: Queue) -> dict[str, Any]:
@@ -228,6 +250,7 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "send_batch": lambda q: {"bodies": "a\nb\nc"},
     "get_message": first_only,
     "claim_batch": backlog,
+    "claim_any": lambda q: backlog(q) | {"types": f"{q.name}.empty\n{q.name}"},
     "claim_wraparound": ring,
     "take_batch": backlog,
     "complete": held,
@@ -241,6 +264,8 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "rescue_expired": expired,
     "cancel": cancelled,
     "cancel_key": lambda q: {"dedup_key": "d"} if cancelled(q) else {},
+    "update_message": moved,
+    "release_consumer": abandoned,
     "redrive": one_dead,
     "redrive_all": dead,
     "purge": purged,

@@ -93,7 +93,7 @@ def test_update_message_of_the_priority_of_a_delayed_message_keeps_its_time(q: Q
     assert q.claim()[0]["priority"] == -7
 
 
-def test_update_message_changes_a_message_that_waits_for_its_retry(q: Queue) -> None:
+def test_update_message_of_a_message_that_waits_for_its_retry(q: Queue) -> None:
     id = q.send()
     q.one("fail", id, q.claim_key(), "busy", 3_600)
     before = q.row(id)
@@ -205,9 +205,7 @@ def test_update_message_in_a_queue_with_limits_per_group(q: Queue) -> None:
 
 @pytest.mark.parametrize("option", [{"body": "new"}, {"headers": "{}"}, {"max_attempts": 3}])
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_update_message_of_the_content_keeps_the_order_of_a_group(
-    q: Queue, place: int, option: dict[str, Any]
-) -> None:
+def test_update_message_of_the_content_keeps_the_order_of_a_group(q: Queue, place: int, option: dict[str, Any]) -> None:
     q.ordered()
     sent = [q.send(group_key="a") for _ in range(3)]
     assert update(q, sent[place], **option) == CHANGED

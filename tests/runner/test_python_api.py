@@ -1,5 +1,6 @@
 """rowqueue.send and the other functions on every driver's connection, in the application's transaction."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
@@ -96,6 +97,33 @@ def test_a_batch_of_bodies_arrives_unchanged(app: Application, queue: str) -> No
     claimed = rowqueue.claim(app.connection, queue, 100)
     assert [message.body for message in claimed] == sent
     app.rollback()
+
+
+def test_a_batch_has_options_for_all_its_messages(app: Application, queue: str, live: Any) -> None:
+    due = (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=123_000)
+    options = {"priority": 3, "group_key": "g'", "source": "s;", "max_attempts": 2}
+    assert rowqueue.send_batch(app.connection, queue, ["a"], headers={"a": "é\n"}, **options) == 1
+    in_tokyo = due.astimezone(timezone(timedelta(hours=9)))
+    assert rowqueue.send_batch(app.connection, queue, ["b", "c"], run_at=in_tokyo) == 2
+    app.commit()
+    first, *later = live()
+    assert (first["priority"], first["group_key"], first["source"]) == (3, "g'", "s;")
+    assert json.loads(first["headers"]) == {"a": "é\n"}
+    assert [row["run_at"] for row in later] == [due, due]
+    with pytest.raises(rowqueue.QueueError, match="run_at: must have a time zone"):
+        rowqueue.send_batch(app.connection, queue, ["x"], run_at=datetime(2030, 1, 1))
+
+
+def test_messages_of_several_queues_are_claimed_by_one_call(app: Application, queue: str) -> None:
+    names = [f"{queue}.{word}" for word in ("a", 'b"\n', "c")]
+    rowqueue.send_batch(app.connection, names[1], ["one", "two"])
+    app.commit()
+    batch = rowqueue.claim_any(app.connection, names, 10, consumer="the tests", lease_seconds=100)
+    app.commit()
+    assert [(message.type, message.body) for message in batch] == [(names[1], "one"), (names[1], "two")]
+    assert rowqueue.claim_any(app.connection, iter(names)) == []
+    assert rowqueue.finish(app.connection, batch[0].batch_key) == []
+    app.commit()
 
 
 def test_a_body_that_is_no_text_is_refused(app: Application, queue: str) -> None:

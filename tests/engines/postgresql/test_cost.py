@@ -150,6 +150,11 @@ def all_calls(connection: Connection, type: str) -> Iterator[Cost]:
     ready = connection.execute("SELECT id FROM mq.ready WHERE type = %s OFFSET 500 LIMIT 2", [type]).fetchall()
     yield cost("count_attempt(%s, 'no', 0)", ready[0]["id"])
     yield cost("cancel(%s)", ready[1]["id"])
+    for options in ('{"body": "y"}', '{"priority": 5}', '{"delay_seconds": 60}', '{"run_at": null}'):
+        yield cost("update_message(%s, %s)", ready[0]["id"], options)
+    yield cost("claim_any(%s, %s, 'gone')", f"empty\n{type}\nempty too", SIZE)
+    yield cost("release_consumer('gone')")
+    yield cost("wait_for_any(%s, 0)", f"empty\n{type}")
     yield cost("redrive_all(%s)", type)
     yield cost("wait_for_message(%s, 0)", type)
     yield cost("queue_stats(%s)", type)
@@ -485,6 +490,36 @@ def test_an_open_snapshot_does_not_make_claims_dearer(server: Server, database: 
         assert left == 10_000 - SIZE, "so many were processed, and one batch is held"
         other.execute("ROLLBACK")
     assert last <= 2 * first, f"{first} pages a claim at first, {last} after {DONE_UNDER_SNAPSHOT}"
+
+
+def test_an_open_snapshot_does_not_make_claims_from_many_queues_dearer(
+    server: Server, database: Database, queue: str
+) -> None:
+    """A queue that was busy is claimed from its mark; an empty one with many finished messages is searched seldom."""
+    types = f"{queue}.empty\n{queue}\n{queue}.emptied"
+    with server.client(database.url) as connection, server.client(database.url) as other:
+        connection.execute("SET synchronous_commit = off")
+        other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        other.execute("SELECT 1")
+        for name in (queue, f"{queue}.emptied"):
+            for _ in range(5):
+                connection.execute("SELECT mq.send_batch(%s, rtrim(repeat(E'x\n', 10000), E'\n'))", [name])
+        connection.execute(
+            "DO $$ DECLARE v_key uuid; BEGIN FOR i IN 1..45 LOOP"
+            f" SELECT batch_key INTO v_key FROM mq.claim_any('{types}', 1000, 'r', 600); COMMIT;"
+            " PERFORM mq.complete_batch(v_key); COMMIT; END LOOP; END $$"
+        )
+        connection.execute(
+            "DO $$ DECLARE v_key uuid; BEGIN FOR i IN 1..50 LOOP"
+            f" SELECT batch_key INTO v_key FROM mq.claim_batch('{queue}.emptied', 1000, 'r', 600); COMMIT;"
+            " PERFORM mq.complete_batch(v_key); COMMIT; END LOOP; END $$"
+        )
+        spent = statistics.median(pages(connection, "claim_any(%s, %s, 'r', 600)", types, SIZE) for _ in range(60))
+        connection.execute("SELECT mq.pause(%s)", [queue])
+        idle = statistics.median(pages(connection, "claim_any(%s)", types) for _ in range(60))
+        other.execute("ROLLBACK")
+    # A search past the 50,000 finished messages touches hundreds of pages.
+    assert (spent, idle) <= (400, 150), (spent, idle)
 
 
 def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(server: Server, database: Database, queue: str) -> None:

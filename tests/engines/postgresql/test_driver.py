@@ -199,6 +199,22 @@ def test_a_sender_wakes_a_listener_at_once(connect: Connect, queue: str, interru
     assert listener.wait(0, interrupt[0]) is False
 
 
+@pytest.mark.parametrize("place", [0, 2])
+def test_a_sender_of_any_queue_of_a_list_wakes_a_listener(
+    connect: Connect, queue: str, interrupt: tuple[int, int], place: int
+) -> None:
+    listener, sender = connect(), connect()
+    names = [f"{queue}.{n}" for n in range(3)]
+    listener.listen(names)
+    for _ in "12":
+        assert listener.call("wait_for_any", "\n".join(names), 0)[0]["ready"] == 0
+    timer = threading.Timer(0.3, lambda: sender.call("send", names[place], "x"))
+    timer.start()
+    assert listener.wait(30, interrupt[0]) is True
+    timer.join()
+    assert listener.call("wait_for_any", "\n".join(names), 0)[0]["type"] == names[place]
+
+
 def test_a_wake_up_that_came_during_another_call_is_not_lost(
     connect: Connect, queue: str, interrupt: tuple[int, int]
 ) -> None:

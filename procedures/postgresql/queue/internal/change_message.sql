@@ -6,8 +6,7 @@
 --
 -- The message is locked first: two calls for it run one after the other. A claimed or dead message is not locked: its
 -- consumer would have to wait for the caller to finish it. The message is removed from its position as erase does it, in
--- the same order. Then it is inserted where a new message with this run_at goes. If its group was blocked by this message,
--- the group is unblocked.
+-- the same order. Then it is inserted where a new message with this run_at goes.
 CREATE OR REPLACE FUNCTION mq_internal.change_message(
     p_queue mq.queue, p_id bigint, p_on_conflict text, p_now timestamptz, p_run_at timestamptz, p_priority smallint,
     p_body text, p_headers text
@@ -43,25 +42,8 @@ BEGIN
     ELSE
         UPDATE mq.message SET run_at = p_run_at WHERE id = p_id;
     END IF;
-    IF p_run_at > p_now THEN
-        INSERT INTO mq.delayed (id, run_at, priority, attempts, type, error)
-        VALUES (p_id, p_run_at, v_message.priority, v_place.attempts, p_queue.type, v_place.error);
-    ELSIF p_queue.grouped THEN
-        INSERT INTO mq.grouped (id, attempts, type, group_key)
-        VALUES (p_id, v_place.attempts, p_queue.type, v_message.group_key);
-    ELSE
-        INSERT INTO mq.ready (run_at, id, priority, attempts, type, by_id, lane)
-        VALUES (p_run_at, p_id, v_message.priority, v_place.attempts, p_queue.type, false,
-            mq_internal.lane(p_queue.fair OR p_queue.grouped, v_message.priority, v_message.group_key));
-    END IF;
-    IF p_run_at < p_now OR p_queue.ring THEN
-        PERFORM mq_internal.lower_mark(p_queue.type);
-    END IF;
-    IF p_queue.grouped THEN
-        DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (ARRAY[p_id]) ORDER BY id));
-        PERFORM mq_internal.issue_tickets(p_queue, ARRAY[v_message.group_key]);
-    END IF;
-    PERFORM mq_internal.wake(p_queue.type);
+    PERFORM mq_internal.enter_place(p_queue, p_id, p_now, p_run_at, v_message.priority, v_message.group_key, v_place.attempts,
+        v_place.error, true);
     RETURN 1;
 END
 $$;
