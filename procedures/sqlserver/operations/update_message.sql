@@ -4,7 +4,8 @@
 --              run_at; null: now), priority (-32,768 to 32,767, smaller first; null: 0), max_attempts (1 to 1,000; null:
 --              the queue's), headers (a text of up to 64 KiB; null: none)
 -- Returns:     affected (1; 0 when it was not changed), state (N if it was changed; otherwise A: active, E: dead, C: archived,
---              N: another transaction is claiming or changing it; NULL: there is no such message)
+--              N: another transaction is changing it; NULL: there is no such message; what another transaction has not
+--              committed yet counts, because the call must not wait for it)
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; never waits for a claim
 -- Example:     EXEC mq.update_message 17, N'{"run_at": null, "priority": -1}';
