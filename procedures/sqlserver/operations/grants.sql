@@ -2,6 +2,8 @@
 
 GRANT EXECUTE ON OBJECT::mq.cancel TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.cancel_key TO mq_operator, mq_producer;
+GRANT EXECUTE ON OBJECT::mq.update_message TO mq_operator;
+GRANT EXECUTE ON OBJECT::mq.release_consumer TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.redrive TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.redrive_all TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.purge TO mq_operator;

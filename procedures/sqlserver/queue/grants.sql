@@ -6,6 +6,7 @@ GRANT EXECUTE ON OBJECT::mq.send_with TO mq_producer;
 GRANT EXECUTE ON OBJECT::mq.send_batch TO mq_producer;
 GRANT EXECUTE ON OBJECT::mq.get_message TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.claim_batch TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.claim_any TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.claim_wraparound TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.take_batch TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.complete TO mq_consumer;
@@ -18,6 +19,7 @@ GRANT EXECUTE ON OBJECT::mq.release_batch TO mq_consumer, mq_operator;
 GRANT EXECUTE ON OBJECT::mq.extend_lease TO mq_consumer, mq_operator;
 GRANT EXECUTE ON OBJECT::mq.rescue_expired TO mq_consumer, mq_operator;
 GRANT EXECUTE ON OBJECT::mq.wait_for_message TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.wait_for_any TO mq_consumer;
 -- An operator repairs with batch keys. A viewer gets nothing with which a message can be finished, and no bodies.
 GRANT SELECT ON OBJECT::mq.message TO mq_operator;
 GRANT SELECT ON OBJECT::mq.ready TO mq_operator, mq_viewer;

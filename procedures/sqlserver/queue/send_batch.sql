@@ -1,25 +1,41 @@
 -- send_batch: send many messages in one call: all of them or none.
 -- Arguments:   @type (1 to 200 characters), @bodies (1 to 10,000 bodies of up to 16 MiB, one per line; a body that is
---              empty, contains a line feed or begins with a double quote is written as a JSON string)
+--              empty, contains a line feed or begins with a double quote is written as a JSON string), @options (a flat JSON
+--              object, for all messages; NULL: none): run_at, delay_seconds, priority, group_key, max_attempts, headers,
+--              source, with the limits of send_with
 -- Returns:     affected: messages sent
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the messages can be claimed when it commits
--- Example:     EXEC mq.send_batch N'email', N'{"to":"ada@example.org"}';
+-- Example:     EXEC mq.send_batch N'email', N'{"to":"ada@example.org"}', N'{"delay_seconds": 60}';
 CREATE OR ALTER PROCEDURE mq.send_batch
     @type nvarchar(max),
-    @bodies nvarchar(max)
+    @bodies nvarchar(max),
+    @options nvarchar(max) = NULL
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
     SET ROWCOUNT 0; -- a SET ROWCOUNT of the session would apply here too
     DECLARE @name nvarchar(400), @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @grouped bit, @ring bit, @fair bit, @source nvarchar(400) = mq_internal.consumer_name(NULL);
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @grouped bit, @ring bit, @fair bit;
+    DECLARE @run_at datetime2(7), @priority bigint, @group_key nvarchar(max), @dedup_key nvarchar(max), @max_attempts bigint,
+        @headers nvarchar(max), @source nvarchar(max), @delay_seconds bigint, @on_conflict nvarchar(max);
+    DECLARE @rank smallint, @group nvarchar(400), @sender nvarchar(400);
     DECLARE @count int, @bad int, @line int = 0, @item nvarchar(max), @detail nvarchar(2000), @step int = 1000, @took int = 1;
     DECLARE @lines TABLE (n int NOT NULL PRIMARY KEY, item nvarchar(max), valid bit NOT NULL);
     DECLARE @sent TABLE (id bigint NOT NULL PRIMARY KEY);
     BEGIN TRY
         EXEC mq_internal.require_name 'type', @type, 0;
         SET @name = @type;
+        IF @options IS NOT NULL
+        BEGIN
+            EXEC mq_internal.send_options @options, @run_at OUTPUT, @priority OUTPUT, @group_key OUTPUT, @dedup_key OUTPUT,
+                @max_attempts OUTPUT, @headers OUTPUT, @source OUTPUT, @delay_seconds OUTPUT, @on_conflict OUTPUT, 1;
+            EXEC mq_internal.require_message N'', @run_at OUTPUT, @priority, @group_key, @dedup_key, @max_attempts, @headers, @source,
+                @delay_seconds, @on_conflict, @now;
+        END;
+        -- The types of the columns: see require_name.
+        SELECT @run_at = COALESCE(@run_at, @now), @rank = COALESCE(@priority, 0), @group = @group_key,
+            @sender = mq_internal.consumer_name(@source);
         INSERT INTO @lines (n, item, valid) SELECT n, item, valid FROM mq_internal.split_list(@bodies);
         SELECT @count = COUNT(*) FROM @lines;
         SELECT @bad = MIN(n) FROM @lines WHERE valid = 0;
@@ -49,21 +65,29 @@ BEGIN
         BEGIN
             DELETE FROM @sent;
             -- The server assigns the ids in the order of the SELECT, which is the order of the lines.
-            INSERT INTO mq.message (run_at, created_at, priority, type, body, source)
+            INSERT INTO mq.message (run_at, created_at, priority, max_attempts, type, body, headers, group_key, source)
             OUTPUT inserted.id INTO @sent (id)
-            SELECT TOP (@step) @now, @now, 0, @name, item, @source FROM @lines WHERE n > @line ORDER BY n;
+            SELECT TOP (@step) @run_at, @now, @rank, @max_attempts, @name, item, @headers, @group, @sender
+            FROM @lines WHERE n > @line ORDER BY n;
             SET @took = @@ROWCOUNT;
             IF @took > 0
             BEGIN
                 SELECT @line = MAX(n) FROM (SELECT TOP (@step) n FROM @lines WHERE n > @line ORDER BY n) AS l;
-                IF @grouped = 1
-                    INSERT INTO mq.grouped (type, group_key, id, attempts) SELECT @name, N'', id, 0 FROM @sent;
-                INSERT INTO mq.ready (type, priority, lane, run_at, id, attempts)
-                SELECT @name, p.priority, p.lane, p.run_at, s.id, 0
-                FROM mq_internal.place(@ring, @fair, @grouped, 0, NULL, @now) AS p
-                CROSS JOIN @sent AS s;
+                IF @run_at > @now
+                    INSERT INTO mq.delayed (type, run_at, id, priority, attempts) SELECT @name, @run_at, id, @rank, 0 FROM @sent;
+                ELSE
+                BEGIN
+                    IF @grouped = 1
+                        INSERT INTO mq.grouped (type, group_key, id, attempts) SELECT @name, COALESCE(@group, N''), id, 0 FROM @sent;
+                    INSERT INTO mq.ready (type, priority, lane, run_at, id, attempts)
+                    SELECT @name, p.priority, p.lane, p.run_at, s.id, 0
+                    FROM mq_internal.place(@ring, @fair, @grouped, @rank, @group, @run_at) AS p
+                    CROSS JOIN @sent AS s;
+                END;
             END;
         END;
+        IF @run_at < @now
+            EXEC mq_internal.lower_mark @name;
         IF @own = 1
             COMMIT TRANSACTION;
     END TRY

@@ -75,7 +75,9 @@ def backlogs(server: Server) -> Iterator[str]:
     with server.client(url) as connection:
         for _ in range(BACKLOG // 10_000):
             connection.execute("CALL mq_send_batch('ready', %s, NULL)", ["x\n" * 9_999 + "x"]).close()
-        connection.execute("CALL mq_send_batch('delayed', %s, NULL)", ["x\n" * (READY_BEHIND_DELAYED - 1) + "x"]).close()
+        connection.execute(
+            "CALL mq_send_batch('delayed', %s, NULL)", ["x\n" * (READY_BEHIND_DELAYED - 1) + "x"]
+        ).close()
         # Their messages are not read before they are due, so they need none.
         connection.execute(
             "INSERT INTO mq_delayed (id, run_at, priority, attempts, type)"

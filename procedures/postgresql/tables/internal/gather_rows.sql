@@ -1,7 +1,7 @@
 -- gather_rows: return the rows that pick_rows or pick_lost finds, as parallel arrays.
 -- Arguments: p_size (0: none), p_lost (true: lost rows, see pick_lost), p_place (true: ready rows from the low-water
 --     mark on)
--- Returns: affected; parallel arrays hashes, idents, keys, rows, parts, places, sorted, copies
+-- Returns: count; parallel arrays hashes, idents, keys, rows, parts, places, sorted, copies
 -- Transaction: skips rows that others have locked
 CREATE OR REPLACE FUNCTION mq_internal.gather_rows(
     p_polled mq.polled, p_shape jsonb, p_size bigint, p_lost boolean, p_place boolean, OUT count integer,

@@ -5,6 +5,7 @@ CREATE OR ALTER PROCEDURE mq_internal.require_options
 AS
 BEGIN
     DECLARE @name nvarchar(400), @problem nvarchar(400), @low bigint, @high bigint, @detail nvarchar(2000), @next nvarchar(400) = N'';
+    DECLARE @separator nvarchar(2) = N' ';
     EXEC mq_internal.require_object @options, @argument;
     SELECT TOP (1) @name = LEFT(name, 100), @problem = problem, @low = low, @high = high
     FROM mq_internal.read_options(@options, @known) WHERE problem IS NOT NULL;
@@ -18,7 +19,8 @@ BEGIN
         WHILE @next IS NOT NULL
         BEGIN
             SET @next = (SELECT MIN([key]) FROM OPENJSON(@known) WHERE [key] > @next);
-            SET @detail = CONCAT(@detail, N' ' + @next);
+            SET @detail = CONCAT(@detail, @separator + @next);
+            SET @separator = N', ';
         END;
     END;
     IF @problem IS NOT NULL

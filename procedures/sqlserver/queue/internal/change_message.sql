@@ -1,12 +1,13 @@
--- change_message: replace or postpone a live message that has the dedup_key, if its state is N.
--- Arguments: @type, @id, @on_conflict (replace or postpone), @now (when the call began), @run_at, @priority, @body,
---     @headers (as in the call)
+-- change_message: replace, postpone or update a message, if its state is N.
+-- Arguments: @type, @id, @on_conflict (replace or postpone, of a message that has the dedup_key; update: change its time
+--     and priority), @now (when the call began), @run_at and @priority (as in the call; of an update NULL: not changed),
+--     @body and @headers (of replace)
 -- Returns: @changed: 1; 0 when nothing was changed: its state is not N, another transaction is claiming it, or it is
 --     due later already
 --
 -- The message is locked first, as in erase. A claimed or dead message is not locked: its consumer would have to wait
 -- for the caller to finish it. The message is removed from its position and inserted where a new message with this
--- run_at goes. In an ordered queue a failed first message no longer blocks its group.
+-- run_at goes. In an ordered queue a failed first message no longer blocks its group, unless an update keeps its time.
 CREATE OR ALTER PROCEDURE mq_internal.change_message
     @type nvarchar(400), @id bigint, @on_conflict nvarchar(10), @now datetime2(7), @run_at datetime2(7),
     @priority smallint, @body nvarchar(max), @headers nvarchar(max), @changed smallint OUTPUT
@@ -14,6 +15,7 @@ AS
 BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED; -- for this call only: SERIALIZABLE does not allow READPAST
     DECLARE @replace bit = CASE @on_conflict WHEN N'replace' THEN 1 ELSE 0 END, @grouped bit, @ring bit, @fair bit;
+    DECLARE @timed bit = CASE WHEN @run_at IS NULL THEN 0 ELSE 1 END;
     DECLARE @group_key nvarchar(400), @old_priority smallint, @old_run_at datetime2(7), @attempts smallint, @error nvarchar(max);
     DECLARE @items mq.items;
     SELECT @grouped = grouped, @ring = ring, @fair = fair FROM mq_internal.policy(@type);
@@ -36,7 +38,7 @@ BEGIN
         SELECT @group_key = COALESCE(group_key, N''), @old_priority = priority, @old_run_at = run_at
         FROM mq.message WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE id = @id AND type = @type;
-    IF @old_run_at IS NULL OR (@replace = 0 AND @old_run_at >= @run_at)
+    IF @old_run_at IS NULL OR (@on_conflict = N'postpone' AND @old_run_at >= @run_at)
         RETURN;
     -- While the message is locked, no other session writes its error.
     IF @replace = 0
@@ -45,7 +47,9 @@ BEGIN
     IF @attempts IS NULL
         RETURN;
 
-    SET @changed = 1;
+    SELECT @changed = 1, @run_at = COALESCE(@run_at, @old_run_at);
+    IF @on_conflict = N'postpone' OR @priority IS NULL
+        SET @priority = @old_priority;
     IF @replace = 1
     BEGIN
         UPDATE mq.message
@@ -54,10 +58,9 @@ BEGIN
         SET @attempts = 0;
     END
     ELSE
-    BEGIN
-        UPDATE mq.message SET run_at = @run_at, sent_run_at = NULL WHERE id = @id;
-        SET @priority = @old_priority;
-    END;
+        UPDATE mq.message
+        SET priority = @priority, run_at = @run_at, sent_run_at = CASE @timed WHEN 0 THEN sent_run_at END
+        WHERE id = @id;
     IF @run_at > @now
         INSERT INTO mq.delayed (type, run_at, id, priority, attempts, error)
         VALUES (@type, @run_at, @id, @priority, @attempts, @error);
@@ -71,7 +74,7 @@ BEGIN
         IF @run_at < @now OR @ring = 1
             EXEC mq_internal.lower_mark @type;
     END;
-    IF @grouped = 1
+    IF @grouped = 1 AND (@timed = 1 OR @run_at <= @now)
     BEGIN
         INSERT INTO @items (id, attempts) VALUES (@id, @attempts);
         IF @run_at <= @now
