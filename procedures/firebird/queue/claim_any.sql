@@ -1,6 +1,6 @@
 -- claim_any: claim up to p_size ready messages of the first type of a list that has any, under one new batch key.
 -- Arguments:   p_types (1 to 1,000 types, one per line, in the format of send_batch), p_size (1 to 10,000; NULL: 1), p_consumer
---              (NULL: the application name), p_lease_seconds (NULL: the queue's)
+--              (1 to 200 characters; NULL: the application name), p_lease_seconds (1 to 86,400; NULL: the queue's)
 -- Returns:     as claim_batch; all rows have the same type
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
