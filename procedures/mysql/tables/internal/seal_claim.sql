@@ -54,7 +54,7 @@ BEGIN
         -- free.
         UPDATE mq_polled SET copies = COALESCE(copies, 0) + 1 WHERE name = v_name;
     END IF;
-    SELECT e.id, e.key_json AS `key`, j.row_ AS `row`, e.attempts AS attempt, b.batch_key, b.lease_until
+    SELECT e.id, e.key_json AS row_key, j.row_ AS row_data, e.attempts AS attempt, b.batch_key, b.lease_until
     FROM JSON_TABLE(CONCAT('[', COALESCE(p_rows, ''), ']'), '$[*]' COLUMNS (id bigint PATH '$[0]',
         row_ longtext CHARACTER SET utf8mb4 PATH '$[1]')) AS j
     STRAIGHT_JOIN mq_polled_row AS e ON e.id = j.id AND e.batch_key = p_batch_key
