@@ -75,7 +75,9 @@ def backlogs(server: Server) -> Iterator[str]:
     with server.client(url) as connection:
         for _ in range(BACKLOG // 10_000):
             connection.execute("CALL mq_send_batch('ready', %s, NULL)", ["x\n" * 9_999 + "x"]).close()
-        connection.execute("CALL mq_send_batch('delayed', %s, NULL)", ["x\n" * (READY_BEHIND_DELAYED - 1) + "x"]).close()
+        connection.execute(
+            "CALL mq_send_batch('delayed', %s, NULL)", ["x\n" * (READY_BEHIND_DELAYED - 1) + "x"]
+        ).close()
         # Their messages are not read before they are due, so they need none.
         connection.execute(
             "INSERT INTO mq_delayed (id, run_at, priority, attempts, type)"
@@ -129,6 +131,11 @@ def all_calls(connection: Client, type: str) -> Iterator[Cost]:
     ready = run(connection, "SELECT id FROM mq_ready WHERE type = %s LIMIT 2 OFFSET 500", type)
     yield cost("count_attempt(%s, 'no', 0, NULL)", ready[0]["id"])
     yield cost("cancel(%s)", ready[1]["id"])
+    for options in ('{"body": "y"}', '{"priority": 5}', '{"delay_seconds": 60}', '{"run_at": null}'):
+        yield cost("update_message(%s, %s)", ready[0]["id"], options)
+    yield cost("claim_any(%s, %s, 'gone', NULL)", f"empty\n{type}\nempty too", SIZE)
+    yield cost("release_consumer('gone')")
+    yield cost("wait_for_any(%s, 0)", f"empty\n{type}")
     yield cost("redrive_all(%s, NULL, NULL)", type)
     yield cost("wait_for_message(%s, 0)", type)
     yield cost("queue_stats(%s)", type)
@@ -181,7 +188,16 @@ def test_a_claim_of_a_ring_reads_what_it_takes(server: Server, backlogs: str, st
         connection.rollback()
 
 
-@pytest.mark.parametrize("call", ["wait_for_message(%s, 0)", "claim_batch(%s, 20, NULL, NULL)", "take_batch(%s, 20)"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "wait_for_message(%s, 0)",
+        "wait_for_any(%s, 0)",
+        "claim_batch(%s, 20, NULL, NULL)",
+        "claim_any(%s, 20, NULL, NULL)",
+        "take_batch(%s, 20)",
+    ],
+)
 def test_a_queue_with_nothing_due_is_polled_past_its_delayed_messages(server: Server, backlogs: str, call: str) -> None:
     with server.client(backlogs) as connection:
         connection.begin()
