@@ -131,15 +131,15 @@ def all_calls(connection: Client, type: str) -> Iterator[Cost]:
     ready = run(connection, "SELECT id FROM mq_ready WHERE type = %s LIMIT 2 OFFSET 500", type)
     yield cost("count_attempt(%s, 'no', 0, NULL)", ready[0]["id"])
     yield cost("cancel(%s)", ready[1]["id"])
+    yield cost("redrive_all(%s, NULL, NULL)", type)
+    yield cost("wait_for_message(%s, 0)", type)
+    yield cost("queue_stats(%s)", type)
+    yield cost("queue_stats(NULL)")
     for options in ('{"body": "y"}', '{"priority": 5}', '{"delay_seconds": 60}', '{"run_at": null}'):
         yield cost("update_message(%s, %s)", ready[0]["id"], options)
     yield cost("claim_any(%s, %s, 'gone', NULL)", f"empty\n{type}\nempty too", SIZE)
     yield cost("release_consumer('gone')")
     yield cost("wait_for_any(%s, 0)", f"empty\n{type}")
-    yield cost("redrive_all(%s, NULL, NULL)", type)
-    yield cost("wait_for_message(%s, 0)", type)
-    yield cost("queue_stats(%s)", type)
-    yield cost("queue_stats(NULL)")
 
 
 def assert_cheap(cost: Cost) -> None:
