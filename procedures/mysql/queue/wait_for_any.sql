@@ -53,6 +53,8 @@ BEGIN
     IF NOT v_ready THEN
         SET v_checked = COALESCE(v_type, JSON_UNQUOTE(JSON_EXTRACT(v_types, '$[0]')));
         CALL imq_check_ready(v_checked, v_now, v_ready, v_room_at, v_scan_at, v_next_at);
+        -- The first type may be ready since.
+        SET v_type = IF(v_ready, v_checked, v_type);
     END IF;
     CALL imq_wait_result(v_checked, v_now, v_ready, v_room_at, v_scan_at, v_next_at, v_reason);
     SELECT v_type AS type, v_ready AS ready, IF(v_type IS NULL, NULL, v_next_at) AS next_run_at, v_reason AS reason;

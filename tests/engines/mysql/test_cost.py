@@ -135,6 +135,11 @@ def all_calls(connection: Client, type: str) -> Iterator[Cost]:
     yield cost("wait_for_message(%s, 0)", type)
     yield cost("queue_stats(%s)", type)
     yield cost("queue_stats(NULL)")
+    for options in ('{"body": "y"}', '{"priority": 5}', '{"delay_seconds": 60}', '{"run_at": null}'):
+        yield cost("update_message(%s, %s)", ready[0]["id"], options)
+    yield cost("claim_any(%s, %s, 'gone', NULL)", f"empty\n{type}\nempty too", SIZE)
+    yield cost("release_consumer('gone')")
+    yield cost("wait_for_any(%s, 0)", f"empty\n{type}")
 
 
 def assert_cheap(cost: Cost) -> None:
@@ -183,7 +188,16 @@ def test_a_claim_of_a_ring_reads_what_it_takes(server: Server, backlogs: str, st
         connection.rollback()
 
 
-@pytest.mark.parametrize("call", ["wait_for_message(%s, 0)", "claim_batch(%s, 20, NULL, NULL)", "take_batch(%s, 20)"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "wait_for_message(%s, 0)",
+        "wait_for_any(%s, 0)",
+        "claim_batch(%s, 20, NULL, NULL)",
+        "claim_any(%s, 20, NULL, NULL)",
+        "take_batch(%s, 20)",
+    ],
+)
 def test_a_queue_with_nothing_due_is_polled_past_its_delayed_messages(server: Server, backlogs: str, call: str) -> None:
     with server.client(backlogs) as connection:
         connection.begin()

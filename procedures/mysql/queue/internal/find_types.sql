@@ -5,7 +5,8 @@
 --              the one with the earliest such time, as [type, time]; NULL: none
 --
 -- Paused types are left out. The limits of a type and blocked groups are not checked: claim and check_ready do that. Ready
--- messages are read backward: after a snapshot was held open, the deleted rows of finished messages come first.
+-- messages are read backward: while a snapshot is open, the deleted rows of finished messages come first. MySQL reads in the
+-- order of an index only if ORDER BY names its first column too, unless that is a constant; MariaDB would sort then.
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_find_types(
     IN p_types longtext CHARACTER SET utf8mb4, IN p_now datetime(6), OUT p_ready longtext CHARACTER SET utf8mb4,
@@ -35,15 +36,16 @@ BEGIN
             FROM (
                 SELECT j.n, j.type, s.next_at AS schedule_at, (
                         SELECT 1 FROM mq_ready AS r FORCE INDEX (PRIMARY) WHERE r.type = j.type AND r.attempts >= 0
-                        ORDER BY r.priority DESC, r.lane DESC, r.run_at DESC, r.id DESC LIMIT 1
+                        ORDER BY /*!80000 r.type DESC, */ r.priority DESC, r.lane DESC, r.run_at DESC, r.id DESC LIMIT 1
                     ) IS NOT NULL AS has_ready, (
-                        SELECT d.run_at FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = j.type ORDER BY d.run_at, d.id LIMIT 1
+                        SELECT d.run_at FROM mq_delayed AS d FORCE INDEX (PRIMARY) WHERE d.type = j.type ORDER BY /*!80000 d.type, */ d.run_at, d.id
+                        LIMIT 1
                     ) AS due_at, (
                         SELECT b.lease_until FROM mq_batch AS b FORCE INDEX (batch_lease) WHERE b.type = j.type
-                        ORDER BY b.lease_until LIMIT 1
+                        ORDER BY /*!80000 b.type, */ b.lease_until LIMIT 1
                     ) AS lease_at, (
                         SELECT k.scanned_at + INTERVAL 1 SECOND FROM mq_mark AS k FORCE INDEX (mark_newest) WHERE k.type = j.type
-                        ORDER BY k.n DESC LIMIT 1
+                        ORDER BY /*!80000 k.type DESC, */ k.n DESC LIMIT 1
                     ) AS scan_at
                 FROM JSON_TABLE(p_types, '$[*]' COLUMNS (
                     n FOR ORDINALITY,
