@@ -255,8 +255,7 @@ def test_send_batch_with_options_rolled_back_leaves_nothing(q: Queue) -> None:
 @pytest.mark.parametrize("options", [{"dedup_key": "d"}, {"on_conflict": "keep"}, {"dedup_key": None}])
 def test_send_batch_has_no_dedup_key(q: Queue, options: dict[str, str | None]) -> None:
     [name] = options
-    known = "delay_seconds, group_key, headers, max_attempts, priority, run_at, source"
-    with q.refused("invalid_argument", "options: ", name, "is not known; known are", known):
+    with q.refused("invalid_argument", f"options: {name} is not known; known are ", "headers", "run_at"):
         q.call("send_batch", "a", json.dumps(options))
 
 

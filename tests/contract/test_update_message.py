@@ -289,8 +289,8 @@ def test_update_message_needs_an_option(q: Queue, options: str) -> None:
 @pytest.mark.parametrize("name", ["group_key", "dedup_key", "source", "on_conflict", "type"])
 def test_update_message_refuses_what_it_cannot_change(q: Queue, name: str) -> None:
     id = q.send()
-    known = "known are body, delay_seconds, headers, max_attempts, priority, run_at"
-    with q.refused("invalid_argument", "options: ", name, known):
+    known = ("body", "delay_seconds", "headers", "max_attempts", "priority", "run_at")  # each engine has its order
+    with q.refused("invalid_argument", f"options: {name} is not known; known are ", *known):
         q.on("update_message", id, json.dumps({name: "x"}))
 
 
