@@ -219,6 +219,8 @@ GO
 EXECUTE AS USER = N'ft_user';
 EXEC mq.claim_batch N'ft', 1;
 EXEC mq.take_batch N'ft', 1;
+EXEC mq.claim_any N'ft', 1;
+EXEC mq.wait_for_any N'ft', 0;
 BEGIN TRY
     EXEC mq.claim_rows N'ft-orders', 1;
 END TRY
@@ -254,9 +256,16 @@ SELECT N'14 one message per row' AS [check], 5 AS expected, COUNT(*) AS found FR
 GO
 -- 15. Scans in the plans of the queue, after one call of everything. Expected: none of queue, batch, claimed, polled_row,
 --     feed_consumer, consumer, report, schedule, binding, subscription, bucket, group_freed, group_lock, grouped, message,
---     except of the calls that list everything: list_..., list_feeds, throughput, forget_reports, queue_health.
+--     except of the calls that list everything: list_..., list_feeds, throughput, forget_reports, queue_health; and of
+--     release_consumer: batch.
 EXEC mq.claim_batch N'ft-limits', 10;
 EXEC mq.wait_for_message N'ft-limits', 0;
+DECLARE @types nvarchar(max) = N'ft-none' + NCHAR(10) + N'ft-limits' + NCHAR(10) + N'ft', @new bigint;
+EXEC mq.wait_for_any @types, 0;
+EXEC mq.claim_any @types, 10, N'ft-any';
+EXEC mq.release_consumer N'ft-any';
+SELECT @new = MIN(id) FROM mq.ready WHERE type = N'ft';
+EXEC mq.update_message @new, N'{"priority": 1, "delay_seconds": 60}';
 EXEC mq.rescue_expired;
 EXEC mq.queue_stats;
 EXEC mq.list_errors N'ft';
