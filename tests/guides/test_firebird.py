@@ -128,7 +128,7 @@ def test_users_of_the_guide_may_do_what_their_roles_may(shop: FirebirdShop) -> N
     if not shop.server.version.startswith("3."):
         shop.follow(OWNERSHIP, 3, 5)
         assert shop.server.query(shop.login("web"), "SELECT id FROM mq_send('email', 'y')") == [{"id": 22}]
-        health = "SELECT \"VALUE\" AS n FROM mq_queue_health WHERE name = 'oldest_transaction'"
+        health = "SELECT measured AS n FROM mq_queue_health WHERE name = 'oldest_transaction'"
         assert shop.server.query(shop.login("on_duty", "mq_operator"), health)[0]["n"] is not None
 
 

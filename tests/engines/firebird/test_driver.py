@@ -438,15 +438,15 @@ def test_a_session_uses_a_new_procedure_soon_after_an_upgrade(
     url = server.create_database()
     server.query(
         url,
-        'CREATE PROCEDURE mq_cancel (p_id bigint) RETURNS ("COUNT" bigint, state char(1)) AS'
-        ' BEGIN "COUNT" = 1; SUSPEND; END',
+        "CREATE PROCEDURE mq_cancel (p_id bigint) RETURNS (affected bigint, state char(1)) AS"
+        " BEGIN affected = 1; SUSPEND; END",
     )
     monkeypatch.setattr("rowqueue.databases.firebird.session._STATEMENT_SECONDS", 0.5)
     session = open_database(url).connect("test")
     assert session.call("cancel", 1)[0]["affected"] == 1
     changed = (
-        'ALTER PROCEDURE mq_cancel (p_id bigint) RETURNS ("COUNT" bigint, state char(1)) AS'
-        ' BEGIN "COUNT" = 2; SUSPEND; END'
+        "ALTER PROCEDURE mq_cancel (p_id bigint) RETURNS (affected bigint, state char(1)) AS"
+        " BEGIN affected = 2; SUSPEND; END"
     )
     server.query(url, changed)
     deadline = time.monotonic() + 10

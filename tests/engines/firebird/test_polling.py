@@ -58,7 +58,7 @@ def later(server: Server) -> bool:
 def test_a_claim_next_to_an_uncommitted_one_returns_no_row_and_no_error(make: Make, raw: Open) -> None:
     table = make(SHAPES["e"]).create().insert("1", "2", "3")
     first = raw()
-    claim = f"SELECT id, CAST(\"ROW\" AS VARCHAR(200)) AS r FROM mq_claim_rows('{table.name}', 2)"
+    claim = f"SELECT id, CAST(row_data AS VARCHAR(200)) AS r FROM mq_claim_rows('{table.name}', 2)"
     assert len(first.run(claim)) == 2
     began = time.monotonic()
     assert table.claim(10) == []
