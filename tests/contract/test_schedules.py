@@ -476,6 +476,17 @@ def test_wait_for_message_counts_schedules(q: Queue, schedule: Schedule) -> None
     assert q.call("wait_for_message", 0)[0]["ready"] == 0
 
 
+def test_calls_for_many_queues_find_due_messages_too(q: Queue, schedule: Schedule) -> None:
+    types = f"{q.name}.empty\n{q.name}"
+    found = schedule.set()
+    waiting = {"type": q.name, "ready": 0, "next_run_at": found["next_at"], "reason": "delayed"}
+    assert q.on("wait_for_any", types) == [waiting]
+    assert q.on("claim_any", types) == []
+    schedule.pass_time()
+    assert q.on("wait_for_any", types)[0]["ready"] == 1
+    assert [row["body"] for row in q.on("claim_any", types)] == ["body"]
+
+
 def test_the_same_times_keep_what_is_due_and_others_begin_now(q: Queue, schedule: Schedule) -> None:
     schedule.set()
     due = schedule.pass_time()

@@ -152,6 +152,20 @@ def test_a_claim_skips_a_message_that_is_being_moved(q: Queue, other: Queue) -> 
     assert ids(other.claim(10)) == [first]
 
 
+def test_update_message_skips_a_message_that_is_being_changed(q: Queue, other: Queue) -> None:
+    ready, delayed = q.send(), q.send(run_at=in_an_hour())
+    with q.session.transaction():
+        for id in (ready, delayed):
+            assert update(q, id, body="new", priority=1) == CHANGED
+            assert update(other, id, body="other", priority=2) == left("N")
+            assert other.on("cancel", id) == [{"count": 0, "state": "N"}]
+    assert [row["body"] for row in q.rows()] == ["new", "new"]
+    with q.session.transaction():
+        assert q.one("cancel", ready) == 1
+        assert update(other, ready, body="other") == left("N")
+    assert list(q.states()) == [delayed]
+
+
 def test_update_message_rolled_back_changes_nothing(q: Queue) -> None:
     id, late = q.send(), q.send(run_at=in_an_hour())
     with q.unchanged(), pytest.raises(ZeroDivisionError), q.session.transaction():

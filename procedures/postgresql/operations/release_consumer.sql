@@ -1,4 +1,4 @@
--- release_consumer: release all messages that a consumer holds, in all queues, as release_batch does for each of its claims.
+-- release_consumer: release all messages that a consumer holds, in all queues, as release_batch does for each claim.
 -- Arguments:   p_consumer (1 to 200 characters: the name that it passes when it claims)
 -- Returns:     affected: messages released; 0 when the name holds none
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument

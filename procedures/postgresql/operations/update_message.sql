@@ -32,15 +32,15 @@ BEGIN
     IF p_id IS NULL THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'id: must not be NULL');
     END IF;
-    v_set := mq_internal.read_options(p_options, 'options', '{"body": "text", "run_at": "time", "delay_seconds": [0, 315360000],
-        "priority": [-32768, 32767], "max_attempts": [1, 1000], "headers": "text"}');
+    v_set := mq_internal.read_options(p_options, 'options', '{"body": "text", "run_at": "time",
+        "delay_seconds": [0, 315360000], "priority": [-32768, 32767], "max_attempts": [1, 1000], "headers": "text"}');
     IF v_set = '{}' THEN
         PERFORM mq_internal.raise_error('invalid_argument',
             'options: give at least one of body, run_at, delay_seconds, priority, max_attempts, headers');
     END IF;
     v_run_at := v_set ->> 'run_at';
-    PERFORM mq_internal.require_message(CASE WHEN v_set ? 'body' THEN v_set ->> 'body' ELSE '' END, v_run_at, NULL, NULL, NULL,
-        NULL, v_set ->> 'headers', NULL, (v_set ->> 'delay_seconds')::bigint, NULL);
+    PERFORM mq_internal.require_message(CASE WHEN v_set ? 'body' THEN v_set ->> 'body' ELSE '' END, v_run_at, NULL, NULL,
+        NULL, NULL, v_set ->> 'headers', NULL, (v_set ->> 'delay_seconds')::bigint, NULL);
     v_moved := v_set ?| '{run_at,delay_seconds}';
     v_run_at := coalesce(v_run_at, v_now + make_interval(secs => (v_set ->> 'delay_seconds')::bigint), v_now);
 
@@ -55,7 +55,8 @@ BEGIN
         SELECT * INTO v_message FROM mq.message AS m
         WHERE m.id = p_id AND mq_internal.state_of(m.id) = 'N'
         FOR NO KEY UPDATE SKIP LOCKED;
-        v_place := mq_internal.leave_place(v_queue, v_message.id, coalesce(v_message.group_key, ''), 'infinity', v_message.run_at);
+        v_place := mq_internal.leave_place(v_queue, v_message.id, coalesce(v_message.group_key, ''), 'infinity',
+            v_message.run_at);
         affected := (v_place.attempts IS NOT NULL)::integer;
     END IF;
     IF affected = 0 THEN
@@ -69,7 +70,8 @@ BEGIN
     UPDATE mq.message AS m
     SET run_at = CASE WHEN v_moved THEN v_run_at ELSE m.run_at END,
         priority = v_message.priority,
-        max_attempts = CASE WHEN v_set ? 'max_attempts' THEN (v_set ->> 'max_attempts')::smallint ELSE m.max_attempts END,
+        max_attempts = CASE WHEN v_set ? 'max_attempts' THEN (v_set ->> 'max_attempts')::smallint
+            ELSE m.max_attempts END,
         body = CASE WHEN v_set ? 'body' THEN v_set ->> 'body' ELSE m.body END,
         headers = CASE WHEN v_set ? 'headers' THEN v_set ->> 'headers' ELSE m.headers END
     WHERE m.id = p_id;

@@ -33,7 +33,8 @@ BEGIN
     END IF;
     LOOP
         v_asked_at := clock_timestamp();
-        SELECT r.ready, r.next_run_at, r.reason INTO ready, next_run_at, reason FROM mq_internal.readiness(p_type, v_left <= 0) AS r;
+        SELECT r.ready, r.next_run_at, r.reason INTO ready, next_run_at, reason
+        FROM mq_internal.readiness(p_type, v_left <= 0) AS r;
         EXIT WHEN ready = 1 OR v_left <= 0;
         v_pause := least(v_pause, v_left);
         PERFORM pg_sleep(v_pause);

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from rowqueue.databases import Database, QueueError, Session
+from rowqueue.databases import Conflict, Database, QueueError, Session
 from servers import Server
 
 pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
@@ -121,7 +121,7 @@ def test_a_group_continues_when_its_last_place_is_taken_while_another_message_of
 def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue: str) -> None:
     """A finish with an old snapshot would not see the group's next message, and the group would be stuck."""
     ordered.call("send_message", queue, "first", None, None, "a")
-    ordered.call("send_message", queue, "second", None, None, "a")
+    second = ordered.call("send_message", queue, "second", None, None, "a")[0]["id"]
     row = claim_one(ordered, queue, "a")
     calls: list[tuple[Any, ...]] = [
         ("claim_batch", queue),
@@ -130,6 +130,9 @@ def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue:
         ("complete_batch", row["batch_key"]),
         ("finish_batch", row["batch_key"]),
         ("release_batch", row["batch_key"]),
+        ("release_consumer", ordered.call("peek", queue, "A")[0]["reader"]),
+        ("update_message", second, '{"body": "x"}'),
+        ("claim_any", queue),
         ("dead_letter", row["id"], row["batch_key"], "no"),
         ("purge", queue, "N"),
     ]
@@ -146,6 +149,20 @@ def test_an_ordered_queue_is_not_worked_from_a_snapshot(ordered: Session, queue:
         ordered.call("send_message", queue, "third", None, None, "a")
     assert ordered.call("complete_batch", row["batch_key"])[0]["count"] == 1
     assert claim_one(ordered, queue, "a")["body"] == "second"
+
+
+@pytest.mark.parametrize("delay", [None, 3_600])
+def test_a_claim_from_a_snapshot_does_not_return_a_body_that_was_changed_since(
+    session: Session, connect: Callable[..., Session], queue: str, delay: int | None
+) -> None:
+    id = session.call("send_message", queue, "old")[0]["id"]
+    options = '{"body": "new"}' if delay is None else f'{{"body": "new", "delay_seconds": {delay}}}'
+    with pytest.raises(Conflict), session.transaction() as tx:
+        tx.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        tx.execute("SELECT 1")
+        assert connect().call("update_message", id, options) == [{"affected": 1, "state": "N"}]
+        session.call("claim_batch", queue)
+    assert [row["body"] for row in session.call("claim_batch", queue)] == ["new"] * (delay is None)
 
 
 def test_a_queue_with_limits_is_not_claimed_from_a_snapshot(session: Session, queue: str) -> None:

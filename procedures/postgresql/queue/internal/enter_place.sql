@@ -23,7 +23,8 @@ BEGIN
     END IF;
     IF p_queue.grouped AND (p_moved OR p_run_at <= p_now) THEN
         -- ORDER BY id selects the right index: see erase.
-        DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (ARRAY[p_id]) ORDER BY id));
+        DELETE FROM mq.group_lock
+        WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (ARRAY[p_id]) ORDER BY id));
         PERFORM mq_internal.issue_tickets(p_queue, ARRAY[p_group_key]);
     END IF;
     PERFORM mq_internal.wake(p_queue.type);

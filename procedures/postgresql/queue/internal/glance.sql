@@ -9,7 +9,9 @@ DECLARE
     v_now timestamptz := clock_timestamp();
 BEGIN
     SELECT EXISTS (
-            SELECT FROM (SELECT scanned_at FROM mq.mark WHERE type = p_type ORDER BY type, n DESC, priority, run_at LIMIT 1) AS k
+            SELECT FROM (
+                SELECT scanned_at FROM mq.mark WHERE type = p_type ORDER BY type, n DESC, priority, run_at LIMIT 1
+            ) AS k
             WHERE v_now BETWEEN k.scanned_at AND k.scanned_at + interval '1 second'
         ) OR EXISTS (SELECT FROM mq.ready AS r WHERE r.type = p_type),
         least(

@@ -11,8 +11,8 @@ DECLARE
     v_priority smallint;
     v_sent bigint;
 BEGIN
-    PERFORM mq_internal.require_message('', v_set.run_at, v_set.priority, v_set.group_key, NULL, v_set.max_attempts, v_set.headers,
-        v_set.source, v_set.delay_seconds, NULL);
+    PERFORM mq_internal.require_message('', v_set.run_at, v_set.priority, v_set.group_key, NULL, v_set.max_attempts,
+        v_set.headers, v_set.source, v_set.delay_seconds, NULL);
     v_priority := coalesce(v_set.priority, 0);
     WITH sent AS (
         INSERT INTO mq.message (run_at, created_at, priority, max_attempts, type, body, headers, group_key, source)

@@ -2,7 +2,8 @@
 -- Arguments: p_batch (true: those of send_batch, which has no dedup_key)
 CREATE OR REPLACE FUNCTION mq_internal.send_options(
     p_options text, p_batch boolean DEFAULT false, OUT run_at timestamptz, OUT priority bigint, OUT group_key text,
-    OUT dedup_key text, OUT max_attempts bigint, OUT headers text, OUT source text, OUT delay_seconds bigint, OUT on_conflict text
+    OUT dedup_key text, OUT max_attempts bigint, OUT headers text, OUT source text, OUT delay_seconds bigint,
+    OUT on_conflict text
 )
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -23,7 +24,8 @@ BEGIN
             OR regexp_count(p_options, '[a-z]"[[:space:]]*:') <> (SELECT count(*) FROM jsonb_object_keys(v_set)) THEN
         v_set := mq_internal.read_options(p_options, 'options', '{"run_at": "time", "priority": [-32768, 32767],
             "group_key": "text", "dedup_key": "text", "max_attempts": [1, 1000], "headers": "text", "source": "text",
-            "delay_seconds": [0, 315360000], "on_conflict": "text"}'::jsonb - CASE WHEN p_batch THEN c_single ELSE '{}' END);
+            "delay_seconds": [0, 315360000], "on_conflict": "text"}'::jsonb
+            - CASE WHEN p_batch THEN c_single ELSE '{}' END);
     END IF;
     run_at := v_set ->> 'run_at';
     priority := v_set ->> 'priority';
