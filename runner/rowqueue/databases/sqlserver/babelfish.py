@@ -29,7 +29,7 @@ def replacing(batch: str) -> list[str]:
         "CAST(REPLACE(REPLACE(REPLACE(o.value, N'Z', N'+00:00'), N'+', N' +'), N'T', N' ') AS datetimeoffset(7))",
     ).replace("[+-]", "_")
     # After a query it refuses another isolation level; its reads never wait.
-    batch = batch.replace("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;", "")
+    batch = batch.replace("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED;", "SET NOCOUNT ON;")
     # It has no security policies.
     batch = batch.replace(
         "sys.security_predicates AS p", "(SELECT 0 AS object_id, 0 AS target_object_id, 1 AS predicate_type) AS p"
