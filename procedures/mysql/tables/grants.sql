@@ -22,5 +22,5 @@ CALL imq_grant_to('mq_consumer',
     '');
 CALL imq_grant_to('mq_operator',
     'column_without_equality require_index require_distinct_rows require_order require_status add_polled open_retry
-     redrive_dead revive_rows open_release drop_polled',
+     redrive_polled revive_rows open_release drop_polled',
     '');

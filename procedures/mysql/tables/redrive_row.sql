@@ -14,7 +14,7 @@ SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     CALL imq_require_name('name', p_name, 0);
     IF p_id IS NULL THEN
-        CALL imq_raise_error('invalid_argument', 'id: must not be NULL; redrive_rows redrives all of a table');
+        CALL imq_raise_error('invalid_argument', 'id: must not be NULL; redrive_rows retries all dead rows');
     END IF;
-    CALL imq_redrive_dead(p_name, p_id, 1);
+    CALL imq_redrive_polled(p_name, p_id, 1);
 END

@@ -14,5 +14,5 @@ SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
     CALL imq_require_name('name', p_name, 0);
     CALL imq_require_range('size', p_size, 1, 10000);
-    CALL imq_redrive_dead(p_name, NULL, COALESCE(p_size, 1000));
+    CALL imq_redrive_polled(p_name, NULL, COALESCE(p_size, 1000));
 END

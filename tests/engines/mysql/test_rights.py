@@ -29,7 +29,7 @@ OWNER = "mq_owner@localhost"
 # What touches a user's table, and what that calls.
 AS_THE_CALLER = {
     *("adopt_table", "claim_rows", "finish_rows", "release_rows", "redrive_row", "redrive_rows", "unadopt_table"),
-    "redrive_dead",
+    "redrive_polled",
     *("create_feed", "publish_feed", "fetch_feed", "list_feeds", "watch_table"),
     *(
         "run",

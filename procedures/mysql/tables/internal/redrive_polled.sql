@@ -1,8 +1,8 @@
--- redrive_dead: retry dead rows of a polling table, in a call's own transaction or savepoint.
+-- redrive_polled: retry dead rows of a polling table, in a call's own transaction or savepoint.
 -- Arguments:   p_name, p_id (of one entry; NULL: all, those that died first), p_size
 -- Returns:     affected: rows that will be retried
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_redrive_dead(
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_redrive_polled(
     IN p_name longtext CHARACTER SET utf8mb4, IN p_id bigint, IN p_size int
 )
 SQL SECURITY INVOKER MODIFIES SQL DATA
