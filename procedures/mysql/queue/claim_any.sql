@@ -43,7 +43,7 @@ BEGIN
             CALL imq_end_call(v_own);
             CALL imq_begin_call(1, v_own);
         END IF;
-        CALL imq_claim(v_type, COALESCE(p_size, 1), v_consumer, p_lease_seconds, v_claimed);
+        CALL imq_claim(v_type, COALESCE(p_size, 1), v_consumer, p_lease_seconds, NULL, v_claimed);
         SET i = i + 1;
     END WHILE;
     IF NOT v_claimed THEN

@@ -1,8 +1,8 @@
 -- claim_batch: claim up to p_size ready messages of one type under one new batch key.
 -- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_consumer (NULL: the application name), p_lease_seconds (NULL: the
 --              queue's)
--- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
---              queue is paused
+-- Returns:     the messages in order of priority, run_at, id; of a ring in order of id, from where this consumer stopped;
+--              no rows when nothing is ready, no limit allows it, or the queue is paused
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED; never waits for another claim
 -- Example:     CALL mq_claim_batch('email', 10, 'worker-1', 60);
@@ -28,7 +28,7 @@ BEGIN
     CALL imq_require_range('lease_seconds', p_lease_seconds, 1, 86400);
     CALL imq_begin_call(1, v_own);
     CALL imq_consumer_name(p_consumer, v_consumer);
-    CALL imq_claim(p_type, COALESCE(p_size, 1), v_consumer, p_lease_seconds, v_claimed);
+    CALL imq_claim(p_type, COALESCE(p_size, 1), v_consumer, p_lease_seconds, NULL, v_claimed);
     IF NOT v_claimed THEN
         CALL imq_no_messages();
     END IF;

@@ -53,7 +53,7 @@ BEGIN
         CALL imq_complete_messages(v_type, v_on_complete, v_grouped, v_items, v_consumer);
     END IF;
     IF p_next_size > 0 THEN
-        CALL imq_claim(v_type, p_next_size, v_consumer, v_seconds, v_claimed);
+        CALL imq_claim(v_type, p_next_size, v_consumer, v_seconds, NULL, v_claimed);
     END IF;
     IF NOT v_claimed THEN
         CALL imq_no_messages();

@@ -8,7 +8,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON mq_polled_mark TO 'mq_owner'@'localhost'
 
 CALL imq_grant_to('mq_consumer', 'claim_rows finish_rows extend_rows release_rows peek_rows list_polling_tables', '');
 CALL imq_grant_to('mq_operator',
-    'adopt_table unadopt_table extend_rows release_rows redrive_rows peek_rows list_polling_tables',
+    'adopt_table unadopt_table extend_rows release_rows redrive_row redrive_rows peek_rows list_polling_tables',
     'polled_batch polled_row');
 CALL imq_grant_to('mq_viewer', 'list_polling_tables', '');
 
@@ -22,5 +22,5 @@ CALL imq_grant_to('mq_consumer',
     '');
 CALL imq_grant_to('mq_operator',
     'column_without_equality require_index require_distinct_rows require_order require_status add_polled open_retry
-     revive_rows open_release drop_polled',
+     redrive_polled revive_rows open_release drop_polled',
     '');

@@ -1,65 +1,18 @@
--- redrive_rows: retry dead rows of a polling table, with their attempts set back to 0.
--- Arguments:   p_name (1 to 200 characters), p_id (of one row, as peek_rows lists it; NULL: all, those that died first), p_size
---              (1 to 10,000; NULL: 1,000)
--- Returns:     affected: rows that will be retried
+-- redrive_rows: retry dead rows of a polling table, with their attempts reset to 0.
+-- Arguments:   p_name (1 to 200 characters), p_size (1 to 10,000; NULL: 1,000)
+-- Returns:     affected: rows that will be retried, those that died first
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for claims of the table and for transactions that
 --              have locked these rows
--- Example:     CALL mq_redrive_rows('orders', NULL, NULL);
+-- Example:     CALL mq_redrive_rows('orders', NULL);
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_redrive_rows(
     IN p_name longtext CHARACTER SET utf8mb4,
-    IN p_id bigint,
     IN p_size bigint
 )
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_table, v_shape, v_items, v_written, v_refused, v_gone, v_status, v_ready, v_error longtext CHARACTER SET utf8mb4;
-    DECLARE v_count bigint DEFAULT 0;
-    DECLARE v_own tinyint;
-    DECLARE EXIT HANDLER FOR 1176
-    BEGIN
-        CALL imq_undo_call(v_own);
-        CALL imq_missing_index(v_table);
-    END;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        CALL imq_undo_call(v_own);
-        RESIGNAL;
-    END;
-
     CALL imq_require_name('name', p_name, 0);
     CALL imq_require_range('size', p_size, 1, 10000);
-    CALL imq_begin_call(1, v_own);
-    CALL imq_open_retry(p_name, p_id, COALESCE(p_size, 1000), v_table, v_items);
-    CALL imq_polled_shape(v_table, v_shape);
-    SELECT s.status, s.ready, s.error INTO v_status, v_ready, v_error
-    FROM JSON_TABLE(v_shape, '$' COLUMNS (status longtext CHARACTER SET utf8mb4 PATH '$.status',
-        ready longtext CHARACTER SET utf8mb4 PATH '$.ready', error longtext CHARACTER SET utf8mb4 PATH '$.error')) AS s;
-    IF v_items IS NOT NULL THEN
-        IF v_status = '' THEN
-            SELECT CONCAT('[', GROUP_CONCAT(j.id ORDER BY j.id), ']') INTO v_written
-            FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
-        ELSE
-            CALL imq_write_rows(v_shape, v_items, v_error, v_ready, 'set', v_written, v_refused);
-            -- Entries whose rows others have changed or deleted.
-            SELECT CONCAT('[', GROUP_CONCAT(m.id), ']') INTO v_gone
-            FROM (
-                SELECT u.id
-                FROM (
-                    SELECT j.id, 0 AS known FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
-                    UNION ALL
-                    SELECT w.id, 1 FROM JSON_TABLE(COALESCE(v_written, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS w
-                    UNION ALL
-                    SELECT r.id, 1 FROM JSON_TABLE(COALESCE(v_refused, '[]'), '$[*]' COLUMNS (id bigint PATH '$[0]')) AS r
-                ) AS u
-                GROUP BY u.id
-                HAVING MAX(u.known) = 0
-            ) AS m;
-        END IF;
-        CALL imq_revive_rows(p_name, v_written, v_gone);
-        SET v_count = COALESCE(JSON_LENGTH(v_written), 0);
-    END IF;
-    SELECT v_count AS affected;
-    CALL imq_end_call(v_own);
+    CALL imq_redrive_polled(p_name, NULL, COALESCE(p_size, 1000));
 END

@@ -185,6 +185,8 @@ def test_a_claim_of_a_ring_reads_what_it_takes(server: Server, backlogs: str, st
         )
         for after in ("NULL", "NULL", "100000000"):
             assert_cheap(measured(connection, f"claim_wraparound('ready', %s, 'r', NULL, {after})", SIZE))
+        assert_cheap(measured(connection, "claim_batch('ready', %s, 'r', NULL)", SIZE))
+        assert_cheap(measured(connection, "finish_batch(%s, NULL, %s)", held(connection, "ready"), SIZE))
         connection.rollback()
 
 

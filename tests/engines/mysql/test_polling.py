@@ -194,3 +194,15 @@ def test_a_name_that_looks_like_a_place_of_a_template_is_a_name(
     assert [row["{where}"] for row in sql(f"SELECT `{{where}}` FROM {table}")] == ["D", "D"]
     call(session, "unadopt_table", queue)
     sql(f"DROP TABLE {table}")
+
+
+def test_a_dead_row_has_the_time_of_its_death(table: Polled, sql: Sql) -> None:
+    table.create(max_attempts=1).insert("1", "2", "3")
+    rows = table.claim(3)
+    failures = joined(
+        dead_letter(rows[0]["id"], "no"), failure(rows[1]["id"], "no", 3_600), failure(rows[2]["id"], "no")
+    )
+    assert table.finish(rows[0]["batch_key"], failures) == (0, 0, 3, 0)
+    [now] = sql("SELECT UTC_TIMESTAMP(6) AS at")
+    dead = sql("SELECT run_at FROM mq_polled_row WHERE name = %s AND state = 'E'", table.name)
+    assert len(dead) == 3 and all(row["run_at"] <= now["at"] for row in dead)

@@ -28,7 +28,8 @@ ROLES = {"mq_producer", "mq_consumer", "mq_operator", "mq_viewer"}
 OWNER = "mq_owner@localhost"
 # What touches a user's table, and what that calls.
 AS_THE_CALLER = {
-    *("adopt_table", "claim_rows", "finish_rows", "release_rows", "redrive_rows", "unadopt_table"),
+    *("adopt_table", "claim_rows", "finish_rows", "release_rows", "redrive_row", "redrive_rows", "unadopt_table"),
+    "redrive_polled",
     *("create_feed", "publish_feed", "fetch_feed", "list_feeds", "watch_table"),
     *(
         "run",
@@ -194,6 +195,7 @@ def calls(schema: str, type: str) -> list[str]:
         f"CALL {schema}.mq_claim_batch('{type}', 1, 'r', 60)",
         f"CALL {schema}.mq_set_option('{type}.ring', 'ring', '1')",
         f"CALL {schema}.mq_claim_wraparound('{type}.ring', 1, NULL, NULL, NULL)",
+        f"CALL {schema}.mq_claim_batch('{type}.ring', 1, NULL, NULL)",
         f"CALL {schema}.mq_get_message('{type}')",
         f"CALL {schema}.mq_take_batch('{type}', 1)",
         f"CALL {schema}.mq_wait_for_message('{type}', 0)",

@@ -74,7 +74,7 @@ def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, 
     session.call("send", queue, "done")
     session.call("take_batch", queue, 1)
     *_, ready = [session.call("send", queue, "b")[0]["id"] for _ in range(3)]
-    [row] = session.call("claim_batch", queue, 1)
+    [row] = session.call("claim_batch", queue, 1, queue)
     [lost] = session.call("claim_batch", queue, 1)
     sql("UPDATE mq_batch SET lease_until = claimed_at WHERE batch_key = %s", lost["batch_key"])
     [dead] = session.call("send", queue, "b")
@@ -84,7 +84,7 @@ def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, 
     session.call("set_queue", queue, '{"ring": 1}')
     session.call("set_group", f"{queue}.old", "g", 2)
     by_type = dict.fromkeys(
-        ("get_message", "claim_batch", "claim_wraparound", "take_batch", "rescue_expired"), (queue,)
+        ("get_message", "claim_batch", "claim_any", "claim_wraparound", "take_batch", "rescue_expired"), (queue,)
     )
     by_key = dict.fromkeys(("complete_batch", "finish_batch", "release_batch"), (key,))
     others = {
@@ -94,6 +94,8 @@ def arguments(session: Session, queue: str, sql: Query) -> dict[str, tuple[Any, 
         "cancel": (dead["id"],),
         "cancel_key": (queue, "d"),
         "drop_queue": (f"{queue}.old",),
+        "release_consumer": (queue,),
+        "update_message": (ready, '{"priority": 1}'),
     }
     others["set_group"] = (queue, "g", 2)
     return {

@@ -11,8 +11,8 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_check_ready(
 SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_limited tinyint;
-    -- A claim rescues expired claims and sends due schedules only in a full scan: see pick and claim_wraparound. They are
-    -- not ready before the next one.
+    -- A claim rescues expired claims and sends due schedules only in a full scan: see pick. They are not ready before the
+    -- next one.
     SELECT COALESCE(MAX(t.scan_at), '1000-01-01') INTO p_scan_at
     FROM (
         SELECT scanned_at + INTERVAL 1 SECOND AS scan_at FROM mq_mark FORCE INDEX (mark_newest)

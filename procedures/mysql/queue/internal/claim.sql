@@ -1,28 +1,32 @@
 -- claim: claim messages of a type, unless it is paused, and return them.
--- Arguments:   p_lease_seconds (NULL: the queue's)
+-- Arguments:   p_lease_seconds (NULL: the queue's), p_after_id (of a ring; see claim_ring)
 -- Returns:     the messages; p_claimed: 1, or 0 when there are none, and then it returns no result set
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_claim(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_size int, IN p_consumer varchar(200) CHARACTER SET utf8mb4,
-    IN p_lease_seconds int, OUT p_claimed tinyint
+    IN p_lease_seconds int, IN p_after_id bigint, OUT p_claimed tinyint
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_paused, v_grouped, v_fair, v_limits tinyint;
+    DECLARE v_paused, v_grouped, v_fair, v_ring, v_limits tinyint;
     DECLARE v_most, v_seconds, v_max_active, v_rate, v_rate_seconds, v_group_rate, v_group_seconds int;
     DECLARE v_size int DEFAULT p_size;
     DECLARE v_items, v_groups longtext CHARACTER SET utf8mb4;
     DECLARE v_now datetime(6);
-    SELECT paused, grouped, fair, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds, group_limits,
+    SELECT paused, grouped, fair, ring, COALESCE(p_lease_seconds, lease_seconds), max_active, rate, rate_seconds, group_limits,
         group_rate, group_rate_seconds, max_attempts
-    INTO v_paused, v_grouped, v_fair, v_seconds, v_max_active, v_rate, v_rate_seconds, v_limits, v_group_rate,
+    INTO v_paused, v_grouped, v_fair, v_ring, v_seconds, v_max_active, v_rate, v_rate_seconds, v_limits, v_group_rate,
         v_group_seconds, v_most
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     IF v_max_active + v_rate > 0 AND NOT v_paused THEN
         CALL imq_allowance(p_type, p_size, v_max_active, v_rate, v_rate_seconds, v_size);
     END IF;
     IF v_size > 0 AND NOT v_paused THEN
-        CALL imq_pick(p_type, v_grouped, v_fair, v_size, 0, NULL, v_items);
+        IF v_ring THEN
+            CALL imq_claim_ring(p_type, v_size, p_consumer, p_after_id, v_items);
+        ELSE
+            CALL imq_pick(p_type, v_grouped, v_fair, v_size, 0, NULL, v_items);
+        END IF;
     END IF;
     SET p_claimed = v_items IS NOT NULL;
     IF p_claimed THEN

@@ -1,7 +1,7 @@
 -- pick: take up to p_size ready messages of a type out of mq_ready, in claim order or round-robin; before that, rescue
 --       expired claims, promote due messages and send due schedules.
 -- Arguments:   p_type, p_grouped and p_fair (the policy), p_size, p_take (1: called by take_batch; see pick_grouped),
---              p_after (a round-robin claim: start after this id; NULL: in claim order)
+--              p_after (called by claim_ring: start after this id; NULL: in claim order)
 -- Returns:     p_items: a JSON array of [id, number of this attempt, ...]; NULL when nothing is ready
 --
 -- A claim starts at the low-water marks of mq_mark, where earlier claims found their first messages (see lock_ready). No

@@ -34,13 +34,14 @@ BEGIN
         SET p_failed = p_failed - p_dead;
         -- Jitter: half to all of the delay. Rows that failed together are then not retried together. When the table refuses
         -- error_value, the entry waits and the row dies at a later try: without an entry the row would be claimed as new.
+        -- An UPDATE of several tables computes every column from the old row, so run_at repeats the condition of state.
         UPDATE JSON_TABLE(p_items, '$[*]' COLUMNS (id bigint PATH '$[0]', retry int PATH '$[1]',
             error longtext CHARACTER SET utf8mb4 PATH '$[2]', refused longtext CHARACTER SET utf8mb4 PATH '$[3]')) AS j
         STRAIGHT_JOIN mq_polled_row AS e FORCE INDEX (PRIMARY) ON e.id = j.id
         SET e.state = IF(j.refused IS NULL AND (j.retry <=> -1 OR e.attempts >= v_max AND NOT j.retry <=> -2), 'E', 'N'),
-            e.run_at = IF(e.state = 'E', v_now, v_now + INTERVAL CAST(1000000 * COALESCE(
-                IF(j.retry = -2, 0, IF(j.retry >= 0, j.retry, NULL)), LEAST(3600, 5 * POW(2, LEAST(GREATEST(e.attempts - 1, 0), 40)))
-                * (0.5 + RAND() / 2)) AS signed) MICROSECOND),
+            e.run_at = IF(j.refused IS NULL AND (j.retry <=> -1 OR e.attempts >= v_max AND NOT j.retry <=> -2), v_now,
+                v_now + INTERVAL CAST(1000000 * COALESCE(IF(j.retry = -2, 0, IF(j.retry >= 0, j.retry, NULL)),
+                    LEAST(3600, 5 * POW(2, LEAST(GREATEST(e.attempts - 1, 0), 40))) * (0.5 + RAND() / 2)) AS signed) MICROSECOND),
             e.attempts = GREATEST(e.attempts - IF(j.retry = -2, 1, 0), 0),
             e.active = e.active AND j.refused IS NOT NULL,
             e.error = LEFT(COALESCE(j.refused, IF(j.retry = -2, e.error, j.error)), 4000),
