@@ -14,7 +14,7 @@ AS
 BEGIN
     EXECUTE PROCEDURE imq_require_name('name', p_name, 0);
     IF (p_id IS NULL) THEN
-        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL; redrive_rows retries all of a polling table');
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'id: must not be NULL; redrive_rows retries all dead rows');
     EXECUTE PROCEDURE imq_redrive_polled(p_name, p_id, 1) RETURNING_VALUES affected;
     SUSPEND;
 END

@@ -1,6 +1,5 @@
 -- claim_ring: claim messages of a ring in order of id, round-robin: after the highest id, continue at the lowest.
--- Arguments:   p_type, p_size, p_consumer (whose position it is), p_alone (see claim), p_after_id (NULL: the position where the
---              consumer stopped)
+-- Arguments:   p_type, p_size, p_consumer (whose position it is), p_alone (see claim), p_after_id (NULL: where the consumer stopped)
 -- Returns:     batch_key and n (number of messages; 0: nothing is ready, no key); id and attempt of the message, if p_alone is 1
 --
 -- Low-water mark. A claim that finds too few messages continues at the lowest id. While another transaction keeps a
