@@ -58,7 +58,7 @@ def later(server: Server) -> bool:
 def test_a_claim_next_to_an_uncommitted_one_returns_no_row_and_no_error(make: Make, raw: Open) -> None:
     table = make(SHAPES["e"]).create().insert("1", "2", "3")
     first = raw()
-    claim = f"SELECT id, CAST(\"ROW\" AS VARCHAR(200)) AS r FROM mq_claim_rows('{table.name}', 2)"
+    claim = f"SELECT id, CAST(row_data AS VARCHAR(200)) AS r FROM mq_claim_rows('{table.name}', 2)"
     assert len(first.run(claim)) == 2
     began = time.monotonic()
     assert table.claim(10) == []
@@ -160,8 +160,9 @@ def test_adopting_and_claiming_need_the_callers_own_rights_on_the_table(
     assert table.left() == {"1": "D", "2": "E"}
     sql(f"REVOKE ALL ON {table.name} FROM USER {names[0]}")
     with server.login(database.url, names[0], "mq_operator") as url:
-        with refused("unsuitable_table", *lacks(names[0])):
-            call(by(url).session, "redrive_rows", table.name)
+        for procedure, arguments in (("redrive_rows", ()), ("redrive_row", (rows[1]["id"],))):
+            with refused("unsuitable_table", *lacks(names[0])):
+                call(by(url).session, procedure, table.name, *arguments)
         with refused("unsuitable_table", *lacks(names[0])):
             call(by(url).session, "unadopt_table", table.name)
         sql(f"GRANT SELECT, UPDATE ON {table.name} TO USER {names[0]}")

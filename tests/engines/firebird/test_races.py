@@ -887,7 +887,7 @@ def test_eight_pollers_half_of_which_roll_back_finish_each_row_of_a_table_with_k
         written.set()
 
     def poll(raw: Raw, number: int) -> None:
-        claim = f"SELECT batch_key, CAST(\"ROW\" AS VARCHAR(200)) AS r FROM mq_claim_rows('{table.name}', {A_CLAIM})"
+        claim = f"SELECT batch_key, CAST(row_data AS VARCHAR(200)) AS r FROM mq_claim_rows('{table.name}', {A_CLAIM})"
         turn = empty = 0
         while empty < 20 and time.monotonic() < deadline:
             try:
