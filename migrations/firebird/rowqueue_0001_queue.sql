@@ -53,7 +53,7 @@ CREATE TABLE mq_queue (
 );
 
 COMMENT ON TABLE mq_queue IS 'Policy of each type that was named in set_queue, pause or resume. The row with the empty type holds the defaults.';
-COMMENT ON COLUMN mq_queue.ring IS '1: claim_wraparound goes round by id.';
+COMMENT ON COLUMN mq_queue.ring IS '1: claims go round by id.';
 COMMENT ON COLUMN mq_queue.fair IS '1: the groups of a priority take turns.';
 COMMENT ON COLUMN mq_queue.grouped IS '1: the queue is ordered or has limits per group, and its due messages are in mq_grouped.';
 COMMENT ON COLUMN mq_queue.changed_at IS 'The last change of limits per group.';
@@ -242,7 +242,7 @@ CREATE TABLE mq_ring (
     lane mq_lane
 );
 
-COMMENT ON TABLE mq_ring IS 'Where the next turn begins: after after_id for a consumer of claim_wraparound; in a fair queue after lane, and consumer is the priority (+ 32768). The row with the highest n counts.';
+COMMENT ON TABLE mq_ring IS 'Where the next turn begins: after after_id for a consumer of a ring; in a fair queue after lane, and consumer is the priority (+ 32768). The row with the highest n counts.';
 
 -- When two claims of one consumer run at once, the row furthest ahead counts, in whichever order they commit.
 CREATE DESCENDING INDEX mq_ring_newest ON mq_ring (type, consumer, n, after_id);

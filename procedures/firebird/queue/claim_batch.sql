@@ -1,8 +1,8 @@
--- claim_batch: claim up to p_size ready messages of one type under one new batch key.
+-- claim_batch: claim up to p_size ready messages of one type under one new batch key, of a ring round-robin.
 -- Arguments:   p_type, p_size (1 to 10,000; NULL: 1), p_consumer (NULL: the application name), p_lease_seconds (NULL: the
 --              queue's)
--- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
---              queue is paused
+-- Returns:     the messages in order of priority, run_at, id, or of a ring as claim_wraparound returns them; no rows when
+--              nothing is ready, no limit allows it, or the queue is paused
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument
 -- Transaction: joins the caller's, which must be READ COMMITTED and NO WAIT; never waits for another claim
 -- Example:     SELECT * FROM mq_claim_batch('email', 10, 'worker-1', 60);

@@ -144,7 +144,9 @@ def attack(session: Session, client: Client, table: str) -> Iterator[str]:
     yield tried(lambda: rows.extend(call(session, "claim_rows", table, 5)) or rows)
     yield tried(lambda: call(session, "peek_rows", table))
     if rows:
-        yield tried(lambda: call(session, "finish_rows", rows[0]["batch_key"], dead_letter(rows[0]["id"], "x")))
+        dead = "\n".join(dead_letter(row["id"], "x") for row in rows)
+        yield tried(lambda: call(session, "finish_rows", rows[0]["batch_key"], dead))
+        yield tried(lambda: call(session, "redrive_row", table, rows[0]["id"]))
         yield tried(lambda: call(session, "redrive_rows", table))
     yield tried(lambda: call(session, "create_feed", table, table, "id", "sync"))
     yield tried(lambda: call(session, "publish_feed", table))
@@ -219,6 +221,7 @@ def test_every_call_on_another_users_table_is_refused_and_reveals_nothing(
     calls: dict[str, tuple[Any, ...]] = {
         "claim_rows": (queue, 5),
         "peek_rows": (queue,),
+        "redrive_row": (queue, sql("SELECT id FROM mq_polled_row WHERE name = %s", queue)[0]["id"]),
         "redrive_rows": (queue,),
         "adopt_table": (f"{queue}x", "payroll", ADOPTED),
         "create_feed": (f"{queue}x", "payroll", "id", "sync"),

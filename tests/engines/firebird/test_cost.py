@@ -193,11 +193,22 @@ def all_calls(raw: Raw, type: str) -> Iterator[Cost]:
     yield cost("wait_for_message", type, 0)
     for ring in (type, f"{type}.ring"):
         raw.done("set_queue", ring, '{"ring": 1}')
-    yield cost("claim_wraparound", f"{type}.ring", SIZE, "consumer")
+    for call, types in (
+        ("claim_wraparound", f"{type}.ring"),
+        ("claim_batch", f"{type}.ring"),
+        ("claim_any", f"{type}.ring"),
+    ):
+        yield cost(call, types, SIZE, "consumer")
     for after_id in (middle["id"], middle["id"] + 10_000_000, None):
         yield cost("claim_wraparound", type, SIZE, "consumer", 600, after_id)
         assert len(rows) == SIZE
         yield cost("release_batch", rows[0]["batch_key"])
+    yield cost("claim_batch", type, SIZE, "consumer")
+    yield cost("finish_batch", rows[0]["batch_key"], joined(*(failure(row["id"], "no", 0) for row in rows)), SIZE)
+    assert len(rows) == SIZE
+    yield cost("release_batch", rows[0]["batch_key"])
+    yield cost("get_message", type)
+    yield cost("release_batch", rows[0]["batch_key"])
     raw.done("set_queue", type, '{"ring": 0}')
     yield cost("queue_stats", type)
     yield cost("queue_stats", None)

@@ -1,6 +1,6 @@
 -- make_ready: what a claim does first: read the low-water mark; in a full scan rescue expired claims and send due schedules;
 --             promote due messages.
--- Arguments:   p_type, p_size (of the claim), p_grouped (the policy), p_ring (1: called by claim_wraparound), p_take (1: by
+-- Arguments:   p_type, p_size (of the claim), p_grouped (the policy), p_ring (1: called by claim_ring), p_take (1: by
 --              take_batch)
 -- Returns:     now; of the mark n, scanned_at and low_id (a ring has no ready message up to this id); full_scan (1: the marks do
 --              not hold now); promoted_to (new value); lowered_to (the earliest run_at of the promoted messages)

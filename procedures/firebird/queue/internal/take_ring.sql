@@ -1,17 +1,19 @@
 -- take_ring: move ready messages of a ring into a batch in order of id, and skip messages that another transaction has
 --            locked.
--- Arguments:   p_batch_key, p_n (messages in the batch so far), p_size (maximum number of messages in the batch), p_type,
---              p_after and p_until (ids above p_after, up to p_until)
--- Returns:     n (messages in the batch now), last_id (the last id taken; NULL: nothing was found)
+-- Arguments:   p_batch_key and p_n (key and number of messages of the batch so far; NULL and 0: it begins), p_size (maximum
+--              number of messages in the batch), p_alone (1: the caller stores the only message), p_type, p_after and p_until
+--              (ids above p_after, up to p_until)
+-- Returns:     batch_key and n (of the batch now), last_id and attempt (of the last message taken; NULL: nothing was found)
 CREATE OR ALTER PROCEDURE imq_take_ring (
-    p_batch_key mq_key, p_n integer, p_size integer, p_type mq_name, p_after bigint, p_until bigint
+    p_batch_key mq_key, p_n integer, p_size integer, p_alone smallint, p_type mq_name, p_after bigint, p_until bigint
 )
-RETURNS (n integer, last_id bigint)
+RETURNS (batch_key mq_key, n integer, last_id bigint, attempt smallint)
 AS
 DECLARE v_id bigint;
 DECLARE v_attempt smallint;
 DECLARE v_mine integer;
 BEGIN
+    batch_key = p_batch_key;
     n = p_n;
     FOR SELECT r.id, r.attempts + 1 AS attempt
         FROM mq_ready AS r
@@ -30,9 +32,13 @@ BEGIN
         END
         IF (v_mine = 1) THEN
         BEGIN
+            IF (n = 0) THEN
+                batch_key = LOWER(UUID_TO_CHAR(GEN_UUID()));
             n = n + 1;
             last_id = v_id;
-            INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:p_batch_key, :v_id, :n, :v_attempt);
+            attempt = v_attempt;
+            IF (p_alone = 0) THEN
+                INSERT INTO mq_claimed (batch_key, id, n, attempt) VALUES (:batch_key, :v_id, :n, :v_attempt);
             IF (n >= p_size) THEN
                 LEAVE;
         END
