@@ -69,7 +69,7 @@ class Capabilities:
     nul:             text can contain the character NUL; otherwise NUL raises invalid_argument.
     holder:          queue_health's name for another session, from the driver's connection and its application name.
     empties_parts:   purge truncates a partition of the archive whose messages are all of the queue and old.
-    rings_go_by_id:  after claim_wraparound has found something in a queue, claim_batch also orders by id there.
+    takes_by_id:     take_batch of a ring orders by id; otherwise by priority, as of other queues.
     undoes_a_call:   a call that fails in the caller's transaction rolls back only its own work; otherwise the caller
                      needs a savepoint before the call.
     keeps_savepoints: the savepoint helps; otherwise the caller's transaction is lost with the call.
@@ -111,7 +111,7 @@ class Capabilities:
     nul: bool
     holder: Callable[[Any, str], str]
     empties_parts: bool
-    rings_go_by_id: bool
+    takes_by_id: bool
     undoes_a_call: bool
     text: str
     quote: Callable[[str], str]
@@ -183,7 +183,7 @@ BY_DATABASE = {
         nul=False,
         holder=lambda connection, name: name,
         empties_parts=True,
-        rings_go_by_id=False,
+        takes_by_id=False,
         undoes_a_call=False,
         sleeps_by_clock=True,
         instant="'{:%Y-%m-%d %H:%M:%S}+00:00'",
@@ -223,7 +223,7 @@ BY_DATABASE = {
         nul=False,
         holder=lambda connection, name: f"connection {connection.thread_id()},",
         empties_parts=False,
-        rings_go_by_id=True,
+        takes_by_id=True,
         undoes_a_call=True,
         moment="datetime(6)",
         letters="varchar(40) CHARACTER SET utf8mb4",
@@ -266,7 +266,7 @@ BY_DATABASE = {
         nul=False,
         holder=lambda connection, name: f"attachment {connection.info.id},",
         empties_parts=False,
-        rings_go_by_id=False,
+        takes_by_id=False,
         undoes_a_call=True,
         text="varchar(200) CHARACTER SET UTF8",
         quote=_between('"', '"'),
@@ -315,7 +315,7 @@ BY_DATABASE = {
         nul=False,
         holder=lambda connection, name: f"session {_session_id(connection)},",
         empties_parts=False,
-        rings_go_by_id=True,
+        takes_by_id=True,
         undoes_a_call=False,
         live_locks="NOT EXISTS (SELECT * FROM mq.group_freed AS f WHERE f.id = mq.group_lock.id)",
         longest_key=450,

@@ -293,7 +293,7 @@ def ids(rows: Sequence[Row]) -> list[int]:
 
 POLLING = {
     *("adopt_table", "unadopt_table", "claim_rows", "finish_rows", "extend_rows", "release_rows", "redrive_rows"),
-    *("peek_rows", "list_polling_tables"),
+    *("redrive_row", "peek_rows", "list_polling_tables"),
 }
 
 
@@ -308,9 +308,10 @@ def required_of_polling(queue: Queue, procedure: str) -> dict[str, Any]:
         return {"name": table.name, "table": table.name, "key_columns": "id", "on_complete": "delete"}
     if procedure in {"finish_rows", "extend_rows", "release_rows"}:
         return {"batch_key": table.claim()[0]["batch_key"]}
-    if procedure == "peek_rows":
+    if procedure in {"peek_rows", "redrive_row"}:
         [row] = table.claim()
         table.finish(row["batch_key"], dead_letter(row["id"], "broken"))
+        return {"name": table.name} | ({"id": row["id"]} if procedure == "redrive_row" else {})
     return {"name": table.name}
 
 

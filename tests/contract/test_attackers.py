@@ -150,16 +150,21 @@ def test_an_operator_cannot_change_a_table_without_a_right_on_it(
     table.finish(row["batch_key"], dead_letter(row["id"], "dead"))
     table.claim(1)
     with untouched(table):
-        for procedure in ("redrive_rows", "unadopt_table"):
+        for procedure, *values in (("redrive_rows",), ("redrive_row", row["id"]), ("unadopt_table",)):
             with denied():
-                stranger.call(procedure, table.name)
+                stranger.call(procedure, table.name, *values)
         with denied():
             stranger.call("adopt_table", f"{table.name}x", table.name, **table.shape.arguments)
     with stranger.given("SELECT", table.name):
         with untouched(table):
-            for procedure in ("claim_rows", "redrive_rows", "unadopt_table"):
+            for procedure, *values in (
+                ("claim_rows",),
+                ("redrive_rows",),
+                ("redrive_row", row["id"]),
+                ("unadopt_table",),
+            ):
                 with denied():
-                    stranger.call(procedure, table.name)
+                    stranger.call(procedure, table.name, *values)
         assert call(stranger.sessions["mq_consumer"], "peek_rows", table.name)
 
 

@@ -1,4 +1,4 @@
-"""claim_wraparound: the next messages in order of ids, wrapping around."""
+"""Claims of a ring: the next messages in order of ids, wrapping around."""
 
 import time
 from collections import Counter
@@ -21,6 +21,17 @@ def q(q: Queue) -> Queue:
     return q.ring()
 
 
+# The calls that claim for a named consumer.
+any_way = pytest.mark.parametrize("way", ["claim_wraparound", "claim_batch", "claim_any"])
+
+
+def claim(q: Queue, way: str, size: int, consumer: str | None = "me", lease: int | None = None) -> list[Row]:
+    """Claim round-robin with any of the calls; the first queue of the list of claim_any is empty."""
+    if way == "claim_any":
+        return q.on(way, f"{q.name}.empty\n{q.name}", size, consumer, lease)
+    return q.call(way, size, consumer, lease)
+
+
 def visit(q: Queue, size: int, consumer: str = "me", **options: int) -> list[int]:
     """Claim round-robin and fail the whole batch, to be retried at once."""
     rows = q.call("claim_wraparound", size, consumer, **options)
@@ -38,21 +49,110 @@ def ring(q: Queue, size: int, consumer: str = "me", **options: int) -> list[int]
     return ids(q.call("claim_wraparound", size, consumer, **options))
 
 
-def test_claim_wraparound_orders_by_id_and_ignores_priority(q: Queue) -> None:
+@any_way
+def test_a_claim_of_a_ring_orders_by_id_and_ignores_priority(q: Queue, way: str) -> None:
     sent = [q.send(priority=priority) for priority in (5, -5, 0)]
-    assert ring(q, 10) == sent
+    assert ids(claim(q, way, 10)) == sent
 
 
-def test_claim_wraparound_continues_where_the_consumer_stopped(q: Queue) -> None:
+@any_way
+def test_a_claim_of_a_ring_continues_where_the_consumer_stopped(q: Queue, way: str) -> None:
     sent = q.send_many(6)
-    assert [ring(q, 2), ring(q, 2), ring(q, 2), ring(q, 2)] == [sent[:2], sent[2:4], sent[4:], []]
+    assert [ids(claim(q, way, 2)) for _ in range(4)] == [sent[:2], sent[2:4], sent[4:], []]
 
 
-def test_claim_wraparound_continues_after_the_last_id_of_a_released_batch(q: Queue) -> None:
+@any_way
+def test_a_claim_of_a_ring_continues_after_the_last_id_of_a_released_batch(q: Queue, way: str) -> None:
     sent = q.send_many(6)
-    rows = q.call("claim_wraparound", 3, "me")
+    rows = claim(q, way, 3)
     q.on("release_batch", rows[0]["batch_key"])
-    assert ring(q, 6) == [*sent[3:], *sent[:3]]
+    rows = claim(q, way, 6)
+    assert ids(rows) == [*sent[3:], *sent[:3]]
+    assert [row["body"] for row in rows] == list("345012")
+    assert [row["attempt"] for row in rows] == [1] * 6
+
+
+def test_all_calls_share_the_position_of_a_consumer(q: Queue) -> None:
+    sent = q.send_many(8)
+    [first] = claim(q, "claim_batch", 1)
+    [second] = q.on("finish_batch", first["batch_key"], failure(first["id"], "again", 0), 1)
+    claimed = [first, second, *claim(q, "claim_any", 2), *claim(q, "claim_wraparound", 2), *claim(q, "claim_batch", 3)]
+    assert ids(claimed) == [*sent, sent[0]]
+
+
+def test_the_next_batch_of_finish_batch_goes_round_from_the_position_of_the_batchs_consumer(q: Queue) -> None:
+    """Failed messages are claimed again after all others, whatever their priority."""
+    q.call("set_queue", max_attempts=9)
+    sent = [q.send(priority=-n) for n in range(6)]
+    rows = claim(q, "claim_batch", 2, "a", 77)
+    assert ids(claim(q, "claim_batch", 1, "b")) == [sent[2]]
+    key = rows[0]["batch_key"]
+    seen = [ids(rows)]
+    for _ in range(3):
+        rows = q.on("finish_batch", key, "\n".join(failure(row["id"], "again", 0) for row in rows), 2)
+        key = rows[0]["batch_key"]
+        seen.append(ids(rows))
+    assert seen == [sent[:2], sent[3:5], [sent[5], sent[0]], [sent[1], sent[3]]]
+    assert ids(q.on("finish_batch", key, None, 10)) == [sent[4], sent[5], sent[0]]
+    assert q.states().keys() == {sent[n] for n in (0, 2, 4, 5)}
+    assert {row["consumer"] for row in q.rows()} == {"a", "b"}
+
+
+def test_finish_batch_returns_nothing_when_the_ring_holds_nothing_more(q: Queue) -> None:
+    [id] = q.send_many(1)
+    [row] = claim(q, "claim_batch", 5)
+    [row] = q.on("finish_batch", row["batch_key"], failure(id, "again", 0), 5)
+    assert (row["id"], row["attempt"]) == (id, 2)
+    assert q.on("finish_batch", row["batch_key"], None, 5) == []
+
+
+def test_get_message_goes_round_a_ring_from_the_position_of_its_session(q: Queue, other: Queue) -> None:
+    sent = [q.send(priority=-n) for n in range(4)]
+    seen = []
+    for _ in range(6):
+        [row] = q.call("get_message")
+        seen.append(row["id"])
+        q.on("release_batch", row["batch_key"])
+    assert seen == [*sent, *sent[:2]]
+    assert ids(other.call("get_message")) == [sent[0]]
+    assert ids(claim(q, "claim_batch", 1, None)) == [sent[2]]
+
+
+@any_way
+def test_a_ring_whose_ids_are_not_a_run_returns_each_body_with_its_id(q: Queue, way: str) -> None:
+    """After the last id, and in the middle of the ring, beside messages that others hold."""
+    sent = q.send_many(8)
+    claim(q, "claim_wraparound", 1, "other")
+    q.on("cancel", sent[3])
+    assert [(row["id"], row["body"]) for row in claim(q, way, 4)] == [(sent[n], str(n)) for n in (1, 2, 4, 5)]
+    q.call("claim_wraparound", 1, "other", None, sent[6])
+    q.send("late")
+    assert [row["body"] for row in claim(q, way, 3)] == ["6", "late"]
+
+
+def test_a_queue_that_is_no_longer_a_ring_is_claimed_by_priority(q: Queue) -> None:
+    for n in range(4):
+        q.send(str(n), priority=-n)
+    assert [row["body"] for row in q.claim(1)] == ["0"]
+    q.call("set_queue", ring=0)
+    assert [row["body"] for row in q.claim(1)] == ["3"]
+    q.ring()
+    assert [row["body"] for row in claim(q, "claim_batch", 2)] == ["1", "2"]
+
+
+@any_way
+@pytest.mark.parametrize("limit", [{"max_active": 3}, {"rate": 3, "rate_seconds": 86_400}], ids=str)
+def test_a_ring_with_a_limit_continues_after_what_was_claimed(q: Queue, way: str, limit: dict[str, int]) -> None:
+    q.call("set_queue", **limit)
+    sent = q.send_many(6)
+    rows = claim(q, way, 2)
+    more = claim(q, way, 2)
+    assert ids([*rows, *more]) == sent[:3]
+    assert claim(q, way, 2) == []
+    q.on("release_batch", rows[0]["batch_key"])
+    assert ids(claim(q, way, 3)) == (sent[3:5] if "max_active" in limit else [])
+    q.call("set_queue", max_active=0, rate=0)
+    assert ids(claim(q, way, 2)) == ([sent[5], sent[0]] if "max_active" in limit else sent[3:5])
 
 
 def test_claim_wraparound_wraps_inside_one_batch_and_claims_nothing_twice(q: Queue) -> None:
@@ -73,23 +173,25 @@ def test_claim_wraparound_takes_after_id_anywhere(q: Queue) -> None:
     assert ring(q, 1, after_id=(1 << 63) - 1) == [sent[1]]
 
 
-def test_claim_wraparound_visits_what_failed_only_in_the_next_round(q: Queue) -> None:
+@any_way
+def test_a_claim_of_a_ring_visits_what_failed_only_in_the_next_round(q: Queue, way: str) -> None:
     """The purpose of a ring: a message that always fails does not come back before all others had their turn."""
     sent = q.send_many(4)
     seen = []
     for _ in range(8):
-        [row] = q.call("claim_wraparound", 1, "me")
+        [row] = claim(q, way, 1)
         seen.append(row["id"])
         q.one("fail", row["id"], row["batch_key"], "busy", 0)
     assert seen == sent * 2
 
 
-def test_claim_wraparound_keeps_a_position_for_each_consumer(q: Queue) -> None:
+@any_way
+def test_a_claim_of_a_ring_keeps_a_position_for_each_consumer(q: Queue, way: str) -> None:
     sent = q.send_many(6)
-    assert ring(q, 2, "a") == sent[:2]
-    assert ring(q, 1, "b") == [sent[2]]
-    assert ring(q, 1, "a") == [sent[3]]
-    assert ring(q, 1, "b") == [sent[4]]
+    assert ids(claim(q, way, 2, "a")) == sent[:2]
+    assert ids(claim(q, way, 1, "b")) == [sent[2]]
+    assert ids(claim(q, way, 1, "a")) == [sent[3]]
+    assert ids(claim(q, way, 1, "b")) == [sent[4]]
 
 
 def test_claim_wraparound_keeps_its_position_across_connections(q: Queue, other: Queue) -> None:
@@ -100,21 +202,26 @@ def test_claim_wraparound_keeps_its_position_across_connections(q: Queue, other:
     assert ring(other, 1) == [sent[3]]
 
 
-def test_a_rolled_back_claim_wraparound_keeps_the_old_position(q: Queue) -> None:
+@any_way
+def test_a_rolled_back_claim_of_a_ring_keeps_the_old_position(q: Queue, way: str) -> None:
     sent = q.send_many(4)
-    assert ring(q, 1) == [sent[0]]
+    rows = claim(q, way, 1)
+    assert ids(rows) == [sent[0]]
     with pytest.raises(ZeroDivisionError), q.session.transaction():
-        assert ring(q, 2) == sent[1:3]
+        assert ids(q.on("finish_batch", rows[0]["batch_key"], None, 1)) == [sent[1]]
+        assert ids(claim(q, way, 1)) == [sent[2]]
         raise ZeroDivisionError
-    assert ring(q, 1) == [sent[1]]
+    assert ids(q.on("finish_batch", rows[0]["batch_key"], None, 1)) == [sent[1]]
+    assert ids(claim(q, way, 1)) == [sent[2]]
 
 
-def test_claim_wraparound_keeps_its_position_when_it_finds_nothing(q: Queue) -> None:
+@any_way
+def test_a_claim_of_a_ring_keeps_its_position_when_it_finds_nothing(q: Queue, way: str) -> None:
     sent = q.send_many(2)
-    assert ring(q, 2) == sent
-    assert ring(q, 2) == []
+    assert ids(claim(q, way, 2)) == sent
+    assert claim(q, way, 2) == []
     more = q.send_many(2)
-    assert ring(q, 1) == [more[0]]
+    assert ids(claim(q, way, 1)) == [more[0]]
 
 
 def test_claim_wraparound_skips_what_another_session_is_claiming(q: Queue, other: Queue) -> None:
@@ -150,11 +257,12 @@ def test_claim_wraparound_of_a_queue_that_is_no_ring_says_how_to_declare_it(q: Q
         q.call("claim_wraparound")
 
 
-def test_claim_wraparound_returns_nothing_from_a_paused_queue(q: Queue) -> None:
+@any_way
+def test_a_claim_returns_nothing_from_a_paused_ring(q: Queue, way: str) -> None:
     q.send()
     q.call("pause")
     with q.unchanged():
-        assert ring(q, 10) == []
+        assert claim(q, way, 10) == []
 
 
 def test_claim_wraparound_and_claim_batch_share_a_queue(q: Queue) -> None:

@@ -47,7 +47,7 @@ def test_dead_rows_are_listed_twenty_and_retried_a_thousand_at_a_time(q: Queue, 
     table.insert(*map(str, range(CHANGED + 2)))
     rows = table.claim(CHANGED + 2)
     table.finish(rows[0]["batch_key"], "\n".join(dead_letter(row["id"], "no") for row in rows))
-    assert table.count("redrive_rows", table.name, None, 1) == 1
+    assert table.count("redrive_rows", table.name, 1) == 1
     assert len(q.on("peek_rows", table.name, "E")) == SHOWN
     assert table.count("redrive_rows", table.name) == CHANGED
     assert table.count("redrive_rows", table.name) == 1

@@ -21,9 +21,11 @@ PERIODS = ("rate_seconds", "group_rate_seconds")
 DAY = 86_400
 WAYS: dict[str, Callable[[Queue], list[Row]]] = {
     "claim_batch": lambda q: q.claim(10),
+    "claim_batch of a ring": lambda q: q.claim(10),
     "get_message": lambda q: q.call("get_message"),
     "claim_wraparound": lambda q: q.call("claim_wraparound", 10),
 }
+RINGS = {"claim_wraparound", "claim_batch of a ring"}
 ENDS: dict[str, Callable[[Queue, Row], Any]] = {
     "complete": lambda q, row: q.on("complete", row["id"], row["batch_key"]),
     "complete_batch": lambda q, row: q.on("complete_batch", row["batch_key"]),
@@ -136,7 +138,7 @@ def test_limits_per_group_can_be_set_or_removed_only_without_new_and_active_mess
 
 @pytest.mark.parametrize("way", WAYS)
 def test_max_active_limits_all_ways_to_claim(q: Queue, way: str) -> None:
-    limited(q, max_active=2, ring=int(way == "claim_wraparound"))
+    limited(q, max_active=2, ring=int(way in RINGS))
     first, second = rows = drain(q, way)
     assert active(q) == len(rows) == 2
     q.on("complete", first["id"], first["batch_key"])
@@ -298,7 +300,7 @@ def test_wait_for_message_waits_for_a_place(q: Queue) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_rate_limits_all_ways_to_claim(q: Queue, way: str) -> None:
-    limited(q, rate=3, rate_seconds=DAY, ring=int(way == "claim_wraparound"))
+    limited(q, rate=3, rate_seconds=DAY, ring=int(way in RINGS))
     assert len(drain(q, way)) == 3
     assert active(q) == 3
 

@@ -50,7 +50,7 @@ class Message:
     dedup: str | None
     body: str = "b"
     key: Any = None
-    consumer: str | None = None  # only of claim_any
+    consumer: str | None = None  # None: the session's own name
     failed: bool = False
     result: str | None = None
     error: str = ""  # of a dead letter, as list_errors names it
@@ -73,7 +73,7 @@ class PlainQueue(RuleBasedStateMachine):
         self.way = "plain"
         # Where each consumer of a ring stopped, and the group at which each priority of a fair queue did. After a
         # change of the way it may be the old place or the beginning.
-        self.places: dict[str, int] = {}
+        self.places: dict[str | None, int] = {}
         self.turns: dict[int, str] = {}
         self.next_turns: dict[int, str] = {}
         self.changed_way = False
@@ -96,9 +96,9 @@ class PlainQueue(RuleBasedStateMachine):
         return list(choices)[index % len(choices)]
 
     def claimable(self) -> list[Message]:
-        """In claim order."""
+        """In the order of take_batch, which is that of claims too, except in a ring."""
         due = (m for m in self.within("N") if m.due)
-        if self.way == "ring" and self.q.can.rings_go_by_id:
+        if self.way == "ring" and self.q.can.takes_by_id:
             return sorted(due, key=lambda m: m.id)
         return sorted(due, key=lambda m: (m.priority, m.run_at, m.id))
 
@@ -108,6 +108,16 @@ class PlainQueue(RuleBasedStateMachine):
             self.check_turns(claimed, size)
         else:
             assert claimed == [m.id for m in self.claimable()[:size]]
+
+    def check_ring(self, claimed: list[int], size: int, consumer: str | None, after: int | None) -> None:
+        """By id, beginning after the consumer's position or the given id, and then from the lowest id on."""
+        known = self.places.get(consumer, None if self.changed_way else 0) if after is None else after
+        starts = [known] if known is not None else [0, *(m.id for m in self.claimable())]
+        assert claimed in [
+            [m.id for m in sorted(self.claimable(), key=lambda m: (m.id <= start, m.id))[:size]] for start in starts
+        ]
+        if claimed:
+            self.places[consumer] = claimed[-1]
 
     def check_turns(self, claimed: list[int], size: int) -> None:
         """One priority after the other; in each, the groups take turns, beginning after the last one served."""
@@ -139,11 +149,16 @@ class PlainQueue(RuleBasedStateMachine):
             options = {"priority": 0, "due": True, "max_attempts": MAX_ATTEMPTS, "group": None, "dedup": None}
             self.messages[id] = Message(id, "N", 0, sent_run_at=run_at, run_at=run_at, **(options | known))
 
-    def note_claimed(self, rows: list[Row], size: int, consumer: str | None = None) -> None:
+    def note_claimed(
+        self, rows: list[Row], size: int, consumer: str | None = None, after: int | None = None
+    ) -> None:
         if self.paused:
             assert rows == []
             return
-        self.check_claimed(ids(rows), size)
+        if self.way == "ring":
+            self.check_ring(ids(rows), size, consumer, after)
+        else:
+            self.check_claimed(ids(rows), size)
         assert len({row["batch_key"] for row in rows}) == (1 if rows else 0)
         self.note_spent(len(rows))
         self.turns |= self.next_turns
@@ -315,9 +330,10 @@ class PlainQueue(RuleBasedStateMachine):
 
     # ---- claiming --------------------------------------------------------------------------------
 
-    @rule(size=st.integers(1, 6))
-    def claim_batch(self, size: int) -> None:
-        self.note_claimed(self.q.claim(size), size)
+    @rule(size=st.integers(1, 6), consumer=st.sampled_from([None, None, "a", "b"]))
+    def claim_batch(self, size: int, consumer: str | None = None) -> None:
+        name = self.q.name + consumer if consumer else None
+        self.note_claimed(self.q.claim(size, consumer=name), size, name)
 
     @rule(size=st.integers(1, 6), consumer=st.sampled_from("ab"))
     def claim_any(self, size: int, consumer: str) -> None:
@@ -326,10 +342,11 @@ class PlainQueue(RuleBasedStateMachine):
         [waiting] = self.q.on("wait_for_any", types)
         if self.paused:
             assert waiting["ready"] == 0
-        rows = self.q.on("claim_any", types, size, self.q.name + consumer)
+        name = self.q.name + consumer
+        rows = self.q.on("claim_any", types, size, name)
         if rows:
             assert (waiting["ready"], waiting["type"], waiting["reason"]) == (1, self.q.name, "ready")
-        self.note_claimed(rows, size, consumer)
+        self.note_claimed(rows, size, name)
 
     @rule()
     def get_message(self) -> None:
@@ -342,20 +359,8 @@ class PlainQueue(RuleBasedStateMachine):
                 self.q.call("claim_wraparound", size, consumer)
             return
         after = None if index is None or not self.messages else self.pick(self.messages, index)
-        rows = self.q.call("claim_wraparound", size, consumer, None, after)
-        known = self.places.get(consumer, None if self.changed_way else 0) if after is None else after
-        if not self.paused:
-            places = [known] if known is not None else [0, *(m.id for m in self.claimable())]
-            assert ids(rows) in [
-                [m.id for m in sorted(self.claimable(), key=lambda m: (m.id <= place, m.id))[:size]] for place in places
-            ]
-            if rows:
-                self.places[consumer] = rows[-1]["id"]
-        self.check_claimed = lambda claimed, size: None  # type: ignore[method-assign]
-        try:
-            self.note_claimed(rows, size)
-        finally:
-            del self.check_claimed
+        name = self.q.name + consumer
+        self.note_claimed(self.q.call("claim_wraparound", size, name, None, after), size, name, after)
 
     @rule(size=st.integers(1, 4), commit=st.booleans())
     def take_batch(self, size: int, commit: bool) -> None:
@@ -458,7 +463,7 @@ class PlainQueue(RuleBasedStateMachine):
             message.run_at = first - timedelta(microseconds=n)
         self.lost.append(key)
         if next_size:
-            self.note_claimed(rows, next_size)
+            self.note_claimed(rows, next_size, batch[0].consumer)
         else:
             assert rows == []
 
@@ -477,7 +482,7 @@ class PlainQueue(RuleBasedStateMachine):
 
     @rule(consumer=st.sampled_from("ab"))
     def release_consumer(self, consumer: str) -> None:
-        held = [m for m in self.within("A") if m.consumer == consumer]
+        held = [m for m in self.within("A") if m.consumer == self.q.name + consumer]
         assert self.q.on("release_consumer", self.q.name + consumer) == [{"affected": len(held)}]
         for message in held:
             self.note_back(message, message.attempts - 1)

@@ -87,13 +87,56 @@ def test_a_failed_row_is_retried_until_its_attempts_are_used_up_and_a_dead_row_c
     assert table.left()["1"] == table.expected("E")
     assert table.claim(10) == []
 
-    assert table.count("redrive_rows", table.name, ids["1"]) == 1
+    assert table.count("redrive_row", table.name, ids["1"]) == 1
     assert table.left()["1"] == table.waiting
+    assert table.count("redrive_row", table.name, ids["1"]) == 0
+    assert table.left()["2"] == table.expected("E")
     [retried] = table.claim(10)
     assert (retried["id"], retried["attempt"]) == (ids["1"], 1)
     assert table.count("redrive_rows", table.name) == 1
     assert table.values(table.claim(10)) == ["2"]
     assert table.finish(retried["batch_key"]) == (1, 0, 0, 0)
+
+
+def test_dead_rows_are_retried_one_by_one_or_the_oldest_first(make: Make) -> None:
+    """NULL never means all of them."""
+    table = make().create().insert("1", "2", "3", "4", "5")
+    died = []
+    for _ in range(4):
+        [row] = table.claim(1)
+        table.finish(row["batch_key"], dead_letter(row["id"], "no"))
+        died.append(row["id"])
+    first, second, third, fourth = died
+    [alive] = table.claim(1)
+
+    def dead() -> list[int]:
+        return sorted(row["id"] for row in call(table.session, "peek_rows", table.name, "E"))
+
+    with refused("invalid_argument", "id: ", "NULL", "redrive_rows"):
+        call(table.session, "redrive_row", table.name, None)
+    for id in (alive["id"], 0, -1, 1 << 62):
+        assert table.count("redrive_row", table.name, id) == 0
+    assert dead() == sorted(died)
+    assert table.count("redrive_row", table.name, third) == 1
+    assert dead() == sorted([first, second, fourth])
+    assert table.count("redrive_rows", table.name, 1) == 1
+    assert dead() == sorted([second, fourth])
+    assert table.count("redrive_rows", table.name) == 2
+    assert table.count("redrive_rows", table.name) == table.count("redrive_row", table.name, first) == 0
+    assert dead() == []
+    assert {(row["id"], row["attempt"]) for row in table.claim(5)} == {(id, 1) for id in died}
+
+
+def test_redrive_row_retries_no_row_of_another_table(make: Make) -> None:
+    mine, other = make().create().insert("1"), make().create().insert("1")
+    for table in (mine, other):
+        [row] = table.claim(1)
+        table.finish(row["batch_key"], dead_letter(row["id"], "no"))
+    [dead] = call(other.session, "peek_rows", other.name, "E")
+    assert mine.count("redrive_row", mine.name, dead["id"]) == 0
+    assert other.left() == {"1": other.expected("E")}
+    with refused("not_found", "name: "):
+        call(mine.session, "redrive_row", mine.name + "x", dead["id"])
 
 
 @pytest.mark.one_version
@@ -590,9 +633,9 @@ def test_the_records_of_a_dropped_table_are_not_shown(make: Make, sql: Sql, conn
     assert len(call(looker, "peek_rows", table.name, "E")) == 1
     looker.close()
     sql(f"DROP TABLE {table.name}")
-    for procedure in ("peek_rows", "redrive_rows"):
+    for procedure, *values in (("peek_rows",), ("redrive_rows",), ("redrive_row", row["id"])):
         with refused("not_found", "table: "):
-            call(table.session, procedure, table.name)
+            call(table.session, procedure, table.name, *values)
     assert table.count("unadopt_table", table.name) == 1
     with refused("not_found", "name: "):
         call(table.session, "peek_rows", table.name)

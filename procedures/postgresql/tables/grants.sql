@@ -11,7 +11,7 @@ BEGIN
         'claim_rows finish_rows extend_rows release_rows peek_rows list_polling_tables',
         'my_polled_row');
     PERFORM mq_internal.grant_to('mq_operator',
-        'adopt_table unadopt_table extend_rows release_rows redrive_rows peek_rows list_polling_tables',
+        'adopt_table unadopt_table extend_rows release_rows redrive_row redrive_rows peek_rows list_polling_tables',
         'my_polled_row polled_batch polled_row');
     PERFORM mq_internal.grant_to('mq_viewer', 'list_polling_tables');
     -- Functions that run with the caller's rights call these. They do nothing with a table on which the caller has no right.
@@ -22,6 +22,6 @@ BEGIN
         'take_due take_new due_rows gather_rows pick_rows pick_lost settled_place polled_marks forget_gone hold_rows
          move_polled');
     PERFORM mq_internal.grant_to('mq_operator',
-        'column_without_equality require_status require_distinct_rows add_polled drop_polled revive_rows');
+        'column_without_equality require_status require_distinct_rows add_polled drop_polled redrive_polled revive_rows');
 END
 $$;

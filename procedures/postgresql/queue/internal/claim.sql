@@ -1,8 +1,9 @@
 -- claim: claim messages of a type, unless it is paused.
--- Returns: the new row of mq.batch, with ids in order of priority, run_at, id; NULL when nothing is ready, no limit
+-- Arguments: p_after_id (of a ring; NULL: the position where this consumer stopped)
+-- Returns: the new row of mq.batch, with ids in order of priority, run_at, id, or of a ring (see claim_ring); NULL when nothing is ready, no limit
 --     allows it, or the queue is paused
 CREATE OR REPLACE FUNCTION mq_internal.claim(
-    p_queue mq.queue, p_size bigint, p_consumer text, p_lease_seconds bigint
+    p_queue mq.queue, p_size bigint, p_consumer text, p_lease_seconds bigint, p_after_id bigint DEFAULT NULL
 ) RETURNS mq.batch
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -18,7 +19,11 @@ BEGIN
             RETURN NULL;
         END IF;
     END IF;
-    v_picked := mq_internal.pick(p_queue, v_size, false);
+    IF p_queue.ring THEN
+        SELECT t.ids AS picked, t.attempts INTO v_picked FROM mq_internal.claim_ring(p_queue, v_size, p_consumer, p_after_id) AS t;
+    ELSE
+        v_picked := mq_internal.pick(p_queue, v_size, false);
+    END IF;
     IF v_picked.picked IS NULL THEN
         RETURN NULL;
     END IF;
