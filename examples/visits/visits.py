@@ -34,7 +34,7 @@ def visit(address: str) -> int | str:
 def work(session: Session, type: str, name: str, size: int) -> bool:
     """One batch; False when there was nothing to visit."""
     lease = size * TIMEOUT + 60
-    rows = session.call("claim_wraparound", type, size, name, lease)
+    rows = session.call("claim_batch", type, size, name, lease)
     for row in rows:
         begun = time.monotonic()
         status = visit(row["body"])

@@ -242,7 +242,7 @@ CREATE TABLE mq.ring (
     lane text COLLATE "C" NOT NULL
 );
 
-COMMENT ON TABLE mq.ring IS 'Positions in round n: of each consumer of claim_wraparound, after_id; of each priority of a fair queue, the lane, and in after_id how many messages of its turn it had (consumer: the priority + 32768). The row furthest ahead counts. May be emptied at any time.';
+COMMENT ON TABLE mq.ring IS 'Positions in round n: of each consumer of a ring, after_id; of each priority of a fair queue, the lane, and in after_id how many messages of its turn it had (consumer: the priority + 32768). The row furthest ahead counts. May be emptied at any time.';
 
 -- When two claims start at one position, the row furthest ahead counts, in whichever order they commit.
 CREATE INDEX ring_newest ON mq.ring (type, consumer, n DESC, lane DESC, after_id DESC);

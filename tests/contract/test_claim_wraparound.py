@@ -81,7 +81,7 @@ def test_all_calls_share_the_position_of_a_consumer(q: Queue) -> None:
 
 
 def test_the_next_batch_of_finish_batch_goes_round_from_the_position_of_the_batchs_consumer(q: Queue) -> None:
-    """Failed messages are claimed again after all others, whatever their priority."""
+    """Failed messages are claimed again after all others, also those with a higher priority."""
     q.call("set_queue", max_attempts=9)
     sent = [q.send(priority=-n) for n in range(6)]
     rows = claim(q, "claim_batch", 2, "a", 77)

@@ -149,9 +149,7 @@ class PlainQueue(RuleBasedStateMachine):
             options = {"priority": 0, "due": True, "max_attempts": MAX_ATTEMPTS, "group": None, "dedup": None}
             self.messages[id] = Message(id, "N", 0, sent_run_at=run_at, run_at=run_at, **(options | known))
 
-    def note_claimed(
-        self, rows: list[Row], size: int, consumer: str | None = None, after: int | None = None
-    ) -> None:
+    def note_claimed(self, rows: list[Row], size: int, consumer: str | None = None, after: int | None = None) -> None:
         if self.paused:
             assert rows == []
             return

@@ -100,7 +100,7 @@ def test_a_failed_row_is_retried_until_its_attempts_are_used_up_and_a_dead_row_c
 
 def test_dead_rows_are_retried_one_by_one_or_the_oldest_first(make: Make) -> None:
     """NULL never means all of them."""
-    table = make().create().insert("1", "2", "3", "4", "5")
+    table = make(SHAPES["e"]).create().insert("1", "2", "3", "4", "5")
     died = []
     for _ in range(4):
         [row] = table.claim(1)
@@ -128,7 +128,8 @@ def test_dead_rows_are_retried_one_by_one_or_the_oldest_first(make: Make) -> Non
 
 
 def test_redrive_row_retries_no_row_of_another_table(make: Make) -> None:
-    mine, other = make().create().insert("1"), make().create().insert("1")
+    mine = make(SHAPES["e"]).create().insert("1")
+    other = Polled(f"{mine.name}o", mine.session, mine.sql, mine.can, SHAPES["e"]).create().insert("1")
     for table in (mine, other):
         [row] = table.claim(1)
         table.finish(row["batch_key"], dead_letter(row["id"], "no"))
@@ -137,6 +138,7 @@ def test_redrive_row_retries_no_row_of_another_table(make: Make) -> None:
     assert other.left() == {"1": other.expected("E")}
     with refused("not_found", "name: "):
         call(mine.session, "redrive_row", mine.name + "x", dead["id"])
+    assert mine.count("unadopt_table", other.name) == 1
 
 
 @pytest.mark.one_version

@@ -345,7 +345,7 @@ def test_ring_continues_where_the_consumer_stopped(
     session.call("set_queue", queue, '{"ring": 1}')
     for n in range(6):
         session.call("send_message", queue, str(n), None, 6 - n)
-    command = ["consume", "--type", queue, "--handler", "jobs:record", "--batch", 2, "--ring", "--consumer", "r"]
+    command = ["consume", "--type", queue, "--handler", "jobs:record", "--batch", 2, "--consumer", "r"]
     assert runner(*command, "--once").returncode == 0
     session.call("send_message", queue, "urgent", None, -5)
     assert runner(*command, "--once").returncode == 0
@@ -361,7 +361,7 @@ def test_ring_retries_a_failed_message_after_all_others_had_their_turn(
     session.call("send", queue, "a")
     session.call("send_message", queue, "retry 0", None, -5, None, None, 3)
     send(session, queue, "b", "c")
-    done = runner("consume", "--type", queue, "--handler", "jobs:obey", "--ring", "--consumer", "r", "--drain")
+    done = runner("consume", "--type", queue, "--handler", "jobs:obey", "--consumer", "r", "--drain")
     assert done.returncode == 0, done.stderr
     assert joblog.read() == ["a", "retry 0", "b", "c", "retry 0", "retry 0"]
     assert {body: row["state"] for body, row in states().items()} == {"retry 0": "E"}

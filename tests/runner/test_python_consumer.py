@@ -168,7 +168,6 @@ def test_health_is_served(database: Database, queue: str, caplog: pytest.LogCapt
         ({"lease": 0}, "lease: must be 1 to 86,400, not 0"),
         ({"max_messages": 0}, "max_messages: must be at least 1, not 0"),
         ({"idle_timeout": -1}, "idle_timeout: must be at least 0, not -1"),
-        ({"transaction": True, "ring": True}, "ring: cannot be combined with transaction"),
         ({"transaction": True, "keep_results": True}, "keep_results: cannot be combined with transaction"),
         ({"database_url": "oracle://x"}, "unknown scheme 'oracle'"),
     ],

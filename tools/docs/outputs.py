@@ -131,6 +131,9 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("claim_rows", ["orders", 1, "worker-1", 60]),
     ("release_rows", [K]),
     ("redrive_rows", ["orders"]),
+    ("claim_rows", ["orders", 2, "worker-1", 60]),
+    ("finish_rows", [K, '{"id":1,"error":"address unknown","dead":1}']),
+    ("redrive_row", ["orders", 1]),
     ("unadopt_table", ["orders"]),
 ]
 

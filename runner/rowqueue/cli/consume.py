@@ -30,7 +30,8 @@ def consume(
     concurrency: consuming.Concurrency = 1,
     lease: consuming.Lease = None,
     consumer: Annotated[
-        str | None, typer.Option(help="This consumer's name. [host and process number; with --ring: host]")
+        str | None,
+        typer.Option(help="This consumer's name, which keeps its position in a ring. [host and process number]"),
     ] = None,
     once: consuming.Once = False,
     drain: consuming.Drain = False,
@@ -42,9 +43,6 @@ def consume(
             "--transaction",
             help="Handle messages in the transaction that takes them: an effect in this database happens once.",
         ),
-    ] = False,
-    ring: Annotated[
-        bool, typer.Option("--ring", help="Claim round-robin, in the order of ids. Priority is ignored.")
     ] = False,
     keep_results: Annotated[
         bool,
@@ -79,7 +77,6 @@ def consume(
             max_messages=max_messages,
             idle_timeout=idle_timeout,
             transaction=transaction,
-            ring=ring,
             keep_results=keep_results,
             shutdown_timeout=shutdown_timeout,
             connect_timeout=connect_timeout,

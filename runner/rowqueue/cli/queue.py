@@ -149,7 +149,7 @@ def queue_set(
     ] = None,
     ring: Annotated[
         bool | None,
-        typer.Option("--ring/--no-ring", help="Consumers claim round-robin, with claim_wraparound. New queues: no."),
+        typer.Option("--ring/--no-ring", help="Consumers claim round-robin, in the order of ids. New queues: no."),
     ] = None,
     fair: Annotated[
         bool | None,

@@ -132,7 +132,10 @@ def table_retry(
 ) -> None:
     """Retry dead rows. Their attempts start again at 0."""
     with connected(database) as session:
-        count = until_none(lambda: session.call("redrive_rows", name, id), "retrying", "to be retried")
+        if id is None:
+            count = until_none(lambda: session.call("redrive_rows", name), "retrying", "to be retried")
+        else:
+            count = session.call("redrive_row", name, id)[0]["affected"]
     say(f"{count} to be retried", json, affected=count)
 
 

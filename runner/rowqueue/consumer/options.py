@@ -55,7 +55,6 @@ class Options:
     max_messages: int | None = None
     idle_timeout: float | None = None
     transaction: bool = False
-    ring: bool = False
     keep_results: bool = False
     shutdown_timeout: float = 30.0
     connect_timeout: float | None = None
@@ -72,13 +71,9 @@ class Options:
         options = cls(tuple(dict.fromkeys(types)), "", **others)
         if not options.types:
             raise BadOption("types", "name at least one queue")
-        if options.transaction and options.ring:
-            raise BadOption("ring", "cannot be combined with transaction")
         if options.keep_results and options.transaction:
             raise BadOption("keep_results", "cannot be combined with transaction")
-        if consumer is None:
-            consumer = socket.gethostname() if options.ring else process_name()
-        options = replace(options, batch=cls.batch if batch is None else batch, consumer=consumer)
+        options = replace(options, batch=cls.batch if batch is None else batch, consumer=consumer or process_name())
         for name, (least, greatest) in LIMITS.items():
             value = batch if name == "batch" else getattr(options, name)
             if value is not None and not (least <= value and (greatest is None or value <= greatest)):

@@ -95,8 +95,7 @@ class QueueSource(Source):
         self._reasons: dict[str, str] = {}  # why each queue had no ready message when it was last asked
 
     def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> Rows:
-        procedure = "claim_wraparound" if self._options.ring else "claim_batch"
-        return link.fetch(stop, procedure, type, size, self._options.consumer, self._options.lease)
+        return link.fetch(stop, "claim_batch", type, size, self._options.consumer, self._options.lease)
 
     def items(self, rows: Iterable[Values]) -> Sequence[Held]:
         return [Message(*row) for row in rows]

@@ -117,11 +117,10 @@ class BatchWorker(Worker):
         super().__init__(tools)
         options = tools.options
         self._source, self._leases = source, leases
-        # One call finishes and claims: possible when the next batch is claimed from the same queue in the same way.
-        self._chains = source.chains and len(options.types) == 1 and not options.ring and not options.once
-        # Several worker threads keep the database and the handler busy without it. In a ring, a message that is given
-        # back would wait for a whole round.
-        self._may_go_ahead = is_alone and not options.ring and not options.once
+        # One call finishes and claims: possible when the next batch is claimed from the same queue.
+        self._chains = source.chains and len(options.types) == 1 and not options.once
+        # Several worker threads keep the database and the handler busy without it.
+        self._may_go_ahead = is_alone and not options.once
         self._ahead = Ahead(self._give_back)
 
     def work(self, link: Link, job: Batch | str) -> bool:

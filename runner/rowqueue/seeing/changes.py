@@ -66,13 +66,19 @@ def rewind_feed(feed: str, consumer: str, position: int) -> Change:
     return Change("rewind_feed", (feed, consumer, position), question, "The position is {count} now.")
 
 
-def redrive_rows(name: str, id: int | None = None) -> Change:
-    """Retry all dead rows of a polling table, or one."""
-    which = "all dead rows" if id is None else f"row {id}"
-    question = (
-        f"Retry {which} of {name}? The triggers of its table run with the rights of the account that this page uses."
-    )
-    return Change("redrive_rows", (name, id), question, "{count} retried.", id is None)
+def redrive_row(name: str, id: int) -> Change:
+    """Retry one dead row of a polling table."""
+    return Change("redrive_row", (name, id), _retrying(f"row {id}", name), "{count} retried.")
+
+
+def redrive_rows(name: str) -> Change:
+    """Retry all dead rows of a polling table."""
+    return Change("redrive_rows", (name,), _retrying("all dead rows", name), "{count} retried.", True)
+
+
+def _retrying(which: str, name: str) -> str:
+    rights = "The triggers of its table run with the rights of the account that this page uses."
+    return f"Retry {which} of {name}? {rights}"
 
 
 def call(looking: Looking, change: Change) -> list[Row]:

@@ -12,10 +12,6 @@ Form = Mapping[str, str]
 _PURGEABLE = {"N": "new", "E": "dead", "C": "archived"}
 
 
-def _optional_id(form: Form) -> int | None:
-    return whole_number(form["id"], "id") if form.get("id") else None
-
-
 def _type(form: Form) -> str:
     return named(form, "type")
 
@@ -37,7 +33,8 @@ _CHANGES: dict[str, Callable[[Form], Change]] = {
     "purge": lambda form: changes.purge(_type(form), one_of(form, "state", _PURGEABLE, "")),
     "run_schedule": lambda form: changes.run_schedule(named(form, "name")),
     "rewind_feed": lambda form: changes.rewind_feed(named(form, "feed"), named(form, "consumer"), _position(form)),
-    "redrive_rows": lambda form: changes.redrive_rows(named(form, "name"), _optional_id(form)),
+    "redrive_row": lambda form: changes.redrive_row(named(form, "name"), whole_number(form.get("id", ""), "id")),
+    "redrive_rows": lambda form: changes.redrive_rows(named(form, "name")),
 }
 
 

@@ -255,7 +255,7 @@ def test_a_table_that_replaces_an_adopted_one_inherits_nothing(mallory: Mallory,
         sql(f"CREATE TABLE {secret} (id int PRIMARY KEY, status text, v text)")
         sql(f"CREATE INDEX ON {secret} (status, id)")
         sql(f"ALTER TABLE {secret} OWNER TO {mallory.name}")
-        for call in ("peek_rows('{}')", "claim_rows('{}')", "redrive_rows('{}')"):
+        for call in ("peek_rows('{}')", "claim_rows('{}')", "redrive_row('{}', 1)", "redrive_rows('{}')"):
             with pytest.raises(psycopg.Error, match="not the table that was adopted"):
                 mallory.run(f"SELECT * FROM mq.{call.format(secret)}")
         assert mallory.run(f"SELECT * FROM mq.my_polled_row WHERE name = '{secret}'") == []
@@ -270,7 +270,7 @@ def test_row_security_holds(mallory: Mallory, secret: str, sql: Sql) -> None:
     sql(f"ALTER TABLE {secret} ENABLE ROW LEVEL SECURITY")
     sql(f"CREATE POLICY p ON {secret} USING (v = current_user)")
     sql(f"GRANT SELECT, UPDATE ON {secret} TO {m.name}")
-    for call in ("claim_rows('{}')", "peek_rows('{}')", "redrive_rows('{}')", "unadopt_table('{}')"):
+    for call in ("claim_rows('{}')", "peek_rows('{}')", "redrive_row('{}', 1)", "redrive_rows('{}')", "unadopt_table('{}')"):
         with pytest.raises(psycopg.Error, match="row security"):
             m.run(f"SELECT * FROM mq.{call.format(secret)}")
     assert m.run(f"SELECT mq.publish_feed('{secret}')") == [(1,)]

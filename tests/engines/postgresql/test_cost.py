@@ -522,14 +522,17 @@ def test_an_open_snapshot_does_not_make_claims_from_many_queues_dearer(
     assert (spent, idle) <= (400, 150), (spent, idle)
 
 
-def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(server: Server, database: Database, queue: str) -> None:
+@pytest.mark.parametrize("way", ["claim_wraparound", "claim_batch"])
+def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(
+    server: Server, database: Database, queue: str, way: str
+) -> None:
     """A claim that finds too few wraps around to the lowest id, past all finished messages."""
 
     def short_claims(connection: Connection, type: str) -> float:
         touched = []
         for _ in range(40):
             connection.execute("SELECT mq.send_batch(%s, E'x\\nx')", [type])
-            touched.append(pages(connection, "claim_wraparound(%s, %s, 'r', 600)", type, SIZE))
+            touched.append(pages(connection, f"{way}(%s, %s, 'r', 600)", type, SIZE))
             key, ids = held(connection, type)
             assert len(ids) == 2
             connection.execute("SELECT mq.complete_batch(%s)", [key])
@@ -547,20 +550,20 @@ def test_an_open_snapshot_does_not_make_claims_of_a_ring_dearer(server: Server, 
         key, [kept] = held(connection, queue)
         connection.execute(
             "DO $$ DECLARE v_key uuid; BEGIN FOR i IN 1..150 LOOP"
-            f" SELECT batch_key INTO v_key FROM mq.claim_wraparound('{queue}', 200, 'r', 600);"
+            f" SELECT batch_key INTO v_key FROM mq.{way}('{queue}', 200, 'r', 600);"
             " PERFORM mq.complete_batch(v_key); COMMIT; END LOOP; END $$"
         )
         last = short_claims(connection, queue)
         # A message that is put back below the mark is still claimed at once.
         for n in range(10):
             connection.execute("SELECT mq.send(%s, 'x')", [queue])
-            connection.execute("SELECT mq.claim_wraparound(%s, %s, 'r', 600)", [queue, SIZE])
+            connection.execute(f"SELECT mq.{way}(%s, %s, 'r', 600)", [queue, SIZE])
             connection.execute("SELECT mq.complete_batch(%s)", [held(connection, queue)[0]])
             if n % 2:
                 connection.execute("SELECT mq.fail(%s, %s, 'again', 0)", [kept, key])
             else:
                 connection.execute("SELECT mq.release_batch(%s)", [key])
-            connection.execute("SELECT mq.claim_wraparound(%s, %s, 'r', 600)", [queue, SIZE])
+            connection.execute(f"SELECT mq.{way}(%s, %s, 'r', 600)", [queue, SIZE])
             key, ids = held(connection, queue)
             assert ids == [kept]
         other.execute("ROLLBACK")

@@ -95,7 +95,12 @@ def test_a_partitioned_table_is_claimed_from_and_rows_may_move_between_its_parts
 
 def test_claims_and_finishes_need_read_committed(table: Polled) -> None:
     table.create().insert("1")
-    for procedure, *values in (("claim_rows", table.name), ("finish_rows", uuid.uuid4()), ("redrive_rows", table.name)):
+    for procedure, *values in (
+        ("claim_rows", table.name),
+        ("finish_rows", uuid.uuid4()),
+        ("redrive_rows", table.name),
+        ("redrive_row", table.name, 1),
+    ):
         with refused("wrong_isolation", "READ COMMITTED"), table.session.transaction() as connection:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             call(table.session, procedure, *values)

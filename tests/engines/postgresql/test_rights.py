@@ -36,7 +36,8 @@ def test_schema_mq_holds_the_functions_of_the_contract_and_no_other(sql: Sql) ->
 
 # They use a user's table: they run with the caller's rights.
 INVOKERS = {
-    *("adopt_table", "claim_rows", "finish_rows", "release_rows", "redrive_rows", "unadopt_table", "peek_rows"),
+    *("adopt_table", "claim_rows", "finish_rows", "release_rows", "redrive_row", "redrive_rows"),
+    *("unadopt_table", "peek_rows"),
     *("create_feed", "drop_feed", "publish_feed", "fetch_feed", "advance_feed", "rewind_feed", "list_feeds"),
     *("watch_table", "unwatch_table", "subscribe", "unsubscribe"),
 }

@@ -18,7 +18,7 @@ BEGIN
     IF v_queue.max_active > 0 OR v_queue.rate > 0 THEN
         v_room := mq_internal.has_room(v_queue);
     END IF;
-    -- A claim rescues expired claims and sends due schedules only in a full scan: see pick and claim_wraparound. They are
+    -- A claim rescues expired claims and sends due schedules only in a full scan: see pick and claim_ring. They are
     -- not ready before the next one.
     SELECT coalesce(max(t.scan_at), '-infinity') INTO v_scan_at
     FROM (
