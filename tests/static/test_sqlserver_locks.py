@@ -127,6 +127,54 @@ def test_every_name_of_schema_mq_exists() -> None:
     assert offending(PROCEDURES, unknown) == []
 
 
+def bare(path: Path) -> str:
+    """The code without the contents of its texts."""
+    return re.sub(r"N?'(?:[^']|'')*'", "''", code(path))
+
+
+def items(listed: str) -> list[str]:
+    """What a list holds, which commas separate."""
+    while listed != (flat := re.sub(r"\([^()]*\)", "", listed)):
+        listed = flat
+    return [item.strip() for item in listed.split(",") if item.strip()]
+
+
+def parameters(path: Path) -> list[str]:
+    head = re.search(r"CREATE OR ALTER (?:PROCEDURE|FUNCTION) \S+\s(.*?)\n(?:AS|RETURNS)\b", bare(path), re.S)
+    listed = head[1].strip() if head else ""
+    return items(listed[1:-1] if listed.startswith("(") else listed)
+
+
+def test_every_variable_is_declared_once() -> None:
+    """No parser looks for it, and the server refuses to create the procedure."""
+
+    def wrong(path: Path) -> Iterator[str]:
+        text = bare(path)
+        listed = ",".join(re.findall(r"(?s)\b(?:DECLARE|RETURNS) (?=@)(.*?)(?:;|\nAS\n)", text))
+        names = [item.split()[0].lower() for item in [*parameters(path), *items(listed)]]
+        named = re.sub(r"(?s)\bEXEC (?:@\w+ = )?(?:sys\.)?sp_.*?;", lambda call: re.sub(r"@\w+ =", "", call[0]), text)
+        yield from sorted({name for name in names if names.count(name) > 1})
+        yield from sorted({name.lower() for name in re.findall(r"(?<!@)@\w+", named)} - set(names))
+
+    assert offending(PROCEDURES, wrong) == []
+
+
+def test_every_call_passes_what_the_procedure_takes() -> None:
+    taken = {path.stem: parameters(path) for path in PROCEDURES}
+
+    def wrong(path: Path) -> Iterator[str]:
+        for name, listed in re.findall(r"\bEXEC mq(?:_internal)?\.(\w+)\b(.*?);", bare(path), re.S):
+            given, known = items(listed), taken[name]
+            needed = [one for one in known if "=" not in one]
+            results = all(
+                "OUTPUT" in one for value, one in zip(given, known, strict=False) if value.endswith(" OUTPUT")
+            )
+            if not len(needed) <= len(given) <= len(known) or not results:
+                yield f"{name}{listed}"
+
+    assert offending(PROCEDURES, wrong) == []
+
+
 def test_locked_reads_lock_rows_and_no_pages() -> None:
     """READPAST skips locked rows but waits for locked pages; with row versions it needs READCOMMITTEDLOCK."""
     hints = "|".join(

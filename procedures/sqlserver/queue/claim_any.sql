@@ -42,7 +42,7 @@ BEGIN
                 -- Nothing that this claim locks stays locked while the next type is searched.
                 IF @own = 1
                     BEGIN TRANSACTION;
-                EXEC mq_internal.claim @type, @size, @consumer, @lease_seconds, 1, @count OUTPUT;
+                EXEC mq_internal.claim @type, @size, @consumer, @lease_seconds, 0, NULL, 1, @count OUTPUT;
                 IF @own = 1
                     COMMIT TRANSACTION;
             END;

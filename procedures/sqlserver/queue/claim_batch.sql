@@ -1,7 +1,7 @@
 -- claim_batch: claim up to @size ready messages of one type under one new batch key.
 -- Arguments:   @type, @size (1 to 10,000; NULL: 1), @consumer (NULL: the application name), @lease_seconds (NULL: the queue's)
--- Returns:     the messages in order of priority, run_at, id; no rows when nothing is ready, no limit allows it, or the
---              queue is paused
+-- Returns:     the messages in order of priority, run_at, id, those of a ring as claim_wraparound returns them; no rows when
+--              nothing is ready, no limit allows it, or the queue is paused
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     EXEC mq.claim_batch N'email', 10, N'worker-1', 60;

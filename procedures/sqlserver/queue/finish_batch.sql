@@ -2,8 +2,7 @@
 -- Arguments:   @batch_key, @outcomes (a JSON object per line; error: the message failed; retry_after_seconds: when to
 --              retry it, without it the queue's backoff; dead: 1 dead-letters it), @next_size (0 to 10,000; NULL or 0:
 --              claim nothing)
--- Returns:     the messages of the next batch, with the columns of claim_batch; no rows when @next_size is 0 or nothing is
---              ready
+-- Returns:     the messages of the next batch, as claim_batch returns them; no rows when @next_size is 0 or nothing is ready
 -- Errors:      50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; never waits for another claim
 -- Example:     EXEC mq.finish_batch '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'{"id":17,"error":"busy"}', 100;

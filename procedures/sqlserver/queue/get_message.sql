@@ -1,4 +1,4 @@
--- get_message: claim the first ready message, with the queue's lease.
+-- get_message: claim the first ready message, of a ring the next one, with the queue's lease.
 -- Arguments:   @type (1 to 200 characters)
 -- Returns:     one message; no row when nothing is ready, no limit allows it, or the queue is paused
 -- Errors:      50002 invalid_argument

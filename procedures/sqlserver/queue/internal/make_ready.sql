@@ -1,7 +1,7 @@
 -- make_ready: make messages ready before a claim: rescue expired claims, send due schedules, promote due messages; and
 --     find the marks at which the claim starts.
--- Arguments: @type, @size (of the claim), @take (1: called by take_batch), @round (1: called by claim_wraparound, which
---     has marks of its own, with the run_at of a ring), @now
+-- Arguments: @type, @size (of the claim), @take (1: called by take_batch), @round (1: called by claim_ring, which has
+--     marks of its own, with the run_at of a ring), @now
 -- Returns: @n (the number of the marks; NULL: there are none), @full_scan (1: the claim must ignore them), @scanned_at
 --     and @promoted_to (to be written with new marks), @lowered_to (a message became ready at this run_at; 9999-12-31:
 --     none did), @lowered (1: a mark was after it)

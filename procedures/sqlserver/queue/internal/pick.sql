@@ -40,7 +40,7 @@ BEGIN
         RETURN;
     END;
 
-    -- In a ring the marks belong to claim_wraparound.
+    -- Of a ring only takes come here: its marks belong to claim_ring.
     IF @full_scan = 0 AND @ring = 0
         SET @from_n = @n;
     SET @latest = DATEADD(SECOND, -1, @now);
