@@ -38,7 +38,7 @@ def redrive_errors(member: Member, type: str) -> Counter[str]:
         letter = "abc"[(member.number + sum(made.values())) % ERRORS]
         made[letter] += member.session.call("redrive_all", type, f"broken # at {letter}")[0]["affected"]
         listed = member.session.call("list_errors", type)
-        assert all(0 < row["affected"] <= MESSAGES for row in listed)
+        assert all(0 < row["messages"] <= MESSAGES for row in listed)
         assert {row["error"] for row in listed} <= {f"broken # at {letter}" for letter in "abc"}
     return made
 
