@@ -268,7 +268,7 @@ def test_only_users_with_rights_on_the_table_move_consumers_or_drop_a_feed(
     moves: list[tuple[str, tuple[Any, ...]]] = [
         ("advance_feed", ("consumer", 2)),
         ("advance_feed", ("new", 2)),
-        ("rewind_feed", ("consumer",)),
+        ("rewind_feed", ("consumer", 0)),
         ("drop_feed", ()),
     ]
     before = feed.call("list_feeds")
