@@ -156,7 +156,7 @@ def test_sql_is_written_in_the_house_style() -> None:
 # is raised, look for what can go.
 BUDGETS = {
     "postgresql": (9_335, 5_570),
-    "mysql": (11_430, 7_120),
+    "mysql": (11_440, 7_120),
     "sqlserver": (11_050, 6_750),
     "firebird": (11_430, 7_280),
 }
