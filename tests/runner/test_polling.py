@@ -40,7 +40,10 @@ def test_consume_works_off_a_table_and_notes_each_rows_result(runner: Runner, ta
     peeked = runner("table", "peek", table.name, "--json")
     states = {row["state"]: row["error"] for row in map(json.loads, peeked.stdout.splitlines())}
     assert states == {"E": "never", "N": "not now"}
-    assert runner("table", "retry", table.name).stdout.strip() == "1 to be retried"
+    [dead] = [row for row in map(json.loads, peeked.stdout.splitlines()) if row["state"] == "E"]
+    assert runner("table", "retry", table.name, "--id", dead["id"] + 1).stdout.strip() == "0 to be retried"
+    assert runner("table", "retry", table.name, "--id", dead["id"]).stdout.strip() == "1 to be retried"
+    assert runner("table", "retry", table.name).stdout.strip() == "0 to be retried"
     assert runner("table", "release", table.name).returncode == 0
     assert runner("table", "release", table.name).returncode == 1
 

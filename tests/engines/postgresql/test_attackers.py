@@ -270,7 +270,13 @@ def test_row_security_holds(mallory: Mallory, secret: str, sql: Sql) -> None:
     sql(f"ALTER TABLE {secret} ENABLE ROW LEVEL SECURITY")
     sql(f"CREATE POLICY p ON {secret} USING (v = current_user)")
     sql(f"GRANT SELECT, UPDATE ON {secret} TO {m.name}")
-    for call in ("claim_rows('{}')", "peek_rows('{}')", "redrive_row('{}', 1)", "redrive_rows('{}')", "unadopt_table('{}')"):
+    for call in (
+        "claim_rows('{}')",
+        "peek_rows('{}')",
+        "redrive_row('{}', 1)",
+        "redrive_rows('{}')",
+        "unadopt_table('{}')",
+    ):
         with pytest.raises(psycopg.Error, match="row security"):
             m.run(f"SELECT * FROM mq.{call.format(secret)}")
     assert m.run(f"SELECT mq.publish_feed('{secret}')") == [(1,)]
