@@ -92,5 +92,14 @@ def test_the_tables_name_every_function() -> None:
     functions = {name for name in rowqueue.__all__ if inspect.isfunction(getattr(rowqueue, name))}
     assert functions == set(rowqueue.aio.__all__)
     assert functions == set(re.findall(r"^\| `(\w+)\(connection", PAGE, re.M))
-    for name in ("QueueError", "Conflict", "Disconnected", "ReadOnly", "SchemaMissing", "Forbidden", "DatabaseError"):
+    for name in (
+        "QueueError",
+        "LeaseLost",
+        "Conflict",
+        "Disconnected",
+        "ReadOnly",
+        "SchemaMissing",
+        "Forbidden",
+        "DatabaseError",
+    ):
         assert f"`{name}`" in PAGE

@@ -199,7 +199,7 @@ def test_the_consumer_for_pymysql_finishes_and_reports_failures(shop: Shell, pri
     exec(block("python", "import json\n\nimport pymysql"), names)
     url = private_server.database_url("shop")
     with private_server.client(url) as connection:
-        names["call"](connection, "send_batch", "email", "\n".join(map(str, range(300))))
+        names["call"](connection, "send_batch", "email", "\n".join(map(str, range(300))), None)
         names["consume"](connection, handle)
     assert handled == [str(n) for n in range(300)]
     left = private_server.query(url, "SELECT state, body, attempts, error FROM mq_message_state")
