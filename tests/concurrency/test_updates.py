@@ -61,6 +61,7 @@ def work_off(member: Member, type: str) -> list[tuple[int, str]]:
             time.sleep(0.005)
             continue
         key, what = rows[0]["batch_key"], chance.random()
+        time.sleep(chance.random() * 0.004)  # release_consumer must find a batch
         try:
             if what < 0.5:
                 again(member, "fail", rows[0]["id"], key, "busy", chance.randrange(2))

@@ -73,9 +73,9 @@ def go_on(session: Session, key: Any, in_group: Any) -> None:
     assert call(session, "take_batch", "ordered", 10) == [], "the group's first message is still claimed"
     call(session, "complete_batch", in_group)
     taken = {type: [row["body"] for row in call(session, "take_batch", type, 10)] for type in ("plain", "paused")}
-    assert sorted(taken["plain"]) == ["failed -1", "new"] and taken["paused"] == ["x"]
+    assert sorted(taken["plain"]) == ["failed dead_letter", "new"] and taken["paused"] == ["x"]
     assert [row["body"] for _ in "12" for row in call(session, "take_batch", "ordered", 1)] == ["1", "2"]
     visits = [call(session, "claim_wraparound", "ring", 1, "r", 600)[0]["body"] for _ in "123"]
     assert visits == ["2", "3", "1"], "the consumer goes on where it stopped"
-    assert {row["body"] for row in call(session, "peek", "plain", "N")} == {"failed 3600", "later"}
+    assert {row["body"] for row in call(session, "peek", "plain", "N")} == {"failed fail", "later"}
     assert [row["body"] for row in call(session, "take_batch", "fair", 2)] == ["a", "b"]
