@@ -8,11 +8,12 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from rowqueue import contract
-from rowqueue.databases import Conflict, Disconnected, Session, open_database
+from rowqueue.databases import Conflict, Disconnected, LeaseLost, Session, open_database
 
 FOLDER = Path(__file__).parent
 PATIENCE = 150  # seconds; the machine may be busy
@@ -97,10 +98,11 @@ class Crew:
                 done.saw([row["body"] for row in rows])
 
                 def finish(inner: Session, rows: list[dict[str, Any]] = rows) -> None:
-                    with inner.transaction() as connection:
-                        if inner.call("complete_batch", rows[0]["batch_key"])[0]["affected"]:
-                            values = ", ".join(f"({row['id']}, '{row['body']}')" for row in rows)
-                            connection.cursor().execute(f"INSERT INTO done (id, body) VALUES {values}")
+                    # Lost: the commit whose answer was lost has finished the batch, or another consumer has it.
+                    with suppress(LeaseLost), inner.transaction() as connection:
+                        inner.call("complete_batch", rows[0]["batch_key"])
+                        values = ", ".join(f"({row['id']}, '{row['body']}')" for row in rows)
+                        connection.cursor().execute(f"INSERT INTO done (id, body) VALUES {values}")
 
                 session.do(finish)
 
