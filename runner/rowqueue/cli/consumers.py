@@ -12,7 +12,7 @@ from .known import mention_unknown
 top = group()
 
 _CONSUMERS = ("type", "consumer", "status", "reported_at", "rate_per_minute", "busy", "completed", "failed", "dead")
-_THROUGHPUT = ("type", "minute", "sent", "completed", "failed", "dead", "waited_ms", "busy_ms")
+_THROUGHPUT = ("type", "minute_at", "sent", "completed", "failed", "dead", "waited_ms", "busy_ms")
 
 
 @top.command()
