@@ -207,7 +207,7 @@ CREATE TABLE IF NOT EXISTS mq_ring (
     lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL DEFAULT '',
     PRIMARY KEY (id),
     KEY ring_newest (type, consumer, n, after_id)
-) ENGINE = InnoDB COMMENT = 'Positions of claims; the row furthest ahead counts. Of each consumer of claim_wraparound: round n, after_id. Of a fair queue: a priority as consumer, the lane, and n, the number of lanes passed.';
+) ENGINE = InnoDB COMMENT = 'Positions of claims; the row furthest ahead counts. Of each consumer of a ring: round n, after_id. Of a fair queue: a priority as consumer, the lane, and n, the number of lanes passed.';
 
 CREATE TABLE IF NOT EXISTS mq_grouped (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,

@@ -161,7 +161,7 @@ def claim_any(
     """Claim up to `size` messages of the first of several queues that has any; returns them. Calls `claim_any`.
 
     All are of one queue and have the same batch key. `types`: 1 to 1,000 queues. For fairness, rotate them
-    between calls. The other arguments are those of `claim`; `consumer` is the consumer's name.
+    between calls. The other arguments are those of `claim_batch`.
     """
     lines = "\n".join(line_of(_text("types", type)) for type in types)
     return Request("claim_any", (lines, size, consumer, lease_seconds), _messages)

@@ -282,7 +282,10 @@ def test_a_node_is_killed_while_all_work(cluster: Any, urls: list[str], crew_on:
     until(lambda: crew.all_run() or expected <= set(crew.handled(done)), left_over)
     until(lambda: first.query(urls[0], count)[0]["n"] == len(effects), "all effects are there")
     queues = ("k.mixed", "k.ordered", "k.effects")
-    until(lambda: all(left(url, type) == 0 for url in urls[:last] for type in queues), left_over)
+    until(
+        lambda: all(left(url, type) == 0 for url in urls[:last] for type in queues),
+        lambda: f"the queues are empty: {[(type, left(url, type)) for url in urls[:last] for type in queues]}",
+    )
     crew.stop()
     logs = crew.dismiss()
     handled = crew.handled(done)

@@ -36,7 +36,7 @@ def run(*arguments: str, cwd: Path, **environment: str) -> Run:
 
 
 def parts(message: Message) -> tuple[str, str, tuple[bytes | None, ...]]:
-    """What a consumer sees: identity, subject, and all contents decoded."""
+    """What a reader sees: identity, subject, and all contents decoded."""
     contents = (part.get_payload(decode=True) for part in message.walk() if not part.is_multipart())
     subject = " ".join(str(message["Subject"]).split())  # folded with the line ends of where it is kept
     return str(message["Message-ID"]), subject, tuple(unix(c) for c in contents)

@@ -41,12 +41,12 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[ReadableSpan]]:
 @pytest.fixture
 def metrics(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], dict[str, list[Any]]]]:
     """A meter provider; gives the data points of each metric."""
-    consumer = InMemoryMetricReader()
-    provider = MeterProvider([consumer])
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader])
     monkeypatch.setattr(api_metrics, "_METER_PROVIDER", provider)
 
     def read() -> dict[str, list[Any]]:
-        data = consumer.get_metrics_data()
+        data = reader.get_metrics_data()
         scopes = [scope for resource in data.resource_metrics for scope in resource.scope_metrics] if data else []
         return {metric.name: list(metric.data.data_points) for scope in scopes for metric in scope.metrics}
 

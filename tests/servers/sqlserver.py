@@ -130,7 +130,7 @@ class ExternalSQLServer(base.External):
         return Client(connection)
 
     def create_database(self, versions: bool = True) -> str:
-        """With row `versions`, as on Azure SQL and as the guide advises: otherwise consumers wait for writers."""
+        """With row `versions`, as on Azure SQL and as the guide advises: otherwise readers wait for writers."""
         name = base.new_name()
         self.query(self.url, f"CREATE DATABASE {name}")
         if not self.stand_in:

@@ -99,7 +99,7 @@ def shoot(base: str, letter: int) -> None:
 
 
 def shoot_top(database: Database) -> None:
-    """`runner top` as an SVG drawing, with the consumer's own font: Textual would load one from the network."""
+    """`runner top` as an SVG drawing, with the reader's own font: Textual would load one from the network."""
     watched = Watched("top", database, "screenshots")
 
     async def show() -> str:

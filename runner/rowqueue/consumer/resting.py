@@ -18,8 +18,8 @@ class Rest:
     def __init__(self, longest_blind: float) -> None:
         self._longest_blind = longest_blind
         self._interval = SHORTEST_POLL
-        self._consumer, self._writer = os.pipe()
-        os.set_blocking(self._consumer, False)
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
 
     def end(self) -> None:
@@ -42,7 +42,7 @@ class Rest:
             if 0 < (until := (due - datetime.now(UTC)).total_seconds()) < pause:
                 pause = until + 0.005  # better a little late than early; if clocks differ, the next poll finds it
                 self.shorten()
-        if link.wait(pause, self._consumer):
+        if link.wait(pause, self._reader):
             self.shorten()
         with suppress(BlockingIOError):
-            os.read(self._consumer, 4096)
+            os.read(self._reader, 4096)

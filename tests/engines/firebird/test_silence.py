@@ -216,11 +216,11 @@ def test_events_are_registered_again_when_the_registration_was_never_answered(
     deadline = time.monotonic() + SECONDS
     until(lambda: not listener.is_on, deadline)  # the ping has failed
     until(lambda: listener.is_on, deadline)
-    sender, consumer = connected(relay), os.pipe()
+    sender, reader = connected(relay), os.pipe()
     listener.clear()
     sender.call("send", queue, "x")
-    assert session.wait(SECONDS, consumer[0]) is True
-    for one in consumer:
+    assert session.wait(SECONDS, reader[0]) is True
+    for one in reader:
         os.close(one)
     sender.close()
     session.close()

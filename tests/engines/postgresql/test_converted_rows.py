@@ -91,7 +91,7 @@ def test_messages_sent_from_an_older_snapshot_are_found(
         session.call("send", queue, "x")
         declare(session, queue, way)
         visit(session, queue, way)
-        assert not mixed(sql, queue), "a consumer keeps nobody waiting"
+        assert not mixed(sql, queue), "a reader keeps nobody waiting"
         ids = {row["id"] for row in old.execute("SELECT mq.send(%s, 'x') AS id", [queue]).fetchall()}
         old.execute("SELECT mq.send_batch(%s, 'x')", [queue])
         ids |= {row["id"] for row in old.execute("SELECT id FROM mq.send_message(%s, 'x')", [queue]).fetchall()}

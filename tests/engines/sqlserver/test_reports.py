@@ -25,7 +25,7 @@ _NUMBERS = (
 
 @pytest.fixture(scope="module", params=[True, False], ids=["versions", "no_versions"])
 def versions(server: ExternalSQLServer, request: pytest.FixtureRequest) -> bool:
-    """READ_COMMITTED_SNAPSHOT. Without it, consumers wait for writers."""
+    """READ_COMMITTED_SNAPSHOT. Without it, readers wait for writers."""
     kept: bool = request.param
     if server.stand_in and not kept:
         pytest.skip(f"{server.stand_in} always keeps row versions")
@@ -75,7 +75,7 @@ def make_old(sql: Sql, queue: str, hours: int) -> None:
     sql("UPDATE mq.consumer SET reported_at = DATEADD(HOUR, %s, reported_at) WHERE type = %s", -hours, queue)
 
 
-def test_an_open_report_blocks_neither_other_consumers_nor_consumers(
+def test_an_open_report_blocks_neither_other_consumers_nor_readers(
     session: Session, impatient: Session, queue: str
 ) -> None:
     """In a table with so few rows that a scan would be cheaper."""

@@ -1,7 +1,7 @@
 -- claim: claim messages of a type, unless it is paused.
 -- Arguments: p_after_id (of a ring; NULL: the position where this consumer stopped)
--- Returns: the new row of mq.batch, with ids in order of priority, run_at, id, or of a ring (see claim_ring); NULL when nothing is ready, no limit
---     allows it, or the queue is paused
+-- Returns: the new row of mq.batch, with ids in order of priority, run_at, id, or those of claim_ring; NULL when nothing is
+--     ready, no limit allows it, or the queue is paused
 CREATE OR REPLACE FUNCTION mq_internal.claim(
     p_queue mq.queue, p_size bigint, p_consumer text, p_lease_seconds bigint, p_after_id bigint DEFAULT NULL
 ) RETURNS mq.batch

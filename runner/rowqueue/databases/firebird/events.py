@@ -87,8 +87,8 @@ class Listener:
         self._callback = _Callback(self._arrived)
         self._closed = False
         self._ready = threading.Event()
-        self._consumer, self._writer = socket.socketpair()
-        self._consumer.setblocking(False)
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
         self._writer.setblocking(False)
         self._thread = threading.Thread(target=self._run, name="rowqueue events", daemon=True)
         self._thread.start()
@@ -97,13 +97,13 @@ class Listener:
     @property
     def descriptor(self) -> int:
         """A file descriptor that is readable after an event, until `clear`."""
-        return self._consumer.fileno()
+        return self._reader.fileno()
 
     def clear(self) -> bool:
         """Clear the events; returns whether there were any."""
         woken = False
         with suppress(BlockingIOError):
-            while self._consumer.recv(4096):
+            while self._reader.recv(4096):
                 woken = True
         return woken
 
@@ -112,7 +112,7 @@ class Listener:
         self._closed = True
         self._arrived.put(None)
         self._thread.join(_READY_SECONDS)
-        self._consumer.close()
+        self._reader.close()
         self._writer.close()
 
     def _run(self) -> None:
