@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         extend_lease,
         fail,
         finish_batch,
+        finish_messages,
         get_result,
         get_state,
         publish,
@@ -71,6 +72,7 @@ __all__ = [
     "extend_lease",
     "fail",
     "finish_batch",
+    "finish_messages",
     "get_result",
     "get_state",
     "publish",
@@ -85,7 +87,16 @@ __all__ = [
 _MODULES = {
     "calling": (
         *("cancel", "claim_any", "claim_batch", "complete", "complete_batch", "count_attempt", "dead_letter"),
-        *("extend_lease", "fail", "finish_batch", "get_result", "get_state", "publish", "release_batch"),
+        *(
+            "extend_lease",
+            "fail",
+            "finish_batch",
+            "finish_messages",
+            "get_result",
+            "get_state",
+            "publish",
+            "release_batch",
+        ),
         *("send", "send_batch", "take_batch"),
     ),
     "databases": (

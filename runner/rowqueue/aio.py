@@ -25,6 +25,7 @@ __all__ = [
     "extend_lease",
     "fail",
     "finish_batch",
+    "finish_messages",
     "get_result",
     "get_state",
     "publish",
@@ -59,6 +60,7 @@ publish = _calling(requests.publish)
 claim_batch = _calling(requests.claim_batch)
 claim_any = _calling(requests.claim_any)
 finish_batch = _calling(requests.finish_batch)
+finish_messages = _calling(requests.finish_messages)
 complete = _calling(requests.complete)
 complete_batch = _calling(requests.complete_batch)
 release_batch = _calling(requests.release_batch)

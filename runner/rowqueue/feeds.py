@@ -175,7 +175,7 @@ class Consumer(_Loop):
         records = [self._record(row) for row in rows]
         handled = Handled()
         # One row at a time, unlike messages: the order counts.
-        self._handler.run(records, handled, lambda: not (self._stop.is_set() or self._fails(handled)))
+        self._handler.run(records, handled, lambda _: not (self._stop.is_set() or self._fails(handled)))
         stopped_at = {record.id for record in handled.unstarted}
         stopped_at |= {failure.id for failure in handled.failures if failure.retry_after != -1}
         done = records[: next((n for n, record in enumerate(records) if record.id in stopped_at), len(records))]

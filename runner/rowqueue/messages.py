@@ -230,13 +230,23 @@ class Failure:
         return self.retry_after == -1
 
     def line(self, longest: int | None = None) -> str:
-        """The failure as a line of the list that finish_batch takes. `longest`: cut the error to so many characters."""
+        """The failure as a line of a list of outcomes. `longest`: cut the error to so many characters."""
         outcome: dict[str, Any] = {"id": self.id, "error": self.error[:longest]}
         if self.retry_after == -1:
             outcome["dead"] = 1
         elif self.retry_after is not None:
             outcome["retry_after_seconds"] = self.retry_after
         return json.dumps(outcome, ensure_ascii=False)
+
+
+def done_line(id: int) -> str:
+    """A message that is done, as a line of a list of outcomes."""
+    return json.dumps({"id": id})
+
+
+def released_line(id: int) -> str:
+    """A message that is given back, as a line of a list of outcomes."""
+    return json.dumps({"id": id, "released": 1})
 
 
 def line_of(text: str) -> str:

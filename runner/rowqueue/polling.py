@@ -1,17 +1,19 @@
 """Polling tables as a source of batches: the calls that claim and finish rows."""
 
 import threading
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import TypeVar
 
 from .consumer import Source
 from .consumer.leases import Batch
 from .consumer.sources import LONGEST_LIST
-from .databases import Conflict, Disconnected, LeaseLost, Rows, Values
+from .databases import LeaseLost, Rows, Values
 from .handlers import Handled
 from .link import Link
-from .messages import Failure, Held, Item, RowMessage
+from .messages import Held, Item, RowMessage
+
+T = TypeVar("T", str, str | None)
 
 
 class TableSource(Source):
@@ -20,8 +22,8 @@ class TableSource(Source):
     area = "tables"
     extend_procedure = "extend_rows"
     chains = False
+    in_parts = False
     wakes = False
-    keeps_whole = True  # only a whole batch can be given back
     reports = False
     longest_blind_poll = 1.0  # no wake-ups, and each poll reads a user's table
 
@@ -36,19 +38,21 @@ class TableSource(Source):
         return None
 
     def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> Rows | None:
-        lines = handled.lines()
-        if lines is not None and len(lines) > LONGEST_LIST:
-            lines = handled.lines(LONGEST_LIST // len(handled.failures))
         try:
-            link.call(self._never, "finish_rows", batch.key, lines)
+            link.call(self._never, "finish_rows", batch.key, _short(handled.lines, handled))
         except LeaseLost:
             return None
         return lambda: []
 
-    def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> Sequence[Item]:
-        if started:
-            again = [Failure(message.id, 0, "not started") for message in handled.unstarted]
-            return started if self.finish(link, batch, Handled([*handled.failures, *again]), 0) is not None else []
-        with suppress(Disconnected, Conflict):
-            link.call(self._never, "release_rows", batch.key)
-        return []
+    def finish_part(self, link: Link, batch: Batch, handled: Handled) -> Sequence[Item]:
+        try:
+            link.call(self._never, "finish_rows", batch.key, _short(handled.all_lines, handled))
+        except LeaseLost:
+            return []
+        return [*handled.ended, *handled.unstarted]
+
+
+def _short(lines: Callable[[int | None], T], handled: Handled) -> T:
+    """The list of outcomes, its errors cut if it is too long for one call."""
+    whole = lines(None)
+    return whole if not whole or len(whole) <= LONGEST_LIST else lines(LONGEST_LIST // len(handled.failures))

@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from . import tracing
 from .databases import Row
 from .databases.values import invalid, options
-from .messages import Failure, Message, clean, line_of
+from .messages import Failure, Message, clean, done_line, line_of, released_line
 
 T = TypeVar("T")
 
@@ -176,6 +176,19 @@ def finish_batch(batch_key: Any, failures: Iterable[Failed] = (), next_size: int
     """
     lines = "\n".join(_failure(*failed).line() for failed in failures)
     return Request("finish_batch", (_key(batch_key), lines or None, next_size), _messages)
+
+
+def finish_messages(
+    batch_key: Any, done: Iterable[int], failures: Iterable[Failed] = (), released: Iterable[int] = ()
+) -> Request[int]:
+    """Finish a part of a batch; returns how many messages it no longer holds. Calls `finish_messages`.
+
+    `done` and `released`: ids of messages that are completed, or given back without counting the attempt.
+    `failures`: as in `finish_batch`. The other messages stay claimed. Raises LeaseLost when the lease was lost: nothing
+    is finished then.
+    """
+    lines = [*map(done_line, done), *(_failure(*failed).line() for failed in failures), *map(released_line, released)]
+    return Request("finish_messages", (_key(batch_key), "\n".join(lines)), _count)
 
 
 def complete(id: int, batch_key: Any) -> Request[int]:

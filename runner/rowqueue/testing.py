@@ -127,7 +127,7 @@ def run_batch(
         raise ValueError("keep_results: needs a handler that takes one message; this one takes a list")
     handled = Handled(keeps_results=keep_results)
     try:
-        runs.run(items, handled, lambda: True)
+        runs.run(items, handled, lambda _: True)
     finally:
         runs.close()
     if isinstance(handled.cause, KeyboardInterrupt):  # Ctrl-C in the test

@@ -1,4 +1,4 @@
-"""The list of outcomes that finish_batch and finish_rows take."""
+"""The list of outcomes that finish_batch, finish_messages and finish_rows take."""
 
 import json
 from typing import Any
@@ -18,6 +18,11 @@ def failure(id: Any, error: str, retry: int | None = None) -> str:
 def dead_letter(id: Any, error: str) -> str:
     """The line of an item that is never tried again."""
     return failure(id, error, -1)
+
+
+def released(id: Any) -> str:
+    """The line of an item that is given back."""
+    return json.dumps({"id": id, "released": 1})
 
 
 def joined(*lines: str) -> str:

@@ -364,7 +364,7 @@ def required(queue: Queue, procedure: str) -> dict[str, Any]:
     if "batch_key" in names:
         queue.send()
         [row] = queue.claim()
-        values |= {"id": row["id"], "batch_key": row["batch_key"]}
+        values |= {"id": row["id"], "batch_key": row["batch_key"], "outcomes": json.dumps({"id": row["id"]})}
     elif "id" in names:
         values["id"] = queue.send()
     return {name: values[name] for name in names}

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from outcomes import dead_letter, done, failure, hostile_errors, joined
+from outcomes import dead_letter, done, failure, hostile_errors, joined, released
 from queues import NO_KEY, Queue, ids
 
 
@@ -76,6 +76,13 @@ def test_finish_batch_fails_the_listed_messages_and_completes_the_others(q: Queu
     assert ids(q.claim(10)) == [now]
 
 
+def test_finish_batch_gives_messages_back_without_counting_the_attempt(q: Queue) -> None:
+    back, done_, failed, last = sent = q.send_many(4)
+    rows = q.on("finish_batch", q.claim_key(3), joined(released(back), failure(failed, "busy", 3600)), 1)
+    assert [(row["id"], row["attempt"]) for row in rows] == [(back, 1)], "at its old place"
+    assert q.states() == {back: "A", failed: "N", last: "N"} and done_ in sent
+
+
 def test_finish_batch_takes_the_queues_backoff_for_an_empty_delay(q: Queue) -> None:
     q.call("set_queue", backoff_seconds=1_000)
     id = q.send()
@@ -116,7 +123,9 @@ def test_finish_batch_takes_any_json_of_an_outcome(q: Queue, spelled: str) -> No
     assert [(row["state"], row["error"]) for row in q.rows()] == [("E", "no")]
 
 
-@pytest.mark.parametrize("done", ['{{"id":{}}}', '{{"id":{},"error":null}}', '{{"id":{},"error":null,"dead":0}}'])
+@pytest.mark.parametrize(
+    "done", ['{{"id":{}}}', '{{"id":{},"error":null}}', '{{"id":{},"error":null,"dead":0,"released":false}}']
+)
 def test_finish_batch_completes_a_message_whose_outcome_has_no_error(q: Queue, done: str) -> None:
     id = q.send()
     q.on("finish_batch", q.claim_key(), done.format(id))
@@ -139,7 +148,7 @@ def test_finish_batch_skips_ids_that_the_batch_does_not_hold(q: Queue) -> None:
     assert done not in q.states()
 
 
-KNOWN = "the names are id, error, retry_after_seconds and dead, not "
+KNOWN = "the names are id, error, retry_after_seconds, dead and released, not "
 FLAT = "must be a JSON object with unique names, no nested values and no "
 BAD_LINES = {
     "the old form": ("1,-1,busy", FLAT),
@@ -172,6 +181,13 @@ BAD_LINES = {
     "a flag as a text": ('{"id":1,"error":"busy","dead":"1"}', "dead must be "),
     "a delay without an error": ('{"id":1,"retry_after_seconds":1}', "retry_after_seconds and dead need an error"),
     "dead without an error": ('{"id":1,"dead":1}', "retry_after_seconds and dead need an error"),
+    "a release above": ('{"id":1,"released":2}', "released must be "),
+    "a release as a text": ('{"id":1,"released":"1"}', "released must be "),
+    "a release with an error": ('{"id":1,"error":"a","released":1}', "released excludes error"),
+    "a release with a delay": (
+        '{"id":1,"retry_after_seconds":1,"released":1}',
+        "retry_after_seconds and dead need an ",
+    ),
     "dead with a delay": ('{"id":1,"error":"a","dead":1,"retry_after_seconds":1}', "dead excludes retry_after_seconds"),
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import servers
-from outcomes import dead_letter
+from outcomes import dead_letter, released
 from queues import CONTRACT, NO_KEY, Queue, call, refused, required
 from rowqueue.databases import Database, Forbidden, QueueError, Session, open_database
 
@@ -104,6 +104,9 @@ def test_the_roles_together_can_do_a_messages_whole_life(q: Queue, logins: Calla
     assert operator.count("rescue_expired") == 1
     with refused("lease_lost", "batch_key"):
         consumer.on("finish_batch", key, None, 1)
+        consumer.on("finish_messages", key, "")
+    rows = consumer.claim(5)
+    assert consumer.one("finish_messages", rows[0]["batch_key"], released(sent[0])) == 1
     rows = consumer.claim(5)
     rows = consumer.on("finish_batch", rows[0]["batch_key"], dead_letter(sent[0], "broken"), 1)
     assert [row["id"] for row in rows] == [sent[1]]

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from outcomes import dead_letter, failure
+from outcomes import dead_letter, done, failure, released
 from queues import LONG_AGO, NO_KEY, Queue, call, ids, in_an_hour, refused
 from rowqueue.databases import Row
 
@@ -465,6 +465,25 @@ class PlainQueue(RuleBasedStateMachine):
         else:
             assert rows == []
 
+    @precondition(lambda self: self.within("A"))
+    @rule(index=INDEX, outcomes=st.lists(st.tuples(INDEX, st.sampled_from("dfr")), max_size=4))
+    def finish_messages(self, index: int, outcomes: list[tuple[int, str]]) -> None:
+        key, batch = self.pick(self.held().items(), index)
+        said = {self.pick(self.messages, index): how for index, how in outcomes}
+        lines = {"d": done, "f": lambda id: failure(id, "x", 3_600), "r": released}
+        named = [message for message in batch if message.id in said]
+        text = "\n".join(lines[how](id) for id, how in said.items())
+        assert self.q.one("finish_messages", key, text) == len(named)
+        for message in named:
+            if said[message.id] == "d":
+                self.note_done(message)
+            elif said[message.id] == "f":
+                self.note_failed(message, 3_600)
+            else:
+                self.note_back(message, message.attempts - 1)
+        if len(named) == len(batch):
+            self.lost.append(key)
+
     def seen_run_at(self, message: Message) -> datetime:
         row = self.q.row(message.id)
         return row["run_at"] if row["state"] == "N" else in_an_hour()
@@ -515,6 +534,7 @@ class PlainQueue(RuleBasedStateMachine):
         for procedure, *values in (
             ("complete_batch", key),
             ("finish_batch", key, dead_letter(id, "x"), 5),
+            ("finish_messages", key, done(id)),
             *((name, id, key, *more) for name, *more in of_one),
         ):
             with refused("lease_lost", "batch_key"):

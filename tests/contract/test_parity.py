@@ -362,6 +362,7 @@ CHANGING = [
         "dead_letter",
         "count_attempt",
         "finish_batch",
+        "finish_messages",
         "release_batch",
         "cancel",
         "purge",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from capabilities import BY_DATABASE
-from outcomes import dead_letter
+from outcomes import dead_letter, done, joined, released
 from queues import CONTRACT, POLLING, Feed, Queue, call, in_time, make_table, make_watched, refused
 from rowqueue import install
 from rowqueue.contract import sql_root
@@ -87,6 +87,12 @@ def finished(q: Queue) -> dict[str, Any]:
     """A batch of which one message has failed, and a next batch."""
     values = held(q)
     return {"batch_key": values["batch_key"], "outcomes": dead_letter(values["id"], "no"), "next_size": 2}
+
+
+def partly(q: Queue) -> dict[str, Any]:
+    """A batch of which one message is done, and another one is given back."""
+    values = held(q)
+    return {"batch_key": values["batch_key"], "outcomes": joined(done(values["id"]), released(values["id"] + 1))}
 
 
 def expired(q: Queue) -> dict[str, Any]:
@@ -259,6 +265,7 @@ PREPARE: dict[str, Callable[[Queue], dict[str, Any]]] = {
     "dead_letter": held,
     "count_attempt": ready,
     "finish_batch": finished,
+    "finish_messages": partly,
     "release_batch": held_key,
     "extend_lease": lambda q: held_key(q) | {"seconds": 60},
     "rescue_expired": expired,

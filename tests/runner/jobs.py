@@ -107,6 +107,16 @@ async def obey_async(message: Message) -> None:
     obey(message)
 
 
+async def obey_patiently(message: Message) -> None:
+    """Sleeps as the body says, and lets others run meanwhile."""
+    word, _, rest = message.body.partition(" ")
+    if word != "sleep":
+        return obey(message)
+    note(message.body)
+    await asyncio.sleep(float(rest))
+    note("woke")
+
+
 def fail_some(messages: list[Message]) -> dict[int, Exception]:
     """Fail those whose body is bad."""
     return {message.id: DeadLetter("bad") for message in messages if message.body == "bad"}

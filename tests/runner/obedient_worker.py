@@ -73,14 +73,10 @@ if __name__ == "__main__":
             sys.stderr.write("e" * 100_000 + "\n")
             say(id=message["id"], error=message["body"][:900_000], dead=True)
     elif mode == "reverse":
-        lines = []
-        for line in sys.stdin.buffer:
-            lines.append(json.loads(line))
-            if len(lines) == 10:
-                for message in reversed(lines):
-                    note(message["body"])
-                    say(id=message["id"])
-                lines = []
+        while data := os.read(0, 1 << 20):  # short messages: only whole lines come
+            for line in reversed(data.splitlines()):
+                note(json.loads(line)["body"])
+                say(id=json.loads(line)["id"])
     elif mode == "lines":
         for line in sys.stdin.buffer:
             note(line.decode())

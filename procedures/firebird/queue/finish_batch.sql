@@ -1,7 +1,7 @@
 -- finish_batch: complete a batch except for its failures, and claim the next batch, in one transaction.
 -- Arguments:   p_batch_key, p_outcomes (a JSON object per line; error: the message failed; retry_after_seconds: when to
---              retry it, without it the queue's backoff; dead: 1 dead-letters it), p_next_size (0 to 10,000; NULL or 0:
---              claim nothing)
+--              retry it, without it the queue's backoff; dead: 1 dead-letters it; released: 1 gives it back), p_next_size (0
+--              to 10,000; NULL or 0: claim nothing)
 -- Returns:     the messages of the next batch, with the columns of claim_batch; no rows when p_next_size is 0 or nothing is
 --              ready
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost
@@ -25,7 +25,7 @@ DECLARE v_seconds integer; DECLARE v_max_active integer;
 DECLARE v_grouped smallint; DECLARE v_attempt smallint;
 DECLARE v_on_complete varchar(7) CHARACTER SET ASCII;
 DECLARE v_id bigint;
-DECLARE v_failed integer = 0;
+DECLARE v_failed integer = 0; DECLARE v_released integer = 0;
 DECLARE v_retry integer; DECLARE v_most integer;
 DECLARE v_error mq_error;
 DECLARE v_state varchar(1) CHARACTER SET ASCII;
@@ -43,7 +43,9 @@ BEGIN
     SELECT grouped, on_complete, max_active FROM imq_policy(:v_type) INTO v_grouped, v_on_complete, v_max_active;
     IF (OCTET_LENGTH(p_outcomes) > 0) THEN
     BEGIN
-        FOR SELECT id, retry, error FROM imq_read_outcomes(:p_outcomes) WHERE error IS NOT NULL INTO id, v_retry, v_error DO
+        FOR SELECT id, retry, error FROM imq_read_outcomes(:p_outcomes) WHERE error IS NOT NULL OR retry = -2
+            INTO id, v_retry, v_error
+        DO
         BEGIN
             attempt = NULL;
             IF (id = v_id) THEN
@@ -53,13 +55,20 @@ BEGIN
             END
             ELSE
                 DELETE FROM mq_claimed WHERE batch_key = :p_batch_key AND id = :id RETURNING attempt INTO attempt;
-            IF (attempt IS NOT NULL) THEN
+            IF (attempt IS NOT NULL AND v_retry = -2) THEN
+            BEGIN
+                EXECUTE PROCEDURE imq_put_back(v_type, id, attempt - 1, v_grouped);
+                v_released = v_released + 1;
+            END
+            ELSE IF (attempt IS NOT NULL) THEN
             BEGIN
                 EXECUTE PROCEDURE imq_fail_message(v_type, v_consumer, id, attempt, v_retry, v_error) RETURNING_VALUES v_state;
                 v_failed = v_failed + 1;
             END
         END
-        IF (v_failed > 0) THEN
+        IF (v_released > 0) THEN
+            EXECUTE PROCEDURE imq_lower_mark(v_type);
+        IF (v_failed + v_released > 0) THEN
             EXECUTE PROCEDURE imq_wake(v_type);
     END
     IF (v_id IS NOT NULL) THEN

@@ -4,7 +4,7 @@
 EXECUTE PROCEDURE imq_grant_to('mq_producer', 'send send_message send_with send_batch');
 EXECUTE PROCEDURE imq_grant_to('mq_consumer',
     'get_message claim_batch claim_any claim_wraparound take_batch complete complete_batch fail dead_letter count_attempt
-     finish_batch release_batch extend_lease rescue_expired wait_for_message wait_for_any');
+     finish_batch finish_messages release_batch extend_lease rescue_expired wait_for_message wait_for_any');
 EXECUTE PROCEDURE imq_grant_to('mq_operator',
     'fail dead_letter count_attempt release_batch extend_lease rescue_expired',
     'message ready delayed batch dead grouped group_lock archive mark queue queue_group claimed');

@@ -1,7 +1,8 @@
 -- finish_rows: finish a batch of rows: all are done except for its failures.
 -- Arguments:   p_batch_key, p_outcomes (a JSON object per line; error: the row failed; retry_after_seconds: when to retry
---              it, without it 5 seconds, doubled for each attempt up to an hour, with jitter; dead: 1 for never)
--- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows
+--              it, without it 5 seconds, doubled for each attempt up to an hour, with jitter; dead: 1 for never;
+--              released: 1 gives it back)
+-- Returns:     done, failed (to be retried, or given back), dead, gone (changed or deleted by others): counts of rows
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50006 unsuitable_table, 50008 lease_lost
 -- Transaction: joins the caller's, which must be READ COMMITTED NO WAIT; waits up to two seconds for each locked row, then
 --              fails with a lock conflict
@@ -31,8 +32,11 @@ BEGIN
     DELETE FROM mq_polled_write;
     INSERT INTO mq_polled_write (id, kind) SELECT id, 'D' FROM mq_polled_row WHERE batch_key = :p_batch_key;
     IF (OCTET_LENGTH(p_outcomes) > 0) THEN
-        FOR SELECT id, retry, error FROM imq_read_outcomes(:p_outcomes) WHERE error IS NOT NULL INTO v_id, v_retry, v_error DO
-            UPDATE mq_polled_write SET kind = 'F', retry = :v_retry, error = :v_error WHERE id = :v_id;
+        FOR SELECT id, retry, error FROM imq_read_outcomes(:p_outcomes) WHERE error IS NOT NULL OR retry = -2
+            INTO v_id, v_retry, v_error
+        DO
+            UPDATE mq_polled_write SET kind = IIF(:v_retry = -2, 'R', 'F'), retry = :v_retry, error = :v_error WHERE id = :v_id;
     EXECUTE PROCEDURE imq_settle_rows(v_name) RETURNING_VALUES done, failed, dead, gone, v_back;
+    failed = failed + v_back;
     SUSPEND;
 END

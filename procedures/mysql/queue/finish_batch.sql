@@ -1,7 +1,7 @@
 -- finish_batch: complete a batch except for its failures, and claim the next batch, in one transaction.
 -- Arguments:   p_batch_key, p_outcomes (a JSON object per line; error: the message failed; retry_after_seconds: when to
---              retry it, without it the queue's backoff; dead: 1 dead-letters it), p_next_size (0 to 10,000; NULL or 0:
---              claim nothing)
+--              retry it, without it the queue's backoff; dead: 1 dead-letters it; released: 1 gives it back), p_next_size (0
+--              to 10,000; NULL or 0: claim nothing)
 -- Returns:     the messages of the next batch, with the columns of claim_batch; no rows when p_next_size is 0 or nothing is
 --              ready
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50008 lease_lost
@@ -16,7 +16,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_finish_batch(
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_consumer varchar(200) CHARACTER SET utf8mb4;
-    DECLARE v_items, v_failed longtext CHARACTER SET utf8mb4;
+    DECLARE v_items, v_failed, v_released, v_left longtext CHARACTER SET utf8mb4;
     DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
     DECLARE v_grouped tinyint;
     DECLARE v_seconds int;
@@ -44,9 +44,12 @@ BEGIN
     DELETE FROM mq_batch WHERE batch_key = p_batch_key;
     SELECT on_complete, grouped INTO v_on_complete, v_grouped FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
     IF p_outcomes <> '' THEN
-        CALL imq_read_outcomes(p_outcomes, v_items, v_failed, v_items);
+        CALL imq_read_outcomes(p_outcomes, v_items, 0, v_failed, v_released, v_items, v_left);
         IF v_failed IS NOT NULL THEN
             CALL imq_fail_messages(v_type, v_consumer, v_failed, v_dead);
+        END IF;
+        IF v_released IS NOT NULL THEN
+            CALL imq_release_items(v_type, v_released);
         END IF;
     END IF;
     IF v_items IS NOT NULL THEN

@@ -23,7 +23,7 @@ GRANT SELECT, UPDATE ON mq_stripe TO 'mq_owner'@'localhost';
 CALL imq_grant_to('mq_producer', 'send send_message send_with send_batch send_quietly', '');
 CALL imq_grant_to('mq_consumer',
     'get_message claim_batch claim_any claim_wraparound take_batch complete complete_batch fail dead_letter count_attempt finish_batch
-     release_batch extend_lease rescue_expired wait_for_message wait_for_any',
+     finish_messages release_batch extend_lease rescue_expired wait_for_message wait_for_any',
     '');
 CALL imq_grant_to('mq_operator',
     'fail dead_letter count_attempt release_batch extend_lease rescue_expired',

@@ -1,7 +1,8 @@
 -- finish_rows: finish a batch of rows: all are done except for its failures.
 -- Arguments:   p_batch_key, p_outcomes (a JSON object per line; error: the row failed; retry_after_seconds: when to retry
---              it, without it 5 seconds, doubled for each attempt up to an hour, with jitter; dead: 1 for never)
--- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows
+--              it, without it 5 seconds, doubled for each attempt up to an hour, with jitter; dead: 1 for never;
+--              released: 1 gives it back)
+-- Returns:     done, failed (to be retried, or given back), dead, gone (changed or deleted by others): counts of rows
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50008 lease_lost
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
 -- Example:     CALL mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"id":17,"error":"busy"}');
@@ -12,7 +13,7 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_finish_rows(
 )
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
-    DECLARE v_table, v_shape, v_items, v_pairs, v_failed, v_others, v_ids, v_written, v_refused, v_letter, v_ready, v_active,
+    DECLARE v_table, v_shape, v_items, v_pairs, v_failed, v_released, v_others, v_ids, v_written, v_refused, v_letter, v_ready, v_active,
         v_done longtext CHARACTER SET utf8mb4;
     DECLARE v_done_count, v_failed_count, v_dead_count, v_gone_count, v_gone bigint DEFAULT 0;
     DECLARE v_delete, v_flag tinyint DEFAULT 0;
@@ -39,7 +40,7 @@ BEGIN
         IF p_outcomes <> '' THEN
             SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, 0) ORDER BY j.id), ']') INTO v_pairs
             FROM JSON_TABLE(v_items, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j;
-            CALL imq_read_outcomes(p_outcomes, v_pairs, v_failed, v_others);
+            CALL imq_read_outcomes(p_outcomes, v_pairs, 0, v_failed, v_released, v_others, v_others);
             -- Combines [id, attempt, retry, error] of the failures with [id, ident, active, attempts] of the entries.
             SELECT CONCAT('[', GROUP_CONCAT(
                 IF(m.failed, JSON_ARRAY(m.id, m.ident, m.active, m.attempts, m.retry, m.error), NULL) ORDER BY m.id), ']'),
@@ -57,6 +58,9 @@ BEGIN
                     SELECT f.id, NULL, NULL, NULL, 1, f.retry, f.error
                     FROM JSON_TABLE(COALESCE(v_failed, '[]'), '$[*]' COLUMNS (id bigint PATH '$[0]', retry int PATH '$[2]',
                         error longtext CHARACTER SET utf8mb4 PATH '$[3]')) AS f
+                    UNION ALL
+                    SELECT r.id, NULL, NULL, NULL, 1, -2, NULL
+                    FROM JSON_TABLE(COALESCE(v_released, '[]'), '$[*]' COLUMNS (id bigint PATH '$[0]')) AS r
                 ) AS u
                 WINDOW w AS (PARTITION BY u.id)
             ) AS m

@@ -1,7 +1,7 @@
 -- finish_batch: complete a batch except for its failures, and claim the next batch, in one transaction.
 -- Arguments:   p_batch_key, p_outcomes (a JSON object per line; error: the message failed; retry_after_seconds: when to
---              retry it, without it the queue's backoff; dead: 1 dead-letters it), p_next_size (0 to 10,000; NULL or 0:
---              claim nothing)
+--              retry it, without it the queue's backoff; dead: 1 dead-letters it; released: 1 gives it back), p_next_size (0
+--              to 10,000; NULL or 0: claim nothing)
 -- Returns:     the messages of the next batch, with the columns of claim_batch; no rows when p_next_size is 0 or nothing is
 --              ready
 -- Errors:      50001 wrong_isolation (ordered queues and queues with limits per group), 50002 invalid_argument,
@@ -25,7 +25,7 @@ DECLARE
     v_batch mq.batch;
     v_run boolean;
     v_queue mq.queue;
-    v_failed record;
+    v_of record;
 BEGIN
     IF p_batch_key IS NULL THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'batch_key: must not be NULL');
@@ -40,17 +40,15 @@ BEGIN
     END IF;
     v_queue := mq_internal.policy(v_batch.type);
     IF p_outcomes <> '' THEN
-        SELECT array_agg(f.id) AS ids, array_agg(u.attempt) AS attempts, array_agg(f.retry) AS retries,
-            array_agg(f.error) AS errors INTO v_failed
-        FROM mq_internal.read_outcomes(p_outcomes) AS f
-        JOIN unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt) ON u.id = f.id;
-        IF v_failed.ids IS NOT NULL THEN
-            PERFORM mq_internal.fail_messages(v_queue, v_batch.consumer, v_failed.ids, v_failed.attempts, v_failed.retries,
-                v_failed.errors);
-            SELECT array_agg(u.id), array_agg(u.attempt) INTO v_batch.ids, v_batch.attempts
-            FROM unnest(v_batch.ids, v_batch.attempts) AS u (id, attempt)
-            WHERE u.id <> ALL (v_failed.ids);
+        v_of := mq_internal.match_outcomes(v_batch, p_outcomes, false);
+        IF v_of.failed IS NOT NULL THEN
+            PERFORM mq_internal.fail_messages(v_queue, v_batch.consumer, v_of.failed, v_of.failed_attempts, v_of.retries, v_of.errors);
         END IF;
+        IF v_of.released IS NOT NULL THEN
+            PERFORM mq_internal.put_back(v_queue, v_of.released, v_of.released_attempts);
+        END IF;
+        v_batch.ids := v_of.done;
+        v_batch.attempts := v_of.done_attempts;
     END IF;
     IF v_batch.ids IS NOT NULL THEN
         PERFORM mq_internal.complete_messages(v_queue, v_batch.ids, v_batch.attempts, v_batch.consumer);

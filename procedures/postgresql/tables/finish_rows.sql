@@ -1,7 +1,8 @@
 -- finish_rows: finish a batch of rows: all are done except for its failures.
 -- Arguments:   p_batch_key, p_outcomes (a JSON object per line; error: the row failed; retry_after_seconds: when to retry
---              it, without it 5 seconds, doubled for each attempt up to an hour, with jitter; dead: 1 for never)
--- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows
+--              it, without it 5 seconds, doubled for each attempt up to an hour, with jitter; dead: 1 for never;
+--              released: 1 gives it back)
+-- Returns:     done, failed (to be retried, or given back), dead, gone (changed or deleted by others): counts of rows
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50008 lease_lost
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
 -- Example:     SELECT * FROM mq.finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"id":17,"error":"busy"}');
@@ -46,7 +47,8 @@ BEGIN
     END IF;
     SELECT array_agg(f.id) AS ids, array_agg(f.retry) AS retries, array_agg(f.error) AS errors INTO v_fails
     FROM mq_internal.read_outcomes(p_outcomes) AS f
-    JOIN unnest(v_held) AS h (id) ON h.id = f.id;
+    JOIN unnest(v_held) AS h (id) ON h.id = f.id
+    WHERE f.error IS NOT NULL OR f.retry = -2;
     SELECT array_agg(h.id ORDER BY h.id) INTO v_ids
     FROM unnest(v_held) AS h (id)
     LEFT JOIN unnest(v_fails.ids) AS f (id) ON f.id = h.id

@@ -1,7 +1,7 @@
 -- finish_batch: complete a batch except for its failures, and claim the next batch, in one transaction.
 -- Arguments:   @batch_key, @outcomes (a JSON object per line; error: the message failed; retry_after_seconds: when to
---              retry it, without it the queue's backoff; dead: 1 dead-letters it), @next_size (0 to 10,000; NULL or 0:
---              claim nothing)
+--              retry it, without it the queue's backoff; dead: 1 dead-letters it; released: 1 gives it back), @next_size (0
+--              to 10,000; NULL or 0: claim nothing)
 -- Returns:     the messages of the next batch, as claim_batch returns them; no rows when @next_size is 0 or nothing is ready
 -- Errors:      50002 invalid_argument, 50008 lease_lost
 -- Transaction: joins the caller's; never waits for another claim
@@ -17,10 +17,10 @@ BEGIN
     -- For this call only: READPAST, which skips locked rows, is not allowed at SERIALIZABLE.
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     DECLARE @own bit = CASE WHEN @@TRANCOUNT = 0 THEN 1 ELSE 0 END;
-    DECLARE @key uniqueidentifier, @type nvarchar(400), @consumer nvarchar(400), @seconds int, @count bigint, @dead bigint;
-    DECLARE @step int = 1000, @took int = 1, @detail nvarchar(2000);
+    DECLARE @key uniqueidentifier, @type nvarchar(400), @consumer nvarchar(400), @seconds int, @count bigint;
+    DECLARE @detail nvarchar(2000);
     DECLARE @lines TABLE (n int NOT NULL PRIMARY KEY, id bigint, retry int, error nvarchar(max), problem nvarchar(2000));
-    DECLARE @listed mq.failures, @failed mq.failures;
+    DECLARE @listed mq.failures;
     BEGIN TRY
         EXEC mq_internal.require_key @batch_key, @key OUTPUT;
         EXEC mq_internal.require_range 'next_size', @next_size, 0, 10000;
@@ -44,23 +44,9 @@ BEGIN
             SELECT c.id, c.attempt, l.retry, l.error
             FROM @lines AS l
             INNER JOIN mq.claimed AS c ON c.batch_key = @key AND c.id = l.id
-            WHERE l.error IS NOT NULL
+            WHERE l.error IS NOT NULL OR l.retry = -2
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-            WHILE @took > 0
-            BEGIN
-                DELETE FROM @failed;
-                DELETE TOP (@step) FROM @listed
-                OUTPUT deleted.id, deleted.attempts, deleted.retry, deleted.error INTO @failed (id, attempts, retry, error);
-                SET @took = @@ROWCOUNT;
-                IF @took > 0
-                BEGIN
-                    DELETE c
-                    FROM @failed AS f
-                    INNER JOIN mq.claimed AS c WITH (ROWLOCK) ON c.batch_key = @key AND c.id = f.id
-                    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
-                    EXEC mq_internal.fail_messages @type, @consumer, @failed, @dead OUTPUT;
-                END;
-            END;
+            EXEC mq_internal.settle_listed @key, @type, @consumer, @listed;
         END;
         EXEC mq_internal.complete_messages @key, NULL, @type, @consumer, @count OUTPUT;
         IF @next_size > 0

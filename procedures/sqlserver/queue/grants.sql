@@ -15,6 +15,7 @@ GRANT EXECUTE ON OBJECT::mq.fail TO mq_consumer, mq_operator;
 GRANT EXECUTE ON OBJECT::mq.dead_letter TO mq_consumer, mq_operator;
 GRANT EXECUTE ON OBJECT::mq.count_attempt TO mq_consumer, mq_operator;
 GRANT EXECUTE ON OBJECT::mq.finish_batch TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.finish_messages TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.release_batch TO mq_consumer, mq_operator;
 GRANT EXECUTE ON OBJECT::mq.extend_lease TO mq_consumer, mq_operator;
 GRANT EXECUTE ON OBJECT::mq.rescue_expired TO mq_consumer, mq_operator;

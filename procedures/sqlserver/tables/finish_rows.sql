@@ -1,7 +1,8 @@
 -- finish_rows: finish a batch of rows: all are done except for its failures.
 -- Arguments:   @batch_key, @outcomes (a JSON object per line; error: the row failed; retry_after_seconds: when to retry
---              it, without it 5 seconds, doubled for each attempt up to an hour, with jitter; dead: 1 for never)
--- Returns:     done, failed (to be retried), dead, gone (changed or deleted by others): counts of rows
+--              it, without it 5 seconds, doubled for each attempt up to an hour, with jitter; dead: 1 for never;
+--              released: 1 gives it back)
+-- Returns:     done, failed (to be retried, or given back), dead, gone (changed or deleted by others): counts of rows
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50008 lease_lost
 -- Transaction: joins the caller's; waits for transactions that have locked these rows
 -- Example:     EXEC mq.finish_rows '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'{"id":17,"error":"busy"}';
@@ -53,12 +54,13 @@ BEGIN
                 BEGIN
                     UPDATE e
                     SET todo = CASE
-                            WHEN @status IS NULL THEN 'Z' WHEN l.retry = -1 OR e.attempts >= @most THEN 'X' ELSE 'F'
+                            WHEN l.retry = -2 THEN 'L' WHEN @status IS NULL THEN 'Z'
+                            WHEN l.retry = -1 OR e.attempts >= @most THEN 'X' ELSE 'F'
                         END,
-                        retry = l.retry, error = LEFT(l.error, 4000)
+                        retry = l.retry, error = COALESCE(LEFT(l.error, 4000), e.error)
                     FROM @lines AS l
                     INNER JOIN mq.polled_row AS e WITH (ROWLOCK) ON e.id = l.id
-                    WHERE l.n BETWEEN @from AND @from + 999 AND l.error IS NOT NULL AND e.batch_key = @key
+                    WHERE l.n BETWEEN @from AND @from + 999 AND (l.error IS NOT NULL OR l.retry = -2) AND e.batch_key = @key
                     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                     SET @from = @from + 1000;
                 END;

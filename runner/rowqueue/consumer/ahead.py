@@ -13,7 +13,7 @@ from .leases import Batch
 QUICK = 10
 LONGEST_QUICK = 0.05
 # How long, in seconds, a batch waits for a handler that has become slow. The shortest lease is a second.
-PATIENCE = 0.2
+PATIENCE = 0.1
 
 Next = Callable[[], Batch | None]  # makes the next batch from the rows that the database sent
 

@@ -4,11 +4,12 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from ..databases import Conflict, Disconnected
+from ..handlers import Handled
 from ..link import Link
 from ..messages import Held
 from .tally import Tally
@@ -24,6 +25,9 @@ class Batch:
     """Claimed messages, with the next heartbeat and the end of the lease on this process's monotonic clock.
 
     `lease_until`: the end on the server's clock; None once the heartbeat has asked how far off it is.
+    `waiting`: the messages that the handler has not begun, by id; the thread that pops one has it. `handled`: what the handler
+    has done so far. `settled`: the ids that were finished or given back before the handler's end. `lock`: of the thread
+    that finishes some of it.
     """
 
     type: str
@@ -35,7 +39,10 @@ class Batch:
     expires: float
     lease_until: datetime | None = None
     lost: bool = False
-    begun: bool = False  # the handler has received a message of it
+    waiting: dict[int, Held] = field(default_factory=dict)
+    handled: Handled | None = None
+    settled: set[int] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def leased(cls, messages: Sequence[Held], size: int, lease: int | None, asked_at: float) -> "Batch":
@@ -57,16 +64,30 @@ class Leases:
         self._procedure, self._lease, self._tally = procedure, lease, tally
         self._lock = threading.Lock()
         self._held: dict[Any, Batch] = {}
+        self._is_busy = threading.Event()  # a batch was added since the last call of `held`, or `wake` was called
 
     def count(self) -> int:
         """How many messages are claimed and not finished."""
-        return sum(len(batch.messages) for batch in list(self._held.values()))
+        return sum(len(batch.messages) - len(batch.settled) for batch in list(self._held.values()))
+
+    def held(self, ended: threading.Event) -> list[Batch]:
+        """The batches that are being handled. Waits while there are none, until `ended` is set and `wake` called."""
+        self._is_busy.clear()
+        if not self._held and not ended.is_set():
+            self._is_busy.wait()
+        return list(self._held.values())
+
+    def wake(self) -> None:
+        """End the wait of `held`."""
+        self._is_busy.set()
 
     @contextmanager
     def kept(self, batch: Batch) -> Iterator[None]:
         """Extend the batch's lease while the block runs."""
         with self._lock:
             self._held[batch.key] = batch
+        if not self._is_busy.is_set():
+            self._is_busy.set()
         try:
             yield
         finally:

@@ -20,6 +20,7 @@ from .resting import Rest
 from .sources import Source
 from .taking import TakeWorker
 from .tally import Tally
+from .watch import Watch
 from .workers import BatchWorker, Inbox, Pool, Tools
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Consumer:
             if options.transaction
             else BatchWorker(tools, source, self._leases, len(self._pool.inboxes) == 1)
         )
+        self._watch = Watch(source, self._leases, self._claims, self._tally, self._rest, gives_back=not options.once)
         poller = TakePoller if options.transaction else Poller
         self._poller = poller(source, options, self._claims, self._pool, self._rest, self._stop)
         self._shutdown = Shutdown(options.shutdown_timeout, self._end, handler.abort, _LATER)
@@ -84,6 +86,7 @@ class Consumer:
             self._shutdown.listen()
         log.info("consuming %s as %s", ", ".join(self._options.types), self._options.consumer)
         heartbeat = self._start(self._beat, "heartbeat")
+        watch = self._start(self._watch_batches, "watch")
         reports = self._start(self._report, "reports", daemon=True)
         workers = [self._start(partial(self._work, inbox), "worker") for inbox in self._pool.inboxes]
         poller = self._start(self._poll, "poller")
@@ -94,7 +97,7 @@ class Consumer:
             join(poller)
             raise
         finally:
-            self._end_workers(workers, heartbeat)
+            self._end_workers(workers, heartbeat, watch)
             reports.join(LAST_REPORT_SECONDS)
             self._handler.close(self._shutdown.time_left())
         log.info("done: %s", str(self._tally) or "no messages")
@@ -106,13 +109,15 @@ class Consumer:
         """Stop claiming and start no further message. `run` returns when running handlers are done. Any thread."""
         self._end()
 
-    def _end_workers(self, workers: list[threading.Thread], heartbeat: threading.Thread) -> None:
+    def _end_workers(self, workers: list[threading.Thread], *others: threading.Thread) -> None:
         for inbox in self._pool.inboxes:
             inbox.put(None)
         for worker in workers:
             join(worker)
         self._ended.set()
-        join(heartbeat)
+        self._leases.wake()
+        for other in others:
+            join(other)
 
     def is_ready(self) -> bool:
         """Whether no connection is lost, and a claim was answered within 30 seconds or all worker threads are busy."""
@@ -136,6 +141,14 @@ class Consumer:
         link = self._link()
         try:
             self._leases.beat(link, self._ended)
+        finally:
+            link.close()
+
+    def _watch_batches(self) -> None:
+        # A connection of its own, opened when it is needed: a finish may wait for locks, and leases must be extended.
+        link = self._link()
+        try:
+            self._watch.watch(link, self._ended)
         finally:
             link.close()
 

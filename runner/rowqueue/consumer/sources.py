@@ -4,6 +4,7 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import ClassVar, TypeVar
 
@@ -20,7 +21,6 @@ T = TypeVar("T")
 LONGEST_BLIND_POLL = 0.15  # without wake-ups; a message waits for half of it on average
 
 LONGEST_LIST = 1_000_000  # characters of all errors of one call; a server may accept only a few megabytes
-CHUNK = 100  # messages that are finished one by one in one transaction: heartbeats wait for it
 # The reasons of wait_for_message that somebody should know: they do not end on their own.
 _WAITS = {
     "paused": "waiting: the queue is paused",
@@ -43,8 +43,8 @@ class Source(ABC):
     area: ClassVar[str]
     extend_procedure: ClassVar[str]
     chains: ClassVar[bool]  # finishing a batch claims the next one
+    in_parts: ClassVar[bool]  # a part of a batch can be finished
     wakes: ClassVar[bool]  # the database may wake the consumer
-    keeps_whole: ClassVar[bool]  # a batch that has begun is handled to its end, even after a stop
     reports: ClassVar[bool]  # the consumer calls report_consumer
     longest_blind_poll: ClassVar[float]
 
@@ -72,10 +72,10 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> Sequence[Item]:
-        """Finish the started items and give the others back without counting an attempt; returns those it finished.
+    def finish_part(self, link: Link, batch: Batch, handled: Handled) -> Sequence[Item]:
+        """Finish the items that have ended, and give those back that were not started; returns both.
 
-        Items that the batch does not hold any more are left out.
+        Other items of the batch stay claimed. Items that the batch does not hold any more are left out of the result.
         """
 
 
@@ -85,8 +85,8 @@ class QueueSource(Source):
     area = "queue"
     extend_procedure = "extend_lease"
     chains = True
+    in_parts = True
     wakes = True
-    keeps_whole = False
     reports = True
     longest_blind_poll = LONGEST_BLIND_POLL
 
@@ -127,62 +127,49 @@ class QueueSource(Source):
                 raise
             return None  # or it was finished by a call whose answer was lost
 
-    def finish_part(self, link: Link, batch: Batch, started: Sequence[Item], handled: Handled) -> Sequence[Item]:
-        failures = {failure.id: failure for failure in handled.failures}
-        finished: list[Item] = []
-        for n in range(0, len(started), CHUNK):
-            finished += self._settle(link, batch, started[n : n + CHUNK], failures, handled.results)
-        link.call(self._never, "release_batch", batch.key)
-        return finished
+    def finish_part(self, link: Link, batch: Batch, handled: Handled) -> Sequence[Item]:
+        def settle(session: Session) -> Sequence[Item]:
+            if not handled.results:
+                session.call("finish_messages", batch.key, lines)
+            else:
+                with session.transaction():
+                    for id, result in handled.results.items():
+                        session.call("set_result", id, batch.key, result)
+                    session.call("finish_messages", batch.key, lines)
+            return [*handled.ended, *handled.unstarted]
 
-    def _settle(
-        self, link: Link, batch: Batch, some: Sequence[Item], failures: dict[int, Failure], results: dict[int, str]
-    ) -> Sequence[Item]:
-        """Finish messages in one transaction; if an outcome is refused, find it by halves and store a plain one."""
-
-        def settle(session: Session) -> list[Item]:
-            with session.transaction():
-                for message in some:
-                    self._end(session, batch, message.id, failures, results)
-            return [*some]
-
+        lines = handled.all_lines()
         try:
+            if len(lines) > LONGEST_LIST and len(handled.ended) > 1:
+                raise Refused("too long")
             return _or_refused(lambda: link.run(settle, self._never))
         except Refused as error:
             if error.is_lost and not link.call(self._never, "extend_lease", batch.key, None)[0]["affected"]:
                 return []  # the whole batch is lost
-            if len(some) > 1:
-                half = len(some) // 2
-                return [
-                    *self._settle(link, batch, some[:half], failures, results),
-                    *self._settle(link, batch, some[half:], failures, results),
-                ]
-            if error.is_lost:
+            # Find the outcome that is refused by halves, and store a plain one.
+            if handled.unstarted and handled.ended:
+                halves = handled.unstarted, handled.ended
+            elif len(handled.ended) > 1:
+                half = len(handled.ended) // 2
+                halves = handled.ended[:half], handled.ended[half:]
+            elif error.is_lost:
                 return []
-            [message] = some
-            if results.pop(message.id, None) is not None:
-                log.warning("%s message %d: its result is not kept: %s", batch.type, message.id, error)
-            elif message.id in failures:
-                text = f"the attempt failed; its error could not be stored: {error}"
-                log.warning("%s message %d: %s", batch.type, message.id, text)
-                failures[message.id] = Failure(message.id, failures[message.id].retry_after, clean(text)[:SHORT])
             else:
-                raise
-            return link.run(settle, self._never)
+                return self.finish_part(link, batch, self._plain(batch, handled, error))
+            return [item for some in halves for item in self.finish_part(link, batch, handled.of(some))]
 
-    def _end(
-        self, session: Session, batch: Batch, id: int, failures: dict[int, Failure], results: dict[int, str]
-    ) -> None:
-        """Finish one message."""
-        if failure := failures.get(id):
-            if failure.dead:
-                session.call("dead_letter", id, batch.key, failure.error)
-            else:
-                session.call("fail", id, batch.key, failure.error, failure.retry_after)
-            return
-        if id in results:
-            session.call("set_result", id, batch.key, results[id])
-        session.call("complete", id, batch.key)
+    def _plain(self, batch: Batch, handled: Handled, error: Refused) -> Handled:
+        """The outcome of one message without what the database has refused."""
+        id, plain = handled.ended[0].id, replace(handled, results={})
+        if handled.results:
+            log.warning("%s message %d: its result is not kept: %s", batch.type, id, error)
+        elif handled.failures:
+            text = f"the attempt failed; its error could not be stored: {error}"
+            log.warning("%s message %d: %s", batch.type, id, text)
+            plain.failures = [Failure(id, handled.failures[0].retry_after, clean(text)[:SHORT])]
+        else:
+            raise error
+        return plain
 
 
 def _or_refused(finish: Callable[[], T]) -> T:

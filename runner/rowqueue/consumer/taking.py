@@ -63,7 +63,7 @@ class TakeWorker(Worker):
                     message.connection = connection
                 claims.last_claim = claims.last_work = time.monotonic()
                 if messages:
-                    self._run(messages, handled, lambda: not handled.failures)
+                    self._run(messages, handled, lambda _: not handled.failures)
                 if handled.failures or handled.crash:
                     raise _RollBack from handled.cause
 

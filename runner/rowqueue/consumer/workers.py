@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ..handlers import Handled, Handler
+from ..handlers import GoOn, Handled, Handler
 from ..link import Link
 from ..messages import Item
 from .ahead import LONGEST_QUICK, QUICK, Ahead, Next
@@ -18,6 +18,7 @@ from .leases import Batch, Leases
 from .options import Options
 from .sources import Refused, Source
 from .tally import Tally
+from .watch import finish_part
 
 log = logging.getLogger("rowqueue")
 
@@ -90,7 +91,7 @@ class Worker(ABC):
     def close(self) -> None:  # noqa: B027  (most have nothing to end)
         """Called after the last job."""
 
-    def _run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
+    def _run(self, messages: Sequence[Item], handled: Handled, go_on: GoOn) -> None:
         """Run the handler and note its outcome, also when it raises."""
         type, handled.began = messages[0].type, time.monotonic()
         with self._tally.busy(type):
@@ -153,7 +154,7 @@ class BatchWorker(Worker):
         here that another process could handle.
         """
         is_quick = handled.seconds < min(QUICK * self._claims.seconds, LONGEST_QUICK)
-        is_whole = batch.is_full and not (batch.lost or handled.unstarted)
+        is_whole = batch.is_full and not (batch.lost or batch.settled or handled.unstarted)
         return self._may_go_ahead and is_quick and is_whole and not self._stop.is_set()
 
     def _claim(self, link: Link, type: str) -> Next:
@@ -197,29 +198,32 @@ class BatchWorker(Worker):
 
     def _run_handler(self, batch: Batch) -> Handled:
         handled = Handled(keeps_results=self._options.keep_results)
+        if self._source.in_parts and not self._handler.takes_list:
+            batch.waiting = {message.id: message for message in batch.messages}
+            batch.handled = handled
         with self._leases.kept(batch):
             self._run(batch.messages, handled, partial(self._may_start, batch))
-        self._tally.ran(batch.type, len(batch.messages), handled.seconds)
-        if not handled.unstarted:
-            self._claims.ran(batch.type, len(batch.messages), handled.seconds)
+        with batch.lock:  # a part of it may be just being finished
+            batch.handled = None
+        if started := len(batch.messages) - len(handled.unstarted):
+            self._tally.ran(batch.type, started, handled.seconds)
+            self._claims.ran(batch.type, started, handled.seconds)
+        if batch.settled:
+            batch.messages = [message for message in batch.messages if message.id not in batch.settled]
+            handled = handled.of(batch.messages)
         return handled
 
-    def _may_start(self, batch: Batch) -> bool:
-        """Whether the handler may receive one more message of the batch."""
-        goes_on = not self._stop.is_set() or (batch.begun and self._source.keeps_whole)
-        batch.begun = True
-        return goes_on and not batch.lost and time.monotonic() <= batch.expires
+    def _may_start(self, batch: Batch, message: Item | None) -> bool:
+        """Whether the handler may begin this message of the batch; None: any."""
+        if self._stop.is_set() or batch.lost or time.monotonic() > batch.expires:
+            return False
+        return batch.handled is None or message is None or batch.waiting.pop(message.id, None) is not None
 
     def _finish_part(self, link: Link, batch: Batch, handled: Handled) -> None:
         unstarted = {message.id for message in handled.unstarted}
-        started = [message for message in batch.messages if message.id not in unstarted]
+        handled.ended = [message for message in batch.messages if message.id not in unstarted]
         with self._leases.kept(batch):  # it may take many calls
-            finished = self._source.finish_part(link, batch, started, handled)
-        if lost := len(started) - len(finished):
-            self._tally.lost(batch.type, lost)
-            self._tally.count(batch.type, "lost", lost)
-        self._tally.finished(batch.type, finished, handled)
-        self._tally.count(batch.type, "released", len(handled.unstarted))
+            finish_part(link, batch, handled, self._source, self._tally)
         self._crashed(handled)
 
     def _follow(self, link: Link, batch: Batch, goes_on: bool) -> Next:
@@ -229,7 +233,5 @@ class BatchWorker(Worker):
 
     def _give_back(self, link: Link, batch: Batch) -> None:
         """Give back a batch that has waited too long: other consumers may handle it."""
-        unstarted = Handled(unstarted=[*batch.messages])
-        self._source.finish_part(link, batch, [], unstarted)
+        finish_part(link, batch, Handled(unstarted=[*batch.messages]), self._source, self._tally)
         self._claims.budget.give_back(len(batch.messages))
-        self._tally.count(batch.type, "released", len(batch.messages))

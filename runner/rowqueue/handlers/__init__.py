@@ -13,7 +13,7 @@ the return value of a handler of one message is stored as the result.
 """
 
 from ..messages import DeadLetter, Message, Retry
-from .base import Handled, Handler, HandlerError
+from .base import GoOn, Handled, Handler, HandlerError
 from .loading import load, of
 
-__all__ = ["DeadLetter", "Handled", "Handler", "HandlerError", "Message", "Retry", "load", "of"]
+__all__ = ["DeadLetter", "GoOn", "Handled", "Handler", "HandlerError", "Message", "Retry", "load", "of"]

@@ -12,7 +12,7 @@ from typing import Any
 from .. import tracing
 from ..messages import Item
 from ..shutdown import LOOK
-from .base import Handled, Handler, refresh_connections
+from .base import GoOn, Handled, Handler, refresh_connections
 from .synchronous import note_batch
 
 log = logging.getLogger("rowqueue")
@@ -81,14 +81,14 @@ class AsyncOneByOne(Handler):
         self._loop = Loop()
         self._free = asyncio.Semaphore(concurrency)
 
-    def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
+    def run(self, messages: Sequence[Item], handled: Handled, go_on: GoOn) -> None:
         if not self._loop.run(self._all(messages, handled, go_on)):
             handled.unstarted.extend(messages)
 
     def close(self, seconds: float = 0.0) -> None:
         self._loop.close()
 
-    async def _all(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
+    async def _all(self, messages: Sequence[Item], handled: Handled, go_on: GoOn) -> None:
         around = tracing.for_each()
         tasks = [asyncio.create_task(self._one(message, handled, go_on, around)) for message in messages]
         await _to_the_end(tasks)
@@ -100,18 +100,19 @@ class AsyncOneByOne(Handler):
         self,
         message: Item,
         handled: Handled,
-        go_on: Callable[[], bool],
+        go_on: GoOn,
         around: Callable[[Item], AbstractContextManager[object]],
     ) -> None:
         try:
             async with self._free:
-                if not go_on():
+                if not go_on(message):
                     handled.unstarted.append(message)
                     return
                 await _refresh_connections()
                 with around(message):
                     handled.returned(message, await self._function(message))
                 await _refresh_connections()
+            handled.add(message, None)
         except BaseException as error:  # SystemExit would end the loop
             handled.add(message, error)
 
@@ -126,8 +127,8 @@ class AsyncWholeBatch(Handler):
         self._function = function
         self._loop = Loop()
 
-    def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
-        if not go_on() or not self._loop.run(self._all(messages, handled)):
+    def run(self, messages: Sequence[Item], handled: Handled, go_on: GoOn) -> None:
+        if not go_on(messages[0]) or not self._loop.run(self._all(messages, handled)):
             handled.unstarted.extend(messages)
 
     def close(self, seconds: float = 0.0) -> None:

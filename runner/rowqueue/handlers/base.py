@@ -5,14 +5,16 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 from ..errors import Error
-from ..messages import DeadLetter, Failure, Item, Retry
+from ..messages import DeadLetter, Failure, Item, Retry, done_line, released_line
 
 LONGEST_RESULT = 16 << 20
+# Whether the handler may start this message, which nobody else has taken back; None: whether it may start any.
+GoOn = Callable[[Item | None], bool]
 
 
 class HandlerError(Error):
@@ -23,6 +25,7 @@ class HandlerError(Error):
 class Handled:
     """The outcome of a batch: failures, messages not started, the error that must end the process, and results.
 
+    `ended`: the messages of a handler of one message, each added when its failure or result has been noted.
     `cause`: the first exception other than Retry and DeadLetter. `crash`: the command cannot be started, which is no
     message's fault. `began`: when the handler began, on the monotonic clock. `seconds`: how long it ran.
     """
@@ -30,6 +33,7 @@ class Handled:
     failures: list[Failure] = field(default_factory=list)
     cause: BaseException | None = None
     unstarted: list[Item] = field(default_factory=list)
+    ended: list[Item] = field(default_factory=list)
     crash: HandlerError | None = None
     keeps_results: bool = False
     results: dict[int, str] = field(default_factory=dict)
@@ -53,9 +57,16 @@ class Handled:
         self.results[message.id] = text
 
     def lines(self, longest: int | None = None) -> str | None:
-        """The failures as the list that finish_batch takes. `longest`: cut each error to so many characters."""
+        """The list that finish_batch takes: what has failed. `longest`: cut each error to so many characters."""
         # In the order of ids: some databases read another order twice.
         return "\n".join(f.line(longest) for f in sorted(self.failures, key=lambda f: f.id)) or None
+
+    def all_lines(self, longest: int | None = None) -> str:
+        """The list that finish_messages takes: what has failed, what is done, and what was not started."""
+        lines = {message.id: done_line(message.id) for message in self.ended}
+        lines |= {failure.id: failure.line(longest) for failure in self.failures}
+        lines |= {message.id: released_line(message.id) for message in self.unstarted}
+        return "\n".join(lines[id] for id in sorted(lines))
 
     def add(self, message: Item, error: BaseException | None) -> None:
         """Note the end of an attempt. Any exception is a failure of the message, SystemExit too. Never raises."""
@@ -63,13 +74,25 @@ class Handled:
             if self.cause is None and not isinstance(error, Retry | DeadLetter):
                 self.cause = error
             self.failures.append(Failure.of(message, error))
+        self.ended.append(message)
 
     def add_all(self, messages: Iterable[Item], error: BaseException) -> None:
-        """Note the same end of several attempts; messages that have failed already keep their error."""
-        failed = {failure.id for failure in self.failures}
+        """Note the same end of several attempts; messages that have ended already keep their outcome."""
+        ended = {message.id for message in self.ended}
         for message in messages:
-            if message.id not in failed:
+            if message.id not in ended:
                 self.add(message, error)
+
+    def of(self, messages: Iterable[Item]) -> "Handled":
+        """The outcome of some of the messages. Another thread may still be adding to this one."""
+        ids = {message.id for message in messages}
+        return replace(
+            self,
+            failures=[failure for failure in self.failures if failure.id in ids],
+            unstarted=[message for message in self.unstarted if message.id in ids],
+            ended=[message for message in self.ended if message.id in ids],
+            results={id: self.results[id] for id in ids if id in self.results},
+        )
 
 
 def refresh_connections() -> None:
@@ -105,8 +128,11 @@ class Handler(ABC):
     takes_list = False
 
     @abstractmethod
-    def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
-        """Handle the messages and note the outcome in `handled`. Start none once `go_on` is false. Never raises."""
+    def run(self, messages: Sequence[Item], handled: Handled, go_on: GoOn) -> None:
+        """Handle the messages and note the outcome in `handled`. Start those of which `go_on` is true. Never raises.
+
+        A list is started when `go_on` is true of its first message.
+        """
 
     def check(self) -> None:  # noqa: B027
         """Raise HandlerError at the end of a consumer whose handler has never worked at all."""

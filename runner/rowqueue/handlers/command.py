@@ -6,12 +6,12 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from .. import tracing
 from ..messages import DeadLetter, Item, Retry
-from .base import Handled, Handler, HandlerError
+from .base import GoOn, Handled, Handler, HandlerError
 from .guard import Guard
 from .processes import CANNOT_START, TERM_SECONDS, Tail, environment, how_ended, kill_group
 
@@ -33,9 +33,9 @@ class Command(Handler):
         self._own = threading.local()  # a guard per thread
         self._guards: set[Guard] = set()
 
-    def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
+    def run(self, messages: Sequence[Item], handled: Handled, go_on: GoOn) -> None:
         for message in messages:
-            if handled.crash or not go_on():
+            if handled.crash or not go_on(message):
                 handled.unstarted.append(message)
                 continue
             try:
@@ -46,6 +46,8 @@ class Command(Handler):
                 handled.unstarted.append(message)
             except Exception as error:
                 handled.add(message, error)
+            else:
+                handled.add(message, None)
 
     def _one(self, message: Item) -> None:
         guard = self._guard()

@@ -5,7 +5,7 @@ from typing import Any
 
 from .. import tracing
 from ..messages import Item, Retry, text_of
-from .base import Handled, Handler, check_ran, refresh_connections
+from .base import GoOn, Handled, Handler, check_ran, refresh_connections
 
 
 class OneByOne(Handler):
@@ -14,10 +14,10 @@ class OneByOne(Handler):
     def __init__(self, function: Callable[[Item], Any]) -> None:
         self._function = function
 
-    def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
+    def run(self, messages: Sequence[Item], handled: Handled, go_on: GoOn) -> None:
         around = tracing.for_each()
         for message in messages:
-            if handled.crash or not go_on():
+            if handled.crash or not go_on(message):
                 handled.unstarted.append(message)
                 continue
             refresh_connections()
@@ -26,6 +26,8 @@ class OneByOne(Handler):
                     handled.returned(message, self._function(message))
             except BaseException as error:
                 handled.add(message, error)
+            else:
+                handled.add(message, None)
             refresh_connections()
 
 
@@ -37,8 +39,8 @@ class WholeBatch(Handler):
     def __init__(self, function: Callable[[list[Item]], Any]) -> None:
         self._function = function
 
-    def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
-        if not go_on():
+    def run(self, messages: Sequence[Item], handled: Handled, go_on: GoOn) -> None:
+        if not go_on(messages[0]):
             handled.unstarted.extend(messages)
             return
         refresh_connections()

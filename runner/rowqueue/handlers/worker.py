@@ -5,24 +5,28 @@ import random
 import shlex
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Sequence
 
 from .. import tracing
 from ..messages import Item, Retry
-from .base import Handled, Handler, HandlerError
+from .base import GoOn, Handled, Handler, HandlerError
 from .conversation import Answer, Broken, Conversation
 
 log = logging.getLogger("rowqueue")
 
 FIRST_BACKOFF = 0.1
 LONGEST_BACKOFF = 10.0
+AHEAD = 0.001  # seconds: what a process answers in this time is sent at once
+GROWTH = 4  # at most by this factor from one turn to the next
 _LOOK = 0.1  # seconds between two checks whether to stop, while waiting for a restart
 
 
 class Workers(Handler):
     """One process of the command per thread that calls `run`, started on first use and again after it ends.
 
-    `in_order`: send it one message at a time, and none after one that failed. Otherwise send a whole batch at once.
+    It gets a turn of messages at a time: one, or as many as it answers in AHEAD. Those that were not sent can be taken
+    back. `in_order`: always one, and none after one that failed.
     """
 
     def __init__(self, command: str, timeout: float | None, in_order: bool = False) -> None:
@@ -38,16 +42,21 @@ class Workers(Handler):
         self._last_end = ""  # of a process that ended before it answered
         self._running: set[Conversation] = set()
 
-    def run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
-        rest = list(messages)
+    def run(self, messages: Sequence[Item], handled: Handled, go_on: GoOn) -> None:
+        slot, rest = self._slot(), deque(messages)
         while rest:
-            count = 1 if self._in_order else len(rest)
-            turn, rest = rest[:count], rest[count:]
             if handled.crash or not self._is_time(go_on):
-                handled.unstarted.extend(turn)
-                continue
-            with tracing.consuming(*turn, failures=handled.failures):
-                self._turn(turn, handled)
+                handled.unstarted.extend(rest)
+                return
+            turn: list[Item] = []
+            while rest and len(turn) < (1 if self._in_order else slot.turn):
+                message = rest.popleft()
+                (turn if go_on(message) else handled.unstarted).append(message)
+            if turn:
+                began = time.monotonic()
+                with tracing.consuming(*turn, failures=handled.failures):
+                    self._turn(turn, handled)
+                slot.took(len(turn), time.monotonic() - began)
 
     def _slot(self) -> "_Slot":
         if not hasattr(self._slots, "own"):
@@ -55,10 +64,10 @@ class Workers(Handler):
         slot: _Slot = self._slots.own
         return slot
 
-    def _is_time(self, go_on: Callable[[], bool]) -> bool:
+    def _is_time(self, go_on: GoOn) -> bool:
         """Wait until this thread's process may be started again; False when `go_on` is false before that."""
         slot = self._slot()
-        while (is_wanted := go_on()) and (left := slot.next_start - time.monotonic()) > 0:
+        while (is_wanted := go_on(None)) and (left := slot.next_start - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
         return is_wanted
 
@@ -127,12 +136,17 @@ class Workers(Handler):
 
 
 class _Slot:
-    """A thread's process, how often it died since its last answer, and when it may be started again."""
+    """A thread's process, how often it died since its last answer, when it may be started again, and its next turn."""
 
     def __init__(self) -> None:
         self.conversation: Conversation | None = None
         self.deaths = 0
         self.next_start = 0.0
+        self.turn = 1  # messages
+
+    def took(self, count: int, seconds: float) -> None:
+        """Note how long a turn took."""
+        self.turn = max(1, min(int(AHEAD * count / max(seconds, 1e-9)), GROWTH * count))
 
     def died(self) -> None:
         """Note that the process died: the wait before a restart grows each time."""

@@ -1,6 +1,8 @@
--- read_outcomes: read the list of outcomes that finish_batch and finish_rows take.
--- Arguments:   p_outcomes (a flat JSON object per line: id, error, retry_after_seconds, dead), p_check (0: ids may repeat)
--- Returns:     id, retry (NULL: the default backoff; -1: dead), error (cut at 4,000 characters; NULL: did not fail)
+-- read_outcomes: read the list of outcomes that finish_batch, finish_messages and finish_rows take.
+-- Arguments:   p_outcomes (a flat JSON object per line: id, error, retry_after_seconds, dead, released), p_check (0: ids may
+--              repeat)
+-- Returns:     id, retry (NULL: the default backoff; -1: dead; -2: released), error (cut at 4,000 characters; NULL: did not
+--              fail)
 CREATE OR ALTER PROCEDURE imq_read_outcomes (p_outcomes mq_text, p_check smallint = 1)
 RETURNS (id bigint, retry integer, error mq_error)
 AS
@@ -11,7 +13,7 @@ DECLARE v_name varchar(1001) CHARACTER SET UTF8;
 DECLARE v_kind varchar(7) CHARACTER SET ASCII;
 -- The values; a text is only its opening quote.
 DECLARE v_id varchar(30) CHARACTER SET ASCII; DECLARE v_retry varchar(30) CHARACTER SET ASCII;
-DECLARE v_dead varchar(30) CHARACTER SET ASCII;
+DECLARE v_dead varchar(30) CHARACTER SET ASCII; DECLARE v_released varchar(30) CHARACTER SET ASCII;
 DECLARE v_problem varchar(200) CHARACTER SET UTF8;
 DECLARE v_highest bigint = -1;
 DECLARE v_sorted smallint = 1;
@@ -22,6 +24,7 @@ BEGIN
         v_id = NULL;
         v_retry = NULL;
         v_dead = NULL;
+        v_released = NULL;
         error = NULL;
         v_problem = NULL;
         FOR SELECT name, text, kind FROM imq_read_object(:v_item, :v_line) INTO v_name, v_text, v_kind DO
@@ -43,9 +46,12 @@ BEGIN
                     v_retry = COALESCE(v_kind, SUBSTRING(v_text FROM 1 FOR 30));
                 ELSE IF (v_name = 'dead.') THEN
                     v_dead = COALESCE(v_kind, SUBSTRING(v_text FROM 1 FOR 30));
+                ELSE IF (v_name = 'released.') THEN
+                    v_released = COALESCE(v_kind, SUBSTRING(v_text FROM 1 FOR 30));
                 ELSE
                     EXECUTE PROCEDURE imq_raise_error('invalid_argument', v_line
-                        || ': the names are id, error, retry_after_seconds and dead, not ' || LEFT(v_name, CHAR_LENGTH(v_name) - 1));
+                        || ': the names are id, error, retry_after_seconds, dead and released, not '
+                        || LEFT(v_name, CHAR_LENGTH(v_name) - 1));
             END
         END
         v_problem = CASE
@@ -54,14 +60,16 @@ BEGIN
             WHEN v_retry NOT SIMILAR TO '[0-9]{1,9}' OR LPAD(v_retry, 9, '0') > '315360000'
                 THEN 'retry_after_seconds must be 0 to 315,360,000'
             WHEN v_dead NOT IN ('true', '1', 'false', '0') THEN 'dead must be 0 or 1'
+            WHEN v_released NOT IN ('true', '1', 'false', '0') THEN 'released must be 0 or 1'
             WHEN error IS NULL AND (v_retry IS NOT NULL OR v_dead IN ('true', '1'))
                 THEN 'retry_after_seconds and dead need an error'
             WHEN v_retry IS NOT NULL AND v_dead IN ('true', '1') THEN 'dead excludes retry_after_seconds'
+            WHEN error IS NOT NULL AND v_released IN ('true', '1') THEN 'released excludes error'
         END;
         IF (v_problem IS NOT NULL) THEN
             EXECUTE PROCEDURE imq_raise_error('invalid_argument', v_line || ': ' || v_problem);
         id = v_id;
-        retry = CAST(IIF(v_dead IN ('true', '1'), '-1', v_retry) AS integer);
+        retry = CAST(CASE WHEN v_released IN ('true', '1') THEN '-2' WHEN v_dead IN ('true', '1') THEN '-1' ELSE v_retry END AS integer);
         v_sorted = IIF(id > v_highest, v_sorted, 0);
         v_highest = MAXVALUE(id, v_highest);
         SUSPEND;

@@ -1,6 +1,6 @@
--- read_outcomes: read the list of outcomes that finish_batch and finish_rows take.
--- Arguments: p_outcomes (a flat JSON object per line: id, error, retry_after_seconds, dead)
--- Returns: the failures: id, retry (NULL: the default backoff; -1: dead), error; no row for a line without an error
+-- read_outcomes: read the list of outcomes that finish_batch, finish_messages and finish_rows take.
+-- Arguments: p_outcomes (a flat JSON object per line: id, error, retry_after_seconds, dead, released)
+-- Returns: id, retry (NULL: the default backoff; -1: dead; -2: released), error (NULL: did not fail)
 CREATE OR REPLACE FUNCTION mq_internal.read_outcomes(p_outcomes text) RETURNS TABLE (
     id bigint, retry integer, error text
 )
@@ -19,33 +19,38 @@ BEGIN
         INTO v_problem, v_ids, v_retries, v_errors
         FROM (
             SELECT l.n, p.problem, o.error, CASE WHEN p.problem IS NULL THEN o.id::bigint END AS id,
-                CASE WHEN p.problem IS NULL THEN CASE WHEN o.dead THEN -1 ELSE o.retry::integer END END AS retry
+                CASE WHEN p.problem IS NULL THEN CASE WHEN o.released THEN -2 WHEN o.dead THEN -1 ELSE o.retry::integer END END AS retry
             FROM string_to_table(p_outcomes, E'\n') WITH ORDINALITY AS l (line, n)
             CROSS JOIN LATERAL (
                 SELECT count(*) <> count(DISTINCT m.key COLLATE "C") AS is_twice,
-                    max(m.key) FILTER (WHERE m.key NOT IN ('id', 'error', 'retry_after_seconds', 'dead')) AS unknown,
+                    max(m.key) FILTER (WHERE m.key NOT IN ('id', 'error', 'retry_after_seconds', 'dead', 'released')) AS unknown,
                     max(m.value::text) FILTER (WHERE m.key = 'id') AS id,
                     max(json_typeof(m.value)) FILTER (WHERE m.key = 'error') AS kind,
                     max(m.value #>> '{}') FILTER (WHERE m.key = 'error') AS error,
                     max(nullif(m.value::text, 'null')) FILTER (WHERE m.key = 'retry_after_seconds') AS retry,
                     bool_or(m.value::text IN ('true', '1')) FILTER (WHERE m.key = 'dead') AS dead,
                     bool_and(m.value::text IN ('true', '1', 'false', '0', 'null')) FILTER (WHERE m.key = 'dead')
-                        AS is_flag
+                        AS is_flag,
+                    bool_or(m.value::text IN ('true', '1')) FILTER (WHERE m.key = 'released') AS released,
+                    bool_and(m.value::text IN ('true', '1', 'false', '0', 'null')) FILTER (WHERE m.key = 'released')
+                        AS is_release
                 FROM json_each(l.line::json) AS m (key, value)
             ) AS o
             CROSS JOIN LATERAL (
                 SELECT CASE
                     WHEN o.is_twice THEN ''
                     WHEN o.unknown IS NOT NULL
-                        THEN 'the names are id, error, retry_after_seconds and dead, not ' || o.unknown
+                        THEN 'the names are id, error, retry_after_seconds, dead and released, not ' || o.unknown
                     WHEN o.id ~ '^[0-9]{1,18}$' IS NOT TRUE THEN 'id must be a number of 1 to 18 digits'
                     WHEN o.kind NOT IN ('string', 'null') THEN 'error must be a text'
                     WHEN o.retry !~ '^[0-9]{1,9}$' OR lpad(o.retry, 9, '0') > '315360000'
                         THEN 'retry_after_seconds must be 0 to 315,360,000'
                     WHEN NOT o.is_flag THEN 'dead must be 0 or 1'
+                    WHEN NOT o.is_release THEN 'released must be 0 or 1'
                     WHEN o.error IS NULL AND (o.dead OR o.retry IS NOT NULL)
                         THEN 'retry_after_seconds and dead need an error'
                     WHEN o.dead AND o.retry IS NOT NULL THEN 'dead excludes retry_after_seconds'
+                    WHEN o.released AND o.error IS NOT NULL THEN 'released excludes error'
                 END AS problem
             ) AS p
             WHERE l.line <> ''
@@ -66,7 +71,6 @@ BEGIN
     END IF;
     RETURN QUERY
         SELECT u.id, u.retry, u.error
-        FROM unnest(v_ids, v_retries, v_errors) AS u (id, retry, error)
-        WHERE u.error IS NOT NULL;
+        FROM unnest(v_ids, v_retries, v_errors) AS u (id, retry, error);
 END
 $$;
