@@ -22,6 +22,7 @@ CONSUMERS = 16
 KILLED = 4
 LEASE = 2
 PATIENCE = 180
+UNDOING = 2  # seconds
 # One group with very many messages, some with many, most with one: (groups, messages of each).
 SIZES = [(1, 400), (9, 30), (90, 4), (900, 1)]
 MORE_SIZES = [(1, 3_000), (9, 300), (90, 20), (900, 2)]
@@ -168,8 +169,8 @@ def waits(
 def worst(claims: dict[str, list[Claim]], waited: dict[str, list[Any]], kills: Sequence[int] = ()) -> tuple[int, str]:
     """How many turns beyond one any group had while another of its priority waited once; and which.
 
-    A killed consumer's claim keeps its locks until the server notices, and then undoes it: the groups that it locked
-    lose their turn of that round. So for each kill in a wait, or up to a second before, one more round is allowed."""
+    The claim of a killed consumer may run on in the server, keep its locks until the server notices, and be undone
+    then: its groups are passed over without being served. So waits in the UNDOING seconds after a kill do not count."""
     begun = {group: [claim.begun for claim in found] for group, found in claims.items()}
     ended = {group: sorted(claim.ended for claim in found) for group, found in claims.items()}
     most = (0, "")
@@ -177,13 +178,14 @@ def worst(claims: dict[str, list[Claim]], waited: dict[str, list[Any]], kills: S
     for group, times in waited.items():
         priority = group.split()[0]
         for start, end in times:
-            rounds = sum(start - 1_000_000_000 <= kill <= end for kill in kills)
+            if any(kill <= end and start <= kill + UNDOING * 1_000_000_000 for kill in kills):
+                continue
             for other in often:
                 if other == group or other.split()[0] != priority:
                     continue
                 # Claims that began after the start and ended before the end.
                 inside = bisect_right(ended[other], end) - bisect_left(begun[other], start)
-                beyond = -(-inside // WEIGHTS.get(other.split()[1], 1)) - 1 - rounds * CONSUMERS
+                beyond = -(-inside // WEIGHTS.get(other.split()[1], 1)) - 1
                 most = max(most, (beyond, f"{other} while {group} waited {(end - start) / 1e6:.0f} ms"))
     return most
 
