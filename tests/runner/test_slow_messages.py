@@ -72,7 +72,7 @@ def test_a_slow_message_holds_nothing_back_and_a_kill_repeats_only_it(
 def test_after_a_kill_only_the_running_messages_are_repeated(
     start: Start, session: Session, queue: str, joblog: Log, how: str
 ) -> None:
-    """Three run, and a fourth slot handles the rest: the fast ones are done and finished, in whatever claim they were."""
+    """Three run, and a fourth slot handles the rest: the fast ones are done and finished."""
     bodies = [f"fast {n}" for n in range(600)]
     send(session, queue, *bodies[:200], "sleep 601", *bodies[200:400], "sleep 602", *bodies[400:], "sleep 603")
     running = start("consume", "--type", queue, *HOW[how], "--concurrency", 4, "--lease", 1)
