@@ -44,6 +44,14 @@ def stamp(message: Message) -> None:
         file.write(f"{message.body} {now}\n")
 
 
+def second(message: Message) -> None:
+    """Take a second, and write down who handled it, when it began and when it ended."""
+    began = time.monotonic()
+    time.sleep(1)
+    with Path(os.environ["BENCHMARK_FILE"]).open("a") as file:
+        file.write(f"{os.getpid()} {began} {time.monotonic()}\n")
+
+
 def mixed(message: Message) -> None:
     """One in twenty fails its first attempt; one in a hundred becomes a dead letter and is done after a redrive."""
     number = int(message.body.split()[0])

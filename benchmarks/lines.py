@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.synchronize import Barrier
@@ -681,6 +682,38 @@ def worker_lines(bench: Bench) -> Iterator[Line]:
             )
 
 
+def slot_lines(bench: Bench) -> Iterator[Line]:
+    """Messages of a second: how long several slots take, and how two consumers share them."""
+    for count, processes, concurrency, seconds, target in ((8, 1, 4, 2, "≤ 1.15"), (6, 2, 1, 3, "≤ 1.15")):
+        found = []
+        with bench.database() as url:
+            for _ in range(bench.repeat):
+                with tempfile.TemporaryDirectory() as folder, bench.connect(url) as client:
+                    file = Path(folder) / "done"
+                    options = ("--handler", "handlers:second", "--concurrency", str(concurrency))
+                    running = [runner(url, *options, file=file) for _ in range(processes)]
+                    try:
+                        time.sleep(3)
+                        for n in range(count):
+                            client.call("send", TYPE, str(n))
+                        time.sleep(seconds + 2)
+                    finally:
+                        for process in running:
+                            process.send_signal(signal.SIGTERM)
+                            process.wait(60)
+                    done = [tuple(map(float, line.split())) for line in file.read_text().splitlines()]
+                shares = Counter(pid for pid, *_ in done)
+                assert set(shares.values()) == {count // processes}, f"{count} messages were shared as {shares}"
+                found.append(max(ended for *_, ended in done) - min(began for _, began, _ in done))
+        yield Line(
+            f"{count} messages of a second, {processes} x `runner consume --concurrency {concurrency}`",
+            f"{statistics.median(found):.2f} s",
+            f"{seconds:.2f} s",
+            statistics.median(found) / seconds,
+            target,
+        )
+
+
 def idle_lines(bench: Bench) -> Iterator[Line]:
     """The time from the call of send to the start of the handler, on an otherwise idle queue."""
     sends = 20 if bench.quick else 60
@@ -721,6 +754,7 @@ LINES: dict[str, Lines] = {
     "consume": consume_lines,
     "reports": report_lines,
     "worker": worker_lines,
+    "slots": slot_lines,
     "idle": idle_lines,
 }
 

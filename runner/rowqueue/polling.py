@@ -22,7 +22,6 @@ class TableSource(Source):
     area = "tables"
     extend_procedure = "extend_rows"
     chains = False
-    in_parts = False
     wakes = False
     reports = False
     longest_blind_poll = 1.0  # no wake-ups, and each poll reads a user's table
@@ -46,7 +45,7 @@ class TableSource(Source):
 
     def finish_part(self, link: Link, batch: Batch, handled: Handled) -> Sequence[Item]:
         try:
-            link.call(self._never, "finish_rows", batch.key, _short(handled.all_lines, handled))
+            link.call(self._never, "finish_rows", batch.key, _short(handled.all_lines, handled), 1)
         except LeaseLost:
             return []
         return [*handled.ended, *handled.unstarted]

@@ -141,8 +141,10 @@ class Polled:
             self.sql(f"UPDATE {table} SET lease_until = {ended} WHERE batch_key = %s", str(rows[0]["batch_key"]))
         return rows
 
-    def finish(self, key: Any, outcomes: str | None = None) -> tuple[int, int, int, int]:
-        [row] = call(self.session, "finish_rows", key, outcomes)
+    def finish(
+        self, key: Any, outcomes: str | None = None, keep_others: int | None = None
+    ) -> tuple[int, int, int, int]:
+        [row] = call(self.session, "finish_rows", key, outcomes, keep_others)
         return row["done"], row["failed"], row["dead"], row["gone"]
 
     def count(self, procedure: str, *values: Any) -> int:

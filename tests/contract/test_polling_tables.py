@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from capabilities import Capabilities
-from outcomes import dead_letter, failure, hostile_errors, joined
+from outcomes import dead_letter, done, failure, hostile_errors, joined, released
 from polling import SHAPES, Polled, Shape, Sql, create_table
 from queues import NO_KEY, call, refused
 from rowqueue.databases import Row, Session
@@ -161,6 +161,31 @@ def test_an_expired_claim_is_claimed_again_and_its_first_consumer_changes_nothin
     assert {(row["state"], row["error"]) for row in call(table.session, "peek_rows", table.name, "E")} == {
         ("E", "lease expired")
     }
+
+
+@pytest.mark.one_version
+@every_shape
+def test_a_part_of_a_claim_is_finished_and_the_others_stay_claimed(make: Make, shape: Shape) -> None:
+    table = make(shape).create().insert("1", "2", "3", "4", "5")
+    rows = {table.v(row): row for row in table.claim(5)}
+    key, ids = rows["1"]["batch_key"], {v: row["id"] for v, row in rows.items()}
+    with refused("invalid_argument", "keep_others: "):
+        table.finish(key, done(ids["1"]), 2)
+    with refused("invalid_argument", "outcomes: line 2: "):
+        table.finish(key, joined(done(ids["1"]), "{}"), 1)
+    assert table.finish(key, joined(done(ids["1"]), released(ids["2"]), dead_letter(ids["3"], "no")), 1) == (1, 1, 1, 0)
+    assert sorted(table.states()) == [("A", 1), ("A", 1), ("E", 1), ("N", 0)]
+    [again] = table.claim(10)
+    assert (table.v(again), again["attempt"]) == ("2", 1)
+    assert table.count("extend_rows", key, 60) == 2
+    for nothing in (None, joined(done(ids["1"]), released(ids["2"]))):
+        assert table.finish(key, nothing, 1) == (0, 0, 0, 0)
+    assert table.finish(key, failure(ids["4"], "busy", 60), 1) == (0, 1, 0, 0)
+    assert table.finish(key, done(ids["5"]), 1) == (1, 0, 0, 0)
+    with refused("lease_lost", "batch_key"):
+        table.finish(key, None, 1)
+    assert table.finish(again["batch_key"], released(again["id"])) == (0, 1, 0, 0)
+    assert sorted(table.states()) == [("E", 1), ("N", 0), ("N", 1)]
 
 
 @pytest.mark.one_version

@@ -208,9 +208,11 @@ def obey_claimed_row(message: RowMessage) -> None:
         raise DeadLetter("never")
     if said.startswith("retry"):
         raise Retry("not now", after=500)
+    if said.startswith("sleep"):
+        time.sleep(float(said.split()[1]))
 
 
 def slow_row(message: RowMessage) -> None:
-    """Longer than a lease of a second, for two rows."""
+    """Longer than a lease of a second."""
     note(message.id)
-    time.sleep(0.8)
+    time.sleep(1.6)

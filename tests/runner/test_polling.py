@@ -48,6 +48,26 @@ def test_consume_works_off_a_table_and_notes_each_rows_result(runner: Runner, ta
     assert runner("table", "release", table.name).returncode == 1
 
 
+def test_a_slow_row_holds_nothing_back_and_a_kill_repeats_only_it(
+    start: Callable[..., Running], runner: Runner, table: Polled, joblog: Log
+) -> None:
+    """The fast rows before it make the claims long."""
+    table.create().insert(*(f"before {n}" for n in range(120)), "sleep 600", *(f"after {n}" for n in range(20)))
+    consume = ("table", "consume", table.name, "--handler", "jobs:obey_claimed_row")
+    running = start(*consume)
+    v = table.can.fold("v")
+    until(lambda: joblog.read() and joblog.read()[-1][1][v] == "sleep 600")
+    until(lambda: [state for state, _ in table.states()].count("A") == 1)
+    assert [status for value, status in table.left().items() if value.startswith("before")] == ["D"] * 120
+    done = runner(*consume, "--drain")
+    assert done.returncode == 0, done.stderr
+    running.process.send_signal(signal.SIGKILL)
+    running.process.wait()
+    assert table.left().pop("sleep 600") != "D" and list(table.left().values()).count("D") == 140
+    seen = joblog.read()
+    assert len(seen) == 141 and {attempt for _, _, attempt in seen} == {1}
+
+
 def test_a_command_gets_the_row_as_json(runner: Runner, table: Polled, tmp_path: Path) -> None:
     options = {f"--{name.replace('_', '-')}": value for name, value in table.shape.arguments.items() if value}
     table.create().insert("it's", "é")
@@ -67,7 +87,7 @@ def test_a_command_gets_the_row_as_json(runner: Runner, table: Polled, tmp_path:
 
 
 def test_a_worker_gets_the_row_as_json_and_its_answers_decide(runner: Runner, table: Polled, tmp_path: Path) -> None:
-    """When it ends in mid-batch, the current row fails and the rest of the batch is retried."""
+    """When it ends in mid-batch, the current row fails and the rest of the batch is given back."""
     table.create().insert("done", "die", "rest")
     script = tmp_path / "worker.py"
     script.write_text(
@@ -98,8 +118,8 @@ def test_sigterm_finishes_the_row_that_runs_and_the_lease_is_extended_meanwhile(
     until(lambda: joblog.read())
     assert table.states() == [("A", 1)] * 2
     assert running.stop(signal.SIGTERM) == 0, running.stderr
-    assert table.left() == {"1": "D", "2": "D", "3": "N", "4": "N"}
-    assert table.states() == [] and len(joblog.read()) == 2
+    assert table.left() == {"1": "D", "2": "N", "3": "N", "4": "N"}
+    assert table.states() == [("N", 0)] and len(joblog.read()) == 1
 
 
 @pytest.mark.product("postgresql")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -413,3 +414,16 @@ def test_example_of_a_worker(consume: Runner, session: Session, queue: str, stat
     assert told(states) == {f"dead{hostile}": ("E", 1, "can never succeed"), "fail": ("N", 1, "not now")}
     delay = (left["fail"]["run_at"] - left[f"dead{hostile}"]["changed_at"]).total_seconds()
     assert 59 < delay < 61
+
+
+def test_the_example_in_node_runs_beside_a_package_of_modules(
+    consume: Runner, session: Session, queue: str, states: States, tmp_path: Path
+) -> None:
+    if shutil.which("node") is None:
+        pytest.skip("no node on this machine")
+    shutil.copy(EXAMPLES / "worker.js", tmp_path)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    send(session, queue, "a", "fail")
+    done = consume(worker=f"node {tmp_path / 'worker.js'}")
+    assert done.returncode == 0, done.stderr
+    assert told(states) == {"fail": ("N", 1, "not now")}

@@ -1,15 +1,17 @@
--- finish_rows: finish a batch of rows: all are done except for its failures.
+-- finish_rows: finish a batch of rows, or a part of it: all are done except for its failures.
 -- Arguments:   p_batch_key, p_outcomes (a JSON object per line; error: the row failed; retry_after_seconds: when to retry
 --              it, without it 5 seconds, doubled for each attempt up to an hour, with jitter; dead: 1 for never;
---              released: 1 gives it back)
+--              released: 1 gives it back), p_keep_others (1: only what the list names is finished, and the others stay claimed;
+--              NULL: 0)
 -- Returns:     done, failed (to be retried, or given back), dead, gone (changed or deleted by others): counts of rows
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50008 lease_lost
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
--- Example:     CALL mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"id":17,"error":"busy"}');
+-- Example:     CALL mq_finish_rows('6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', '{"id":17,"error":"busy"}', NULL);
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_finish_rows(
     IN p_batch_key longtext CHARACTER SET utf8mb4,
-    IN p_outcomes longtext CHARACTER SET utf8mb4
+    IN p_outcomes longtext CHARACTER SET utf8mb4,
+    IN p_keep_others bigint
 )
 SQL SECURITY INVOKER MODIFIES SQL DATA
 BEGIN
@@ -30,9 +32,10 @@ BEGIN
     END;
 
     CALL imq_require_key(p_batch_key);
+    CALL imq_require_range('keep_others', p_keep_others, 0, 1);
     CALL imq_begin_call(1, v_own);
-    CALL imq_drop_polled_batch(p_batch_key, v_table, v_items);
-    IF v_items IS NULL THEN
+    CALL imq_drop_polled_batch(p_batch_key, IF(p_keep_others = 1, COALESCE(p_outcomes, ''), NULL), v_table, v_items);
+    IF v_table IS NULL THEN
         CALL imq_raise_error('lease_lost',
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     ELSE

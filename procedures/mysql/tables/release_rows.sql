@@ -24,7 +24,7 @@ BEGIN
 
     CALL imq_require_key(p_batch_key);
     CALL imq_begin_call(1, v_own);
-    CALL imq_drop_polled_batch(p_batch_key, v_table, v_items);
+    CALL imq_drop_polled_batch(p_batch_key, NULL, v_table, v_items);
     IF v_items IS NOT NULL THEN
         CALL imq_polled_shape(v_table, v_shape);
         SELECT CONCAT('[', GROUP_CONCAT(JSON_ARRAY(j.id, j.ident, j.active, j.attempts, -2, NULL) ORDER BY j.id), ']')

@@ -1,7 +1,8 @@
--- finish_rows: finish a batch of rows: all are done except for its failures.
+-- finish_rows: finish a batch of rows, or a part of it: all are done except for its failures.
 -- Arguments:   p_batch_key, p_outcomes (a JSON object per line; error: the row failed; retry_after_seconds: when to retry
 --              it, without it 5 seconds, doubled for each attempt up to an hour, with jitter; dead: 1 for never;
---              released: 1 gives it back)
+--              released: 1 gives it back), p_keep_others (1: only what the list names is finished, and the others stay claimed;
+--              NULL: 0)
 -- Returns:     done, failed (to be retried, or given back), dead, gone (changed or deleted by others): counts of rows
 -- Errors:      50001 wrong_isolation, 50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50008 lease_lost
 -- Transaction: joins the caller's, which must be READ COMMITTED; waits for transactions that have locked these rows
@@ -9,6 +10,7 @@
 CREATE OR REPLACE FUNCTION mq.finish_rows(
     p_batch_key uuid,
     p_outcomes text DEFAULT NULL,
+    p_keep_others bigint DEFAULT NULL,
     OUT done bigint,
     OUT failed bigint,
     OUT dead bigint,
@@ -35,11 +37,13 @@ BEGIN
     IF p_batch_key IS NULL THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'batch_key: must not be NULL');
     END IF;
+    PERFORM mq_internal.require_range('keep_others', p_keep_others, 0, 1);
     SELECT o.polled, o.shape INTO v_opened FROM mq_internal.open_polled(NULL, p_batch_key) AS o;
     v_polled := v_opened.polled;
     v_shape := v_opened.shape;
     IF v_shape IS NOT NULL THEN
-        v_held := mq_internal.drop_polled_batch(v_polled.name, v_shape->>'pass', p_batch_key);
+        v_held := mq_internal.drop_polled_batch(v_polled.name, v_shape->>'pass', p_batch_key,
+            CASE WHEN p_keep_others = 1 THEN ARRAY(SELECT f.id FROM mq_internal.read_outcomes(p_outcomes) AS f) END);
     END IF;
     IF v_held IS NULL THEN
         PERFORM mq_internal.raise_error('lease_lost',

@@ -21,7 +21,7 @@ BEGIN
     affected := 0;
     SELECT o.polled, o.shape INTO v_opened FROM mq_internal.open_polled(NULL, p_batch_key) AS o;
     IF v_opened.shape IS NOT NULL THEN
-        v_ids := mq_internal.drop_polled_batch((v_opened.polled).name, v_opened.shape->>'pass', p_batch_key);
+        v_ids := mq_internal.drop_polled_batch((v_opened.polled).name, v_opened.shape->>'pass', p_batch_key, NULL);
     END IF;
     IF v_ids <> '{}' THEN
         SELECT f.failed INTO affected

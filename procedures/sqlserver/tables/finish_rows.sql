@@ -1,14 +1,16 @@
--- finish_rows: finish a batch of rows: all are done except for its failures.
+-- finish_rows: finish a batch of rows, or a part of it: all are done except for its failures.
 -- Arguments:   @batch_key, @outcomes (a JSON object per line; error: the row failed; retry_after_seconds: when to retry
 --              it, without it 5 seconds, doubled for each attempt up to an hour, with jitter; dead: 1 for never;
---              released: 1 gives it back)
+--              released: 1 gives it back), @keep_others (1: only what the list names is finished, and the others stay claimed;
+--              NULL: 0)
 -- Returns:     done, failed (to be retried, or given back), dead, gone (changed or deleted by others): counts of rows
 -- Errors:      50002 invalid_argument, 50005 not_found, 50006 unsuitable_table, 50008 lease_lost
 -- Transaction: joins the caller's; waits for transactions that have locked these rows
 -- Example:     EXEC mq.finish_rows '6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2', N'{"id":17,"error":"busy"}';
 CREATE OR ALTER PROCEDURE mq.finish_rows
     @batch_key nvarchar(max),
-    @outcomes nvarchar(max) = NULL
+    @outcomes nvarchar(max) = NULL,
+    @keep_others bigint = NULL
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;
@@ -23,7 +25,8 @@ BEGIN
     BEGIN TRY
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq_internal.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;
+        EXEC mq_internal.require_range 'keep_others', @keep_others, 0, 1;
+        EXEC mq_internal.drop_polled_batch @batch_key, @keep_others, @key OUTPUT, @name OUTPUT;
         IF @name IS NULL
             EXEC mq_internal.raise_error 'lease_lost',
                 N'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim';
@@ -33,7 +36,7 @@ BEGIN
             SELECT @ready = ready_value, @status = status_column, @most = max_attempts,
                 @keeps = CASE WHEN status_column IS NULL AND on_complete = 'keep' THEN 1 ELSE 0 END
             FROM mq.polled WHERE name = @name;
-            WHILE @took > 0
+            WHILE @took > 0 AND COALESCE(@keep_others, 0) = 0
             BEGIN
                 UPDATE TOP (1000) e
                 SET todo = 'D', hit = 0, refused = 0, retry = NULL
@@ -54,13 +57,14 @@ BEGIN
                 BEGIN
                     UPDATE e
                     SET todo = CASE
-                            WHEN l.retry = -2 THEN 'L' WHEN @status IS NULL THEN 'Z'
+                            WHEN l.retry = -2 THEN 'L' WHEN l.error IS NULL THEN 'D' WHEN @status IS NULL THEN 'Z'
                             WHEN l.retry = -1 OR e.attempts >= @most THEN 'X' ELSE 'F'
                         END,
-                        retry = l.retry, error = COALESCE(LEFT(l.error, 4000), e.error)
+                        hit = 0, refused = 0, retry = l.retry, error = COALESCE(LEFT(l.error, 4000), e.error)
                     FROM @lines AS l
                     INNER JOIN mq.polled_row AS e WITH (ROWLOCK) ON e.id = l.id
-                    WHERE l.n BETWEEN @from AND @from + 999 AND (l.error IS NOT NULL OR l.retry = -2) AND e.batch_key = @key
+                    WHERE l.n BETWEEN @from AND @from + 999 AND (l.error IS NOT NULL OR l.retry = -2 OR @keep_others = 1)
+                        AND e.batch_key = @key
                     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                     SET @from = @from + 1000;
                 END;
@@ -103,6 +107,8 @@ BEGIN
                 EXEC mq_internal.fail_rows @name, @key, 0, @again OUTPUT, @died OUTPUT, @lost OUTPUT;
                 SELECT @failed = @failed + @again, @dead = @dead + @died, @gone = @gone + @lost;
             END;
+            IF NOT EXISTS (SELECT * FROM mq.polled_row WHERE batch_key = @key)
+                DELETE FROM mq.polled_batch WHERE batch_key = @key;
         END;
         IF @own = 1
             COMMIT TRANSACTION;

@@ -16,7 +16,7 @@ BEGIN
     BEGIN TRY
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq_internal.drop_polled_batch @batch_key, @key OUTPUT, @name OUTPUT;
+        EXEC mq_internal.drop_polled_batch @batch_key, 0, @key OUTPUT, @name OUTPUT;
         IF @name IS NOT NULL
         BEGIN
             EXEC mq_internal.require_rights @name, 1;

@@ -25,9 +25,9 @@ class Batch:
     """Claimed messages, with the next heartbeat and the end of the lease on this process's monotonic clock.
 
     `lease_until`: the end on the server's clock; None once the heartbeat has asked how far off it is.
-    `waiting`: the messages that the handler has not begun, by id; the thread that pops one has it. `handled`: what the handler
-    has done so far. `settled`: the ids that were finished or given back before the handler's end. `lock`: of the thread
-    that finishes some of it.
+    `waiting`: the messages that the handler has not begun, by id; the thread that pops one has it. `handled`: what the
+    handler has done so far. `settled`: the ids that were finished or given back before the handler's end. `lock`: of
+    the thread that finishes some of it.
     """
 
     type: str

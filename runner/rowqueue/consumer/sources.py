@@ -43,7 +43,6 @@ class Source(ABC):
     area: ClassVar[str]
     extend_procedure: ClassVar[str]
     chains: ClassVar[bool]  # finishing a batch claims the next one
-    in_parts: ClassVar[bool]  # a part of a batch can be finished
     wakes: ClassVar[bool]  # the database may wake the consumer
     reports: ClassVar[bool]  # the consumer calls report_consumer
     longest_blind_poll: ClassVar[float]
@@ -85,7 +84,6 @@ class QueueSource(Source):
     area = "queue"
     extend_procedure = "extend_lease"
     chains = True
-    in_parts = True
     wakes = True
     reports = True
     longest_blind_poll = LONGEST_BLIND_POLL

@@ -198,7 +198,7 @@ class BatchWorker(Worker):
 
     def _run_handler(self, batch: Batch) -> Handled:
         handled = Handled(keeps_results=self._options.keep_results)
-        if self._source.in_parts and not self._handler.takes_list:
+        if not self._handler.takes_list:
             batch.waiting = {message.id: message for message in batch.messages}
             batch.handled = handled
         with self._leases.kept(batch):
