@@ -107,7 +107,7 @@ BEGIN
                 EXEC mq_internal.fail_rows @name, @key, 0, @again OUTPUT, @died OUTPUT, @lost OUTPUT;
                 SELECT @failed = @failed + @again, @dead = @dead + @died, @gone = @gone + @lost;
             END;
-            IF NOT EXISTS (SELECT * FROM mq.polled_row WHERE batch_key = @key)
+            IF NOT EXISTS (SELECT * FROM mq.polled_row WITH (ROWLOCK, FORCESEEK, INDEX (polled_row_batch)) WHERE batch_key = @key)
                 DELETE FROM mq.polled_batch WHERE batch_key = @key;
         END;
         IF @own = 1

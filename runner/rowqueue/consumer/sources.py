@@ -126,6 +126,11 @@ class QueueSource(Source):
             return None  # or it was finished by a call whose answer was lost
 
     def finish_part(self, link: Link, batch: Batch, handled: Handled) -> Sequence[Item]:
+        return self._finish_part(link, batch, handled)
+
+    def _finish_part(self, link: Link, batch: Batch, handled: Handled, is_plain: bool = False) -> Sequence[Item]:
+        """As `finish_part`. `is_plain`: what the database had refused was left out."""
+
         def settle(session: Session) -> Sequence[Item]:
             if not handled.results:
                 session.call("finish_messages", batch.key, lines)
@@ -152,9 +157,11 @@ class QueueSource(Source):
                 halves = handled.ended[:half], handled.ended[half:]
             elif error.is_lost:
                 return []
+            elif is_plain:
+                raise
             else:
-                return self.finish_part(link, batch, self._plain(batch, handled, error))
-            return [item for some in halves for item in self.finish_part(link, batch, handled.of(some))]
+                return self._finish_part(link, batch, self._plain(batch, handled, error), is_plain=True)
+            return [item for some in halves for item in self._finish_part(link, batch, handled.of(some))]
 
     def _plain(self, batch: Batch, handled: Handled, error: Refused) -> Handled:
         """The outcome of one message without what the database has refused."""

@@ -71,8 +71,8 @@ def finish_part(link: Link, batch: Batch, handled: Handled, source: Source, tall
     of_part = {message.id for message in source.finish_part(link, batch, handled)}
     finished = [message for message in handled.ended if message.id in of_part]
     released = sum(message.id in of_part for message in handled.unstarted)
-    if lost := len(handled.ended) + len(handled.unstarted) - len(of_part):
-        batch.lost = not of_part
+    batch.lost = batch.lost or not of_part
+    if lost := len(handled.ended) - len(finished):
         tally.lost(batch.type, lost)
         tally.count(batch.type, "lost", lost)
     tally.finished(batch.type, finished, handled)
