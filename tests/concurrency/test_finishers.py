@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from crowd import Crowd, Ledger, Member, mailbox, numbers
-from outcomes import dead_letter
+from outcomes import dead_letter, done, joined, released
 from rowqueue.databases import Session
 
 pytestmark = pytest.mark.one_engine
@@ -45,8 +45,8 @@ def claim(member: Member, type: str, batches: Any) -> int:
 
 def finish(member: Member, ledger: Ledger, batches: Any) -> dict[str, int]:
     """Send a heartbeat and finish what others claimed, in every way; returns how many in each way."""
-    done: defaultdict[str, int] = defaultdict(int)
-    ways = ("complete_batch", "finish_batch", "complete", "fail")
+    count: defaultdict[str, int] = defaultdict(int)
+    ways = ("complete_batch", "finish_batch", "complete", "finish_messages", "fail")
     turn = member.number
     while batch := batches.get():
         key, call = batch[0][1], member.session.call
@@ -63,13 +63,16 @@ def finish(member: Member, ledger: Ledger, batches: Any) -> dict[str, int]:
         elif way == "complete":
             for id, *_ in batch[:3]:
                 assert call("complete", id, key)[0]["affected"] == 1
+        elif way == "finish_messages":
+            lines = joined(dead_letter(batch[0][0], "no"), *(done(id) for id, *_ in batch[1:40]))
+            assert call("finish_messages", key, lines)[0]["affected"] == len(batch[:40])
         else:
             assert call("dead_letter", batch[0][0], key, "no")[0]["state"] == "E"
-        rest = len(batch) - {"complete": 3, "fail": 1}.get(way, len(batch))
+        rest = len(batch) - {"complete": 3, "finish_messages": 40, "fail": 1}.get(way, len(batch))
         if rest > 0:  # a batch without messages is gone
             assert call("complete_batch", key)[0]["affected"] == rest
-        done[way] += len(batch)
-    return dict(done)
+        count[way] += len(batch)
+    return dict(count)
 
 
 def keep(member: Member, type: str) -> None:
@@ -110,3 +113,27 @@ def test_claimers_finishers_and_producers_get_no_conflict_and_lose_nothing(
     left = rest(queue)
     assert left.keys() == {"message", "dead"} and left["message"] == left["dead"]
     assert holds(queue).keys() == {"dead"}
+
+
+def finish_parts(member: Member, key: Any, ids: list[int]) -> int:
+    """Finish some messages of a batch of which others finish the rest: ten per call, every fifth is given back."""
+    count = 0
+    for n in range(0, len(ids), 10):
+        some = [released(id) if id % 5 == 0 else done(id) for id in ids[n : n + 10]]
+        count += member.session.call("finish_messages", key, joined(*some))[0]["affected"]
+        assert member.session.call("extend_lease", key, 600)[0]["affected"] > 0
+    return count
+
+
+def test_several_sessions_finish_parts_of_one_batch(crowd: Crowd, session: Session, queue: str) -> None:
+    session.call("set_queue", queue, '{"on_complete": "archive"}')
+    session.call("send_batch", queue, numbers(0, 401))
+    rows = session.call("claim_batch", queue, 401, None, 600)
+    key, (last, *ids) = rows[0]["batch_key"], sorted((row["id"] for row in rows), key=lambda id: id % 5 != 1)
+    members = [crowd.start(finish_parts, key, ids[n::4])[0] for n in range(4)]
+    assert crowd.results(members) == [100] * 4
+    [stats] = session.call("queue_stats", queue)
+    back = sum(id % 5 == 0 for id in ids)
+    assert (stats["ready"], stats["active"]) == (back, 1)
+    assert session.call("finish_messages", key, done(last)) == [{"affected": 1}]
+    assert len(session.call("claim_batch", queue, 1000)) == back

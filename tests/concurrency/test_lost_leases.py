@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from crowd import Crowd, Ledger, Member, numbers
-from outcomes import dead_letter
+from outcomes import dead_letter, done
 from rowqueue.databases import Conflict, LeaseLost, QueueError, Session
 from servers import Server
 
@@ -22,12 +22,21 @@ WAYS = (
     "complete_batch",
     "finish_batch",
     "finish_batch dead",
+    "finish_messages",
     "fail",
     "dead_letter",
     "set_result",
     "result",
 )
-LAST = ("complete", "complete_batch", "finish_batch", "finish_batch dead", "dead_letter", "result")  # ends a message
+LAST = (
+    "complete",
+    "complete_batch",
+    "finish_batch",
+    "finish_batch dead",
+    "finish_messages",
+    "dead_letter",
+    "result",
+)  # ends a message
 
 Sql = Callable[..., list[dict[str, Any]]]
 
@@ -43,6 +52,8 @@ def outcome(session: Session, way: str, row: dict[str, Any]) -> None:
         session.call(way, key)
     elif way == "finish_batch dead":
         session.call("finish_batch", key, dead_letter(id, f"attempt {row['attempt']}"))
+    elif way == "finish_messages":
+        session.call("finish_messages", key, done(id))
     elif way == "fail":
         session.call("fail", id, key, "busy", 0)
     elif way == "dead_letter":
