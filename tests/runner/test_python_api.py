@@ -164,6 +164,27 @@ def test_a_batch_is_claimed_finished_and_followed_by_the_next(app: Application, 
     assert following[0].id not in left and left[following[1].id]["error"] == "é"
 
 
+def test_a_part_of_a_batch_is_finished(app: Application, queue: str, live: Any) -> None:
+    rowqueue.send_batch(app.connection, queue, [f"body {n}" for n in range(5)])
+    app.commit()
+    done, failed, back, *kept = rowqueue.claim_batch(app.connection, queue, 5)
+    key = done.batch_key
+    assert rowqueue.finish_messages(app.connection, key, [done.id], [(failed.id, NASTY, 60)], [back.id]) == 3
+    assert rowqueue.finish_messages(app.connection, key, []) == 0
+    app.commit()
+    rows = {row["id"]: row for row in live()}
+    assert {id: row["state"] for id, row in rows.items()} == {
+        failed.id: "N",
+        back.id: "N",
+        **{message.id: "A" for message in kept},
+    }
+    assert rows[failed.id]["error"] == NASTY
+    assert rowqueue.finish_messages(app.connection, key, (message.id for message in kept)) == 2
+    with pytest.raises(rowqueue.LeaseLost):
+        rowqueue.finish_messages(app.connection, key, [done.id])
+    app.rollback()
+
+
 def test_a_rollback_undoes_a_claim(app: Application, queue: str, live: Any) -> None:
     rowqueue.send(app.connection, queue, "x")
     app.commit()
