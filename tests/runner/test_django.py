@@ -14,6 +14,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import pytest
 from processes import Running, environment, until
 from rowqueue.databases import Database, open_database
+from rowqueue.databases.mysql import options
+from rowqueue.databases.url import join
 from servers import Server
 
 PROJECT = Path(__file__).resolve().parents[2] / "examples" / "django"
@@ -26,13 +28,13 @@ def settings(url: str) -> dict[str, str]:
     """The environment that examples/django/shop/settings.py reads."""
     parts = urlsplit(url)
     engine = "postgresql" if url.startswith("postgresql") else "mysql"
-    options = dict(parse_qsl(parts.query))
+    query = dict(parse_qsl(parts.query))
     return {
         "SHOP_ENGINE": f"django.db.backends.{engine}",
         "SHOP_NAME": unquote(parts.path[1:]),
         "SHOP_USER": unquote(parts.username or ""),
         "SHOP_PASSWORD": unquote(parts.password or ""),
-        "SHOP_HOST": options.get("unix_socket") or options.get("host") or parts.hostname or "",
+        "SHOP_HOST": query.get("unix_socket") or query.get("host") or parts.hostname or "",
         "SHOP_PORT": str(parts.port or ""),
     }
 
@@ -260,7 +262,7 @@ def test_a_restart_of_the_database_costs_no_message(
 
 
 @pytest.mark.product("postgresql")
-def test_a_user_who_may_not_install_is_told_what_to_do(
+def test_an_error_of_rights_names_the_other_way_to_install(
     empty_database: Database, server: Server, manage: Manage
 ) -> None:
     login = f"login_{os.urandom(6).hex()}"
@@ -275,6 +277,15 @@ def test_a_user_who_may_not_install_is_told_what_to_do(
     assert "manage.py rowqueue sql" in done.stderr
 
 
+def test_the_url_of_the_settings_keeps_every_character() -> None:
+    password = "p:/@%?#[ä"
+    text = join("mysql", "::1", 3307, "a b", "me@home", password, {"unix_socket": "/run/my sql"})
+    assert options.parse(text) == {
+        **{"user": "me@home", "password": password, "host": "::1", "port": "3307"},
+        **{"database": "a b", "unix_socket": "/run/my sql"},
+    }
+
+
 @pytest.mark.product("postgresql")
 def test_settings_that_cannot_work_are_refused(manage: Manage, database: Database, tmp_path: Path) -> None:
     sqlite = subprocess.run(
@@ -285,7 +296,7 @@ def test_settings_that_cannot_work_are_refused(manage: Manage, database: Databas
         cwd=PROJECT,
         timeout=60,
     )
-    assert sqlite.returncode != 0 and "is sqlite: name another one with ROWQUEUE" in sqlite.stderr
+    assert sqlite.returncode != 0 and "which is sqlite: name another one with" in sqlite.stderr
     program = (
         "from django.conf import settings\nsettings.ROWQUEUE = {%s}\nfrom rowqueue.django.settings import url\nurl()"
     )
