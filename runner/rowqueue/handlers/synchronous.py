@@ -15,7 +15,7 @@ class OneByOne(Handler):
         self._function = function
 
     def run(self, messages: Sequence[Item], handled: Handled, go_on: GoOn) -> None:
-        around = tracing.for_each()
+        around, end = tracing.for_each(), handled.ended.append
         for message in messages:
             if handled.crash or not go_on(message):
                 handled.unstarted.append(message)
@@ -27,7 +27,7 @@ class OneByOne(Handler):
             except BaseException as error:
                 handled.add(message, error)
             else:
-                handled.add(message, None)
+                end(message)
             refresh_connections()
 
 

@@ -17,7 +17,7 @@ log = logging.getLogger("rowqueue")
 
 FIRST_BACKOFF = 0.1
 LONGEST_BACKOFF = 10.0
-AHEAD = 0.001  # seconds: what a process answers in this time is sent at once
+AHEAD = 0.002  # seconds: what a process answers in this time is sent at once
 GROWTH = 4  # at most by this factor from one turn to the next
 _LOOK = 0.1  # seconds between two checks whether to stop, while waiting for a restart
 
