@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from processes import Log, Running, until
-from rowqueue import Consumer, DeadLetter, Message
-from rowqueue.databases import Database, Session
+from rowqueue import Consumer, DeadLetter, Message, install
+from rowqueue.databases import Database, Session, open_database
+from servers import Server
 
 Start = Callable[..., Running]
 Runner = Callable[..., subprocess.CompletedProcess[str]]
@@ -109,6 +110,27 @@ def test_messages_that_are_given_back_count_for_no_limit(
     bodies = joblog.read()
     assert bodies.count("fast") == 119 and "sleep 0.3" in bodies
     assert counts(session, queue) == (41, 0)
+
+
+@pytest.mark.any_engine
+def test_an_outage_while_a_part_is_finished_repeats_nothing(
+    private_server: Server, start: Start, joblog: Log, queue: str
+) -> None:
+    url = private_server.create_database()
+    install.apply(open_database(url))
+    session = open_database(url).connect("test")
+    send(session, queue, *["fast"] * 300, "sleep 4", *["fast"] * 99)
+    session.close()
+    running = start("consume", "--type", queue, *HOW["sync"], "--lease", 60, url=url)
+    until(lambda: "sleep 4" in joblog.read())
+    time.sleep(0.03)  # about when the part is finished
+    private_server.stop("immediate")
+    private_server.start()
+    view = private_server.table("message_state")
+    until(lambda: private_server.query(url, f"SELECT count(*) AS n FROM {view}")[0]["n"] == 0, 60)
+    assert running.stop() == 0, running.stderr
+    bodies = joblog.read()
+    assert (bodies.count("fast"), bodies.count("sleep 4")) == (399, 1)
 
 
 @pytest.mark.one_engine
