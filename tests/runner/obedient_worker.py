@@ -86,6 +86,7 @@ if __name__ == "__main__":
         for line in sys.stdin.buffer:
             message = json.loads(line)
             note(message["body"])
+            time.sleep(0.005 if mode == "slowly" else 0)
             obey(message)
         note("end of file")
         if mode == "stays":
