@@ -128,6 +128,10 @@ class Client(lines.Client):
         binary_log = f"binary log on (sync_binlog={sync})" if log else "binary log off"
         return f"{product} {version.partition('-')[0]}, innodb_flush_log_at_trx_commit=1, {binary_log}"
 
+    def calls(self) -> int:
+        # Without the statements inside procedures.
+        return int(self._run("SHOW GLOBAL STATUS LIKE 'Questions'")[0][1])
+
     def create_baseline(self) -> None:
         for statement in WIDE:
             self._run(statement)

@@ -36,6 +36,7 @@ class Batch:
     lease_until: datetime | None = None
     lost: bool = False
     begun: bool = False  # the handler has received a message of it
+    turn_ends: float = 0.0  # until then, the next claim may be of this queue too
 
     @classmethod
     def leased(cls, messages: Sequence[Held], size: int, lease: int | None, asked_at: float) -> "Batch":

@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,10 +14,13 @@ from ..databases import Conflict, DatabaseError, Disconnected, QueueError, Sessi
 from ..databases.values import options
 from ..link import Link
 from ..messages import Item, Message
+from .queues import Queues
 
 log = logging.getLogger("rowqueue")
 
 LAST_PAUSES = (0.0, 0.1, 0.3, 1.0, 2.0)  # seconds before each try to send the last report
+QUIET = 4  # queues without news that are reported per second: of more, each is reported less often
+_MOST_SECONDS = 3_600
 # The limits of report_consumer.
 _MOST_BUSY_MS, _MOST_WAITED_MS = 10_000_000_000, 10_000_000_000_000
 
@@ -73,8 +76,9 @@ class Reports:
     `counts_dead`: the caller counts the messages that became dead letters; otherwise the database does.
     """
 
-    def __init__(self, types: Sequence[str], consumer: str, every: int, counts_dead: bool) -> None:
-        self._types, self._consumer, self._every, self._counts_dead = types, consumer, every, counts_dead
+    def __init__(self, queues: Queues, consumer: str, every: int, counts_dead: bool) -> None:
+        self._queues, self._consumer, self._every, self._counts_dead = queues, consumer, every, counts_dead
+        self._reported: dict[str, float] = {}  # when each queue was last reported
         self._lock = threading.Lock()
         self._figures: dict[str, Figures] = {}
         self._busy: set[_Busy] = set()
@@ -137,13 +141,17 @@ class Reports:
                 self._count(handler)
             figures, self._figures = self._figures, {}
 
+        asked_at = time.monotonic()
+        due = self._reporting(figures, next_seconds)
+
         def report(session: Session) -> datetime:
             with session.transaction():
-                for type in self._types:
-                    now = self._report(session, type, figures.get(type, Figures()), next_seconds)
+                for type, seconds in due.items():
+                    now = self._report(session, type, figures.get(type, Figures()), seconds)
             return now
 
-        asked_at = time.monotonic()
+        if not due:
+            return True
         try:
             now = link.once(report)
         except (Disconnected, Conflict):  # the next report includes it
@@ -155,8 +163,22 @@ class Reports:
             log.warning("this consumer no longer reports for `runner consumers`: %s", error)
             self._due = float("inf")
         else:
+            self._reported.update(dict.fromkeys(due, asked_at))
             self._server_ahead = now.timestamp() - self._base - (asked_at + time.monotonic()) / 2
         return True
+
+    def _reporting(self, figures: Mapping[str, Figures], next_seconds: int) -> dict[str, int]:
+        """The queues that are reported now, and in how many seconds again at the latest.
+
+        All of them, if they are few. Of many, those with news, and a part of the others in turn.
+        """
+        types = dict.fromkeys((*self._queues.known, *figures))
+        turns = min(-(-len(types) // (QUIET * self._every)), _MOST_SECONDS // self._every - 1)
+        if turns < 2 or not next_seconds:
+            return dict.fromkeys(types, next_seconds)
+        quiet = sorted((type for type in types if type not in figures), key=lambda type: self._reported.get(type, 0))
+        part = quiet[: -(-len(types) // turns)]
+        return dict.fromkeys((*figures, *part), (turns + 1) * self._every)
 
     def _report(self, session: Session, type: str, of: Figures, next_seconds: int) -> datetime:
         waited = of.began + self._server_ahead * of.first - of.created
