@@ -84,7 +84,7 @@ class Client(lines.Client):
 
     server = "mariadb-10.11"
     products = ("mariadb", "mysql")
-    targets = {"take": "≥ 0.7", "finish": "≥ 1.2", "send": "≥ 0.5", "idle": "< 20 ms"}  # noqa: RUF012
+    targets = {"take": "≥ 0.7", "finish": "≥ 1.2", "send": "≥ 0.5", "idle": "< 10 ms"}  # noqa: RUF012
     take_cases = ((100, 1, 100, 50_000), (100, 4, 100, 50_000), (1500, 1, 100, 30_000), (1500, 4, 100, 30_000))
     finish_cases = (*take_cases, (100, 1, 1, 3_000), (100, 4, 1, 5_000), (1500, 1, 1, 3_000), (1500, 4, 1, 5_000))
     send_size = 10_000

@@ -155,10 +155,10 @@ def test_sql_is_written_in_the_house_style() -> None:
 # Lines that the procedures of a database may have, and those of its core, which is to be read in an evening. Before one
 # is raised, look for what can go.
 BUDGETS = {
-    "postgresql": (9_405, 5_608),
-    "mysql": (11_525, 7_183),
+    "postgresql": (9_407, 5_608),
+    "mysql": (11_554, 7_200),
     "sqlserver": (11_162, 6_806),
-    "firebird": (11_554, 7_361),
+    "firebird": (11_555, 7_361),
 }
 
 

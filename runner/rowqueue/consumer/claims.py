@@ -12,7 +12,7 @@ from .queues import Queues
 from .sources import Source
 
 SECONDS = 0.02  # of work that a claim brings
-TURN = 0.1  # seconds in which a worker thread goes on with the same queue, if others wait
+TURN = 0.1  # seconds in which a worker thread continues with the same queue, if others wait
 GROWTH = 4  # at most by this factor from one claim to the next
 
 

@@ -53,7 +53,7 @@ class Queues:
         return self._parts(first, self._places.get(self._last, -1) + 1)
 
     def questions(self) -> list[list[str]]:
-        """As `lists`, but each call begins with another queue: an answer may tell only about the first one."""
+        """As `lists`, but each call begins with another queue: an answer may be only about the first one."""
         self._asked += 1
         return self._parts((), self._asked % max(len(self.known), 1))
 

@@ -4,12 +4,13 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import cast
 
+from .. import handling
 from ..databases import Conflict, DatabaseError, Disconnected, QueueError, Session
 from ..databases.values import options
 from ..link import Link
@@ -68,6 +69,8 @@ class _Busy:
 
     type: str
     since: float
+    began: float
+    messages: Sequence[Item]
 
 
 class Reports:
@@ -83,13 +86,15 @@ class Reports:
         self._figures: dict[str, Figures] = {}
         self._busy: set[_Busy] = set()
         self._base = time.time()
-        self._server_ahead = 0.0  # the server's clock minus `_base` minus the monotonic clock
+        # The server's clock minus `_base` minus the monotonic clock; until the first answer, as if its clock were ours.
+        self._server_ahead = -time.monotonic()
         self._due = 0.0 if every else float("inf")
 
     @contextmanager
-    def busy(self, type: str) -> Iterator[None]:
-        """Count the time of the block; each report has the part since the last one, also while the block runs."""
-        handler = _Busy(type, time.monotonic())
+    def busy(self, type: str, messages: Sequence[Item]) -> Iterator[None]:
+        """Count the time of the block; each report has the part since the last one, and the messages while it runs."""
+        now = time.monotonic()
+        handler = _Busy(type, now, now, messages)
         with self._lock:
             self._busy.add(handler)
         try:
@@ -140,6 +145,7 @@ class Reports:
             for handler in self._busy:
                 self._count(handler)
             figures, self._figures = self._figures, {}
+            running = sorted(self._busy, key=lambda handler: handler.began)
 
         asked_at = time.monotonic()
         due = self._reporting(figures, next_seconds)
@@ -147,7 +153,8 @@ class Reports:
         def report(session: Session) -> datetime:
             with session.transaction():
                 for type, seconds in due.items():
-                    now = self._report(session, type, figures.get(type, Figures()), seconds)
+                    handles = self._handling(handler for handler in running if handler.type == type)
+                    now = self._report(session, type, figures.get(type, Figures()), seconds, handles)
             return now
 
         if not due:
@@ -180,7 +187,16 @@ class Reports:
         part = quiet[: -(-len(types) // turns)]
         return dict.fromkeys((*figures, *part), (turns + 1) * self._every)
 
-    def _report(self, session: Session, type: str, of: Figures, next_seconds: int) -> datetime:
+    def _handling(self, running: Iterable[_Busy]) -> str | None:
+        """The messages that run longest, with times on the server's clock."""
+        ahead = self._base + self._server_ahead
+        return handling.text_of(
+            (message.id, datetime.fromtimestamp(ahead + handler.began, UTC))
+            for handler in running
+            for message in handler.messages[: handling.MOST]
+        )
+
+    def _report(self, session: Session, type: str, of: Figures, next_seconds: int, handles: str | None) -> datetime:
         waited = of.began + self._server_ahead * of.first - of.created
         minutes = sorted(of.sent)
         last = minutes.pop() if minutes else None
@@ -198,6 +214,7 @@ class Reports:
             sent=of.sent[last] if last else 0,
             sent_at=last,
             next_seconds=next_seconds,
+            handling=handles,
         )
 
     def _call(self, session: Session, type: str, **figures: object) -> datetime:

@@ -93,7 +93,7 @@ class Worker(ABC):
     def _run(self, messages: Sequence[Item], handled: Handled, go_on: Callable[[], bool]) -> None:
         """Run the handler and note its outcome, also when it raises."""
         type, handled.began = messages[0].type, time.monotonic()
-        with self._tally.busy(type):
+        with self._tally.busy(type, messages):
             try:
                 self._handler.run(messages, handled, go_on)
             except BaseException as error:
