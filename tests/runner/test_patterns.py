@@ -128,6 +128,17 @@ def test_a_pattern_that_matches_nothing_waits_and_is_logged_once(
     session.call("take_batch", f"{queue}.22", 10)
 
 
+def test_a_consumer_without_a_queue_yet_is_ready(
+    consuming: Callable[..., Consumer], queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rowqueue.consumer.loop.READY_SECONDS", 4.0)
+    consumer = consuming(f"{queue}.*")
+    until(consumer.is_ready)
+    for _ in range(12):
+        time.sleep(0.5)
+        assert consumer.is_ready()
+
+
 @pytest.mark.parametrize("transaction", [False, True])
 def test_drain_max_messages_and_once_of_a_pattern(
     database: Database, session: Session, queue: str, transaction: bool

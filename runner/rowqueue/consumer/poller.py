@@ -82,7 +82,8 @@ class Poller:
 
     def _ask(self, link: Link) -> Answer:
         """Whether anything is ready, and when the next message is due. Also asks to be woken by senders."""
-        self._queues.refresh(link, self._stop)
+        if self._queues.refresh(link, self._stop):
+            self._claims.last_claim = time.monotonic()  # if there is no queue yet, nothing else is asked
         if self._source.wakes:
             link.listen(self._queues.known)
         due = None

@@ -20,6 +20,7 @@ LIST_SECONDS = 2.0  # a new queue is found after this time at the latest,
 LIST_SHARE = 20  # or, where the list takes long, after this many times as long
 FORGET_SECONDS = 600.0  # a queue without messages and settings is kept for this long
 PAGE = 1_000
+LOGGED = 20  # names of new queues in one line of the log
 
 
 class Queues:
@@ -61,14 +62,16 @@ class Queues:
         """Note that messages of a queue were claimed: all others come before its next turn."""
         self._last = type
 
-    def refresh(self, link: Link, stop: threading.Event) -> None:
-        """List the queues that match the patterns, if it is time to and no other thread does it."""
+    def refresh(self, link: Link, stop: threading.Event) -> bool:
+        """List the queues that match the patterns, if it is time to and no other thread does it; whether it was."""
         if not self._patterns or time.monotonic() < self._list_at or not self._listing.acquire(blocking=False):
-            return
+            return False
         began = time.monotonic()
         try:
             with suppress(Disconnected, Conflict):  # only after `stop`
                 self._list(link, stop, began)
+                return True
+            return False
         finally:
             self._list_at = time.monotonic() + max(LIST_SECONDS, LIST_SHARE * (time.monotonic() - began))
             self._listing.release()
@@ -88,7 +91,8 @@ class Queues:
                 after = rows[-1]["type"] if rows else None
         self._seen = {type: at for type, at in self._seen.items() if now - at < FORGET_SECONDS}
         if new := self._seen.keys() - set(self.known):
-            log.info("consuming %s", ", ".join(sorted(new)))
+            more = f" and {len(new) - LOGGED} more" if len(new) > LOGGED else ""
+            log.info("consuming %s%s", ", ".join(sorted(new)[:LOGGED]), more)
         elif is_first and not self.known:
             log.warning("waiting: no queue matches %s yet", ", ".join(self._patterns))
         kept = [type for type in self.known if type in self._seen or type in self._named]
