@@ -35,6 +35,7 @@ import servers  # noqa: E402  (it is no package that is installed)
 
 TYPE = "bench"
 BATCH = 100
+IDLE_QUEUES = 300
 KEY = 10  # the index of the batch key in the columns of a claim
 Rows = Sequence[Sequence[Any]]
 Case = tuple[int, int, int, int]  # length of body, consumers, batch, messages
@@ -68,6 +69,10 @@ class Client(ABC):
     @abstractmethod
     def describe(self) -> str:
         """The server's version and what makes it durable. Raises AssertionError when it is not."""
+
+    @abstractmethod
+    def calls(self) -> int:
+        """How many calls the server has got, in this database or in all; only for a difference."""
 
     @abstractmethod
     def create_baseline(self) -> None:
@@ -715,30 +720,45 @@ def slot_lines(bench: Bench) -> Iterator[Line]:
 
 
 def idle_lines(bench: Bench) -> Iterator[Line]:
-    """The time from the call of send to the start of the handler, on an otherwise idle queue."""
-    sends = 20 if bench.quick else 60
-    with bench.database() as url, tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "stamps"
-        file.touch()
-        process = runner(url, "--handler", "handlers:stamp", file=file)
-        sent: dict[str, float] = {}
+    """What an idle consumer of one queue and of 300 costs, and how long it takes to start a handler."""
+    target = bench.kind.targets["idle"]
+    for many, what in ((1, ""), (IDLE_QUEUES, f" of {IDLE_QUEUES} queues by a pattern")):
+        with bench.database() as url, tempfile.TemporaryDirectory() as folder:
+            calls, times = idle(bench, url, Path(folder) / "stamps", many)
+        median, late = statistics.median(times), times[int(len(times) * 0.95)]
+        yield Line(f"from `send` to the start of an idle runner's handler{what}", f"{median:.1f} ms", "", None, target)
+        yield Line(f"the same, 95th percentile{what}", f"{late:.1f} ms", "", None, "")
+        yield Line(f"calls per second of an idle runner{what}", f"{calls:.1f} calls", "", None, "≤ 10")
+
+
+def idle(bench: Bench, url: str, file: Path, many: int) -> tuple[float, list[float]]:
+    """The calls per second of a runner when nothing happens; and the sorted times from `send` to its handler, in ms."""
+    sends, quiet = (20, 10) if bench.quick else (60, 20)
+    types = [TYPE, *(f"{TYPE}.{n}" for n in range(1, many))]
+    file.touch()
+    sent: dict[str, float] = {}
+    with bench.connect(url) as client:
+        for type in types:
+            client.call("set_queue", type, "{}")
+    with bench.connect(url) as client:
+        # The pattern comes after the queue that all runners here name.
+        process = runner(url, *(("--type", f"{TYPE}.*") if many > 1 else ()), "--handler", "handlers:stamp", file=file)
         try:
-            with bench.connect(url) as client:
-                for n in range(sends + 1):
-                    time.sleep(3 if n == 0 else random.uniform(0.2, 1.0))
-                    sent[str(n)] = time.monotonic()
-                    client.call("send", TYPE, str(n))
+            time.sleep(5)
+            before, began = client.calls(), time.monotonic()
+            time.sleep(quiet)
+            calls = (client.calls() - before) / (time.monotonic() - began)
+            for n in range(sends):
+                sent[str(n)] = time.monotonic()
+                client.call("send", random.choice(types), str(n))
+                time.sleep(random.uniform(0.2, 1.0))
             time.sleep(3)
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)
-        started = dict(line.split() for line in file.read_text().splitlines())
+    started = dict(line.split() for line in file.read_text().splitlines())
     assert started.keys() == sent.keys(), "not every message was handled"
-    times = sorted((float(started[body]) - at) * 1000 for body, at in sent.items() if body != "0")
-    median, late = statistics.median(times), times[int(len(times) * 0.95)]
-    target = bench.kind.targets["idle"]
-    yield Line("from `send` to the start of an idle runner's handler", f"{median:.1f} ms", "", None, target)
-    yield Line("the same, 95th percentile", f"{late:.1f} ms", "", None, "")
+    return calls, sorted((float(started[body]) - at) * 1000 for body, at in sent.items())
 
 
 Lines = Callable[[Bench], Iterator[Line]]

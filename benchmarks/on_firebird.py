@@ -196,6 +196,10 @@ class Client(lines.Client):
     def _require_durable(self) -> None:
         assert self._is_forced == 1, "writes must be forced"
 
+    def calls(self) -> int:
+        # Each call is a transaction.
+        return int(self._run("SELECT mon$next_transaction FROM mon$database")[0][0])
+
     def create_baseline(self) -> None:
         self._require_durable()
         for statement in WIDE:

@@ -89,6 +89,11 @@ class Client(lines.Client):
         assert fsync == "on", "fsync must be on"
         return f"{version.partition(' on ')[0]}, fsync on"
 
+    def calls(self) -> int:
+        # Each call is a transaction.
+        query = "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
+        return int(self.run(query)[0][0])
+
     def create_baseline(self) -> None:
         self._connection.execute(WIDE, prepare=False)
 

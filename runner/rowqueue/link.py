@@ -4,7 +4,7 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .databases import (
@@ -113,13 +113,13 @@ class Link:
         database: Database,
         name: str,
         outage: Outage,
-        listen_to: Sequence[str] = (),
         is_over: Callable[[], bool] = lambda: False,
     ) -> None:
         self._database = database
         self._name = name
         self._outage = outage
-        self._listen_to = listen_to
+        self._listen_to: Sequence[str] = ()
+        self._heard: Sequence[str] = ()  # what the session listens to
         self._is_over = is_over
         self._session: Session | None = None
         self._worked_at = 0.0
@@ -167,8 +167,9 @@ class Link:
                 self.close()  # unused since another connection was lost: probably lost too, which is not a new outage
             if self._session is None:
                 self._session = self._database.connect(self._name)
-                if self._listen_to:
-                    self.is_woken = self._session.listen(self._listen_to)
+            if self._heard is not self._listen_to:
+                self.is_woken = self._session.listen(self._listen_to)
+                self._heard = self._listen_to
             result = work(self._session)
             # Only after a call has succeeded: a standby accepts connections too.
             self._outage.end(self)
@@ -207,18 +208,22 @@ class Link:
         self._missing_last = now
         return now - self._missing_since < UPGRADE_SECONDS
 
-    def wait(self, seconds: float, interrupt: int) -> bool:
-        """Sleep until woken. A lost connection is left for the next call to open again."""
+    def listen(self, types: Sequence[str]) -> None:
+        """Ask to be woken when a message of these queues is sent, from the next call on; instead of earlier ones."""
+        self._listen_to = types
+
+    def wait(self, seconds: float, interrupt: int) -> Collection[str] | None:
+        """Sleep as Session.wait does. A lost connection is left for the next call to open again."""
         try:
             return self.once(lambda session: session.wait(seconds, interrupt))
         except Disconnected:
-            return False
+            return None
 
     def close(self) -> None:
         """Close the session, if there is one."""
         if self._session is not None:
             self._session.close()
-            self._session = None
+            self._session, self._heard = None, ()
 
 
 def _retrying(stop: "Callable[[RetryCallState], bool]", sleep: Callable[[float], None]) -> "Retrying":

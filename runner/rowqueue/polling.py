@@ -2,12 +2,11 @@
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
 from typing import TypeVar
 
 from .consumer import Source
 from .consumer.leases import Batch
-from .consumer.sources import LONGEST_LIST
+from .consumer.sources import LONGEST_LIST, Answer
 from .databases import LeaseLost, Rows, Values
 from .handlers import Handled
 from .link import Link
@@ -23,17 +22,18 @@ class TableSource(Source):
     extend_procedure = "extend_rows"
     chains = False
     wakes = False
+    answers = False
     reports = False
     longest_blind_poll = 1.0  # no wake-ups, and each poll reads a user's table
 
-    def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> Rows:
-        return link.fetch(stop, "claim_rows", type, size, self._options.consumer, self._options.lease)
+    def claim(self, link: Link, stop: threading.Event, types: Sequence[str], size: int) -> Rows:
+        return link.fetch(stop, "claim_rows", types[0], size, self._options.consumer, self._options.lease)
 
     def items(self, rows: Iterable[Values]) -> Sequence[Held]:
         [table] = self._options.types
         return [RowMessage(id, table, attempt, key, row, *held) for id, key, row, attempt, *held in rows]
 
-    def ask(self, link: Link, stop: threading.Event, type: str) -> tuple[bool, datetime | None] | None:
+    def ask(self, link: Link, stop: threading.Event, types: Sequence[str]) -> Answer | None:
         return None
 
     def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> Rows | None:

@@ -19,10 +19,10 @@ log = logging.getLogger("rowqueue")
 class Consumer:
     """Runs a handler for each message of one or more queues: `runner consume` as an object.
 
-    `database_url`: as for --database. `types`: a queue, or several. `handler`: a function, or its name
-    `module:function`. The other arguments have the names, units, limits and defaults of the command line's options; see
-    `runner consume --help`. `signals`: SIGTERM and SIGINT stop the consumer, and `shutdown_timeout` applies; only for
-    the main thread. Without it, no signal handler is changed.
+    `database_url`: as for --database. `types`: a queue, or several; also patterns such as `mail.*`. `handler`: a
+    function, or its name `module:function`. The other arguments have the names, units, limits and defaults of the
+    command line's options; see `runner consume --help`. `signals`: SIGTERM and SIGINT stop the consumer, and
+    `shutdown_timeout` applies; only for the main thread. Without it, no signal handler is changed.
 
     Raises ValueError for an option or a URL that is not allowed, HandlerError for a handler that cannot be used.
     """
@@ -48,9 +48,11 @@ class Consumer:
         connect_timeout: float | None = None,
         report: int = 10,
         signals: bool = False,
+        exclude: str | Sequence[str] = (),
     ) -> None:
         self._options = Options.of_queues(
             [types] if isinstance(types, str) else types,
+            [exclude] if isinstance(exclude, str) else exclude,
             batch,
             consumer,
             concurrency=concurrency,

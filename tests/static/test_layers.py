@@ -10,7 +10,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[2] / "runner" / "rowqueue"
 # From the lowest to the highest. A layer imports from itself and from those below it.
 LAYERS = (
-    ("errors", "messages", "contract", "counts"),
+    ("errors", "messages", "contract", "counts", "handling"),
     ("config", "output", "tracing", "metrics", "shutdown"),
     ("databases",),
     ("handlers",),

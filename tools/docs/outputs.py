@@ -96,9 +96,14 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("claim_wraparound", ["crawl", 1, "worker-1"]),
     (
         "report_consumer",
-        ["worker-1", "email", '{"completed": 120, "failed": 3, "busy_ms": 9500, "next_seconds": 10}'],
+        [
+            "worker-1",
+            "email",
+            '{"completed": 120, "busy_ms": 9500, "handling": "{\\"id\\":17,\\"since\\":\\"2026-11-23T18:40:02Z\\"}"}',
+        ],
     ),
     ("list_consumers", ["email"]),
+    ("find_queues", ["e"]),
     ("advance_sequence", ["invoice", 3]),
     "CREATE TABLE article (id integer NOT NULL PRIMARY KEY, title varchar(200), sync bigint)",
     "CREATE INDEX article_sync ON article (sync)",

@@ -8,7 +8,8 @@ its own connection and connects again when it is lost. Then it repeats the call:
     poller    claims for idle worker threads         resting  how long it sleeps
     workers   handle batches and finish them         taking   the same, in the transaction that takes the messages
     ahead     claims while the handler runs
-    claims    how many messages, of which queue      leases   the batches that are held, and until when
+    claims    how many messages                      queues   of which queue: patterns and turns
+    leases    the batches that are held, and until when
     sources   the procedures of a queue; those of a polling table are in rowqueue.polling
     watch     finishes what is done of a claim while one of its messages takes long
     tally     counts what happened to messages       reports  sends the counts to the database

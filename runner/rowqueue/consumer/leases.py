@@ -43,6 +43,7 @@ class Batch:
     handled: Handled | None = None
     settled: set[int] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    turn_ends: float = 0.0  # until then, the next claim may be of this queue too
 
     @classmethod
     def leased(cls, messages: Sequence[Held], size: int, lease: int | None, asked_at: float) -> "Batch":

@@ -15,6 +15,7 @@ from .claims import Claims
 from .leases import Leases
 from .options import Options
 from .poller import Poller, TakePoller
+from .queues import Queues
 from .reports import Reports
 from .resting import Rest
 from .sources import Source
@@ -46,13 +47,13 @@ class Consumer:
         metrics: "Metrics | None" = None,
     ) -> None:
         self._database, self._handler, self._options = database, handler, options
-        self._listen_to = options.types if source.wakes else ()
+        self._queues = Queues(options)
         self._stop = threading.Event()  # do not claim and do not start messages
         self._ended = threading.Event()  # all worker threads are done
         self._error: BaseException | None = None
         # Polling tables are not queues: their consumers are not listed.
         every = options.report if source.reports else 0
-        self._reports = Reports(options.types, options.consumer, every, counts_dead=options.transaction)
+        self._reports = Reports(self._queues, options.consumer, every, counts_dead=options.transaction)
         self._tally = Tally(metrics, self._reports)
         awaits_writer = not (options.drain or options.once)
         self._outage = Outage(options.connect_timeout, awaits_writer, self._tally.reconnected)
@@ -60,13 +61,13 @@ class Consumer:
         # Lists are as long as `batch` says, and so are the batches of --once.
         started = -(-options.concurrency // threads) if handler.limits_itself else 1
         least = None if handler.takes_list or options.once else started
-        self._claims = Claims(source, options, self._stop, least)
+        self._claims = Claims(source, options, self._queues, self._stop, least)
         self._leases = Leases(source.extend_procedure, options.lease, self._tally)
         self._pool = Pool(threads)
         self._rest = Rest(source.longest_blind_poll)
         tools = Tools(handler, options, self._claims, self._tally, self._stop, self._fail)
         self._worker = (
-            TakeWorker(tools)
+            TakeWorker(tools, source)
             if options.transaction
             else BatchWorker(tools, source, self._leases, len(self._pool.inboxes) == 1)
         )
@@ -84,7 +85,8 @@ class Consumer:
         """
         if signals:
             self._shutdown.listen()
-        log.info("consuming %s as %s", ", ".join(self._options.types), self._options.consumer)
+        wanted = (*self._options.types, *self._options.patterns)
+        log.info("consuming %s as %s", ", ".join(wanted), self._options.consumer)
         heartbeat = self._start(self._beat, "heartbeat")
         watch = self._start(self._watch_batches, "watch")
         reports = self._start(self._report, "reports", daemon=True)
@@ -162,7 +164,7 @@ class Consumer:
 
     def _poll(self) -> None:
         consumer = self._options.consumer
-        link = Link(self._database, consumer, self._outage, self._listen_to, self._poller.is_idle_too_long)
+        link = Link(self._database, consumer, self._outage, self._poller.is_idle_too_long)
         try:
             self._poller.poll(link)
         finally:

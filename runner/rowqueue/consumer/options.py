@@ -40,6 +40,8 @@ class BadOption(Error, ValueError):
 class Options:
     """The options of `runner consume` or `runner table consume`. Times are in seconds; None means no limit.
 
+    `types`: names of queues, or of one table. `patterns`: queues that match one are consumed too, except those that
+    match one of `exclude`.
     `batch`: messages per claim; for a handler of one message, the most. 0: the default, which `for_handler` sets.
     `lease` None: the queue's. `connect_timeout`: how long the database may be unreachable. `report`: the interval
     between the consumer's reports to the database; 0 for none.
@@ -59,6 +61,8 @@ class Options:
     shutdown_timeout: float = 30.0
     connect_timeout: float | None = None
     report: int = 10
+    patterns: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
 
     @property
     def may_end(self) -> bool:
@@ -66,11 +70,23 @@ class Options:
         return self.drain or self.max_messages is not None or self.idle_timeout is not None
 
     @classmethod
-    def of_queues(cls, types: Iterable[str], batch: int | None, consumer: str | None, **others: Any) -> "Options":
-        """The options of a consumer of queues, with the defaults that depend on other options. Raises BadOption."""
-        options = cls(tuple(dict.fromkeys(types)), "", **others)
-        if not options.types:
+    def of_queues(
+        cls, types: Iterable[str], exclude: Iterable[str], batch: int | None, consumer: str | None, **others: Any
+    ) -> "Options":
+        """The options of a consumer of queues, with the defaults that depend on other options. Raises BadOption.
+
+        A type with a * or a ? is a pattern.
+        """
+        wanted = tuple(dict.fromkeys(types))
+        patterns = tuple(type for type in wanted if is_pattern(type))
+        names = tuple(type for type in wanted if not is_pattern(type))
+        options = cls(names, "", patterns=patterns, exclude=tuple(dict.fromkeys(exclude)), **others)
+        if not wanted:
             raise BadOption("types", "name at least one queue")
+        if options.exclude and not patterns:
+            raise BadOption("exclude", "needs a pattern, such as 'mail.*', among the queues")
+        if options.keep_results and patterns:
+            raise BadOption("keep_results", "needs queues by name, not by a pattern: each of them must archive")
         if options.keep_results and options.transaction:
             raise BadOption("keep_results", "cannot be combined with transaction")
         options = replace(options, batch=cls.batch if batch is None else batch, consumer=consumer or process_name())
@@ -92,6 +108,11 @@ class Options:
         if handler.takes_list or (self.once and not self.transaction):
             return replace(self, batch=LIST)
         return replace(self, batch=1 if self.transaction else MOST)
+
+
+def is_pattern(type: str) -> bool:
+    """Whether the name of a queue is a pattern."""
+    return "*" in type or "?" in type
 
 
 def process_name() -> str:

@@ -1,19 +1,16 @@
 """The poller: one thread that claims batches for idle worker threads."""
 
-import random
 import threading
 import time
+from collections.abc import Collection
 from contextlib import suppress
-from datetime import datetime
 
 from ..databases import Conflict, Disconnected
 from ..link import Link
 from .claims import Claims
-from .leases import Batch
 from .options import Options
 from .resting import Rest
-from .sources import Source
-from .taking import LOOK
+from .sources import Answer, Source
 from .workers import Pool
 
 
@@ -24,53 +21,57 @@ class Poller:
         self, source: Source, options: Options, claims: Claims, pool: Pool, rest: Rest, stop: threading.Event
     ) -> None:
         self._source, self._options, self._claims = source, options, claims
-        self._pool, self._rest, self._stop = pool, rest, stop
+        self._queues, self._pool, self._rest, self._stop = claims.queues, pool, rest, stop
 
     def poll(self, link: Link) -> None:
         """Poll until the consumer is done or stopped. Runs as a thread."""
         if self._options.once:
-            for type in self._options.types:
+            self._queues.refresh(link, self._stop)
+            for type in self._queues.known:
                 if self._pool.await_idle(self._stop):
-                    self._hand_out(link, type)
+                    self._hand_out_once(link, type)
         else:
             self._poll_on(link)
 
     def _poll_on(self, link: Link) -> None:
-        barren = 0  # polls in a row that found nothing
+        looks = True  # claim, or ask first
+        woken: Collection[str] = ()  # queues that probably have messages
+        barren = 0  # looks in a row that found nothing
         while self._pool.await_idle(self._stop):
             all_idle = self._pool.is_idle()
-            found = self._look(link)
-            barren = 0 if found else barren + 1
+            found = looks and self._look(link, woken)
+            if looks:
+                barren = 0 if found else barren + 1
             if self._is_busy():
+                # A worker thread is idle again when its own claim has found nothing.
+                looks, woken = not self._source.answers, ()
                 continue
-            ready, due = self._ask(link)
-            if all_idle and not found and self._is_over(ready):
+            answer = self._ask(link)
+            if all_idle and not found and self._is_over(answer.ready):
                 return
-            # Messages are ready but locked: another consumer is claiming them. Poll once more, then rest.
-            if ready and self._looks_again(barren):
-                continue
-            self._rest.rest(link, due, self._time_left())
+            if answer.ready:
+                woken = (answer.type,) if answer.type is not None else ()
+                # Ready, but locked after a look: another consumer is claiming it. Look once more, then rest.
+                if not looks or self._looks_again(barren):
+                    looks = True
+                    continue
+            named = self._rest.rest(link, answer.due, self._time_left(), self._queues.calls)
+            looks, woken = named is not None or not self._source.answers, named or ()
 
-    def _look(self, link: Link) -> bool:
-        """Claim from each queue in turn for idle worker threads; True when something was found.
-
-        After a full batch, the same queue may have more.
-        """
+    def _look(self, link: Link, first: Collection[str]) -> bool:
+        """Claim for idle worker threads, from `first` before other queues; True when something was found."""
         found = False
-        for type in random.sample(self._options.types, len(self._options.types)):
-            is_full = True
-            while is_full and self._pool.has_idle():
-                batch = self._hand_out(link, type)
-                found = found or batch is not None
-                is_full = batch is not None and batch.is_full
+        while self._pool.has_idle() and (batch := self._claims.claim(link, first)) is not None:
+            self._pool.next_idle().put(batch)
+            found, first = True, ()
+            if self._queues.are_one and not batch.is_full:
+                break
         return found
 
-    def _hand_out(self, link: Link, type: str) -> Batch | None:
-        """Claim a batch for an idle worker thread, and return it."""
-        batch = self._claims.claim(link, type)
-        if batch is not None:
+    def _hand_out_once(self, link: Link, type: str) -> None:
+        """Claim a batch of this queue for an idle worker thread."""
+        if (batch := self._claims.claim_from(link, [type])) is not None:
             self._pool.next_idle().put(batch)
-        return batch
 
     def _is_busy(self) -> bool:
         """Whether no worker thread is free to handle a batch."""
@@ -79,16 +80,21 @@ class Poller:
     def _looks_again(self, barren: int) -> bool:
         return barren < 2
 
-    def _ask(self, link: Link) -> tuple[bool, datetime | None]:
+    def _ask(self, link: Link) -> Answer:
         """Whether anything is ready, and when the next message is due. Also asks to be woken by senders."""
-        ready, due = False, None
-        for type in self._options.types:
+        if self._queues.refresh(link, self._stop):
+            self._claims.last_claim = time.monotonic()  # if there is no queue yet, nothing else is asked
+        if self._source.wakes:
+            link.listen(self._queues.known)
+        due = None
+        for types in self._queues.questions():
             with suppress(Disconnected, Conflict):  # only after `stop`
-                if (answer := self._source.ask(link, self._stop, type)) is not None:
-                    ready = ready or answer[0]
-                    due = min(filter(None, (due, answer[1])), default=None)
+                if (answer := self._source.ask(link, self._stop, types)) is not None:
                     self._claims.last_claim = time.monotonic()
-        return ready, due
+                    if answer.ready:
+                        return answer
+                    due = min(filter(None, (due, answer.due)), default=None)
+        return Answer(None, False, due)
 
     def _is_over(self, ready: bool) -> bool:
         """Whether the options say to end now that all worker threads are idle."""
@@ -101,24 +107,29 @@ class Poller:
         return timeout is not None and self._pool.is_idle() and time.monotonic() - self._claims.last_work >= timeout
 
     def _time_left(self) -> float | None:
-        """Seconds until `idle_timeout` ends the consumer; None when it does not apply now."""
-        if self._options.idle_timeout is None or not self._pool.is_idle():
-            return None
-        return max(self._claims.last_work + self._options.idle_timeout - time.monotonic(), 0) + 0.001
+        """Seconds until the next list of queues, or until `idle_timeout` ends the consumer; None for neither."""
+        times = [self._queues.until_list()]
+        if self._options.idle_timeout is not None and self._pool.is_idle():
+            times.append(max(self._claims.last_work + self._options.idle_timeout - time.monotonic(), 0) + 0.001)
+        return min((time for time in times if time is not None), default=None)
 
 
 class TakePoller(Poller):
     """Under --transaction: signals idle worker threads that something is ready; they take it themselves."""
 
-    def _look(self, link: Link) -> bool:
+    def _look(self, link: Link, first: Collection[str]) -> bool:
         """Signal all idle worker threads. Returns False: whether they find something is not known here."""
-        ready, _ = self._ask(link)
-        while ready and self._pool.has_idle():
-            self._pool.next_idle().put(LOOK)
+        if not first:
+            answer = self._ask(link)
+            if not answer.ready:
+                return False
+            first = (answer.type,) if answer.type is not None else ()
+        while self._pool.has_idle():
+            self._pool.next_idle().put([*first])
         return False
 
-    def _hand_out(self, link: Link, type: str) -> None:
-        self._pool.next_idle().put(type)
+    def _hand_out_once(self, link: Link, type: str) -> None:
+        self._pool.next_idle().put([type])
 
     def _is_busy(self) -> bool:
         return False

@@ -4,20 +4,24 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import cast
 
+from .. import handling
 from ..databases import Conflict, DatabaseError, Disconnected, QueueError, Session
 from ..databases.values import options
 from ..link import Link
 from ..messages import Item, Message
+from .queues import Queues
 
 log = logging.getLogger("rowqueue")
 
 LAST_PAUSES = (0.0, 0.1, 0.3, 1.0, 2.0)  # seconds before each try to send the last report
+QUIET = 4  # queues without news that are reported per second: of more, each is reported less often
+_MOST_SECONDS = 3_600
 # The limits of report_consumer.
 _MOST_BUSY_MS, _MOST_WAITED_MS = 10_000_000_000, 10_000_000_000_000
 
@@ -65,6 +69,8 @@ class _Busy:
 
     type: str
     since: float
+    began: float
+    messages: Sequence[Item]
 
 
 class Reports:
@@ -73,19 +79,22 @@ class Reports:
     `counts_dead`: the caller counts the messages that became dead letters; otherwise the database does.
     """
 
-    def __init__(self, types: Sequence[str], consumer: str, every: int, counts_dead: bool) -> None:
-        self._types, self._consumer, self._every, self._counts_dead = types, consumer, every, counts_dead
+    def __init__(self, queues: Queues, consumer: str, every: int, counts_dead: bool) -> None:
+        self._queues, self._consumer, self._every, self._counts_dead = queues, consumer, every, counts_dead
+        self._reported: dict[str, float] = {}  # when each queue was last reported
         self._lock = threading.Lock()
         self._figures: dict[str, Figures] = {}
         self._busy: set[_Busy] = set()
         self._base = time.time()
-        self._server_ahead = 0.0  # the server's clock minus `_base` minus the monotonic clock
+        # The server's clock minus `_base` minus the monotonic clock; until the first answer, as if its clock were ours.
+        self._server_ahead = -time.monotonic()
         self._due = 0.0 if every else float("inf")
 
     @contextmanager
-    def busy(self, type: str) -> Iterator[None]:
-        """Count the time of the block; each report has the part since the last one, also while the block runs."""
-        handler = _Busy(type, time.monotonic())
+    def busy(self, type: str, messages: Sequence[Item]) -> Iterator[None]:
+        """Count the time of the block; each report has the part since the last one, and the messages while it runs."""
+        now = time.monotonic()
+        handler = _Busy(type, now, now, messages)
         with self._lock:
             self._busy.add(handler)
         try:
@@ -136,14 +145,20 @@ class Reports:
             for handler in self._busy:
                 self._count(handler)
             figures, self._figures = self._figures, {}
+            running = sorted(self._busy, key=lambda handler: handler.began)
+
+        asked_at = time.monotonic()
+        due = self._reporting(figures, next_seconds)
 
         def report(session: Session) -> datetime:
             with session.transaction():
-                for type in self._types:
-                    now = self._report(session, type, figures.get(type, Figures()), next_seconds)
+                for type, seconds in due.items():
+                    handles = self._handling(handler for handler in running if handler.type == type)
+                    now = self._report(session, type, figures.get(type, Figures()), seconds, handles)
             return now
 
-        asked_at = time.monotonic()
+        if not due:
+            return True
         try:
             now = link.once(report)
         except (Disconnected, Conflict):  # the next report includes it
@@ -155,10 +170,33 @@ class Reports:
             log.warning("this consumer no longer reports for `runner consumers`: %s", error)
             self._due = float("inf")
         else:
+            self._reported.update(dict.fromkeys(due, asked_at))
             self._server_ahead = now.timestamp() - self._base - (asked_at + time.monotonic()) / 2
         return True
 
-    def _report(self, session: Session, type: str, of: Figures, next_seconds: int) -> datetime:
+    def _reporting(self, figures: Mapping[str, Figures], next_seconds: int) -> dict[str, int]:
+        """The queues that are reported now, and in how many seconds again at the latest.
+
+        All of them, if they are few. Of many, those with news, and a part of the others in turn.
+        """
+        types = dict.fromkeys((*self._queues.known, *figures))
+        turns = min(-(-len(types) // (QUIET * self._every)), _MOST_SECONDS // self._every - 1)
+        if turns < 2 or not next_seconds:
+            return dict.fromkeys(types, next_seconds)
+        quiet = sorted((type for type in types if type not in figures), key=lambda type: self._reported.get(type, 0))
+        part = quiet[: -(-len(types) // turns)]
+        return dict.fromkeys((*figures, *part), (turns + 1) * self._every)
+
+    def _handling(self, running: Iterable[_Busy]) -> str | None:
+        """The messages that run longest, with times on the server's clock."""
+        ahead = self._base + self._server_ahead
+        return handling.text_of(
+            (message.id, datetime.fromtimestamp(ahead + handler.began, UTC))
+            for handler in running
+            for message in handler.messages[: handling.MOST]
+        )
+
+    def _report(self, session: Session, type: str, of: Figures, next_seconds: int, handles: str | None) -> datetime:
         waited = of.began + self._server_ahead * of.first - of.created
         minutes = sorted(of.sent)
         last = minutes.pop() if minutes else None
@@ -176,6 +214,7 @@ class Reports:
             sent=of.sent[last] if last else 0,
             sent_at=last,
             next_seconds=next_seconds,
+            handling=handles,
         )
 
     def _call(self, session: Session, type: str, **figures: object) -> datetime:

@@ -2,6 +2,7 @@
 
 import os
 import random
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -31,10 +32,14 @@ class Rest:
         """Something was found: rest only briefly next, since more may follow."""
         self._interval = SHORTEST_POLL
 
-    def rest(self, link: Link, due: datetime | None, at_most: float | None) -> None:
-        """Sleep until woken, until the next message is due, or for the poll interval, which grows each time."""
-        pause = self._interval * random.uniform(0.5, 1)
-        self._interval = min(self._interval * 1.5, LONGEST_POLL if link.is_woken else self._longest_blind)
+    def rest(self, link: Link, due: datetime | None, at_most: float | None, calls: int) -> Collection[str] | None:
+        """Sleep until woken, until the next message is due, or for the poll interval, which grows each time.
+
+        `calls`: of each poll; without wake-ups, the interval grows with them. Returns the queues that a wake-up named;
+        None: there was none.
+        """
+        pause = self._interval * random.uniform(0.75, 1)
+        self._interval = min(self._interval * 1.5, LONGEST_POLL if link.is_woken else self._longest_blind * calls)
         if at_most is not None:
             pause = min(pause, at_most)
         if due is not None:
@@ -42,7 +47,9 @@ class Rest:
             if 0 < (until := (due - datetime.now(UTC)).total_seconds()) < pause:
                 pause = until + 0.005  # better a little late than early; if clocks differ, the next poll finds it
                 self.shorten()
-        if link.wait(pause, self._reader):
+        woken = link.wait(pause, self._reader)
+        if woken is not None:
             self.shorten()
         with suppress(BlockingIOError):
             os.read(self._reader, 4096)
+        return woken

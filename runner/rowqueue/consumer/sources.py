@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import ClassVar, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 from ..databases import DatabaseError, LeaseLost, QueueError, Rows, Session, Values
 from ..handlers import Handled
 from ..link import Link
-from ..messages import Failure, Held, Item, Message, clean
+from ..messages import Failure, Held, Item, Message, clean, line_of
 from .leases import Batch
 from .options import Options
 
@@ -37,6 +37,14 @@ class Refused(DatabaseError):
         self.is_lost = is_lost
 
 
+class Answer(NamedTuple):
+    """Whether a message is ready, and of which queue; when the next one is due, if none is."""
+
+    type: str | None
+    ready: bool
+    due: datetime | None
+
+
 class Source(ABC):
     """The differences between queues and polling tables."""
 
@@ -44,6 +52,7 @@ class Source(ABC):
     extend_procedure: ClassVar[str]
     chains: ClassVar[bool]  # finishing a batch claims the next one
     wakes: ClassVar[bool]  # the database may wake the consumer
+    answers: ClassVar[bool]  # `ask` knows whether something is ready
     reports: ClassVar[bool]  # the consumer calls report_consumer
     longest_blind_poll: ClassVar[float]
 
@@ -52,16 +61,16 @@ class Source(ABC):
         self._never = threading.Event()  # never set: for calls that must be made even after a stop
 
     @abstractmethod
-    def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> Rows:
-        """Claim up to `size` items."""
+    def claim(self, link: Link, stop: threading.Event, types: Sequence[str], size: int) -> Rows:
+        """Claim up to `size` items of the first type that has some."""
 
     @abstractmethod
     def items(self, rows: Iterable[Values]) -> Sequence[Held]:
         """Claimed rows as the handler receives them."""
 
     @abstractmethod
-    def ask(self, link: Link, stop: threading.Event, type: str) -> tuple[bool, datetime | None] | None:
-        """Whether anything is ready, and when the next is due; None if unknown. Also asks to be woken by senders."""
+    def ask(self, link: Link, stop: threading.Event, types: Sequence[str]) -> Answer | None:
+        """Whether anything is ready; None if unknown. Also asks to be woken by senders."""
 
     @abstractmethod
     def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> Rows | None:
@@ -85,6 +94,7 @@ class QueueSource(Source):
     extend_procedure = "extend_lease"
     chains = True
     wakes = True
+    answers = True
     reports = True
     longest_blind_poll = LONGEST_BLIND_POLL
 
@@ -92,18 +102,29 @@ class QueueSource(Source):
         super().__init__(options)
         self._reasons: dict[str, str] = {}  # why each queue had no ready message when it was last asked
 
-    def claim(self, link: Link, stop: threading.Event, type: str, size: int) -> Rows:
-        return link.fetch(stop, "claim_batch", type, size, self._options.consumer, self._options.lease)
+    def claim(self, link: Link, stop: threading.Event, types: Sequence[str], size: int) -> Rows:
+        call, what = ("claim_any", _lines(types)) if len(types) > 1 else ("claim_batch", types[0])
+        return link.fetch(stop, call, what, size, self._options.consumer, self._options.lease)
 
     def items(self, rows: Iterable[Values]) -> Sequence[Held]:
         return [Message(*row) for row in rows]
 
-    def ask(self, link: Link, stop: threading.Event, type: str) -> tuple[bool, datetime | None] | None:
-        row = link.call(stop, "wait_for_message", type, 0)[0]
-        if self._reasons.get(type) != row["reason"] and row["reason"] in _WAITS:
-            log.warning("%s: %s", type, _WAITS[row["reason"]])
-        self._reasons[type] = row["reason"]
-        return bool(row["ready"]), row["next_run_at"]
+    def ask(self, link: Link, stop: threading.Event, types: Sequence[str]) -> Answer | None:
+        if len(types) == 1:
+            row = link.call(stop, "wait_for_message", types[0], 0)[0]
+            self._explain(types[0], row["reason"])
+            return Answer(types[0], bool(row["ready"]), row["next_run_at"])
+        for type in self._options.types:
+            if type not in self._reasons and type in types:  # asked alone once: the name may be misspelt
+                self._explain(type, link.call(stop, "wait_for_message", type, 0)[0]["reason"])
+        row = link.call(stop, "wait_for_any", _lines(types), 0)[0]
+        self._explain(row["type"] or types[0], row["reason"])
+        return Answer(row["type"], bool(row["ready"]), row["next_run_at"])
+
+    def _explain(self, type: str, reason: str) -> None:
+        if self._reasons.get(type) != reason and reason in _WAITS:
+            log.warning("%s: %s", type, _WAITS[reason])
+        self._reasons[type] = reason
 
     def finish(self, link: Link, batch: Batch, handled: Handled, size: int) -> Rows | None:
         lines = handled.lines()
@@ -175,6 +196,10 @@ class QueueSource(Source):
         else:
             raise error
         return plain
+
+
+def _lines(types: Iterable[str]) -> str:
+    return "\n".join(map(line_of, types))
 
 
 def _or_refused(finish: Callable[[], T]) -> T:

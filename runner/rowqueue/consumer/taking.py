@@ -4,18 +4,20 @@ import logging
 import random
 import time
 from collections import Counter
+from collections.abc import Sequence, Set
 from contextlib import suppress
 
 from ..databases import Conflict, DatabaseError, Disconnected, QueueError, SchemaMissing, Session
 from ..handlers import Handled
 from ..link import Link
 from ..messages import Failure, Message
+from .claims import TURN
 from .leases import Batch
+from .sources import Source
 from .workers import Tools, Worker
 
 log = logging.getLogger("rowqueue")
 
-LOOK = "look"  # a job for a worker thread: something is ready, take it
 # A message that is handled alone counts an attempt at this conflict. Where several nodes of a cluster write, a few
 # conflicts of a message are nobody's fault.
 CONFLICTS = 8
@@ -29,20 +31,43 @@ class _RollBack(Exception):
 class TakeWorker(Worker):
     """Takes batches and handles them in the transaction that takes them."""
 
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: Tools, source: Source) -> None:
         super().__init__(tools)
+        self._source, self._queues = source, tools.claims.queues
         self._conflicts: Counter[int] = Counter()  # of messages that have no outcome yet
 
-    def work(self, link: Link, job: Batch | str) -> bool:
-        """Take batches from all queues in turn until all are empty; with --once, one batch from the queue `job`."""
-        assert isinstance(job, str)
-        if job is not LOOK:
-            return self._take(link, job)
+    def work(self, link: Link, job: Batch | Sequence[str]) -> bool:
+        """Take from the queues in turn until all are empty, from those of `job` first; with --once, one batch of it."""
+        assert not isinstance(job, Batch)
+        if self._options.once:
+            return self._take(link, job[0])
         worked = False
-        types = random.sample(self._options.types, len(self._options.types))
-        while not self._stop.is_set() and any([self._take(link, type) for type in types]):
+        locked: set[str] = set()  # queues from which nothing could be taken
+        types = [*job]
+        while not self._stop.is_set() and (type := types.pop(0) if types else self._next(link, locked)) is not None:
+            turn_ends = time.monotonic() + TURN
+            if not self._take(link, type):
+                locked.add(type)
+                continue
             worked = True
+            locked.clear()
+            self._queues.had_turn(type)
+            while (self._queues.are_one or time.monotonic() < turn_ends) and not self._stop.is_set():
+                if not self._take(link, type):
+                    break
         return worked
+
+    def _next(self, link: Link, but: Set[str]) -> str | None:
+        """The next queue that has a ready message, except `but`."""
+        self._queues.refresh(link, self._stop)
+        if self._queues.are_one:
+            return next(iter(set(self._queues.known) - but), None)
+        for types in self._queues.lists():
+            with suppress(Disconnected, Conflict):  # only after `stop`
+                others = [type for type in types if type not in but]
+                if others and (answer := self._source.ask(link, self._stop, others)) is not None and answer.ready:
+                    return answer.type
+        return None
 
     def _take(self, link: Link, type: str, is_alone: bool = False) -> bool:
         """Take a batch and handle it in one transaction; False when nothing was ready or the take failed.

@@ -53,9 +53,9 @@ class Tally:
         if self._metrics is not None:
             self._metrics.reconnects.inc()
 
-    def busy(self, type: str) -> AbstractContextManager[None]:
-        """Count the time of the block as time in a handler."""
-        return self._reports.busy(type)
+    def busy(self, type: str, messages: Sequence[Item]) -> AbstractContextManager[None]:
+        """Count the time of the block as time in a handler of these messages."""
+        return self._reports.busy(type, messages)
 
     def finished(self, type: str, finished: Sequence[Item], handled: Handled, dead: int = 0) -> None:
         """Log the failures and count the messages that were finished. `dead`: how many are known dead letters."""

@@ -22,8 +22,8 @@ from .watch import finish_part
 
 log = logging.getLogger("rowqueue")
 
-# The jobs of a worker thread: a batch to handle; under --transaction, a queue to take from or LOOK; at the end, None.
-Inbox = queue.SimpleQueue[Batch | str | None]
+# The jobs of a worker thread: a batch to handle; under --transaction, the queues to take from first; at the end, None.
+Inbox = queue.SimpleQueue[Batch | Sequence[str] | None]
 
 
 class Pool:
@@ -85,7 +85,7 @@ class Worker(ABC):
         self._tally, self._stop, self._fail = tools.tally, tools.stop, tools.fail
 
     @abstractmethod
-    def work(self, link: Link, job: Batch | str) -> bool:
+    def work(self, link: Link, job: Batch | Sequence[str]) -> bool:
         """Do a job and those that follow from it. Returns whether there was anything to do."""
 
     def close(self) -> None:  # noqa: B027  (most have nothing to end)
@@ -94,7 +94,7 @@ class Worker(ABC):
     def _run(self, messages: Sequence[Item], handled: Handled, go_on: GoOn) -> None:
         """Run the handler and note its outcome, also when it raises."""
         type, handled.began = messages[0].type, time.monotonic()
-        with self._tally.busy(type):
+        with self._tally.busy(type, messages):
             try:
                 self._handler.run(messages, handled, go_on)
             except BaseException as error:
@@ -119,12 +119,12 @@ class BatchWorker(Worker):
         options = tools.options
         self._source, self._leases = source, leases
         # One call finishes and claims: possible when the next batch is claimed from the same queue.
-        self._chains = source.chains and len(options.types) == 1 and not options.once
+        self._chains = source.chains and not options.once
         # Several worker threads keep the database and the handler busy without it.
         self._may_go_ahead = is_alone and not options.once
         self._ahead = Ahead(self._give_back)
 
-    def work(self, link: Link, job: Batch | str) -> bool:
+    def work(self, link: Link, job: Batch | Sequence[str]) -> bool:
         """Handle a batch and the following ones until nothing is ready."""
         assert isinstance(job, Batch)
         batch: Batch | None = job
@@ -136,12 +136,15 @@ class BatchWorker(Worker):
             if self._goes_ahead(batch, handled):
                 self._ahead.call(link, partial(self._end, link, batch, handled))
                 if self._ahead.count == 1:
-                    self._ahead.call(link, partial(self._claim, link, batch.type))
+                    self._ahead.call(link, partial(self._claim, link))
                 batch = self._ahead.next()
             else:
                 # The batch claimed ahead is the next one. Its call used this thread's connection until now.
                 waiting = self._ahead.next() if self._ahead.count else None
+                stays = self._claims.stays(batch)
                 batch = self._end(link, batch, handled, goes_on=waiting is None)() or waiting
+                if batch is None and stays and self._chains and not self._claims.queues.are_one:
+                    batch = self._claims.claim(link)
         return True
 
     def close(self) -> None:
@@ -157,20 +160,20 @@ class BatchWorker(Worker):
         is_whole = batch.is_full and not (batch.lost or batch.settled or handled.unstarted)
         return self._may_go_ahead and is_quick and is_whole and not self._stop.is_set()
 
-    def _claim(self, link: Link, type: str) -> Next:
-        batch = self._claims.claim(link, type)
+    def _claim(self, link: Link) -> Next:
+        batch = self._claims.claim(link)
         return lambda: batch
 
     def _end(self, link: Link, batch: Batch, handled: Handled, goes_on: bool = True) -> Next:
         """Finish a batch and, if `goes_on`, claim the next one; returns the function that makes it from its rows."""
         if batch.lost:
             self._tally.count(batch.type, "lost", len(batch.messages))
-            return self._follow(link, batch, goes_on)
+            return self._follow(link, goes_on)
         if handled.unstarted:
             self._finish_part(link, batch, handled)
-            return self._follow(link, batch, goes_on)
+            return self._follow(link, goes_on)
         budget = self._claims.budget
-        chains = self._chains and goes_on
+        chains = self._chains and goes_on and self._claims.stays(batch)
         size = budget.take(self._claims.size(batch.type)) if chains and not self._stop.is_set() else 0
         asked_at = time.monotonic()
         try:
@@ -179,22 +182,22 @@ class BatchWorker(Worker):
             budget.give_back(size)
             log.warning("%s: the messages of a batch are finished one by one: %s", batch.type, error)
             self._finish_part(link, batch, handled)
-            return self._follow(link, batch, goes_on)
+            return self._follow(link, goes_on)
         self._claims.answered(asked_at)
         if rows is None:
             budget.give_back(size)
             self._tally.lost(batch.type, len(batch.messages))
             self._tally.count(batch.type, "lost", len(batch.messages))
-            return self._follow(link, batch, goes_on)
+            return self._follow(link, goes_on)
 
         def next() -> Batch | None:
             self._tally.finished(batch.type, batch.messages, handled)
-            return self._claims.batch(rows, size, asked_at)
+            return self._claims.batch(rows, size, asked_at, before=batch)
 
         if chains:
             return next
         next()
-        return self._follow(link, batch, goes_on)
+        return self._follow(link, goes_on)
 
     def _run_handler(self, batch: Batch) -> Handled:
         handled = Handled(keeps_results=self._options.keep_results)
@@ -232,9 +235,9 @@ class BatchWorker(Worker):
             finish_part(link, batch, handled, self._source, self._tally)
         self._crashed(handled)
 
-    def _follow(self, link: Link, batch: Batch, goes_on: bool) -> Next:
+    def _follow(self, link: Link, goes_on: bool) -> Next:
         """The next batch, when finishing did not claim one."""
-        batch_after = self._claims.after(link, batch.type) if goes_on and not self._options.once else None
+        batch_after = self._claims.claim(link) if goes_on and not self._options.once else None
         return lambda: batch_after
 
     def _give_back(self, link: Link, batch: Batch) -> None:

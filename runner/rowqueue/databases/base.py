@@ -6,7 +6,7 @@ Drivers, SQL dialects and the behaviour of a server are known only here: each en
 import re
 import selectors
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -161,15 +161,15 @@ class Session(ABC):
         """Ask to be woken when a message of these queues is sent. False: not possible here, so the caller polls."""
         return False
 
-    def wait(self, seconds: float, interrupt: int) -> bool:
+    def wait(self, seconds: float, interrupt: int) -> Collection[str] | None:
         """Sleep until a wake-up comes, the file descriptor `interrupt` is readable, or `seconds` have passed.
 
-        Returns True after a wake-up.
+        Returns the queues that a wake-up named, if it named any; None: there was no wake-up.
         """
         with selectors.DefaultSelector() as selector:
             selector.register(interrupt, selectors.EVENT_READ)
             selector.select(max(0.0, seconds))
-        return False
+        return None
 
     @abstractmethod
     def close(self) -> None:

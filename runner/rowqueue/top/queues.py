@@ -12,6 +12,7 @@ from textual.widgets import DataTable, Footer, Input, Static
 
 from ..counts import ESTIMATED, count, number, short_count
 from ..databases import how_to_add
+from ..handling import read
 from ..output import escaped
 from ..seeing import MINUTES, Incident, Minute, Overview, Queue, overview, recent_incidents
 from .asking import Reading
@@ -223,9 +224,11 @@ class QueuesScreen(Live):
     def _show_consumers(self, found: Overview) -> None:
         table = self.query_one("#consumers", Rows)
         table.display = any(self._lets_through(row["type"]) for row in found.consumers)
-        width = max(40, table.size.width or self.size.width) - 1 - 47
-        labels = ["CONSUMER", "QUEUE", "STATUS", "RATE/M", "LOAD", "FAILED", "DEAD", "REPORT"]
-        widths = [width - width // 2, width // 2, 8, 7, 6, 7, 6, 13]
+        handles = 18 if (table.size.width or self.size.width) >= 110 else 0  # left out on a narrow screen
+        width = max(40, (table.size.width or self.size.width) - handles) - 1 - 47
+        labels = ["CONSUMER", "QUEUE", "STATUS", "RATE/M", "LOAD", "FAILED", "DEAD", "REPORT", "HANDLES"]
+        widths = [width - width // 2, width // 2, 8, 7, 6, 7, 6, 13, handles]
+        columns = 9 if handles else 8
         heads = [Text(label, justify="left" if i < 3 else "right") for i, label in enumerate(labels)]
         order = {"silent": 0, "working": 1, "stopped": 2}
         consumers = [row for row in found.consumers if self._lets_through(row["type"])]
@@ -233,7 +236,7 @@ class QueuesScreen(Live):
         # Set here, because the layout gives it no height next to a second table of automatic height.
         table.styles.height = min(len(rows) + 1, max(3, self.size.height * 3 // 10))
         table.show(
-            list(zip(heads, widths, strict=True)),
+            list(zip(heads, widths, strict=True))[:columns],
             {
                 f"{row['consumer']}\0{row['type']}": [
                     _cut(row["consumer"], widths[0] - 1),
@@ -244,7 +247,8 @@ class QueuesScreen(Live):
                     cell(number(row["failed"]), right=True),
                     cell(number(row["dead"]), right=True),
                     cell(ago(row["reported_at"], found.now), right=True),
-                ]
+                    cell(_handles(row, found.now), right=True),
+                ][:columns]
                 for row in rows[:_SHOWN]
             },
         )
@@ -359,6 +363,13 @@ def _hurts(found: Overview, incidents: list[Incident], absent: list[str]) -> dic
     if absent:
         lines["absent"] = Hurt("", "not installed", how_to_add(absent), how_to_add(absent))
     return lines
+
+
+def _handles(row: dict[str, Any], now: datetime) -> str:
+    """The message that a consumer has handled longest, since when, and how many more there are."""
+    found = read(row["handling"])
+    more = f" +{len(found) - 1}" if len(found) > 1 else ""
+    return f"{found[0][0]} {period((now - found[0][1]).total_seconds())}{more}" if found else ""
 
 
 def _cut(text: str, width: int) -> Text:

@@ -46,6 +46,7 @@ LISTINGS = {
             Column("status", "Status", "status"),
             Column("rate_per_minute", "Per minute", "number"),
             Column("busy", "Load", "number"),
+            Column("handling", "Handles now", "handling"),
             Column("completed", "Completed", "number"),
             Column("failed", "Failed", "number"),
             Column("dead", "Dead", "number"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from .. import handling
 from ..counts import count
 from ..databases import how_to_add
 
@@ -99,6 +100,7 @@ def moment(value: datetime | None, now: datetime) -> Markup:
 
 
 FILTERS = {
+    "handling": handling.read,
     "visible": visible,
     "one_line": one_line,
     "duration": duration,

@@ -816,10 +816,10 @@ def test_the_script_ends_at_the_first_error(empty_database: Database, server: Se
 def test_a_sender_wakes_a_listener(connect: Connect, queue: str, interrupt: tuple[int, int]) -> None:
     listener, sender = connect(), connect()
     assert listener.listen([queue]) is True
-    assert listener.wait(1, interrupt[0]) is False
+    assert listener.wait(1, interrupt[0]) is None
     timer = threading.Timer(0.3, lambda: sender.call("send", queue, "x"))
     timer.start()
-    assert any(listener.wait(30, interrupt[0]) for _ in range(30))
+    assert any(listener.wait(30, interrupt[0]) is not None for _ in range(30))
     timer.join()
     assert [row["body"] for row in listener.call("claim_batch", queue)] == ["x"]
 
@@ -830,8 +830,8 @@ def test_a_wait_that_is_interrupted_leaves_the_connection_usable(
     listener = connect()
     listener.listen([queue])
     os.write(interrupt[1], b"x")
-    assert listener.wait(30, interrupt[0]) is False
-    assert listener.wait(30, interrupt[0]) is False  # the same wait, interrupted again
+    assert listener.wait(30, interrupt[0]) is None
+    assert listener.wait(30, interrupt[0]) is None  # the same wait, interrupted again
     listener.call("send", queue, "x")
     assert listener.call("wait_for_message", queue, 0)[0]["ready"] == 1
     with listener.transaction():
@@ -850,14 +850,21 @@ def test_a_ready_message_that_cannot_be_claimed_wakes_nobody(
         taker.call("take_batch", queue, 1)
         assert listener.call("claim_batch", queue) == []
         assert listener.call("wait_for_message", queue, 0)[0]["ready"] == 1
-        assert listener.wait(30, interrupt[0]) is False
+        assert listener.wait(30, interrupt[0]) is None
     assert listener.call("wait_for_message", queue, 0)[0]["ready"] == 0
 
 
-def test_several_queues_are_polled(connect: Connect, queue: str, interrupt: tuple[int, int]) -> None:
-    listener = connect()
-    assert listener.listen([queue, f"{queue}.other"]) is False
-    assert listener.wait(0.01, interrupt[0]) is False
+def test_the_server_waits_for_up_to_1000_queues(connect: Connect, queue: str, interrupt: tuple[int, int]) -> None:
+    listener, sender = connect(), connect()
+    names = [f"{queue}.{n}" for n in range(1001)]
+    assert listener.listen(names) is False
+    assert listener.wait(0.01, interrupt[0]) is None
+    assert listener.listen(names[1:]) is True
+    assert listener.wait(30, interrupt[0]) is None, "nothing came in the time of a call"
+    timer = threading.Timer(0.3, lambda: sender.call("send", names[700], "x"))
+    timer.start()
+    assert next(filter(None, (listener.wait(30, interrupt[0]) for _ in range(30)))) == [names[700]]
+    timer.join()
 
 
 @pytest.mark.parametrize("how", ["KILL QUERY", "KILL"])
@@ -871,9 +878,9 @@ def test_a_wait_that_is_killed_ends(
     timer.start()
     if how == "KILL":
         with pytest.raises(Disconnected):
-            assert any(listener.wait(30, interrupt[0]) for _ in range(30))
+            assert any(listener.wait(30, interrupt[0]) is not None for _ in range(30))
     else:
-        assert listener.wait(30, interrupt[0]) is False
+        assert listener.wait(30, interrupt[0]) is None
         timer.join()
         assert listener.call("claim_batch", queue) == []
     timer.join()

@@ -4,7 +4,7 @@ import hashlib
 import logging
 import selectors
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -15,12 +15,13 @@ from psycopg.rows import dict_row, tuple_row
 
 from ..base import DatabaseError, Disconnected, Row, Rows, Session, Values
 from ..guard import ENDED, SWALLOWED
-from .calls import query
+from .calls import claiming, query
 from .errors import bad_argument, line, told, translate, translated
 
 _log = logging.getLogger(__name__)
 
 _WRONG_ISOLATION = "50001"
+_CLAIMS = ("claim_batch", "claim_any")
 
 
 class PostgreSQLSession(Session):
@@ -30,12 +31,12 @@ class PostgreSQLSession(Session):
         self._connection = connection
         self._cursor = connection.cursor(row_factory=dict_row)
         self._listening: set[str] = set()
-        self._woken = False
+        self._woken: set[str] = set()  # the queues of the notifications that have arrived
         self._begin = ""  # a statement that must precede each call, if any
         connection.add_notify_handler(self._wake)
 
-    def _wake(self, _: psycopg.Notify) -> None:
-        self._woken = True
+    def _wake(self, notify: psycopg.Notify) -> None:
+        self._woken.add(notify.payload)
 
     def call(self, procedure: str, *arguments: Any) -> list[Row]:
         self._ask(self._cursor, procedure, arguments)
@@ -58,8 +59,9 @@ class PostgreSQLSession(Session):
         self, cursor: psycopg.Cursor[Any], procedure: str, arguments: Sequence[Any], prepare: bool = False
     ) -> None:
         """Make a call; its rows stay in the cursor. `prepare`: prepare the statement, if the connection keeps it."""
+        text = claiming if prepare and procedure in _CLAIMS and self._is_alone() else query
         try:
-            self._run(cursor, query(procedure, len(arguments)), arguments, prepare)
+            self._run(cursor, text(procedure, len(arguments)), arguments, prepare)
         except (psycopg.Error, UnicodeError, OverflowError) as error:
             # Once per session: the default isolation level of the database or role is not READ COMMITTED.
             if self._begin == "" and getattr(error, "sqlstate", None) == _WRONG_ISOLATION and self._is_alone():
@@ -118,19 +120,21 @@ class PostgreSQLSession(Session):
             block.__exit__(None, None, None)
 
     def listen(self, types: Sequence[str]) -> bool:
-        for name in set(types) - self._listening:
-            # The name of a channel is an identifier of at most 63 bytes: hence the hash.
-            channel = "mq_" + hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()
-            try:
-                self._connection.execute(f"LISTEN {channel}")
-            except psycopg.Error as error:
-                translated = translate(error, self._connection.closed)
-                if isinstance(translated, Disconnected):
-                    raise translated from error
-            self._listening.add(name)
+        new = sorted(set(types) - self._listening)
+        if not new:
+            return bool(types)
+        # The name of a channel is an identifier of at most 63 bytes: hence the hash.
+        hashes = (hashlib.md5(name.encode(), usedforsecurity=False).hexdigest() for name in new)
+        try:
+            self._connection.execute(";".join(f"LISTEN mq_{hash}" for hash in hashes))
+        except psycopg.Error as error:
+            translated = translate(error, self._connection.closed)
+            if isinstance(translated, Disconnected):
+                raise translated from error
+        self._listening.update(new)
         return True
 
-    def wait(self, seconds: float, interrupt: int) -> bool:
+    def wait(self, seconds: float, interrupt: int) -> Collection[str] | None:
         deadline = time.monotonic() + seconds
         with translated(), selectors.DefaultSelector() as selector:
             own = selector.register(self._connection.fileno(), selectors.EVENT_READ)
@@ -140,15 +144,15 @@ class PostgreSQLSession(Session):
                 if any(key == own for key, _ in ready):
                     self._connection.pgconn.consume_input()
                 elif ready or time.monotonic() >= deadline:
-                    return False
-        self._woken = False
-        return True
+                    return None
+        woken, self._woken = self._woken, set()
+        return woken
 
     def _drained(self) -> bool:
         """Take all notifications that have arrived; returns whether there were any, now or during an earlier call."""
-        while self._connection.pgconn.notifies():
-            self._woken = True
-        return self._woken
+        while notify := self._connection.pgconn.notifies():
+            self._woken.add(notify.extra.decode("utf-8", "replace"))
+        return bool(self._woken)
 
     def close(self) -> None:
         try:
