@@ -45,7 +45,7 @@ BEGIN
     DECLARE c_most int DEFAULT 1000;
     DECLARE c_again int DEFAULT 50;
     DECLARE c_last_lane varchar(201) CHARACTER SET utf8mb4 DEFAULT REPEAT(CONVERT(x'F48FBFBF' USING utf8mb4), 201);
-    DECLARE v_ordered, v_fair, v_limits, v_rated, v_plain, v_own tinyint;
+    DECLARE v_ordered, v_fair, v_stops, v_limits, v_rated, v_plain, v_own tinyint;
     DECLARE v_places, v_rate, v_rate_seconds, v_weight, v_least, v_end, v_turn, v_read_turn, v_gate, v_size, v_count, v_at int;
     DECLARE v_rows, v_locked, v_groups, v_useful, v_lone, v_late, v_junk, v_extra, v_taken_groups, v_is_late, v_heads int;
     DECLARE v_left int DEFAULT p_size;
@@ -72,8 +72,8 @@ BEGIN
             rate int PATH '$[9]', seconds int PATH '$[10]', full_at datetime(6) PATH '$[11]', size int PATH '$[12]'
         )) AS j;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_some = 0;
-    SELECT ordered, fair, IF(ordered, 1, group_max_active), group_rate, group_rate_seconds, group_limits, group_weight
-    INTO v_ordered, v_fair, v_places, v_rate, v_rate_seconds, v_limits, v_weight
+    SELECT ordered, fair, dead_stops_group, IF(ordered, 1, group_max_active), group_rate, group_rate_seconds, group_limits, group_weight
+    INTO v_ordered, v_fair, v_stops, v_places, v_rate, v_rate_seconds, v_limits, v_weight
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     -- The first parts read only what is not blocked if there are marks and all tickets are to be read.
     SET p_items = NULL, p_moved = 0, v_rated = v_rate > 0 OR v_limits, v_plain = v_ordered AND NOT v_rated,
@@ -115,7 +115,10 @@ BEGIN
                 SELECT r.id, r.priority, r.run_at, r.lane, COALESCE(m.group_key, '') AS group_key,
                     CASE
                         WHEN m.id IS NULL THEN 5
-                        WHEN w.id IS NOT NULL OR NOT v_ordered AND COALESCE(o.max_active, v_places) > 0 AND (
+                        WHEN w.id IS NOT NULL OR v_stops AND (
+                            SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY)
+                            WHERE l.type = m.type AND l.group_key = COALESCE(m.group_key, '')
+                        ) > 0 OR NOT v_ordered AND COALESCE(o.max_active, v_places) > 0 AND (
                             SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY)
                             WHERE l.type = m.type AND l.group_key = COALESCE(m.group_key, '')
                         ) >= COALESCE(o.max_active, v_places) THEN IF(v_least > 0 OR (
@@ -238,7 +241,8 @@ BEGIN
                     FROM (
                         SELECT p.*, (p.seconds * 1000000 - TIMESTAMPDIFF(MICROSECOND, v_now, p.full_at)) * p.rate DIV (p.seconds * 1000000) AS tokens
                         FROM (
-                            SELECT j.*, w.id IS NOT NULL AS busy, IF(v_ordered, 1, COALESCE(q.max_active, v_places)) AS places,
+                            SELECT j.*, w.id IS NOT NULL OR v_stops AND (SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY)
+                                    WHERE l.type = p_type AND l.group_key = j.group_key) > 0 AS busy, IF(v_ordered, 1, COALESCE(q.max_active, v_places)) AS places,
                                 IF(v_fair, COALESCE(q.weight, 1)
                                     - IF(v_resume > 0 AND CAST(j.group_key AS binary) = CAST(v_start AS binary), v_turn, 0), v_left) AS turn,
                                 COALESCE(q.rate, v_rate) AS rate, COALESCE(q.rate_seconds, v_rate_seconds) AS seconds,
