@@ -1,10 +1,22 @@
 """dead_stops_group: a dead letter stops its ordered group until it is redriven or deleted."""
 
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from threading import Thread
+
 import pytest
 from queues import Queue, call
 from rowqueue.databases import QueueError
 
 STOPS = {"ordered": 1, "dead_stops_group": 1}
+
+
+@pytest.fixture(autouse=True)
+def no_dead_letters(q: Queue) -> Iterator[None]:
+    """queue_health counts the stopped groups of all queues."""
+    yield
+    q.call("purge", "E")
 
 
 @pytest.fixture
@@ -226,3 +238,61 @@ def test_a_redriven_message_that_waits_for_its_retry_keeps_the_group_waiting(sto
     assert claim(stops) == []
     stops.one("cancel", dead)
     assert drain(stops) == ["a2"]
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_change_waits_for_a_death_in_an_open_transaction(q: Queue, other: Queue, before: int) -> None:
+    q.call("set_queue", ordered=1, dead_stops_group=before)
+    dead, _ = send(q, "a1", "a2")
+    key = q.claim_key()
+    with other.session.transaction():
+        other.one("dead_letter", dead, key, "no")
+        changing = Thread(target=q.call, args=("set_queue",), kwargs={"dead_stops_group": 1 - before})
+        changing.start()
+        time.sleep(0.3)
+    changing.join(20)
+    assert q.states()[dead] == "E" and q.call("list_queues")[0]["dead_stops_group"] == 1 - before
+    assert drain(q) == ([] if before == 0 else ["a2"])
+    assert health(q, "stuck_groups")["measured"] == 0
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_death_waits_for_a_change_in_an_open_transaction(q: Queue, other: Queue, before: int) -> None:
+    q.call("set_queue", ordered=1, dead_stops_group=before)
+    dead, _ = send(q, "a1", "a2")
+    key = q.claim_key()
+    with other.session.transaction():
+        other.call("set_queue", dead_stops_group=1 - before)
+        dying = Thread(target=q.one, args=("dead_letter", dead, key, "no"))
+        dying.start()
+        time.sleep(0.3)
+    dying.join(20)
+    assert q.states()[dead] == "E"
+    assert drain(q) == ([] if before == 0 else ["a2"])
+    assert health(q, "stuck_groups")["measured"] == 0
+
+
+@pytest.mark.parametrize("end", [True, False], ids=["commit", "rollback"])
+@pytest.mark.parametrize("gone", ["redrive", "cancel"])
+def test_turning_it_on_waits_for_a_dead_letter_that_is_being_redriven_or_deleted(
+    q: Queue, other: Queue, gone: str, end: bool
+) -> None:
+    q.call("set_queue", ordered=1)
+    send(q, "a1", "a2")
+    died = die(q, "a1")
+    with suppress(ZeroDivisionError), other.session.transaction():
+        assert other.one(gone, died["a1"]) == 1
+        changing = Thread(target=q.call, args=("set_queue",), kwargs={"dead_stops_group": 1})
+        changing.start()
+        time.sleep(0.3)
+        if not end:
+            raise ZeroDivisionError
+    changing.join(20)
+    assert q.call("list_queues")[0]["dead_stops_group"] == 1
+    if end:
+        assert drain(q) == (["a1", "a2"] if gone == "redrive" else ["a2"])
+    else:
+        assert drain(q) == []
+        assert q.one(gone, died["a1"]) == 1
+        assert drain(q) == (["a1", "a2"] if gone == "redrive" else ["a2"])
+    assert health(q, "stuck_groups")["measured"] == 0
