@@ -24,8 +24,8 @@ KILLS = 3
 LEASE = 5
 DRAIN_SECONDS = 120
 
-# What a process has done: handled (group, id, begin of the claim, its end, end of the work), died (group, id, begin and end
-# of the call), gone (the id or None for any, when the call began).
+# What a process has done: handled (group, id, begin of the claim, its end, end of the work), died (group, id, begin and
+# end of the call), gone (the id or None for any, when the call began).
 Log = dict[str, list[tuple[Any, ...]]]
 
 
@@ -149,9 +149,8 @@ def check(handled: list[Any], died: list[Any], gone: list[Any]) -> None:
             assert claimed >= ended, f"two of {group} at the same time: {id}, {later}"
             assert later >= id, f"{later} of {group} came after {id}"
     for group, id, dying_at, died_at in died:
-        gone_at = min(
-            (began for other, began in gone if other in (id, None) and began > dying_at), default=float("inf")
-        )
+        ends = [began for other, began in gone if other in (id, None) and began > dying_at]
+        gone_at = min(ends, default=float("inf"))
         beside = [e for e in groups[group] if e[0] != id and died_at < e[1] and e[2] < gone_at]
         assert not beside, f"beside the dead letter {id} of {group}: {beside}"
 
