@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from threading import Thread
+from typing import Any
 
 import pytest
 from queues import Queue, call
@@ -30,11 +31,11 @@ def send(q: Queue, *bodies: str) -> list[int]:
     return [q.call("send_message", body, group_key=None if body[0] == "-" else body[0])[0]["id"] for body in bodies]
 
 
-def claim(q: Queue, size: int = 10) -> list[dict]:
+def claim(q: Queue, size: int = 10) -> list[dict[str, Any]]:
     return q.claim(size)
 
 
-def bodies(rows: list[dict]) -> list[str]:
+def bodies(rows: list[dict[str, Any]]) -> list[str]:
     return [row["body"] for row in rows]
 
 
@@ -58,7 +59,7 @@ def drain(q: Queue) -> list[str]:
     return found
 
 
-def health(q: Queue, name: str) -> dict:
+def health(q: Queue, name: str) -> dict[str, Any]:
     [row] = [row for row in call(q.session, "queue_health") if row["name"] == name]
     return row
 
@@ -70,10 +71,14 @@ GONE = {
     "purge": lambda q, id: q.count("purge", "E"),
 }
 gone = pytest.mark.parametrize("gone", GONE)
+LIMITS = {"group_rate": 1_000, "max_active": 50, "on_complete": "archive"}
+more = pytest.mark.parametrize("more", [{}, {"fair": 1}, LIMITS, {"fair": 1, **LIMITS}], ids=str)
 
 
+@more
 @gone
-def test_a_dead_letter_stops_its_group_until_it_is_gone(stops: Queue, gone: str) -> None:
+def test_a_dead_letter_stops_its_group_until_it_is_gone(stops: Queue, gone: str, more: dict[str, Any]) -> None:
+    stops.call("set_queue", **more)
     send(stops, "a1", "a2", "b1", "b2")
     died = die(stops, "a1")
     assert bodies(claim(stops)) == ["b2"]
@@ -97,9 +102,12 @@ def test_messages_without_a_group_key_are_not_stopped(stops: Queue) -> None:
     assert drain(stops) == ["-2"]
 
 
+@more
 @gone
-def test_turning_it_on_stops_groups_of_older_dead_letters_until_all_are_gone(q: Queue, gone: str) -> None:
-    q.call("set_queue", ordered=1)
+def test_turning_it_on_stops_groups_of_older_dead_letters_until_all_are_gone(
+    q: Queue, gone: str, more: dict[str, Any]
+) -> None:
+    q.call("set_queue", ordered=1, **more)
     send(q, "a1", "a2", "a3", "b1", "-1", "-2")
     died = die(q, "a1", "b1", "-1")
     died |= die(q, "a2")
@@ -134,7 +142,7 @@ def test_it_stops_a_group_whose_next_message_is_active(q: Queue) -> None:
 
 
 @pytest.mark.parametrize("options", [{"dead_stops_group": 0}, {"dead_stops_group": None}], ids=str)
-def test_turning_it_off_frees_the_groups(stops: Queue, options: dict) -> None:
+def test_turning_it_off_frees_the_groups(stops: Queue, options: dict[str, Any]) -> None:
     send(stops, "a1", "a2", "b1", "b2")
     die(stops)
     assert claim(stops) == []

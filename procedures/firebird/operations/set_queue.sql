@@ -198,7 +198,7 @@ BEGIN
             v_group_key = NULL;
             SELECT m.group_key FROM mq_message AS m WHERE m.id = :v_id AND :v_mine = 1 INTO v_group_key;
             IF (v_group_key IS NOT NULL AND dead_stops_group = 1) THEN
-                INSERT INTO mq_group_lock (type, group_key, id) VALUES (:p_type, :v_group_key, :v_id);
+                UPDATE OR INSERT INTO mq_group_lock (type, group_key, id) VALUES (:p_type, :v_group_key, :v_id);
             ELSE IF (v_group_key IS NOT NULL) THEN
                 EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, v_id);
         END

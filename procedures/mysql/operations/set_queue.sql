@@ -143,7 +143,7 @@ BEGIN
         CALL imq_hurry_groups(p_type);
     END IF;
     IF v_stops > v_was_stops THEN
-        -- Waits for calls that redrive or delete dead letters: those are gone.
+        -- Waits for calls that redrive or delete dead letters: those are gone. Place -1 may be taken: see pick_grouped.
         SELECT COUNT(*) INTO v_count
         FROM (SELECT id FROM mq_dead FORCE INDEX (dead_age) WHERE type = p_type LOCK IN SHARE MODE) AS e;
         INSERT IGNORE INTO mq_group_lock (type, group_key, place, id)
@@ -152,8 +152,10 @@ BEGIN
         WHERE e.type = p_type AND m.group_key IS NOT NULL;
     ELSEIF v_was_stops > v_stops THEN
         -- Found without locks, deleted by primary keys: so this does not wait for claims.
-        SELECT CONCAT('[', GROUP_CONCAT('[', l.id, ']'), ']') INTO v_dead
-        FROM mq_group_lock AS l FORCE INDEX (PRIMARY) WHERE l.type = p_type AND l.place > 0;
+        SELECT CONCAT('[', GROUP_CONCAT('[', e.id, ']'), ']') INTO v_dead
+        FROM mq_group_lock AS l FORCE INDEX (PRIMARY)
+        STRAIGHT_JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = l.id
+        WHERE l.type = p_type;
         IF v_dead IS NOT NULL THEN
             CALL imq_free_groups(p_type, v_dead);
         END IF;

@@ -145,12 +145,24 @@ BEGIN
                 INSERT INTO @some (id, attempts) SELECT TOP (@step) id, 0 FROM @dead WHERE id > @last ORDER BY id;
                 SELECT @took = COUNT(*), @last = MAX(id) FROM @some;
                 IF @stops = 1
+                BEGIN
+                    -- Places that they had when the queue had limits per group and no order: see group_freed.
+                    DELETE f
+                    FROM @some AS s
+                    INNER JOIN mq.group_lock AS l ON l.id = s.id
+                    INNER JOIN mq.group_freed AS f WITH (ROWLOCK) ON f.type = l.type AND f.group_key = l.group_key AND f.id = l.id
+                    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+                    DELETE l
+                    FROM @some AS s
+                    INNER JOIN mq.group_lock AS l WITH (ROWLOCK) ON l.id = s.id
+                    OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                     INSERT INTO mq.group_lock (type, group_key, id)
                     SELECT @name, m.group_key, m.id
                     FROM @some AS s
                     INNER JOIN mq.message AS m ON m.id = s.id
                     WHERE m.group_key IS NOT NULL
                     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+                END
                 ELSE IF @took > 0
                     EXEC mq_internal.free_groups @name, @some;
             END;

@@ -29,14 +29,6 @@ BEGIN
     IF p_dead > 0 AND v_ordered THEN
         -- The lock keeps set_queue waiting: it sees these dead letters, or this call sees its change.
         SELECT dead_stops_group INTO v_stops FROM mq_queue WHERE type = p_type LOCK IN SHARE MODE;
-        IF v_stops THEN
-            UPDATE JSON_TABLE(p_failed, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
-            STRAIGHT_JOIN mq_dead AS d FORCE INDEX (PRIMARY) ON d.id = j.id
-            STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = d.id
-            STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY) ON l.type = p_type AND l.group_key = m.group_key AND l.place = -1
-            SET l.place = l.id
-            WHERE l.id = m.id;
-        END IF;
         SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ']'), ']') INTO v_dead
         FROM JSON_TABLE(p_failed, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
         STRAIGHT_JOIN mq_dead AS d FORCE INDEX (PRIMARY) ON d.id = j.id

@@ -115,10 +115,7 @@ BEGIN
                 SELECT r.id, r.priority, r.run_at, r.lane, COALESCE(m.group_key, '') AS group_key,
                     CASE
                         WHEN m.id IS NULL THEN 5
-                        WHEN w.id IS NOT NULL OR v_stops AND (
-                            SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY)
-                            WHERE l.type = m.type AND l.group_key = COALESCE(m.group_key, '')
-                        ) > 0 OR NOT v_ordered AND COALESCE(o.max_active, v_places) > 0 AND (
+                        WHEN w.id IS NOT NULL OR NOT v_ordered AND COALESCE(o.max_active, v_places) > 0 AND (
                             SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY)
                             WHERE l.type = m.type AND l.group_key = COALESCE(m.group_key, '')
                         ) >= COALESCE(o.max_active, v_places) THEN IF(v_least > 0 OR (
@@ -150,6 +147,28 @@ BEGIN
             LIMIT v_chunk
             FOR UPDATE /*!80000 OF s */ SKIP LOCKED
         ) AS k;
+        IF v_stops AND v_useful + v_late > 0 THEN
+            -- Dead letters from before the queue had dead_stops_group are not at the group's place -1. Their groups are blocked too.
+            SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '",', k.what, ',', k.locked, ',', JSON_QUOTE(k.group_key),
+                ',', JSON_QUOTE(k.lane), ']' ORDER BY k.n), ']'), COALESCE(SUM(k.locked), 0), COUNT(DISTINCT IF(k.locked, k.group_key, NULL)),
+                COALESCE(SUM(k.what = 2), 0), COALESCE(SUM(k.what = 4 AND k.locked), 0),
+                COALESCE(SUM(k.what = 1), 0) - COUNT(DISTINCT IF(k.what = 1, k.group_key, NULL))
+            INTO v_tickets, v_locked, v_groups, v_useful, v_late, v_extra
+            FROM (
+                SELECT s.n, s.id, s.priority, s.run_at, s.lane, s.group_key, IF(s.dead > 0 AND s.what <> 5, 1, s.what) AS what,
+                    s.locked AND s.dead = 0 AS locked
+                FROM (
+                    SELECT j.*, (SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY)
+                        WHERE l.type = p_type AND l.group_key = j.group_key AND l.place > 0) AS dead
+                    FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
+                        n FOR ORDINALITY, id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]', what int PATH '$[3]',
+                        locked int PATH '$[4]', lane varchar(200) CHARACTER SET utf8mb4 PATH '$[6]',
+                        group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[5]'
+                    )) AS j
+                    LIMIT v_rows
+                ) AS s
+            ) AS k;
+        END IF;
         SET v_scanned = v_scanned + v_rows, v_junk = 0, v_checked = 0;
         heads: LOOP
             IF v_check AND NOT v_checked THEN
@@ -241,8 +260,7 @@ BEGIN
                     FROM (
                         SELECT p.*, (p.seconds * 1000000 - TIMESTAMPDIFF(MICROSECOND, v_now, p.full_at)) * p.rate DIV (p.seconds * 1000000) AS tokens
                         FROM (
-                            SELECT j.*, w.id IS NOT NULL OR v_stops AND (SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY)
-                                    WHERE l.type = p_type AND l.group_key = j.group_key) > 0 AS busy, IF(v_ordered, 1, COALESCE(q.max_active, v_places)) AS places,
+                            SELECT j.*, w.id IS NOT NULL AS busy, IF(v_ordered, 1, COALESCE(q.max_active, v_places)) AS places,
                                 IF(v_fair, COALESCE(q.weight, 1)
                                     - IF(v_resume > 0 AND CAST(j.group_key AS binary) = CAST(v_start AS binary), v_turn, 0), v_left) AS turn,
                                 COALESCE(q.rate, v_rate) AS rate, COALESCE(q.rate_seconds, v_rate_seconds) AS seconds,
