@@ -150,7 +150,8 @@ BEGIN
                     DELETE f
                     FROM @some AS s
                     INNER JOIN mq.group_lock AS l ON l.id = s.id
-                    INNER JOIN mq.group_freed AS f WITH (ROWLOCK) ON f.type = l.type AND f.group_key = l.group_key AND f.id = l.id
+                    INNER JOIN mq.group_freed AS f WITH (ROWLOCK, FORCESEEK, INDEX (group_freed_pk))
+                        ON f.type = l.type AND f.group_key = l.group_key AND f.id = l.id
                     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
                     DELETE l
                     FROM @some AS s
