@@ -206,7 +206,7 @@ def make_ready(client: Client) -> None:
 
 POLICY = (
     "lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,"
-    " rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair"
+    " rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group"
 )
 
 
@@ -216,7 +216,7 @@ def grow_types(client: Client, count: int) -> None:
     client.call("set_queue", TYPE, '{"lease_seconds": 30}')
     send(client, count)
     client.call("complete_batch", client.call("claim_batch", TYPE, 1, "bench")[0][KEY])
-    policy = POLICY + ", grouped" * (mq == "mq.")
+    policy = POLICY + ", grouped, mixed" * (mq == "mq.")
     for table, columns in (("queue", policy), ("mark", client.mark_columns)):
         copied = ", ".join(f"t.{column}" for column in columns.split(", "))
         client.run(

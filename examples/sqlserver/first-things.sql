@@ -278,6 +278,8 @@ EXEC mq.set_queue N'ft-ring', N'{"ring": 1}';
 EXEC mq.claim_wraparound N'ft-ring', 5;
 EXEC mq.set_queue N'ft-fair', N'{"fair": 1}';
 EXEC mq.claim_batch N'ft-fair', 5;
+EXEC mq.set_option N'ft-ordered', N'dead_stops_group', N'1';
+EXEC mq.set_option N'ft-ordered', N'dead_stops_group', N'0';
 EXEC mq.list_polling_tables;
 GO
 WITH XMLNAMESPACES (DEFAULT 'http://schemas.microsoft.com/sqlserver/2004/07/showplan')

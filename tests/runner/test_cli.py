@@ -771,6 +771,15 @@ def test_a_queue_is_declared_a_ring_or_fair(runner: Runner, session: Session, qu
 
 
 @pytest.mark.any_engine
+def test_a_dead_letter_may_stop_its_group(runner: Runner, queue: str) -> None:
+    done = runner("queue", "set", queue, "--dead-stops-group")
+    assert done.returncode == 1 and "dead_stops_group" in done.stderr
+    row = json.loads(runner("queue", "set", queue, "--ordered", "--dead-stops-group", "--json").stdout)
+    assert (row["ordered"], row["dead_stops_group"]) == (1, 1)
+    assert "dead_stops_group\t0" in runner("queue", "set", queue, "--no-dead-stops-group").stdout.splitlines()
+
+
+@pytest.mark.any_engine
 def test_one_group_gets_its_own_share_and_limits(
     runner: Runner, session: Session, queue: str, sql: Sql, server: Server
 ) -> None:

@@ -160,6 +160,7 @@ class QueueScreen(Live):
         if policy := seen.queue.policy:
             parts = [
                 "ordered" if policy["ordered"] else "",
+                "a dead letter stops its group" if policy["dead_stops_group"] else "",
                 "ring" if policy["ring"] else "",
                 "fair" if policy["fair"] else "",
                 f"lease {period(policy['lease_seconds'])}",
