@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from crowd import Crowd, Member, until
 from outcomes import failure
-from rowqueue.databases import Session
+from rowqueue.databases import Database, Session
 
 pytestmark = pytest.mark.one_engine
 
@@ -22,6 +22,10 @@ CONSUMERS = 16
 KILLED = 4
 LEASE = 2
 PATIENCE = 180
+UNDOING = 2  # seconds
+# In how many rounds every consumer may serve a group while another waits. On Firebird a claim sees what was there when
+# it began: a slow one passes over a group whose message has come since, and leaves the position behind it.
+ROUNDS = {"firebird": 4}
 # One group with very many messages, some with many, most with one: (groups, messages of each).
 SIZES = [(1, 400), (9, 30), (90, 4), (900, 1)]
 MORE_SIZES = [(1, 3_000), (9, 300), (90, 20), (900, 2)]
@@ -165,8 +169,11 @@ def waits(
     return found
 
 
-def worst(claims: dict[str, list[Claim]], waited: dict[str, list[Any]]) -> tuple[int, str]:
-    """How many turns beyond one any group had while another of its priority waited once; and which."""
+def worst(claims: dict[str, list[Claim]], waited: dict[str, list[Any]], kills: Sequence[int] = ()) -> tuple[int, str]:
+    """How many turns beyond one any group had while another of its priority waited once; and which.
+
+    The claim of a killed consumer may run on in the server, keep its locks until the server notices, and be undone
+    then: its groups are passed over without being served. So waits in the UNDOING seconds after a kill do not count."""
     begun = {group: [claim.begun for claim in found] for group, found in claims.items()}
     ended = {group: sorted(claim.ended for claim in found) for group, found in claims.items()}
     most = (0, "")
@@ -174,6 +181,8 @@ def worst(claims: dict[str, list[Claim]], waited: dict[str, list[Any]]) -> tuple
     for group, times in waited.items():
         priority = group.split()[0]
         for start, end in times:
+            if any(kill <= end and start <= kill + UNDOING * 1_000_000_000 for kill in kills):
+                continue
             for other in often:
                 if other == group or other.split()[0] != priority:
                     continue
@@ -194,6 +203,7 @@ def worst(claims: dict[str, list[Claim]], waited: dict[str, list[Any]]) -> tuple
     ],
 )
 def test_no_group_is_served_twice_before_each_waiting_group_was_served_once(
+    database: Database,
     crowd: Crowd,
     session: Session,
     queue: str,
@@ -225,11 +235,13 @@ def test_no_group_is_served_twice_before_each_waiting_group_was_served_once(
     sent = send(session, queue, groups, 2 if trouble else 1)
     path = tmp_path / "log"
     consumers = crowd.start(serve, queue, str(path), size, trouble, count=CONSUMERS)
+    kills: list[int] = []
     if trouble:
         helpers = crowd.start(send_late, queue, str(path), count=2) + crowd.start(redrive, queue)
         for victim in consumers[:KILLED]:
             time.sleep(0.3)
             crowd.kill(victim)
+            kills.append(time.monotonic_ns())
             consumers.remove(victim)
             consumers += crowd.start(serve, queue, str(path), size, trouble)
         crowd.stop(helpers[:2])
@@ -244,8 +256,8 @@ def test_no_group_is_served_twice_before_each_waiting_group_was_served_once(
         twice = [claim for found in claims.values() for claim in found if served_at[claim.id] > 1]
         assert twice == [], "claimed twice"
         assert served_at.keys() == sent.keys()
-    beyond, what = worst(claims, waits(claims, sent, back))
-    assert beyond <= CONSUMERS, f"{beyond} turns too many: {what}"
+    beyond, what = worst(claims, waits(claims, sent, back), kills)
+    assert beyond <= ROUNDS.get(database.name, 1) * CONSUMERS, f"{beyond} turns too many: {what}"
 
 
 def test_consumers_share_a_queue_with_a_single_big_group(
