@@ -29,13 +29,17 @@ def release() -> str:
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a procedure, or one option. `limit`: a name in the contract's limits."""
+    """One argument of a procedure, or one option. `limit`: a name in the contract's limits.
+
+    `jsonb`: one engine has a second function of the same name that takes jsonb in its place.
+    """
 
     name: str
     type: str
     meaning: str
     limit: str | None = None
     optional: bool = False
+    jsonb: bool = False
 
     @property
     def kind(self) -> str:

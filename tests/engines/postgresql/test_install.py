@@ -238,7 +238,7 @@ def test_the_script_refuses_a_newer_database_and_repairs_one_of_its_own_release(
         "DELETE FROM mq.installed WHERE name IN ('rowqueue_9999_next', 'rowqueue_0007_consumers')",
         "DROP TABLE mq.consumer, mq.report",
         "DROP FUNCTION mq.cancel",
-        "GRANT EXECUTE ON FUNCTION mq.send TO PUBLIC",
+        "GRANT EXECUTE ON FUNCTION mq.send(text, jsonb) TO PUBLIC",
     ):
         run(statement)
     done = subprocess.run(psql, input=script, capture_output=True, text=True)
