@@ -105,12 +105,16 @@ class View:
 
 @dataclass(frozen=True)
 class Error:
-    """A numbered error, the same on every database. `retry`: whether the same call may succeed later."""
+    """A numbered error, the same on every database. `retry`: whether the same call may succeed later.
+
+    `runner`: no procedure raises it: the runner gives this number and name to errors of the server.
+    """
 
     number: int
     name: str
     retry: str
     meaning: str
+    runner: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from rowqueue.databases import (
     Conflict,
     DatabaseError,
     Disconnected,
-    Forbidden,
+    NotAllowed,
     ReadOnly,
 )
 from rowqueue.databases.sqlserver import calls, errors, suitable, yoyo
@@ -211,7 +211,7 @@ def test_a_right_too_many_and_one_too_few_are_named() -> None:
 
 
 def test_a_user_who_may_not_read_the_rights_gets_an_error() -> None:
-    with pytest.raises(Forbidden, match="VIEW DEFINITION"):
+    with pytest.raises(NotAllowed, match="VIEW DEFINITION"):
         rights(sees=0)
 
 

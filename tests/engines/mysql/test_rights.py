@@ -10,7 +10,7 @@ import pymysql
 import pytest
 from queues import refused
 from rowqueue import contract, install
-from rowqueue.databases import Database, Forbidden, open_database
+from rowqueue.databases import Database, NotAllowed, open_database
 from servers import Server
 from servers.mysql import Client
 
@@ -302,7 +302,7 @@ def test_a_user_without_a_role_may_call_nothing_from_another_database(server: Se
         for statement in calls(schema, "x"):
             with pytest.raises(pymysql.OperationalError, match="denied"):
                 connection.execute(statement)
-        with pytest.raises(Forbidden):
+        with pytest.raises(NotAllowed):
             open_database(url).connect("nobody")
 
 
@@ -483,7 +483,7 @@ def test_where_the_owner_may_not_read_the_rights_only_the_maker_is_let_in(privat
         assert "only the user who created it" in warning
         # The server itself still looks at the maker's rights.
         server.query(database.url, "REVOKE UPDATE ON t FROM maker@'%'")
-        with pytest.raises(Forbidden, match="denied to user 'maker'"):
+        with pytest.raises(NotAllowed, match="denied to user 'maker'"):
             maker.call("claim_rows", "t", 1)
         server.query(database.url, "DROP PROCEDURE mq_purge")
         install.apply(database)

@@ -18,7 +18,7 @@ from rowqueue.databases import (
     Conflict,
     Database,
     DatabaseError,
-    Forbidden,
+    NotAllowed,
     ReadOnly,
     SchemaMissing,
     Session,
@@ -117,7 +117,7 @@ def test_a_restored_queue_is_put_right_by_apply(
         with there.login(url, f"stranger_{uuid.uuid4().hex[:8]}") as stranger_url:
             stranger = open_database(stranger_url).connect("stranger")
             for procedure, *values in (("send", "q", "x"), ("queue_stats",), ("peek_rows", "orders")):
-                with pytest.raises(Forbidden):
+                with pytest.raises(NotAllowed):
                     call(stranger, procedure, *values)
             stranger.close()
         session = restored.connect("after")
@@ -578,7 +578,7 @@ def test_a_server_that_speaks_another_language_is_understood() -> None:
             session.call("claim_rows", "orders")
         run("CREATE INDEX ON orders (status, id)")
         works(session, run)
-        with server.login(url, "stranger") as stranger_url, pytest.raises(Forbidden):
+        with server.login(url, "stranger") as stranger_url, pytest.raises(NotAllowed):
             open_database(stranger_url).connect("test").call("send", "q", "x")
         session.close()
         with pytest.raises(DatabaseError, match=r"Read-Only-Transaktion"):

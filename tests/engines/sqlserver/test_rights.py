@@ -7,7 +7,7 @@ from typing import Any
 import pymssql
 import pytest
 from rowqueue import contract, install
-from rowqueue.databases import Database, Forbidden, SchemaMissing, open_database
+from rowqueue.databases import Database, NotAllowed, SchemaMissing, open_database
 from servers.sqlserver import Client, ExternalSQLServer
 
 pytestmark = pytest.mark.product("sqlserver")
@@ -307,7 +307,7 @@ def test_with_implicit_transactions_a_call_commits_nothing_by_itself(
     assert len(sql("SELECT id FROM mq.message WHERE type = %s", kind)) == 1
 
 
-FORBIDDEN = [
+NOT_ALLOWED = [
     "SELECT * FROM mq.feed",
     "SELECT * FROM mq_internal.split_list(N'a')",
     "INSERT INTO mq.queue (type) VALUES (N'x')",
@@ -323,7 +323,7 @@ FORBIDDEN = [
 ]
 
 
-@pytest.mark.parametrize("statement", FORBIDDEN)
+@pytest.mark.parametrize("statement", NOT_ALLOWED)
 def test_no_table_can_be_read_or_changed_and_nothing_internal_called(
     attacker: tuple[Client, str], statement: str
 ) -> None:
@@ -472,7 +472,7 @@ def test_a_user_without_a_role_may_call_nothing(server: ExternalSQLServer, datab
                     connection.execute(statement)
         session = open_database(url).connect("nobody")
         try:
-            with pytest.raises((Forbidden, SchemaMissing)):
+            with pytest.raises((NotAllowed, SchemaMissing)):
                 session.call("send", "x", "b")
         finally:
             session.close()

@@ -14,7 +14,7 @@ from ..guard import in_file, lock_held
 from ..migrations import known, names
 from . import clusters, connecting, options, removing, rights, script
 from .connection import Connection
-from .errors import FORBIDDEN, line, number, translated
+from .errors import NOT_ALLOWED, line, number, translated
 from .removing import existing
 from .session import MySQLSession
 
@@ -91,7 +91,7 @@ class MySQL(Database):
             try:
                 return rights.problems(cursor)
             except pymysql.Error as error:
-                if number(error) not in FORBIDDEN:
+                if number(error) not in NOT_ALLOWED:
                     raise
                 return []  # only a user who may install may read them
 

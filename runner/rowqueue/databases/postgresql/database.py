@@ -11,7 +11,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from .. import migrations
-from ..base import ROLES, Database, DatabaseError, Disconnected, Forbidden, ReadOnly, Session, SqlFile
+from ..base import ROLES, Database, DatabaseError, Disconnected, NotAllowed, ReadOnly, Session, SqlFile
 from ..guard import in_file, lock_held
 from . import rights, script, yoyo_tables
 from .errors import READ_ONLY_HINT, line, translated
@@ -206,9 +206,9 @@ def _check_rights(connection: psycopg.Connection[Any]) -> None:
     assert row is not None
     user, database, schema, in_database, in_schema = row
     if not in_database:
-        raise Forbidden(f"role {user} needs the right CREATE on database {database} to install")
+        raise NotAllowed(f"role {user} needs the right CREATE on database {database} to install")
     if not in_schema:
-        raise Forbidden(f"role {user} needs the right CREATE on schema {schema or 'public'} to install")
+        raise NotAllowed(f"role {user} needs the right CREATE on schema {schema or 'public'} to install")
 
 
 def _drop_role(connection: psycopg.Connection[Any], role: str) -> None:
