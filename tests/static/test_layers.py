@@ -18,7 +18,7 @@ LAYERS = (
     ("link", "install", "parts"),
     ("consumer",),
     ("polling", "feeds", "bench", "service", "seeing", "figures", "collector"),
-    ("demo", "exporter", "top", "web"),
+    ("demo", "exporter", "top", "web", "django"),
     ("cli",),
 )
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -32,6 +32,8 @@ DRIVERS = {
     "pymssql": "sqlserver",
     "firebird": "firebird",
 }
+# Django's names of databases, and the packages whose module `django` makes a URL of its settings.
+DJANGO = {"postgresql": "postgresql", "mysql": "mysql", "microsoft": "sqlserver"}
 ASYNC_DRIVERS = {"psycopg": "postgresql", "aiomysql": "mysql", "asyncmy": "mysql"}
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 _SCHEME = re.compile(r"[a-z]+://")
 _HOST = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(:\d{0,5})?")
@@ -94,6 +94,17 @@ def split(url: str, known: Iterable[str]) -> Parts:
     if unknown := options.keys() - {*known}:
         raise ValueError(f"unknown option {min(unknown)!r}; known: {', '.join(known)}")
     return Parts(host, port, path, user, password, options)
+
+
+def join(
+    scheme: str, host: str, port: object, database: object, user: str, password: str, options: Mapping[str, object]
+) -> str:
+    """A URL of its parts, which may contain any characters; an empty part is left out."""
+    login = quote(user, safe="") + (":" + quote(password, safe="") if password else "")
+    where = f"[{host}]" if ":" in host else host or "localhost"
+    where += f":{port}" if port else ""
+    query = "?" + urlencode(options, quote_via=quote) if options else ""
+    return f"{scheme}://{login}{'@' if login else ''}{where}/{quote(str(database), safe='')}{query}"
 
 
 def place(text: str) -> tuple[str | None, int | None]:

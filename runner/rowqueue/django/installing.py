@@ -1,0 +1,51 @@
+"""Installs the queue in the project's database, through a connection of its own."""
+
+from django.db import migrations
+
+from ..databases import Forbidden, open_database
+from ..install import apply, status
+from .settings import alias, url
+
+
+class InstallQueue(migrations.RunPython):
+    """A migration operation that installs the queue, for a migration of your own that needs it earlier.
+
+    The app's own first migration does the same. It uses a connection of its own, so it commits at once: give the
+    migration `atomic = False`. Backwards it does nothing, because messages would be lost: `manage.py rowqueue
+    uninstall` removes the queue. It does nothing in a database that is not the queue's.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_install, migrations.RunPython.noop, elidable=False)
+
+    def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
+        return (self.__class__.__qualname__, [], {})
+
+    def describe(self) -> str:
+        return "Install the queue"
+
+
+def _install(_apps: object, schema_editor: object) -> None:
+    if schema_editor.connection.alias == alias():  # type: ignore[attr-defined]
+        upgrade(0)
+
+
+def is_installed() -> bool:
+    """Whether the queue is there, in this or another release."""
+    return any(file.state != "missing" for file in status(open_database(url())))
+
+
+def upgrade(verbosity: int) -> None:
+    """Install what is missing or of an earlier release."""
+    database = open_database(url())
+    if all(file.state in ("ok", "newer") for file in status(database)):
+        return
+    try:
+        apply(database)
+    except Forbidden as error:
+        raise Forbidden(
+            f"{error}. `migrate` installs the queue and needs the right to create it; or let a DBA run the script that"
+            " `manage.py rowqueue sql` prints, and migrate again"
+        ) from error
+    if verbosity:
+        print("  The queue was upgraded.")
