@@ -1,4 +1,4 @@
-"""The command `runner`: each command opens the database, calls procedures, and prints their results.
+"""The command `runner`, or `rowqueue`: each command opens the database, calls procedures, and prints their results.
 
 Exit codes: 0 done or drained; 1 failure; 2 wrong usage; 3 queue not installed, or not as released; 130 and 143 ended by
 a signal.
@@ -55,6 +55,12 @@ def _options(command: Any) -> Any:
     return {parameter.name: getattr(parameter, "multiple", False) for parameter in command.params}
 
 
+def program() -> str:
+    """The name that this command was called by."""
+    name = Path(sys.argv[0]).stem
+    return name if name in ("runner", "rowqueue") else "runner"
+
+
 def main() -> None:
     """Run the command line and exit with its code. Errors that a user can act on are printed as one line."""
     if COMPLETION in os.environ:
@@ -65,7 +71,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = app(sys.argv[1:] or ["--help"], prog_name="runner", standalone_mode=False)
+        code = app(sys.argv[1:] or ["--help"], prog_name=program(), standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

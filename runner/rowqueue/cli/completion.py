@@ -26,17 +26,21 @@ def completion(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bas
     """Print the script that completes commands and queues by Tab."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    print(get_completion_script(prog_name="runner", complete_var=COMPLETION, shell=shell.value))
+    from . import program
+
+    print(get_completion_script(prog_name=program(), complete_var=COMPLETION, shell=shell.value))
 
 
 def answer(app: typer.Typer) -> NoReturn:
     """Print the completions that a shell asked for and exit at once, without waiting for open connections."""
     from typer.completion import completion_init  # type: ignore[attr-defined]
 
+    from . import program
+
     code = 1
     try:
         completion_init()
-        app(prog_name="runner", complete_var=COMPLETION)  # raises SystemExit
+        app(prog_name=program(), complete_var=COMPLETION)  # raises SystemExit
     except SystemExit as ended:
         code = int(ended.code or 0)
     finally:
