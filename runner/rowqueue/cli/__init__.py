@@ -14,7 +14,7 @@ import typer
 
 from .. import config
 from ..errors import Error
-from .commands import COMPLETION, Commands
+from .commands import COMPLETION, Commands, program
 
 app = typer.Typer(
     cls=Commands,
@@ -53,12 +53,6 @@ def _options(command: Any) -> Any:
     if hasattr(command, "commands"):
         return {name: _options(child) for name, child in command.commands.items()}
     return {parameter.name: getattr(parameter, "multiple", False) for parameter in command.params}
-
-
-def program() -> str:
-    """The name that this command was called by."""
-    name = Path(sys.argv[0]).stem
-    return name if name in ("runner", "rowqueue") else "runner"
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from .commands import COMPLETION
+from .commands import COMPLETION, program
 from .common import group
 
 top = group()
@@ -26,16 +26,12 @@ def completion(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bas
     """Print the script that completes commands and queues by Tab."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    from . import program
-
     print(get_completion_script(prog_name=program(), complete_var=COMPLETION, shell=shell.value))
 
 
 def answer(app: typer.Typer) -> NoReturn:
     """Print the completions that a shell asked for and exit at once, without waiting for open connections."""
     from typer.completion import completion_init  # type: ignore[attr-defined]
-
-    from . import program
 
     code = 1
     try:

@@ -44,8 +44,8 @@ def upgrade(verbosity: int) -> None:
         apply(database)
     except NotAllowed as error:
         raise NotAllowed(
-            f"{error.detail}. `migrate` installs the queue and needs the right to create it; or let a DBA run the script"
-            " that `manage.py rowqueue sql` prints, and migrate again"
+            f"{error.detail}. `migrate` installs the queue and needs the right to create it; or let a DBA run the"
+            " script that `manage.py rowqueue sql` prints, and migrate again"
         ) from error
     if verbosity:
         print("  The queue was upgraded.")

@@ -209,7 +209,7 @@ def calls(schema: str, type: str) -> list[str]:
         f"CALL {schema}.mq_purge('{type}', 'N', NULL, NULL)",
         f"CALL {schema}.mq_purge('{type}', 'C', '2001-01-01', 10)",
         f"CALL {schema}.mq_queue_health()",
-        f"CALL {schema}.mq_installed_files()",
+        f"CALL {schema}.imq_installed_files()",
     ]
 
 

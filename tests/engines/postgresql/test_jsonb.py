@@ -186,7 +186,7 @@ def test_the_roles_and_the_catalog_know_both(sql: Sql) -> None:
 
 
 def test_a_changed_second_function_is_reported(sql: Sql) -> None:
-    query = "SELECT changed FROM mq.installed_files() WHERE name = 'send'"
+    query = "SELECT changed FROM mq_internal.installed_files() WHERE name = 'send'"
     sql("BEGIN")
     assert sql(query)[0]["changed"] == 0
     sql("ALTER FUNCTION mq.send(text, jsonb) SET work_mem = '1MB'")

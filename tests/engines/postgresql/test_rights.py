@@ -51,6 +51,7 @@ HARMLESS = {
     "show_feeds",
     "is_watched",
     "report_changes",
+    "installed_files",
 }
 
 

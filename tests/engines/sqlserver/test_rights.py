@@ -124,7 +124,7 @@ def calls(type: str) -> list[str]:
         f"EXEC mq.redrive_all N'{type}'",
         f"EXEC mq.purge N'{type}', N'C', '2001-01-01', 10",
         "EXEC mq.queue_health",
-        "EXEC mq.installed_files",
+        "EXEC mq_internal.installed_files",
     ]
 
 

@@ -135,7 +135,8 @@ class PostgreSQL(Database):
     def _recorded(self) -> list[tuple[str, str, str, Any]] | None:
         with self._opened("rowqueue apply") as connection:
             found = connection.execute(
-                "SELECT to_regclass('mq.installed') IS NOT NULL, to_regprocedure('mq.installed_files()') IS NOT NULL"
+                "SELECT to_regclass('mq.installed') IS NOT NULL,"
+                " to_regprocedure('mq_internal.installed_files()') IS NOT NULL"
                 " AND EXISTS (SELECT FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace"
                 " WHERE n.nspname = 'mq_internal' AND p.proname = 'object_fingerprint')"
             ).fetchone()
@@ -144,7 +145,7 @@ class PostgreSQL(Database):
             if not table:
                 return None
             source = (
-                "mq.installed_files()"
+                "mq_internal.installed_files()"
                 if procedures
                 else "(SELECT *, kind = 'procedure' AS changed FROM mq.installed) AS i"
             )

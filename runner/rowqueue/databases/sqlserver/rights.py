@@ -111,6 +111,7 @@ def problems(connection: Any) -> list[str]:
     wanted |= {(role, "SELECT", f"mq.{name}") for role, names in contract.load().reads.items() for name in names}
     wanted |= {(role, "VIEW DEFINITION", f"schema {name}") for role in ROLES for name in ("mq", "mq_internal")}
     wanted |= {(role, "EXECUTE", f"type mq.{name}") for name, role in _TYPES}
+    wanted |= {(role, "EXECUTE", "mq_internal.installed_files") for role in ROLES if role != "mq_producer"}
     wanted |= {(REPORTER, "EXECUTE", "mq_internal.send_changes"), (REPORTER, "SELECT", "mq.subscription")}
     wanted = {row for row in wanted if row[2] in there}
     if any(who == REPORTER for who, _, _ in wanted) and _rows(connection, _NO_REPORTER):
