@@ -63,7 +63,7 @@ AS_THE_CALLER = {
 }
 CALLED_BY_CALLERS = (AS_THE_CALLER & INTERNAL) | {
     *("require_name", "require_range", "require_key", "require_read_committed", "raise_error", "consumer_name"),
-    *("begin_call", "end_call", "undo_call", "read_outcomes", "read_options", "split_names"),
+    *("installed_files", "begin_call", "end_call", "undo_call", "read_outcomes", "read_options", "split_names"),
     *(
         "open_claim",
         "hold_due",
@@ -268,7 +268,7 @@ def test_the_procedures_do_the_same_under_any_session_setting(
             connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
         connection.execute(f"SET SESSION {setting}")
         for statement in calls("x", kind):
-            run(connection, statement.replace("x.mq_", "mq_", 1))
+            run(connection, statement.replace("CALL x.", "CALL ", 1))
         run(connection, "COMMIT")
     rows = sql("SELECT state, consumer FROM mq_message_state WHERE type = %s ORDER BY id", kind)
     assert [row["state"] for row in rows] == ["A", "A"]

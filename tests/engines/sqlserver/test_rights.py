@@ -52,11 +52,12 @@ def test_each_procedure_is_granted_to_the_roles_of_the_contract_and_nothing_else
     rows = sql(
         "SELECT o.name, USER_NAME(p.grantee_principal_id) AS who, p.permission_name AS [right], p.state_desc AS state"
         " FROM sys.database_permissions AS p INNER JOIN sys.objects AS o ON o.object_id = p.major_id"
-        " WHERE p.class = 1 AND o.schema_id = SCHEMA_ID(N'mq')"
+        " WHERE p.class = 1 AND o.schema_id IN (SCHEMA_ID(N'mq'), SCHEMA_ID(N'mq_internal'))"
     )
     assert {row["state"] for row in rows} == {"GRANT"}
     wanted = {(name, role, "EXECUTE") for name, procedure in CONTRACT.procedures.items() for role in procedure.roles}
     wanted |= {(name, role, "SELECT") for role, names in CONTRACT.reads.items() for name in names}
+    wanted |= {("installed_files", role, "EXECUTE") for role in ("mq_consumer", "mq_operator", "mq_viewer")}
     wanted |= {("send_changes", "mq_reporter", "EXECUTE"), ("subscription", "mq_reporter", "SELECT")}
     assert {(row["name"], row["who"], row["right"]) for row in rows} == wanted
 
