@@ -21,7 +21,8 @@ BEGIN
         -- read_options takes more time than all the rest of send_with. It has nothing to add to known names that are given
         -- once, with texts and whole numbers: then the quotes that no backslash precedes are two for each name and each text.
         IF CHAR_LENGTH(p_options) <= 1000
-                AND p_options COLLATE utf8mb4_bin REGEXP CONCAT('^[ \\t\\r\\n]*\\{', c_member, '(?:,', c_member, ')*\\}[ \\t\\r\\n]*$') THEN
+                AND p_options COLLATE utf8mb4_bin REGEXP CONCAT('^[ \\t\\r\\n]*\\{(?:', c_member,
+                    '(?:,(?=[ \\t\\r\\n]*")|(?=\\})))+\\}[ \\t\\r\\n]*$') THEN
             SET v_read = p_options, v_quoted = REPLACE(REPLACE(p_options, '\\\\', ''), '\\"', '');
         ELSE
             CALL imq_read_options(p_options, 'options', IF(p_many, JSON_REMOVE(c_known, '$.dedup_key', '$.on_conflict'), c_known),
