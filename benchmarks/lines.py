@@ -392,6 +392,58 @@ def send_one_lines(bench: Bench) -> Iterator[Line]:
         )
 
 
+def send_typed(client: Client, bodies: list[str]) -> None:
+    """`send_message` with five typed arguments."""
+    for body in bodies:
+        client.call("send_message", TYPE, body, None, 5, "customer-7", body[:10], None, None, "shop", 60)
+
+
+def send_options(client: Client, bodies: list[str]) -> None:
+    """`send_with` with the same five as an object."""
+    options = {"dedup_key": "", "group_key": "customer-7", "priority": 5, "delay_seconds": 60, "source": "shop"}
+    for body in bodies:
+        client.call("send_with", TYPE, body, json.dumps(options | {"dedup_key": body[:10]}))
+
+
+def processor_seconds(process: int) -> float:
+    """The processor time of all threads of a process."""
+    tasks = Path(f"/proc/{process}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
+def send_with_lines(bench: Bench) -> Iterator[Line]:
+    """`send_with` compared with `send_message`, in turns of 100 calls, one message per transaction."""
+    turns = max(1, bench.size(2_000) // 100) * bench.repeat
+    some = bodies(100, 200 * turns)
+    rates: list[list[float]] = []
+    used: list[list[float]] = []
+    with bench.database() as url, bench.connect(url) as client:
+        process = client.process()
+        for n in range(turns):
+            parts = {send_typed: some[200 * n : 200 * n + 100], send_options: some[200 * n + 100 : 200 * n + 200]}
+            times = {}
+            for send in [*parts][:: -1 if n % 2 else 1]:
+                started, began = time.monotonic(), processor_seconds(process)
+                send(client, parts[send])
+                times[send] = 100 / (time.monotonic() - started), (processor_seconds(process) - began) * 1e4
+            rates.append([times[send][0] for send in parts])
+            used.append([times[send][1] for send in parts])
+    yield Line(
+        "`send_with` with five options; compared with `send_message`",
+        f"{statistics.median(r[1] for r in rates):,.0f}/s",
+        f"{statistics.median(r[0] for r in rates):,.0f}/s",
+        statistics.median(r[1] / r[0] for r in rates),
+        bench.kind.targets.get("send_with", ""),
+    )
+    yield Line(
+        "the same, processor time of the server",
+        f"{statistics.median(u[1] for u in used):,.0f} µs",
+        f"{statistics.median(u[0] for u in used):,.0f} µs",
+        statistics.median(u[0] / u[1] for u in used),
+        bench.kind.targets.get("send_with", ""),
+    )
+
+
 # ---- large backlogs ------------------------------------------------------------------------------
 
 
@@ -767,6 +819,7 @@ LINES: dict[str, Lines] = {
     "finish": finish_lines,
     "send": send_lines,
     "send_one": send_one_lines,
+    "send_with": send_with_lines,
     "latency": latency_lines,
     "ring": ring_lines,
     "snapshot": snapshot_lines,

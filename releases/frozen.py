@@ -129,6 +129,8 @@ def _names(
 def _argument(old: Contract, before: Argument, new: Contract, after: Argument) -> Iterator[str]:
     if before.type != after.type:
         yield f"argument {before.name} was {before.type} and is {after.type}"
+    if before.jsonb and not after.jsonb:
+        yield f"argument {before.name} took jsonb on PostgreSQL"
     if before.optional and not after.optional:
         yield f"argument {before.name} was optional and is required"
     if before.optional and after.optional and (was := _default(before)) != (now := _default(after)):

@@ -236,7 +236,7 @@ def _skipping(config: pytest.Config) -> Iterator[None]:
         yield
     except AreaMissing as error:
         if config.getoption("--areas"):
-            pytest.skip(str(error).partition(":")[0])
+            pytest.skip(str(error).partition(":")[2].strip())
         raise
 
 

@@ -137,7 +137,7 @@ EXEC mq.get_result 1;
 EXEC mq.list_schedules;
 EXEC mq.list_bindings;
 EXEC mq.list_subscriptions;
-EXEC mq.installed_files;
+EXEC mq_internal.installed_files;
 EXEC mq.find_messages N'ft', N'{"group_key": "none"}';
 SELECT N'9' AS [check], N'no row' AS expected, resource_type, request_mode, COUNT(*) AS locks
 FROM sys.dm_tran_locks

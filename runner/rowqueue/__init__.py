@@ -31,11 +31,12 @@ if TYPE_CHECKING:
         take_batch,
     )
     from .databases import (
+        AreaMissing,
         Conflict,
         DatabaseError,
         Disconnected,
-        Forbidden,
         LeaseLost,
+        NotAllowed,
         QueueError,
         ReadOnly,
         SchemaMissing,
@@ -44,15 +45,16 @@ if TYPE_CHECKING:
     from .service import Consumer
 
 __all__ = [
+    "AreaMissing",
     "Conflict",
     "Consumer",
     "DatabaseError",
     "DeadLetter",
     "Disconnected",
     "Error",
-    "Forbidden",
     "LeaseLost",
     "Message",
+    "NotAllowed",
     "QueueError",
     "ReadOnly",
     "Record",
@@ -100,7 +102,16 @@ _MODULES = {
         *("send", "send_batch", "take_batch"),
     ),
     "databases": (
-        *("Conflict", "DatabaseError", "Disconnected", "Forbidden", "LeaseLost", "QueueError", "ReadOnly"),
+        *(
+            "AreaMissing",
+            "Conflict",
+            "DatabaseError",
+            "Disconnected",
+            "NotAllowed",
+            "LeaseLost",
+            "QueueError",
+            "ReadOnly",
+        ),
         "SchemaMissing",
     ),
     "requests": ("Result", "Sent"),

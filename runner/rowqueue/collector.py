@@ -21,7 +21,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from . import contract
-from .databases import Conflict, Database, Disconnected, Forbidden, SchemaMissing, Session, how_to_add
+from .databases import Conflict, Database, Disconnected, NotAllowed, SchemaMissing, Session, how_to_add
 from .figures import KINDS, METRICS, PARTS, Limit, Sample, Totals, area_of
 from .link import Link, Outage
 from .output import escaped
@@ -239,7 +239,7 @@ class _Reading:
 
     def _note(self, errors: dict[str, Exception]) -> None:
         """Log once what cannot be read; call less often what is missing or not granted. Conflicts pass."""
-        refused = [name for name, error in errors.items() if isinstance(error, (Forbidden, SchemaMissing))]
+        refused = [name for name, error in errors.items() if isinstance(error, (NotAllowed, SchemaMissing))]
         self._refused |= dict.fromkeys(refused, time.monotonic() + ASK_AGAIN_SECONDS)
         lasting = {name: error for name, error in errors.items() if not isinstance(error, Conflict)}
         if lasting:

@@ -29,13 +29,17 @@ def release() -> str:
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a procedure, or one option. `limit`: a name in the contract's limits."""
+    """One argument of a procedure, or one option. `limit`: a name in the contract's limits.
+
+    `jsonb`: one engine has a second function of the same name that takes jsonb in its place.
+    """
 
     name: str
     type: str
     meaning: str
     limit: str | None = None
     optional: bool = False
+    jsonb: bool = False
 
     @property
     def kind(self) -> str:
@@ -101,12 +105,16 @@ class View:
 
 @dataclass(frozen=True)
 class Error:
-    """A numbered error, the same on every database. `retry`: whether the same call may succeed later."""
+    """A numbered error, the same on every database. `retry`: whether the same call may succeed later.
+
+    `runner`: no procedure raises it: the runner gives this number and name to errors of the server.
+    """
 
     number: int
     name: str
     retry: str
     meaning: str
+    runner: bool = False
 
 
 @dataclass(frozen=True)

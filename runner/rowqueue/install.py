@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import contract
-from .databases import Database, DatabaseError, Forbidden, Installed, QueueError, SqlFile, open_database
+from .databases import Database, DatabaseError, Installed, NotAllowed, QueueError, SqlFile, open_database
 from .databases.base import AREA, GRANTS, INDEX, MIGRATION, PROCEDURE, RELEASE
 from .databases.migrations import InstallError as InstallError
 from .databases.migrations import area_of, migrate, released
@@ -107,7 +107,7 @@ def script(database: str, areas: Iterable[str] | None = None) -> Iterator[str]:
 
 
 def status(database: Database, areas: Iterable[str] | None = None) -> list[FileStatus]:
-    """The status of every file. Raises Forbidden for a user who may not read it. `areas`: as for `known`.
+    """The status of every file. Raises NotAllowed for a user who may not read it. `areas`: as for `known`.
 
     If the database has a later release, its other texts and internal objects are not counted as differences.
     """
@@ -153,7 +153,7 @@ def pending(database: Database) -> list[FileStatus]:
     """The files that are not `ok`; [] also for a user who may not read the status."""
     try:
         return [file for file in status(database) if file.state != "ok"]
-    except Forbidden:
+    except NotAllowed:
         return []
 
 

@@ -12,7 +12,7 @@ from .databases import (
     Database,
     DatabaseError,
     Disconnected,
-    Forbidden,
+    NotAllowed,
     ReadOnly,
     Row,
     Rows,
@@ -186,7 +186,7 @@ class Link:
             if isinstance(error, TimedOut) or self._conflicts >= MANY_CONFLICTS:
                 self._say(error)
             raise
-        except (SchemaMissing, Forbidden) as error:
+        except (SchemaMissing, NotAllowed) as error:
             if not self._may_pass():
                 raise
             raise Conflict(f"an upgrade may be replacing it: {error}") from error

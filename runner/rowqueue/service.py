@@ -10,7 +10,7 @@ from typing import Any
 from . import contract, install, link
 from .consumer import BadOption, Options, QueueSource, Source
 from .consumer import Consumer as Threads
-from .databases import Conflict, Database, Disconnected, Forbidden, SchemaMissing, how_to_add, open_database
+from .databases import Conflict, Database, Disconnected, NotAllowed, SchemaMissing, how_to_add, open_database
 from .handlers import Handler, load, of
 
 log = logging.getLogger("rowqueue")
@@ -158,7 +158,7 @@ def fitted(database: Database, options: Options) -> Options:
     """
     if not options.report and not options.keep_results:
         return options
-    with suppress(Forbidden), closing(database.connect(options.consumer)) as session:
+    with suppress(NotAllowed), closing(database.connect(options.consumer)) as session:
         areas = session.areas()
         if options.report and "consumers" not in areas:
             log.info("this consumer does not report: %s", how_to_add(["consumers"]))

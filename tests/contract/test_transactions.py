@@ -24,7 +24,6 @@ pytestmark = pytest.mark.one_engine
 READING = {
     "queue_stats",
     "queue_health",
-    "installed_files",
     "peek",
     "wait_for_message",
     "wait_for_any",

@@ -14,7 +14,7 @@ from rowqueue import contract, install
 from rowqueue.databases import (
     Database,
     Disconnected,
-    Forbidden,
+    NotAllowed,
     QueueError,
     SchemaMissing,
     Session,
@@ -107,7 +107,7 @@ def test_a_release_without_a_procedure_says_which_command_installs_it(
 def test_a_role_without_the_right_is_forbidden(database: Database, server: Server, queue: str, sql: Query) -> None:
     with server.login(database.url, f"test_{uuid.uuid4().hex[:8]}", "mq_consumer") as url:
         session = open_database(url).connect("test")
-        with pytest.raises(Forbidden, match=r"(?i)send"):
+        with pytest.raises(NotAllowed, match=r"(?i)send"):
             session.call("send", queue, "x")
         assert session.call("claim_batch", queue) == []
         session.close()

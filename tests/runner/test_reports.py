@@ -155,7 +155,7 @@ def test_a_consumer_that_may_not_report_works_on(
     name = f"by_hand_{uuid.uuid4().hex[:12]}"
     with server.login(database.url, name) as url:
         sql(f"GRANT USAGE ON SCHEMA mq TO {name}")
-        for call in ("claim_batch", "finish_batch", "extend_lease", "wait_for_message", "installed_files"):
+        for call in ("claim_batch", "finish_batch", "extend_lease", "wait_for_message", "version"):
             sql(f"GRANT EXECUTE ON FUNCTION mq.{call} TO {name}")
         session.call("send", queue, "m")
         consumer = start("consume", "--type", queue, "--handler", "jobs:record", "--report", 1, url=url)

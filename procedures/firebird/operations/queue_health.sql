@@ -198,7 +198,7 @@ BEGIN
             ELSE IF (name = 'changed_objects') THEN
             BEGIN
                 unit = 'objects';
-                SELECT COUNT(*), LIST(i.name, ', ') FROM mq_installed_files AS i WHERE i.changed = 1 INTO measured, detail;
+                SELECT COUNT(*), LIST(i.name, ', ') FROM imq_installed_files AS i WHERE i.changed = 1 INTO measured, detail;
                 verdict = TRIM(IIF(measured > 0, 'bad', 'ok'));
                 detail = COALESCE('missing or changed by hand: ' || detail || '; run the installation again',
                     'none');

@@ -161,7 +161,7 @@ BEGIN
 
             WHEN 'changed_objects' THEN
                 SELECT count(*) AS objects, string_agg(i.name, ', ' ORDER BY i.name) AS names INTO v_row
-                FROM mq.installed_files() AS i
+                FROM mq_internal.installed_files() AS i
                 WHERE i.changed = 1;
                 measured := v_row.objects;
                 unit := 'objects';

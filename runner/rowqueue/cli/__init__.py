@@ -1,4 +1,4 @@
-"""The command `runner`: each command opens the database, calls procedures, and prints their results.
+"""The command `runner`, or `rowqueue`: each command opens the database, calls procedures, and prints their results.
 
 Exit codes: 0 done or drained; 1 failure; 2 wrong usage; 3 queue not installed, or not as released; 130 and 143 ended by
 a signal.
@@ -14,7 +14,7 @@ import typer
 
 from .. import config
 from ..errors import Error
-from .commands import COMPLETION, Commands
+from .commands import COMPLETION, Commands, program
 
 app = typer.Typer(
     cls=Commands,
@@ -65,7 +65,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = app(sys.argv[1:] or ["--help"], prog_name="runner", standalone_mode=False)
+        code = app(sys.argv[1:] or ["--help"], prog_name=program(), standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

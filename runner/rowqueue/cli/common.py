@@ -15,7 +15,6 @@ from .. import config, contract, output
 from ..databases import (
     AreaMissing,
     Database,
-    Forbidden,
     Row,
     Session,
     how_to_add,
@@ -107,17 +106,9 @@ def listed(session: Session, procedure: str, *arguments: Any) -> list[Row]:
     """The rows of a call that lists; none if its area is not installed, and stderr then says how to add it."""
     try:
         return session.call(procedure, *arguments)
-    except (AreaMissing, Forbidden):  # some servers refuse a call of what does not exist
-        if not (absent := _absent(session, procedure)):
-            raise
-    print(f"runner: {how_to_add(absent)}", file=sys.stderr)
+    except AreaMissing:
+        print(f"runner: {how_to_add([contract.load().every[procedure].area])}", file=sys.stderr)
     return []
-
-
-def _absent(session: Session, procedure: str) -> set[str]:
-    with suppress(Forbidden):
-        return {contract.load().every[procedure].area}.difference(session.areas())
-    return set()
 
 
 def say(text: str, as_json: bool, **values: Any) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from .. import contract, install, output
-from ..databases import Database, Forbidden, Row, SchemaMissing, how_to_add
+from ..databases import Database, NotAllowed, Row, SchemaMissing, how_to_add
 from ..parts import Parts, said
 from ..seeing import Looking, incidents
 from .common import Json, Url, group, opened
@@ -70,7 +70,7 @@ def _part(name: str, work: Callable[[], list[Row]]) -> list[Row]:
     nothing: list[Row] = []
     rows = parts.get(name, work, nothing)
     for error in parts.errors.values():
-        if isinstance(error, Forbidden):
+        if isinstance(error, NotAllowed):
             return [_check(name, "warn", None, "", f"this user may not check it: {error}")]
         return [_check(name, "bad", None, "", said(error))]
     return rows

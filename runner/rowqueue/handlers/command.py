@@ -24,8 +24,8 @@ class Command(Handler):
     """Runs `sh -c command` for each message, with the message as one line of JSON on its standard input.
 
     The environment has RUNNER_MESSAGE_ID, RUNNER_MESSAGE_TYPE and RUNNER_MESSAGE_ATTEMPT. Exit status 0 means done, 65
-    (EX_DATAERR) dead-letters the message, others retry it. The last line of standard error is the error. 126 and 127
-    end the consumer: the shell uses them when it cannot start a command.
+    (EX_DATAERR) dead-letters the message, 75 (EX_TEMPFAIL) and all others retry it. The last line of standard error is
+    the error. 126 and 127 end the consumer: the shell uses them when it cannot start a command.
     """
 
     def __init__(self, command: str, timeout: float | None) -> None:

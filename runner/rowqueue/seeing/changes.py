@@ -106,7 +106,7 @@ def counted(looking: Looking, change: Change) -> str:
 
 
 def perform(watched: Watched, change: Change, seconds: float = CHANGE_SECONDS) -> str:
-    """Make a change; returns a sentence about its result. Raises Forbidden, QueueError or Away.
+    """Make a change; returns a sentence about its result. Raises NotAllowed, QueueError or Away.
 
     A bounded call is repeated for at most `seconds`; other users' requests are served between the calls.
     """

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from .. import contract
-from ..databases import Disconnected, Forbidden, Row, Session
+from ..databases import Disconnected, NotAllowed, Row, Session
 from ..parts import Parts, said
 
 T = TypeVar("T")
 
-FORBIDDEN_SECONDS = 60.0  # between calls of a forbidden procedure: each one is an error in the server's log
+NOT_ALLOWED_SECONDS = 60.0  # between calls of a forbidden procedure: each one is an error in the server's log
 AREAS_SECONDS = 60.0  # an area that is added is seen after at most this long
 HEALTH_SECONDS = 10.0  # queue_health reads much: its answer is reused for this long
 OVERVIEW_SECONDS = 1.0
@@ -71,8 +71,8 @@ class Looking:
             if now >= self._forbidden_until.get(procedure, now):
                 try:
                     return self.session.call(procedure, *arguments)
-                except Forbidden:
-                    self._forbidden_until[procedure] = now + FORBIDDEN_SECONDS
+                except NotAllowed:
+                    self._forbidden_until[procedure] = now + NOT_ALLOWED_SECONDS
             if what not in self.left_out:
                 self.left_out.append(what)
             return []
@@ -97,7 +97,7 @@ class Looking:
                 raise
             except Exception as error:  # the calls then say what is wrong
                 self._areas = tuple(contract.load().areas)
-                seconds = FORBIDDEN_SECONDS if isinstance(error, Forbidden) else OVERVIEW_SECONDS
+                seconds = NOT_ALLOWED_SECONDS if isinstance(error, NotAllowed) else OVERVIEW_SECONDS
             self._areas_until = time.monotonic() + seconds
         return self._areas
 

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import TypeVar
 
-from ..databases import AreaMissing, Database, DatabaseError, Disconnected, Forbidden, QueueError
+from ..databases import AreaMissing, Database, DatabaseError, Disconnected, NotAllowed, QueueError
 from .reading import Looking
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class Watched:
     def submit(self, work: Callable[[Looking], T], again: bool = True) -> Future[T]:
         """Queue `work` after earlier work. `again`: repeat it once if the connection was lost.
 
-        The future raises Away, QueueError, Forbidden or AreaMissing. It can be cancelled before its work begins.
+        The future raises Away, QueueError, NotAllowed or AreaMissing. It can be cancelled before its work begins.
         """
         future: Future[T] = Future()
 
@@ -53,11 +53,11 @@ class Watched:
         return future
 
     def ask(self, work: Callable[[Looking], T], seconds: float = ANSWER_SECONDS, again: bool = True) -> T:
-        """The result of `work`; waits at most `seconds`. Raises Away, QueueError, Forbidden."""
+        """The result of `work`; waits at most `seconds`. Raises Away, QueueError, NotAllowed."""
         return self.result(self.submit(work, again), seconds)
 
     def result(self, future: Future[T], seconds: float = ANSWER_SECONDS) -> T:
-        """The result of a future of `submit`; waits at most `seconds`. Raises Away, QueueError, Forbidden."""
+        """The result of a future of `submit`; waits at most `seconds`. Raises Away, QueueError, NotAllowed."""
         since = self._busy_since
         if since is not None and not future.running() and time.monotonic() - since > ANSWER_SECONDS:
             seconds = min(seconds, 0.1)  # an earlier call hangs: do not wait for it again
@@ -87,7 +87,7 @@ class Watched:
             if again and not is_new:
                 return self._run(work, False)
             raise Away(str(error)) from None
-        except (QueueError, Forbidden, AreaMissing):
+        except (QueueError, NotAllowed, AreaMissing):
             if is_new and self._looking is None:  # not an error of a call: this user may not connect
                 raise Away(self._reason) from None
             raise

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.widgets import DataTable
 from textual.worker import Worker
 
-from ..databases import Forbidden, QueueError
+from ..databases import NotAllowed, QueueError
 from ..output import escaped
 from ..seeing import Away, Change, Looking, changes
 from .asking import Question
@@ -127,7 +127,7 @@ class Live(Screen[None]):
                 if not change.repeats:
                     break
                 self.top.progress(_outcome(change, total))
-        except (Away, QueueError, Forbidden) as error:
+        except (Away, QueueError, NotAllowed) as error:
             before = f" Before that: {_outcome(change, total)}" if total else ""
             self.tell(f"{error}{before}", "error")
         else:

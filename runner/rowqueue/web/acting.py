@@ -41,7 +41,7 @@ _CHANGES: dict[str, Callable[[Form], Change]] = {
 def change(site: Site, form: Form) -> Page | str:
     """Make a change, or ask first. Returns the page with the question, or the address to redirect to.
 
-    Raises BadQuery, NotFound, Away, Forbidden, QueueError.
+    Raises BadQuery, NotFound, Away, NotAllowed, QueueError.
     """
     if form.get("do") not in _CHANGES:
         raise BadQuery(f"do must be one of {', '.join(_CHANGES)}.")

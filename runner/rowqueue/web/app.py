@@ -15,7 +15,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from ..databases import DatabaseError, Forbidden, QueueError
+from ..databases import DatabaseError, NotAllowed, QueueError
 from ..parts import said
 from ..seeing import Away
 from . import acting, pages
@@ -27,7 +27,7 @@ _STEP_SECONDS = 0.2  # how long a stream may delay the end of the server
 _STREAMS = 100
 _FORM_BYTES = 65_536
 _FORM_SECONDS = 10.0
-_REFUSED = (NotFound, BadQuery, Away, Forbidden, QueueError, DatabaseError)
+_REFUSED = (NotFound, BadQuery, Away, NotAllowed, QueueError, DatabaseError)
 
 
 def build(site: Site, metrics: Callable[[Request], Response]) -> ASGIApp:
@@ -59,7 +59,7 @@ def _error(error: Exception) -> Page:
     if isinstance(error, HTTPException):
         text = {404: "There is no such page.", 405: "This cannot be done here."}.get(error.status_code, error.detail)
         return Page("error.html", {"title": "Not possible", "error": text}, error.status_code, False)
-    if isinstance(error, Forbidden):
+    if isinstance(error, NotAllowed):
         return Page(
             "error.html", {"title": "Forbidden", "error": f"The database user may not do this: {error}"}, 403, False
         )

@@ -19,7 +19,7 @@ from rowqueue.databases import (
     Database,
     DatabaseError,
     Disconnected,
-    Forbidden,
+    NotAllowed,
     QueueError,
     open_database,
 )
@@ -167,7 +167,7 @@ def test_a_value_that_its_type_cannot_hold_is_an_invalid_argument(
 def test_a_user_without_the_role_is_forbidden(database: Database, server: Server, queue: str) -> None:
     with server.login(database.url, f"TEST_{uuid.uuid4().hex[:8]}", "mq_consumer") as url:
         session = open_database(url).connect("test")
-        with pytest.raises(Forbidden, match="MQ_SEND"):
+        with pytest.raises(NotAllowed, match="MQ_SEND"):
             session.call("send", queue, "x")
         assert session.call("claim_batch", queue) == []
         session.close()

@@ -20,7 +20,7 @@ from rowqueue.databases import (
     Database,
     DatabaseError,
     Disconnected,
-    Forbidden,
+    NotAllowed,
     QueueError,
     Session,
     open_database,
@@ -105,7 +105,7 @@ def test_a_text_that_is_no_key_is_an_invalid_argument(session: Session) -> None:
 def test_the_error_names_the_right_that_an_installer_lacks(empty_database: Database, server: Server) -> None:
     with (
         server.login(empty_database.url, f"test_{uuid.uuid4().hex[:8]}") as url,
-        pytest.raises(Forbidden, match="needs the right CREATE on database"),
+        pytest.raises(NotAllowed, match="needs the right CREATE on database"),
     ):
         install.apply(open_database(url))
     assert empty_database.installed() is None

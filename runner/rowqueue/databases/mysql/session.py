@@ -3,7 +3,7 @@
 import logging
 import selectors
 from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,8 +11,9 @@ import pymysql  # type: ignore[import-untyped]
 from pymysql.cursors import DictCursor  # type: ignore[import-untyped]
 
 from ... import contract
+from ...errors import Error
 from ...messages import line_of
-from ..base import DatabaseError, Disconnected, Row, Session
+from ..base import AreaMissing, DatabaseError, Disconnected, NotAllowed, Row, Session
 from ..guard import guarded
 from ..values import invalid
 from .calls import compose, convert
@@ -50,11 +51,20 @@ class MySQLSession(Session):
                 pass
         except pymysql.Error as error:
             self._connection.abandon(error)
-            raise bad_argument(error) or translate(error, not self._connection.open) from error
+            failure = bad_argument(error) or translate(error, not self._connection.open)
+            raise self._named(failure, procedure) from error
         convert(rows, procedure, description)
         if procedure in ("wait_for_message", "wait_for_any"):
             self._is_ready = bool(rows[0]["ready"])
         return rows
+
+    def _named(self, failure: Exception, procedure: str) -> Exception:
+        """The failure of a call. Who may not see the procedures is refused even those that do not exist."""
+        area = contract.load().procedures[procedure].area
+        if isinstance(failure, NotAllowed) and area not in contract.CORE:
+            with suppress(Error):
+                return failure if area in self.areas() else AreaMissing([area], failure.detail)
+        return failure
 
     def _statement(self, procedure: str, arguments: Sequence[Any]) -> bytes:
         """The call as bytes. Raises QueueError for a value that is not valid, or a call that is too long."""

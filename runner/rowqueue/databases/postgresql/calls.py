@@ -71,4 +71,4 @@ def rows(procedure: str, description: Sequence[Any], values: Sequence[Any]) -> l
 
 def failure(error: Exception, connection: Any, procedure: str, arguments: Sequence[Any]) -> Exception:
     """The exception of this package for a driver's error."""
-    return bad_argument(error, procedure, arguments) or translate(error, bool(connection.closed))
+    return bad_argument(error, procedure, arguments) or translate(error, bool(connection.closed), procedure)

@@ -69,7 +69,7 @@ class PostgreSQLSession(Session):
                 self._ask(cursor, procedure, arguments, prepare)
                 return
             bad = bad_argument(error, procedure, arguments)
-            raise bad or translate(error, self._connection.closed) from error
+            raise bad or translate(error, self._connection.closed, procedure) from error
 
     def now(self) -> datetime:
         with translated():

@@ -1,11 +1,7 @@
--- installed_files: list the installed files, and whether the object of each file was changed since.
--- Arguments:   none
--- Returns:     name (the file's without .sql), kind (release, migration, area, procedure or grants), sha256 (of the file's text),
---              changed (1: the object is missing or was changed by hand), applied_at
--- Errors:      none
--- Transaction: reads only
--- Example:     EXEC mq.installed_files;
-CREATE OR ALTER PROCEDURE mq.installed_files
+-- installed_files: the installed files, and whether the object of each was changed since; for the runner.
+-- Returns: name (of a file without .sql, of an area, or the release), kind (release, migration, area, procedure or grants),
+--     sha256 (of the file's text), changed (1: the object is missing or was changed by hand), applied_at
+CREATE OR ALTER PROCEDURE mq_internal.installed_files
 AS
 BEGIN
     SET NOCOUNT, XACT_ABORT, CONCAT_NULL_YIELDS_NULL ON;

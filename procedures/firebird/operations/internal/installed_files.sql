@@ -1,12 +1,8 @@
--- installed_files: list the installed files, and whether the object of each file was changed since.
--- Arguments:   none
--- Returns:     name (the file's without .sql), kind (release, migration, area, procedure or grants), sha256 (of the file's text),
---              changed (1: the object is missing or was changed by hand), applied_at
--- Errors:      none
--- Transaction: reads only
--- Example:     SELECT name FROM mq_installed_files WHERE changed = 1;
+-- installed_files: the installed files, and whether the object of each was changed since; for the runner.
+-- Returns: name (of a file without .sql, of an area, or the release), kind (release, migration, area, procedure or grants),
+--     sha256 (of the file's text), changed (1: the object is missing or was changed by hand), applied_at
 
-CREATE OR ALTER PROCEDURE mq_installed_files
+CREATE OR ALTER PROCEDURE imq_installed_files
 RETURNS (
     name mq_name, kind varchar(20) CHARACTER SET UTF8, sha256 varchar(64) CHARACTER SET UTF8, changed smallint,
     applied_at timestamp

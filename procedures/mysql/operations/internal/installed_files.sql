@@ -1,12 +1,8 @@
--- installed_files: list the installed files, and whether the object of each file was changed since.
--- Arguments:   none
--- Returns:     name (the file's without .sql), kind (release, migration, area, procedure or grants), sha256 (of the file's text),
---              changed (1: the object is missing or was changed by hand), applied_at
--- Errors:      none
--- Transaction: reads only
--- Example:     CALL mq_installed_files();
+-- installed_files: the installed files, and whether the object of each was changed since; for the runner.
+-- Returns: name (of a file without .sql, of an area, or the release), kind (release, migration, area, procedure or grants),
+--     sha256 (of the file's text), changed (1: the object is missing or was changed by hand), applied_at
 
-CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_installed_files()
+CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_installed_files()
 SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     DECLARE v_fingerprints longtext CHARACTER SET utf8mb4;
