@@ -8,7 +8,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from rowqueue.databases import (
     Session,
     open_database,
 )
-from rowqueue.databases.postgresql import PostgreSQLSession, calls
+from rowqueue.databases.postgresql import PostgreSQLSession
 from servers import Server
 from servers.postgresql import PgBouncer, programs
 
@@ -214,22 +213,6 @@ def test_a_sender_of_any_queue_of_a_list_wakes_a_listener(
     assert listener.wait(30, interrupt[0]) == {names[place]}
     timer.join()
     assert listener.call("wait_for_any", "\n".join(names), 0)[0]["type"] == names[place]
-
-
-@pytest.mark.parametrize("is_alone", [True, False])
-def test_a_claim_does_not_wait_for_the_disk_unless_it_is_in_a_transaction(
-    connect: Connect, queue: str, is_alone: bool
-) -> None:
-    session = connect()
-    session.call("send_batch", queue, "a\nb\nc")
-    with nullcontext() if is_alone else session.transaction():
-        for call in ("claim_batch", "claim_any"):
-            [message] = session.fetch(call, queue, 1)()
-            assert message[1] == queue
-            [(setting,)] = session._connection.execute("SHOW synchronous_commit").fetchall()
-            assert setting == "on"
-    plan = session._connection.execute(f"EXPLAIN {calls.claiming('claim_batch', 1)}", ["q"]).fetchall()
-    assert "set_config" in plan[1][0] and "claim_batch" in plan[2][0], "it is set before the claim, also of no message"
 
 
 def test_a_wake_up_that_came_during_another_call_is_not_lost(

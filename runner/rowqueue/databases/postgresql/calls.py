@@ -28,16 +28,6 @@ def query(procedure: str, count: int) -> str:
     return f"SELECT * FROM {call}" if called.columns else f"SELECT FROM {call} OFFSET 1"
 
 
-@cache
-def claiming(procedure: str, count: int) -> str:
-    """The text of a claim whose transaction does not wait for the disk. Only for a call outside a transaction.
-
-    A crash of the server may undo the claim. Its messages are then ready again, as after any lost lease.
-    """
-    call = query(procedure, count).removeprefix("SELECT * FROM ")
-    return f"SELECT c.* FROM set_config('synchronous_commit', 'off', true) AS s CROSS JOIN {call} AS c"
-
-
 # ---- on the connection of an application: see databases/applications.py
 
 

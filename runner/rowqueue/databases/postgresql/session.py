@@ -15,13 +15,12 @@ from psycopg.rows import dict_row, tuple_row
 
 from ..base import DatabaseError, Disconnected, Row, Rows, Session, Values
 from ..guard import ENDED, SWALLOWED
-from .calls import claiming, query
+from .calls import query
 from .errors import bad_argument, line, told, translate, translated
 
 _log = logging.getLogger(__name__)
 
 _WRONG_ISOLATION = "50001"
-_CLAIMS = ("claim_batch", "claim_any")
 
 
 class PostgreSQLSession(Session):
@@ -59,9 +58,8 @@ class PostgreSQLSession(Session):
         self, cursor: psycopg.Cursor[Any], procedure: str, arguments: Sequence[Any], prepare: bool = False
     ) -> None:
         """Make a call; its rows stay in the cursor. `prepare`: prepare the statement, if the connection keeps it."""
-        text = claiming if prepare and procedure in _CLAIMS and self._is_alone() else query
         try:
-            self._run(cursor, text(procedure, len(arguments)), arguments, prepare)
+            self._run(cursor, query(procedure, len(arguments)), arguments, prepare)
         except (psycopg.Error, UnicodeError, OverflowError) as error:
             # Once per session: the default isolation level of the database or role is not READ COMMITTED.
             if self._begin == "" and getattr(error, "sqlstate", None) == _WRONG_ISOLATION and self._is_alone():
