@@ -334,6 +334,7 @@ def arguments(session: Session, queue: str, sql: Callable[..., list[dict[str, An
         **by_type,
         **by_key,
         **others,
+        "finish_messages": (key, f'{{"id":{id}}}'),
         "complete": (id, key),
         "fail": (id, key),
         "dead_letter": (id, key),
