@@ -45,6 +45,9 @@ class Answer(NamedTuple):
     due: datetime | None
 
 
+COMPLETED = "C"  # the state of an archived message
+
+
 class Source(ABC):
     """The differences between queues and polling tables."""
 
@@ -85,6 +88,10 @@ class Source(ABC):
 
         Other items of the batch stay claimed. Items that the batch does not hold any more are left out of the result.
         """
+
+    def ended_by_handler(self, link: Link, batch: Batch, handled: Handled) -> Sequence[Item]:
+        """The items of a batch that is no longer held, although its lease holds, which the handler has ended itself."""
+        return []
 
 
 class QueueSource(Source):
@@ -148,6 +155,16 @@ class QueueSource(Source):
 
     def finish_part(self, link: Link, batch: Batch, handled: Handled) -> Sequence[Item]:
         return self._finish_part(link, batch, handled)
+
+    def ended_by_handler(self, link: Link, batch: Batch, handled: Handled) -> Sequence[Item]:
+        """Such as in a transaction with its effect. What was released or rescued is new or active, not gone."""
+        failed = {failure.id for failure in handled.failures}
+        return [
+            message
+            for message in batch.messages
+            if message.id not in failed
+            and link.call(self._never, "get_state", message.id)[0]["state"] in (None, COMPLETED)
+        ]
 
     def _finish_part(self, link: Link, batch: Batch, handled: Handled, is_plain: bool = False) -> Sequence[Item]:
         """As `finish_part`. `is_plain`: what the database had refused was left out."""

@@ -186,8 +186,11 @@ class BatchWorker(Worker):
         self._claims.answered(asked_at)
         if rows is None:
             budget.give_back(size)
-            self._tally.lost(batch.type, len(batch.messages))
-            self._tally.count(batch.type, "lost", len(batch.messages))
+            ended = self._source.ended_by_handler(link, batch, handled) if time.monotonic() <= batch.expires else []
+            self._tally.finished(batch.type, ended, handled)
+            if lost := len(batch.messages) - len(ended):
+                self._tally.lost(batch.type, lost)
+                self._tally.count(batch.type, "lost", lost)
             return self._follow(link, goes_on)
 
         def next() -> Batch | None:
