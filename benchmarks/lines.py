@@ -25,8 +25,8 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from rowqueue import install
 from rowqueue.databases import open_database
+from rowqueue.install import apply as install
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))

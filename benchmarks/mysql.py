@@ -14,8 +14,8 @@ from typing import Any, Self
 import lines
 from lines import TYPE, Rows
 from pymysql.err import OperationalError
-from rowqueue import contract
 from rowqueue.databases.mysql import MySQL
+from rowqueue.install import contract
 
 # The baseline: one wide table with a state column, as usually built, and INSERTs of messages by hand.
 NAME = "varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"

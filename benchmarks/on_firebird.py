@@ -16,10 +16,10 @@ import lines
 from firebird.driver import DatabaseError, Isolation, tpb
 from firebird.driver.core import Statement
 from lines import TYPE, Bench, Line, Rows, Work
-from rowqueue import contract
 from rowqueue.databases import Conflict
 from rowqueue.databases.firebird import Firebird
 from rowqueue.databases.firebird.errors import translate
+from rowqueue.install import contract
 
 # The baseline: one wide table with a state column, as usually built.
 WIDE = (

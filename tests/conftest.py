@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 import servers
-from rowqueue import install
 from rowqueue.databases import AreaMissing, Database, Session, open_database
+from rowqueue.install import apply as install
 from servers.clock import Clock
 
 # capabilities.py, which every suite uses.

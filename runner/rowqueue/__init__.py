@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         send_batch,
         take_batch,
     )
+    from .consume.consumer import Consumer
     from .databases import (
         AreaMissing,
         Conflict,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
         SchemaMissing,
     )
     from .requests import Result, Sent
-    from .service import Consumer
 
 __all__ = [
     "AreaMissing",

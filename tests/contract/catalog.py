@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from rowqueue import contract
-from rowqueue.contract import Contract, Procedure
+from rowqueue.install import contract
+from rowqueue.install.contract import Contract, Procedure
 
 Sql = Callable[..., list[dict[str, Any]]]
 

@@ -3,8 +3,8 @@
 import uuid
 
 import pytest
-from rowqueue import install
 from rowqueue.databases import Database, NotAllowed, open_database
+from rowqueue.install import apply as install
 from servers import Server
 
 pytestmark = pytest.mark.one_version

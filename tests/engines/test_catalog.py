@@ -6,8 +6,9 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from rowqueue import contract, install
 from rowqueue.databases import Database, open_database
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server
 
 pytestmark = pytest.mark.one_version

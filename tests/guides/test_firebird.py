@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from outcomes import dead_letter
-from rowqueue import install
 from rowqueue.databases import NotAllowed, open_database
+from rowqueue.install import apply as install
 from servers.firebird import LocalFirebird, driver
 from shops import OWNERSHIP, FirebirdShop
 

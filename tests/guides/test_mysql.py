@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from rowqueue import install
 from rowqueue.databases import NotAllowed, open_database
+from rowqueue.install import apply as install
 from servers.mysql import LocalMySQL
 from shops import OWNERSHIP, POISONED, REMOVAL, MySQLShop
 

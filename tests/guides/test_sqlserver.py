@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from rowqueue import install
 from rowqueue.databases import NotAllowed, open_database
+from rowqueue.install import apply as install
 from servers.sqlserver import ExternalSQLServer
 from shops import OWNERSHIP, SQLServerShop
 

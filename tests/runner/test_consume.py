@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from processes import Log, Running, until
-from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
+from rowqueue.install import apply as install
 from servers import Server
 
 pytestmark = pytest.mark.one_engine

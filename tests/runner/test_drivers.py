@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from rowqueue import contract, install
 from rowqueue.databases import (
     Database,
     Disconnected,
@@ -20,6 +19,8 @@ from rowqueue.databases import (
     Session,
     open_database,
 )
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server
 
 pytestmark = pytest.mark.one_engine

@@ -22,13 +22,13 @@ from processes import COMMAND, Running, environment, until
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
-from rowqueue import figures as figures_module
-from rowqueue import install
-from rowqueue.collector import QueueCollector
 from rowqueue.databases import Database, Session, open_database, registry
 from rowqueue.databases import url as urls
-from rowqueue.exporter import named
-from rowqueue.figures import PARTS
+from rowqueue.extras.monitor import figures as figures_module
+from rowqueue.extras.monitor.collector import QueueCollector
+from rowqueue.extras.monitor.exporter import named
+from rowqueue.extras.monitor.figures import PARTS
+from rowqueue.install import apply as install
 from servers import Server
 from servers.base import free_port
 
@@ -63,7 +63,7 @@ def count_calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return part
 
-    monkeypatch.setattr("rowqueue.collector.PARTS", {name: counting(name) for name in PARTS})
+    monkeypatch.setattr("rowqueue.extras.monitor.collector.PARTS", {name: counting(name) for name in PARTS})
     return asked
 
 
@@ -275,7 +275,7 @@ def test_health_is_asked_for_once_a_minute(
     checks = {key: value for key, value in first.items() if key[0].startswith("rowqueue_health")}
     assert checks
     assert checks == {key: value for key, value in second.items() if key[0].startswith("rowqueue_health")}
-    monkeypatch.setattr("rowqueue.collector.KEEP_SECONDS", {})
+    monkeypatch.setattr("rowqueue.extras.monitor.collector.KEEP_SECONDS", {})
     collector = collect(("main", database))
     figures(collector)
     figures(collector)

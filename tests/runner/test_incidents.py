@@ -9,10 +9,10 @@ from datetime import timedelta
 
 import pytest
 from outcomes import dead_letter
-from rowqueue import figures, seeing
-from rowqueue.collector import QueueCollector
 from rowqueue.databases import Database, Session
-from rowqueue.seeing import Incident, Looking, incidents
+from rowqueue.extras import monitor as seeing
+from rowqueue.extras.monitor import Incident, Looking, figures, incidents
+from rowqueue.extras.monitor.collector import QueueCollector
 from servers import Server
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]

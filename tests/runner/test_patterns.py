@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from processes import Log, Running, until
 from rowqueue import Consumer, Message
-from rowqueue.consumer import BadOption, Options
-from rowqueue.consumer.queues import LONGEST, MOST, Queues
+from rowqueue.consume import BadOption, Options
+from rowqueue.consume.queues import LONGEST, MOST, Queues
 from rowqueue.databases import Database, Session
 
 pytestmark = pytest.mark.one_engine
@@ -131,7 +131,7 @@ def test_a_pattern_that_matches_nothing_waits_and_is_logged_once(
 def test_a_consumer_without_a_queue_yet_is_ready(
     consuming: Callable[..., Consumer], queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rowqueue.consumer.loop.READY_SECONDS", 4.0)
+    monkeypatch.setattr("rowqueue.consume.threads.READY_SECONDS", 4.0)
     consumer = consuming(f"{queue}.*")
     until(consumer.is_ready)
     for _ in range(12):

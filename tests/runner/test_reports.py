@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from processes import Log, Running, until
-from rowqueue import install
-from rowqueue.consumer.reports import Figures
+from rowqueue.consume.handling import MOST, read, summary, text_of
+from rowqueue.consume.reports import Figures
 from rowqueue.databases import Database, Session, open_database
-from rowqueue.handling import MOST, read, summary, text_of
+from rowqueue.install import apply as install
 from rowqueue.messages import Message
 from servers import Server
 

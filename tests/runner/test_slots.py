@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from processes import Log, Running, until
 from rowqueue import Consumer, Message
-from rowqueue.consumer.claims import Pace
+from rowqueue.consume.claims import Pace
 from rowqueue.databases import Database, Session
 
 pytestmark = pytest.mark.one_engine

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from processes import COMMAND, FOLDER, environment
 from rich.cells import cell_len
-from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.databases.url import shown
-from rowqueue.seeing import Watched
-from rowqueue.top.app import PROGRAM
-from rowqueue.top.frame import Top
-from rowqueue.top.queues import QueuesScreen
+from rowqueue.extras.monitor import Watched
+from rowqueue.extras.top.app import PROGRAM
+from rowqueue.extras.top.frame import Top
+from rowqueue.extras.top.queues import QueuesScreen
+from rowqueue.install import apply as install
 from servers import Server
 from textual.pilot import Pilot
 

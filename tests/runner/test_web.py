@@ -17,10 +17,10 @@ import uvicorn
 from outcomes import dead_letter
 from pages import TOKEN, Serve, Site, serve
 from processes import Running, until
-from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
-from rowqueue.web import connections, shown
-from rowqueue.web.pages import PAGES
+from rowqueue.extras.web import connections, shown
+from rowqueue.extras.web.pages import PAGES
+from rowqueue.install import apply as install
 
 __all__ = ["serve"]
 

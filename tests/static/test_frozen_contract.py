@@ -6,7 +6,7 @@ from pathlib import Path
 
 import frozen
 import pytest
-from rowqueue import contract
+from rowqueue.install import contract
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASES = ROOT / "releases"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rowqueue import contract
+from rowqueue.install import contract
 from rules import ROOT, offending
 
 RUNNER = ROOT / "runner" / "rowqueue"

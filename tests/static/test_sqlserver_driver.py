@@ -5,16 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rowqueue import contract, install
-from rowqueue.databases import (
-    Conflict,
-    DatabaseError,
-    Disconnected,
-    NotAllowed,
-    ReadOnly,
-)
+from rowqueue.databases import Conflict, DatabaseError, Disconnected, NotAllowed, ReadOnly
 from rowqueue.databases.sqlserver import calls, errors, suitable, yoyo
 from rowqueue.databases.sqlserver import rights as sqlserver_rights
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 
 pymssql = pytest.importorskip("pymssql")
 _mssql = pytest.importorskip("pymssql._mssql")

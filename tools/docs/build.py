@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rowqueue import contract
-from rowqueue.contract import Argument, Column, Procedure
+from rowqueue.install import contract
+from rowqueue.install.contract import Argument, Column, Procedure
 from tabs import BEGIN, END, ENGINES
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"

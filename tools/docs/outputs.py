@@ -11,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rowqueue import contract
 from rowqueue.databases import Session, open_database
+from rowqueue.install import contract
 
 FILE = Path(__file__).with_name("outputs.json")
 KEY = "6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2"

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import config
 from ..errors import Error
+from . import config
 from .commands import COMPLETION, Commands, program
 
 app = typer.Typer(
@@ -30,7 +30,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from ..contract import release
+        from ..install.contract import release
 
         print(release())
         raise typer.Exit
@@ -79,7 +79,7 @@ def main() -> None:
 def _line(error: Exception) -> str:
     """An error on one line. The formatted message of Typer's errors names the argument."""
     from ..databases.registry import without_logins
-    from ..output import escaped
+    from ..escaping import escaped
 
     text = error.format_message() if hasattr(error, "format_message") else str(error)
     text = escaped(" ".join(without_logins(text).split()))

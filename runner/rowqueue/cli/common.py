@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import config, contract, output
 from ..databases import (
     AreaMissing,
     Database,
@@ -22,6 +21,9 @@ from ..databases import (
     open_embedded,
 )
 from ..errors import Error
+from ..escaping import escaped_lines
+from ..install import contract
+from . import config, output
 from .commands import Group
 
 COMPLETION_SECONDS = 1.0  # the longest wait after the Tab key
@@ -116,7 +118,7 @@ def say(text: str, as_json: bool, **values: Any) -> None:
     if as_json:
         output.rows([values], [], True)
     else:
-        print(output.escaped_lines(text) if sys.stdout.isatty() else text)
+        print(escaped_lines(text) if sys.stdout.isatty() else text)
 
 
 def time_of(text: str | None, option: str) -> datetime | None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ..consumer import Options, QueueSource
+from ..consume import Options, QueueSource
 from . import consuming
 from .common import Url, group, known_types
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .. import handling, output
+from ..consume import handling
+from . import output
 from .common import Json, OptionalType, Size, Url, connected, group, listed
 from .known import mention_unknown
 

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 
-from .. import contract, install, output
 from ..databases import Database, NotAllowed, Row, SchemaMissing, how_to_add
-from ..parts import Parts, said
-from ..seeing import Looking, incidents
+from ..extras.monitor import Looking, incidents
+from ..extras.monitor.parts import Parts, said
+from ..install import apply as install
+from ..install import contract
+from . import output
 from .common import Json, Url, group, opened
 
 top = group()

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from .. import output
-from ..counts import DRAIN_MINUTES, ESTIMATED, EXACT, count_of, drain_seconds
 from ..databases import Row
 from ..databases.values import options
-from ..seeing import Looking, handled, minutes
-from ..seeing.changes import PURGE_SIZE
+from ..extras.monitor import Looking, handled, minutes
+from ..extras.monitor.changes import PURGE_SIZE
+from ..extras.monitor.counts import DRAIN_MINUTES, ESTIMATED, EXACT, count_of, drain_seconds
+from . import output
 from .common import Failed, GivenType, Json, OptionalType, Size, Type, Url, connected, group, say, time_of
 from .known import mention_unknown, require_known
 from .progress import until_none

@@ -5,11 +5,10 @@ from typing import Annotated
 
 import typer
 
-from .. import output
-from ..consumer import Options, process_name
+from ..consume import Options, process_name
 from ..databases.values import options
-from ..polling import TableSource
-from . import consuming
+from ..extras.tables import TableSource
+from . import consuming, output
 from .common import Failed, Json, Size, Url, connected, group, listed, say
 from .progress import until_none
 

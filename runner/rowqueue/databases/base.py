@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from .. import contract
 from ..errors import Error
+from ..install import contract
 from .indexes import indexes
 
 Row = dict[str, Any]

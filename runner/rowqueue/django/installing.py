@@ -3,7 +3,7 @@
 from django.db import migrations
 
 from ..databases import NotAllowed, open_database
-from ..install import apply, status
+from ..install.apply import apply, status
 from .settings import alias, url
 
 

@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import pytest
-from rowqueue import contract, install
 from rowqueue.databases import (
     Conflict,
     Database,
@@ -23,6 +22,8 @@ from rowqueue.databases import (
     QueueError,
     open_database,
 )
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server
 from servers.firebird import LocalFirebird
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from rowqueue import contract
 from rowqueue.databases import Database
+from rowqueue.install import contract
 from servers import Server
 from servers.firebird import Client, driver
 

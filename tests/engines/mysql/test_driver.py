@@ -24,7 +24,6 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
-from rowqueue import contract, install
 from rowqueue.databases import (
     Conflict,
     Database,
@@ -36,6 +35,8 @@ from rowqueue.databases import (
     open_database,
 )
 from rowqueue.databases.mysql import MySQLSession
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server, product
 from servers.mysql import LocalMySQL, programs
 

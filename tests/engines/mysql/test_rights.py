@@ -9,8 +9,9 @@ from typing import Any
 import pymysql
 import pytest
 from queues import refused
-from rowqueue import contract, install
 from rowqueue.databases import Database, NotAllowed, open_database
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server
 from servers.mysql import Client
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from rowqueue import contract, install
 from rowqueue.databases import (
     Conflict,
     Database,
@@ -25,6 +24,8 @@ from rowqueue.databases import (
     open_database,
 )
 from rowqueue.databases.postgresql import PostgreSQLSession
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server
 from servers.postgresql import PgBouncer, programs
 

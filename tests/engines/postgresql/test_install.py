@@ -13,7 +13,6 @@ import pytest
 import servers
 from outcomes import dead_letter, failure, joined
 from queues import call, refused
-from rowqueue import install
 from rowqueue.databases import (
     Conflict,
     Database,
@@ -24,6 +23,7 @@ from rowqueue.databases import (
     Session,
     open_database,
 )
+from rowqueue.install import apply as install
 from servers.postgresql import programs
 
 pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 from psycopg.types.json import Json, Jsonb
-from rowqueue import contract
 from rowqueue.databases import Database
+from rowqueue.install import contract
 
 pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
 

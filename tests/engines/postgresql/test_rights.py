@@ -8,8 +8,9 @@ import psycopg
 import pytest
 import servers
 from outcomes import failure
-from rowqueue import contract, install
 from rowqueue.databases import Database, open_database
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 
 pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pymssql
 import pytest
-from rowqueue import contract, install
 from rowqueue.databases import Database, NotAllowed, SchemaMissing, open_database
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers.sqlserver import Client, ExternalSQLServer
 
 pytestmark = pytest.mark.product("sqlserver")

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from firebird.driver import Error
 from firebird.driver.core import Cursor, Statement, TransactionManager
 
-from ... import contract
+from ...install import contract
 from ..base import Conflict, DatabaseError, Disconnected, QueueError, Row, Session
 from ..guard import ENDED
 from .calls import EPOCH, bad_argument, compose, shape

@@ -10,7 +10,7 @@ from typing import Any
 
 from pymysql.constants import FIELD_TYPE  # type: ignore[import-untyped]
 
-from ... import contract
+from ...install import contract
 from ..base import DatabaseError, NotAllowed, Row, areas_of, how_to_add
 from ..values import bits, columns, dated, dicts, in_utc, invalid, problem_of_range, problem_of_text
 from .errors import bad_argument, is_open, translate

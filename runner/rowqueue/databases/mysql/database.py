@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import ER  # type: ignore[import-untyped]
 
-from ... import contract
+from ...install import contract
 from ..base import GRANTS, Cluster, Database, DatabaseError, Session, SqlFile
 from ..files import statements
 from ..guard import in_file, lock_held

@@ -7,7 +7,7 @@ from typing import Any
 
 import pymysql  # type: ignore[import-untyped]
 
-from ... import contract
+from ...install import contract
 from .. import files
 from ..base import ROLES, NotAllowed
 from .errors import NOT_ALLOWED, number

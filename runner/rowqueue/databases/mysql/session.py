@@ -10,8 +10,8 @@ from typing import Any
 import pymysql  # type: ignore[import-untyped]
 from pymysql.cursors import DictCursor  # type: ignore[import-untyped]
 
-from ... import contract
 from ...errors import Error
+from ...install import contract
 from ...messages import line_of
 from ..base import AreaMissing, DatabaseError, Disconnected, NotAllowed, Row, Session
 from ..guard import guarded

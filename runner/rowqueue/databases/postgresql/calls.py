@@ -10,7 +10,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import tuple_row
 
-from ... import contract
+from ...install import contract
 from ..base import Row
 from ..values import columns, dicts
 from .errors import bad_argument, translate

@@ -5,7 +5,7 @@ from typing import Any
 
 import psycopg
 
-from ... import contract
+from ...install import contract
 from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, TimedOut, not_allowed, not_installed
 from ..guard import is_of_contract, telling, translating
 from ..values import bits, invalid, problem_of_range, problem_of_text

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ... import contract
+from ...install import contract
 from ..base import ROLES, NotAllowed
 
 REPORTER = "mq_reporter"  # the user that runs triggers on watched tables of another owner than the queue's
