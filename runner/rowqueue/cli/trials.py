@@ -33,7 +33,7 @@ def demo(
     from ..extras import demo  # needs the extra `demo`
 
     with opened(database) as target:
-        return demo.run(target, maildir, _option(context, database))
+        return demo.run(target, maildir, _option(context, database), lambda row: output.rows([row], list(row), False))
 
 
 @top.command()

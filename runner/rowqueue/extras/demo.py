@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -55,15 +55,16 @@ class DemoError(Exception):
         self.exit_code = exit_code
 
 
-def run(database: Database, maildir: Path, option: str = "") -> int:
+def run(database: Database, maildir: Path, option: str, table: Callable[[Row], None]) -> int:
     """Run the demo and return its exit code. `maildir`: the folder for the mails: new, empty or an earlier demo's.
 
     `option`: the --database option for the commands that are printed at the end; "" if they need none.
+    `table`: prints a row.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
     try:
-        _run(database, maildir, option)
+        _run(database, maildir, option, table)
     except DemoError as error:
         print(f"runner: demo: {error}", file=sys.stderr)
         return error.exit_code
@@ -75,7 +76,7 @@ def _leave(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
 
-def _run(database: Database, maildir: Path, option: str) -> None:
+def _run(database: Database, maildir: Path, option: str, table: Callable[[Row], None]) -> None:
     if find_spec("aiosmtpd") is None:
         raise DemoError("aiosmtpd is not installed: pip install '.[demo]' in the checkout of rowqueue")
     _prepare(maildir)
@@ -103,7 +104,7 @@ def _run(database: Database, maildir: Path, option: str) -> None:
         _leave_something_to_see(session)
     finally:
         session.close()
-    _report(sent, dead, maildir, mailbox.answers, seconds, option)
+    _report(sent, dead, maildir, mailbox.answers, seconds, option, table)
 
 
 def _say(text: str) -> None:
@@ -211,7 +212,13 @@ def _left(session: Session) -> int:
 
 
 def _report(
-    sent: list[dict[str, str]], dead: list[Row], maildir: Path, answers: Counter[str], seconds: float, option: str
+    sent: list[dict[str, str]],
+    dead: list[Row],
+    maildir: Path,
+    answers: Counter[str],
+    seconds: float,
+    option: str,
+    table: Callable[[Row], None],
 ) -> None:
     """Print the table, the comparison with the Maildir, and commands to try next. Raises DemoError."""
     files = sum(1 for part in ("new", "cur") for _ in (maildir / part).iterdir())

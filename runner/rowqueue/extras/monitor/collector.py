@@ -1,7 +1,7 @@
 """A prometheus_client collector for the queues of several databases; it works with any registry.
 
 Figures are read on request and kept for a few seconds: two Prometheus servers cost a database no more than one. Each
-database has its own thread and connection: one that is unreachable or slow does not delay the others.
+database is `Watched`, as for `runner top` and web: one that is unreachable or slow does not delay the others.
 docs/operate/metrics.md lists the names; `figures` defines them and computes them from rows.
 """
 
@@ -11,29 +11,21 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from queue import SimpleQueue
 from typing import Any
 
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from ...consume.link import Link, Outage
-from ...databases import (
-    Conflict,
-    Database,
-    Disconnected,
-    NotAllowed,
-    SchemaMissing,
-    Session,
-    how_to_add,
-)
+from ...consume.link import Outage
+from ...databases import Conflict, Database, NotAllowed, SchemaMissing, how_to_add
 from ...escaping import escaped
-from ...install import contract
 from .figures import KINDS, METRICS, PARTS, Limit, Sample, Totals, area_of
 from .parts import Parts, said
+from .reading import Looking
+from .watched import Away, Watched
 
 log = logging.getLogger("rowqueue")
 
@@ -43,18 +35,16 @@ MAX_NAMES = 500
 # queue_health compares every procedure with its installed text: up to 0.2 s, while all other calls take 0.02 s.
 # The incidents need several calls.
 KEEP_SECONDS = {"queue_health": 60.0, "incidents": 60.0}
-AREAS_SECONDS = 60.0  # an area that is added is reported after at most this long
 ASK_AGAIN_SECONDS = 600.0  # between calls of a procedure without EXECUTE: each one is an error in the server's log
 
 
 @dataclass
 class Answer:
-    """The answer of one database: its samples, none when it is down, and the monotonic time of the answer."""
+    """The answer of one database: its samples, none when it is down, and how long it took."""
 
     samples: list[Sample]
     is_up: bool
-    seconds: float = 0.0
-    at: float = field(default_factory=time.monotonic)
+    seconds: float
 
 
 class QueueCollector(Collector):
@@ -117,135 +107,91 @@ def _families() -> dict[str, Any]:
 
 
 class _Target:
-    """One database, the thread that asks it, and its last answer."""
+    """One database, and its last answer."""
 
     def __init__(self, name: str, database: Database, cache_seconds: float, max_names: int) -> None:
         self.name = name
-        self._reading = _Reading(name, database, max_names)
+        self.watched = Watched(name, database, "runner exporter")
         self._cache_seconds = cache_seconds
         self._lock = threading.Lock()
         self._future: Future[Answer] | None = None
-        self._inbox: SimpleQueue[Future[Answer] | None] = SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._noted: set[Future[Answer]] = set()  # the last one whose end was noted
+        self._stale_at = 0.0
         self._is_late = False
+        self._outage = Outage(name=f"database {name}")
+        self._limits = {kind: Limit(name, kind, max_names) for kind in KINDS}
+        self._totals = Totals()
+        self._refused: dict[str, float] = {}  # procedures that are missing or not granted: when to call them again
+        self._said = ""
+        self._absent: list[str] = []
 
     def ask(self) -> Future[Answer]:
         """The last answer if it is fresh, or a pending answer, or a new request."""
         with self._lock:
             future = self._future
-            if future is not None and (not future.done() or self._is_fresh(future.result())):
-                return future
-            self._future = future = Future()
-            if self._thread is None:
-                # A daemon: at its end, the process does not wait for a server that does not answer.
-                self._thread = threading.Thread(target=self._work, name=f"collect {self.name}", daemon=True)
-                self._thread.start()
-            self._inbox.put(future)
+            if future is None or (future in self._noted and time.monotonic() >= self._stale_at):
+                self._future = future = self.watched.submit(self._read)
             return future
-
-    def _is_fresh(self, answer: Answer) -> bool:
-        return time.monotonic() - answer.at < self._cache_seconds
 
     def answer(self, future: Future[Answer], deadline: float) -> Answer:
         """The answer, or an answer that says down when none comes by `deadline`. Late answers are not used."""
         asked_at = time.monotonic()
         try:
-            answer = future.result(max(0.0, deadline - asked_at))
+            error = future.exception(max(0.0, deadline - asked_at))
         except NotYet:
             if not self._is_late:
                 log.warning("%s: no answer in time; reported as down until it answers", self.name)
             self._is_late = True
             return Answer([], False, time.monotonic() - asked_at)
         self._is_late = False
-        return answer
+        with self._lock:
+            if future not in self._noted:
+                self._noted, self._stale_at = {future}, time.monotonic() + self._cache_seconds
+                self._note(error)
+        return Answer([], False, time.monotonic() - asked_at) if error is not None else future.result()
 
-    def _work(self) -> None:
-        while (future := self._inbox.get()) is not None:
-            future.set_result(self._reading.read())
-        self._reading.close()
-
-    def close(self) -> None:
-        self._inbox.put(None)
-
-
-class _Reading:
-    """The connection to one database and its calls; only the thread of its target uses it."""
-
-    def __init__(self, name: str, database: Database, max_names: int) -> None:
-        self._name = name
-        self._outage = Outage(name=f"database {name}")
-        self._link = Link(database, "runner exporter", self._outage)
-        self._limits = {kind: Limit(name, kind, max_names) for kind in KINDS}
-        self._totals = Totals()
-        self._refused: dict[str, float] = {}  # procedures that are missing or not granted: when to call them again
-        self._kept: dict[str, tuple[float, list[Sample]]] = {}  # answers of slow procedures, and until when to use them
-        self._said = ""
-        self._areas = frozenset[str]()
-        self._areas_until = 0.0
-        self._absent: set[str] = set()
-
-    def read(self) -> Answer:
-        """Call all procedures. Never raises."""
-        began = time.monotonic()
-        try:
-            try:
-                samples = self._link.once(self._samples)
-            except Disconnected:  # the connection was lost since the last call; the server may answer a new one
-                samples = self._link.once(self._samples)
-            return Answer(samples, True, time.monotonic() - began)
-        except Exception as error:  # also a driver's: the next request may succeed
-            self._kept.clear()
-            self._areas_until = 0.0
-            if not isinstance(error, Disconnected):  # the link logs that one
-                self._say(said(error))
-            return Answer([], False, time.monotonic() - began)
+    def _note(self, error: BaseException | None) -> None:
+        """Log a change: whether the database is reachable, and its errors."""
+        if isinstance(error, Away) and error.is_unreachable:
+            self._outage.begin(self, error)
+            return
+        self._outage.end(self)
+        if error is not None:
+            self._say(said(error))
 
     def close(self) -> None:
-        self._link.close()
+        self.watched.close()
 
-    def _samples(self, session: Session) -> list[Sample]:
+    # ---- in the thread of `watched`
+
+    def _read(self, looking: Looking) -> Answer:
         """The samples of all parts that can be read. Raises the first error if none can."""
+        began = time.monotonic()
+        looking.begin()
+        there = [name for name in PARTS if looking.has(area_of(name))]
+        if looking.absent and looking.absent != self._absent:
+            log.info("%s: %s", self.name, how_to_add(looking.absent))
+        self._absent = list(looking.absent)
+        asked = [name for name in there if self._refused.get(name, began) <= began]
         parts = Parts()
-        now = time.monotonic()
-        areas = self._installed(session, now)
-        there = [name for name in PARTS if area_of(name) in areas]
-        asked = [name for name in there if self._refused.get(name, now) <= now]
-        read = {name: parts.get(name, partial(self._part, session, name, now), None) for name in asked}
+        read = {name: parts.get(name, partial(self._part, looking, name), None) for name in asked}
         if len(parts.errors) == len(asked):
             self._refused.clear()  # after an installation or a grant, all may succeed the next time
             raise next(iter(parts.errors.values()))
-        self._note(parts.errors)
+        self._refuse(parts.errors)
         samples = [Sample("rowqueue_part_up", (name,), float(read.get(name) is not None)) for name in there]
         samples += [sample for found in read.values() for sample in found or ()]
         limits = [(kind, self._limits[kind]) for kind, part in KINDS.items() if part in there]
-        return samples + [Sample("rowqueue_left_out", (kind,), limit.left_out) for kind, limit in limits]
+        samples += [Sample("rowqueue_left_out", (kind,), limit.left_out) for kind, limit in limits]
+        return Answer(samples, True, time.monotonic() - began)
 
-    def _installed(self, session: Session, now: float) -> frozenset[str]:
-        """The areas that are installed; all if this user may not read that."""
-        if now < self._areas_until:
-            return self._areas
-        try:
-            self._areas = frozenset(session.areas())
-        except Disconnected:
-            raise
-        except Exception:  # the parts then say what is wrong
-            self._areas = frozenset(contract.load().areas)
-        self._areas_until = now + AREAS_SECONDS
-        absent = {area_of(name) for name in PARTS} - self._areas
-        if absent and absent != self._absent:
-            log.info("%s: %s", self._name, how_to_add(absent))
-        self._absent = absent
-        return self._areas
+    def _part(self, looking: Looking, name: str) -> list[Sample]:
+        def work() -> list[Sample]:
+            return list(PARTS[name](looking, self._limits, self._totals))
 
-    def _part(self, session: Session, procedure: str, now: float) -> list[Sample]:
-        until, samples = self._kept.get(procedure, (now, []))
-        if until <= now:
-            samples = list(PARTS[procedure](session, self._limits, self._totals))
-            if procedure in KEEP_SECONDS:
-                self._kept[procedure] = now + KEEP_SECONDS[procedure], samples
-        return samples
+        return looking.kept(name, KEEP_SECONDS[name], work) if name in KEEP_SECONDS else work()
 
-    def _note(self, errors: dict[str, Exception]) -> None:
+    def _refuse(self, errors: dict[str, Exception]) -> None:
         """Log once what cannot be read; call less often what is missing or not granted. Conflicts pass."""
         refused = [name for name, error in errors.items() if isinstance(error, (NotAllowed, SchemaMissing))]
         self._refused |= dict.fromkeys(refused, time.monotonic() + ASK_AGAIN_SECONDS)
@@ -255,5 +201,5 @@ class _Reading:
 
     def _say(self, text: str) -> None:
         if text != self._said:
-            log.warning("%s: %s", self._name, escaped(text))
+            log.warning("%s: %s", self.name, escaped(text))
         self._said = text

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from ...databases import DatabaseError, Row, Session
+from ...databases import DatabaseError, Row
 from ...install import contract
 from . import MOST_CONSUMERS, Looking, by_minute, handled, incidents
 from .counts import DRAIN_MINUTES, drain_seconds
@@ -172,8 +172,8 @@ def _known(name: str, labels: tuple[str, ...], value: Any) -> Iterator[Sample]:
         yield Sample(name, labels, float(value))
 
 
-def _queues(session: Session, limits: Limits, totals: Totals) -> Iterator[Sample]:
-    rows = session.call("queue_stats")
+def _queues(looking: Looking, limits: Limits, totals: Totals) -> Iterator[Sample]:
+    rows = looking.session.call("queue_stats")
     kept = limits["queue"].keep(row["type"] for row in rows)
     for row in rows:
         if row["type"] in kept:
@@ -186,15 +186,15 @@ def _queues(session: Session, limits: Limits, totals: Totals) -> Iterator[Sample
     totals.ready = {row["type"]: row["ready"] for row in rows if row["type"] in kept and not row["paused"]}
 
 
-def _health(session: Session, _: Limits, __: Totals) -> Iterator[Sample]:
-    for row in session.call("queue_health"):
+def _health(looking: Looking, _: Limits, __: Totals) -> Iterator[Sample]:
+    for row in looking.session.call("queue_health"):
         yield Sample("rowqueue_health_verdict", (row["name"],), _VERDICTS.get(row["verdict"], 2.0))
         if row["measured"] is not None:
             yield Sample("rowqueue_health_value", (row["name"], row["unit"] or ""), float(row["measured"]))
 
 
-def _feeds(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
-    rows = session.call("list_feeds")
+def _feeds(looking: Looking, limits: Limits, _: Totals) -> Iterator[Sample]:
+    rows = looking.session.call("list_feeds")
     kept = limits["feed"].keep(row["feed"] for row in rows)
     for row in {row["feed"]: row for row in rows if row["feed"] in kept}.values():
         yield from _known("rowqueue_feed_last_position", (row["feed"],), row["last_position"])
@@ -207,8 +207,8 @@ def _feeds(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
                 yield Sample("rowqueue_feed_moved_timestamp_seconds", labels, row["moved_at"].timestamp())
 
 
-def _tables(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
-    rows = session.call("list_polling_tables")
+def _tables(looking: Looking, limits: Limits, _: Totals) -> Iterator[Sample]:
+    rows = looking.session.call("list_polling_tables")
     kept = limits["table"].keep(row["name"] for row in rows)
     for row in rows:
         if row["name"] in kept:
@@ -216,17 +216,17 @@ def _tables(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
                 yield from _known(f"rowqueue_table_{state}_rows", (row["name"],), row[state])
 
 
-def _consumers(session: Session, limits: Limits, _: Totals) -> Iterator[Sample]:
-    rows = session.call("list_consumers", None, MOST_CONSUMERS)
+def _consumers(looking: Looking, limits: Limits, _: Totals) -> Iterator[Sample]:
+    rows = looking.session.call("list_consumers", None, MOST_CONSUMERS)
     found = Counter((row["type"], row["status"]) for row in rows)
     for type in sorted(limits["consumer"].keep(type for type, _ in found)):
         for status in ("working", "silent", "stopped"):
             yield Sample("rowqueue_consumers", (type, status), float(found[type, status]))
 
 
-def _throughput(session: Session, limits: Limits, totals: Totals) -> Iterator[Sample]:
-    rows = session.call("throughput", None, totals.since)
-    minutes = by_minute(rows, session.now(), DRAIN_MINUTES + 1)
+def _throughput(looking: Looking, limits: Limits, totals: Totals) -> Iterator[Sample]:
+    rows = looking.session.call("throughput", None, totals.since)
+    minutes = by_minute(rows, looking.session.now(), DRAIN_MINUTES + 1)
     ready, totals.ready = totals.ready, {}
     for type, count in ready.items():
         seconds = drain_seconds(count, handled(minutes.get(type, ())))
@@ -239,8 +239,8 @@ def _throughput(session: Session, limits: Limits, totals: Totals) -> Iterator[Sa
             yield Sample(name, (type,), total / divisor)
 
 
-def _incidents(session: Session, _: Limits, __: Totals) -> Iterator[Sample]:
-    looking = Looking(session)
+def _incidents(looking: Looking, _: Limits, __: Totals) -> Iterator[Sample]:
+    looking.begin()
     found = Counter(incident.kind for incident in incidents.incidents(looking))
     if looking.failed:  # a count would be too low
         raise DatabaseError("; ".join(f"{name}: {reason}" for name, reason in looking.failed.items()))
@@ -248,7 +248,7 @@ def _incidents(session: Session, _: Limits, __: Totals) -> Iterator[Sample]:
     return (Sample("rowqueue_incidents", (kind,), float(found[kind])) for kind in kinds)
 
 
-PARTS: dict[str, Callable[[Session, Limits, Totals], Iterable[Sample]]] = {
+PARTS: dict[str, Callable[[Looking, Limits, Totals], Iterable[Sample]]] = {
     "queue_stats": _queues,
     "queue_health": _health,
     "list_feeds": _feeds,

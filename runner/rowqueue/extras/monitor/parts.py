@@ -32,6 +32,6 @@ class Parts:
             return otherwise
 
 
-def said(error: Exception) -> str:
+def said(error: BaseException) -> str:
     """An error in words; one that was not expected begins with the name of its class."""
     return str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"

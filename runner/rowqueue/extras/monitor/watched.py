@@ -19,6 +19,10 @@ _PAUSE_SECONDS = 1.0  # after a failed attempt to connect
 class Away(Exception):
     """A database that cannot be read now. The message says why, and never contains a password."""
 
+    def __init__(self, reason: str, is_unreachable: bool = False) -> None:
+        super().__init__(reason)
+        self.is_unreachable = is_unreachable  # otherwise it answers, and with an error
+
 
 class Watched:
     """One database with a name, and one connection in a thread of its own, opened again when it is lost."""
@@ -30,10 +34,11 @@ class Watched:
         self._program = program
         self._looking: Looking | None = None
         self._retry_at = float("-inf")
-        self._reason = ""
+        self._reason, self._is_unreachable = "", False
         self._busy_since: float | None = None
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        threading.Thread(target=self._serve, name=f"looking at {name}", daemon=True).start()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None  # from the first job on: a server may fork before
 
     def submit(self, work: Callable[[Looking], T], again: bool = True) -> Future[T]:
         """Queue `work` after earlier work. `again`: repeat it once if the connection was lost.
@@ -50,6 +55,11 @@ class Watched:
                     future.set_exception(error)
 
         self._jobs.put(job)
+        with self._lock:
+            if self._thread is None:
+                # A daemon: at its end, the process does not wait for a server that does not answer.
+                self._thread = threading.Thread(target=self._serve, name=f"looking at {self.name}", daemon=True)
+                self._thread.start()
         return future
 
     def ask(self, work: Callable[[Looking], T], seconds: float = ANSWER_SECONDS, again: bool = True) -> T:
@@ -86,10 +96,10 @@ class Watched:
             self._drop()
             if again and not is_new:
                 return self._run(work, False)
-            raise Away(str(error)) from None
+            raise Away(str(error), True) from None
         except (QueueError, NotAllowed, AreaMissing):
             if is_new and self._looking is None:  # not an error of a call: this user may not connect
-                raise Away(self._reason) from None
+                raise Away(self._reason, self._is_unreachable) from None
             raise
         except DatabaseError as error:
             raise Away(str(error)) from None
@@ -98,13 +108,14 @@ class Watched:
         if self._looking is None:
             began = time.monotonic()
             if began < self._retry_at:
-                raise Away(self._reason)
+                raise Away(self._reason, self._is_unreachable)
             try:
                 self._looking = Looking(self._database.connect(self._program))
             except DatabaseError as error:
                 # After a slow attempt, such as to a host that is off, wait as long before the next one.
                 now = time.monotonic()
                 self._retry_at, self._reason = now + max(_PAUSE_SECONDS, now - began), str(error)
+                self._is_unreachable = isinstance(error, Disconnected)
                 raise
         return self._looking
 
