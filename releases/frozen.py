@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from rowqueue import contract
-from rowqueue.contract import Argument, Column, Contract, Procedure
+from rowqueue.install import contract
+from rowqueue.install.contract import Argument, Column, Contract, Procedure
 
 # Why callers on an engine break when a procedure gets one more argument, even the last one and optional.
 ARGUMENT = {"mysql": "CALL must pass every argument"}

@@ -115,7 +115,7 @@ _MODULES = {
         "SchemaMissing",
     ),
     "requests": ("Result", "Sent"),
-    "service": ("Consumer",),
+    "consume.consumer": ("Consumer",),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
