@@ -14,8 +14,8 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-from rowqueue import install
 from rowqueue.databases import Conflict, Session, open_database
+from rowqueue.install import apply as install
 from servers import clusters
 
 SECONDS = 4.0

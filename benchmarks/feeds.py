@@ -19,8 +19,8 @@ import servers
 from capabilities import BY_DATABASE
 from crowd import Member, crowd_of
 from queues import Feed, Queue, make_feed
-from rowqueue import install
 from rowqueue.databases import Conflict, open_database
+from rowqueue.install import apply as install
 
 WRITERS = 4
 ROWS = 2_000  # per writer

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import lines
@@ -38,11 +37,9 @@ class Clock:
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
 
-    def _used(self) -> int:
-        """Nanoseconds of all threads; not available for a server on another machine."""
-        if self.process is None:
-            return 0
-        return sum(int(task.read_text().split()[0]) for task in Path(f"/proc/{self.process}/task").glob("*/schedstat"))
+    def _used(self) -> float:
+        """Seconds of all threads; not available for a server on another machine."""
+        return 0 if self.process is None else lines.processor_seconds(self.process)
 
     @contextmanager
     def running(self, count: int = 1) -> Iterator[None]:
@@ -51,7 +48,7 @@ class Clock:
         started = time.perf_counter()
         yield
         self.wall.append((time.perf_counter() - started) / count)
-        self.cpu.append((self._used() - used) / 1e9 / count)
+        self.cpu.append((self._used() - used) / count)
 
 
 # ---- the calls: each prepares, is timed, and leaves the same amount of data ------------------------------------------
@@ -206,7 +203,7 @@ def make_ready(client: Client) -> None:
 
 POLICY = (
     "lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,"
-    " rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair"
+    " rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group"
 )
 
 
@@ -216,7 +213,7 @@ def grow_types(client: Client, count: int) -> None:
     client.call("set_queue", TYPE, '{"lease_seconds": 30}')
     send(client, count)
     client.call("complete_batch", client.call("claim_batch", TYPE, 1, "bench")[0][KEY])
-    policy = POLICY + ", grouped" * (mq == "mq.")
+    policy = POLICY + ", grouped, mixed" * (mq == "mq.")
     for table, columns in (("queue", policy), ("mark", client.mark_columns)):
         copied = ", ".join(f"t.{column}" for column in columns.split(", "))
         client.run(

@@ -25,8 +25,8 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from rowqueue import install
 from rowqueue.databases import open_database
+from rowqueue.install import apply as install
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -35,6 +35,7 @@ import servers  # noqa: E402  (it is no package that is installed)
 
 TYPE = "bench"
 BATCH = 100
+IDLE_QUEUES = 300
 KEY = 10  # the index of the batch key in the columns of a claim
 Rows = Sequence[Sequence[Any]]
 Case = tuple[int, int, int, int]  # length of body, consumers, batch, messages
@@ -68,6 +69,10 @@ class Client(ABC):
     @abstractmethod
     def describe(self) -> str:
         """The server's version and what makes it durable. Raises AssertionError when it is not."""
+
+    @abstractmethod
+    def calls(self) -> int:
+        """How many calls the server has got, in this database or in all; only for a difference."""
 
     @abstractmethod
     def create_baseline(self) -> None:
@@ -385,6 +390,58 @@ def send_one_lines(bench: Bench) -> Iterator[Line]:
             statistics.median(r[1] / r[0] for r in rates),
             bench.kind.targets["send"],
         )
+
+
+def send_typed(client: Client, bodies: list[str]) -> None:
+    """`send_message` with five typed arguments."""
+    for body in bodies:
+        client.call("send_message", TYPE, body, None, 5, "customer-7", body[:10], None, None, "shop", 60)
+
+
+def send_options(client: Client, bodies: list[str]) -> None:
+    """`send_with` with the same five as an object."""
+    options = {"dedup_key": "", "group_key": "customer-7", "priority": 5, "delay_seconds": 60, "source": "shop"}
+    for body in bodies:
+        client.call("send_with", TYPE, body, json.dumps(options | {"dedup_key": body[:10]}))
+
+
+def processor_seconds(process: int) -> float:
+    """The processor time of all threads of a process."""
+    tasks = Path(f"/proc/{process}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
+def send_with_lines(bench: Bench) -> Iterator[Line]:
+    """`send_with` compared with `send_message`, in turns of 100 calls, one message per transaction."""
+    turns = max(1, bench.size(2_000) // 100) * bench.repeat
+    some = bodies(100, 200 * turns)
+    rates: list[list[float]] = []
+    used: list[list[float]] = []
+    with bench.database() as url, bench.connect(url) as client:
+        process = client.process()
+        for n in range(turns):
+            parts = {send_typed: some[200 * n : 200 * n + 100], send_options: some[200 * n + 100 : 200 * n + 200]}
+            times = {}
+            for send in [*parts][:: -1 if n % 2 else 1]:
+                started, began = time.monotonic(), processor_seconds(process)
+                send(client, parts[send])
+                times[send] = 100 / (time.monotonic() - started), (processor_seconds(process) - began) * 1e4
+            rates.append([times[send][0] for send in parts])
+            used.append([times[send][1] for send in parts])
+    yield Line(
+        "`send_with` with five options; compared with `send_message`",
+        f"{statistics.median(r[1] for r in rates):,.0f}/s",
+        f"{statistics.median(r[0] for r in rates):,.0f}/s",
+        statistics.median(r[1] / r[0] for r in rates),
+        bench.kind.targets.get("send_with", ""),
+    )
+    yield Line(
+        "the same, processor time of the server",
+        f"{statistics.median(u[1] for u in used):,.0f} µs",
+        f"{statistics.median(u[0] for u in used):,.0f} µs",
+        statistics.median(u[0] / u[1] for u in used),
+        bench.kind.targets.get("send_with", ""),
+    )
 
 
 # ---- large backlogs ------------------------------------------------------------------------------
@@ -715,30 +772,45 @@ def slot_lines(bench: Bench) -> Iterator[Line]:
 
 
 def idle_lines(bench: Bench) -> Iterator[Line]:
-    """The time from the call of send to the start of the handler, on an otherwise idle queue."""
-    sends = 20 if bench.quick else 60
-    with bench.database() as url, tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "stamps"
-        file.touch()
-        process = runner(url, "--handler", "handlers:stamp", file=file)
-        sent: dict[str, float] = {}
+    """What an idle consumer of one queue and of 300 costs, and how long it takes to start a handler."""
+    target = bench.kind.targets["idle"]
+    for many, what in ((1, ""), (IDLE_QUEUES, f" of {IDLE_QUEUES} queues by a pattern")):
+        with bench.database() as url, tempfile.TemporaryDirectory() as folder:
+            calls, times = idle(bench, url, Path(folder) / "stamps", many)
+        median, late = statistics.median(times), times[int(len(times) * 0.95)]
+        yield Line(f"from `send` to the start of an idle runner's handler{what}", f"{median:.1f} ms", "", None, target)
+        yield Line(f"the same, 95th percentile{what}", f"{late:.1f} ms", "", None, "")
+        yield Line(f"calls per second of an idle runner{what}", f"{calls:.1f} calls", "", None, "≤ 10")
+
+
+def idle(bench: Bench, url: str, file: Path, many: int) -> tuple[float, list[float]]:
+    """The calls per second of a runner when nothing happens; and the sorted times from `send` to its handler, in ms."""
+    sends, quiet = (20, 10) if bench.quick else (60, 20)
+    types = [TYPE, *(f"{TYPE}.{n}" for n in range(1, many))]
+    file.touch()
+    sent: dict[str, float] = {}
+    with bench.connect(url) as client:
+        for type in types:
+            client.call("set_queue", type, "{}")
+    with bench.connect(url) as client:
+        # The pattern comes after the queue that all runners here name.
+        process = runner(url, *(("--type", f"{TYPE}.*") if many > 1 else ()), "--handler", "handlers:stamp", file=file)
         try:
-            with bench.connect(url) as client:
-                for n in range(sends + 1):
-                    time.sleep(3 if n == 0 else random.uniform(0.2, 1.0))
-                    sent[str(n)] = time.monotonic()
-                    client.call("send", TYPE, str(n))
+            time.sleep(5)
+            before, began = client.calls(), time.monotonic()
+            time.sleep(quiet)
+            calls = (client.calls() - before) / (time.monotonic() - began)
+            for n in range(sends):
+                sent[str(n)] = time.monotonic()
+                client.call("send", random.choice(types), str(n))
+                time.sleep(random.uniform(0.2, 1.0))
             time.sleep(3)
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)
-        started = dict(line.split() for line in file.read_text().splitlines())
+    started = dict(line.split() for line in file.read_text().splitlines())
     assert started.keys() == sent.keys(), "not every message was handled"
-    times = sorted((float(started[body]) - at) * 1000 for body, at in sent.items() if body != "0")
-    median, late = statistics.median(times), times[int(len(times) * 0.95)]
-    target = bench.kind.targets["idle"]
-    yield Line("from `send` to the start of an idle runner's handler", f"{median:.1f} ms", "", None, target)
-    yield Line("the same, 95th percentile", f"{late:.1f} ms", "", None, "")
+    return calls, sorted((float(started[body]) - at) * 1000 for body, at in sent.items())
 
 
 Lines = Callable[[Bench], Iterator[Line]]
@@ -747,6 +819,7 @@ LINES: dict[str, Lines] = {
     "finish": finish_lines,
     "send": send_lines,
     "send_one": send_one_lines,
+    "send_with": send_with_lines,
     "latency": latency_lines,
     "ring": ring_lines,
     "snapshot": snapshot_lines,

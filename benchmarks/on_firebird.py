@@ -16,10 +16,10 @@ import lines
 from firebird.driver import DatabaseError, Isolation, tpb
 from firebird.driver.core import Statement
 from lines import TYPE, Bench, Line, Rows, Work
-from rowqueue import contract
 from rowqueue.databases import Conflict
 from rowqueue.databases.firebird import Firebird
 from rowqueue.databases.firebird.errors import translate
+from rowqueue.install import contract
 
 # The baseline: one wide table with a state column, as usually built.
 WIDE = (
@@ -195,6 +195,10 @@ class Client(lines.Client):
 
     def _require_durable(self) -> None:
         assert self._is_forced == 1, "writes must be forced"
+
+    def calls(self) -> int:
+        # Each call is a transaction.
+        return int(self._run("SELECT mon$next_transaction FROM mon$database")[0][0])
 
     def create_baseline(self) -> None:
         self._require_durable()

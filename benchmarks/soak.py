@@ -28,8 +28,8 @@ import growth
 import lines
 import pygal
 from lines import HERE, servers
-from rowqueue import install
 from rowqueue.databases import Conflict, Session, open_database
+from rowqueue.install import apply as install
 from rowqueue.messages import Failure
 
 KEEP = 60  # seconds that archived messages and dead letters are kept

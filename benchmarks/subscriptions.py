@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rowqueue import install
 from rowqueue.databases import Session, open_database
+from rowqueue.install import apply as install
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 

@@ -15,8 +15,8 @@ import time
 from http.client import HTTPConnection
 from pathlib import Path
 
-from rowqueue import install
 from rowqueue.databases import Session, open_database
+from rowqueue.install import apply as install
 from rowqueue.messages import Failure
 
 HERE = Path(__file__).resolve().parent

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from rowqueue import contract
-from rowqueue.contract import Argument, Column, Contract, Procedure
+from rowqueue.install import contract
+from rowqueue.install.contract import Argument, Column, Contract, Procedure
 
 # Why callers on an engine break when a procedure gets one more argument, even the last one and optional.
 ARGUMENT = {"mysql": "CALL must pass every argument"}
@@ -129,6 +129,8 @@ def _names(
 def _argument(old: Contract, before: Argument, new: Contract, after: Argument) -> Iterator[str]:
     if before.type != after.type:
         yield f"argument {before.name} was {before.type} and is {after.type}"
+    if before.jsonb and not after.jsonb:
+        yield f"argument {before.name} took jsonb on PostgreSQL"
     if before.optional and not after.optional:
         yield f"argument {before.name} was optional and is required"
     if before.optional and after.optional and (was := _default(before)) != (now := _default(after)):

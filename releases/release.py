@@ -18,7 +18,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import frozen
-from rowqueue import contract, install
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 
 ROOT = Path(__file__).resolve().parents[1]
 ENGINES = ("postgresql", "mysql", "sqlserver", "firebird")

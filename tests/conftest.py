@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 import servers
-from rowqueue import install
 from rowqueue.databases import AreaMissing, Database, Session, open_database
+from rowqueue.install import apply as install
 from servers.clock import Clock
 
 # capabilities.py, which every suite uses.
@@ -236,7 +236,7 @@ def _skipping(config: pytest.Config) -> Iterator[None]:
         yield
     except AreaMissing as error:
         if config.getoption("--areas"):
-            pytest.skip(str(error).partition(":")[0])
+            pytest.skip(str(error).partition(":")[2].strip())
         raise
 
 

@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import lines
 from lines import KEY, TYPE
-from rowqueue import install
 from rowqueue.databases import open_database
+from rowqueue.install import apply as install
 
 
 def connect(url: str) -> lines.Client:

@@ -137,7 +137,7 @@ EXEC mq.get_result 1;
 EXEC mq.list_schedules;
 EXEC mq.list_bindings;
 EXEC mq.list_subscriptions;
-EXEC mq.installed_files;
+EXEC mq_internal.installed_files;
 EXEC mq.find_messages N'ft', N'{"group_key": "none"}';
 SELECT N'9' AS [check], N'no row' AS expected, resource_type, request_mode, COUNT(*) AS locks
 FROM sys.dm_tran_locks
@@ -278,6 +278,8 @@ EXEC mq.set_queue N'ft-ring', N'{"ring": 1}';
 EXEC mq.claim_wraparound N'ft-ring', 5;
 EXEC mq.set_queue N'ft-fair', N'{"fair": 1}';
 EXEC mq.claim_batch N'ft-fair', 5;
+EXEC mq.set_option N'ft-ordered', N'dead_stops_group', N'1';
+EXEC mq.set_option N'ft-ordered', N'dead_stops_group', N'0';
 EXEC mq.list_polling_tables;
 GO
 WITH XMLNAMESPACES (DEFAULT 'http://schemas.microsoft.com/sqlserver/2004/07/showplan')

@@ -149,3 +149,19 @@ EXEC mq_internal.wait_for_lock 'group', N'ft-ordered', N'ft-a';
 -- A and B
 ROLLBACK TRANSACTION;
 GO
+
+-- 11. A change of dead_stops_group waits for a message that dies in an open transaction.
+-- A. Put the id and the batch key of the claim into the call of dead_letter.
+EXEC mq.set_queue N'ft-ordered-2', N'{"ordered": 1}';
+EXEC mq.send_message N'ft-ordered-2', N'x', @group_key = N'ft-a';
+EXEC mq.claim_batch N'ft-ordered-2', 1;
+BEGIN TRANSACTION;
+EXEC mq.dead_letter 0, N'00000000-0000-0000-0000-000000000000';
+-- B. Expected: error 1222.
+EXEC mq.set_option N'ft-ordered-2', N'dead_stops_group', N'1';
+-- A
+COMMIT TRANSACTION;
+-- B. Expected: no error; 1 row.
+EXEC mq.set_option N'ft-ordered-2', N'dead_stops_group', N'1';
+SELECT group_key, id FROM mq.group_lock WHERE type = N'ft-ordered-2';
+GO

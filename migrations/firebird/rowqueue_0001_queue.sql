@@ -38,6 +38,7 @@ CREATE TABLE mq_queue (
     ordered smallint DEFAULT 0 NOT NULL,
     ring smallint DEFAULT 0 NOT NULL,
     fair smallint DEFAULT 0 NOT NULL,
+    dead_stops_group smallint DEFAULT 0 NOT NULL,
     notify smallint DEFAULT 1 NOT NULL,
     max_active integer DEFAULT 0 NOT NULL,
     rate integer DEFAULT 0 NOT NULL,
@@ -55,6 +56,7 @@ CREATE TABLE mq_queue (
 COMMENT ON TABLE mq_queue IS 'Policy of each type that was named in set_queue, pause or resume. The row with the empty type holds the defaults.';
 COMMENT ON COLUMN mq_queue.ring IS '1: claims go round by id.';
 COMMENT ON COLUMN mq_queue.fair IS '1: the groups of a priority take turns.';
+COMMENT ON COLUMN mq_queue.dead_stops_group IS '1: a dead letter stops its ordered group.';
 COMMENT ON COLUMN mq_queue.grouped IS '1: the queue is ordered or has limits per group, and its due messages are in mq_grouped.';
 COMMENT ON COLUMN mq_queue.changed_at IS 'The last change of limits per group.';
 
@@ -264,7 +266,7 @@ CREATE TABLE mq_group_lock (
     CONSTRAINT mq_group_lock_pk PRIMARY KEY (type, group_key, id)
 );
 
-COMMENT ON TABLE mq_group_lock IS 'The messages (id) that take a place of their group: active ones, and a first message that waits in mq_delayed for a retry or a token.';
+COMMENT ON TABLE mq_group_lock IS 'The messages (id) that take a place of their group: active ones, a first message that waits in mq_delayed for a retry or a token, and dead letters that stop their group (dead_stops_group).';
 
 -- Only the transaction that has locked the group's row of mq_stripe reads and writes its row here.
 CREATE TABLE mq_bucket (

@@ -32,6 +32,7 @@ CREATE TABLE IF NOT EXISTS mq_queue (
     group_rate_seconds int NOT NULL DEFAULT 1,
     ring tinyint NOT NULL DEFAULT 0,
     fair tinyint NOT NULL DEFAULT 0,
+    dead_stops_group tinyint NOT NULL DEFAULT 0,
     converted tinyint NOT NULL DEFAULT 0,
     group_weight int NOT NULL DEFAULT 1,
     group_limits tinyint NOT NULL DEFAULT 0,
@@ -226,7 +227,7 @@ CREATE TABLE IF NOT EXISTS mq_group_lock (
     place bigint NOT NULL,
     id bigint NOT NULL,
     PRIMARY KEY (type, group_key, place)
-) ENGINE = InnoDB COMMENT = 'The active messages (id) of a group, and its first message if that blocks the group: it waits for a retry or a token.';
+) ENGINE = InnoDB COMMENT = 'The active messages (id) of a group, its first message if that blocks the group (it waits for a retry or a token), and its dead letters if they stop the group (dead_stops_group). place: in an ordered queue -1, also of a message that died there; 0 for one that waits for a token; otherwise the id.';
 
 CREATE TABLE IF NOT EXISTS mq_bucket (
     type varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ NOT NULL,

@@ -13,8 +13,9 @@ CREATE TABLE IF NOT EXISTS mq_consumer (
     dead bigint NOT NULL,
     busy_ms bigint NOT NULL,
     waited_ms bigint NOT NULL,
+    handling varchar(4000) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */,
     PRIMARY KEY (type, consumer)
-) ENGINE = InnoDB COMMENT = 'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: until when its dead letters are counted.';
+) ENGINE = InnoDB COMMENT = 'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: until when its dead letters are counted. handling: the messages that it handled then, a JSON object per line; NULL: none.';
 
 CREATE TABLE IF NOT EXISTS mq_report (
     minute datetime(6) NOT NULL,

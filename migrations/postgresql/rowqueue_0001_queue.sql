@@ -51,6 +51,7 @@ CREATE TABLE mq.queue (
     paused boolean NOT NULL,
     ring boolean NOT NULL,
     fair boolean NOT NULL,
+    dead_stops_group boolean NOT NULL,
     mixed boolean NOT NULL,
     senders_before xid8
 );
@@ -58,8 +59,8 @@ CREATE TABLE mq.queue (
 COMMENT ON TABLE mq.queue IS 'Policy of each type that was named in set_queue, set_group, pause or resume; other types have the defaults, which are the row with an empty type. A limit of 0: no limit; grouped: ordered, or with limits per group; changed_at: the last change of limits per group; mixed: ring or fair was changed, and transactions with an ID below senders_before (NULL: not known yet) may have sent messages that do not suit it.';
 
 INSERT INTO mq.queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify,
-    max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused, ring, fair, mixed)
-VALUES ('', 60, 25, 5, 3600, 'delete', false, true, 0, 0, 1, 0, 0, 1, false, false, false, false, false);
+    max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused, ring, fair, dead_stops_group, mixed)
+VALUES ('', 60, 25, 5, 3600, 'delete', false, true, 0, 0, 1, 0, 0, 1, false, false, false, false, false, false);
 
 CREATE TABLE mq.queue_group (
     type text COLLATE "C" NOT NULL,
@@ -264,7 +265,7 @@ CREATE TABLE mq.group_lock (
     PRIMARY KEY (type, group_key, id)
 );
 
-COMMENT ON TABLE mq.group_lock IS 'The active messages of a group, and its first message if that blocks the group: it waits for a retry in an ordered queue, or for a token.';
+COMMENT ON TABLE mq.group_lock IS 'The active messages of a group, its first message if that blocks the group (it waits for a retry in an ordered queue, or for a token), and its dead letters if they stop the group (dead_stops_group).';
 
 CREATE TABLE mq.bucket (
     type text COLLATE "C" NOT NULL,

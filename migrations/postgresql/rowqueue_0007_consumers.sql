@@ -11,12 +11,13 @@ CREATE TABLE mq.consumer (
     dead bigint NOT NULL,
     busy_ms bigint NOT NULL,
     waited_ms bigint NOT NULL,
+    handling text,
     type text COLLATE "C" NOT NULL,
     consumer text COLLATE "C" NOT NULL,
     PRIMARY KEY (type, consumer)
 );
 
-COMMENT ON TABLE mq.consumer IS 'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: until when its dead letters are counted.';
+COMMENT ON TABLE mq.consumer IS 'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: until when its dead letters are counted. handling: the messages that it handled then, a JSON object per line; NULL: none.';
 
 CREATE TABLE mq.report (
     minute timestamptz NOT NULL,

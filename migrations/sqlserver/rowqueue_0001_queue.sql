@@ -34,6 +34,7 @@ CREATE TABLE mq.queue (
     ordered bit NOT NULL CONSTRAINT queue_ordered DEFAULT 0,
     ring bit NOT NULL CONSTRAINT queue_ring DEFAULT 0,
     fair bit NOT NULL CONSTRAINT queue_fair DEFAULT 0,
+    dead_stops_group bit NOT NULL CONSTRAINT queue_dead_stops_group DEFAULT 0,
     notify bit NOT NULL CONSTRAINT queue_notify DEFAULT 1,
     max_active int NOT NULL CONSTRAINT queue_max_active DEFAULT 0,
     rate int NOT NULL CONSTRAINT queue_rate DEFAULT 0,
@@ -265,7 +266,7 @@ CREATE TABLE mq.group_lock (
     blocks bit NOT NULL CONSTRAINT group_lock_blocks DEFAULT 1
 );
 
-EXEC sys.sp_addextendedproperty N'MS_Description', N'Messages that take a place of their group. blocks = 1: the message blocks its group, because it is active or waits for a retry (ordered queues), or because it waits for a token. blocks = 0: an active message of another queue with limits per group; its place is taken until mq.group_freed has it too.',
+EXEC sys.sp_addextendedproperty N'MS_Description', N'Messages that take a place of their group. blocks = 1: the message blocks its group, because it is active or waits for a retry (ordered queues), waits for a token, or is a dead letter that stops the group (dead_stops_group). blocks = 0: an active message of another queue with limits per group; its place is taken until mq.group_freed has it too.',
     N'SCHEMA', N'mq', N'TABLE', N'group_lock';
 
 CREATE INDEX group_lock_group ON mq.group_lock (type, group_key, blocks);

@@ -11,12 +11,13 @@ CREATE TABLE mq.consumer (
     dead bigint NOT NULL,
     busy_ms bigint NOT NULL,
     waited_ms bigint NOT NULL,
+    handling nvarchar(4000),
     type nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     consumer nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL,
     CONSTRAINT consumer_pk PRIMARY KEY NONCLUSTERED (type, consumer)
 );
 
-EXEC sys.sp_addextendedproperty N'MS_Description', N'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: until when its dead letters are counted.',
+EXEC sys.sp_addextendedproperty N'MS_Description', N'One row per consumer and type, with totals since started_at. due_at: when its next report is overdue; NULL: it has stopped. counted_at: until when its dead letters are counted. handling: the messages that it handled then, a JSON object per line; NULL: none.',
     N'SCHEMA', N'mq', N'TABLE', N'consumer';
 
 CREATE TABLE mq.report (

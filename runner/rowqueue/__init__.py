@@ -30,29 +30,31 @@ if TYPE_CHECKING:
         send_batch,
         take_batch,
     )
+    from .consume.consumer import Consumer
     from .databases import (
+        AreaMissing,
         Conflict,
         DatabaseError,
         Disconnected,
-        Forbidden,
         LeaseLost,
+        NotAllowed,
         QueueError,
         ReadOnly,
         SchemaMissing,
     )
     from .requests import Result, Sent
-    from .service import Consumer
 
 __all__ = [
+    "AreaMissing",
     "Conflict",
     "Consumer",
     "DatabaseError",
     "DeadLetter",
     "Disconnected",
     "Error",
-    "Forbidden",
     "LeaseLost",
     "Message",
+    "NotAllowed",
     "QueueError",
     "ReadOnly",
     "Record",
@@ -100,11 +102,20 @@ _MODULES = {
         *("send", "send_batch", "take_batch"),
     ),
     "databases": (
-        *("Conflict", "DatabaseError", "Disconnected", "Forbidden", "LeaseLost", "QueueError", "ReadOnly"),
+        *(
+            "AreaMissing",
+            "Conflict",
+            "DatabaseError",
+            "Disconnected",
+            "NotAllowed",
+            "LeaseLost",
+            "QueueError",
+            "ReadOnly",
+        ),
         "SchemaMissing",
     ),
     "requests": ("Result", "Sent"),
-    "service": ("Consumer",),
+    "consume.consumer": ("Consumer",),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from crew import Crew
-from rowqueue import install
 from rowqueue.databases import open_database
+from rowqueue.install import apply as install
 from servers import Server, Unavailable, clusters
 
 sys.path.append(str(Path(__file__).parents[1] / "contract"))

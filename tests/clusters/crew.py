@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rowqueue import contract
 from rowqueue.databases import Conflict, Disconnected, LeaseLost, Session, open_database
+from rowqueue.install import contract
 
 FOLDER = Path(__file__).parent
 PATIENCE = 150  # seconds; the machine may be busy

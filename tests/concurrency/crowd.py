@@ -9,8 +9,9 @@ from multiprocessing.connection import Connection
 from pkgutil import iter_modules
 from typing import Any
 
-from rowqueue import contract, databases
+from rowqueue import databases
 from rowqueue.databases import Disconnected, QueueError, Row, Session, open_database
+from rowqueue.install import contract
 
 # Not fork: children must not inherit the test's connections.
 _context = multiprocessing.get_context("forkserver")

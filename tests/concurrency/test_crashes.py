@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from crowd import LEDGER, Ledger, Member, crowd_of, numbers, until
-from rowqueue import install
 from rowqueue.databases import Conflict, Disconnected, Row, open_database
+from rowqueue.install import apply as install
 from servers import Server
 
 pytestmark = pytest.mark.one_engine

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from crowd import Crowd, Member, insert, until
 from outcomes import failure
-from rowqueue import contract
 from rowqueue.databases import QueueError, Row, Session
+from rowqueue.install import contract
 
 pytestmark = pytest.mark.one_engine
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from rowqueue.contract import Contract, Procedure
+from rowqueue.install import contract
+from rowqueue.install.contract import Contract, Procedure
 
 Sql = Callable[..., list[dict[str, Any]]]
 
@@ -25,11 +26,17 @@ class Signature(NamedTuple):
 
 
 def _postgresql(sql: Sql, name: str) -> Signature:
-    [row] = sql(
+    """A second function takes jsonb where the contract says so, and is otherwise the same."""
+    rows = sql(
         "SELECT pg_get_function_arguments(oid) AS arguments, pg_get_function_result(oid) AS result"
-        " FROM pg_proc WHERE pronamespace = 'mq'::regnamespace AND proname = %s",
+        " FROM pg_proc WHERE pronamespace = 'mq'::regnamespace AND proname = %s"
+        " ORDER BY pg_get_function_arguments(oid) LIKE '%%jsonb%%'",
         name,
     )
+    row, changed = rows[0], rows[0]["arguments"]
+    for argument in (a for a in contract.load().every[name].arguments if a.jsonb):
+        changed = changed.replace(f"p_{argument.name} text", f"p_{argument.name} jsonb")
+    assert rows[1:] == ([] if changed == row["arguments"] else [{**row, "arguments": changed}]), name
     words = [word for word in row["arguments"].split(", ") if word]
     arguments = [
         Listed(n.removeprefix("p_"), type.removesuffix(" DEFAULT NULL" + _cast(type)), " DEFAULT NULL" in type)

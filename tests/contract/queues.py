@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from capabilities import Capabilities
 from outcomes import dead_letter
-from rowqueue import contract
 from rowqueue.databases import QueueError, Row, Session
+from rowqueue.install import contract
 
 CONTRACT = contract.load()
 LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from queues import call, in_an_hour
-from rowqueue import contract
 from rowqueue.databases import Session
+from rowqueue.install import contract
 
 TYPES = ("plain", "archived", "ordered", "ring", "fair", "paused")
 

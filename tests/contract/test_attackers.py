@@ -15,7 +15,7 @@ from capabilities import Capabilities
 from outcomes import dead_letter, failure, joined
 from polling import SHAPES, Polled, Sql
 from queues import CONTRACT, Feed, Queue, call, refused, watch
-from rowqueue.databases import Database, Forbidden, QueueError, Row, Session, open_database
+from rowqueue.databases import Database, NotAllowed, QueueError, Row, Session, open_database
 
 pytestmark = pytest.mark.one_version
 
@@ -57,7 +57,7 @@ class Stranger:
 @contextmanager
 def denied() -> Iterator[None]:
     """The block fails for a missing right, with the queue's or the engine's error, and reveals no value of a row."""
-    with pytest.raises((QueueError, Forbidden)) as caught:
+    with pytest.raises((QueueError, NotAllowed)) as caught:
         yield
     assert LOOT not in str(caught.value)
     if isinstance(caught.value, QueueError):

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from outcomes import failure
 from queues import Queue, call, ids, in_an_hour
-from rowqueue import install
 from rowqueue.databases import Row, Session, open_database
+from rowqueue.install import apply as install
 from servers import Server
 
 

@@ -70,6 +70,24 @@ def test_reports_add_up(q: Queue) -> None:
     assert figures(q) == {"sent": 0, "completed": 6, "failed": 3, "dead": 2, "waited_ms": 41, "busy_ms": 301}
 
 
+def test_a_report_says_what_the_consumer_handles_now(q: Queue) -> None:
+    handling = '{"id": 17, "since": "2026-11-27T08:30:00Z"}\n{"id": 18, "since": "2026-11-27T08:31:00Z", "é😀": 1}'
+    report(q, handling=handling, completed=1)
+    report(q, "another")
+    assert [(row["consumer"], row["handling"]) for row in consumers(q)] == [("another", None), ("worker", handling)]
+    longest = "é" * 3_999 + "\n"
+    report(q, handling=longest)
+    assert [row["handling"] for row in consumers(q)] == [None, longest]
+    with pytest.raises(QueueError, match=r"^invalid_argument: handling: must be at most 4,000 characters"):
+        report(q, handling="é" * 4_001, completed=5)
+    with pytest.raises(QueueError, match=r"^invalid_argument: handling: must be a text"):
+        report(q, handling=17)
+    assert [row["handling"] for row in consumers(q)] == [None, longest], "and nothing was counted"
+    assert totals(q)[1][0] == 1
+    report(q)
+    assert [row["handling"] for row in consumers(q)] == [None, None]
+
+
 def test_the_largest_figures_add_up(q: Queue) -> None:
     most = {"completed": 10**9, "failed": 10**9, "dead": 10**9, "busy_ms": 10**10, "waited_ms": 10**13, "sent": 10**9}
     for _ in range(3):

@@ -3,12 +3,13 @@
 import re
 import uuid
 from collections.abc import Callable, Iterator
+from importlib import import_module
 
 import pytest
 import servers
 from outcomes import dead_letter, released
 from queues import CONTRACT, NO_KEY, Queue, call, refused, required
-from rowqueue.databases import Database, Forbidden, QueueError, Session, open_database
+from rowqueue.databases import Database, NotAllowed, QueueError, Session, open_database
 
 pytestmark = pytest.mark.one_version
 
@@ -73,13 +74,14 @@ def test_a_role_may_call_what_the_contract_gives_it(
 
 @pytest.mark.parametrize(("role", "procedure"), DENIED)
 def test_a_role_may_call_nothing_else(
-    q: Queue, logins: Callable[[str | None], Session], role: str | None, procedure: str
+    q: Queue, database: Database, logins: Callable[[str | None], Session], role: str | None, procedure: str
 ) -> None:
     values = required(q, procedure)
     # Some databases refuse the connection of a user without any right.
-    with q.unchanged(), pytest.raises(Forbidden) as caught:
+    with q.unchanged(), pytest.raises(NotAllowed) as caught:
         call(logins(role), procedure, **values)
-    if role is not None:
+    assert (caught.value.number, caught.value.name) == (50010, "not_allowed")
+    if role is not None or database.name != "mysql":  # which refuses the connection
         allowed = CONTRACT.procedures[procedure].roles
         assert f"{' or '.join(allowed)} may call {procedure}: " in str(caught.value)
         assert re.search(rf"\b(GRANT|ROLE) {allowed[0]}\b", str(caught.value))
@@ -137,6 +139,18 @@ def test_a_role_reads_the_tables_and_views_of_the_contract_and_no_other(
     with server.login(database.url, name, *([role] if role else [])) as url:
         read = [thing for thing in OBJECTS if can_read(server, url, thing)]
     assert {*read} == {*CONTRACT.reads.get(role or "", ())} - {"claimed"}
+
+
+@pytest.mark.product("mysql", "mariadb", "firebird", "sqlserver")
+def test_the_error_of_a_table_names_the_roles_that_may_read_it(server: servers.Server, database: Database) -> None:
+    """PostgreSQL's error has the name of the table without that of its schema."""
+    translate = import_module(f"rowqueue.databases.{database.name}.errors").translate
+    with server.login(database.url, f"login_{uuid.uuid4().hex[:12]}", "mq_producer") as url:
+        with pytest.raises(Exception) as caught:
+            server.query(url, f"SELECT * FROM {server.table('ready')}")
+        error = translate(caught.value)
+    assert isinstance(error, NotAllowed)
+    assert "; mq_operator or mq_viewer may read ready: " in str(error)
 
 
 def can_read(server: servers.Server, url: str, thing: str) -> bool:

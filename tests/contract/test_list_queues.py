@@ -25,6 +25,7 @@ def test_a_queue_without_a_policy_has_the_defaults_and_gets_no_row(q: Queue) -> 
         "paused": 0,
         "ring": 0,
         "fair": 0,
+        "dead_stops_group": 0,
     }
     assert q.name not in [row["type"] for row in q.on("list_queues")]
 

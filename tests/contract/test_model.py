@@ -728,11 +728,14 @@ class OrderedQueue(PlainQueue):
     """One message at a time per group, in order of sending."""
 
     ordered = 1
+    stops = False
     ways: ClassVar[list[str]] = ["plain", "fair"]
 
     def heads(self) -> dict[str | None, Message]:
         """The next message of each group that has no active message and none waiting for a retry."""
         busy = {m.group for m in self.within("A")} | {m.group for m in self.within("N") if m.failed and not m.due}
+        if self.stops:
+            busy |= {m.group for m in self.within("E")} - {None}
         heads: dict[str | None, Message] = {}
         for message in sorted(self.claimable(), key=lambda m: m.id):
             if message.group not in busy:
@@ -761,6 +764,25 @@ class OrderedQueue(PlainQueue):
     def at_most_one_message_of_a_group_is_active(self) -> None:
         groups = [row["group_key"] for row in self.q.rows() if row["state"] == "A"]
         assert len(groups) == len(set(groups))
+
+
+class StoppingQueue(OrderedQueue):
+    """An ordered queue whose dead letters stop their groups, while the setting says so."""
+
+    @initialize()
+    def stop_groups(self) -> None:
+        self.change_stops(True)
+
+    @rule(stops=st.sampled_from([True, True, False]))
+    def change_stops(self, stops: bool) -> None:
+        [policy] = self.q.call("set_option", "dead_stops_group", str(int(stops)))
+        assert policy["dead_stops_group"] == stops
+        self.stops = stops
+
+    @precondition(lambda self: self.within("A"))
+    @rule(index=INDEX)
+    def die(self, index: int) -> None:
+        self.fail(index, -1)
 
 
 class LimitedQueue(PlainQueue):
@@ -821,7 +843,9 @@ class LimitedQueue(PlainQueue):
 
 
 @pytest.mark.one_engine
-@pytest.mark.parametrize(("machine", "examples"), [(PlainQueue, 20), (OrderedQueue, 10), (LimitedQueue, 10)])
+@pytest.mark.parametrize(
+    ("machine", "examples"), [(PlainQueue, 20), (OrderedQueue, 10), (StoppingQueue, 10), (LimitedQueue, 10)]
+)
 def test_random_sequences_of_calls_leave_what_the_model_expects(
     q: Queue, share: tuple[int, int], machine: type[PlainQueue], examples: int
 ) -> None:

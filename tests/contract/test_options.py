@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from queues import CONTRACT, Queue, call, required
-from rowqueue.contract import Argument
+from rowqueue.install.contract import Argument
 
 TAKING = sorted(name for name, procedure in CONTRACT.procedures.items() if procedure.options)
 NUMBERS = {"integer", "bigint", "flag"}

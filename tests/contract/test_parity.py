@@ -22,8 +22,8 @@ from queues import (
     refused,
     required,
 )
-from rowqueue.contract import Argument, Column
 from rowqueue.databases import Session
+from rowqueue.install.contract import Argument, Column
 
 pytestmark = pytest.mark.one_engine
 

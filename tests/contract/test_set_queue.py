@@ -26,6 +26,7 @@ DEFAULTS = {
     "paused": 0,
     "ring": 0,
     "fair": 0,
+    "dead_stops_group": 0,
 }
 CHANGED: dict[str, Any] = {
     "lease_seconds": 7,
@@ -42,6 +43,7 @@ CHANGED: dict[str, Any] = {
     "group_rate": 1_000_000,
     "group_rate_seconds": 90,
     "fair": 1,
+    "dead_stops_group": 1,
 }
 # One that cannot be combined with the others.
 ALONE = {"ring": 1}
@@ -54,8 +56,9 @@ def test_set_queue_shows_the_defaults_of_a_new_queue(q: Queue) -> None:
 @pytest.mark.parametrize("setting", [*CHANGED, *ALONE])
 def test_set_queue_changes_one_setting_and_leaves_the_others(q: Queue, setting: str) -> None:
     value = (CHANGED | ALONE)[setting]
-    wanted = {"type": q.name, **DEFAULTS, setting: value}
-    assert q.call("set_queue", **{setting: value}) == [wanted | {"known": 0}]
+    changed = {setting: value} | ({"ordered": 1} if setting == "dead_stops_group" else {})
+    wanted = {"type": q.name, **DEFAULTS, **changed}
+    assert q.call("set_queue", **changed) == [wanted | {"known": 0}]
     assert q.call("set_queue") == [wanted | {"known": 1}]
 
 

@@ -14,9 +14,9 @@ import pytest
 from capabilities import BY_DATABASE
 from outcomes import dead_letter, done, joined, released
 from queues import CONTRACT, POLLING, Feed, Queue, call, in_time, make_table, make_watched, refused
-from rowqueue import install
-from rowqueue.contract import sql_root
 from rowqueue.databases import DatabaseError, Session, open_database
+from rowqueue.install import apply as install
+from rowqueue.install.contract import sql_root
 from servers import Server
 
 pytestmark = pytest.mark.one_engine
@@ -24,7 +24,6 @@ pytestmark = pytest.mark.one_engine
 READING = {
     "queue_stats",
     "queue_health",
-    "installed_files",
     "peek",
     "wait_for_message",
     "wait_for_any",

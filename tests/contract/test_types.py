@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from catalog import SIGNATURES, Listed, columns_of_a_call, expected, is_type
 from queues import CONTRACT, Queue
-from rowqueue.contract import CORE
 from rowqueue.databases import Database, Session
+from rowqueue.install.contract import CORE
 from test_parity import rows_of
 
 pytestmark = pytest.mark.one_version

@@ -2,8 +2,9 @@
 
 import pytest
 from queues import Queue, call
-from rowqueue import contract, install
 from rowqueue.databases import open_database
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server
 
 pytestmark = pytest.mark.one_version

@@ -6,9 +6,9 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from queues import call
-from rowqueue import contract, install
 from rowqueue.databases import Database, open_database
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server
 
 pytestmark = pytest.mark.one_version
@@ -215,8 +215,5 @@ def test_no_column_of_a_result_is_a_reserved_word(database: Database, sql: Sql, 
 
 def test_a_comment_is_no_change_of_an_object_and_follows_its_file(installed_database: Database) -> None:
     assert install.apply(installed_database) == install.Applied()
-    session = open_database(installed_database.url).connect("test")
-    try:
-        assert [row["name"] for row in call(session, "installed_files") if row["changed"]] == []
-    finally:
-        session.close()
+    installed = open_database(installed_database.url).installed() or {}
+    assert [name for name, file in installed.items() if file.changed] == []

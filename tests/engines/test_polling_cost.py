@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from capabilities import BY_DATABASE
 from polling import SHAPES, Polled
-from rowqueue import install
 from rowqueue.databases import Session, open_database
+from rowqueue.install import apply as install
 from servers import Server
 
 pytestmark = [pytest.mark.product("postgresql", "mysql"), pytest.mark.one_version]

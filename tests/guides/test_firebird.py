@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from outcomes import dead_letter
-from rowqueue import install
-from rowqueue.databases import Forbidden, open_database
+from rowqueue.databases import NotAllowed, open_database
+from rowqueue.install import apply as install
 from servers.firebird import LocalFirebird, driver
 from shops import OWNERSHIP, FirebirdShop
 
@@ -90,7 +90,7 @@ def test_the_installer_of_the_guide_installs_with_the_rights_that_it_names(empty
     assert install.pending(installer) == []
     shop("REVOKE CREATE PROCEDURE FROM USER queue_owner")
     shop("DROP PROCEDURE mq_cancel")
-    with pytest.raises(Forbidden, match=r"No permission for CREATE PROCEDURE|no privilege for this"):
+    with pytest.raises(NotAllowed, match=r"No permission for CREATE PROCEDURE|no privilege for this"):
         install.apply(installer)
     shop("GRANT CREATE PROCEDURE TO USER queue_owner")
     run = install.apply(installer).procedures
@@ -101,7 +101,7 @@ def test_the_installer_of_the_guide_installs_with_the_rights_that_it_names(empty
 def test_a_user_who_may_not_install_gets_an_error_at_once(empty_shop: FirebirdShop) -> None:
     empty_shop("CREATE USER nobody_much PASSWORD 'change me'")
     began = time.monotonic()
-    with pytest.raises(Forbidden, match=r"No permission for CREATE TABLE|no privilege for this"):
+    with pytest.raises(NotAllowed, match=r"No permission for CREATE TABLE|no privilege for this"):
         install.apply(open_database(empty_shop.login("nobody_much")))
     assert time.monotonic() - began < 30
 
@@ -114,7 +114,7 @@ def test_users_of_the_guide_may_do_what_their_roles_may(shop: FirebirdShop) -> N
     web.call("send", "email", "x")
     assert len(web.call("claim_batch", "email", 30)) == 21
     for session, procedure in ((web, "pause"), (on_duty, "send_batch")):
-        with pytest.raises(Forbidden):
+        with pytest.raises(NotAllowed):
             session.call(procedure, "email", *(["x"] if procedure == "send_batch" else []))
     assert on_duty.call("pause", "email")[0]["affected"] == 1
     checks = {row["name"]: row for row in on_duty.call("queue_health")}

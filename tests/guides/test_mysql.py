@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from rowqueue import install
-from rowqueue.databases import Forbidden, open_database
+from rowqueue.databases import NotAllowed, open_database
+from rowqueue.install import apply as install
 from servers.mysql import LocalMySQL
 from shops import OWNERSHIP, POISONED, REMOVAL, MySQLShop
 
@@ -61,7 +61,7 @@ def test_the_installer_of_the_guide_needs_the_rights_that_it_names(
     assert install.pending(installer) == []
     shop("REVOKE CREATE USER ON *.* FROM queue_installer@'%'")
     shop("DROP PROCEDURE mq_cancel")
-    with pytest.raises(Forbidden, match="CREATE USER"):
+    with pytest.raises(NotAllowed, match="CREATE USER"):
         install.apply(installer)
     shop("GRANT CREATE USER ON *.* TO queue_installer@'%'")
     run = install.apply(installer).procedures
@@ -75,10 +75,10 @@ def test_accounts_of_the_guide_may_do_what_their_roles_may(shop: MySQLShop) -> N
     on_duty = open_database(shop.login("on_duty")).connect("on_duty")
     web.call("send", "email", "x")
     assert len(web.call("claim_batch", "email", 30)) == 21
-    with pytest.raises(Forbidden):
+    with pytest.raises(NotAllowed):
         web.call("pause", "email")
     assert on_duty.call("pause", "email")[0]["affected"] == 1
-    with pytest.raises(Forbidden):
+    with pytest.raises(NotAllowed):
         on_duty.call("send", "email", "x")
     with on_duty.transaction() as connection, connection.cursor() as cursor:
         cursor.execute("SELECT COUNT(*) FROM mq_message_state")

@@ -5,8 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from rowqueue import contract, install
 from rowqueue.databases import Database, open_database
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import LocalPostgreSQL, Server
 from servers.postgresql import programs
 from shops import DOCS, OWNERSHIP, POISONED, REMOVAL, PostgreSQLShop, blocks, psql

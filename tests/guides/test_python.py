@@ -99,7 +99,7 @@ def test_the_tables_name_every_function() -> None:
         "Disconnected",
         "ReadOnly",
         "SchemaMissing",
-        "Forbidden",
+        "NotAllowed",
         "DatabaseError",
     ):
         assert f"`{name}`" in PAGE

@@ -93,23 +93,42 @@ def test_messages_without_a_state_become_new_and_ids_without_a_message_are_remov
 
 
 def test_a_group_that_was_damaged_by_hand_continues_and_healthy_groups_stay_unchanged(shop: Shop) -> None:
-    shop.call("set_queue", "invoice", '{"ordered": 1}')
-    groups = ("lost head", "lost ticket", "at work", "waiting")
+    shop.call("set_queue", "invoice", '{"ordered": 1, "dead_stops_group": 1}')
+    groups = ("lost head", "lost ticket", "at work", "waiting", "stopped")
     for group in groups * 2:
         shop.call("send_message", "invoice", group, None, None, group)
-    claimed = {row["body"]: row for row in shop.call("claim_batch", "invoice", 4)}
+    claimed = {row["body"]: row for row in shop.call("claim_batch", "invoice", 5)}
     assert set(claimed) == set(groups)
     key = claimed["at work"]["batch_key"]
     shop.call("fail", claimed["waiting"]["id"], key, "later", 600)
     shop.call("complete", claimed["lost ticket"]["id"], key)
+    shop.call("dead_letter", claimed["stopped"]["id"], key, "no")
     shop(f"DELETE FROM {shop.table('ready')} WHERE type = 'invoice'")
     shop.empty_batches_but(claimed["at work"]["id"])
     shop(f"DELETE FROM {shop.table('message')} WHERE id = {claimed['lost head']['id']}")
     assert shop.call("claim_batch", "invoice", 10) == []
     said = shop.follow("A group of an ordered queue that does not continue")
-    assert [group in said for group in groups] == [True, False, True, True]
+    assert [group in said for group in groups] == [True, False, True, True, True]
     bodies = [row["body"] for row in shop.call("claim_batch", "invoice", 10)]
     assert sorted(bodies) == ["lost head", "lost ticket"]
+
+
+def test_a_stopped_group_is_found_and_continues(shop: Shop) -> None:
+    shop.call("set_queue", "invoice", '{"ordered": 1, "dead_stops_group": 1}')
+    for body in ("open", "pay"):
+        shop.call("send_message", "invoice", body, None, None, "customer-7")
+    [row] = shop.call("claim_batch", "invoice", 2)
+    shop.call("dead_letter", row["id"], row["batch_key"], "no such account")
+    assert shop.call("claim_batch", "invoice", 2) == []
+    said = shop.follow("A group that a dead letter has stopped", 0)
+    assert "customer-7" in said and "no such account" in said
+    shop.call("claim_batch", "email", 20)
+    held = shop.call("peek", "email", "A", 100)
+    [poisoned] = [row for row in held if row["id"] == shop.first + 16]
+    shop.call("dead_letter", poisoned["id"], held[0]["batch_key"], "no")
+    assert shop.states() == {"N": 1, "E": 2, "A": 19}
+    shop.follow("A group that a dead letter has stopped", 1)
+    assert shop.states() == {"N": 2, "E": 1, "A": 19}
 
 
 def test_a_queue_is_emptied_and_keeps_working(shop: Shop) -> None:

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from rowqueue import install
-from rowqueue.databases import Forbidden, open_database
+from rowqueue.databases import NotAllowed, open_database
+from rowqueue.install import apply as install
 from servers.sqlserver import ExternalSQLServer
 from shops import OWNERSHIP, SQLServerShop
 
@@ -41,10 +41,10 @@ def may_do_what_their_roles_may(shop: SQLServerShop) -> None:
     try:
         web.call("send", "web", "x")
         assert len(web.call("claim_batch", "web", 30)) == 1
-        with pytest.raises(Forbidden):
+        with pytest.raises(NotAllowed):
             web.call("pause", "email")
         assert on_duty.call("resume", "email")[0]["affected"] == 0
-        with pytest.raises(Forbidden):
+        with pytest.raises(NotAllowed):
             on_duty.call("send", "email", "x")
     finally:
         web.close()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from processes import COMMAND, FOLDER, Log, Running, environment
-from rowqueue import contract
 from rowqueue.databases import Database
+from rowqueue.install import contract
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 
 from opentelemetry import propagate
 from rowqueue import DeadLetter, Message, Record, Retry, RowMessage
-from rowqueue.consumer import resting
+from rowqueue.consume import resting
 
 if "JOBS_POLL" in os.environ:  # for tests of work that must not wait for the next poll
     resting.SHORTEST_POLL = resting.LONGEST_POLL = float(os.environ["JOBS_POLL"])

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from jobs import note
-from rowqueue import DeadLetter, Message, Retry, feeds
+from rowqueue import DeadLetter, Message, Retry
+from rowqueue.extras import feeds
 
 feeds.FIRST_BACKOFF = 0.01  # a row of a feed is retried until it succeeds
 

@@ -1,14 +1,18 @@
 """Parts of the queue: the core alone, areas that are added later, and what is said of those that are not there."""
 
 import subprocess
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+import rowqueue
 from queues import call
-from rowqueue import contract, install
 from rowqueue.databases import Database, SchemaMissing, open_database
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server
 from states import content, fill
 from test_upgrade import run_script
@@ -107,6 +111,22 @@ def test_the_script_of_a_part_is_what_apply_installs_and_another_script_adds_to_
         run_script(server, empty_database.url, script("queue"), tmp_path)
     assert server.catalog(empty_database.url) == server.catalog(core.url)
     assert install.apply(empty_database) == install.Applied()
+
+
+@pytest.mark.one_version
+@pytest.mark.parametrize("role", [None, "mq_operator"])
+def test_a_call_of_an_area_that_is_not_installed_names_the_command(
+    core: Database, server: Server, role: str | None
+) -> None:
+    """MySQL and MariaDB say to an account without rights on the database that it may not call the procedure."""
+    with server.login(core.url, f"login_{uuid.uuid4().hex[:12]}", "mq_operator") as url:
+        session = open_database(url if role else core.url).connect("test")
+        with closing(session), pytest.raises(rowqueue.AreaMissing) as caught:
+            session.call("list_schedules")
+    assert (caught.value.number, caught.value.name) == (50009, "area_missing")
+    assert str(caught.value).startswith(
+        "area_missing: the area schedules is not installed here: `runner apply --areas schedules` adds it ("
+    )
 
 
 @pytest.mark.any_engine

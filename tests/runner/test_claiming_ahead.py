@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from rowqueue import Consumer, Message
-from rowqueue.consumer.claims import Claims
+from rowqueue.consume.claims import Claims
 from rowqueue.databases import Database, Session
 
 BATCH = 10

@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -80,12 +81,22 @@ def test_commands_are_those_of_the_design() -> None:
         *("queue set", "queue set-group", "queue peek", "queue pause", "queue resume", "queue cancel", "queue purge"),
         *("queue drop", "dead list", "dead redrive"),
         *("feed publish", "feed consume", "feed list", "feed create", "feed drop", "feed rewind"),
-        *("table adopt", "table consume", "table release", "table retry", "table peek"),
+        *("table adopt", "table consume", "table unadopt", "table redrive", "table peek"),
         *("schedule set", "schedule list", "schedule next", "schedule run", "schedule drop"),
         *("topic bind", "topic unbind", "topic list", "topic publish"),
         *("subscription watch", "subscription unwatch"),
         *("subscription list", "subscription add", "subscription remove"),
     }
+
+
+def test_the_command_has_two_names() -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
+    assert scripts == dict.fromkeys(("runner", "rowqueue"), "rowqueue.cli:main")
+    for path, name in {"/bin/runner": "runner", "/bin/rowqueue": "rowqueue", "-c": "runner"}.items():
+        for words, said in (("['stats', '--help']", f"Usage: {name} stats"), ("['completion', 'bash']", f" {name}\n")):
+            code = f"import sys; sys.argv = [{path!r}, *{words}]; from rowqueue.cli import main; main()"
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+            assert said in done.stdout, done
 
 
 def test_every_command_and_option_has_help() -> None:
@@ -768,6 +779,15 @@ def test_a_queue_is_declared_a_ring_or_fair(runner: Runner, session: Session, qu
     row = json.loads(runner("queue", "set", queue, "--no-ring", "--fair", "--json").stdout)
     assert (row["ring"], row["fair"]) == (0, 1)
     assert row.pop("known") == 1 and session.call("list_queues", queue) == [row]
+
+
+@pytest.mark.any_engine
+def test_a_dead_letter_may_stop_its_group(runner: Runner, queue: str) -> None:
+    done = runner("queue", "set", queue, "--dead-stops-group")
+    assert done.returncode == 1 and "dead_stops_group" in done.stderr
+    row = json.loads(runner("queue", "set", queue, "--ordered", "--dead-stops-group", "--json").stdout)
+    assert (row["ordered"], row["dead_stops_group"]) == (1, 1)
+    assert "dead_stops_group\t0" in runner("queue", "set", queue, "--no-dead-stops-group").stdout.splitlines()
 
 
 @pytest.mark.any_engine

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from processes import Log, Running, until
-from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
+from rowqueue.install import apply as install
 from servers import Server
 
 pytestmark = pytest.mark.one_engine
@@ -662,7 +662,7 @@ def test_consumer_ends_with_3_when_the_queue_is_taken_away(
     command = ["consume", "--type", queue, "--handler", "jobs:record", "--concurrency", 2, "--health-port", 0]
     running = start(*command, url=empty_database.url)
     until(lambda: "health: http" in running.stderr)
-    server.drop_procedure(empty_database.url, "claim_batch")
+    server.drop_procedure(empty_database.url, "wait_for_message")
     assert running.wait() == 3
     assert "runner apply" in running.stderr.splitlines()[-1]
     assert "Traceback" not in running.stderr

@@ -1,7 +1,7 @@
 """Numbers of messages as texts, and the time to drain a queue."""
 
 import pytest
-from rowqueue.counts import count, drain_seconds, short_count
+from rowqueue.extras.monitor.counts import count, drain_seconds, short_count
 
 pytestmark = pytest.mark.one_version
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from rowqueue.databases import Database, Session
-from rowqueue.demo import DemoError, check
+from rowqueue.extras.demo import DemoError, check
 
 pytestmark = pytest.mark.one_engine
 

@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from rowqueue import contract, install
 from rowqueue.databases import (
     Database,
     Disconnected,
-    Forbidden,
+    NotAllowed,
     QueueError,
     SchemaMissing,
     Session,
     open_database,
 )
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server
 
 pytestmark = pytest.mark.one_engine
@@ -107,7 +108,7 @@ def test_a_release_without_a_procedure_says_which_command_installs_it(
 def test_a_role_without_the_right_is_forbidden(database: Database, server: Server, queue: str, sql: Query) -> None:
     with server.login(database.url, f"test_{uuid.uuid4().hex[:8]}", "mq_consumer") as url:
         session = open_database(url).connect("test")
-        with pytest.raises(Forbidden, match=r"(?i)send"):
+        with pytest.raises(NotAllowed, match=r"(?i)send"):
             session.call("send", queue, "x")
         assert session.call("claim_batch", queue) == []
         session.close()
@@ -156,11 +157,11 @@ def test_waiting_ends_with_the_time_and_with_the_interrupt(
     session = connect()
     session.listen([queue])
     started = time.monotonic()
-    assert session.wait(0.3, interrupt[0]) is False
+    assert session.wait(0.3, interrupt[0]) is None
     assert 0.3 <= time.monotonic() - started < 10
     threading.Timer(0.2, lambda: os.write(interrupt[1], b"x")).start()
     started = time.monotonic()
-    assert session.wait(30, interrupt[0]) is False
+    assert session.wait(30, interrupt[0]) is None
     assert time.monotonic() - started < 10
 
 

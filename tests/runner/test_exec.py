@@ -112,6 +112,12 @@ def test_an_inherited_pipe_is_not_waited_for(
         subprocess.run(["kill", *map(str, pids(seen))], check=False)
 
 
+def test_status_75_is_a_retry(consume: Runner, session: Session, queue: str, told: Told) -> None:
+    send(session, queue, "a")
+    assert consume("echo mailbox is busy >&2; exit 75").returncode == 0
+    assert told() == {"a": ("N", 1, "exit status 75: mailbox is busy")}
+
+
 def test_closed_stderr_is_no_end(consume: Runner, session: Session, queue: str, told: Told) -> None:
     send(session, queue, "a")
     done = consume("echo early >&2; exec 2>&-; sleep 1; exit 65")

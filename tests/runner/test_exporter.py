@@ -22,13 +22,13 @@ from processes import COMMAND, Running, environment, until
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
-from rowqueue import figures as figures_module
-from rowqueue import install
-from rowqueue.collector import QueueCollector
 from rowqueue.databases import Database, Session, open_database, registry
 from rowqueue.databases import url as urls
-from rowqueue.exporter import named
-from rowqueue.figures import PARTS
+from rowqueue.extras.monitor import figures as figures_module
+from rowqueue.extras.monitor.collector import QueueCollector
+from rowqueue.extras.monitor.exporter import named
+from rowqueue.extras.monitor.figures import PARTS
+from rowqueue.install import apply as install
 from servers import Server
 from servers.base import free_port
 
@@ -63,7 +63,7 @@ def count_calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         return part
 
-    monkeypatch.setattr("rowqueue.collector.PARTS", {name: counting(name) for name in PARTS})
+    monkeypatch.setattr("rowqueue.extras.monitor.collector.PARTS", {name: counting(name) for name in PARTS})
     return asked
 
 
@@ -275,7 +275,7 @@ def test_health_is_asked_for_once_a_minute(
     checks = {key: value for key, value in first.items() if key[0].startswith("rowqueue_health")}
     assert checks
     assert checks == {key: value for key, value in second.items() if key[0].startswith("rowqueue_health")}
-    monkeypatch.setattr("rowqueue.collector.KEEP_SECONDS", {})
+    monkeypatch.setattr("rowqueue.extras.monitor.collector.KEEP_SECONDS", {})
     collector = collect(("main", database))
     figures(collector)
     figures(collector)
@@ -348,7 +348,7 @@ def test_a_slow_database_is_down_and_takes_no_others_figures_away(
             assert not any(key[1] == "slow" and key[0] == "rowqueue_ready_messages" for key in found)
         waiting = "SELECT FROM pg_stat_activity WHERE application_name = 'runner exporter' AND wait_event_type = 'Lock'"
         assert len(client.execute(waiting).fetchall()) == 1
-        assert collector._targets[0]._inbox.empty(), "scrapes that got no answer do not pile up"
+        assert collector._targets[0].watched._jobs.empty(), "scrapes that got no answer do not pile up"
         client.execute("ROLLBACK")
     until(lambda: figures(collector)["rowqueue_up", "slow"] == 1)
     assert sum("no answer in time" in record.getMessage() for record in caplog.records) == 1
@@ -409,7 +409,7 @@ def test_a_role_sees_what_it_may_and_one_line_says_what_is_left_out(
                 key[0].startswith(("rowqueue_health", "rowqueue_feed", "rowqueue_consumers")) for key in found
             )
         collector.close()
-        until(lambda: not any(thread.name == "collect main" for thread in threading.enumerate()))
+        until(lambda: not any(thread.name == "looking at main" for thread in threading.enumerate()))
     [line] = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert "queue_health, list_feeds, list_polling_tables, list_consumers, throughput" in line
     # Otherwise each request would write an error to the server's log.
@@ -432,7 +432,7 @@ def test_a_user_who_gets_rights_again_sees_everything_at_once(
         assert any(key[0] == "rowqueue_health_verdict" for key in found)
         client.execute(f"REVOKE mq_operator FROM {login}")
         collector.close()
-        until(lambda: not any(thread.name == "collect main" for thread in threading.enumerate()))
+        until(lambda: not any(thread.name == "looking at main" for thread in threading.enumerate()))
 
 
 def test_a_database_without_the_queue_is_down_until_it_is_installed(
@@ -453,7 +453,7 @@ def test_a_registry_refuses_a_second_one_without_asking_a_database(collect: Coll
     registry.register(collect(("never", away)))
     with pytest.raises(ValueError, match="rowqueue_ready_messages"):
         registry.register(collect(("never", away)))
-    assert not any(thread.name == "collect never" for thread in threading.enumerate())
+    assert not any(thread.name == "looking at never" for thread in threading.enumerate())
 
 
 def test_names_of_databases_contain_no_password() -> None:

@@ -17,7 +17,7 @@ from pages import Serve, serve
 from queues import call
 from rowqueue.cli import main
 from rowqueue.databases import Database, Session, open_database
-from rowqueue.web.pages import PAGES
+from rowqueue.extras.web.pages import PAGES
 from servers import Server
 
 __all__ = ["serve"]

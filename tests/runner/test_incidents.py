@@ -9,10 +9,10 @@ from datetime import timedelta
 
 import pytest
 from outcomes import dead_letter
-from rowqueue import figures, seeing
-from rowqueue.collector import QueueCollector
 from rowqueue.databases import Database, Session
-from rowqueue.seeing import Incident, Looking, incidents
+from rowqueue.extras import monitor as seeing
+from rowqueue.extras.monitor import Incident, Looking, figures, incidents
+from rowqueue.extras.monitor.collector import QueueCollector
 from servers import Server
 
 Runner = Callable[..., subprocess.CompletedProcess[str]]
@@ -179,7 +179,7 @@ def test_doctor_continues_after_a_check_that_fails(
 def test_kinds_are_counted_in_the_metrics(session: Session) -> None:
     waiting(session, "alone")
     limits = {kind: figures.Limit("main", kind, 10) for kind in figures.KINDS}
-    samples = figures.PARTS["incidents"](session, limits, figures.Totals())
+    samples = figures.PARTS["incidents"](Looking(session), limits, figures.Totals())
     counts = {sample.labels[0]: sample.value for sample in samples}
     assert counts == {kind: float(kind == "no_consumer") for kind in incidents.KINDS}
 

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rowqueue import contract, install
+from rowqueue.consume.consumer import check_installed
 from rowqueue.databases import Database, DatabaseError, SchemaMissing
 from rowqueue.databases import migrations as yoyo_migrations
-from rowqueue.service import check_installed
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server, engine
 from servers.firebird import LocalFirebird
 from servers.mysql import LocalMySQL

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from rowqueue import install
 from rowqueue.databases import Database
+from rowqueue.install import apply as install
 from yoyo.backends import DatabaseBackend
 
 

@@ -16,10 +16,10 @@ import yaml
 from processes import Running, until
 from prometheus_client import generate_latest
 from rowqueue.cli.commands import Commands
+from rowqueue.consume.health import Metrics
 from rowqueue.databases import Database
-from rowqueue.exporter import named
-from rowqueue.figures import METRICS
-from rowqueue.metrics import Metrics
+from rowqueue.extras.monitor.exporter import named
+from rowqueue.extras.monitor.figures import METRICS
 from servers import Server
 from servers.base import free_port
 

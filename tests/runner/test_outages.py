@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import pytest
 from processes import Log, Running, until
-from rowqueue import install
 from rowqueue.databases import Database, Disconnected, ReadOnly, open_database
+from rowqueue.install import apply as install
 from servers import Server
 
 pytestmark = pytest.mark.one_engine

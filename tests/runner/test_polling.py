@@ -41,11 +41,11 @@ def test_consume_works_off_a_table_and_notes_each_rows_result(runner: Runner, ta
     states = {row["state"]: row["error"] for row in map(json.loads, peeked.stdout.splitlines())}
     assert states == {"E": "never", "N": "not now"}
     [dead] = [row for row in map(json.loads, peeked.stdout.splitlines()) if row["state"] == "E"]
-    assert runner("table", "retry", table.name, "--id", dead["id"] + 1).stdout.strip() == "0 to be retried"
-    assert runner("table", "retry", table.name, "--id", dead["id"]).stdout.strip() == "1 to be retried"
-    assert runner("table", "retry", table.name).stdout.strip() == "0 to be retried"
-    assert runner("table", "release", table.name).returncode == 0
-    assert runner("table", "release", table.name).returncode == 1
+    assert runner("table", "redrive", table.name, "--id", dead["id"] + 1).stdout.strip() == "0 redriven"
+    assert runner("table", "redrive", table.name, "--id", dead["id"]).stdout.strip() == "1 redriven"
+    assert runner("table", "redrive", table.name).stdout.strip() == "0 redriven"
+    assert runner("table", "unadopt", table.name).returncode == 0
+    assert runner("table", "unadopt", table.name).returncode == 1
 
 
 def test_a_slow_row_holds_nothing_back_and_a_kill_repeats_only_it(

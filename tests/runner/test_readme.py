@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import pytest
 import servers
 from processes import COMMAND
-from rowqueue import install
 from rowqueue.databases import Database, open_database
+from rowqueue.install import apply as install
 from servers.firebird import LocalFirebird, dsn
 from servers.mysql import LocalMySQL
 from servers.postgresql import LocalPostgreSQL, programs

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 import release
 from processes import COMMAND
-from rowqueue import contract
 from rowqueue.databases import Database
+from rowqueue.install import contract
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = date(2026, 12, 24)

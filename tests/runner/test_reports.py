@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from processes import Log, Running, until
-from rowqueue import install
-from rowqueue.consumer.reports import Figures
+from rowqueue.consume.handling import MOST, read, summary, text_of
+from rowqueue.consume.reports import Figures
 from rowqueue.databases import Database, Session, open_database
+from rowqueue.install import apply as install
 from rowqueue.messages import Message
 from servers import Server
 
@@ -88,6 +89,46 @@ def test_a_consumer_reports_while_it_works_and_is_silent_once_it_is_killed(
     assert until(lambda: consumers(session, queue)[0]["status"] == "silent")
 
 
+def test_a_report_counts_running_handlers_and_says_what_they_handle(
+    start: Start, runner: Runner, session: Session, queue: str, joblog: Log
+) -> None:
+    """Four slots in handlers that do not end show a load of 4 at the next report."""
+    before = session.now()
+    session.call("send_batch", queue, "\n".join(["sleep 600"] * 6))
+    consumer = start(
+        "consume", "--type", queue, "--handler", "jobs:obey", "--concurrency", 4, "--report", 1, "--consumer", "me"
+    )
+    [first] = until(lambda: [row for row in consumers(session, queue) if len(read(row["handling"])) == 4])
+    [then] = until(lambda: [row for row in consumers(session, queue) if row["reported_at"] > first["reported_at"]])
+    passed = (then["reported_at"] - first["reported_at"]).total_seconds()
+    assert (then["busy_ms"] - first["busy_ms"]) / 1000 / passed == pytest.approx(4, rel=0.3)
+    handling = dict(read(then["handling"]))
+    active = [row["id"] for row in session.call("peek", queue, "A", 10)]
+    assert sorted(handling) == sorted(active) and len(active) == 4
+    assert all(before - timedelta(seconds=2) <= since <= then["reported_at"] for since in handling.values())
+    moved = [abs(since - handling[id]) for id, since in read(first["handling"])]
+    assert max(moved) <= timedelta(seconds=1), "the times are of the start"
+    assert then["completed"] == 0
+    shown = runner("consumers", queue).stdout
+    assert f"{min(handling)} since {min(handling.values()):%Y-%m-%dT%H:%M:%SZ}" in shown and "and 1 more" in shown
+    consumer.stop(signal.SIGKILL)
+    assert until(lambda: consumers(session, queue)[0]["status"] == "silent")
+    assert len(read(consumers(session, queue)[0]["handling"])) == 4, "what the dead process held"
+
+
+def test_the_text_of_what_is_handled_keeps_to_its_limit_and_is_read_with_care() -> None:
+    times = [(10**18 + n, datetime(2026, 11, 27, 8, 30, tzinfo=UTC) - timedelta(seconds=n)) for n in range(5_000)]
+    text = text_of(times)
+    assert text is not None and len(text) <= 4_000
+    assert read(text) == times[: -MOST - 1 : -1]
+    assert text_of([]) is None and read(None) == []
+    odd = (
+        '\n[1]\nx{"id": "x", "since": "2026-11-27T08:30Z"}\n{"id": 1, "since": 5}\n{"id": 1, "since": "2026-11-27"}\n{}'
+    )
+    assert read(odd) == []
+    assert summary('{"id": 7, "since": "2026-11-27T08:30:00Z"}') == "7 since 2026-11-27T08:30:00Z"
+
+
 def test_a_consumer_of_two_queues_reports_both(runner: Runner, session: Session, queue: str) -> None:
     second = f"{queue}.b"
     session.call("send", queue, "m")
@@ -114,7 +155,7 @@ def test_a_consumer_that_may_not_report_works_on(
     name = f"by_hand_{uuid.uuid4().hex[:12]}"
     with server.login(database.url, name) as url:
         sql(f"GRANT USAGE ON SCHEMA mq TO {name}")
-        for call in ("claim_batch", "finish_batch", "extend_lease", "wait_for_message", "installed_files"):
+        for call in ("claim_batch", "finish_batch", "extend_lease", "wait_for_message", "version"):
             sql(f"GRANT EXECUTE ON FUNCTION mq.{call} TO {name}")
         session.call("send", queue, "m")
         consumer = start("consume", "--type", queue, "--handler", "jobs:record", "--report", 1, url=url)

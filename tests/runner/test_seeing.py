@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
-from rowqueue import seeing
 from rowqueue.databases import Database, QueueError, Session, open_database
-from rowqueue.seeing import Looking, Watched, changes, looking, reading
+from rowqueue.extras import monitor as seeing
+from rowqueue.extras.monitor import Looking, Watched, changes, looking, reading
 
 pytestmark = pytest.mark.any_engine
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from processes import Log, Running, until
 from rowqueue import Consumer, Message
-from rowqueue.consumer.claims import Pace
+from rowqueue.consume.claims import Pace
 from rowqueue.databases import Database, Session
 
 pytestmark = pytest.mark.one_engine
@@ -97,3 +97,19 @@ def test_the_claims_of_a_fast_handler_grow_and_shrink_when_it_becomes_slow() -> 
     pace = Pace(1, 100)
     pace.ran(1, 0.0)
     assert pace.size == 4
+
+
+@pytest.mark.parametrize(("batch", "seen"), [(None, [3, 2, 1]), (3, [3, 3, 3])])
+def test_transaction_takes_one_message_a_transaction_unless_batch_says_otherwise(
+    database: Database, session: Session, queue: str, batch: int | None, seen: list[int]
+) -> None:
+    """What others see during each handler: the messages of transactions that have not been committed."""
+    send(session, queue, *"abc")
+    found: list[int] = []
+
+    def handle(message: Message) -> None:
+        found.append(len(session.call("peek", queue, "N", 10)))
+
+    Consumer(database.url, queue, handle, transaction=True, batch=batch, drain=True).run()
+    assert found == seen
+    assert session.call("peek", queue, None, 10) == []

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from processes import Log, Running, until
-from rowqueue import Consumer, DeadLetter, Message, install
+from rowqueue import Consumer, DeadLetter, Message
 from rowqueue.databases import Database, Session, open_database
+from rowqueue.install import apply as install
 from servers import Server
 
 Start = Callable[..., Running]

@@ -9,19 +9,20 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from processes import COMMAND, FOLDER, environment
 from rich.cells import cell_len
-from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
 from rowqueue.databases.url import shown
-from rowqueue.seeing import Watched
-from rowqueue.top.app import PROGRAM
-from rowqueue.top.frame import Top
-from rowqueue.top.queues import QueuesScreen
+from rowqueue.extras.monitor import Watched
+from rowqueue.extras.top.app import PROGRAM
+from rowqueue.extras.top.frame import Top
+from rowqueue.extras.top.queues import QueuesScreen
+from rowqueue.install import apply as install
 from servers import Server
 from textual.pilot import Pilot
 
@@ -113,12 +114,16 @@ def test_output_while_the_program_ends_is_dropped(database: Database) -> None:
 
 
 @pytest.mark.one_engine
-def test_the_first_screen_shows_queues_and_consumers(drive: Run, session: Session, name: str) -> None:
+@pytest.mark.parametrize("is_wide", [False, True])
+def test_the_first_screen_shows_queues_and_consumers(drive: Run, session: Session, name: str, is_wide: bool) -> None:
     dead(session, name, "broken")
     session.call("send_batch", name, "a\nb\nc")
     session.call("claim_batch", name, 1)
     session.call("pause", name)
-    session.call("report_consumer", f"{name}-worker", name, '{"completed": 7, "failed": 2, "dead": 1}')
+    since = (session.now() - timedelta(seconds=7_500)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    handling = f'{{"id": 7102, "since": "{since}"}}\n{{"id": 7103, "since": "{since}"}}'
+    report = {"completed": 7, "failed": 2, "dead": 1, "handling": handling}
+    session.call("report_consumer", f"{name}-worker", name, json.dumps(report))
 
     async def steps(driver: Driver) -> None:
         await driver.find(name)
@@ -128,8 +133,9 @@ def test_the_first_screen_shows_queues_and_consumers(drive: Run, session: Sessio
         assert words[2:7] == ["2", "0", "1", "0", "1"]
         await driver.sees("working", "LOAD")
         assert {"working", "2", "1"} <= set(driver.line("working").split())
+        assert ("7102 2h05m +1" in driver.line("working")) is is_wide
 
-    drive(steps, (100, 24))
+    drive(steps, (120 if is_wide else 100, 24))
 
 
 def test_a_queue_shows_its_messages_by_state_and_a_message_its_life(drive: Run, session: Session, name: str) -> None:

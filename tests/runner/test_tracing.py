@@ -64,7 +64,7 @@ def message(id: int = 1, headers: str | None = None) -> Message:
 
 def handle(handler: Any, *messages: Message) -> Handled:
     handled = Handled()
-    handler.run(messages, handled, lambda: True)
+    handler.run(messages, handled, lambda _: True)
     return handled
 
 
@@ -116,7 +116,7 @@ def test_the_api_is_not_even_loaded_when_nobody_else_has() -> None:
         "import sys; from rowqueue import tracing, Message; from rowqueue.handlers import of\n"
         "from rowqueue.handlers.base import Handled\n"
         "made = Message(1, 't', 'b', None, 0, None, None, 1, None, None, 'k', None, 25, None, None)\n"
-        "of(lambda message: None, 1).run([made], Handled(), lambda: True)\n"
+        "of(lambda message: None, 1).run([made], Handled(), lambda _: True)\n"
         "print('opentelemetry' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

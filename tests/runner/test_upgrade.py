@@ -9,10 +9,10 @@ from pathlib import Path
 
 import frozen
 import pytest
-from rowqueue import install
 from rowqueue.databases import Database
 from rowqueue.databases.sqlserver.babelfish import replacing
 from rowqueue.databases.sqlserver.script import batches
+from rowqueue.install import apply as install
 from servers import Server, engine
 from servers.firebird import LocalFirebird, dsn
 from servers.mysql import LocalMySQL

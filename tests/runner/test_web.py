@@ -17,10 +17,10 @@ import uvicorn
 from outcomes import dead_letter
 from pages import TOKEN, Serve, Site, serve
 from processes import Running, until
-from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
-from rowqueue.web import connections, shown
-from rowqueue.web.pages import PAGES
+from rowqueue.extras.web import connections, shown
+from rowqueue.extras.web.pages import PAGES
+from rowqueue.install import apply as install
 
 __all__ = ["serve"]
 
@@ -208,6 +208,9 @@ def test_a_question_says_how_many_messages_there_are(serve_once: Site, session: 
     assert session.call("queue_stats", queue)[0]["dead"] == 3
 
 
+HANDLING = "\n".join(f'{{"id": {7102 + n}, "since": "2026-01-01T08:30:00Z"}}' for n in range(7)) + "\nno JSON"
+
+
 # ---- what is shown -------------------------------------------------------------------------------
 
 
@@ -222,7 +225,7 @@ def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Ses
         "report_consumer",
         f"consumer {queue}",
         queue,
-        '{"completed": 1, "failed": 0, "dead": 0, "busy_ms": 5, "waited_ms": 5, "sent": 1, "next_seconds": 10}',
+        json.dumps({"completed": 1, "busy_ms": 5, "waited_ms": 5, "sent": 1, "next_seconds": 10, "handling": HANDLING}),
     )
     [dead] = session.call("peek", queue, "E", 1)
     said = {
@@ -252,6 +255,10 @@ def test_every_page_shows_what_is_in_the_database(serve_once: Site, session: Ses
         assert answer.status == 200, (path, answer.text)
         assert text in answer.text, path
         assert "Not shown" not in answer.text, path
+    for path in ("/consumers", f"/queue?type={queue}"):
+        text = serve_once.ask(path).text
+        assert re.search(r"id=7102[^>]*>7102</a> since <time[^>]*>[\d,]+ d ago</time>", text), path
+        assert "7106</a>" in text and "7107" not in text and "and 2 more" in text
 
 
 @pytest.mark.parametrize(

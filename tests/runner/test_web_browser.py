@@ -12,7 +12,7 @@ from outcomes import dead_letter
 from pages import Serve, Site, chromium, serve
 from processes import until
 from rowqueue.databases import Database, Session
-from rowqueue.web.pages import PAGES
+from rowqueue.extras.web.pages import PAGES
 from test_web import dead_letters
 
 __all__ = ["chromium", "serve"]

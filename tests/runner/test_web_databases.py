@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import servers
 from pages import Serve, serve
-from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
+from rowqueue.install import apply as install
 
 __all__ = ["serve"]
 

@@ -13,16 +13,18 @@ import pytest
 import rowqueue
 from pages import Serve, serve
 from processes import Log
-from rowqueue import contract, install, requests
-from rowqueue.collector import QueueCollector
+from rowqueue import requests
 from rowqueue.databases import Database, SchemaMissing, how_to_add, open_database
 from rowqueue.databases.url import shown
-from rowqueue.figures import METRICS, PARTS, area_of
-from rowqueue.seeing import Watched, incidents
-from rowqueue.top.app import PROGRAM
-from rowqueue.top.frame import Top
-from rowqueue.top.queues import QueuesScreen
-from rowqueue.web.pages import LISTINGS
+from rowqueue.extras.monitor import Watched, incidents
+from rowqueue.extras.monitor.collector import QueueCollector
+from rowqueue.extras.monitor.figures import METRICS, PARTS, area_of
+from rowqueue.extras.top.app import PROGRAM
+from rowqueue.extras.top.frame import Top
+from rowqueue.extras.top.queues import QueuesScreen
+from rowqueue.extras.web.pages import LISTINGS
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server
 from test_top import Driver
 

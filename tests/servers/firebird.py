@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
-from rowqueue import contract
+from rowqueue.install import contract
 
 from . import base, fetch
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from rowqueue import contract
+from rowqueue.install import contract
 
 from . import Server
 from .firebird import driver

@@ -20,7 +20,7 @@ import pymysql
 from pymysql.constants import FIELD_TYPE
 from pymysql.converters import conversions, convert_datetime
 from pymysql.cursors import DictCursor
-from rowqueue import contract
+from rowqueue.install import contract
 
 from . import base, fetch
 

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from psycopg.rows import dict_row
-from rowqueue import contract
 from rowqueue.databases import DatabaseError
 from rowqueue.databases.postgresql import embedded_server
+from rowqueue.install import contract
 
 from . import base
 

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-from rowqueue import contract
+from rowqueue.install import contract
 
 from . import base
 

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 import tabs
-from rowqueue import contract
+from rowqueue.install import contract
 from rules import ROOT, offending
 
 DOCS = ROOT / "docs"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import frozen
 import pytest
-from rowqueue import contract
+from rowqueue.install import contract
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASES = ROOT / "releases"
@@ -28,7 +28,7 @@ def test_a_released_folder_has_its_scripts_and_its_contract() -> None:
 # ---- the comparison itself, on a small contract
 
 TYPE = '    { name = "type", type = "text", limit = "name", meaning = "the queue" },\n'
-BODY = '    { name = "body", type = "text", limit = "body", meaning = "the text" },\n'
+BODY = '    { name = "body", type = "text", limit = "body", jsonb = true, meaning = "the text" },\n'
 PRIORITY = '    { name = "priority", type = "bigint", optional = true, meaning = "smaller first; NULL: 0" },\n'
 ID = '    { name = "id", type = "bigint", meaning = "its number" },\n'
 CREATED = '    { name = "created", type = "bigint", meaning = "1 or 0" },\n'
@@ -127,6 +127,7 @@ BREAKS = {
         "argument priority was bigint and is text",
         NEW_NAME,
     ),
+    "no jsonb": (("jsonb = true, ", ""), "send: argument body took jsonb on PostgreSQL", NEW_NAME),
     "an argument required": ((PRIORITY, PRIORITY.replace("optional = true, ", "")), "priority was optional", NEW_NAME),
     "a default": (("NULL: 0", "NULL: 1"), "send: argument priority: the default was '0' and is '1'", NEW_NAME),
     "a narrower limit": (

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from opentelemetry.semconv._incubating.metrics import messaging_metrics
 from rowqueue import tracing
-from rowqueue.figures import METRICS
-from rowqueue.metrics import Metrics
+from rowqueue.consume.health import Metrics
+from rowqueue.extras.monitor.figures import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "operate" / "metrics.md").read_text("utf-8")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rowqueue import contract
+from rowqueue.install import contract
 from rules import ROOT, offending
 
 RUNNER = ROOT / "runner" / "rowqueue"
@@ -157,10 +157,10 @@ def test_sql_is_written_in_the_house_style() -> None:
 # Lines that the procedures of a database may have, and those of its core, which is to be read in an evening. Before one
 # is raised, look for what can go.
 BUDGETS = {
-    "postgresql": (9_450, 5_640),
-    "mysql": (11_540, 7_180),
-    "sqlserver": (11_190, 6_830),
-    "firebird": (11_580, 7_370),
+    "postgresql": (9_617, 5_779),
+    "mysql": (11_733, 7_353),
+    "sqlserver": (11_352, 6_977),
+    "firebird": (11_755, 7_530),
 }
 
 

@@ -5,16 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rowqueue import contract, install
-from rowqueue.databases import (
-    Conflict,
-    DatabaseError,
-    Disconnected,
-    Forbidden,
-    ReadOnly,
-)
+from rowqueue.databases import Conflict, DatabaseError, Disconnected, NotAllowed, ReadOnly
 from rowqueue.databases.sqlserver import calls, errors, suitable, yoyo
 from rowqueue.databases.sqlserver import rights as sqlserver_rights
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 
 pymssql = pytest.importorskip("pymssql")
 _mssql = pytest.importorskip("pymssql._mssql")
@@ -178,6 +173,8 @@ def rights(sees: int = 1, objects: tuple[tuple[str, str, str], ...] = (), lacks:
     procedures = contract.load().procedures.items()
     on_objects = [(role, "EXECUTE", f"mq.{name}") for name, p in procedures for role in p.roles if name not in lacks]
     on_objects += [(role, "SELECT", f"mq.{name}") for role, names in contract.load().reads.items() for name in names]
+    readers = ("mq_consumer", "mq_operator", "mq_viewer")
+    on_objects += [(role, "EXECUTE", "mq_internal.installed_files") for role in readers]
     on_objects += [("mq_reporter", "EXECUTE", "mq_internal.send_changes"), ("mq_reporter", "SELECT", "mq.subscription")]
     on_objects += objects
     on_types = [(role, "EXECUTE", name) for name, role in sqlserver_rights._TYPES]
@@ -211,7 +208,7 @@ def test_a_right_too_many_and_one_too_few_are_named() -> None:
 
 
 def test_a_user_who_may_not_read_the_rights_gets_an_error() -> None:
-    with pytest.raises(Forbidden, match="VIEW DEFINITION"):
+    with pytest.raises(NotAllowed, match="VIEW DEFINITION"):
         rights(sees=0)
 
 

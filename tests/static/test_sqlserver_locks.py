@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rowqueue import contract
 from rowqueue.databases.indexes import indexes as indexes_of
+from rowqueue.install import contract
 from rules import ROOT, offending
 
 MIGRATIONS = sorted((ROOT / "migrations" / "sqlserver").glob("*.sql"))

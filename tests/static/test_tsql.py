@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from microsoft_parser import Parser
-from rowqueue import contract, install
 from rowqueue.databases.sqlserver import database, removing, rights, script, suitable
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Unavailable
 from sqlfluff.core import FluffConfig, Linter
 

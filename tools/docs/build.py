@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rowqueue import contract
-from rowqueue.contract import Argument, Column, Procedure
+from rowqueue.install import contract
+from rowqueue.install.contract import Argument, Column, Procedure
 from tabs import BEGIN, END, ENGINES
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
@@ -113,7 +113,7 @@ def _section(procedure: Procedure) -> Iterator[str]:
     if procedure.detail:
         yield procedure.detail
     if procedure.arguments:
-        rows = ([f"`{a.name}`", a.type, _limit(a), a.meaning] for a in procedure.arguments)
+        rows = ([f"`{a.name}`", _type(a), _limit(a), a.meaning] for a in procedure.arguments)
         yield _table(("argument", "type", "limit", "meaning"), rows)
     if procedure.options:
         yield f"Names in `{procedure.object}`:"
@@ -175,6 +175,10 @@ def _cell(value: str | None) -> str:
 def _signature(procedure: Procedure) -> str:
     arguments = ", ".join(f"{a.name} = NULL" if a.optional else a.name for a in procedure.arguments)
     return f"{procedure.name}({arguments})"
+
+
+def _type(argument: Argument) -> str:
+    return f"{argument.type}; on PostgreSQL jsonb too" if argument.jsonb else argument.type
 
 
 def _limit(argument: Argument) -> str:

@@ -11,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rowqueue import contract
 from rowqueue.databases import Session, open_database
+from rowqueue.install import contract
 
 FILE = Path(__file__).with_name("outputs.json")
 KEY = "6b0c0f0e-9c56-4c3e-9a44-3a5ab3f1a0d2"
@@ -96,9 +96,14 @@ SCENARIO: list[str | tuple[str, list[Any]]] = [
     ("claim_wraparound", ["crawl", 1, "worker-1"]),
     (
         "report_consumer",
-        ["worker-1", "email", '{"completed": 120, "failed": 3, "busy_ms": 9500, "next_seconds": 10}'],
+        [
+            "worker-1",
+            "email",
+            '{"completed": 120, "busy_ms": 9500, "handling": "{\\"id\\":17,\\"since\\":\\"2026-11-23T18:40:02Z\\"}"}',
+        ],
     ),
     ("list_consumers", ["email"]),
+    ("find_queues", ["e"]),
     ("advance_sequence", ["invoice", 3]),
     "CREATE TABLE article (id integer NOT NULL PRIMARY KEY, title varchar(200), sync bigint)",
     "CREATE INDEX article_sync ON article (sync)",

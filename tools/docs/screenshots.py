@@ -15,12 +15,12 @@ import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from rowqueue import install
 from rowqueue.databases import Database, Session, open_embedded
+from rowqueue.extras.monitor import Watched
+from rowqueue.extras.top.frame import Top
+from rowqueue.extras.top.queues import QueuesScreen
+from rowqueue.install import apply as install
 from rowqueue.messages import Failure
-from rowqueue.seeing import Watched
-from rowqueue.top.frame import Top
-from rowqueue.top.queues import QueuesScreen
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 TOKEN = "only-for-screenshots"

@@ -2,7 +2,8 @@
 -- Arguments:   p_type (1 to 200 characters; NULL: all), p_size (1 to 10,000; NULL: 20)
 -- Returns:     up to p_size rows, one per consumer and type, the silent ones first, then the working and the stopped
 --              ones, by type and consumer: consumer, type, status (working; silent: its report is overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
---              of the last full minute: rate_per_minute and busy (the average number of running handlers)
+--              of the last full minute: rate_per_minute and busy (the average number of running handlers);
+--              handling (the messages that it handled at its last report, a JSON object per line; NULL: none)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only, without locks
 -- Example:     SELECT consumer, status, rate_per_minute FROM mq_list_consumers('email');
@@ -14,7 +15,7 @@ CREATE OR ALTER PROCEDURE mq_list_consumers (
 RETURNS (
     consumer mq_name, type mq_name, status varchar(7) CHARACTER SET UTF8, started_at timestamp, reported_at timestamp,
     completed bigint, failed bigint, dead bigint, busy_ms bigint, waited_ms bigint, rate_per_minute double precision,
-    busy double precision
+    busy double precision, handling varchar(4000) CHARACTER SET UTF8
 )
 AS
 DECLARE c_base timestamp = TIMESTAMP '2000-01-01 00:00:00';
@@ -29,7 +30,7 @@ BEGIN
         SELECT c.consumer, c.type,
             TRIM(DECODE(c.place, 1, 'silent', 2, 'working', 'stopped')),
             c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
-            COALESCE(CAST(t.completed AS double precision) + t.failed, 0), COALESCE(t.busy_ms, 0) / 6e4
+            COALESCE(CAST(t.completed AS double precision) + t.failed, 0), COALESCE(t.busy_ms, 0) / 6e4, c.handling
         FROM (
             SELECT FIRST (COALESCE(:p_size, 20)) k.*
             FROM (
@@ -41,7 +42,8 @@ BEGIN
         ) AS c
         LEFT JOIN mq_report AS t ON t."MINUTE" = :v_minute AND t.type = c.type AND t.consumer = c.consumer
         ORDER BY c.place, c.type, c.consumer
-        INTO consumer, type, status, started_at, reported_at, completed, failed, dead, busy_ms, waited_ms, rate_per_minute, busy
+        INTO consumer, type, status, started_at, reported_at, completed, failed, dead, busy_ms, waited_ms, rate_per_minute, busy,
+            handling
     DO
         SUSPEND;
 END

@@ -12,7 +12,7 @@ RETURNS (
     type mq_name, lease_seconds integer, max_attempts integer, backoff_seconds integer, backoff_max_seconds integer,
     on_complete varchar(7) CHARACTER SET UTF8, ordered smallint, notify smallint, max_active integer, rate integer,
     rate_seconds integer, group_max_active integer, group_rate integer, group_rate_seconds integer, paused smallint,
-    ring smallint, fair smallint
+    ring smallint, fair smallint, dead_stops_group smallint
 )
 AS
 BEGIN
@@ -30,10 +30,10 @@ BEGIN
     BEGIN
         SELECT p.lease_seconds, p.max_attempts, p.backoff_seconds, p.backoff_max_seconds, p.on_complete, p.ordered, p.notify,
             p.max_active, p.rate, p.rate_seconds, p.group_max_active, p.group_rate, p.group_rate_seconds, p.paused,
-            p.ring, p.fair
+            p.ring, p.fair, p.dead_stops_group
         FROM imq_policy(:type) AS p
         INTO lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
-            rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair;
+            rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group;
         SUSPEND;
     END
 END

@@ -29,15 +29,15 @@ BEGIN
     INTO v_next, v_interesting, v_active, v_snapshot, v_forced, v_sweep, v_page, v_sees;
     /*!4 v_sees = MAXVALUE(v_sees, IIF(RDB$SYSTEM_PRIVILEGE(MONITOR_ANY_ATTACHMENT), 1, 0)); */
     v_check = 0;
-    WHILE (v_check < 14) DO
+    WHILE (v_check < 15) DO
     BEGIN
         v_check = v_check + 1;
         name = TRIM(DECODE(v_check,
             1, 'oldest_transaction', 2, 'oldest_active_gap', 3, 'oldest_snapshot_gap',
             4, 'oldest_interesting_gap', 5, 'sweep_interval', 6, 'forced_writes',
             7, 'page_size', 8, 'time_zone', 9, 'expired_leases',
-            10, 'stuck_groups', 11, 'dead_dedup_keys', 12, 'areas',
-            13, 'changed_objects', 14, 'missing_indexes'));
+            10, 'stuck_groups', 11, 'stopped_groups', 12, 'dead_dedup_keys', 13, 'areas',
+            14, 'changed_objects', 15, 'missing_indexes'));
         BEGIN
             verdict = NULL;
             IF (name = 'oldest_transaction') THEN
@@ -151,6 +151,27 @@ BEGIN
                     || 'EXECUTE PROCEDURE mq_rescue_expired('''
                     || REPLACE(v_type, '''', '''''') || ''')', 'none');
             END
+            ELSE IF (name = 'stopped_groups') THEN
+            BEGIN
+                unit = 'groups';
+                SELECT COUNT(DISTINCT m.type || ASCII_CHAR(10) || m.group_key), MIN(m.id)
+                FROM (
+                    SELECT e.id FROM (SELECT FIRST 1000 type FROM mq_queue WHERE dead_stops_group = 1) AS q
+                    LEFT JOIN mq_dead AS e ON e.type = q.type
+                    WHERE e.id IS NOT NULL
+                    ROWS 10000
+                ) AS k
+                LEFT JOIN mq_message AS m ON m.id = k.id
+                WHERE m.group_key IS NOT NULL
+                INTO measured, v_id;
+                verdict = TRIM(IIF(measured > 0, 'warn', 'ok'));
+                detail = COALESCE((
+                    SELECT 'dead letter ' || m.id || ' stops the group ''' || REPLACE(m.group_key, '''', '''''') || ''' of ' || m.type
+                        || '; EXECUTE PROCEDURE mq_redrive(' || m.id || ') retries it, EXECUTE PROCEDURE mq_cancel(' || m.id
+                        || ') deletes it'
+                    FROM mq_message AS m WHERE m.id = :v_id
+                ), 'none');
+            END
             ELSE IF (name = 'dead_dedup_keys') THEN
             BEGIN
                 unit = 'keys';
@@ -177,7 +198,7 @@ BEGIN
             ELSE IF (name = 'changed_objects') THEN
             BEGIN
                 unit = 'objects';
-                SELECT COUNT(*), LIST(i.name, ', ') FROM mq_installed_files AS i WHERE i.changed = 1 INTO measured, detail;
+                SELECT COUNT(*), LIST(i.name, ', ') FROM imq_installed_files AS i WHERE i.changed = 1 INTO measured, detail;
                 verdict = TRIM(IIF(measured > 0, 'bad', 'ok'));
                 detail = COALESCE('missing or changed by hand: ' || detail || '; run the installation again',
                     'none');

@@ -13,7 +13,7 @@ RETURNS (
     type mq_name, lease_seconds integer, max_attempts integer, backoff_seconds integer, backoff_max_seconds integer,
     on_complete varchar(7) CHARACTER SET UTF8, ordered smallint, notify smallint, max_active integer, rate integer,
     rate_seconds integer, group_max_active integer, group_rate integer, group_rate_seconds integer, paused smallint,
-    ring smallint, fair smallint, known smallint
+    ring smallint, fair smallint, dead_stops_group smallint, known smallint
 )
 AS
 BEGIN
@@ -26,10 +26,10 @@ BEGIN
     FOR
         SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered, q.notify,
             q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused, q.ring, q.fair,
-            q.known
+            q.dead_stops_group, q.known
         FROM mq_set_queue(:p_type, '{"' || REPLACE(REPLACE(:p_option, '\', '\\'), '"', '\"') || '": ' || :p_value || '}') AS q
         INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
-            rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, known
+            rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group, known
     DO
         SUSPEND;
 END

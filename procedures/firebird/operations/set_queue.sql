@@ -6,12 +6,14 @@
 --              max_active (0 to 1,000,000; 0, no limit), rate (messages per rate_seconds, 0 to 1,000,000; 0, no limit),
 --              rate_seconds (1 to 86,400; 1); the same limits for each group_key: group_max_active (0), group_rate (0),
 --              group_rate_seconds (1); ring (1: consumers go round by id; 0), fair (1: the groups of a priority take
---              turns; 0)
+--              turns; 0), dead_stops_group (1: in an ordered queue, a dead letter stops its group_key until it is redriven
+--              or deleted; 0)
 -- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
 -- Errors:      50001 wrong_isolation (with ordered, ring, fair or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
 --              (ordered can change, and limits per group can be added or removed, only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other; in a NO WAIT transaction they fail with a lock
---              conflict
+--              conflict. A change of dead_stops_group waits for calls that finish messages or redrive dead letters, for at most
+--              two seconds; such calls wait for it, too
 -- Example:     SELECT * FROM mq_set_queue('invoice', '{"max_attempts": 5, "on_complete": "archive"}');
 
 CREATE OR ALTER PROCEDURE mq_set_queue (
@@ -22,17 +24,18 @@ RETURNS (
     type mq_name, lease_seconds integer, max_attempts integer, backoff_seconds integer, backoff_max_seconds integer,
     on_complete varchar(7) CHARACTER SET UTF8, ordered smallint, notify smallint, max_active integer, rate integer,
     rate_seconds integer, group_max_active integer, group_rate integer, group_rate_seconds integer, paused smallint,
-    ring smallint, fair smallint, known smallint
+    ring smallint, fair smallint, dead_stops_group smallint, known smallint
 )
 AS
 -- The settings to change; NULL: not to change.
 DECLARE s_lease_seconds bigint; DECLARE s_max_attempts bigint; DECLARE s_backoff_seconds bigint; DECLARE s_backoff_max_seconds bigint;
 DECLARE s_on_complete mq_text; DECLARE s_ordered bigint; DECLARE s_notify bigint; DECLARE s_max_active bigint; DECLARE s_rate bigint;
 DECLARE s_rate_seconds bigint; DECLARE s_group_max_active bigint; DECLARE s_group_rate bigint; DECLARE s_group_rate_seconds bigint;
-DECLARE s_ring bigint; DECLARE s_fair bigint;
+DECLARE s_ring bigint; DECLARE s_fair bigint; DECLARE s_stops bigint;
 DECLARE v_option varchar(40) CHARACTER SET ASCII; DECLARE v_number bigint; DECLARE v_moment timestamp; DECLARE v_text mq_text;
 DECLARE v_grouped smallint; DECLARE v_old_ordered smallint; DECLARE v_old_grouped smallint; DECLARE v_old_fair smallint;
-DECLARE v_limits smallint;
+DECLARE v_limits smallint; DECLARE v_old_stops smallint; DECLARE v_id bigint; DECLARE v_group_key mq_name;
+DECLARE v_mine integer; DECLARE v_until timestamp;
 DECLARE v_old_max_active integer; DECLARE v_old_rate integer; DECLARE v_old_seconds integer;
 BEGIN
     EXECUTE PROCEDURE imq_require_name('type', p_type, 0);
@@ -42,7 +45,7 @@ BEGIN
             || 'backoff_max_seconds:0:315360000;on_complete:text;ordered:0:1;notify:0:1;'
             || 'max_active:0:1000000;rate:0:1000000;rate_seconds:1:86400;'
             || 'group_max_active:0:1000000;group_rate:0:1000000;group_rate_seconds:1:86400;'
-            || 'ring:0:1;fair:0:1;') AS o
+            || 'ring:0:1;fair:0:1;dead_stops_group:0:1;') AS o
         INTO v_option, v_number, v_moment, v_text
     DO
     BEGIN
@@ -54,7 +57,8 @@ BEGIN
                 WHEN 'notify' THEN d.notify WHEN 'max_active' THEN d.max_active WHEN 'rate' THEN d.rate
                 WHEN 'rate_seconds' THEN d.rate_seconds WHEN 'group_max_active' THEN d.group_max_active
                 WHEN 'group_rate' THEN d.group_rate WHEN 'group_rate_seconds' THEN d.group_rate_seconds
-                WHEN 'ring' THEN d.ring WHEN 'fair' THEN d.fair END, d.on_complete
+                WHEN 'ring' THEN d.ring WHEN 'fair' THEN d.fair
+                WHEN 'dead_stops_group' THEN d.dead_stops_group END, d.on_complete
             FROM mq_queue AS d WHERE d.type = '' INTO v_number, v_text;
         s_lease_seconds = IIF(v_option = 'lease_seconds', v_number, s_lease_seconds);
         s_max_attempts = IIF(v_option = 'max_attempts', v_number, s_max_attempts);
@@ -71,21 +75,22 @@ BEGIN
         s_group_rate_seconds = IIF(v_option = 'group_rate_seconds', v_number, s_group_rate_seconds);
         s_ring = IIF(v_option = 'ring', v_number, s_ring);
         s_fair = IIF(v_option = 'fair', v_number, s_fair);
+        s_stops = IIF(v_option = 'dead_stops_group', v_number, s_stops);
     END
     -- LIKE, because = ignores trailing blanks.
     IF (s_on_complete NOT LIKE 'delete' AND s_on_complete NOT LIKE 'archive') THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'on_complete: must be delete or archive');
     -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
-    IF (COALESCE(s_ordered, s_group_max_active, s_group_rate, s_group_rate_seconds, s_ring, s_fair) IS NOT NULL
+    IF (COALESCE(s_ordered, s_group_max_active, s_group_rate, s_group_rate_seconds, s_ring, s_fair, s_stops) IS NOT NULL
         AND RDB$GET_CONTEXT('SYSTEM', 'ISOLATION_LEVEL') <> 'READ COMMITTED') THEN
         EXECUTE PROCEDURE imq_require_read_committed;
 
     known = imq_is_known(p_type);
     BEGIN
         INSERT INTO mq_queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered,
-            ring, fair, notify, paused)
+            ring, fair, dead_stops_group, notify, paused)
         SELECT :p_type, d.lease_seconds, d.max_attempts, d.backoff_seconds, d.backoff_max_seconds, d.on_complete, d.ordered,
-            d.ring, d.fair, d.notify, d.paused
+            d.ring, d.fair, d.dead_stops_group, d.notify, d.paused
         FROM mq_queue AS d
         WHERE d.type = '' AND NOT EXISTS (SELECT 1 FROM mq_queue AS q WHERE q.type = :p_type);
     WHEN GDSCODE unique_key_violation, GDSCODE no_dup DO
@@ -95,10 +100,11 @@ BEGIN
     END
     SELECT COALESCE(:s_ordered, q.ordered), q.on_complete, COALESCE(:s_max_active, q.max_active), COALESCE(:s_rate, q.rate),
         COALESCE(:s_group_max_active, q.group_max_active), COALESCE(:s_group_rate, q.group_rate), q.ordered, q.grouped,
-        q.group_max_active, q.group_rate, q.group_rate_seconds, COALESCE(:s_ring, q.ring), COALESCE(:s_fair, q.fair), q.fair
+        q.group_max_active, q.group_rate, q.group_rate_seconds, COALESCE(:s_ring, q.ring), COALESCE(:s_fair, q.fair), q.fair,
+        COALESCE(:s_stops, q.dead_stops_group), q.dead_stops_group
     FROM mq_queue AS q WHERE q.type = :p_type FOR UPDATE WITH LOCK
     INTO ordered, on_complete, max_active, rate, group_max_active, group_rate, v_old_ordered, v_old_grouped,
-        v_old_max_active, v_old_rate, v_old_seconds, ring, fair, v_old_fair;
+        v_old_max_active, v_old_rate, v_old_seconds, ring, fair, v_old_fair, dead_stops_group, v_old_stops;
     IF (ordered = 1 AND group_max_active > 1) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'group_max_active: must be 0 or 1 on an ordered queue, not ' || group_max_active);
@@ -108,6 +114,8 @@ BEGIN
     IF (ordered = 1 AND EXISTS (SELECT * FROM mq_queue_group AS g WHERE g.type = :p_type AND g.max_active > 1)) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument',
             'max_active: must be 0 or 1 for each group of an ordered queue, see set_group');
+    IF (dead_stops_group > ordered) THEN
+        EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'dead_stops_group: must be 0 on a queue that is not ordered');
     v_grouped = IIF(ordered + group_max_active + group_rate + v_limits > 0, 1, 0);
     IF (ring = 1 AND v_grouped + fair > 0) THEN
         EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'ring: cannot be combined with '
@@ -150,14 +158,15 @@ BEGIN
         q.group_rate_seconds = COALESCE(:s_group_rate_seconds, q.group_rate_seconds),
         q.ring = :ring,
         q.fair = :fair,
+        q.dead_stops_group = :dead_stops_group,
         q.grouped = :v_grouped
     WHERE q.type = :p_type;
     SELECT q.type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds, q.on_complete, q.ordered, q.notify,
         q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate, q.group_rate_seconds, q.paused,
-        q.ring, q.fair
+        q.ring, q.fair, q.dead_stops_group
     FROM mq_queue AS q WHERE q.type = :p_type
     INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active, rate,
-        rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair;
+        rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group;
     IF (fair <> v_old_fair) THEN
         EXECUTE PROCEDURE imq_set_lanes(p_type, fair, 2147483647);
     IF (max_active + rate > 0 AND NOT EXISTS (SELECT 1 FROM mq_limited AS l WHERE l.type = :p_type)) THEN
@@ -165,7 +174,36 @@ BEGIN
     IF (v_grouped = 1 AND (group_max_active <> v_old_max_active OR group_rate <> v_old_rate
         OR group_rate_seconds <> v_old_seconds)) THEN
         EXECUTE PROCEDURE imq_rebuild_groups(p_type);
-    IF (COALESCE(s_max_active, s_rate, s_rate_seconds, s_group_max_active, s_group_rate, s_group_rate_seconds) IS NOT NULL) THEN
+    IF (dead_stops_group <> v_old_stops) THEN
+    BEGIN
+        -- Waits for calls that dead-letter messages with the old setting: see fail_message.
+        FOR SELECT l.group_key, l.id FROM mq_group_lock AS l WHERE l.type = :p_type INTO v_group_key, v_id DO
+            EXECUTE PROCEDURE imq_hold_place(p_type, v_group_key, v_id);
+        FOR SELECT d.id FROM mq_dead AS d WHERE d.type = :p_type INTO v_id DO
+        BEGIN
+            v_mine = NULL;
+            v_until = NULL;
+            WHILE (v_mine IS NULL) DO
+            BEGIN
+                -- Waits for a call that redrives or deletes it: then it is gone.
+                UPDATE mq_dead SET id = id WHERE id = :v_id;
+                v_mine = ROW_COUNT;
+                WHEN GDSCODE lock_conflict, GDSCODE deadlock, GDSCODE update_conflict, GDSCODE random, GDSCODE no_cur_rec DO
+                BEGIN
+                    EXECUTE PROCEDURE imq_wait_to_repeat(v_until) RETURNING_VALUES v_until;
+                    IF (v_until IS NULL) THEN
+                        EXCEPTION;
+                END
+            END
+            v_group_key = NULL;
+            SELECT m.group_key FROM mq_message AS m WHERE m.id = :v_id AND :v_mine = 1 INTO v_group_key;
+            IF (v_group_key IS NOT NULL AND dead_stops_group = 1) THEN
+                UPDATE OR INSERT INTO mq_group_lock (type, group_key, id) VALUES (:p_type, :v_group_key, :v_id);
+            ELSE IF (v_group_key IS NOT NULL) THEN
+                EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, v_id);
+        END
+    END
+    IF (COALESCE(s_max_active, s_rate, s_rate_seconds, s_group_max_active, s_group_rate, s_group_rate_seconds, s_stops) IS NOT NULL) THEN
         EXECUTE PROCEDURE imq_wake(p_type);
     SUSPEND;
 END

@@ -4,7 +4,7 @@
 GRANT SELECT, SHOW VIEW ON mq_message_state TO 'mq_owner'@'localhost';
 GRANT SELECT, SHOW VIEW ON mq_message_overview TO 'mq_owner'@'localhost';
 
-CALL imq_grant_to('mq_producer', 'cancel_key get_state queue_stats installed_files version', '');
+CALL imq_grant_to('mq_producer', 'cancel_key get_state queue_stats version', '');
 CALL imq_grant_to('mq_consumer', 'get_state queue_stats installed_files version', '');
 CALL imq_grant_to('mq_operator',
     'cancel cancel_key update_message release_consumer redrive redrive_all purge set_queue set_option drop_queue set_group pause resume pause_all resume_all get_state

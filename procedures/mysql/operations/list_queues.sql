@@ -11,7 +11,7 @@ BEGIN
     CALL imq_require_name('type', p_type, 1);
     SELECT COALESCE(p_type, q.type) AS type, q.lease_seconds, q.max_attempts, q.backoff_seconds, q.backoff_max_seconds,
         q.on_complete, q.ordered, q.notify, q.max_active, q.rate, q.rate_seconds, q.group_max_active, q.group_rate,
-        q.group_rate_seconds, q.paused, q.ring, q.fair
+        q.group_rate_seconds, q.paused, q.ring, q.fair, q.dead_stops_group
     FROM (
         (SELECT * FROM mq_queue WHERE p_type IS NULL AND type <> '')
         UNION ALL

@@ -20,9 +20,9 @@ BEGIN
     DECLARE v_detail, v_fingerprints longtext CHARACTER SET utf8mb4;
     DECLARE v_checks longtext CHARACTER SET utf8mb4 DEFAULT '[]';
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
-    WHILE v_check < 10 DO
+    WHILE v_check < 11 DO
         SET v_check = v_check + 1, v_unit = NULL, v_name = ELT(v_check, 'transactions', 'expired_leases', 'stuck_groups',
-            'dead_dedup_keys', 'areas', 'changed_objects', 'missing_indexes', 'durability', 'binary_log', 'max_allowed_packet');
+            'stopped_groups', 'dead_dedup_keys', 'areas', 'changed_objects', 'missing_indexes', 'durability', 'binary_log', 'max_allowed_packet');
         BEGIN
             -- One check that fails, such as for a lack of rights, must not hide the others.
             DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -48,6 +48,19 @@ BEGIN
                 INTO v_value, v_detail
                 FROM JSON_TABLE(COALESCE(v_detail, '[]'), '$[*]' COLUMNS (type varchar(200) CHARACTER SET utf8mb4 PATH '$[0]')) AS j;
                 SET v_verdict = IF(v_value > 0, 'bad', 'ok'), v_unit = 'groups';
+
+            WHEN 'stopped_groups' THEN
+                SELECT COUNT(DISTINCT m.type, m.group_key), MIN(m.id) INTO v_value, v_id
+                FROM (
+                    SELECT e.id FROM mq_queue AS q STRAIGHT_JOIN mq_dead AS e FORCE INDEX (dead_age) ON e.type = q.type
+                    WHERE q.dead_stops_group LIMIT 10000
+                ) AS k
+                STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = k.id AND m.group_key IS NOT NULL;
+                SELECT COALESCE(MAX(CONCAT('dead letter ', m.id, ' stops the group ', QUOTE(m.group_key), ' of ', m.type,
+                    '; CALL mq_redrive(', m.id, ') retries it, CALL mq_cancel(', m.id, ') deletes it')), 'none')
+                INTO v_detail
+                FROM mq_message AS m WHERE m.id = v_id;
+                SET v_verdict = IF(v_value > 0, 'warn', 'ok'), v_unit = 'groups';
 
             WHEN 'dead_dedup_keys' THEN
                 SELECT COUNT(*), MIN(m.id) INTO v_value, v_id

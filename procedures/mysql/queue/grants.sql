@@ -23,9 +23,9 @@ GRANT SELECT, UPDATE ON mq_stripe TO 'mq_owner'@'localhost';
 CALL imq_grant_to('mq_producer', 'send send_message send_with send_batch send_quietly', '');
 CALL imq_grant_to('mq_consumer',
     'get_message claim_batch claim_any claim_wraparound take_batch complete complete_batch fail dead_letter count_attempt finish_batch
-     finish_messages release_batch extend_lease rescue_expired wait_for_message wait_for_any',
+     finish_messages release_batch extend_lease rescue_expired wait_for_message wait_for_any find_queues',
     '');
 CALL imq_grant_to('mq_operator',
-    'fail dead_letter count_attempt release_batch extend_lease rescue_expired',
+    'fail dead_letter count_attempt release_batch extend_lease rescue_expired find_queues',
     'message ready delayed batch dead grouped group_lock archive mark queue queue_group');
-CALL imq_grant_to('mq_viewer', '', 'ready delayed dead grouped');
+CALL imq_grant_to('mq_viewer', 'find_queues', 'ready delayed dead grouped');

@@ -1,4 +1,4 @@
--- wait_for_any: wait until one of several types has a message to claim or the time is up; polls up to 50 times per second.
+-- wait_for_any: wait until one of several types has a message to claim or the time is up.
 -- Arguments:   p_types (1 to 1,000 types, one per line, as for claim_any), p_seconds (0 to 3,600; NULL or 0: do not wait)
 -- Returns:     type (the first of the list that is ready; else the one with the earliest next_run_at; NULL: nothing is
 --              expected), ready, next_run_at, reason (of that type, as from wait_for_message; without one: the reason of the
@@ -13,11 +13,15 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_wait_for_any(
 )
 SQL SECURITY DEFINER READS SQL DATA
 BEGIN
-    -- Seconds between two polls. The pause is ten times as long as the poll, from 0.02 to at most one second.
+    -- Seconds between two polls of all types: ten times as long as the poll, from 0.02 to at most one second. Between them,
+    -- new messages are looked for: what commits late, is put back or becomes due is found by the next poll of all types.
     DECLARE c_pause double DEFAULT 0.02;
     DECLARE c_longest_pause double DEFAULT 1;
+    DECLARE c_quick double DEFAULT 0.008;
     DECLARE v_left double DEFAULT COALESCE(p_seconds, 0);
-    DECLARE v_pause, v_took double;
+    DECLARE v_pause, v_took, v_slept double;
+    DECLARE v_seen, v_newest bigint;
+    DECLARE v_is_new tinyint;
     DECLARE v_types, v_found, v_later longtext CHARACTER SET utf8mb4;
     DECLARE v_type, v_checked varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_now, v_after, v_first_at, v_at, v_room_at, v_scan_at, v_next_at datetime(6);
@@ -26,6 +30,7 @@ BEGIN
     DECLARE i int;
     CALL imq_require_range('seconds', p_seconds, 0, 3600);
     CALL imq_read_types(p_types, v_types);
+    SELECT COALESCE(MAX(id), 0) INTO v_seen FROM mq_message;
     polls: LOOP
         SET v_now = UTC_TIMESTAMP(6), i = 0;
         CALL imq_find_types(v_types, v_now, v_found, v_later);
@@ -45,10 +50,18 @@ BEGIN
         END IF;
         SET v_took = TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) / 1e6;
         SET v_pause = LEAST(GREATEST(10 * v_took, c_pause), c_longest_pause, v_left);
-        DO SLEEP(v_pause);
+        SET v_slept = 0, v_is_new = 0;
+        WHILE v_slept < v_pause AND NOT v_is_new DO
+            SET v_took = LEAST(c_quick, v_pause - v_slept);
+            DO SLEEP(v_took);
+            SELECT COALESCE(MAX(m.id), v_seen), COALESCE(MAX(JSON_CONTAINS(v_types, JSON_QUOTE(m.type))), 0)
+            INTO v_newest, v_is_new
+            FROM mq_message AS m FORCE INDEX (PRIMARY) WHERE m.id > v_seen;
+            SET v_slept = v_slept + v_took, v_seen = v_newest;
+        END WHILE;
         -- The clock may be set during the sleep.
         SET v_took = TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) / 1e6;
-        SET v_left = v_left - IF(v_took BETWEEN v_pause AND v_pause + 1, v_took, v_pause);
+        SET v_left = v_left - IF(v_took BETWEEN v_slept AND v_slept + 1, v_took, v_slept);
     END LOOP;
     IF NOT v_ready THEN
         SET v_checked = COALESCE(v_type, JSON_UNQUOTE(JSON_EXTRACT(v_types, '$[0]')));

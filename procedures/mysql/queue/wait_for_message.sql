@@ -1,4 +1,4 @@
--- wait_for_message: wait until a message is ready or the time is up; polls 50 times per second.
+-- wait_for_message: wait until a message is ready or the time is up; polls 125 times per second.
 -- Arguments:   p_type (1 to 200 characters), p_seconds (0 to 3,600; NULL or 0: do not wait)
 -- Returns:     ready (1: a message can be claimed; else 0), next_run_at (when the next delayed message or schedule is due
 --              or the next lease expires, but not before a limit allows the next message; NULL: nothing is expected),
@@ -14,10 +14,10 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE mq_wait_for_message(
 SQL SECURITY DEFINER READS SQL DATA
 BEGIN
     -- Seconds between two polls; on average a message waits half of it. After a poll that scans many dead rows the pause is
-    -- ten times as long as the poll, at most one second. Every ninth poll is a full one.
-    DECLARE c_pause double DEFAULT 0.02;
+    -- ten times as long as the poll, at most one second. Every 21st poll is a full one.
+    DECLARE c_pause double DEFAULT 0.008;
     DECLARE c_longest_pause double DEFAULT 1;
-    DECLARE c_quick int DEFAULT 8;
+    DECLARE c_quick int DEFAULT 20;
     DECLARE v_now, v_before, v_scan_at datetime(6);
     DECLARE v_left double DEFAULT COALESCE(p_seconds, 0);
     DECLARE v_slept, v_took double;

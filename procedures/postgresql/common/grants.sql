@@ -72,7 +72,7 @@ BEGIN
         'raise_error require_name require_range consumer_name read_outcomes read_object split_names find_table find_columns
          find_one_column row_json relation_of require_rights',
         'my_pass');
-    PERFORM mq_internal.grant_to('mq_operator', 'primary_key read_options');
+    PERFORM mq_internal.grant_to('mq_operator', 'primary_key read_options read_time');
     PERFORM mq_internal.grant_to('mq_viewer', 'raise_error require_name relation_of');
 END
 $$;

@@ -2,7 +2,7 @@
 
 DO $$
 BEGIN
-    PERFORM mq_internal.grant_to('mq_producer', 'cancel_key get_state queue_stats installed_files version');
+    PERFORM mq_internal.grant_to('mq_producer', 'cancel_key get_state queue_stats version');
     PERFORM mq_internal.grant_to('mq_consumer', 'get_state queue_stats installed_files version');
     PERFORM mq_internal.grant_to('mq_operator',
         'cancel cancel_key update_message release_consumer redrive redrive_all purge set_queue set_option drop_queue

@@ -22,7 +22,7 @@ DECLARE
 BEGIN
     FOREACH name IN ARRAY ARRAY[
         'oldest_transaction', 'oldest_prepared_transaction', 'replication_slot_horizon', 'dead_rows', 'expired_leases',
-        'stuck_groups', 'dead_dedup_keys', 'areas', 'changed_objects', 'missing_indexes', 'autovacuum', 'durability'
+        'stuck_groups', 'stopped_groups', 'dead_dedup_keys', 'areas', 'changed_objects', 'missing_indexes', 'autovacuum', 'durability'
     ] LOOP
         v_check := name;
         BEGIN
@@ -124,6 +124,24 @@ BEGIN
                     END;
                 RETURN NEXT;
 
+            WHEN 'stopped_groups' THEN
+                SELECT count(DISTINCT (m.type, m.group_key)) AS groups, (array_agg(m ORDER BY m.id))[1] AS first INTO v_row
+                FROM (
+                    SELECT e.id FROM (SELECT type FROM mq.queue WHERE dead_stops_group LIMIT 1000) AS q
+                    CROSS JOIN LATERAL (SELECT d.id FROM mq.dead AS d WHERE d.type = q.type ORDER BY d.died_at, d.id LIMIT 10000) AS e
+                    LIMIT 10000
+                ) AS k
+                JOIN mq.message AS m ON m.id = k.id AND m.group_key IS NOT NULL;
+                measured := v_row.groups;
+                unit := 'groups';
+                verdict := CASE WHEN measured > 0 THEN 'warn' ELSE 'ok' END;
+                detail := CASE WHEN measured = 0 THEN 'none'
+                    ELSE format('dead letter %s stops the group %L of %s; SELECT mq.redrive(%s) retries it, SELECT mq.cancel(%s) '
+                        'deletes it', (v_row.first).id, (v_row.first).group_key, (v_row.first).type, (v_row.first).id,
+                        (v_row.first).id)
+                    END;
+                RETURN NEXT;
+
             WHEN 'dead_dedup_keys' THEN
                 SELECT count(*) AS keys, (array_agg(m ORDER BY m.id))[1] AS first INTO v_row
                 FROM (SELECT e.id FROM mq.dead AS e ORDER BY e.id LIMIT 10000) AS k
@@ -143,7 +161,7 @@ BEGIN
 
             WHEN 'changed_objects' THEN
                 SELECT count(*) AS objects, string_agg(i.name, ', ' ORDER BY i.name) AS names INTO v_row
-                FROM mq.installed_files() AS i
+                FROM mq_internal.installed_files() AS i
                 WHERE i.changed = 1;
                 measured := v_row.objects;
                 unit := 'objects';

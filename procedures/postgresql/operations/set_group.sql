@@ -35,7 +35,7 @@ BEGIN
     known := mq_internal.is_known(p_type)::integer;
     v_queue := mq_internal.policy(p_type);
     INSERT INTO mq.queue SELECT v_queue.* ON CONFLICT DO NOTHING;
-    SELECT * INTO v_queue FROM mq.queue WHERE type = p_type FOR UPDATE;
+    SELECT * INTO v_queue FROM mq.queue WHERE type = p_type FOR NO KEY UPDATE;
     IF v_queue.ordered AND p_max_active > 1 THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'max_active: must be 0 or 1 on an ordered queue');
     END IF;

@@ -12,14 +12,14 @@ CREATE OR REPLACE FUNCTION mq.set_option(
     OUT backoff_max_seconds integer, OUT on_complete text, OUT ordered smallint, OUT notify smallint,
     OUT max_active integer, OUT rate integer, OUT rate_seconds integer, OUT group_max_active integer,
     OUT group_rate integer, OUT group_rate_seconds integer, OUT paused smallint, OUT ring smallint, OUT fair smallint,
-    OUT known smallint
+    OUT dead_stops_group smallint, OUT known smallint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 BEGIN
     PERFORM mq_internal.require_name('option', p_option, false);
     SELECT * INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify,
         max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair,
-        known
+        dead_stops_group, known
     FROM mq.set_queue(p_type, json_build_object(p_option, CASE
         WHEN p_value ~ '^-?[0-9]{1,18}$' THEN to_json(p_value::bigint) ELSE to_json(p_value) END)::text);
 END

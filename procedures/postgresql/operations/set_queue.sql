@@ -6,12 +6,13 @@
 --              max_active (0 to 1,000,000; 0, no limit), rate (messages per rate_seconds, 0 to 1,000,000; 0, no limit),
 --              rate_seconds (1 to 86,400; 1); the same limits for each group_key: group_max_active (0), group_rate (0),
 --              group_rate_seconds (1); ring (1: consumers go round by id; 0), fair (1: the groups of a priority take
---              turns; 0)
+--              turns; 0), dead_stops_group (1: in an ordered queue, a dead letter stops its group_key until it is redriven
+--              or deleted; 0)
 -- Returns:     the settings of the queue after the call, paused, and known (0: nothing had this name before)
 -- Errors:      50001 wrong_isolation (with ordered or a limit per group), 50002 invalid_argument, 50004 queue_not_empty
 --              (ordered can change, and limits per group can be added or removed, only without new and active messages)
 -- Transaction: joins the caller's; calls for one type wait for each other; a change of ring or fair locks the ready
---              messages until it commits
+--              messages until it commits; a change of dead_stops_group waits for calls that dead-letter or redrive a message
 -- Example:     SELECT * FROM mq.set_queue('invoice', '{"max_attempts": 5, "on_complete": "archive"}');
 CREATE OR REPLACE FUNCTION mq.set_queue(
     p_type text,
@@ -20,7 +21,7 @@ CREATE OR REPLACE FUNCTION mq.set_queue(
     OUT backoff_seconds integer, OUT backoff_max_seconds integer, OUT on_complete text, OUT ordered smallint,
     OUT notify smallint, OUT max_active integer, OUT rate integer, OUT rate_seconds integer,
     OUT group_max_active integer, OUT group_rate integer, OUT group_rate_seconds integer, OUT paused smallint,
-    OUT ring smallint, OUT fair smallint, OUT known smallint
+    OUT ring smallint, OUT fair smallint, OUT dead_stops_group smallint, OUT known smallint
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -31,17 +32,18 @@ DECLARE
     v_old mq.queue;
     v_queue mq.queue;
     v_limits boolean;
+    v_groups text[];
 BEGIN
     PERFORM mq_internal.require_name('type', p_type, false);
     v_set := mq_internal.read_options(p_options, 'options', '{"lease_seconds": [1, 86400], "max_attempts": [1, 1000],
         "backoff_seconds": [0, 315360000], "backoff_max_seconds": [0, 315360000], "on_complete": "text", "ordered": [0, 1],
         "notify": [0, 1], "max_active": [0, 1000000], "rate": [0, 1000000], "rate_seconds": [1, 86400],
         "group_max_active": [0, 1000000], "group_rate": [0, 1000000], "group_rate_seconds": [1, 86400], "ring": [0, 1],
-        "fair": [0, 1]}', to_jsonb(mq_internal.policy('')));
+        "fair": [0, 1], "dead_stops_group": [0, 1]}', to_jsonb(mq_internal.policy('')));
     IF v_set ->> 'on_complete' NOT IN ('delete', 'archive') THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'on_complete: must be delete or archive');
     END IF;
-    IF v_set ?| ARRAY['ordered', 'group_max_active', 'group_rate', 'group_rate_seconds'] THEN
+    IF v_set ?| ARRAY['ordered', 'group_max_active', 'group_rate', 'group_rate_seconds', 'dead_stops_group'] THEN
         -- A snapshot could hide the messages that these settings must not meet, and those that wait for a token.
         PERFORM mq_internal.require_read_committed();
     END IF;
@@ -49,7 +51,7 @@ BEGIN
     known := mq_internal.is_known(p_type)::integer;
     v_queue := mq_internal.policy(p_type);
     INSERT INTO mq.queue SELECT v_queue.* ON CONFLICT DO NOTHING;
-    SELECT * INTO v_old FROM mq.queue AS q WHERE q.type = p_type FOR UPDATE;
+    SELECT * INTO v_old FROM mq.queue AS q WHERE q.type = p_type FOR NO KEY UPDATE;
     v_queue := jsonb_populate_record(v_old, v_set);
     v_limits := v_queue.group_max_active > 0 OR v_queue.group_rate > 0 OR EXISTS (
         SELECT FROM mq.queue_group AS g WHERE g.type = p_type AND (g.max_active > 0 OR g.rate > 0)
@@ -64,6 +66,9 @@ BEGIN
     IF v_queue.ring AND (v_queue.ordered OR v_queue.fair OR v_limits) THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'ring: cannot be combined with '
             || CASE WHEN v_queue.ordered THEN 'ordered' WHEN v_queue.fair THEN 'fair' ELSE 'limits per group' END);
+    END IF;
+    IF v_queue.dead_stops_group AND NOT v_queue.ordered THEN
+        PERFORM mq_internal.raise_error('invalid_argument', 'dead_stops_group: must be 0 on a queue that is not ordered');
     END IF;
     IF v_queue.grouped AND NOT v_old.grouped THEN
         -- Rows of a transaction that sent while the queue still had groups, and committed after it had none. If another one
@@ -84,6 +89,11 @@ BEGIN
         -- A queue that does not archive keeps no results.
         DELETE FROM mq.result AS r USING mq.message AS m WHERE m.id = r.id AND m.type = p_type;
     END IF;
+    IF v_queue.dead_stops_group <> v_old.dead_stops_group THEN
+        -- Waits for calls that dead-letter messages with the old setting. Before the update: after it, such a call could lock
+        -- and read the old row.
+        PERFORM FROM mq.queue AS q WHERE q.type = p_type FOR UPDATE;
+    END IF;
     UPDATE mq.queue AS q
     SET lease_seconds = v_queue.lease_seconds, max_attempts = v_queue.max_attempts,
         backoff_seconds = v_queue.backoff_seconds, backoff_max_seconds = v_queue.backoff_max_seconds,
@@ -91,6 +101,7 @@ BEGIN
         max_active = v_queue.max_active, rate = v_queue.rate, rate_seconds = v_queue.rate_seconds,
         group_max_active = v_queue.group_max_active, group_rate = v_queue.group_rate,
         group_rate_seconds = v_queue.group_rate_seconds, grouped = v_queue.grouped, ring = v_queue.ring, fair = v_queue.fair,
+        dead_stops_group = v_queue.dead_stops_group,
         mixed = CASE WHEN (v_queue.ring, v_queue.fair) <> (v_old.ring, v_old.fair) THEN v_queue.ring OR v_queue.fair ELSE q.mixed END,
         senders_before = CASE WHEN (v_queue.ring, v_queue.fair) = (v_old.ring, v_old.fair) THEN q.senders_before END
     WHERE q.type = p_type
@@ -110,13 +121,32 @@ BEGIN
             <> (v_old.group_max_active, v_old.group_rate, v_old.group_rate_seconds) THEN
         PERFORM mq_internal.rebuild_groups(v_queue);
     END IF;
+    IF v_queue.dead_stops_group <> v_old.dead_stops_group THEN
+        IF v_queue.dead_stops_group THEN
+            -- The lock waits for calls that redrive or delete dead letters: those are gone.
+            INSERT INTO mq.group_lock (id, type, group_key)
+            SELECT m.id, p_type, m.group_key
+            FROM (SELECT d.id FROM mq.dead AS d WHERE d.type = p_type FOR KEY SHARE) AS d
+            CROSS JOIN LATERAL (SELECT * FROM mq.message AS m WHERE m.id = d.id OFFSET 0) AS m
+            WHERE m.group_key IS NOT NULL
+            ON CONFLICT DO NOTHING;
+        ELSE
+            WITH freed AS (
+                DELETE FROM mq.group_lock AS l
+                WHERE l.type = p_type AND EXISTS (SELECT FROM mq.dead AS d WHERE d.id = ANY (ARRAY[l.id]) ORDER BY d.id OFFSET 0)
+                RETURNING l.group_key
+            )
+            SELECT array_agg(DISTINCT f.group_key) INTO v_groups FROM freed AS f;
+            PERFORM mq_internal.issue_tickets(v_queue, v_groups);
+        END IF;
+    END IF;
     PERFORM mq_internal.wake(p_type);
 
     SELECT v_queue.type, v_queue.lease_seconds, v_queue.max_attempts, v_queue.backoff_seconds, v_queue.backoff_max_seconds,
         v_queue.on_complete, v_queue.ordered::integer, v_queue.notify::integer, v_queue.max_active, v_queue.rate,
         v_queue.rate_seconds, v_queue.group_max_active, v_queue.group_rate, v_queue.group_rate_seconds,
-        v_queue.paused::integer, v_queue.ring::integer, v_queue.fair::integer
+        v_queue.paused::integer, v_queue.ring::integer, v_queue.fair::integer, v_queue.dead_stops_group::integer
     INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
-        rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair;
+        rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group;
 END
 $$;

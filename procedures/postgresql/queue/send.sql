@@ -1,5 +1,5 @@
 -- send: send one message that is ready now.
--- Arguments:   p_type (1 to 200 characters), p_body (up to 16 MiB)
+-- Arguments:   p_type (1 to 200 characters), p_body (up to 16 MiB; text, or jsonb)
 -- Returns:     id of the message
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; the message can be claimed when it commits
@@ -43,5 +43,17 @@ BEGIN
     IF v_wake THEN
         PERFORM mq_internal.wake(p_type);
     END IF;
+END
+$$;
+
+-- A text without a type, such as '{}' or the parameter of most drivers, goes to the function above.
+CREATE OR REPLACE FUNCTION mq.send(
+    p_type text,
+    p_body jsonb,
+    OUT id bigint
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
+BEGIN
+    id := mq.send(p_type, p_body::text);
 END
 $$;

@@ -1,9 +1,9 @@
 -- send_message: send one message with all options.
--- Arguments:   p_type, p_body (up to 16 MiB), p_run_at (1970 to ten years ahead; NULL: now), p_priority (-32,768 to 32,767,
---              smaller first; NULL: 0), p_group_key, p_dedup_key, p_max_attempts (1 to 1,000; NULL: the queue's), p_headers
---              (up to 64 KiB), p_source (NULL: the application name), p_delay_seconds (0 to 315,360,000, instead of
---              p_run_at), p_on_conflict (keep, replace or postpone a live message that has the same dedup_key; NULL: keep);
---              names and keys have 1 to 200 characters
+-- Arguments:   p_type, p_body (up to 16 MiB; text, or jsonb), p_run_at (1970 to ten years ahead; NULL: now), p_priority
+--              (-32,768 to 32,767, smaller first; NULL: 0), p_group_key, p_dedup_key, p_max_attempts (1 to 1,000; NULL: the
+--              queue's), p_headers (up to 64 KiB), p_source (NULL: the application name), p_delay_seconds (0 to 315,360,000,
+--              instead of p_run_at), p_on_conflict (keep, replace or postpone a live message that has the same dedup_key;
+--              NULL: keep); names and keys have 1 to 200 characters
 -- Returns:     id; created (1: new; 0: id is the live message that has this type and dedup_key); changed (1: that message
 --              was replaced or postponed); state (of the message: N; A or E only if created is 0)
 -- Errors:      50001 wrong_isolation (replace or postpone in an ordered queue or one with limits per group),
@@ -73,5 +73,24 @@ BEGIN
         END IF;
     END IF;
     PERFORM mq_internal.wake(p_type);
+END
+$$;
+
+-- A text without a type goes to the function above.
+CREATE OR REPLACE FUNCTION mq.send_message(
+    p_type text, p_body jsonb, p_run_at timestamptz DEFAULT NULL, p_priority bigint DEFAULT NULL,
+    p_group_key text DEFAULT NULL, p_dedup_key text DEFAULT NULL, p_max_attempts bigint DEFAULT NULL,
+    p_headers text DEFAULT NULL, p_source text DEFAULT NULL, p_delay_seconds bigint DEFAULT NULL,
+    p_on_conflict text DEFAULT NULL, OUT id bigint, OUT created smallint, OUT changed smallint, OUT state text
+)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
+DECLARE
+    v_sent record := mq.send_message(p_type, p_body::text, p_run_at, p_priority, p_group_key, p_dedup_key, p_max_attempts,
+        p_headers, p_source, p_delay_seconds, p_on_conflict);
+BEGIN
+    id := v_sent.id;
+    created := v_sent.created;
+    changed := v_sent.changed;
+    state := v_sent.state;
 END
 $$;

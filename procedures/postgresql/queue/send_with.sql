@@ -17,10 +17,11 @@ CREATE OR REPLACE FUNCTION mq.send_with(
 )
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = mq, pg_temp AS $$
 DECLARE
-    v_set record := mq_internal.send_options(p_options);
+    v_set jsonb := mq_internal.send_options(p_options);
     -- Not SELECT INTO, which takes twice as long.
-    v_sent record := mq.send_message(p_type, p_body, v_set.run_at, v_set.priority, v_set.group_key, v_set.dedup_key,
-        v_set.max_attempts, v_set.headers, v_set.source, v_set.delay_seconds, v_set.on_conflict);
+    v_sent record := mq.send_message(p_type, p_body, (v_set ->> 'run_at')::timestamptz, (v_set ->> 'priority')::bigint,
+        v_set ->> 'group_key', v_set ->> 'dedup_key', (v_set ->> 'max_attempts')::bigint, v_set ->> 'headers',
+        v_set ->> 'source', (v_set ->> 'delay_seconds')::bigint, v_set ->> 'on_conflict');
 BEGIN
     id := v_sent.id;
     created := v_sent.created;

@@ -20,7 +20,10 @@ DECLARE
     v_type text;
 BEGIN
     PERFORM mq_internal.require_topic('topic', p_topic, false);
-    SELECT * INTO v_set FROM mq_internal.send_options(p_options);
+    SELECT * INTO v_set FROM jsonb_to_record(mq_internal.send_options(p_options)) AS o (
+        run_at timestamptz, priority bigint, group_key text, dedup_key text, max_attempts bigint, headers text, source text,
+        delay_seconds bigint, on_conflict text
+    );
     v_object := coalesce(v_set.headers, '{}');
     IF v_object NOT LIKE '{%}' THEN
         PERFORM mq_internal.raise_error('invalid_argument', 'headers: must be a JSON object with unique names');

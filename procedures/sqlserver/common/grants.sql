@@ -34,6 +34,6 @@ BEGIN
         EXEC sp_executesql @revoke;
 END;
 GO
--- mq.installed_files and mq.queue_health compare the text of the procedures; this right shows no row of a table.
+-- mq_internal.installed_files and mq.queue_health compare the text of the procedures; this right shows no row of a table.
 GRANT VIEW DEFINITION ON SCHEMA::mq TO mq_producer, mq_consumer, mq_operator, mq_viewer;
 GRANT VIEW DEFINITION ON SCHEMA::mq_internal TO mq_producer, mq_consumer, mq_operator, mq_viewer;

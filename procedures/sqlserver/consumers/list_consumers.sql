@@ -2,7 +2,8 @@
 -- Arguments:   @type (1 to 200 characters; NULL: all), @size (1 to 10,000; NULL: 20)
 -- Returns:     up to @size rows, one per consumer and type, the silent ones first, then the working and the stopped
 --              ones, by type and consumer: consumer, type, status (working; silent: its report is overdue; stopped), started_at, reported_at; since started_at: completed, failed, dead, busy_ms, waited_ms;
---              of the last full minute: rate_per_minute and busy (the average number of running handlers)
+--              of the last full minute: rate_per_minute and busy (the average number of running handlers);
+--              handling (the messages that it handled at its last report, a JSON object per line; NULL: none)
 -- Errors:      50002 invalid_argument
 -- Transaction: reads only; never waits for locks; without READ_COMMITTED_SNAPSHOT it reads uncommitted reports
 -- Example:     EXEC mq.list_consumers N'email';
@@ -23,7 +24,7 @@ BEGIN
     SELECT @name = @type, @size = COALESCE(@size, 20), @minute = DATEADD(MINUTE, DATEDIFF(MINUTE, @base, @now) - 1, @base);
     SELECT c.consumer, c.type, CHOOSE(c.place, 'silent', 'working', 'stopped') AS status, c.started_at, c.reported_at, c.completed, c.failed, c.dead, c.busy_ms, c.waited_ms,
         COALESCE(CAST(t.completed AS float) + t.failed, 0) AS rate_per_minute,
-        CAST(COALESCE(t.busy_ms, 0) AS float) / 60000 AS busy
+        CAST(COALESCE(t.busy_ms, 0) AS float) / 60000 AS busy, c.handling
     FROM (
         SELECT TOP (@size) k.*, p.place
         FROM mq.consumer AS k

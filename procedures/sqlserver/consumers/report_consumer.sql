@@ -4,7 +4,8 @@
 --              and sent (messages sent in the minute of sent_at whose first attempt this consumer began), the milliseconds
 --              busy_ms (in handlers, to 10,000,000,000) and waited_ms (from sending to the first attempt, to
 --              10,000,000,000,000), sent_at (a time with its zone; default now), next_seconds (until the next report, 0 to
---              3,600; 0: the consumer stops; default 60)
+--              3,600; 0: the consumer stops; default 60), handling (what it handles now, a text of up to 4,000 characters:
+--              an object with id and since per line; default nothing)
 -- Returns:     reported_at: the time of this report
 -- Errors:      50002 invalid_argument
 -- Transaction: joins the caller's; no two consumers write the same row. It waits at most a second for a transaction
@@ -27,7 +28,7 @@ BEGIN
     DECLARE @read TABLE (name nvarchar(400) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, value nvarchar(max));
     DECLARE @sent_at datetime2(7), @known nvarchar(max) = N'{"completed": [0, 1000000000], "failed": [0, 1000000000],
         "dead": [0, 1000000000], "busy_ms": [0, 10000000000], "waited_ms": [0, 10000000000000], "sent": [0, 1000000000],
-        "sent_at": "time", "next_seconds": [0, 3600]}';
+        "sent_at": "time", "next_seconds": [0, 3600], "handling": "text"}', @handling nvarchar(max);
     BEGIN TRY
         EXEC mq_internal.require_name 'consumer', @consumer, 0;
         EXEC mq_internal.require_name 'type', @type, 0;
@@ -41,10 +42,13 @@ BEGIN
             @waited_ms = COALESCE(CAST((SELECT value FROM @read WHERE name = N'waited_ms') AS bigint), 0),
             @sent = COALESCE(CAST((SELECT value FROM @read WHERE name = N'sent') AS bigint), 0),
             @sent_at = CAST((SELECT value FROM @read WHERE name = N'sent_at') AS datetime2(7)),
-            @next_seconds = COALESCE(CAST((SELECT value FROM @read WHERE name = N'next_seconds') AS bigint), 60);
+            @next_seconds = COALESCE(CAST((SELECT value FROM @read WHERE name = N'next_seconds') AS bigint), 60),
+            @handling = (SELECT value FROM @read WHERE name = N'handling');
+        IF DATALENGTH(@handling) > 8000
+            EXEC mq_internal.raise_error 'invalid_argument', N'handling: must be at most 4,000 characters';
         IF @own = 1
             BEGIN TRANSACTION;
-        EXEC mq_internal.save_report @name, @who, @now, @completed, @failed, @dead OUTPUT, @busy_ms, @waited_ms, @next_seconds;
+        EXEC mq_internal.save_report @name, @who, @now, @completed, @failed, @dead OUTPUT, @busy_ms, @waited_ms, @next_seconds, @handling;
         IF @completed > 0 OR @failed > 0 OR @dead > 0 OR @busy_ms > 0 OR @waited_ms > 0
             EXEC mq_internal.add_throughput @name, @who, @now, 0, @completed, @failed, @dead, @waited_ms, @busy_ms;
         IF @sent_at IS NULL OR @sent_at > @now

@@ -17,7 +17,7 @@ GRANT EXECUTE ON OBJECT::mq.pause_all TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.resume_all TO mq_operator;
 GRANT EXECUTE ON OBJECT::mq.get_state TO mq_operator, mq_consumer, mq_producer, mq_viewer;
 GRANT EXECUTE ON OBJECT::mq.queue_stats TO mq_operator, mq_consumer, mq_producer, mq_viewer;
-GRANT EXECUTE ON OBJECT::mq.installed_files TO mq_operator, mq_consumer, mq_producer, mq_viewer;
+GRANT EXECUTE ON OBJECT::mq_internal.installed_files TO mq_operator, mq_consumer, mq_viewer;
 GRANT EXECUTE ON OBJECT::mq.version TO mq_operator, mq_consumer, mq_producer, mq_viewer;
 GRANT EXECUTE ON OBJECT::mq.queue_health TO mq_operator, mq_viewer;
 GRANT EXECUTE ON OBJECT::mq.peek TO mq_operator;

@@ -24,7 +24,7 @@ BEGIN
     SELECT COALESCE(@name, type) AS type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete,
         CAST(ordered AS smallint) AS ordered, CAST(notify AS smallint) AS notify, max_active, rate, rate_seconds,
         group_max_active, group_rate, group_rate_seconds, CAST(paused AS smallint) AS paused, CAST(ring AS smallint) AS ring,
-        CAST(fair AS smallint) AS fair
+        CAST(fair AS smallint) AS fair, CAST(dead_stops_group AS smallint) AS dead_stops_group
     FROM mq.queue
     WHERE type = @one OR (@name IS NULL AND type <> N'')
     ORDER BY type;

@@ -230,6 +230,29 @@ BEGIN
 
     SELECT @value = NULL, @verdict = 'warn', @detail = N'none';
     BEGIN TRY
+        SELECT @value = COUNT(DISTINCT CONCAT(m.type, NCHAR(10), m.group_key)), @id = MIN(m.id)
+        FROM (
+            SELECT TOP (10000) e.id
+            FROM mq.queue AS q WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            INNER LOOP JOIN mq.dead AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.type = q.type
+            WHERE q.dead_stops_group = 1
+        ) AS k
+        INNER LOOP JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = k.id
+        WHERE m.group_key IS NOT NULL
+        OPTION (FORCE ORDER);
+        SELECT @detail = CONCAT(N'dead letter ', id, N' stops the group ''', REPLACE(group_key COLLATE Latin1_General_100_BIN2, N'''', N''''''),
+            N''' of ', type, N'; EXEC mq.redrive ', id, N' retries it, EXEC mq.cancel ', id, N' deletes it')
+        FROM mq.message WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+        WHERE id = @id;
+        SET @verdict = CASE WHEN @value > 0 THEN 'warn' ELSE 'ok' END;
+    END TRY
+    BEGIN CATCH
+        SET @detail = ERROR_MESSAGE();
+    END CATCH;
+    INSERT INTO @checks VALUES (12, 'stopped_groups', @verdict, @value, 'groups', @detail);
+
+    SELECT @value = NULL, @verdict = 'warn', @detail = N'none';
+    BEGIN TRY
         SELECT @value = COUNT(*), @id = MIN(m.id)
         FROM (SELECT TOP (10000) id FROM mq.dead WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ORDER BY id) AS k
         INNER LOOP JOIN mq.message AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK) ON m.id = k.id
@@ -244,7 +267,7 @@ BEGIN
     BEGIN CATCH
         SET @detail = ERROR_MESSAGE();
     END CATCH;
-    INSERT INTO @checks VALUES (12, 'dead_dedup_keys', @verdict, @value, 'keys', @detail);
+    INSERT INTO @checks VALUES (13, 'dead_dedup_keys', @verdict, @value, 'keys', @detail);
 
     SELECT name, verdict, value AS measured, unit, REPLACE(REPLACE(detail, NCHAR(13), N' '), NCHAR(10), N' ') AS detail
     FROM @checks

@@ -21,6 +21,7 @@ GRANT EXECUTE ON OBJECT::mq.extend_lease TO mq_consumer, mq_operator;
 GRANT EXECUTE ON OBJECT::mq.rescue_expired TO mq_consumer, mq_operator;
 GRANT EXECUTE ON OBJECT::mq.wait_for_message TO mq_consumer;
 GRANT EXECUTE ON OBJECT::mq.wait_for_any TO mq_consumer;
+GRANT EXECUTE ON OBJECT::mq.find_queues TO mq_operator, mq_consumer, mq_viewer;
 -- An operator repairs with batch keys. A viewer gets nothing with which a message can be finished, and no bodies.
 GRANT SELECT ON OBJECT::mq.message TO mq_operator;
 GRANT SELECT ON OBJECT::mq.ready TO mq_operator, mq_viewer;

@@ -1,4 +1,4 @@
-"""The command `runner`: each command opens the database, calls procedures, and prints their results.
+"""The command `runner`, or `rowqueue`: each command opens the database, calls procedures, and prints their results.
 
 Exit codes: 0 done or drained; 1 failure; 2 wrong usage; 3 queue not installed, or not as released; 130 and 143 ended by
 a signal.
@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import config
 from ..errors import Error
-from .commands import COMPLETION, Commands
+from . import config
+from .commands import COMPLETION, Commands, program
 
 app = typer.Typer(
     cls=Commands,
@@ -30,7 +30,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from ..contract import release
+        from ..install.contract import release
 
         print(release())
         raise typer.Exit
@@ -65,7 +65,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = app(sys.argv[1:] or ["--help"], prog_name="runner", standalone_mode=False)
+        code = app(sys.argv[1:] or ["--help"], prog_name=program(), standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -79,7 +79,7 @@ def main() -> None:
 def _line(error: Exception) -> str:
     """An error on one line. The formatted message of Typer's errors names the argument."""
     from ..databases.registry import without_logins
-    from ..output import escaped
+    from ..escaping import escaped
 
     text = error.format_message() if hasattr(error, "format_message") else str(error)
     text = escaped(" ".join(without_logins(text).split()))

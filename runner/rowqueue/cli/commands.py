@@ -1,6 +1,8 @@
 """The commands of `runner` in the panels of its help. The module of a command is imported when it is used."""
 
+import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -34,6 +36,12 @@ _SECONDS = ("delay", "lease")
 
 # The environment variable that the script of `runner completion` sets when a shell asks for completions.
 COMPLETION = "_RUNNER_COMPLETE"
+
+
+def program() -> str:
+    """The name that this command was called by."""
+    name = Path(sys.argv[0]).stem
+    return name if name in ("runner", "rowqueue") else "runner"
 
 
 class Commands(TyperGroup):

@@ -11,11 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import config, contract, output
 from ..databases import (
     AreaMissing,
     Database,
-    Forbidden,
     Row,
     Session,
     how_to_add,
@@ -23,6 +21,9 @@ from ..databases import (
     open_embedded,
 )
 from ..errors import Error
+from ..escaping import escaped_lines
+from ..install import contract
+from . import config, output
 from .commands import Group
 
 COMPLETION_SECONDS = 1.0  # the longest wait after the Tab key
@@ -107,17 +108,9 @@ def listed(session: Session, procedure: str, *arguments: Any) -> list[Row]:
     """The rows of a call that lists; none if its area is not installed, and stderr then says how to add it."""
     try:
         return session.call(procedure, *arguments)
-    except (AreaMissing, Forbidden):  # some servers refuse a call of what does not exist
-        if not (absent := _absent(session, procedure)):
-            raise
-    print(f"runner: {how_to_add(absent)}", file=sys.stderr)
+    except AreaMissing:
+        print(f"runner: {how_to_add([contract.load().every[procedure].area])}", file=sys.stderr)
     return []
-
-
-def _absent(session: Session, procedure: str) -> set[str]:
-    with suppress(Forbidden):
-        return {contract.load().every[procedure].area}.difference(session.areas())
-    return set()
 
 
 def say(text: str, as_json: bool, **values: Any) -> None:
@@ -125,7 +118,7 @@ def say(text: str, as_json: bool, **values: Any) -> None:
     if as_json:
         output.rows([values], [], True)
     else:
-        print(output.escaped_lines(text) if sys.stdout.isatty() else text)
+        print(escaped_lines(text) if sys.stdout.isatty() else text)
 
 
 def time_of(text: str | None, option: str) -> datetime | None:

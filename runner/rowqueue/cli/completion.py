@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from .commands import COMPLETION
+from .commands import COMPLETION, program
 from .common import group
 
 top = group()
@@ -26,7 +26,7 @@ def completion(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bas
     """Print the script that completes commands and queues by Tab."""
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    print(get_completion_script(prog_name="runner", complete_var=COMPLETION, shell=shell.value))
+    print(get_completion_script(prog_name=program(), complete_var=COMPLETION, shell=shell.value))
 
 
 def answer(app: typer.Typer) -> NoReturn:
@@ -36,7 +36,7 @@ def answer(app: typer.Typer) -> NoReturn:
     code = 1
     try:
         completion_init()
-        app(prog_name="runner", complete_var=COMPLETION)  # raises SystemExit
+        app(prog_name=program(), complete_var=COMPLETION)  # raises SystemExit
     except SystemExit as ended:
         code = int(ended.code or 0)
     finally:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ..consumer import Options, QueueSource
+from ..consume import Options, QueueSource
 from . import consuming
 from .common import Url, group, known_types
 
@@ -18,10 +18,17 @@ def consume(
         typer.Option(
             "--type",
             metavar="TYPE",
-            help="The queue. Repeat it for several queues, which take turns.",
+            help="The queue, or a pattern with * and ?, such as 'mail.*', for all queues that match, also later ones."
+            " Repeat it for several; they take turns.",
             autocompletion=known_types,
         ),
     ],
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TYPE", help="A queue or a pattern that a --type with a pattern leaves out. May be repeated."
+        ),
+    ] = None,
     handler: consuming.HandlerPath = None,
     exec: consuming.Exec = None,
     worker: consuming.Worker = None,
@@ -68,6 +75,7 @@ def consume(
     with consuming.bad_options():
         options = Options.of_queues(
             type,
+            exclude or (),
             batch,
             consumer,
             concurrency=concurrency,

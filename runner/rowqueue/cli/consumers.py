@@ -5,21 +5,35 @@ from typing import Annotated
 
 import typer
 
-from .. import output
+from ..consume import handling
+from . import output
 from .common import Json, OptionalType, Size, Url, connected, group, listed
 from .known import mention_unknown
 
 top = group()
 
-_CONSUMERS = ("type", "consumer", "status", "reported_at", "rate_per_minute", "busy", "completed", "failed", "dead")
+_CONSUMERS = (
+    "type",
+    "consumer",
+    "status",
+    "reported_at",
+    "rate_per_minute",
+    "busy",
+    "completed",
+    "failed",
+    "dead",
+    "handling",
+)
 _THROUGHPUT = ("type", "minute_at", "sent", "completed", "failed", "dead", "waited_ms", "busy_ms")
 
 
 @top.command()
 def consumers(type: OptionalType = None, size: Size = 20, database: Url = None, json: Json = False) -> None:
-    """Show the consumers: how fast they work, and which are silent."""
+    """Show the consumers: how fast they work, what they handle now, and which are silent."""
     with connected(database) as session:
-        output.rows(listed(session, "list_consumers", type, size), _CONSUMERS, json)
+        rows = listed(session, "list_consumers", type, size)
+        shown = rows if json else [row | {"handling": handling.summary(row["handling"])} for row in rows]
+        output.rows(shown, _CONSUMERS, json)
         mention_unknown(session, type)
 
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import link, service
-from ..consumer import LIMITS, BadOption, Options, Source
+from ..consume import LIMITS, BadOption, Options, Source, link
+from ..consume import consumer as service
 from ..databases import Database
 from ..handlers import Handler, HandlerError
 from ..handlers import load as load_handler
@@ -150,12 +150,12 @@ def handler_of(
     if timeout is not None and path is not None:
         raise typer.BadParameter("needs --exec or --worker; a function cannot be ended", param_hint="--timeout")
     if exec is not None:
-        from ..handlers.command import Command
+        from ..extras.processes.command import Command
 
         return Command(exec, timeout)
     try:
         if worker is not None:
-            from ..handlers.worker import Workers
+            from ..extras.processes.worker import Workers
 
             return Workers(worker, timeout, in_order)
         assert path is not None

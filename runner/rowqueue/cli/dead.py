@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .. import output
+from . import output
 from .common import Failed, GivenType, Json, OptionalType, Size, Type, Url, connected, group, say
 from .known import mention_unknown
 from .progress import until_none

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 
-from .. import contract, install, output
-from ..databases import Database, Forbidden, Row, SchemaMissing, how_to_add
-from ..parts import Parts, said
-from ..seeing import Looking, incidents
+from ..databases import Database, NotAllowed, Row, SchemaMissing, how_to_add
+from ..extras.monitor import Looking, incidents
+from ..extras.monitor.parts import Parts, said
+from ..install import apply as install
+from ..install import contract
+from . import output
 from .common import Json, Url, group, opened
 
 top = group()
@@ -70,7 +72,7 @@ def _part(name: str, work: Callable[[], list[Row]]) -> list[Row]:
     nothing: list[Row] = []
     rows = parts.get(name, work, nothing)
     for error in parts.errors.values():
-        if isinstance(error, Forbidden):
+        if isinstance(error, NotAllowed):
             return [_check(name, "warn", None, "", f"this user may not check it: {error}")]
         return [_check(name, "bad", None, "", said(error))]
     return rows

@@ -42,7 +42,7 @@ def exporter(
     log_level: consuming.Level = consuming.LogLevel.info,
 ) -> None:
     """Serve the metrics of all queues for Prometheus."""
-    from .. import exporter as serving  # prometheus_client takes long to load
+    from ..extras.monitor import exporter as serving  # prometheus_client takes long to load
 
     consuming.log_to_stderr(log_level)
     if not database:

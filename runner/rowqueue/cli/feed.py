@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from .. import feeds, output
-from . import consuming
+from ..extras import feeds
+from . import consuming, output
 from .common import Failed, Json, Url, connected, group, listed, opened, say
 
 app = group("Feeds: the changed rows of your own table, in commit order.")
@@ -60,13 +60,13 @@ def consume(
     At SIGTERM or SIGINT, the running handler finishes.
     """
     consuming.log_to_stderr(log_level)
-    options = feeds.Options(
+    options = feeds.FeedOptions(
         feed, consumer, batch, once, drain, max_messages, idle_timeout, shutdown_timeout, connect_timeout
     )
     loaded = consuming.handler_of(handler, exec, worker, timeout, in_order=True)
     with opened(database) as found:
         consuming.check_installed(found, connect_timeout, "feeds")
-        feeds.Consumer(found, loaded, options).run()
+        feeds.FeedConsumer(found, loaded, options).run()
 
 
 @app.command("list")

@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
-from .. import contract, install, link
-from ..output import escaped
+from ..consume import link
+from ..escaping import escaped
+from ..install import apply as install
+from ..install import contract
 from .common import Json, Url, Yes, group, opened, say
 
 top = group()

@@ -4,7 +4,7 @@ import difflib
 import sys
 from contextlib import suppress
 
-from ..databases import AreaMissing, Forbidden, Session
+from ..databases import AreaMissing, NotAllowed, Session
 from .common import Failed
 
 # Each returns nothing for an unknown queue. list_queues would return the defaults.
@@ -14,16 +14,16 @@ _COUNTS = ("ready", "delayed", "active", "expired", "dead")
 
 def doubt(session: Session, type: str) -> str | None:
     """What to say about a queue that nothing in the database has the name of; None for a known one."""
-    with suppress(Forbidden):
+    with suppress(NotAllowed):
         if any(row[count] for row in session.call("queue_stats", type) for count in _COUNTS):
             return None
     for procedure in _LISTS:
-        with suppress(AreaMissing, Forbidden):
+        with suppress(AreaMissing, NotAllowed):
             if session.call(procedure, type):
                 return None
     names = set[str]()
     for procedure in ("queue_stats", "list_queues", "list_bindings"):
-        with suppress(AreaMissing, Forbidden):
+        with suppress(AreaMissing, NotAllowed):
             names.update(row["type"] for row in session.call(procedure))
     if type in names:
         return None

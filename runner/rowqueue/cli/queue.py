@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from .. import output
-from ..counts import DRAIN_MINUTES, ESTIMATED, EXACT, count_of, drain_seconds
 from ..databases import Row
 from ..databases.values import options
-from ..seeing import Looking, handled, minutes
-from ..seeing.changes import PURGE_SIZE
+from ..extras.monitor import Looking, handled, minutes
+from ..extras.monitor.changes import PURGE_SIZE
+from ..extras.monitor.counts import DRAIN_MINUTES, ESTIMATED, EXACT, count_of, drain_seconds
+from . import output
 from .common import Failed, GivenType, Json, OptionalType, Size, Type, Url, connected, group, say, time_of
 from .known import mention_unknown, require_known
 from .progress import until_none
@@ -36,6 +36,7 @@ _POLICY = (
     "paused",
     "ring",
     "fair",
+    "dead_stops_group",
 )
 
 
@@ -155,6 +156,13 @@ def queue_set(
         bool | None,
         typer.Option("--fair/--no-fair", help="The groups of a priority take turns. New queues: no."),
     ] = None,
+    dead_stops_group: Annotated[
+        bool | None,
+        typer.Option(
+            "--dead-stops-group/--no-dead-stops-group",
+            help="In an ordered queue, a dead letter stops its group until it is redriven or deleted. New queues: no.",
+        ),
+    ] = None,
     database: Url = None,
     json: Json = False,
 ) -> None:
@@ -175,6 +183,7 @@ def queue_set(
         group_rate_seconds=group_rate_seconds,
         ring=ring,
         fair=fair,
+        dead_stops_group=dead_stops_group,
     )
     with connected(database) as session:
         mention_unknown(session, type)

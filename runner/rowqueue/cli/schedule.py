@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from .. import output
 from ..databases.values import options
 from ..messages import plain
+from . import output
 from .common import Failed, Json, OptionalType, Url, connected, group, known_types, listed, say
 
 app = group("Schedules: messages at the times of a cron expression.")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from .. import output
+from . import output
 from .common import Failed, Json, Table, Url, connected, group, known_types, listed, say
 
 app = group("Subscriptions: messages to queues when a table changes.")

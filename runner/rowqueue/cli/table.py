@@ -5,11 +5,10 @@ from typing import Annotated
 
 import typer
 
-from .. import output
-from ..consumer import Options, process_name
+from ..consume import Options, process_name
 from ..databases.values import options
-from ..polling import TableSource
-from . import consuming
+from ..extras.tables import TableSource
+from . import consuming, output
 from .common import Failed, Json, Size, Url, connected, group, listed, say
 from .progress import until_none
 
@@ -113,18 +112,18 @@ def table_adopt(
     say("adopted" if created else "already adopted", json, created=created)
 
 
-@app.command("release")
-def table_release(name: Adopted, database: Url = None, json: Json = False) -> None:
+@app.command("unadopt")
+def table_unadopt(name: Adopted, database: Url = None, json: Json = False) -> None:
     """Stop using a table as a queue. Claimed rows are released."""
     with connected(database) as session:
         count = session.call("unadopt_table", name)[0]["affected"]
     if not count:
         raise Failed(f"no table is adopted as {name!r}")
-    say("released", json, affected=count)
+    say("unadopted", json, affected=count)
 
 
-@app.command("retry")
-def table_retry(
+@app.command("redrive")
+def table_redrive(
     name: Adopted,
     id: Annotated[int | None, typer.Option("--id", help="The id of one row's claim. [all]")] = None,
     database: Url = None,
@@ -133,10 +132,10 @@ def table_retry(
     """Retry dead rows. Their attempts start again at 0."""
     with connected(database) as session:
         if id is None:
-            count = until_none(lambda: session.call("redrive_rows", name), "retrying", "to be retried")
+            count = until_none(lambda: session.call("redrive_rows", name), "redriving", "redriven")
         else:
             count = session.call("redrive_row", name, id)[0]["affected"]
-    say(f"{count} to be retried", json, affected=count)
+    say(f"{count} redriven", json, affected=count)
 
 
 @app.command("list")

@@ -18,7 +18,7 @@ def show(
 ) -> int:
     """Watch queues, consumers and messages on a live screen, and operate them."""
     try:
-        from ..top import app
+        from ..extras.top import app
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "textual":
             raise

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from .. import output, tracing
+from .. import tracing
 from ..databases.values import options
+from . import output
 from .common import Failed, Json, Url, connected, group, known_types, listed, say
 
 app = group("Topics: a message is sent to each queue that is bound to its topic.")

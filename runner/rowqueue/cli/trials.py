@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from .. import output
 from ..databases.url import shown
+from . import output
 from .common import Json, Url, group, opened
 
 top = group()
@@ -30,10 +30,10 @@ def demo(
     database: Url = None,
 ) -> int:
     """Send and deliver over 1,000 mails, on this machine only."""
-    from .. import demo  # needs the extra `demo`
+    from ..extras import demo  # needs the extra `demo`
 
     with opened(database) as target:
-        return demo.run(target, maildir, _option(context, database))
+        return demo.run(target, maildir, _option(context, database), lambda row: output.rows([row], list(row), False))
 
 
 @top.command()
@@ -45,7 +45,7 @@ def bench(
 ) -> None:
     """Measure the speed of the queue on this database. Everything that it creates is removed."""
     with opened(database) as target:
-        from .. import bench as benchmark
+        from ..extras import bench as benchmark
 
         found = benchmark.run(target, messages, batch)
         output.rows(found, ["test", "messages", "seconds", "messages_per_second", "call_milliseconds"], json)

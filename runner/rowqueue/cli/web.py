@@ -65,8 +65,8 @@ def web(
         )
     token = None if no_token else _token()
     try:
-        from .. import exporter
-        from ..web import serving
+        from ..extras.monitor import exporter
+        from ..extras.web import serving
     except ModuleNotFoundError as error:
         raise typer.BadParameter(
             f"runner web needs {error.name}: pip install '.[web]' in the checkout of rowqueue"

@@ -6,15 +6,15 @@ Drivers, SQL dialects and the behaviour of a server are known only here: each en
 import re
 import selectors
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from .. import contract
 from ..errors import Error
+from ..install import contract
 from .indexes import indexes
 
 Row = dict[str, Any]
@@ -63,22 +63,33 @@ class ReadOnly(Disconnected):
     """The server takes no changes, such as a standby: treat it as Disconnected. The message says what to set."""
 
 
-class Forbidden(DatabaseError):
-    """The user of this connection lacks a privilege that the statement needs."""
+class NotAllowed(DatabaseError):
+    """Error 50010, not_allowed: the user of this connection lacks a right that the statement needs."""
+
+    number, name = 50010, "not_allowed"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(f"{self.name}: {detail}")
+        self.detail = detail
 
 
-def forbidden(message: str, denied: str, grant: str) -> Forbidden:
-    """The error for a missing privilege, with the roles that may make the call and a statement that gives one of them.
+def not_allowed(message: str, denied: str, grant: str, procedure: str = "") -> NotAllowed:
+    """The error for a missing right, with the roles that have it and a statement that gives one of them.
 
-    `denied`: a pattern of the server's message for a denied call, with the procedure's name as its group. `grant`: the
-    statement, with {} for the role.
+    `denied`: a pattern of the server's message; its first group that matches is the name of a procedure, a table or a
+    view of the queue. `grant`: the statement, with {} for the role. `procedure`: what was called, if the message does
+    not say it.
     """
+    known = contract.load()
     found = re.search(denied, message, re.I)
-    called = contract.load().every.get(found[1].lower()) if found else None
-    if called is None:
-        return Forbidden(message)
-    hint = f"{' or '.join(called.roles)} may call {called.name}: {grant.format(called.roles[0])}"
-    return Forbidden(f"{message.rstrip('.')}; {hint}")
+    name = (next(filter(None, found.groups())).lower() if found else "") or procedure
+    if called := known.every.get(name):
+        verb, roles = "call", called.roles
+    else:
+        verb, roles = "read", tuple(role for role, names in known.reads.items() if name in names)
+    if not roles:
+        return NotAllowed(message)
+    return NotAllowed(f"{message.rstrip('.')}; {' or '.join(roles)} may {verb} {name}: {grant.format(roles[0])}")
 
 
 class SchemaMissing(DatabaseError):
@@ -88,13 +99,18 @@ class SchemaMissing(DatabaseError):
 
 
 class AreaMissing(SchemaMissing):
-    """A procedure of an area that is not installed in this database."""
+    """Error 50009, area_missing: a procedure of an area that is not installed in this database."""
+
+    number, name = 50009, "area_missing"
+
+    def __init__(self, areas: Iterable[str], message: str = "") -> None:
+        super().__init__(f"{self.name}: {how_to_add(areas)}" + (f" ({message})" if message else ""))
 
 
 def not_installed(message: str) -> SchemaMissing:
     """The error for a procedure or table that does not exist; `message`: the server's."""
     if areas := areas_of(message):
-        return AreaMissing(f"{how_to_add(areas)} ({message})")
+        return AreaMissing(areas, message)
     return SchemaMissing(f"the queue is not installed here, or not in this version: run `runner apply` ({message})")
 
 
@@ -127,13 +143,14 @@ class Session(ABC):
 
     def areas(self) -> tuple[str, ...]:
         """The areas that are installed, in the contract's order. Raises as `call`."""
-        return areas_in((row["kind"], row["name"]) for row in self.call("installed_files"))
+        installed = contract.CORE.union(self.call("version")[0]["areas"].split(","))
+        return tuple(name for name in contract.load().areas if name in installed)
 
     def require(self, area: str) -> None:
         """Raise AreaMissing when an area is not installed. A user who may not read that is not refused."""
-        with suppress(Forbidden):
+        with suppress(NotAllowed):
             if area not in self.areas():
-                raise AreaMissing(how_to_add([area]))
+                raise AreaMissing([area])
 
     def fetch(self, procedure: str, *arguments: Any) -> Rows:
         """As `call`, for many rows: returns a function that converts them to tuples of the contract's columns.
@@ -161,15 +178,15 @@ class Session(ABC):
         """Ask to be woken when a message of these queues is sent. False: not possible here, so the caller polls."""
         return False
 
-    def wait(self, seconds: float, interrupt: int) -> bool:
+    def wait(self, seconds: float, interrupt: int) -> Collection[str] | None:
         """Sleep until a wake-up comes, the file descriptor `interrupt` is readable, or `seconds` have passed.
 
-        Returns True after a wake-up.
+        Returns the queues that a wake-up named, if it named any; None: there was no wake-up.
         """
         with selectors.DefaultSelector() as selector:
             selector.register(interrupt, selectors.EVENT_READ)
             selector.select(max(0.0, seconds))
-        return False
+        return None
 
     @abstractmethod
     def close(self) -> None:

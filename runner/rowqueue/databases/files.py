@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .. import contract
+from ..install import contract
 from .base import SqlFile
 
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .. import contract
 from ..errors import Error
+from ..install import contract
 from .base import AREA, Database, DatabaseError, Disconnected, Installed
 
 LOCK_SECONDS = 10

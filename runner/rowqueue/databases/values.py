@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from .. import contract
+from ..install import contract
 from .base import QueueError, Row
 
 _BITS = {"smallint": 15, "integer": 31, "bigint": 63}

@@ -2,8 +2,8 @@
 
 from django.db import migrations
 
-from ..databases import Forbidden, open_database
-from ..install import apply, status
+from ..databases import NotAllowed, open_database
+from ..install.apply import apply, status
 from .settings import alias, url
 
 
@@ -42,10 +42,10 @@ def upgrade(verbosity: int) -> None:
         return
     try:
         apply(database)
-    except Forbidden as error:
-        raise Forbidden(
-            f"{error}. `migrate` installs the queue and needs the right to create it; or let a DBA run the script that"
-            " `manage.py rowqueue sql` prints, and migrate again"
+    except NotAllowed as error:
+        raise NotAllowed(
+            f"{error.detail}. `migrate` installs the queue and needs the right to create it; or let a DBA run the"
+            " script that `manage.py rowqueue sql` prints, and migrate again"
         ) from error
     if verbosity:
         print("  The queue was upgraded.")

@@ -15,8 +15,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from rowqueue import install
 from rowqueue.databases import Conflict, Database, open_database
+from rowqueue.install import apply as install
 from servers import Server
 from servers.firebird import driver
 from servers.firebird_raw import MANNERS, NO_RECORD_VERSION, Raw, codes, raw_on

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from outcomes import dead_letter, failure, joined
-from rowqueue import install
 from rowqueue.databases import open_database
+from rowqueue.install import apply as install
 from servers import Server
 from servers.firebird_raw import Raw, raw_on
 

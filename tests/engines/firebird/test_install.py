@@ -12,9 +12,10 @@ import pytest
 import servers
 from firebird.driver.core import Cursor
 from queues import call
-from rowqueue import contract, install
 from rowqueue.databases import Database, DatabaseError, migrations, open_database
 from rowqueue.databases.firebird import yoyo
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server
 from servers.firebird import PASSWORD, USER, LocalFirebird, driver, dsn
 

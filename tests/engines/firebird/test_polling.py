@@ -13,7 +13,7 @@ from capabilities import BY_DATABASE
 from outcomes import dead_letter, failure
 from polling import SHAPES, Polled, Shape, Sql, create_table
 from queues import call, refused
-from rowqueue.databases import Database, Forbidden, LeaseLost, Session, open_database
+from rowqueue.databases import Database, LeaseLost, NotAllowed, Session, open_database
 from servers import Server
 from servers.firebird import driver
 from servers.firebird_raw import NO_WAIT, Raw, codes
@@ -155,7 +155,7 @@ def test_adopting_and_claiming_need_the_callers_own_rights_on_the_table(
             by(url).finish(key)
         sql(f"GRANT UPDATE ON {table.name} TO USER {names[1]}")
         assert by(url).finish(key, dead_letter(rows[1]["id"], "no")) == (1, 0, 1, 0)
-        with pytest.raises(Forbidden):
+        with pytest.raises(NotAllowed):
             call(by(url).session, "unadopt_table", table.name)
     assert table.left() == {"1": "D", "2": "E"}
     sql(f"REVOKE ALL ON {table.name} FROM USER {names[0]}")

@@ -15,8 +15,8 @@ from capabilities import BY_DATABASE
 from outcomes import failure
 from polling import SHAPES, Polled
 from queues import NO_KEY
-from rowqueue import contract
 from rowqueue.databases import Database, Session
+from rowqueue.install import contract
 from servers import Server
 from servers.firebird import driver
 from servers.firebird_raw import MANNERS, NO_RECORD_VERSION, NO_WAIT, Raw, codes, raw_on

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from rowqueue import install
 from rowqueue.databases import open_database
+from rowqueue.install import apply as install
 from servers import Server
 from servers.firebird import LocalFirebird, dsn
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from rowqueue.databases import Database, Forbidden, QueueError, Session, open_database
+from rowqueue.databases import Database, NotAllowed, QueueError, Session, open_database
 from servers import Server
 from servers.firebird import driver
 from servers.firebird_raw import MANNERS, NO_WAIT, Raw
@@ -277,7 +277,7 @@ def test_a_missing_right_to_alter_the_table_or_to_grant_is_named(
     name = f"login_{uuid.uuid4().hex[:12]}".upper()
     with server.login(database.url, name, "mq_operator") as url:
         operator = open_database(url).connect("operator")
-        with pytest.raises(Forbidden, match=table):
+        with pytest.raises(NotAllowed, match=table):
             operator.call("watch_table", table)
         with pytest.raises(QueueError, match="not_found"):
             session.call("list_subscriptions", table)

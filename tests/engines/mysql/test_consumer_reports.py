@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
+from rowqueue.install import apply as install
 from servers import Server
 from servers.mysql import Client
 

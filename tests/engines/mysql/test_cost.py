@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import pytest
 from outcomes import dead_letter, failure, joined
-from rowqueue import install
 from rowqueue.databases import open_database
+from rowqueue.install import apply as install
 from servers import Server
 from servers.mysql import Client
 

@@ -24,18 +24,19 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
-from rowqueue import contract, install
 from rowqueue.databases import (
     Conflict,
     Database,
     DatabaseError,
     Disconnected,
-    Forbidden,
+    NotAllowed,
     QueueError,
     Session,
     open_database,
 )
 from rowqueue.databases.mysql import MySQLSession
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server, product
 from servers.mysql import LocalMySQL, programs
 
@@ -382,7 +383,7 @@ def test_a_call_longer_than_the_server_takes_names_the_argument_and_the_setting(
     with pytest.raises(QueueError, match=r"^invalid_argument: body: .*max_allowed_packet") as caught:
         session.call("send", "q", "x" * most)
     assert caught.value.number == 50002
-    assert session.call("installed_files")
+    assert session.call("version")
 
 
 # ---- transactions
@@ -599,14 +600,14 @@ def test_apply_names_each_right_that_is_missing_and_needs_no_more(
     url, change = installer
     name = urlsplit(url).path[1:]
     change(f"GRANT CREATE ON `{name}`.* TO {{user}}")
-    with pytest.raises(Forbidden, match=rf"needs the right SELECT, .*CREATE ROUTINE.* on database {name} to install"):
+    with pytest.raises(NotAllowed, match=rf"needs the right SELECT, .*CREATE ROUTINE.* on database {name} to install"):
         install.apply(open_database(url))
     # A name in a grant is a pattern.
     change(f"GRANT {RIGHTS_HERE} ON `{name.replace('_', chr(92) + '_')}`.* TO {{user}} WITH GRANT OPTION")
-    with pytest.raises(Forbidden, match=r"needs the right CREATE USER on \*\.\* to install"):
+    with pytest.raises(NotAllowed, match=r"needs the right CREATE USER on \*\.\* to install"):
         install.apply(open_database(url))
     change("GRANT CREATE USER ON *.* TO {user}")
-    with pytest.raises(Forbidden, match=rf"needs the right {definer_rights(server_name)} .*on \*\.\* to install"):
+    with pytest.raises(NotAllowed, match=rf"needs the right {definer_rights(server_name)} .*on \*\.\* to install"):
         install.apply(open_database(url))
     assert empty_database.installed() is None
     change(f"GRANT {definer_rights(server_name)} ON *.* TO {{user}}")
@@ -816,10 +817,10 @@ def test_the_script_ends_at_the_first_error(empty_database: Database, server: Se
 def test_a_sender_wakes_a_listener(connect: Connect, queue: str, interrupt: tuple[int, int]) -> None:
     listener, sender = connect(), connect()
     assert listener.listen([queue]) is True
-    assert listener.wait(1, interrupt[0]) is False
+    assert listener.wait(1, interrupt[0]) is None
     timer = threading.Timer(0.3, lambda: sender.call("send", queue, "x"))
     timer.start()
-    assert any(listener.wait(30, interrupt[0]) for _ in range(30))
+    assert any(listener.wait(30, interrupt[0]) is not None for _ in range(30))
     timer.join()
     assert [row["body"] for row in listener.call("claim_batch", queue)] == ["x"]
 
@@ -830,8 +831,8 @@ def test_a_wait_that_is_interrupted_leaves_the_connection_usable(
     listener = connect()
     listener.listen([queue])
     os.write(interrupt[1], b"x")
-    assert listener.wait(30, interrupt[0]) is False
-    assert listener.wait(30, interrupt[0]) is False  # the same wait, interrupted again
+    assert listener.wait(30, interrupt[0]) is None
+    assert listener.wait(30, interrupt[0]) is None  # the same wait, interrupted again
     listener.call("send", queue, "x")
     assert listener.call("wait_for_message", queue, 0)[0]["ready"] == 1
     with listener.transaction():
@@ -850,14 +851,21 @@ def test_a_ready_message_that_cannot_be_claimed_wakes_nobody(
         taker.call("take_batch", queue, 1)
         assert listener.call("claim_batch", queue) == []
         assert listener.call("wait_for_message", queue, 0)[0]["ready"] == 1
-        assert listener.wait(30, interrupt[0]) is False
+        assert listener.wait(30, interrupt[0]) is None
     assert listener.call("wait_for_message", queue, 0)[0]["ready"] == 0
 
 
-def test_several_queues_are_polled(connect: Connect, queue: str, interrupt: tuple[int, int]) -> None:
-    listener = connect()
-    assert listener.listen([queue, f"{queue}.other"]) is False
-    assert listener.wait(0.01, interrupt[0]) is False
+def test_the_server_waits_for_up_to_1000_queues(connect: Connect, queue: str, interrupt: tuple[int, int]) -> None:
+    listener, sender = connect(), connect()
+    names = [f"{queue}.{n}" for n in range(1001)]
+    assert listener.listen(names) is False
+    assert listener.wait(0.01, interrupt[0]) is None
+    assert listener.listen(names[1:]) is True
+    assert listener.wait(30, interrupt[0]) is None, "nothing came in the time of a call"
+    timer = threading.Timer(0.3, lambda: sender.call("send", names[700], "x"))
+    timer.start()
+    assert next(filter(None, (listener.wait(30, interrupt[0]) for _ in range(30)))) == [names[700]]
+    timer.join()
 
 
 @pytest.mark.parametrize("how", ["KILL QUERY", "KILL"])
@@ -871,9 +879,9 @@ def test_a_wait_that_is_killed_ends(
     timer.start()
     if how == "KILL":
         with pytest.raises(Disconnected):
-            assert any(listener.wait(30, interrupt[0]) for _ in range(30))
+            assert any(listener.wait(30, interrupt[0]) is not None for _ in range(30))
     else:
-        assert listener.wait(30, interrupt[0]) is False
+        assert listener.wait(30, interrupt[0]) is None
         timer.join()
         assert listener.call("claim_batch", queue) == []
     timer.join()

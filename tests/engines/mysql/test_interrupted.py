@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from rowqueue import install
 from rowqueue.databases import Database, DatabaseError, open_database
 from rowqueue.databases.mysql.connection import Connection
+from rowqueue.install import apply as install
 from servers import Server
 from servers.clusters import until
 

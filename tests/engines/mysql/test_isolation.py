@@ -8,9 +8,9 @@ from typing import Any
 
 import pymysql
 import pytest
-from rowqueue import install
 from rowqueue.databases import Conflict, Database, open_database
 from rowqueue.databases.mysql import script
+from rowqueue.install import apply as install
 from servers import Server, mysql
 from servers.mysql import Client
 

@@ -13,8 +13,9 @@ import pymysql
 import pytest
 import states
 from queues import call
-from rowqueue import contract, install
 from rowqueue.databases import Database, DatabaseError, SchemaMissing, open_database
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server
 from servers.mysql import programs
 

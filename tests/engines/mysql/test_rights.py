@@ -9,8 +9,9 @@ from typing import Any
 import pymysql
 import pytest
 from queues import refused
-from rowqueue import contract, install
-from rowqueue.databases import Database, Forbidden, open_database
+from rowqueue.databases import Database, NotAllowed, open_database
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server
 from servers.mysql import Client
 
@@ -63,7 +64,7 @@ AS_THE_CALLER = {
 }
 CALLED_BY_CALLERS = (AS_THE_CALLER & INTERNAL) | {
     *("require_name", "require_range", "require_key", "require_read_committed", "raise_error", "consumer_name"),
-    *("begin_call", "end_call", "undo_call", "read_outcomes", "read_options", "split_names"),
+    *("installed_files", "begin_call", "end_call", "undo_call", "read_outcomes", "read_options", "split_names"),
     *(
         "open_claim",
         "hold_due",
@@ -209,7 +210,7 @@ def calls(schema: str, type: str) -> list[str]:
         f"CALL {schema}.mq_purge('{type}', 'N', NULL, NULL)",
         f"CALL {schema}.mq_purge('{type}', 'C', '2001-01-01', 10)",
         f"CALL {schema}.mq_queue_health()",
-        f"CALL {schema}.mq_installed_files()",
+        f"CALL {schema}.imq_installed_files()",
     ]
 
 
@@ -268,7 +269,7 @@ def test_the_procedures_do_the_same_under_any_session_setting(
             connection.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
         connection.execute(f"SET SESSION {setting}")
         for statement in calls("x", kind):
-            run(connection, statement.replace("x.mq_", "mq_", 1))
+            run(connection, statement.replace("CALL x.", "CALL ", 1))
         run(connection, "COMMIT")
     rows = sql("SELECT state, consumer FROM mq_message_state WHERE type = %s ORDER BY id", kind)
     assert [row["state"] for row in rows] == ["A", "A"]
@@ -302,7 +303,7 @@ def test_a_user_without_a_role_may_call_nothing_from_another_database(server: Se
         for statement in calls(schema, "x"):
             with pytest.raises(pymysql.OperationalError, match="denied"):
                 connection.execute(statement)
-        with pytest.raises(Forbidden):
+        with pytest.raises(NotAllowed):
             open_database(url).connect("nobody")
 
 
@@ -483,7 +484,7 @@ def test_where_the_owner_may_not_read_the_rights_only_the_maker_is_let_in(privat
         assert "only the user who created it" in warning
         # The server itself still looks at the maker's rights.
         server.query(database.url, "REVOKE UPDATE ON t FROM maker@'%'")
-        with pytest.raises(Forbidden, match="denied to user 'maker'"):
+        with pytest.raises(NotAllowed, match="denied to user 'maker'"):
             maker.call("claim_rows", "t", 1)
         server.query(database.url, "DROP PROCEDURE mq_purge")
         install.apply(database)

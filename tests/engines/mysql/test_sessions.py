@@ -5,8 +5,8 @@ from typing import Any
 
 import pymysql
 import pytest
-from rowqueue import install
 from rowqueue.databases import Database, open_database
+from rowqueue.install import apply as install
 from servers import Server
 
 from .test_driver import client

@@ -12,8 +12,9 @@ from capabilities import BY_DATABASE
 from outcomes import failure
 from polling import SHAPES, Polled
 from queues import Queue, make_feed
-from rowqueue import contract, install
 from rowqueue.databases import Database, ReadOnly, Session, open_database
+from rowqueue.install import apply as install
+from rowqueue.install import contract
 from servers import Server, Unavailable, base
 from servers.mysql import Client, LocalMySQL
 

@@ -15,8 +15,8 @@ import pytest
 from outcomes import dead_letter
 from pymysql.constants import SERVER_STATUS
 from queues import NO_KEY
-from rowqueue import contract
 from rowqueue.databases import Conflict, Database, Session
+from rowqueue.install import contract
 from servers import Server
 from servers.mysql import Client
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from outcomes import dead_letter, failure, joined
-from rowqueue import install
 from rowqueue.databases import Database, open_database
+from rowqueue.install import apply as install
 from servers import Server
 
 pytestmark = pytest.mark.product("postgresql")

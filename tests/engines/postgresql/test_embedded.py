@@ -13,9 +13,9 @@ from pathlib import Path
 import psycopg
 import pytest
 import rowqueue
-from rowqueue import install
 from rowqueue.databases import DatabaseError, open_embedded
 from rowqueue.databases.postgresql import embedded_server
+from rowqueue.install import apply as install
 from servers import base
 
 # Holds the server until its input ends.

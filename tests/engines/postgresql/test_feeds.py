@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from capabilities import BY_DATABASE
 from queues import Feed, Queue, make_feed, make_table, read, refused, republishes_what_writers_forget
-from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
+from rowqueue.install import apply as install
 from servers import Server
 
 pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]

@@ -13,17 +13,17 @@ import pytest
 import servers
 from outcomes import dead_letter, failure, joined
 from queues import call, refused
-from rowqueue import install
 from rowqueue.databases import (
     Conflict,
     Database,
     DatabaseError,
-    Forbidden,
+    NotAllowed,
     ReadOnly,
     SchemaMissing,
     Session,
     open_database,
 )
+from rowqueue.install import apply as install
 from servers.postgresql import programs
 
 pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
@@ -117,7 +117,7 @@ def test_a_restored_queue_is_put_right_by_apply(
         with there.login(url, f"stranger_{uuid.uuid4().hex[:8]}") as stranger_url:
             stranger = open_database(stranger_url).connect("stranger")
             for procedure, *values in (("send", "q", "x"), ("queue_stats",), ("peek_rows", "orders")):
-                with pytest.raises(Forbidden):
+                with pytest.raises(NotAllowed):
                     call(stranger, procedure, *values)
             stranger.close()
         session = restored.connect("after")
@@ -238,7 +238,7 @@ def test_the_script_refuses_a_newer_database_and_repairs_one_of_its_own_release(
         "DELETE FROM mq.installed WHERE name IN ('rowqueue_9999_next', 'rowqueue_0007_consumers')",
         "DROP TABLE mq.consumer, mq.report",
         "DROP FUNCTION mq.cancel",
-        "GRANT EXECUTE ON FUNCTION mq.send TO PUBLIC",
+        "GRANT EXECUTE ON FUNCTION mq.send(text, jsonb) TO PUBLIC",
     ):
         run(statement)
     done = subprocess.run(psql, input=script, capture_output=True, text=True)
@@ -578,7 +578,7 @@ def test_a_server_that_speaks_another_language_is_understood() -> None:
             session.call("claim_rows", "orders")
         run("CREATE INDEX ON orders (status, id)")
         works(session, run)
-        with server.login(url, "stranger") as stranger_url, pytest.raises(Forbidden):
+        with server.login(url, "stranger") as stranger_url, pytest.raises(NotAllowed):
             open_database(stranger_url).connect("test").call("send", "q", "x")
         session.close()
         with pytest.raises(DatabaseError, match=r"Read-Only-Transaktion"):

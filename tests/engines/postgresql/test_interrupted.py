@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg._connection_base import BaseConnection
-from rowqueue import install
 from rowqueue.databases import Database, migrations, open_database
+from rowqueue.install import apply as install
 from servers import Server
 
 pytestmark = [pytest.mark.usefixtures("impatient"), pytest.mark.product("postgresql"), pytest.mark.one_version]

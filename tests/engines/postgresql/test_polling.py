@@ -10,8 +10,8 @@ from capabilities import BY_DATABASE
 from outcomes import dead_letter, failure
 from polling import SHAPES, Polled
 from queues import call, refused
-from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
+from rowqueue.install import apply as install
 
 pytestmark = [pytest.mark.product("postgresql"), pytest.mark.one_version]
 

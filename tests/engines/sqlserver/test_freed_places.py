@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
+from rowqueue.install import apply as install
 from servers.sqlserver import ExternalSQLServer
 
 pytestmark = pytest.mark.product("sqlserver")

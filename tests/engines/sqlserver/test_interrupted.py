@@ -7,10 +7,10 @@ from typing import Any
 import pymssql
 import pytest
 import yoyo
-from rowqueue import install
 from rowqueue.databases import Database, DatabaseError
 from rowqueue.databases.sqlserver import SQLServer
 from rowqueue.databases.sqlserver.connection import Connection, Cursor
+from rowqueue.install import apply as install
 from servers.sqlserver import ExternalSQLServer
 from yoyo.exceptions import LockTimeout
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from outcomes import dead_letter
-from rowqueue import install
 from rowqueue.databases import Conflict, Database, QueueError, Session, open_database
+from rowqueue.install import apply as install
 from servers.sqlserver import ExternalSQLServer
 
 pytestmark = pytest.mark.product("sqlserver")

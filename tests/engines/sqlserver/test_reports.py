@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from queues import call
-from rowqueue import install
 from rowqueue.databases import Database, Session, open_database
+from rowqueue.install import apply as install
 from servers.sqlserver import ExternalSQLServer
 
 pytestmark = pytest.mark.product("sqlserver")

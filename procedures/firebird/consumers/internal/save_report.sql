@@ -1,10 +1,10 @@
 -- save_report: write the row of a consumer; a report after silence or a stop starts its totals again.
 -- Arguments:   p_type, p_consumer, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
---              p_next_seconds (0: the consumer stops)
+--              p_next_seconds (0: the consumer stops), p_handling
 -- Returns:     dead: the number of dead letters since the last report
 CREATE OR ALTER PROCEDURE imq_save_report (
     p_type mq_name, p_consumer mq_name, p_now timestamp, p_completed bigint, p_failed bigint, p_dead bigint,
-    p_busy_ms bigint, p_waited_ms bigint, p_next_seconds bigint
+    p_busy_ms bigint, p_waited_ms bigint, p_next_seconds bigint, p_handling varchar(4000) CHARACTER SET UTF8
 )
 RETURNS (dead bigint)
 AS
@@ -25,6 +25,7 @@ BEGIN
     SET c.started_at = IIF(c.due_at >= :p_now, c.started_at, :p_now),
         c.reported_at = :p_now,
         c.due_at = :v_due,
+        c.handling = :p_handling,
         -- Reports of earlier minutes pass zero: they count nothing, and the next count must not miss what died before.
         c.counted_at = IIF(:p_dead = 0, c.counted_at, MAXVALUE(c.counted_at, :v_until)),
         c.completed = :p_completed + IIF(c.due_at >= :p_now, c.completed, 0),
@@ -41,10 +42,10 @@ BEGIN
         IF (v_others = c_most) THEN
             EXECUTE PROCEDURE imq_raise_error('invalid_argument', 'consumer: this queue has ' || c_most || ' consumers already');
         v_counted_at = DATEADD(-c_unseen HOUR TO p_now);
-        INSERT INTO mq_consumer (started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type,
-            consumer)
+        INSERT INTO mq_consumer (started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms, handling,
+            type, consumer)
         VALUES (:p_now, :p_now, :v_due, IIF(:p_dead = 0, :v_counted_at, :v_until), :p_completed, :p_failed, COALESCE(:p_dead, 0),
-            :p_busy_ms, :p_waited_ms, :p_type, :p_consumer);
+            :p_busy_ms, :p_waited_ms, :p_handling, :p_type, :p_consumer);
     END
     dead = COALESCE(p_dead, 0);
     IF (p_dead IS NULL) THEN

@@ -9,7 +9,7 @@ CREATE OR ALTER PROCEDURE imq_fail_message (
 RETURNS (state varchar(1) CHARACTER SET ASCII)
 AS
 DECLARE v_max_attempts integer; DECLARE v_backoff integer; DECLARE v_backoff_max integer;
-DECLARE v_ordered smallint; DECLARE v_grouped smallint; DECLARE v_priority smallint;
+DECLARE v_ordered smallint; DECLARE v_grouped smallint; DECLARE v_stops smallint; DECLARE v_priority smallint;
 DECLARE v_group_key mq_name; DECLARE v_error_group mq_name;
 DECLARE v_delay double precision;
 DECLARE v_until timestamp;
@@ -48,7 +48,15 @@ BEGIN
                 EXCEPTION;
         END
     END
-    -- In an ordered queue a message that will be retried blocks its group.
+    -- In an ordered queue a message that will be retried blocks its group, and so does a dead letter that stops its own.
+    IF (v_ordered = 1 AND state = 'E' AND v_group_key IS NOT NULL) THEN
+    BEGIN
+        EXECUTE PROCEDURE imq_hold_place(p_type, v_group_key, p_id);
+        -- Only now: set_queue has changed the setting before, or waits for this transaction and sees the dead letter.
+        SELECT dead_stops_group FROM imq_policy(:p_type) INTO v_stops;
+        IF (v_stops = 1) THEN
+            EXIT;
+    END
     IF (v_grouped = 1 AND (v_ordered = 0 OR state = 'E')) THEN
         EXECUTE PROCEDURE imq_free_groups(p_type, v_group_key, p_id);
 END

@@ -22,7 +22,9 @@ BEGIN
             EXECUTE PROCEDURE imq_lock_group(v_type, v_group_key) RETURNING_VALUES v_locked;
         SELECT l.id FROM mq_group_lock AS l WHERE l.type = :v_type AND l.group_key = :v_group_key AND l.id = :p_id ROWS 1
         INTO v_head;
-        IF (v_locked = 0 OR v_ordered = 1 AND v_head IS NULL AND imq_group_places(v_type, v_group_key, 1) = 0) THEN
+        IF (v_locked = 0 OR v_ordered = 1 AND EXISTS (
+            SELECT * FROM mq_group_lock AS l WHERE l.type = :v_type AND l.group_key = :v_group_key AND l.id <> :p_id
+        )) THEN
             EXIT;
     END
     -- A due message may still be delayed: the rollback of the take also undid its promotion.

@@ -5,7 +5,7 @@
 -- Transaction: reads only, up to 10,000 entries of each table
 --
 -- The ticket is searched by the ids of the group's own messages. A group is not stuck if its first message waits for a
--- retry or a token. A place counts as taken if a batch holds the message.
+-- retry or a token, or if a dead letter stops it. A place counts as taken if a batch holds the message.
 CREATE OR ALTER PROCEDURE imq_stuck_groups (p_type mq_name, p_most integer)
 RETURNS (group_key mq_name)
 AS
@@ -15,7 +15,9 @@ DECLARE v_key mq_name;
 DECLARE v_locks integer = 1000;
 DECLARE v_places integer; DECLARE v_taken integer; DECLARE v_rows integer;
 DECLARE v_free smallint = 0;
+DECLARE v_stops smallint;
 BEGIN
+    SELECT dead_stops_group FROM imq_policy(:p_type) INTO v_stops;
     FOR SELECT g.group_key, g.id
         FROM mq_grouped AS g
         WHERE g.type = :p_type
@@ -47,7 +49,8 @@ BEGIN
             BEGIN
                 v_locks = v_locks - 1;
                 v_rows = v_rows + 1;
-                IF (v_locks < 0 OR EXISTS (SELECT * FROM mq_delayed WHERE id = :v_lock)) THEN
+                IF (v_locks < 0 OR EXISTS (SELECT * FROM mq_delayed WHERE id = :v_lock)
+                    OR v_stops = 1 AND EXISTS (SELECT * FROM mq_dead WHERE id = :v_lock)) THEN
                     v_free = 0;
                 ELSE
                     v_taken = v_taken + imq_is_active(p_type, v_lock);

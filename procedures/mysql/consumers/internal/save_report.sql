@@ -1,12 +1,12 @@
 -- save_report: write the row of a consumer; a report after silence or a stop starts its totals again.
 -- Arguments:   p_type, p_consumer, p_now, p_completed, p_failed, p_dead (NULL: count them), p_busy_ms, p_waited_ms,
---              p_next_seconds (0: the consumer stops)
+--              p_next_seconds (0: the consumer stops), p_handling
 -- Returns:     p_counted: the number of dead letters since the last report
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_save_report(
     IN p_type varchar(200) CHARACTER SET utf8mb4, IN p_consumer varchar(200) CHARACTER SET utf8mb4, IN p_now datetime(6),
     IN p_completed bigint, IN p_failed bigint, IN p_dead bigint, IN p_busy_ms bigint, IN p_waited_ms bigint,
-    IN p_next_seconds bigint, OUT p_counted bigint
+    IN p_next_seconds bigint, IN p_handling varchar(4000) CHARACTER SET utf8mb4, OUT p_counted bigint
 )
 SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
@@ -47,6 +47,7 @@ BEGIN
     SET c.started_at = IF(v_goes_on, c.started_at, p_now),
         c.reported_at = p_now,
         c.due_at = v_due,
+        c.handling = p_handling,
         -- Reports of earlier minutes pass zero: they count nothing, and the next count must not miss what died before.
         c.counted_at = IF(p_dead = 0, c.counted_at, GREATEST(c.counted_at, v_until)),
         c.completed = p_completed + IF(v_goes_on, c.completed, 0),

@@ -33,6 +33,8 @@ BEGIN
         IF v_found IS NOT NULL THEN
             DELETE e FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
             STRAIGHT_JOIN mq_dead AS e FORCE INDEX (PRIMARY) ON e.id = j.id;
+            -- Before the lock on the dead letters, set_queue may have let them stop their groups.
+            SELECT grouped INTO v_grouped FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
         END IF;
     END IF;
 
@@ -46,8 +48,8 @@ BEGIN
                 FROM JSON_TABLE(v_gone, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
                 STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
             ) AS k;
-            -- The deleted message may have been a group's first message in a retry delay, or the one with its group's
-            -- ticket.
+            -- The deleted message may have been a group's first message in a retry delay, a dead letter that stopped its
+            -- group, or the one with its group's ticket.
             CALL imq_free_groups(p_type, v_gone);
             CALL imq_issue_tickets(p_type, v_groups);
         END IF;

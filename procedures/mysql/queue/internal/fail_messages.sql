@@ -11,7 +11,7 @@ SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_now datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_max_attempts, v_backoff, v_backoff_max int;
-    DECLARE v_ordered, v_grouped tinyint;
+    DECLARE v_ordered, v_grouped, v_stops tinyint;
     DECLARE v_dead longtext CHARACTER SET utf8mb4;
     SELECT max_attempts, backoff_seconds, backoff_max_seconds, ordered, grouped
     INTO v_max_attempts, v_backoff, v_backoff_max, v_ordered, v_grouped
@@ -27,10 +27,16 @@ BEGIN
     WHERE COALESCE(j.retry, 0) = -1 OR j.attempt >= COALESCE(m.max_attempts, v_max_attempts);
     SET p_dead = ROW_COUNT();
     IF p_dead > 0 AND v_ordered THEN
+        -- The lock keeps set_queue waiting: it sees these dead letters, or this call sees its change.
+        SELECT dead_stops_group INTO v_stops FROM mq_queue WHERE type = p_type LOCK IN SHARE MODE;
         SELECT CONCAT('[', GROUP_CONCAT('[', d.id, ']'), ']') INTO v_dead
         FROM JSON_TABLE(p_failed, '$[*]' COLUMNS (id bigint PATH '$[0]')) AS j
-        STRAIGHT_JOIN mq_dead AS d FORCE INDEX (PRIMARY) ON d.id = j.id;
-        CALL imq_free_groups(p_type, v_dead);
+        STRAIGHT_JOIN mq_dead AS d FORCE INDEX (PRIMARY) ON d.id = j.id
+        STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = d.id
+        WHERE NOT v_stops OR m.group_key IS NULL;
+        IF v_dead IS NOT NULL THEN
+            CALL imq_free_groups(p_type, v_dead);
+        END IF;
     END IF;
     IF p_dead < JSON_LENGTH(p_failed) THEN
         UPDATE JSON_TABLE(p_failed, '$[*]' COLUMNS (

@@ -45,7 +45,7 @@ BEGIN
     DECLARE c_most int DEFAULT 1000;
     DECLARE c_again int DEFAULT 50;
     DECLARE c_last_lane varchar(201) CHARACTER SET utf8mb4 DEFAULT REPEAT(CONVERT(x'F48FBFBF' USING utf8mb4), 201);
-    DECLARE v_ordered, v_fair, v_limits, v_rated, v_plain, v_own tinyint;
+    DECLARE v_ordered, v_fair, v_stops, v_limits, v_rated, v_plain, v_own tinyint;
     DECLARE v_places, v_rate, v_rate_seconds, v_weight, v_least, v_end, v_turn, v_read_turn, v_gate, v_size, v_count, v_at int;
     DECLARE v_rows, v_locked, v_groups, v_useful, v_lone, v_late, v_junk, v_extra, v_taken_groups, v_is_late, v_heads int;
     DECLARE v_left int DEFAULT p_size;
@@ -72,8 +72,8 @@ BEGIN
             rate int PATH '$[9]', seconds int PATH '$[10]', full_at datetime(6) PATH '$[11]', size int PATH '$[12]'
         )) AS j;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_some = 0;
-    SELECT ordered, fair, IF(ordered, 1, group_max_active), group_rate, group_rate_seconds, group_limits, group_weight
-    INTO v_ordered, v_fair, v_places, v_rate, v_rate_seconds, v_limits, v_weight
+    SELECT ordered, fair, dead_stops_group, IF(ordered, 1, group_max_active), group_rate, group_rate_seconds, group_limits, group_weight
+    INTO v_ordered, v_fair, v_stops, v_places, v_rate, v_rate_seconds, v_limits, v_weight
     FROM mq_queue WHERE type IN (p_type, '') ORDER BY type DESC LIMIT 1;
     -- The first parts read only what is not blocked if there are marks and all tickets are to be read.
     SET p_items = NULL, p_moved = 0, v_rated = v_rate > 0 OR v_limits, v_plain = v_ordered AND NOT v_rated,
@@ -147,6 +147,28 @@ BEGIN
             LIMIT v_chunk
             FOR UPDATE /*!80000 OF s */ SKIP LOCKED
         ) AS k;
+        IF v_stops AND v_useful + v_late > 0 THEN
+            -- Dead letters from before the queue had dead_stops_group are not at the group's place -1. Their groups are blocked too.
+            SELECT CONCAT('[', GROUP_CONCAT('[', k.id, ',', k.priority, ',"', k.run_at, '",', k.what, ',', k.locked, ',', JSON_QUOTE(k.group_key),
+                ',', JSON_QUOTE(k.lane), ']' ORDER BY k.n), ']'), COALESCE(SUM(k.locked), 0), COUNT(DISTINCT IF(k.locked, k.group_key, NULL)),
+                COALESCE(SUM(k.what = 2), 0), COALESCE(SUM(k.what = 4 AND k.locked), 0),
+                COALESCE(SUM(k.what = 1), 0) - COUNT(DISTINCT IF(k.what = 1, k.group_key, NULL))
+            INTO v_tickets, v_locked, v_groups, v_useful, v_late, v_extra
+            FROM (
+                SELECT s.n, s.id, s.priority, s.run_at, s.lane, s.group_key, IF(s.dead > 0 AND s.what <> 5, 1, s.what) AS what,
+                    s.locked AND s.dead = 0 AS locked
+                FROM (
+                    SELECT j.*, (SELECT COUNT(*) FROM mq_group_lock AS l FORCE INDEX (PRIMARY)
+                        WHERE l.type = p_type AND l.group_key = j.group_key AND l.place > 0) AS dead
+                    FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
+                        n FOR ORDINALITY, id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]', what int PATH '$[3]',
+                        locked int PATH '$[4]', lane varchar(200) CHARACTER SET utf8mb4 PATH '$[6]',
+                        group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[5]'
+                    )) AS j
+                    LIMIT v_rows
+                ) AS s
+            ) AS k;
+        END IF;
         SET v_scanned = v_scanned + v_rows, v_junk = 0, v_checked = 0;
         heads: LOOP
             IF v_check AND NOT v_checked THEN

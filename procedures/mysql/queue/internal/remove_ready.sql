@@ -11,7 +11,7 @@ whole: BEGIN
     DECLARE v_type, v_group varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_priority smallint;
     DECLARE v_run_at datetime(6);
-    DECLARE v_ordered, v_grouped tinyint;
+    DECLARE v_ordered, v_grouped, v_others tinyint;
     DECLARE v_stripe int;
     DECLARE v_head bigint;
     DECLARE v_lane varchar(200) CHARACTER SET utf8mb4;
@@ -27,8 +27,9 @@ whole: BEGIN
         FROM (
             SELECT n FROM mq_stripe WHERE n = CRC32(CONCAT(v_type, '\n', v_group)) MOD 16384 FOR UPDATE SKIP LOCKED
         ) AS s;
-        SELECT MAX(l.id) INTO v_head FROM mq_group_lock AS l WHERE l.type = v_type AND l.group_key = v_group;
-        IF v_stripe IS NULL OR v_head <> p_id THEN
+        SELECT MAX(l.id), MAX(l.id <> p_id) INTO v_head, v_others
+        FROM mq_group_lock AS l WHERE l.type = v_type AND l.group_key = v_group;
+        IF v_stripe IS NULL OR v_others THEN
             LEAVE whole;
         END IF;
     END IF;

@@ -6,16 +6,16 @@ DECLARE
         SELECT string_agg(quote_ident(r.rolname), ', ') FROM pg_roles AS r WHERE r.rolname = ANY (string_to_array(p_roles, ' '))
     );
     v_name text;
-    v_function oid;
-    v_schema oid;
+    v_functions text;
+    v_schema text;
 BEGIN
     FOR v_name IN SELECT regexp_split_to_table(p_calls, '[[:space:]]+') LOOP
         CONTINUE WHEN v_name = '' OR v_roles IS NULL;
-        SELECT p.oid, p.pronamespace INTO STRICT v_function, v_schema
+        SELECT string_agg(p.oid::regprocedure::text, ', '), min(p.pronamespace::regnamespace::text) INTO v_functions, v_schema
         FROM pg_proc AS p
         WHERE p.proname = v_name AND p.pronamespace IN ('mq'::regnamespace, 'mq_internal'::regnamespace);
-        EXECUTE format('GRANT USAGE ON SCHEMA %s TO %s', v_schema::regnamespace, v_roles);
-        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', v_function::regprocedure, v_roles);
+        EXECUTE format('GRANT USAGE ON SCHEMA %s TO %s', v_schema, v_roles);
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', v_functions, v_roles);
     END LOOP;
     FOR v_name IN SELECT regexp_split_to_table(p_reads, '[[:space:]]+') LOOP
         CONTINUE WHEN v_name = '' OR v_roles IS NULL;

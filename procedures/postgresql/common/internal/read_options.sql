@@ -9,7 +9,6 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_option record;
     v_number numeric;
-    v_time timestamptz;
     v_read jsonb := '{}';
 BEGIN
     FOR v_option IN
@@ -36,19 +35,9 @@ BEGIN
                 PERFORM mq_internal.raise_error('invalid_argument', v_option.name || ': must be a text');
             END IF;
             v_read := v_read || jsonb_build_object(v_option.name, v_option.value);
-            IF v_option.known = '"time"' THEN
-                v_time := NULL;
-                BEGIN
-                    IF v_option.value ~ '^[0-9]{4}(-[0-9]{2}){2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})$' THEN
-                        v_time := v_option.value;
-                    END IF;
-                EXCEPTION WHEN data_exception THEN
-                    NULL;
-                END;
-                IF v_time IS NULL THEN
-                    PERFORM mq_internal.raise_error('invalid_argument',
-                        v_option.name || ': must be a time with its zone, such as 2026-11-27T08:30:00Z');
-                END IF;
+            IF v_option.known = '"time"' AND mq_internal.read_time(v_option.value) IS NULL THEN
+                PERFORM mq_internal.raise_error('invalid_argument',
+                    v_option.name || ': must be a time with its zone, such as 2026-11-27T08:30:00Z');
             END IF;
         END IF;
     END LOOP;

@@ -3,7 +3,7 @@
 -- Returns: the number of dead letters since the last report
 CREATE OR REPLACE FUNCTION mq_internal.save_report(
     p_type text, p_consumer text, p_now timestamptz, p_completed bigint, p_failed bigint, p_dead bigint, p_busy_ms bigint,
-    p_waited_ms bigint, p_next_seconds bigint
+    p_waited_ms bigint, p_next_seconds bigint, p_handling text
 ) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -39,6 +39,7 @@ BEGIN
     SET started_at = CASE WHEN v_goes_on THEN c.started_at ELSE p_now END,
         reported_at = p_now,
         due_at = v_due,
+        handling = p_handling,
         -- Reports of earlier minutes pass zero: they count nothing, and the next count must not miss what died before.
         counted_at = CASE WHEN p_dead = 0 THEN c.counted_at ELSE greatest(c.counted_at, v_until) END,
         completed = p_completed + CASE WHEN v_goes_on THEN c.completed ELSE 0 END,

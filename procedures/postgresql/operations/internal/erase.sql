@@ -64,9 +64,18 @@ BEGIN
     END IF;
     DELETE FROM mq.message WHERE id = ANY (v_gone);
     DELETE FROM mq.result WHERE id = ANY (v_gone);
+    -- The deleted message may have been a group's first message in a retry delay, a dead letter that stopped its group, or
+    -- the one with its group's ticket. set_queue may have changed the settings meanwhile.
+    IF p_queue.grouped OR p_states LIKE '%E%' THEN
+        WITH freed AS (
+            DELETE FROM mq.group_lock
+            WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (v_gone) ORDER BY id))
+            RETURNING group_key
+        )
+        SELECT v_groups || array_agg(DISTINCT group_key) INTO v_groups FROM freed;
+    END IF;
     IF v_groups IS NOT NULL THEN
-        -- The deleted message may have been a group's first message in a retry delay, or the one with its group's ticket.
-        DELETE FROM mq.group_lock WHERE ctid = ANY (ARRAY(SELECT ctid FROM mq.group_lock WHERE id = ANY (v_gone) ORDER BY id));
+        PERFORM mq_internal.require_read_committed();
         PERFORM mq_internal.issue_tickets(p_queue, v_groups);
     END IF;
     RETURN cardinality(v_gone);

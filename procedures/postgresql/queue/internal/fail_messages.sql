@@ -9,6 +9,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_dead bigint[];
+    v_freed bigint[];
 BEGIN
     WITH failed AS (
         SELECT m.id, m.type, m.priority, u.attempt, left(u.error, 4000) AS error,
@@ -30,8 +31,11 @@ BEGIN
     IF p_queue.grouped AND NOT p_queue.ordered THEN
         PERFORM mq_internal.free_groups(p_queue, p_ids);
     ELSIF p_queue.ordered AND v_dead IS NOT NULL THEN
-        -- The messages that will be retried block their groups.
-        PERFORM mq_internal.free_groups(p_queue, v_dead);
+        -- The messages that will be retried block their groups, and so do dead letters that stop theirs. The lock keeps
+        -- set_queue waiting: it sees this dead letter, or this call sees its change.
+        SELECT CASE WHEN dead_stops_group THEN ARRAY(SELECT id FROM mq.message WHERE id = ANY (v_dead) AND group_key IS NULL) ELSE v_dead END
+        INTO v_freed FROM mq.queue WHERE type = p_queue.type FOR KEY SHARE;
+        PERFORM mq_internal.free_groups(p_queue, v_freed);
     END IF;
     PERFORM mq_internal.wake(p_queue.type);
     RETURN v_dead;

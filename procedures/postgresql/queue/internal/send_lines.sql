@@ -6,13 +6,17 @@ CREATE OR REPLACE FUNCTION mq_internal.send_lines(
 ) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_set record := mq_internal.send_options(p_options, true);
-    v_run_at timestamptz := coalesce(v_set.run_at, p_now + make_interval(secs => v_set.delay_seconds), p_now);
+    v_set record;
+    v_run_at timestamptz;
     v_priority smallint;
     v_sent bigint;
 BEGIN
+    SELECT * INTO v_set FROM jsonb_to_record(mq_internal.send_options(p_options, true)) AS o (
+        run_at timestamptz, priority bigint, group_key text, max_attempts bigint, headers text, source text, delay_seconds bigint
+    );
     PERFORM mq_internal.require_message('', v_set.run_at, v_set.priority, v_set.group_key, NULL, v_set.max_attempts,
         v_set.headers, v_set.source, v_set.delay_seconds, NULL);
+    v_run_at := coalesce(v_set.run_at, p_now + make_interval(secs => v_set.delay_seconds), p_now);
     v_priority := coalesce(v_set.priority, 0);
     WITH sent AS (
         INSERT INTO mq.message (run_at, created_at, priority, max_attempts, type, body, headers, group_key, source)

@@ -26,17 +26,20 @@ LANGUAGE sql STABLE SET search_path = mq, pg_temp SET enable_seqscan = off SET e
     CROSS JOIN (SELECT q FROM mq_internal.policy(p_type) AS q OFFSET 0) AS p
     CROSS JOIN LATERAL mq_internal.group_limits(p.q, d.group_key) AS o
     CROSS JOIN LATERAL (
-        SELECT count(*) FILTER (WHERE w.id IS NULL AND l.id IN (SELECT h.id FROM held AS h)) AS active,
-            count(*) FILTER (WHERE w.id IS NOT NULL) AS waiting,
+        SELECT count(*) FILTER (WHERE w.id IS NULL AND e.id IS NULL AND l.id IN (SELECT h.id FROM held AS h)) AS active,
+            count(*) FILTER (WHERE w.id IS NOT NULL OR e.id IS NOT NULL) AS waiting,
             count(*) AS locks
         FROM mq.group_lock AS l
         -- ORDER BY id selects the right index: see erase.
         LEFT JOIN LATERAL (SELECT id FROM mq.delayed WHERE id = ANY (ARRAY[l.id]) ORDER BY id) AS w ON true
+        LEFT JOIN LATERAL (
+            SELECT id FROM mq.dead WHERE id = ANY (ARRAY[l.id]) AND (p.q).dead_stops_group ORDER BY id
+        ) AS e ON true
         WHERE l.type = p_type AND l.group_key = d.group_key
     ) AS l
     WHERE d.group_key IS NOT NULL
         AND CASE
-            -- A message has a lock row, but no batch holds it and it is not delayed.
+            -- A message has a lock row, but no batch holds it, it is not delayed and does not stop the group.
             WHEN l.locks > l.active + l.waiting THEN true
             WHEN l.waiting > 0 OR o.places > 0 AND l.active >= o.places THEN false
             -- No ticket among the first tickets; if there are more tickets, none of the group's first messages has one.

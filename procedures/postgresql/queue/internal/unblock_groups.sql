@@ -14,7 +14,8 @@ BEGIN
     DELETE FROM mq.group_lock AS l
     WHERE l.type = p_type AND l.group_key = ANY (v_groups)
         AND NOT EXISTS (SELECT FROM mq.batch AS b WHERE b.type = p_type AND l.id = ANY (b.ids))
-        AND NOT EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = l.id);
+        AND NOT EXISTS (SELECT FROM mq.delayed AS d WHERE d.id = l.id)
+        AND NOT (v_queue.dead_stops_group AND EXISTS (SELECT FROM mq.dead AS e WHERE e.id = l.id));
     PERFORM mq_internal.issue_tickets(v_queue, v_groups);
     RETURN cardinality(v_groups);
 END

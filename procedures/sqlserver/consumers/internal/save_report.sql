@@ -1,13 +1,13 @@
 -- save_report: write the row of a consumer; a report after silence or a stop starts its totals again.
 -- Arguments: @type, @consumer, @now, @completed, @failed, @dead (NULL: count them), @busy_ms, @waited_ms, @next_seconds
---     (0: the consumer stops)
+--     (0: the consumer stops), @handling
 -- Returns: @dead: the number of dead letters since the last report
 -- Transaction: the row is locked until its end
 --
 -- Hints name the index: the server would scan a small table, and the scan would wait for the rows of other consumers.
 CREATE OR ALTER PROCEDURE mq_internal.save_report
     @type nvarchar(400), @consumer nvarchar(400), @now datetime2(7), @completed bigint, @failed bigint,
-    @dead bigint OUTPUT, @busy_ms bigint, @waited_ms bigint, @next_seconds bigint
+    @dead bigint OUTPUT, @busy_ms bigint, @waited_ms bigint, @next_seconds bigint, @handling nvarchar(4000)
 AS
 BEGIN
     -- The newest dead letters may not be committed yet: the next report counts them. The last report has no margin,
@@ -50,13 +50,14 @@ BEGIN
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     SET @dead = COALESCE(@dead, 0);
     IF @goes_on IS NULL
-        INSERT INTO mq.consumer (started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms, type, consumer)
-        VALUES (@now, @now, @due, CASE @counts WHEN 1 THEN @until ELSE @counted_at END, @completed, @failed, @dead, @busy_ms, @waited_ms, @type, @consumer);
+        INSERT INTO mq.consumer (started_at, reported_at, due_at, counted_at, completed, failed, dead, busy_ms, waited_ms, handling, type, consumer)
+        VALUES (@now, @now, @due, CASE @counts WHEN 1 THEN @until ELSE @counted_at END, @completed, @failed, @dead, @busy_ms, @waited_ms, @handling, @type, @consumer);
     ELSE
         UPDATE c
         SET started_at = CASE @goes_on WHEN 1 THEN c.started_at ELSE @now END,
             reported_at = @now,
             due_at = @due,
+            handling = @handling,
             -- Reports of earlier minutes pass zero: they count nothing, and the next count must not miss what died before.
             counted_at = CASE WHEN @counts = 0 OR c.counted_at > @until THEN c.counted_at ELSE @until END,
             completed = @completed + CASE @goes_on WHEN 1 THEN c.completed ELSE 0 END,

@@ -7,8 +7,10 @@ BEGIN
     -- Locks the key range too: of two first calls for a type, the second waits here and then finds the row.
     IF NOT EXISTS (SELECT * FROM mq.queue WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE type = @type)
         INSERT INTO mq.queue (type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, ring, fair,
-            notify, max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused)
+            notify, max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, dead_stops_group,
+            paused)
         SELECT @type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, ring, fair, notify,
-            max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, paused
+            max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, grouped, dead_stops_group,
+            paused
         FROM mq_internal.policy(@type);
 END;

@@ -59,11 +59,15 @@ BEGIN
             OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     END;
     IF @states LIKE '%E%'
+    BEGIN
         DELETE e
         OUTPUT deleted.id, deleted.attempts INTO @out (id, attempts)
         FROM @place AS p
         INNER JOIN mq.dead AS e WITH (UPDLOCK, READPAST, ROWLOCK, READCOMMITTEDLOCK) ON e.id = p.id
         OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+        -- Before the lock on the dead letters, set_queue may have let them stop their groups.
+        SELECT @grouped = grouped FROM mq_internal.policy(@type);
+    END;
 
     -- A ticket of a message may remain from the time when the queue was ordered.
     INSERT INTO @gone (id, attempts) SELECT id, MAX(attempts) FROM @out GROUP BY id;
@@ -72,8 +76,8 @@ BEGIN
     BEGIN
         IF @grouped = 1
         BEGIN
-            -- The deleted message may have been a group's first message in a retry delay, or the one with its group's
-            -- ticket.
+            -- The deleted message may have been a group's first message in a retry delay, a dead letter that stopped its
+            -- group, or the one with its group's ticket.
             EXEC mq_internal.free_groups @type, @gone;
             EXEC mq_internal.issue_tickets @type, @gone, 1;
         END;

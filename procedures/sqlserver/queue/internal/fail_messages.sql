@@ -7,7 +7,7 @@ CREATE OR ALTER PROCEDURE mq_internal.fail_messages
     @type nvarchar(400), @consumer nvarchar(400), @failed mq.failures READONLY, @dead bigint OUTPUT
 AS
 BEGIN
-    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @backoff int, @backoff_max int, @ordered bit, @grouped bit;
+    DECLARE @now datetime2(7) = SYSUTCDATETIME(), @max_attempts int, @backoff int, @backoff_max int, @ordered bit, @grouped bit, @stops bit;
     DECLARE @gone mq.items, @all mq.items;
     DECLARE @delay TABLE (id bigint NOT NULL PRIMARY KEY, milliseconds bigint NOT NULL);
     SELECT @max_attempts = max_attempts, @backoff = backoff_seconds, @backoff_max = backoff_max_seconds,
@@ -22,7 +22,17 @@ BEGIN
     OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
     SET @dead = @@ROWCOUNT;
     IF @dead > 0 AND @ordered = 1
-        EXEC mq_internal.free_groups @type, @gone;
+    BEGIN
+        -- The lock keeps set_queue waiting: it sees these dead letters, or this call sees its change.
+        SELECT @stops = dead_stops_group FROM mq.queue WITH (REPEATABLEREAD, ROWLOCK, FORCESEEK, INDEX (queue_pk)) WHERE type = @type;
+        INSERT INTO @all (id, attempts)
+        SELECT g.id, g.attempts
+        FROM @gone AS g
+        INNER JOIN mq.message AS m ON m.id = g.id
+        WHERE @stops = 0 OR m.group_key IS NULL
+        OPTION (FORCE ORDER, LOOP JOIN, KEEPFIXED PLAN);
+        EXEC mq_internal.free_groups @type, @all;
+    END;
     -- Random jitter, half to all of the backoff: messages that failed together are retried at different times. RAND()
     -- returns one number for all rows. Store the delays in a table: in a subquery each use could draw another number.
     INSERT INTO @delay (id, milliseconds)

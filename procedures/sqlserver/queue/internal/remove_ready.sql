@@ -23,7 +23,11 @@ BEGIN
             @LockOwner = 'Transaction', @LockTimeout = 0;
         IF @got < 0
             RETURN;
-        SELECT @head = id FROM mq.group_lock WITH (READUNCOMMITTED) WHERE type = @named AND group_key = @group_key;
+        -- Another one first: a dead letter may stop the group of a message that waits for its retry.
+        SELECT TOP (1) @head = id
+        FROM mq.group_lock WITH (READUNCOMMITTED)
+        WHERE type = @named AND group_key = @group_key
+        ORDER BY CASE WHEN id = @id THEN 1 ELSE 0 END;
     END;
 
     -- A due message may still be delayed: the rollback of the take also undid its promotion. Check this before mq.ready,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from ... import contract
+from ...install import contract
 from ..base import Disconnected, QueueError, Row
 from ..values import in_utc, invalid, text, whole
 from .errors import translate

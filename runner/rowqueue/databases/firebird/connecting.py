@@ -35,7 +35,7 @@ PATIENT = WAIT + b"\x15\x04" + PATIENCE.to_bytes(4, "little")
 
 
 def connect(address: Address, application_name: str, manner: bytes) -> Connection:
-    """A connection. `manner`: the parameters of its transactions. Raises Disconnected, Forbidden or DatabaseError."""
+    """A connection. `manner`: the parameters of its transactions. Raises Disconnected, NotAllowed or DatabaseError."""
     if not address.database.strip("/"):
         raise DatabaseError(
             "no database is named: firebird://user@host/alias, or firebird://user@host//path/of/file.fdb"

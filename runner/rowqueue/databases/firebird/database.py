@@ -90,10 +90,10 @@ class Firebird(Database):
         with self._opened("rowqueue apply") as connection:
             if not objects.existing(connection, "TABLE", ["MQ_INSTALLED"]):
                 return None
-            needed = ["MQ_INSTALLED_FILES", "IMQ_OBJECT_FINGERPRINT"]
+            needed = ["IMQ_INSTALLED_FILES", "IMQ_OBJECT_FINGERPRINT"]
             found = objects.existing(connection, "PROCEDURE", needed) + objects.existing(connection, "FUNCTION", needed)
             query = (
-                "SELECT name, kind, sha256, changed FROM mq_installed_files"
+                "SELECT name, kind, sha256, changed FROM imq_installed_files"
                 if set(found) == set(needed)
                 else "SELECT name, kind, sha256, IIF(kind = 'procedure', 1, 0) FROM mq_installed"
             )

@@ -4,7 +4,7 @@ import re
 
 from firebird.driver import Error
 
-from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, TimedOut, forbidden, not_installed
+from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, TimedOut, not_allowed, not_installed
 from ..guard import telling, translating
 
 # Numbers of the server's errors: https://firebirdsql.org/file/documentation/html/en/refdocs/fblangref50/
@@ -35,7 +35,7 @@ _DISCONNECTS = {
     335545130,  # killed by database administrator
 }
 _READ_ONLY = {335544361, 335544765}  # of a transaction, of a database: a replica
-_FORBIDDEN = {
+_NOT_ALLOWED = {
     335544352,  # no permission
     335544472,  # no such user, or not this password
     335545094,  # no permission to create or change objects: on 3.0
@@ -57,7 +57,7 @@ def is_taken(error: BaseException) -> bool:
     """Whether a row or a name already exists, or another transaction is creating it."""
     codes = set(getattr(error, "gds_codes", None) or ())
     # Servers report a name that is taken as an index error, as a lock error, or with a text that 3.0 does not have.
-    return bool(codes & {_UNIQUE, _NO_METADATA_UPDATE}) and not codes & _FORBIDDEN
+    return bool(codes & {_UNIQUE, _NO_METADATA_UPDATE}) and not codes & _NOT_ALLOWED
 
 
 def line(error: BaseException) -> str:
@@ -89,9 +89,11 @@ def translate(error: BaseException) -> Exception:
         return TimedOut(message)
     if codes & _CONFLICTS or state == "40001" or (_UNIQUE in codes and _AWAITED in message):
         return Conflict(message)
-    if codes & _FORBIDDEN or state == "28000":
+    if codes & _NOT_ALLOWED or state == "28000":
         grant = "GRANT {} TO USER …, and connect with this role"
-        return forbidden(message, r"EXECUTE access to PROCEDURE I?MQ_(\w+)", grant)
+        return not_allowed(
+            message, r"EXECUTE access to PROCEDURE I?MQ_(\w+)|SELECT access to (?:TABLE|VIEW) MQ_(\w+)", grant
+        )
     if (codes & _MISSING and "MQ_" in message) or _NO_COLUMN in codes:
         return not_installed(message)
     return DatabaseError(message)

@@ -9,7 +9,7 @@ import queue
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 
 from firebird.driver import Error
@@ -68,6 +68,17 @@ class _Callback(iEventCallbackImpl):  # type: ignore[misc]
         time.sleep(_LAST_CALL_SECONDS / 10)  # its thread must have returned from the call
 
 
+def _changed(before: bytes, after: bytes) -> list[bytes]:
+    """The names of the events that have other counts. After the first byte: a length, the name and four bytes each."""
+    names, start = [], 1
+    while start < len(after) and len(before) == len(after):
+        end = start + 1 + after[start]
+        if before[end : end + 4] != after[end : end + 4]:
+            names.append(after[start + 1 : end])
+        start = end + 4
+    return names
+
+
 def _let_go(registration: iEvents) -> None:
     try:
         registration.release()
@@ -81,6 +92,10 @@ class Listener:
 
     def __init__(self, types: Sequence[str], connect: Callable[[], Connection]) -> None:
         self.types = frozenset(types)
+        self._types: dict[bytes, set[str]] = {}  # by the name of their event
+        for type in self.types:
+            self._types.setdefault(event_name(type), set()).add(type)
+        self._woken: queue.SimpleQueue[bytes] = queue.SimpleQueue()  # events that have arrived
         self.is_on = False
         self._connect = connect
         self._arrived: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -99,13 +114,17 @@ class Listener:
         """A file descriptor that is readable after an event, until `clear`."""
         return self._reader.fileno()
 
-    def clear(self) -> bool:
-        """Clear the events; returns whether there were any."""
+    def clear(self) -> Collection[str] | None:
+        """Clear the events; returns the queues whose events they were, if that is known; None: there were none."""
         woken = False
         with suppress(BlockingIOError):
             while self._reader.recv(4096):
                 woken = True
-        return woken
+        types: set[str] = set()
+        with suppress(queue.Empty):
+            while True:
+                types |= self._types.get(self._woken.get_nowait(), set())
+        return types if woken else None
 
     def close(self) -> None:
         """End the thread. Never raises, and does not wait for a registration that hangs."""
@@ -132,7 +151,7 @@ class Listener:
     def _follow(self, connection: Connection) -> None:
         """Pass events on until closed. Raises the driver's errors."""
         # Format 1; then for each name its length, the name and its count.
-        names = sorted({event_name(name) for name in self.types})
+        names = sorted(self._types)
         counts = b"\1" + b"".join(bytes([len(name)]) + name + bytes(4) for name in names)
         while not self._closed:
             # Counting starts at the last counts received, so no event is lost between two registrations.
@@ -157,7 +176,7 @@ class Listener:
             # The first answer on each connection comes at once and has the current counts. Events between the
             # connections were missed.
             if self._ready.is_set():
-                self._wake()
+                self._wake(_changed(counts, arrived))
             self.is_on, counts = True, arrived
             self._ready.set()
 
@@ -171,7 +190,9 @@ class Listener:
                 connection.ping()
                 connection.at_rest()
 
-    def _wake(self) -> None:
+    def _wake(self, names: Iterable[bytes]) -> None:
+        for name in names:
+            self._woken.put(name)
         with suppress(OSError):  # the pipe is full of wake-ups, or closed
             self._writer.send(b"x")
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ... import contract
+from ...install import contract
 from .. import files
 from ..base import ROLES
 from .connection import Connection, rows

@@ -4,7 +4,7 @@ import json
 import random
 import selectors
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from firebird.driver import Error
 from firebird.driver.core import Cursor, Statement, TransactionManager
 
-from ... import contract
+from ...install import contract
 from ..base import Conflict, DatabaseError, Disconnected, QueueError, Row, Session
 from ..guard import ENDED
 from .calls import EPOCH, bad_argument, compose, shape
@@ -229,13 +229,13 @@ class FirebirdSession(Session):
         self._listener = Listener([*known, *types], lambda: self._database.open("rowqueue events"))
         return self._listener.is_on
 
-    def wait(self, seconds: float, interrupt: int) -> bool:
+    def wait(self, seconds: float, interrupt: int) -> Collection[str] | None:
         with selectors.DefaultSelector() as selector:
             selector.register(interrupt, selectors.EVENT_READ)
             if self._listener is not None:
                 selector.register(self._listener.descriptor, selectors.EVENT_READ)
             selector.select(max(0.0, seconds))
-        return self._listener is not None and self._listener.clear()
+        return self._listener.clear() if self._listener is not None else None
 
     def _deafen(self) -> None:
         if self._listener is not None:

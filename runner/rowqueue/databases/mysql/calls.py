@@ -10,8 +10,8 @@ from typing import Any
 
 from pymysql.constants import FIELD_TYPE  # type: ignore[import-untyped]
 
-from ... import contract
-from ..base import DatabaseError, Row
+from ...install import contract
+from ..base import DatabaseError, NotAllowed, Row, areas_of, how_to_add
 from ..values import bits, columns, dated, dicts, in_utc, invalid, problem_of_range, problem_of_text
 from .errors import bad_argument, is_open, translate
 
@@ -83,4 +83,8 @@ def failure(error: Exception, connection: Any, procedure: str, arguments: Sequen
     """The exception of this package for a driver's error."""
     if isinstance(error, UnicodeError):
         return DatabaseError(f"the connection's character set cannot encode the text: set it to utf8mb4 ({error})")
-    return bad_argument(error) or translate(error, not is_open(connection))
+    failure = bad_argument(error) or translate(error, not is_open(connection))
+    # Who may not see the procedures is refused even those that do not exist.
+    if isinstance(failure, NotAllowed) and (absent := areas_of(failure.detail)):
+        return NotAllowed(f"{failure.detail}; or {how_to_add(absent)}")
+    return failure

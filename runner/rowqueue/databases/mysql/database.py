@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import ER  # type: ignore[import-untyped]
 
-from ... import contract
+from ...install import contract
 from ..base import GRANTS, Cluster, Database, DatabaseError, Session, SqlFile
 from ..files import statements
 from ..guard import in_file, lock_held
 from ..migrations import known, names
 from . import clusters, connecting, options, removing, rights, script
 from .connection import Connection
-from .errors import FORBIDDEN, line, number, translated
+from .errors import NOT_ALLOWED, line, number, translated
 from .removing import existing
 from .session import MySQLSession
 
@@ -91,7 +91,7 @@ class MySQL(Database):
             try:
                 return rights.problems(cursor)
             except pymysql.Error as error:
-                if number(error) not in FORBIDDEN:
+                if number(error) not in NOT_ALLOWED:
                     raise
                 return []  # only a user who may install may read them
 
@@ -153,18 +153,13 @@ class MySQL(Database):
 def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:
     """The records: name, kind, sha256, changed; None when there are none."""
     try:
-        cursor.execute("CALL mq_installed_files()")
-        rows = [row[:4] for row in cursor.fetchall()]
-        while cursor.nextset():
-            pass
-        return rows
+        return [row[:4] for row in _called(cursor, "imq_installed_files")]
     except pymysql.Error as error:
         # The procedures may be missing, or their owner, or its rights. If nothing is installed, MySQL reports a missing
         # right to an account with few rights.
         is_missing = number(error) == ER.SP_DOES_NOT_EXIST or "mq_owner" in line(error)
         if number(error) == ER.PROCACCESS_DENIED_ERROR and not is_missing:
-            seen = existing(cursor, "routines", ["mq_installed_files"]) + existing(cursor, "tables", ["mq_installed"])
-            is_missing = not seen
+            is_missing = not _may_call_version(cursor) and not existing(cursor, "tables", ["mq_installed"])
         if not is_missing:
             raise
     if not existing(cursor, "tables", ["mq_installed"]):
@@ -172,6 +167,22 @@ def _installed_files(cursor: Any) -> list[tuple[str, str, str, int]] | None:
     # Without the procedures, objects cannot be compared: all procedure files count as changed.
     cursor.execute("SELECT name, kind, sha256, kind = 'procedure' FROM mq_installed")
     return list(cursor.fetchall())
+
+
+def _may_call_version(cursor: Any) -> bool:
+    """Whether this account has one of the roles: then the queue is installed."""
+    try:
+        return bool(_called(cursor, "mq_version"))
+    except pymysql.Error:
+        return False
+
+
+def _called(cursor: Any, procedure: str) -> list[tuple[Any, ...]]:
+    cursor.execute(f"CALL {procedure}()")
+    rows = list(cursor.fetchall())
+    while cursor.nextset():
+        pass
+    return rows
 
 
 # Tables have no owner here: the account that adopted one counts.

@@ -11,13 +11,10 @@ from ..base import (
     Conflict,
     DatabaseError,
     Disconnected,
-    Forbidden,
     QueueError,
     ReadOnly,
     TimedOut,
-    areas_of,
-    forbidden,
-    how_to_add,
+    not_allowed,
     not_installed,
 )
 from ..guard import is_of_contract, telling, translating
@@ -70,7 +67,7 @@ _DISCONNECTS = {
     6400,  # 3032 with its reason
 }
 _READ_ONLY = {1792, 1836}  # a secondary, or a server that is no longer the primary
-FORBIDDEN = {1044, 1045, 1142, 1143, 1227, 1370, 1410, 1698}
+NOT_ALLOWED = {1044, 1045, 1142, 1143, 1227, 1370, 1410, 1698}
 _NO_DEFINER = 1449
 _MISSING = {1146, 1305, 1318}  # a table, a routine, a routine with these arguments
 _BAD_VALUES = {1264, 1265, 1292, 1366, 1406, 3988}
@@ -131,15 +128,14 @@ def translate(error: BaseException, closed: bool = False) -> Exception:
     if code in _MISSING and "mq_" in message:
         return not_installed(message)
     # A restored database: the account that owns the procedures has no rights here yet, or does not exist.
-    if code == _NO_DEFINER or (code in FORBIDDEN and re.search(r"'mq_owner'.* for \S+ \S*mq_", message)):
+    if code == _NO_DEFINER or (code in NOT_ALLOWED and re.search(r"'mq_owner'.* for \S+ \S*mq_", message)):
         return not_installed(message)
-    if code in FORBIDDEN:
-        error = forbidden(
-            message, r"denied to user .* for routine '.*\bi?mq_(\w+)'", "GRANT {} TO …, as its default role"
+    if code in NOT_ALLOWED:
+        return not_allowed(
+            message,
+            r"denied to user .* for (?:routine '.*\bi?mq_(\w+)'|table \S*\bmq_(\w+))",
+            "GRANT {} TO …, as its default role",
         )
-        # A user without rights on the whole database gets this error for a procedure that does not exist, too.
-        absent = areas_of(message)
-        return Forbidden(f"{error}; or {how_to_add(absent)}") if absent else error
     return DatabaseError(HINTS.get(code, "{}").format(message))
 
 

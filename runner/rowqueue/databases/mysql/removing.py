@@ -9,7 +9,7 @@ from typing import Any
 import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import ER  # type: ignore[import-untyped]
 
-from ... import contract
+from ...install import contract
 from ..base import ROLES
 from ..migrations import YOYO_TABLES, tables
 from .errors import line, number

@@ -7,10 +7,10 @@ from typing import Any
 
 import pymysql  # type: ignore[import-untyped]
 
-from ... import contract
+from ...install import contract
 from .. import files
-from ..base import ROLES, Forbidden
-from .errors import FORBIDDEN, number
+from ..base import ROLES, NotAllowed
+from .errors import NOT_ALLOWED, number
 
 OWNER = "'mq_owner'@'localhost'"
 _EVERYBODY = ("", "PUBLIC")  # the anonymous account, and MariaDB's name for all accounts
@@ -25,7 +25,7 @@ _DEFINERS = ({"SET USER"}, {"SET_ANY_DEFINER", "ALLOW_NONEXISTENT_DEFINER"}, {"S
 
 
 def check(cursor: Any) -> None:
-    """Raise Forbidden with the missing rights. Otherwise a refused statement would leave half an installation."""
+    """Raise NotAllowed with the missing rights. Otherwise a refused statement would leave half an installation."""
     cursor.execute("SELECT CURRENT_USER(), DATABASE(), CURRENT_ROLE(), VERSION()")
     user, database, role, version = cursor.fetchone()
     cursor.execute("SHOW GRANTS")
@@ -35,16 +35,16 @@ def check(cursor: Any) -> None:
         lines += [line for (line,) in cursor.fetchall()]
     everywhere, here = _rights(lines, database)
     if missing := [right for right in _IN_DATABASE if right not in here | everywhere]:
-        raise Forbidden(f"user {user} needs the right {', '.join(missing)} on database {database} to install")
+        raise NotAllowed(f"user {user} needs the right {', '.join(missing)} on database {database} to install")
     if "CREATE USER" not in everywhere:
-        raise Forbidden(f"user {user} needs the right CREATE USER on *.* to install")
+        raise NotAllowed(f"user {user} needs the right CREATE USER on *.* to install")
     if not any(names <= everywhere for names in _DEFINERS):
         names = (
             "SET USER"
             if "MariaDB" in version
             else "SET_ANY_DEFINER, ALLOW_NONEXISTENT_DEFINER (before 8.2: SET_USER_ID)"
         )
-        raise Forbidden(f"user {user} needs the right {names} on *.* to install")
+        raise NotAllowed(f"user {user} needs the right {names} on *.* to install")
 
 
 def _rights(lines: Iterable[str], database: str) -> tuple[set[str], set[str]]:
@@ -153,7 +153,7 @@ def revoke_from_everybody(cursor: Any) -> None:
                         right = right.replace("GRANT", "GRANT OPTION")
                         cursor.execute(f"REVOKE {right} ON {kind}{name} FROM {account}")
     except pymysql.Error as error:
-        if number(error) not in FORBIDDEN:
+        if number(error) not in NOT_ALLOWED:
             raise
 
 

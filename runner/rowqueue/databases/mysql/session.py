@@ -2,16 +2,18 @@
 
 import logging
 import selectors
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
 import pymysql  # type: ignore[import-untyped]
 from pymysql.cursors import DictCursor  # type: ignore[import-untyped]
 
-from ... import contract
-from ..base import DatabaseError, Disconnected, Row, Session
+from ...errors import Error
+from ...install import contract
+from ...messages import line_of
+from ..base import AreaMissing, DatabaseError, Disconnected, NotAllowed, Row, Session
 from ..guard import guarded
 from ..values import invalid
 from .calls import compose, convert
@@ -22,6 +24,7 @@ _log = logging.getLogger(__name__)
 
 # How long the server waits for a message in one call. Meanwhile, other calls on this connection must wait.
 WAIT_SECONDS = 1
+MOST_TYPES = 1_000  # of wait_for_any
 # The pause when ready messages are locked by other consumers: waiting on the server would return at once.
 BLIND_SECONDS = 0.15
 
@@ -33,7 +36,7 @@ class MySQLSession(Session):
         self._connection = connection
         self._cursor = connection.cursor(DictCursor)
         self._longest_call = longest_call
-        self._awaited: str | None = None  # the queue to wait for
+        self._awaited: Sequence[str] = ()  # the queues to wait for
         self._is_ready = False  # it had a ready message at the last call
         self._is_waiting = False  # a call that waits for it is running
 
@@ -48,11 +51,20 @@ class MySQLSession(Session):
                 pass
         except pymysql.Error as error:
             self._connection.abandon(error)
-            raise bad_argument(error) or translate(error, not self._connection.open) from error
+            failure = bad_argument(error) or translate(error, not self._connection.open)
+            raise self._named(failure, procedure) from error
         convert(rows, procedure, description)
-        if procedure == "wait_for_message":
+        if procedure in ("wait_for_message", "wait_for_any"):
             self._is_ready = bool(rows[0]["ready"])
         return rows
+
+    def _named(self, failure: Exception, procedure: str) -> Exception:
+        """The failure of a call. Who may not see the procedures is refused even those that do not exist."""
+        area = contract.load().procedures[procedure].area
+        if isinstance(failure, NotAllowed) and area not in contract.CORE:
+            with suppress(Error):
+                return failure if area in self.areas() else AreaMissing([area], failure.detail)
+        return failure
 
     def _statement(self, procedure: str, arguments: Sequence[Any]) -> bytes:
         """The call as bytes. Raises QueueError for a value that is not valid, or a call that is too long."""
@@ -68,12 +80,12 @@ class MySQLSession(Session):
         return statement
 
     def listen(self, types: Sequence[str]) -> bool:
-        """True for one queue: the server waits for its messages. A call can wait for only one queue."""
-        self._awaited = types[0] if len(types) == 1 else None
-        return self._awaited is not None
+        """True unless there are more queues than a call can wait for: the server waits for their messages."""
+        self._awaited = types if len(types) <= MOST_TYPES else ()
+        return bool(self._awaited)
 
-    def wait(self, seconds: float, interrupt: int) -> bool:
-        if self._awaited is None:
+    def wait(self, seconds: float, interrupt: int) -> Collection[str] | None:
+        if not self._awaited:
             return super().wait(seconds, interrupt)
         if self._is_ready:  # ready, but locked by other consumers: waiting on the server would return at once
             return super().wait(min(seconds, BLIND_SECONDS), interrupt)
@@ -85,25 +97,29 @@ class MySQLSession(Session):
             _log.debug("waiting: %s", error)
             return super().wait(min(seconds, BLIND_SECONDS), interrupt)
 
-    def _wait(self, interrupt: int) -> bool:
+    def _wait(self, interrupt: int) -> Collection[str] | None:
         """Let the server wait for a message. When interrupted, the call keeps running."""
         with translated(), selectors.DefaultSelector() as selector:
             if not self._is_waiting:
-                self._connection.start(self._statement("wait_for_message", [self._awaited, WAIT_SECONDS]))
+                one = len(self._awaited) == 1
+                procedure = "wait_for_message" if one else "wait_for_any"
+                what = self._awaited[0] if one else "\n".join(map(line_of, self._awaited))
+                self._connection.start(self._statement(procedure, [what, WAIT_SECONDS]))
                 self._is_waiting = True
             own = selector.register(self._connection.fileno(), selectors.EVENT_READ)
             selector.register(interrupt, selectors.EVENT_READ)
             if all(key != own for key, _ in selector.select(2 * WAIT_SECONDS)):
-                return False
+                return None
         return self._end_wait()
 
-    def _end_wait(self) -> bool:
-        """Read the result of a running call that waits, if there is one: whether a message is ready."""
+    def _end_wait(self) -> Collection[str] | None:
+        """Read the result of a running call that waits, if there is one: the queue that has a ready message."""
         if not self._is_waiting:
-            return False
+            return None
         self._is_waiting = False
         with translated():
-            return bool(self._connection.answer()[0][0])
+            *type, is_ready, _, _ = self._connection.answer()[0]
+        return (type or self._awaited) if is_ready else None
 
     def transaction(self) -> AbstractContextManager[Connection]:
         self._end_wait()

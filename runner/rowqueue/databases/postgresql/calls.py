@@ -10,7 +10,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import tuple_row
 
-from ... import contract
+from ...install import contract
 from ..base import Row
 from ..values import columns, dicts
 from .errors import bad_argument, translate
@@ -61,4 +61,4 @@ def rows(procedure: str, description: Sequence[Any], values: Sequence[Any]) -> l
 
 def failure(error: Exception, connection: Any, procedure: str, arguments: Sequence[Any]) -> Exception:
     """The exception of this package for a driver's error."""
-    return bad_argument(error, procedure, arguments) or translate(error, bool(connection.closed))
+    return bad_argument(error, procedure, arguments) or translate(error, bool(connection.closed), procedure)

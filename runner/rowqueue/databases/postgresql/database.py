@@ -11,7 +11,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from .. import migrations
-from ..base import ROLES, Database, DatabaseError, Disconnected, Forbidden, ReadOnly, Session, SqlFile
+from ..base import ROLES, Database, DatabaseError, Disconnected, NotAllowed, ReadOnly, Session, SqlFile
 from ..guard import in_file, lock_held
 from . import rights, script, yoyo_tables
 from .errors import READ_ONLY_HINT, line, translated
@@ -135,7 +135,8 @@ class PostgreSQL(Database):
     def _recorded(self) -> list[tuple[str, str, str, Any]] | None:
         with self._opened("rowqueue apply") as connection:
             found = connection.execute(
-                "SELECT to_regclass('mq.installed') IS NOT NULL, to_regprocedure('mq.installed_files()') IS NOT NULL"
+                "SELECT to_regclass('mq.installed') IS NOT NULL,"
+                " to_regprocedure('mq_internal.installed_files()') IS NOT NULL"
                 " AND EXISTS (SELECT FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace"
                 " WHERE n.nspname = 'mq_internal' AND p.proname = 'object_fingerprint')"
             ).fetchone()
@@ -144,7 +145,7 @@ class PostgreSQL(Database):
             if not table:
                 return None
             source = (
-                "mq.installed_files()"
+                "mq_internal.installed_files()"
                 if procedures
                 else "(SELECT *, kind = 'procedure' AS changed FROM mq.installed) AS i"
             )
@@ -206,9 +207,9 @@ def _check_rights(connection: psycopg.Connection[Any]) -> None:
     assert row is not None
     user, database, schema, in_database, in_schema = row
     if not in_database:
-        raise Forbidden(f"role {user} needs the right CREATE on database {database} to install")
+        raise NotAllowed(f"role {user} needs the right CREATE on database {database} to install")
     if not in_schema:
-        raise Forbidden(f"role {user} needs the right CREATE on schema {schema or 'public'} to install")
+        raise NotAllowed(f"role {user} needs the right CREATE on schema {schema or 'public'} to install")
 
 
 def _drop_role(connection: psycopg.Connection[Any], role: str) -> None:

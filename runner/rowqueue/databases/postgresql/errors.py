@@ -5,8 +5,8 @@ from typing import Any
 
 import psycopg
 
-from ... import contract
-from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, TimedOut, forbidden, not_installed
+from ...install import contract
+from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, TimedOut, not_allowed, not_installed
 from ..guard import is_of_contract, telling, translating
 from ..values import bits, invalid, problem_of_range, problem_of_text
 
@@ -37,8 +37,12 @@ def line(error: BaseException) -> str:
     return " ".join((primary or str(error)).split()) or type(error).__name__
 
 
-def translate(error: Exception, closed: bool = False) -> Exception:
-    """The exception of this package for a driver's error. `closed`: the error closed the connection."""
+def translate(error: Exception, closed: bool = False, procedure: str = "") -> Exception:
+    """The exception of this package for a driver's error.
+
+    `closed`: the error closed the connection. `procedure`: the one that was called. Who may not use its schema gets an
+    error that does not name it.
+    """
     state = _state(error)
     message = line(error)
     if state.isdigit() and is_of_contract(int(state)):
@@ -55,7 +59,8 @@ def translate(error: Exception, closed: bool = False) -> Exception:
     if state == "3F000" or (state in {"42883", "42P01"} and "mq." in message):
         return not_installed(message)
     if state == "42501":
-        return forbidden(message, r"permission denied for function (\w+)", "GRANT {} TO …")
+        called = procedure if message == "permission denied for schema mq" else ""
+        return not_allowed(message, r"permission denied for function (\w+)", "GRANT {} TO …", called)
     return DatabaseError(message)
 
 

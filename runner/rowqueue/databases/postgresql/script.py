@@ -1,5 +1,6 @@
 """PostgreSQL: recording a file, and the installation as a script for psql."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from ..base import AREA, SqlFile
@@ -29,7 +30,32 @@ def parts(files: Sequence[SqlFile]) -> Iterator[str]:
 def comment(file: SqlFile) -> str:
     """The statement that stores the comment of a file's object in the catalog; '' when it has none."""
     found = commented(file)
-    return "COMMENT ON {} {} IS {};\n".format(*found[:2], quoted(found[2])) if found else ""
+    if found is None:
+        return ""
+    kind, name, text = found
+    template = (
+        _COMMENT_EACH if len(re.findall(rf"^CREATE .*{kind} {re.escape(name)}\(", file.text, re.M)) > 1 else _COMMENT
+    )
+    return template.format(kind=kind, name=name, text=quoted(text))
+
+
+_COMMENT = "COMMENT ON {kind} {name} IS {text};\n"
+
+
+# For functions that differ in the types of their arguments.
+_COMMENT_EACH = """\
+DO $$
+DECLARE
+    v_function regprocedure;
+BEGIN
+    FOR v_function IN
+        SELECT p.oid FROM pg_proc AS p WHERE concat(p.pronamespace::regnamespace, '.', p.proname) = '{name}'
+    LOOP
+        EXECUTE format('COMMENT ON FUNCTION %s IS %L', v_function, {text});
+    END LOOP;
+END
+$$;
+"""
 
 
 _RECORD_HEAD = """\

@@ -4,7 +4,7 @@ import hashlib
 import logging
 import selectors
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -30,12 +30,12 @@ class PostgreSQLSession(Session):
         self._connection = connection
         self._cursor = connection.cursor(row_factory=dict_row)
         self._listening: set[str] = set()
-        self._woken = False
+        self._woken: set[str] = set()  # the queues of the notifications that have arrived
         self._begin = ""  # a statement that must precede each call, if any
         connection.add_notify_handler(self._wake)
 
-    def _wake(self, _: psycopg.Notify) -> None:
-        self._woken = True
+    def _wake(self, notify: psycopg.Notify) -> None:
+        self._woken.add(notify.payload)
 
     def call(self, procedure: str, *arguments: Any) -> list[Row]:
         self._ask(self._cursor, procedure, arguments)
@@ -67,7 +67,7 @@ class PostgreSQLSession(Session):
                 self._ask(cursor, procedure, arguments, prepare)
                 return
             bad = bad_argument(error, procedure, arguments)
-            raise bad or translate(error, self._connection.closed) from error
+            raise bad or translate(error, self._connection.closed, procedure) from error
 
     def now(self) -> datetime:
         with translated():
@@ -118,19 +118,21 @@ class PostgreSQLSession(Session):
             block.__exit__(None, None, None)
 
     def listen(self, types: Sequence[str]) -> bool:
-        for name in set(types) - self._listening:
-            # The name of a channel is an identifier of at most 63 bytes: hence the hash.
-            channel = "mq_" + hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()
-            try:
-                self._connection.execute(f"LISTEN {channel}")
-            except psycopg.Error as error:
-                translated = translate(error, self._connection.closed)
-                if isinstance(translated, Disconnected):
-                    raise translated from error
-            self._listening.add(name)
+        new = sorted(set(types) - self._listening)
+        if not new:
+            return bool(types)
+        # The name of a channel is an identifier of at most 63 bytes: hence the hash.
+        hashes = (hashlib.md5(name.encode(), usedforsecurity=False).hexdigest() for name in new)
+        try:
+            self._connection.execute(";".join(f"LISTEN mq_{hash}" for hash in hashes))
+        except psycopg.Error as error:
+            translated = translate(error, self._connection.closed)
+            if isinstance(translated, Disconnected):
+                raise translated from error
+        self._listening.update(new)
         return True
 
-    def wait(self, seconds: float, interrupt: int) -> bool:
+    def wait(self, seconds: float, interrupt: int) -> Collection[str] | None:
         deadline = time.monotonic() + seconds
         with translated(), selectors.DefaultSelector() as selector:
             own = selector.register(self._connection.fileno(), selectors.EVENT_READ)
@@ -140,15 +142,15 @@ class PostgreSQLSession(Session):
                 if any(key == own for key, _ in ready):
                     self._connection.pgconn.consume_input()
                 elif ready or time.monotonic() >= deadline:
-                    return False
-        self._woken = False
-        return True
+                    return None
+        woken, self._woken = self._woken, set()
+        return woken
 
     def _drained(self) -> bool:
         """Take all notifications that have arrived; returns whether there were any, now or during an earlier call."""
-        while self._connection.pgconn.notifies():
-            self._woken = True
-        return self._woken
+        while notify := self._connection.pgconn.notifies():
+            self._woken.add(notify.extra.decode("utf-8", "replace"))
+        return bool(self._woken)
 
     def close(self) -> None:
         try:

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 from uuid import uuid4
 
-from ... import contract
+from ...install import contract
 from ..base import Row
 from ..values import columns, dated, dicts, in_utc, text, whole
 from .errors import translate

@@ -177,7 +177,7 @@ def _run_file(connection: Connection, file: SqlFile, replaces: bool) -> None:
 def _installed_files(connection: Connection, cursor: Cursor) -> list[tuple[str, str, str, Any]] | None:
     """The records: name, kind, sha256, changed; None when there are none."""
     try:
-        cursor.execute("EXEC mq.installed_files")
+        cursor.execute("EXEC mq_internal.installed_files")
         return [row[:4] for row in cursor.fetchall()]
     except pymssql.Error as error:
         if not isinstance(translate(error, connection.is_closed), SchemaMissing):

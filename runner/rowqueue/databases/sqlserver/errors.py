@@ -5,7 +5,7 @@ import re
 import pymssql
 from pymssql import _mssql
 
-from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, forbidden, not_installed
+from ..base import Conflict, DatabaseError, Disconnected, QueueError, ReadOnly, not_allowed, not_installed
 from ..guard import is_of_contract, telling, translating
 
 # Numbers of the server's errors: https://learn.microsoft.com/sql/relational-databases/errors-events/
@@ -90,7 +90,7 @@ _DISCONNECTS = {
     49920,
 }
 _READ_ONLY = 3906  # a secondary, or a server that is no longer the primary
-_FORBIDDEN = {229, 230, 262, 297, 300, 916, 15151, 15247, 18452, 18456, 18470, 18486, 18487, 18488}
+_NOT_ALLOWED = {229, 230, 262, 297, 300, 916, 15151, 15247, 18452, 18456, 18470, 18486, 18487, 18488}
 # A recovering database or a server in a failover reports these for logins and databases that exist.
 _NOT_YET = {4060, 18456}
 _MISSING = {208, 2812, 4121}  # a table, a procedure, a function
@@ -151,8 +151,9 @@ def translate(error: BaseException, closed: bool = False) -> Exception:
     absent = code == UNMAPPED and "does not exist" in message
     if code in _OTHER_ARGUMENTS or (named and (code in _MISSING or absent)):
         return not_installed(message)
-    if code in _FORBIDDEN or (code == UNMAPPED and "permission denied" in message):
-        return forbidden(message, r"EXECUTE permission was denied on the object '(\w+)'", "ALTER ROLE {} ADD MEMBER …")
+    if code in _NOT_ALLOWED or (code == UNMAPPED and "permission denied" in message):
+        denied = r"(?:EXECUTE|SELECT) permission was denied on the object '(\w+)'"
+        return not_allowed(message, denied, "ALTER ROLE {} ADD MEMBER …")
     return DatabaseError(message)
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ... import contract
-from ..base import ROLES, Forbidden
+from ...install import contract
+from ..base import ROLES, NotAllowed
 
 REPORTER = "mq_reporter"  # the user that runs triggers on watched tables of another owner than the queue's
 
@@ -97,11 +97,11 @@ WHERE name = DB_NAME() AND is_trustworthy_on = 1"""
 def problems(connection: Any) -> list[str]:
     """One line for each problem that running the procedure files and the grants again repairs.
 
-    Raises Forbidden for a user who can see only their own rights.
+    Raises NotAllowed for a user who can see only their own rights.
     """
     [(sees, user, database)] = _rows(connection, _SEES)
     if not sees:
-        raise Forbidden(
+        raise NotAllowed(
             f"user {user} needs the right VIEW DEFINITION on database {database} to see who holds which right"
         )
     found = [line for (line,) in _rows(connection, _OWNED)]
@@ -111,6 +111,7 @@ def problems(connection: Any) -> list[str]:
     wanted |= {(role, "SELECT", f"mq.{name}") for role, names in contract.load().reads.items() for name in names}
     wanted |= {(role, "VIEW DEFINITION", f"schema {name}") for role in ROLES for name in ("mq", "mq_internal")}
     wanted |= {(role, "EXECUTE", f"type mq.{name}") for name, role in _TYPES}
+    wanted |= {(role, "EXECUTE", "mq_internal.installed_files") for role in ROLES if role != "mq_producer"}
     wanted |= {(REPORTER, "EXECUTE", "mq_internal.send_changes"), (REPORTER, "SELECT", "mq.subscription")}
     wanted = {row for row in wanted if row[2] in there}
     if any(who == REPORTER for who, _, _ in wanted) and _rows(connection, _NO_REPORTER):

@@ -2,7 +2,7 @@
 
 import re
 
-from ..base import DatabaseError, Forbidden
+from ..base import DatabaseError, NotAllowed
 from .babelfish import is_babelfish
 from .connection import Connection
 
@@ -19,7 +19,7 @@ _AZURE = (5, 8, 12)  # editions whose version is not checked: SQL Database, Mana
 
 
 def check(connection: Connection) -> None:
-    """Raise DatabaseError for a server that is too old or a system database, and Forbidden with the missing rights."""
+    """Raise DatabaseError for a server that is too old or a system database, and NotAllowed with the missing rights."""
     name = connection.command("SELECT DB_NAME()")
     if str(name).lower() in _SYSTEM:
         raise DatabaseError(
@@ -49,9 +49,9 @@ def check(connection: Connection) -> None:
         cursor.execute(f"SELECT {', '.join(here)}, HAS_PERMS_BY_NAME(N'dbo', 'SCHEMA', 'ALTER')")
         *found, in_schema = cursor.fetchone()
     if missing := [right for right, has in zip(_IN_DATABASE, found, strict=True) if not has]:
-        raise Forbidden(f"user {user} needs the right {', '.join(missing)} on database {database} to install")
+        raise NotAllowed(f"user {user} needs the right {', '.join(missing)} on database {database} to install")
     if not in_schema:  # yoyo's tables are in it
-        raise Forbidden(f"user {user} needs the right ALTER on schema dbo to install")
+        raise NotAllowed(f"user {user} needs the right ALTER on schema dbo to install")
 
 
 _FOREIGN = (

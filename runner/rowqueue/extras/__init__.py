@@ -1,0 +1,1 @@
+"""What a consumer does not need: each can be left out, and the core imports none of them."""
