@@ -103,6 +103,7 @@ LIMITS = {
     "count": Limit((0, 1_000_000_000), (-1, 1_000_000_001), "0 to 1,000,000,000"),
     "busy_ms": Limit((0, 10**10), (-1, 10**10 + 1), "0 to 10,000,000,000"),
     "waited_ms": Limit((0, 10**13), (-1, 10**13 + 1), "0 to 10,000,000,000,000"),
+    "handling": Limit(("", "é" * 4_000), ("x" * 4_001,), "4,000 characters"),
     "report_seconds": Limit((0, 3_600), (-1, 3_601), "0 to 3,600"),
     "length": Limit((0, 16_777_216), (-1, 16_777_217), "0 to 16,777,216"),
     "numbers": Limit((1, 1_000_000_000), (0, -1, 1_000_000_001), "1 to 1,000,000,000"),
@@ -123,6 +124,8 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
         return q.on(procedure, q.claim_key(), next_size=1)
     if procedure in {"wait_for_message", "wait_for_any"}:
         q.send(run_at=in_an_hour())
+    if procedure == "find_queues":
+        q.send()
     if procedure == "fail":
         values = required(q, procedure)
         return q.on(procedure, **values, error="busy")
@@ -133,7 +136,7 @@ def rows_of(q: Queue, procedure: str) -> list[dict[str, Any]]:
         call(q.session, "resume_all")
         return rows
     if procedure in {"list_consumers", "throughput"}:
-        q.on("report_consumer", "me", q.name, completed=1)
+        q.on("report_consumer", "me", q.name, completed=1, handling='{"id": 1, "since": "2026-11-27T08:30:00Z"}')
         return q.call(procedure)
     if procedure == "list_errors":
         q.send()
