@@ -60,7 +60,7 @@ def send(
     group_key: str | None = None,
     dedup_key: str | None = None,
     max_attempts: int | None = None,
-    headers: Mapping[str, Any] | None = None,
+    headers: Mapping[str, Any] | str | None = None,
     source: str | None = None,
     on_conflict: OnConflict | None = None,
 ) -> Request[Sent]:
@@ -70,7 +70,8 @@ def send(
     earlier. `priority`: a smaller number is claimed first; None is 0. `group_key`: the group, for ordered queues and
     limits per group. `dedup_key`: a queue has at most one live message with it. `on_conflict`: if there is one already,
     "keep" it (default), "replace" its body, or "postpone" it. `max_attempts`: None for the queue's. `headers`: a
-    mapping, stored as JSON. `source`: the sender's name. Raises QueueError for an argument that is not allowed.
+    mapping, stored as JSON, or such JSON. `source`: the sender's name. Raises QueueError for an argument that is not
+    allowed.
     """
     chosen = (_aware(run_at), priority, group_key, dedup_key, max_attempts, _headers(headers), source)
     arguments = (type, _text("body", body), *chosen, delay_seconds, on_conflict)
@@ -122,7 +123,7 @@ def publish(
     group_key: str | None = None,
     dedup_key: str | None = None,
     max_attempts: int | None = None,
-    headers: Mapping[str, Any] | None = None,
+    headers: Mapping[str, Any] | str | None = None,
     source: str | None = None,
     on_conflict: OnConflict | None = None,
 ) -> Request[int]:
@@ -313,9 +314,10 @@ def _aware(moment: datetime | None) -> datetime | None:
     return moment
 
 
-def _headers(headers: Mapping[str, Any] | None) -> str | None:
+def _headers(headers: Mapping[str, Any] | str | None) -> str | None:
     """The headers as JSON. The current OpenTelemetry span, if any, is added to them."""
-    return tracing.injected(None if headers is None else json.dumps(dict(headers), ensure_ascii=False))
+    text = headers if headers is None or isinstance(headers, str) else json.dumps(dict(headers), ensure_ascii=False)
+    return tracing.injected(text)
 
 
 def _failure(id: int, error: str | Exception, retry_after: float | None = None) -> Failure:

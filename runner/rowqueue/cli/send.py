@@ -12,7 +12,7 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from .. import tracing
+from .. import requests, tracing
 from ..databases import DatabaseError, Disconnected, QueueError, Session
 from .common import Failed, Json, Url, connected, group, known_types, say, time_of
 from .progress import work
@@ -97,8 +97,20 @@ def send(
         if wait is not None:
             session.require("results")
         with tracing.sending("send", (type,), {}) as span:
-            arguments = (type, body, due, *options[:4], tracing.injected(headers), source, delay, on_conflict)
-            row = session.call("send_message", *arguments)[0]
+            asked = requests.send(
+                type,
+                body or "",
+                run_at=due,
+                delay_seconds=delay,
+                priority=priority,
+                group_key=group_key,
+                dedup_key=dedup_key,
+                max_attempts=max_attempts,
+                headers=headers,
+                source=source,
+                on_conflict=None if on_conflict is None else on_conflict.value,
+            )
+            row = session.call(asked.procedure, *asked.arguments)[0]
             if span is not None:
                 span.id = row["id"]
         if not row["created"]:

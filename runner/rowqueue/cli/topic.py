@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from .. import tracing
-from ..databases.values import options
+from .. import requests, tracing
 from . import output
 from .common import Failed, Json, Url, connected, group, known_types, listed, say
 
@@ -87,14 +86,16 @@ def publish(
 ) -> None:
     """Send one message to each queue that is bound to the topic."""
     with connected(database) as session, tracing.sending("publish", (topic,), {}):
-        chosen = options(
+        asked = requests.publish(
+            topic,
+            body,
             delay_seconds=delay,
             priority=priority,
             group_key=group_key,
             dedup_key=dedup_key,
             max_attempts=max_attempts,
-            headers=tracing.injected(headers),
+            headers=headers,
             source=source,
         )
-        count = session.call("publish_with", topic, body, chosen)[0]["affected"]
+        count = asked.read(session.call(asked.procedure, *asked.arguments))
     say(f"{count} sent", json, affected=count)
