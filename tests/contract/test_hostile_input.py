@@ -110,6 +110,7 @@ def test_every_procedure_takes_a_hostile_type(q: Queue, text: str) -> None:
     assert each.states() == {id: "A"}
 
 
+@pytest.mark.one_version
 @hostile
 def test_an_ordered_queue_distinguishes_hostile_groups(q: Queue, text: str) -> None:
     q.ordered()

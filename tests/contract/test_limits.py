@@ -1,5 +1,6 @@
 """Limits of set_queue: messages active at a time and claimed per period, per queue and per group."""
 
+import json
 import math
 import time
 from collections import Counter
@@ -805,3 +806,19 @@ def test_all_limits_hold_together(q: Queue) -> None:
         if rows:
             q.on("complete_batch", rows[0]["batch_key"])
     assert total.total() == 8 and max(total.values()) <= 3
+
+
+@pytest.mark.one_version
+@pytest.mark.parametrize("options", [{"ordered": 1}, {"group_max_active": 1}, {"group_max_active": 1, "fair": 1}])
+def test_groups_that_differ_in_case_accent_or_blank_have_places_of_their_own(q: Queue, options: dict[str, int]) -> None:
+    """MariaDB keeps the results of subqueries by the collation of what they are asked for."""
+    q.call("set_queue", json.dumps(options))
+    groups = ["a", "A", "á", "a", "A", "á"]
+    if q.can.blank_endings:
+        groups += ["a ", "a "]
+    sent = [q.send(group_key=group) for group in groups]
+    first = [sent[groups.index(group)] for group in dict.fromkeys(groups)]
+    assert sorted(ids(q.claim(20))) == first
+    assert ids(q.claim(20)) == []
+    later = q.send(group_key="ä")
+    assert ids(q.claim(20)) == [later], "the places of the others are taken"
