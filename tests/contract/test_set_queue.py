@@ -149,11 +149,11 @@ def test_a_queue_that_does_not_notify_wakes_nobody(q: Queue, connect: Callable[.
     q.call("take_batch", 1)
     interrupt, never = os.pipe()
     try:
-        assert waiting.wait(0.2, interrupt) is False
+        assert not waiting.wait(0.2, interrupt)
         waiting.call("wait_for_message", q.name)
         q.call("set_queue", notify=1)
         q.send()
-        assert waiting.wait(30, interrupt) is True
+        assert waiting.wait(30, interrupt)
     finally:
         os.close(interrupt)
         os.close(never)

@@ -31,7 +31,7 @@ READING = {
     "list_feeds",
 }
 READING |= {"get_state", "list_subscriptions", "list_bindings", "get_result", "list_schedules", "next_occurrence"}
-READING |= {"list_queues", "list_errors", "find_messages", "list_consumers", "throughput", "version"}
+READING |= {"list_queues", "list_errors", "find_messages", "find_queues", "list_consumers", "throughput", "version"}
 # Triggers are made and dropped outside of the caller's transaction on some databases: see test_subscriptions.py.
 # Polling tables have their own, see test_polling_tables.py. What changes all queues is in test_pause.py.
 ELSEWHERE = {"watch_table", "unwatch_table", "pause_all", "resume_all"}

@@ -246,7 +246,7 @@ def test_a_procedure_file_that_fails_leaves_all_others_as_they_were(
 @pytest.mark.heavy("firebird")
 def test_four_installers_at_once_install_once(empty_database: Database, server: Server, catalog: Catalog) -> None:
     program = (
-        "import sys; from rowqueue import install; from rowqueue.databases import open_database; "
+        "import sys; from rowqueue.install import apply as install; from rowqueue.databases import open_database; "
         "print(len(install.apply(open_database(sys.argv[1])).procedures))"
     )
     command = [sys.executable, "-c", program, empty_database.url]
@@ -423,7 +423,7 @@ def test_a_role_that_cannot_read_the_installation_can_still_consume(database: Da
         assert install.pending(type(database)(url)) == []
 
 
-@pytest.mark.parametrize("granted", ["mq_producer", "mq_consumer", "mq_operator"])
+@pytest.mark.parametrize("granted", ["mq_consumer", "mq_operator", "mq_viewer"])
 def test_each_role_of_the_queue_can_check_the_installation(database: Database, server: Server, granted: str) -> None:
     role = f"test_{uuid.uuid4().hex[:8]}"
     with server.login(database.url, role, granted) as url:

@@ -112,7 +112,9 @@ class AsyncOneByOne(Handler):
                 with around(message):
                     handled.returned(message, await self._function(message))
                 await _refresh_connections()
-            handled.add(message, None)
+            task = asyncio.current_task()
+            # A handler that has cancelled its own task just before its end.
+            handled.add(message, asyncio.CancelledError() if task is not None and task.cancelling() else None)
         except BaseException as error:  # SystemExit would end the loop
             handled.add(message, error)
 

@@ -221,7 +221,7 @@ def full(server: Server) -> Iterator[str]:
                             ("MINUTE", sent, completed, failed, dead, waited_ms, busy_ms, type, consumer)
                         VALUES (DATEADD(-:n SECOND TO :v_now), 1, 1, 0, 0, 0, 0, 'q', 'w');
                 END
-                EXECUTE PROCEDURE imq_save_report('q', 'w', :v_now, 1, 0, NULL, 0, 0, 60) RETURNING_VALUES n;
+                EXECUTE PROCEDURE imq_save_report('q', 'w', :v_now, 1, 0, NULL, 0, 0, 60, NULL) RETURNING_VALUES n;
             END
         """)
     yield url

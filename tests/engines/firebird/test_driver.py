@@ -386,7 +386,7 @@ def test_a_server_gets_the_text_for_its_version(empty_database: Database, server
 @pytest.mark.long
 def test_six_installers_at_once_are_one_installation(empty_database: Database, server: Server) -> None:
     program = (
-        "import sys; from rowqueue import install; from rowqueue.databases import open_database;"
+        "import sys; from rowqueue.install import apply as install; from rowqueue.databases import open_database;"
         " done = install.apply(open_database(sys.argv[1])); print(len(done.migrations), bool(done.procedures))"
     )
     command = [sys.executable, "-c", program, empty_database.url]
