@@ -34,7 +34,7 @@ BEGIN
         CALL imq_stuck_groups(p_type, v_stuck);
         IF v_stuck IS NOT NULL THEN
             SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(j.group_key)), ']') INTO v_stuck
-            FROM JSON_TABLE(v_stuck, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]')) AS j;
+            FROM JSON_TABLE(v_stuck, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[1]')) AS j;
             CALL imq_issue_tickets(p_type, v_stuck);
         END IF;
     END IF;

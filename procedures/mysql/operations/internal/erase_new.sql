@@ -33,14 +33,14 @@ BEGIN
         FROM (
             SELECT g.id, j.priority, j.run_at, g.group_key
             FROM JSON_TABLE(p_places, '$[*]' COLUMNS (id bigint PATH '$[0]', priority smallint PATH '$[1]',
-                run_at datetime(6) PATH '$[2]', group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[3]')) AS j
+                run_at datetime(6) PATH '$[2]', group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[3]')) AS j
             STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
                 ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id
             LIMIT 10000 FOR UPDATE /*!80000 OF g */ SKIP LOCKED
         ) AS k;
         IF v_found IS NOT NULL THEN
             DELETE g FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]',
-                group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[3]')) AS j
+                group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[3]')) AS j
             STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
                 ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id;
         END IF;
@@ -54,7 +54,7 @@ BEGIN
         FROM (
             SELECT r.id, r.priority, r.run_at, r.lane
             FROM JSON_TABLE(v_found, '$[*]' COLUMNS (id bigint PATH '$[0]', priority smallint PATH '$[1]',
-                run_at datetime(6) PATH '$[2]', group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[3]')) AS j
+                run_at datetime(6) PATH '$[2]', group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[3]')) AS j
             STRAIGHT_JOIN JSON_TABLE('[0,1,2]', '$[*]' COLUMNS (place tinyint PATH '$')) AS p
             STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
                 ON r.type = p_type AND r.priority = IF(p.place = 2, -32768, j.priority)

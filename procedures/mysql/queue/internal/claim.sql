@@ -46,7 +46,7 @@ BEGIN
                 GROUP BY COALESCE(m.group_key, '')
             ) AS k;
             UPDATE JSON_TABLE(v_groups, '$[*]' COLUMNS (
-                group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[0]', n int PATH '$[1]'
+                group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[0]', n int PATH '$[1]'
             )) AS j
             STRAIGHT_JOIN mq_bucket AS b FORCE INDEX (PRIMARY) ON b.type = p_type AND b.group_key = j.group_key
             LEFT JOIN mq_queue_group AS o FORCE INDEX (PRIMARY) ON v_limits AND o.type = p_type AND o.group_key = j.group_key

@@ -23,7 +23,7 @@ BEGIN
         DELETE r
         FROM JSON_TABLE(p_rows, '$[*]' COLUMNS (
             id bigint PATH '$[0]', priority smallint PATH '$[2]', run_at datetime(6) PATH '$[3]',
-            lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[4]'
+            lane varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[4]'
         )) AS j
         STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
             ON r.type = p_type AND r.priority = j.priority AND r.lane = j.lane AND r.run_at = j.run_at AND r.id = j.id;

@@ -19,7 +19,7 @@ BEGIN
     WHERE o.id = m.id;
     IF JSON_LENGTH(p_groups) = JSON_LENGTH(p_items) THEN
         DELETE l
-        FROM JSON_TABLE(p_groups, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$')) AS j
+        FROM JSON_TABLE(p_groups, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$')) AS j
         STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY)
             ON l.type = p_type AND l.group_key = j.group_key AND l.place = -1;
     ELSE
@@ -34,7 +34,7 @@ BEGIN
         IF v_places IS NOT NULL THEN
             DELETE l
             FROM JSON_TABLE(v_places, '$[*]' COLUMNS (
-                place bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]'
+                place bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[1]'
             )) AS j
             STRAIGHT_JOIN mq_group_lock AS l FORCE INDEX (PRIMARY)
                 ON l.type = p_type AND l.group_key = j.group_key AND l.place = j.place;

@@ -19,7 +19,7 @@ BEGIN
     FROM JSON_TABLE(p_tickets, '$[*]' COLUMNS (
         id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]', what int PATH '$[3]', locked int PATH '$[4]',
         group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[5]',
-        lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[6]'
+        lane varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[6]'
     )) AS j
     LEFT JOIN JSON_TABLE(COALESCE(p_held, '[]'), '$[*]' COLUMNS (
         group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$'
@@ -36,7 +36,7 @@ BEGIN
                 FROM JSON_TABLE(p_tickets, '$[*]' COLUMNS (
                     n FOR ORDINALITY, id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]', what int PATH '$[3]',
                     group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[5]',
-                    lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[6]'
+                    lane varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[6]'
                 )) AS t
                 WHERE t.what = 1
                 WINDOW same_group AS (PARTITION BY t.group_key ORDER BY t.n)
@@ -59,7 +59,7 @@ BEGIN
             SELECT r.id, r.priority, r.run_at, r.lane
             FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
                 id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
-                lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[3]'
+                lane varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[3]'
             )) AS j
             STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
                 ON r.type = p_type AND r.priority = j.priority AND r.lane = j.lane AND r.run_at = j.run_at AND r.id = j.id

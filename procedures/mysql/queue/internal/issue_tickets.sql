@@ -19,7 +19,7 @@ BEGIN
     DECLARE i int DEFAULT 0;
     DECLARE v_fair tinyint;
     SELECT CONCAT('[', GROUP_CONCAT('[', g.id, ',', JSON_QUOTE(g.group_key), ']'), ']') INTO v_heads
-    FROM JSON_TABLE(p_groups, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$')) AS j
+    FROM JSON_TABLE(p_groups, '$[*]' COLUMNS (group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$')) AS j
     STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
         ON g.type = p_type AND g.group_key = j.group_key AND g.id = (
             SELECT f.id FROM mq_grouped AS f FORCE INDEX (PRIMARY)
@@ -32,7 +32,7 @@ BEGIN
         FROM (
             SELECT g.id
             FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (
-                id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]'
+                id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[1]'
             )) AS j
             STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
                 ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.id
@@ -42,7 +42,7 @@ BEGIN
         IF COALESCE(JSON_LENGTH(v_free), 0) < JSON_LENGTH(v_heads) THEN
             SELECT CONCAT('[', GROUP_CONCAT(JSON_QUOTE(j.group_key)), ']') INTO v_hidden
             FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (
-                id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]'
+                id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[1]'
             )) AS j
             LEFT JOIN JSON_TABLE(COALESCE(v_free, '[]'), '$[*]' COLUMNS (id bigint PATH '$')) AS f ON f.id = j.id
             WHERE f.id IS NULL;
@@ -67,7 +67,7 @@ BEGIN
         SELECT CONCAT('[', GROUP_CONCAT('[', m.id, ',', m.priority, ',"', m.run_at, '",', g.attempts, ',', JSON_QUOTE(g.group_key), ']'), ']')
         INTO v_new
         FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (
-            id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[1]'
+            id bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[1]'
         )) AS j
         STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
         STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY)
@@ -80,7 +80,7 @@ BEGIN
                 k.run_at + INTERVAL 1 + FLOOR(97 * RAND()) MICROSECOND, j.run_at - INTERVAL 1 + FLOOR(97 * RAND()) MICROSECOND), j.id, j.attempts
             FROM JSON_TABLE(v_new, '$[*]' COLUMNS (
                 id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
-                attempts smallint PATH '$[3]', group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[4]'
+                attempts smallint PATH '$[3]', group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[4]'
             )) AS j
             LEFT JOIN JSON_TABLE(COALESCE(v_marks, '[]'), '$[*]' COLUMNS (
                 priority smallint PATH '$[0]', run_at datetime(6) PATH '$[1]'

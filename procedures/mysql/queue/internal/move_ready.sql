@@ -76,7 +76,7 @@ BEGIN
             SELECT p_type, j.priority, j.lane, j.run_at, j.id, j.attempts
             FROM JSON_TABLE(v_rows, '$[*]' COLUMNS (
                 id bigint PATH '$[0]', attempts smallint PATH '$[1]', priority smallint PATH '$[5]', run_at datetime(6) PATH '$[6]',
-                lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[7]'
+                lane varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[7]'
             )) AS j;
             SET v_moved = 1;
         END IF;

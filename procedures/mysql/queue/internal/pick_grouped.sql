@@ -67,8 +67,8 @@ BEGIN
         SELECT j.size, j.late, j.group_key, CONCAT(JSON_QUOTE(j.group_key), ',', j.ticket, ',', j.priority, ',"', j.run_at, '",',
             JSON_QUOTE(j.lane), ',', j.one, ',', j.late, ',', j.rate, ',', j.seconds, ',"', j.full_at, '"')
         FROM JSON_TABLE(v_list, '$[*]' COLUMNS (
-            group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[2]', ticket bigint PATH '$[3]', priority smallint PATH '$[4]',
-            run_at datetime(6) PATH '$[5]', lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[6]', one int PATH '$[7]', late int PATH '$[8]',
+            group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[2]', ticket bigint PATH '$[3]', priority smallint PATH '$[4]',
+            run_at datetime(6) PATH '$[5]', lane varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[6]', one int PATH '$[7]', late int PATH '$[8]',
             rate int PATH '$[9]', seconds int PATH '$[10]', full_at datetime(6) PATH '$[11]', size int PATH '$[12]'
         )) AS j;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_some = 0;
@@ -162,7 +162,7 @@ BEGIN
                         WHERE l.type = p_type AND l.group_key = j.group_key AND l.place > 0) AS dead
                     FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
                         n FOR ORDINALITY, id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]', what int PATH '$[3]',
-                        locked int PATH '$[4]', lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[6]',
+                        locked int PATH '$[4]', lane varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[6]',
                         group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[5]'
                     )) AS j
                     LIMIT v_rows
@@ -192,7 +192,7 @@ BEGIN
                         END AS what
                     FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
                         n FOR ORDINALITY, id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]', what int PATH '$[3]',
-                        locked int PATH '$[4]', lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[6]',
+                        locked int PATH '$[4]', lane varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[6]',
                         group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[5]'
                     )) AS j
                     LEFT JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
@@ -203,7 +203,7 @@ BEGIN
                     INSERT IGNORE INTO mq_grouped (type, group_key, id, attempts)
                     SELECT p_type, j.group_key, j.id, 0
                     FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
-                        id bigint PATH '$[0]', what int PATH '$[3]', locked int PATH '$[4]', group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[5]'
+                        id bigint PATH '$[0]', what int PATH '$[3]', locked int PATH '$[4]', group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[5]'
                     )) AS j
                     STRAIGHT_JOIN mq_message AS m FORCE INDEX (PRIMARY) ON m.id = j.id
                     WHERE j.what = 3 AND j.locked;
@@ -225,7 +225,7 @@ BEGIN
                     FROM JSON_TABLE(v_tickets, '$[*]' COLUMNS (
                         n FOR ORDINALITY, id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]', locked int PATH '$[4]',
                         group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[5]',
-                        lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[6]'
+                        lane varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[6]'
                     )) AS j
                     WHERE j.locked
                 ) AS k
@@ -274,7 +274,7 @@ BEGIN
                                     WHERE c.type = p_type AND c.group_key = j.group_key ORDER BY c.id LIMIT 1) END AS first_id
                             FROM JSON_TABLE(v_first, '$[*]' COLUMNS (
                                 id bigint PATH '$[0]', priority smallint PATH '$[1]', run_at datetime(6) PATH '$[2]',
-                                group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[5]', lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[6]'
+                                group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[5]', lane varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[6]'
                             )) AS j
                             LEFT JOIN mq_group_lock AS w FORCE INDEX (PRIMARY)
                                 ON w.type = p_type AND w.group_key = j.group_key AND w.place = v_gate
@@ -341,8 +341,8 @@ BEGIN
             SET v_list = CONCAT('[', v_found, ']');
             DELETE g, r
             FROM JSON_TABLE(v_list, '$[*]' COLUMNS (
-                head bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[2]', id bigint PATH '$[3]',
-                priority smallint PATH '$[4]', run_at datetime(6) PATH '$[5]', lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[6]'
+                head bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[2]', id bigint PATH '$[3]',
+                priority smallint PATH '$[4]', run_at datetime(6) PATH '$[5]', lane varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[6]'
             )) AS j
             STRAIGHT_JOIN mq_grouped AS g FORCE INDEX (PRIMARY) ON g.type = p_type AND g.group_key = j.group_key AND g.id = j.head
             STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
@@ -352,7 +352,7 @@ BEGIN
                 INSERT INTO mq_group_lock (type, group_key, place, id)
                 SELECT p_type, j.group_key, CASE WHEN j.late THEN v_gate WHEN j.one THEN -1 ELSE j.head END, j.head
                 FROM JSON_TABLE(v_list, '$[*]' COLUMNS (
-                    head bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[2]', one int PATH '$[7]', late int PATH '$[8]'
+                    head bigint PATH '$[0]', group_key varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[2]', one int PATH '$[7]', late int PATH '$[8]'
                 )) AS j;
             ELSE
                 SET v_all = p_items IS NULL;

@@ -50,7 +50,7 @@ BEGIN
         -- The last lane may be cut off: the next call reads it again.
         SELECT GROUP_CONCAT(JSON_EXTRACT(CONCAT('[', p_found, ']'), CONCAT('$[', j.n - 1, ']')) ORDER BY j.n) INTO p_found
         FROM JSON_TABLE(CONCAT('[', p_found, ']'), '$[*]' COLUMNS (
-            n FOR ORDINALITY, lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[4]'
+            n FOR ORDINALITY, lane varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[4]'
         )) AS j
         WHERE CAST(j.lane AS binary) <> CAST(v_last AS binary);
         SET p_lanes = p_lanes - 1, p_next = v_last;

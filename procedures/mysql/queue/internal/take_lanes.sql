@@ -66,7 +66,7 @@ BEGIN
                 SELECT r.id, r.attempts, r.run_at, r.lane, j.n
                 FROM JSON_TABLE(v_found, '$[*]' COLUMNS (
                     n FOR ORDINALITY, id bigint PATH '$[0]', run_at datetime(6) PATH '$[3]',
-                    lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[4]'
+                    lane varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[4]'
                 )) AS j
                 STRAIGHT_JOIN mq_ready AS r FORCE INDEX (PRIMARY)
                     ON r.type = p_type AND r.priority = p_priority AND r.lane = j.lane AND r.run_at = j.run_at AND r.id = j.id

@@ -57,7 +57,7 @@ BEGIN
                 SELECT j.*, (ROW_NUMBER() OVER (PARTITION BY j.i ORDER BY j.n) - 1) DIV j.weight AS turn
                 FROM JSON_TABLE(CONCAT('[', v_rows, ']'), '$[*]' COLUMNS (
                     n FOR ORDINALITY, id bigint PATH '$[0]', attempt int PATH '$[1]', run_at datetime(6) PATH '$[3]',
-                    lane varchar(200) CHARACTER SET utf8mb4 COLLATE /*M! utf8mb4_nopad_bin */ /*!80017 utf8mb4_0900_bin */ PATH '$[4]', i int PATH '$[5]', weight int PATH '$[6]'
+                    lane varchar(200) CHARACTER SET utf8mb4 /*M! COLLATE utf8mb4_nopad_bin */ PATH '$[4]', i int PATH '$[5]', weight int PATH '$[6]'
                 )) AS j
             ) AS t;
             CALL imq_delete_ready(p_type, v_found);
