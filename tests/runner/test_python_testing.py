@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -129,6 +130,19 @@ def test_an_async_handler_that_cancels_every_task_fails_messages_and_loses_none(
             task.cancel()
 
     assert run_batch(handler, ["a", "b", "c"]) == [Outcome("failed", "CancelledError")] * 3
+
+
+def test_an_async_handler_that_has_swallowed_a_cancellation_is_done() -> None:
+    """As libraries do that end a part of their own work: the task keeps the count of requests."""
+
+    async def handler(message: Message) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+
+    assert run_batch(handler, ["a", "b"]) == [Outcome("done")] * 2
 
 
 def test_neither_a_driver_nor_a_database_is_needed() -> None:

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from typing import Any
 
 from .. import tracing
@@ -55,7 +56,7 @@ class Loop:
         self._loop.close()
 
 
-async def _to_the_end(tasks: Sequence[asyncio.Task[None]]) -> None:
+async def _to_the_end(tasks: Sequence[asyncio.Task[Any]]) -> None:
     """Wait for tasks, even if a handler cancels every task of the loop and so this one."""
     while not all(task.done() for task in tasks):
         with suppress(asyncio.CancelledError):
@@ -90,11 +91,23 @@ class AsyncOneByOne(Handler):
 
     async def _all(self, messages: Sequence[Item], handled: Handled, go_on: GoOn) -> None:
         around = tracing.for_each()
+        noted: set[int] = set()
+
+        def note(message: Item, task: "asyncio.Task[bool]") -> None:
+            if message.id in noted:
+                return
+            noted.add(message.id)
+            if task.cancelled():  # before it began, or by itself just before its end
+                handled.add_all([message], asyncio.CancelledError())
+            elif task.result():
+                handled.add(message, None)
+
         tasks = [asyncio.create_task(self._one(message, handled, go_on, around)) for message in messages]
+        for message, task in zip(messages, tasks, strict=True):
+            task.add_done_callback(partial(note, message))
         await _to_the_end(tasks)
-        # Tasks that were cancelled before they began, or by themselves just before their end.
-        cancelled = [message for message, task in zip(messages, tasks, strict=True) if task.cancelled()]
-        handled.add_all(cancelled, asyncio.CancelledError())
+        for message, task in zip(messages, tasks, strict=True):
+            note(message, task)
 
     async def _one(
         self,
@@ -102,21 +115,21 @@ class AsyncOneByOne(Handler):
         handled: Handled,
         go_on: GoOn,
         around: Callable[[Item], AbstractContextManager[object]],
-    ) -> None:
+    ) -> bool:
+        """Handle a message; whether it was handled without an error."""
         try:
             async with self._free:
                 if not go_on(message):
                     handled.unstarted.append(message)
-                    return
+                    return False
                 await _refresh_connections()
                 with around(message):
                     handled.returned(message, await self._function(message))
                 await _refresh_connections()
-            task = asyncio.current_task()
-            # A handler that has cancelled its own task just before its end.
-            handled.add(message, asyncio.CancelledError() if task is not None and task.cancelling() else None)
         except BaseException as error:  # SystemExit would end the loop
             handled.add(message, error)
+            return False
+        return True
 
 
 class AsyncWholeBatch(Handler):
