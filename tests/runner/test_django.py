@@ -144,8 +144,12 @@ def test_tasks_run_later_and_keep_their_results(project: Database, manage: Manag
         f"for task, id in zip((count_orders, count_later, fails, count_orders), {ids}):\n"
         "    r = task.get_result(id)\n"
         "    print(r.status.value, r.args, r.kwargs, r.attempts, [e.traceback for e in r.errors])\n"
+        "from rowqueue import send\nfrom django.db import connection\n"
+        "for body in ('no JSON', '[]', '{\"task\": \"os.system\"}'):\n"
+        "    try: count_orders.get_result(str(send(connection, 'other', body).id))\n"
+        "    except Exception as error: print(type(error).__name__)\n"
         f"print(count_orders.get_result({ids[0]!r}).return_value, count_later.get_result({ids[1]!r}).return_value)\n"
-        "for id in ('nonsense', '99999'):\n"
+        "for id in ('nonsense', '99999', '9' * 30):\n"
         "    try: count_orders.get_result(id)\n"
         "    except Exception as error: print(type(error).__name__)\n",
     )
@@ -154,9 +158,9 @@ def test_tasks_run_later_and_keep_their_results(project: Database, manage: Manag
         "SUCCESSFUL [] {'customer': 'ada@example.org'} 1 []",
         "FAILED ['no way'] {} 2 ['ValueError: no way, attempt 2']",
         "READY ['x'] {} 0 []",
+        *["TaskResultDoesNotExist"] * 3,
         "1 1",
-        "TaskResultDoesNotExist",
-        "TaskResultDoesNotExist",
+        *["TaskResultDoesNotExist"] * 3,
     ]
 
 

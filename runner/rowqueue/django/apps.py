@@ -19,8 +19,8 @@ class RowqueueConfig(AppConfig):
 
 def _upgrade(using: str, verbosity: int = 1, **_: Any) -> None:
     """After each `migrate`: a new release of rowqueue needs no migration of its own."""
-    from .installing import is_installed, upgrade
+    from .installing import upgrade
     from .settings import alias
 
-    if using == alias() and is_installed():
+    if using == alias():
         upgrade(verbosity)

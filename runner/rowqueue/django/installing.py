@@ -27,18 +27,14 @@ class InstallQueue(migrations.RunPython):
 
 def _install(_apps: object, schema_editor: object) -> None:
     if schema_editor.connection.alias == alias():  # type: ignore[attr-defined]
-        upgrade(0)
+        upgrade(0, installs=True)
 
 
-def is_installed() -> bool:
-    """Whether the queue is there, in this or another release."""
-    return any(file.state != "missing" for file in status(open_database(url())))
-
-
-def upgrade(verbosity: int) -> None:
-    """Install what is missing or of an earlier release."""
+def upgrade(verbosity: int, installs: bool = False) -> None:
+    """Install what is missing or of an earlier release. Without `installs`, only if the queue is there."""
     database = open_database(url())
-    if all(file.state in ("ok", "newer") for file in status(database)):
+    states = {file.state for file in status(database)}
+    if states <= {"ok", "newer"} or (states == {"missing"} and not installs):
         return
     try:
         apply(database)

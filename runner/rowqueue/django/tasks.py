@@ -8,6 +8,7 @@ is retried as the queue's policy says, or as OPTIONS["max_attempts"] does; then 
 """
 
 import json
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +17,8 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from ..calling import get_result, send
-from ..databases import applications
+from ..consume import process_name
+from ..databases import QueueError, applications
 from ..messages import DeadLetter, Message
 from .settings import connection
 
@@ -79,18 +81,19 @@ class RowqueueBackend(BaseTaskBackend):
         A queue that does not archive forgets a task when it has succeeded. The database's user needs the role
         mq_operator, to read messages.
         """
-        rows = []
-        if str(result_id).isascii() and str(result_id).isdecimal():
-            with transaction.atomic(using=connection().alias):
-                rows = applications.call(
-                    connection(), "find_messages", (None, json.dumps({"id": int(result_id)}), 1, None)
-                )
-                kept = get_result(connection(), int(result_id)) if rows else None
-        if not rows or kept is None:
+        kept = None
+        with suppress(ValueError, QueueError), transaction.atomic(using=connection().alias):
+            id = int(result_id)
+            rows = applications.call(connection(), "find_messages", (None, json.dumps({"id": id}), 1, None))
+            kept = get_result(connection(), id) if rows else None
+        if kept is None:
             raise TaskResultDoesNotExist(result_id)
         [row] = rows
-        body = json.loads(row["body"])
-        task = _task(body)
+        try:
+            body = json.loads(row["body"])
+            task = _task(body)
+        except Exception as error:  # another message, or the function of the task is gone
+            raise TaskResultDoesNotExist(result_id) from error
         result = self._result(task, str(row["id"]), body["args"], body["kwargs"])
         value = json.loads(kept.result) if kept.result else {}
         began = datetime.fromisoformat(value["started_at"]) if "started_at" in value else None
@@ -137,7 +140,7 @@ def run(message: Message) -> dict[str, Any]:
     backend = task.get_backend()
     result = backend._result(task, str(message.id), args, kwargs)
     began = timezone.now()
-    result.worker_ids.extend([message.source or ""] * message.attempt)
+    result.worker_ids.extend([process_name()] * message.attempt)
     _set(result, status=TaskResultStatus.RUNNING, enqueued_at=message.created_at, started_at=began)
     _set(result, last_attempted_at=began)
     task_started.send(type(backend), task_result=result)

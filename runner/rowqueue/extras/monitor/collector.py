@@ -115,8 +115,7 @@ class _Target:
         self._cache_seconds = cache_seconds
         self._lock = threading.Lock()
         self._future: Future[Answer] | None = None
-        self._noted: set[Future[Answer]] = set()  # the last one whose end was noted
-        self._stale_at = 0.0
+        self._stale_at: float | None = None  # None until the end of `_future` was noted
         self._is_late = False
         self._outage = Outage(name=f"database {name}")
         self._limits = {kind: Limit(name, kind, max_names) for kind in KINDS}
@@ -128,10 +127,9 @@ class _Target:
     def ask(self) -> Future[Answer]:
         """The last answer if it is fresh, or a pending answer, or a new request."""
         with self._lock:
-            future = self._future
-            if future is None or (future in self._noted and time.monotonic() >= self._stale_at):
-                self._future = future = self.watched.submit(self._read)
-            return future
+            if self._future is None or (self._stale_at is not None and time.monotonic() >= self._stale_at):
+                self._future, self._stale_at = self.watched.submit(self._read), None
+            return self._future
 
     def answer(self, future: Future[Answer], deadline: float) -> Answer:
         """The answer, or an answer that says down when none comes by `deadline`. Late answers are not used."""
@@ -145,8 +143,8 @@ class _Target:
             return Answer([], False, time.monotonic() - asked_at)
         self._is_late = False
         with self._lock:
-            if future not in self._noted:
-                self._noted, self._stale_at = {future}, time.monotonic() + self._cache_seconds
+            if future is self._future and self._stale_at is None:
+                self._stale_at = time.monotonic() + self._cache_seconds
                 self._note(error)
         return Answer([], False, time.monotonic() - asked_at) if error is not None else future.result()
 
