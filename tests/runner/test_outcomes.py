@@ -1,5 +1,6 @@
 """Outcomes that cannot be stored unchanged, repeated conflicts, time limits, and counts of a consumer."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from processes import Log, Running, until
+from rowqueue import Consumer, Message
 from rowqueue.databases import Database, Session
 from servers import Server
 
@@ -346,3 +348,25 @@ def test_a_worker_that_never_answers_anything_is_an_error_at_the_end(
     last = done.stderr.splitlines()[-1]
     assert last == "runner: no worker process has answered a message: the worker ended: exit status 1: no module"
     assert states()["a"]["state"] == "E"
+
+
+@pytest.mark.any_engine
+@pytest.mark.parametrize("on_complete", ["delete", "archive"])
+def test_a_message_that_its_handler_completes_itself_is_completed_and_not_lost(
+    database: Database, session: Session, queue: str, caplog: pytest.LogCaptureFixture, on_complete: str
+) -> None:
+    """As in a transaction with the handler's effect. What an operator releases meanwhile is lost as before."""
+    session.call("set_queue", queue, json.dumps({"on_complete": on_complete}))
+    caplog.set_level("INFO", "rowqueue")
+
+    def handle(message: Message) -> None:
+        if message.body == "own":
+            session.call("complete", message.id, message.batch_key)
+        elif message.attempt == 1:
+            session.call("release_batch", message.batch_key)
+
+    send(session, queue, "own", "own", "released")
+    Consumer(database.url, queue, handle, batch=1, max_messages=3).run()
+    text = "\n".join(record.getMessage() for record in caplog.records)
+    assert "2 completed" in text and "1 lost" in text
+    assert text.count("lost the lease") == 1
