@@ -663,7 +663,7 @@ def test_consumer_ends_with_3_when_the_queue_is_taken_away(
     running = start(*command, url=empty_database.url)
     until(lambda: "health: http" in running.stderr)
     server.drop_procedure(empty_database.url, "wait_for_message")
-    assert running.wait() == 3
+    assert running.wait() == 3, running.stderr
     assert "runner apply" in running.stderr.splitlines()[-1]
     assert "Traceback" not in running.stderr
 
