@@ -52,7 +52,8 @@ def translate(error: Exception, closed: bool = False, procedure: str = "") -> Ex
         return Disconnected(message)
     if state == _CANCELED:
         return TimedOut(message)
-    if state in _CONFLICTS:
+    # An upgrade has replaced or dropped the function while the call was being planned: the next call shows which.
+    if state in _CONFLICTS or (state == "XX000" and message.startswith("cache lookup failed for function")):
         return Conflict(message)
     if state == _READ_ONLY:
         return ReadOnly(f"{READ_ONLY_HINT} ({message})")
