@@ -70,8 +70,9 @@ BEGIN
 
             WHEN 'dead_rows' THEN
                 RETURN QUERY
-                    SELECT 'dead_rows_' || t.relname, v.verdict, t.n_dead_tup::double precision, 'rows', format('%s live rows; last autovacuum %s',
-                        t.n_live_tup, coalesce(to_char(t.last_autovacuum AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), 'never'))
+                    SELECT 'dead_rows_' || t.relname, v.verdict, t.n_dead_tup::double precision, 'rows',
+                        format('%s live rows; last autovacuum %s', t.n_live_tup,
+                            coalesce(to_char(t.last_autovacuum AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"'), 'never'))
                         || CASE WHEN v.verdict = 'ok' THEN '' ELSE '; too many dead rows: end old transactions, then VACUUM mq.' || t.relname END
                     FROM pg_stat_user_tables AS t
                     CROSS JOIN LATERAL (

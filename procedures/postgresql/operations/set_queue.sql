@@ -143,8 +143,8 @@ BEGIN
     END IF;
     PERFORM mq_internal.wake(p_type);
 
-    SELECT * INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify, max_active,
-        rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group
+    SELECT * INTO type, lease_seconds, max_attempts, backoff_seconds, backoff_max_seconds, on_complete, ordered, notify,
+        max_active, rate, rate_seconds, group_max_active, group_rate, group_rate_seconds, paused, ring, fair, dead_stops_group
     FROM mq.list_queues(p_type);
 END
 $$;
