@@ -35,7 +35,7 @@ BEGIN
         CALL imq_allowance(p_type, v_size, v_max_active, v_rate, v_rate_seconds, v_size);
     END IF;
     IF v_size > 0 AND NOT v_paused THEN
-        CALL imq_pick(p_type, v_grouped, v_fair, v_size, 1, NULL, v_items);
+        CALL imq_pick(p_type, v_grouped, v_fair, v_size, 1, NULL, NULL, v_items);
     END IF;
     IF v_items IS NULL THEN
         CALL imq_no_messages();

@@ -35,6 +35,7 @@ AS_THE_CALLER = {
     *(
         "run",
         "grant_to",
+        "grant_owner",
         "find_table",
         "find_columns",
         "find_one_column",
