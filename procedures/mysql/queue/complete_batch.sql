@@ -11,8 +11,7 @@ BEGIN
     DECLARE v_type, v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
     DECLARE v_seconds int;
-    DECLARE v_on_complete varchar(7) CHARACTER SET ascii;
-    DECLARE v_grouped, v_own tinyint;
+    DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         CALL imq_undo_call(v_own);
@@ -25,9 +24,7 @@ BEGIN
         CALL imq_raise_error('lease_lost',
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     END IF;
-    SELECT on_complete, grouped INTO v_on_complete, v_grouped
-    FROM mq_queue WHERE type IN (v_type, '') ORDER BY type DESC LIMIT 1;
-    CALL imq_complete_messages(v_type, v_on_complete, v_grouped, v_items, v_consumer);
+    CALL imq_complete_messages(v_type, NULL, NULL, v_items, v_consumer);
     CALL imq_end_call(v_own);
     SELECT JSON_LENGTH(v_items) AS affected;
 END
