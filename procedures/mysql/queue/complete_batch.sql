@@ -10,7 +10,6 @@ SQL SECURITY DEFINER MODIFIES SQL DATA
 BEGIN
     DECLARE v_type, v_consumer varchar(200) CHARACTER SET utf8mb4;
     DECLARE v_items longtext CHARACTER SET utf8mb4;
-    DECLARE v_seconds int;
     DECLARE v_own tinyint;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
@@ -19,11 +18,12 @@ BEGIN
     END;
     CALL imq_require_key(p_batch_key);
     CALL imq_begin_call(1, v_own);
-    CALL imq_drop_batch(p_batch_key, v_type, v_consumer, v_seconds, v_items);
+    SELECT type, consumer, items INTO v_type, v_consumer, v_items FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     IF v_items IS NULL THEN
         CALL imq_raise_error('lease_lost',
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');
     END IF;
+    DELETE FROM mq_batch WHERE batch_key = p_batch_key;
     CALL imq_complete_messages(v_type, NULL, NULL, v_items, v_consumer);
     CALL imq_end_call(v_own);
     SELECT JSON_LENGTH(v_items) AS affected;

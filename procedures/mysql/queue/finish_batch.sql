@@ -30,7 +30,6 @@ BEGIN
         CALL imq_require_range('next_size', p_next_size, 0, 10000);
     END IF;
     CALL imq_begin_call(1, v_own);
-    -- As in drop_batch.
     SELECT type, consumer, lease_seconds, items INTO v_type, v_consumer, v_seconds, v_items
     FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     IF v_items IS NULL THEN

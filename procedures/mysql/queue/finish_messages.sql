@@ -27,8 +27,7 @@ BEGIN
         CALL imq_raise_error('invalid_argument', 'outcomes: must not be NULL');
     END IF;
     CALL imq_begin_call(1, v_own);
-    SELECT MAX(b.type), MAX(b.consumer), MAX(b.items) INTO v_type, v_consumer, v_items
-    FROM (SELECT type, consumer, items FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE) AS b;
+    SELECT type, consumer, items INTO v_type, v_consumer, v_items FROM mq_batch WHERE batch_key = p_batch_key FOR UPDATE;
     IF v_items IS NULL THEN
         CALL imq_raise_error('lease_lost',
             'batch_key: this batch was finished, released or rescued; roll back, do not retry, continue with the next claim');

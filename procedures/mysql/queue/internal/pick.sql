@@ -37,15 +37,12 @@ BEGIN
     DECLARE v_scanned_at, v_promoted_to datetime(6);
     DECLARE v_lowered_to datetime(6) DEFAULT c_never;
     DECLARE v_raised_to datetime(6) DEFAULT c_long_ago;
-    DECLARE v_places longtext CHARACTER SET utf8mb4;
+    DECLARE v_places longtext CHARACTER SET utf8mb4 DEFAULT '[]';
     DECLARE v_full_scan, v_some, v_front_moved, v_before, v_converted, v_long tinyint;
     DECLARE v_first_mark int;
     DECLARE v_marks_changed tinyint DEFAULT 0;
-    BEGIN
-        DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_places = '[]';
-        SELECT n, scanned_at, promoted_to, places INTO v_n, v_scanned_at, v_promoted_to, v_places
-        FROM mq_mark FORCE INDEX (mark_newest) WHERE type = p_type ORDER BY n DESC LIMIT 1;
-    END;
+    SELECT n, scanned_at, promoted_to, places INTO v_n, v_scanned_at, v_promoted_to, v_places
+    FROM mq_mark FORCE INDEX (mark_newest) WHERE type = p_type ORDER BY n DESC LIMIT 1;
     -- A scanned_at further ahead, or a promotion in the future, means that the clock was set back.
     SET v_full_scan = COALESCE(v_now NOT BETWEEN v_scanned_at - INTERVAL c_ahead + 1 SECOND
             AND v_scanned_at + INTERVAL IF(p_consumer IS NULL, c_late, 0) SECOND
