@@ -158,7 +158,7 @@ def test_sql_is_written_in_the_house_style() -> None:
 # is raised, look for what can go.
 BUDGETS = {
     "postgresql": (9_617, 5_779),
-    "mysql": (11_583, 6_303),
+    "mysql": (11_587, 6_303),
     "sqlserver": (11_352, 6_977),
     "firebird": (11_755, 7_530),
 }

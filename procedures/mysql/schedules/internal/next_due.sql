@@ -7,6 +7,10 @@ CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_next_due(
 )
 SQL SECURITY DEFINER READS SQL DATA
 BEGIN
+    -- As in join_call: a wait begins no transaction.
+    IF @@SESSION.group_concat_max_len < 1073741824 THEN
+        SET SESSION group_concat_max_len = 1073741824;
+    END IF;
     SELECT CONCAT('[', COALESCE(GROUP_CONCAT('[', JSON_QUOTE(t.type), ',"', t.next_at, '"]'), ''), ']') INTO p_next
     FROM (
         SELECT s.type, MIN(s.next_at) AS next_at
