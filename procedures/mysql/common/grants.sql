@@ -9,6 +9,7 @@ CREATE ROLE IF NOT EXISTS mq_operator;
 CREATE ROLE IF NOT EXISTS mq_viewer;
 
 GRANT SELECT ON mq_installed TO 'mq_owner'@'localhost';
+GRANT SELECT, INSERT, UPDATE, DELETE ON mq_allowed TO 'mq_owner'@'localhost';
 
 -- On MySQL even the definer of a procedure needs the right to call it. By default, MySQL cuts the list at 1,024 characters.
 SET SESSION group_concat_max_len = 1073741824;

@@ -1,8 +1,5 @@
 -- grants: the rights of mq_owner for this area, and of the roles on what the areas of users' tables call.
 
--- For the procedures.
-GRANT SELECT, INSERT, UPDATE, DELETE ON mq_allowed TO 'mq_owner'@'localhost';
-
 -- require_use reads from the server's grant tables which accounts may use a user's table: names and rights, no passwords. If
 -- the installing account cannot grant this, a polling table or a feed works only for the user name that created it; see the
 -- guide.

@@ -5,8 +5,7 @@
 -- Returns:     p_items: as from lock_ready, the messages after that id, then those from the lowest id on; NULL for none; p_low:
 --              the new mark, '[]' when the call did not search for the lowest id; p_front_moved: 1 when the mark must be renewed
 --
--- All messages of the queue have one priority and one run_at, so the primary key of mq_ready has the order of the ids. The
--- position of a consumer (round and id) is inserted, not updated, like the marks in mq_mark: no claim waits for it. When two
+-- The position of a consumer (round and id) is inserted, not updated, like the marks in mq_mark: no claim waits for it. When two
 -- claims of one consumer start at the same position, the position further ahead counts.
 
 CREATE DEFINER = 'mq_owner'@'localhost' PROCEDURE imq_claim_ring(
@@ -20,42 +19,26 @@ BEGIN
     DECLARE c_stride bigint DEFAULT 1000;
     DECLARE v_mark bigint DEFAULT IF(JSON_EXTRACT(p_places, '$[0][0]') = -32768, JSON_EXTRACT(p_places, '$[0][2]'), NULL);
     DECLARE v_from bigint DEFAULT COALESCE(v_mark, -9223372036854775807) - 1;
-    DECLARE v_until, v_low bigint DEFAULT 9223372036854775807;
-    DECLARE v_left int DEFAULT p_size;
-    DECLARE v_round, v_count int DEFAULT 0;
-    DECLARE v_n, v_position, v_after, v_start, v_first, v_last bigint;
+    DECLARE v_n, v_position, v_after, v_first, v_last, v_more_first, v_more_last bigint;
+    DECLARE v_count int;
     DECLARE v_same tinyint;
-    DECLARE v_found longtext CHARACTER SET utf8mb4;
+    DECLARE v_more longtext CHARACTER SET utf8mb4;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     SELECT n, after_id INTO v_n, v_position
     FROM mq_ring FORCE INDEX (ring_newest) WHERE type = p_type AND consumer = p_consumer ORDER BY n DESC, after_id DESC LIMIT 1;
-    SET p_items = NULL, p_low = '[]', p_front_moved = 0, v_after = COALESCE(p_after_id, v_position, 0),
-        v_start = GREATEST(v_after, v_from);
-    WHILE v_left > 0 AND v_round < 2 DO
-        SELECT GROUP_CONCAT('[', r.id, ',', r.attempts + 1, ',-32768,"1000-01-01"]' ORDER BY r.id), COUNT(*), MIN(r.id),
-            COALESCE(MAX(r.id), v_last)
-        INTO v_found, v_count, v_first, v_last
-        FROM (
-            SELECT id, attempts
-            FROM mq_ready FORCE INDEX (PRIMARY)
-            WHERE type = p_type AND priority = -32768 AND lane = '' AND run_at = '1000-01-01' AND id > v_start AND id <= v_until
-            ORDER BY id
-            LIMIT v_left
-            FOR UPDATE SKIP LOCKED
-        ) AS r;
-        SET p_items = NULLIF(CONCAT_WS(',', p_items, v_found), ''), v_left = v_left - v_count, v_round = v_round + 1,
-            v_low = LEAST(v_low, COALESCE(v_first, v_low));
-        IF v_left > 0 AND v_round = 1 THEN
-            SET v_start = v_from, v_until = v_after;
-        ELSEIF v_round = 2 THEN
-            IF p_items IS NULL THEN
-                -- No message is ready: those that are sent from now on have higher ids.
-                SELECT COALESCE(MAX(id), 0) INTO v_low FROM mq_message;
-            END IF;
-            SET p_low = CONCAT('[[-32768,"1000-01-01",', v_low, ']]'),
-                p_front_moved = v_mark IS NOT NULL AND v_low NOT BETWEEN v_mark AND v_mark + c_stride;
+    SET p_low = '[]', p_front_moved = 0, v_after = COALESCE(p_after_id, v_position, 0);
+    CALL imq_take_ring(p_type, GREATEST(v_after, v_from), 9223372036854775807, p_size, p_items, v_count, v_first, v_last);
+    IF v_count < p_size THEN
+        CALL imq_take_ring(p_type, v_from, v_after, p_size - v_count, v_more, v_count, v_more_first, v_more_last);
+        SET p_items = NULLIF(CONCAT_WS(',', p_items, v_more), ''), v_first = COALESCE(v_more_first, v_first),
+            v_last = COALESCE(v_more_last, v_last);
+        IF p_items IS NULL THEN
+            -- No message is ready: those that are sent from now on have higher ids.
+            SELECT COALESCE(MAX(id), 0) INTO v_first FROM mq_message;
         END IF;
-    END WHILE;
+        SET p_low = CONCAT('[[-32768,"1000-01-01",', v_first, ']]'),
+            p_front_moved = v_mark IS NOT NULL AND v_first NOT BETWEEN v_mark AND v_mark + c_stride;
+    END IF;
     IF p_items IS NOT NULL THEN
         SET p_items = CONCAT('[', p_items, ']');
         CALL imq_delete_ready(p_type, p_items);
