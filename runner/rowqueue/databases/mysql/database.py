@@ -8,7 +8,7 @@ import pymysql  # type: ignore[import-untyped]
 from pymysql.constants import ER  # type: ignore[import-untyped]
 
 from ...install import contract
-from ..base import GRANTS, Cluster, Database, DatabaseError, Session, SqlFile
+from ..base import AREA, GRANTS, Cluster, Database, DatabaseError, Session, SqlFile
 from ..files import statements
 from ..guard import in_file, lock_held
 from ..migrations import known, names
@@ -111,7 +111,8 @@ class MySQL(Database):
         # DDL commits. A file is recorded after it has run, but without a fingerprint. It then counts as changed until
         # all files are done, and after an interruption a second `apply` does the rest.
         with self._reading("rowqueue apply") as cursor:
-            for file in files:
+            # An area gets its hash last: until then, require_area refuses its settings.
+            for file in sorted(files, key=lambda file: file.kind == AREA):
                 with in_file(file.name), translated():
                     for statement in statements(script.text(file)):
                         cursor.execute(statement)
