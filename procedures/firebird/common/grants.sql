@@ -99,7 +99,5 @@ END^
 
 SET TERM ; ^
 
--- Statements on users' tables run with the caller's rights and call these functions, which read and write no data.
-EXECUTE PROCEDURE imq_grant_to('mq_consumer mq_operator', 'escape_json number_text base64 utf8_bytes');
 -- For future times: DATEADD(1 HOUR TO mq_utc_now()).
 EXECUTE PROCEDURE imq_grant_to('mq_producer mq_consumer mq_operator mq_viewer', 'utc_now');

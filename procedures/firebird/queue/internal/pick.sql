@@ -67,7 +67,7 @@ BEGIN
                 SUSPEND;
             END
         ELSE
-            FOR SELECT id, attempt FROM imq_pick_grouped(:p_type, :p_size, :p_take, NULL, NULL, 0, 1, 0) INTO id, attempt DO
+            FOR SELECT id, attempt FROM imq_pick_grouped(:p_type, :p_size, :p_take, NULL, NULL, 0, 1) INTO id, attempt DO
             BEGIN
                 v_left = v_left - 1;
                 n = p_size - v_left;

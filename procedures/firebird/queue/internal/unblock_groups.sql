@@ -1,5 +1,4 @@
--- unblock_groups: unblock groups that are stuck. There should be none.
--- Returns:     repaired: how many groups, at most 1,000
+-- unblock_groups: unblock up to 1,000 groups that are stuck. There should be none.
 CREATE OR ALTER PROCEDURE imq_unblock_groups (p_type mq_name)
 RETURNS (repaired integer)
 AS
